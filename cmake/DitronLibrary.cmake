@@ -1,0 +1,87 @@
+# ditron_add_library(NAME
+#   SOURCES a.cpp b.cpp          sources of the room, relative to its folder
+#   DEPS ditron-support ...      rooms it may use: its only link and include paths (the layer rule, STYLE.md section 2)
+#   LIBS fmt::fmt ...            outside libraries
+#   PCH core|lowering|none       precompiled header tier; core and lowering imply MLIR (default none)
+#   OPTIMIZE                     build with -O3 in every configuration (simulator arithmetic)
+#   TESTS test/a_test.cpp ...    GoogleTest sources: one program NAME-tests, registered with CTest
+#   TEST_DEPS ...                further libraries for the test program
+# )
+#
+# The rooms are static archives; only the tools link the shared libMLIR and libLLVM, so each room's archive stays free of
+# the two and a program that needs no compiler links none of them.
+
+set(DITRON_MLIR_LIBS MLIR LLVM)
+
+function(ditron_use_pch target tier)
+  if(NOT DITRON_USE_PCH OR tier STREQUAL "none")
+    return()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ditron-pch-${tier})
+endfunction()
+
+function(ditron_mlir_settings target)
+  target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_compile_options(${target} PRIVATE -fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp")
+endfunction()
+
+function(ditron_add_library name)
+  cmake_parse_arguments(ARG "OPTIMIZE" "PCH" "SOURCES;DEPS;LIBS;TESTS;TEST_DEPS" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "ditron_add_library(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT ARG_PCH)
+    set(ARG_PCH none)
+  endif()
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} ${ARG_LIBS})
+  if(ARG_OPTIMIZE)
+    target_compile_options(${name} PRIVATE -O3)
+  endif()
+  if(NOT ARG_PCH STREQUAL "none")
+    ditron_mlir_settings(${name})
+    target_link_libraries(${name} PUBLIC ${DITRON_MLIR_LIBS})
+    if(TARGET ditron-tablegen)
+      add_dependencies(${name} ditron-tablegen)
+    endif()
+    ditron_use_pch(${name} ${ARG_PCH})
+  endif()
+  if(DITRON_BUILD_TESTS AND ARG_TESTS)
+    add_executable(${name}-tests ${ARG_TESTS})
+    target_link_libraries(${name}-tests PRIVATE ${name} ${ARG_TEST_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+    if(NOT ARG_PCH STREQUAL "none")
+      ditron_mlir_settings(${name}-tests)
+      ditron_use_pch(${name}-tests ${ARG_PCH})
+    endif()
+    add_test(NAME ${name} COMMAND ${name}-tests)
+    set_property(GLOBAL APPEND PROPERTY DITRON_TEST_PROGRAMS ${name}-tests)
+  endif()
+endfunction()
+
+# ditron_add_tool(NAME SOURCES ... DEPS ... LIBS ... PCH tier): an executable in build/bin.
+function(ditron_add_tool name)
+  cmake_parse_arguments(ARG "" "PCH" "SOURCES;DEPS;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ${ARG_LIBS})
+  if(ARG_PCH AND NOT ARG_PCH STREQUAL "none")
+    ditron_mlir_settings(${name})
+    ditron_use_pch(${name} ${ARG_PCH})
+  endif()
+  set_target_properties(${name} PROPERTIES BUILD_RPATH ${LLVM_LIBRARY_DIR})
+endfunction()
+
+# ditron_tablegen(FILE.td OUT.inc ARGS...): one mlir-tblgen call on a .td of the current folder; every output belongs to
+# the target ditron-tablegen, on which all MLIR rooms depend.
+function(ditron_tablegen td out)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/${out})
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} -I${CMAKE_SOURCE_DIR} -I${MLIR_INCLUDE_DIRS} ${CMAKE_CURRENT_SOURCE_DIR}/${td}
+            --write-if-changed -o ${output} -d ${output}.d
+    DEPFILE ${output}.d
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${td}
+    COMMENT "tblgen ${out}")
+  set_property(GLOBAL APPEND PROPERTY DITRON_TABLEGEN_OUTPUTS ${output})
+endfunction()
