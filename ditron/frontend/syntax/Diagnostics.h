@@ -1,0 +1,100 @@
+//===- Diagnostics.h - Messages about kernel sources ----------------------------------------------------------*- C++ -*-===//
+//
+// The frontend reports mistakes of the user's source here and goes on; nobody throws. The engine keeps the messages in
+// the order of their report and renders them in clang's form:
+//
+//   add.py:12:9: error: name 'ofs' is not defined
+//       tl.load(x + ofs)
+//                   ^~~
+//   add.py:3:1: note: called from here
+//
+// At most 20 errors of a file are kept: after that the engine says so once and drops the rest of that file. Warnings and
+// remarks have no limit but their own of 200, so that a generated file cannot fill the memory.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_FRONTEND_SYNTAX_DIAGNOSTICS_H
+#define DITRON_FRONTEND_SYNTAX_DIAGNOSTICS_H
+
+#include "ditron/frontend/syntax/Source.h"
+#include "llvm/ADT/DenseMap.h"
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace ditron::frontend {
+
+enum class Severity { Error, Warning, Note, Remark };
+
+/// "error", "warning", "note", "remark".
+llvm::StringRef toString(Severity severity);
+
+/// One message with the notes that belong to it.
+struct Diagnostic {
+  Severity severity = Severity::Error;
+  SourceRange range;
+  std::string message;
+  std::vector<Diagnostic> notes; ///< Each of severity Note, without notes of its own.
+
+  /// Attaches a note; returns this diagnostic, so that notes can be chained.
+  Diagnostic &note(SourceRange where, std::string text);
+  /// Attaches a note without a place: the one line that says what to write instead.
+  Diagnostic &hint(std::string text) { return note(SourceRange(), std::move(text)); }
+};
+
+/// Collects and renders the diagnostics of one compilation.
+class DiagnosticEngine {
+public:
+  static constexpr unsigned maxErrorsPerFile = 20;
+  static constexpr unsigned maxWarningsPerFile = 200;
+
+  explicit DiagnosticEngine(const SourceManager &sources) : sources(sources) {}
+  DiagnosticEngine(const DiagnosticEngine &) = delete;
+  DiagnosticEngine &operator=(const DiagnosticEngine &) = delete;
+
+  /// Reports a message. The reference stays valid; past the limit it is to a message that is thrown away.
+  Diagnostic &report(Severity severity, SourceRange range, std::string message);
+  Diagnostic &error(SourceRange range, std::string message) {
+    return report(Severity::Error, range, std::move(message));
+  }
+  Diagnostic &warning(SourceRange range, std::string message) {
+    return report(Severity::Warning, range, std::move(message));
+  }
+  Diagnostic &remark(SourceRange range, std::string message) {
+    return report(Severity::Remark, range, std::move(message));
+  }
+
+  bool hasErrors() const { return totalErrors != 0; }
+  /// All errors ever reported, the dropped ones too.
+  size_t errorCount() const { return totalErrors; }
+  /// True once a file has used up its errors: a parser or analysis may then stop early.
+  bool limitReached(FileId file) const;
+  const std::deque<Diagnostic> &diagnostics() const { return kept; }
+  const SourceManager &sourceManager() const { return sources; }
+
+  /// One diagnostic and its notes as text that ends in a newline.
+  std::string render(const Diagnostic &diagnostic) const;
+  /// All diagnostics in the order of their report.
+  std::string renderAll() const;
+  /// ok, or a CompileError whose message is renderAll().
+  Status status() const;
+
+private:
+  struct Counts {
+    unsigned errors = 0;
+    unsigned warnings = 0;
+  };
+
+  const SourceManager &sources;
+  std::deque<Diagnostic> kept;
+  Diagnostic discarded;
+  llvm::DenseMap<FileId, Counts> counts;
+  size_t totalErrors = 0;
+};
+
+/// The header line, source line and caret of one message, without its notes.
+std::string renderMessage(const SourceManager &sources, Severity severity, SourceRange range,
+                          llvm::StringRef message);
+
+} // namespace ditron::frontend
+
+#endif // DITRON_FRONTEND_SYNTAX_DIAGNOSTICS_H
