@@ -1,0 +1,259 @@
+"""Device code of AllGather+GEMM and GEMM+ReduceScatter (host side: ditron/ops/).
+
+One call on a rank is: `enter` on the compute stream, then the GEMM on the compute stream while a second stream moves
+shards with the copy engine, and, for ReduceScatter, `reduce_segments` on the compute stream.
+
+Two kinds of words synchronise a call:
+- signals: 64-bit words in the symmetric heap that carry the generation (the number of the call). They only grow; waits
+  compare `>=`. `enter` advances the generation on the device, so a call can be replayed without host arguments.
+- gates: local words that the GEMM opens and the copy stream of the same rank waits for. `enter` closes them again; stream
+  order makes that safe, since the previous call's copy stream has been joined by then.
+"""
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, st, tid
+
+
+@triton.jit
+def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, num_segments, rank, world_size):
+    """Begins a call: next generation, local counters and gates to zero, then a barrier over all ranks.
+
+    A rank that has passed knows that every rank has finished the previous call on its compute stream, so that peers'
+    workspaces may be overwritten. One block; world_size and num_segments are at most the number of threads.
+    """
+    thread = tid(0)
+    generation = tl.load(generation_ptr) + 1
+    __syncthreads()
+    if thread == 0:
+        st(generation_ptr, generation, scope="gpu", semantic="relaxed")
+    if thread < num_segments:
+        st(counter_ptr + thread, 0, scope="gpu", semantic="relaxed")
+        st(gate_ptr + thread, 0, scope="sys", semantic="relaxed")
+    __syncthreads()
+    if thread < world_size:
+        st(dl.symm_at(entered_ptr, thread) + rank, generation, scope="sys", semantic="release")
+    __syncthreads()
+    dl.wait(entered_ptr, world_size, "sys", "acquire", waitValue=generation, compare="ge")
+
+
+@triton.jit
+def grouped_tile(pid, num_pid_m, num_pid_n, GROUP_SIZE_M: tl.constexpr):
+    """Row-major program number -> (pid_m, pid_n), column-major inside groups of GROUP_SIZE_M rows of tiles (L2 reuse)."""
+    programs_in_group = GROUP_SIZE_M * num_pid_n
+    first_pid_m = (pid // programs_in_group) * GROUP_SIZE_M
+    group_rows = min(num_pid_m - first_pid_m, GROUP_SIZE_M)
+    pid_m = first_pid_m + (pid % programs_in_group) % group_rows
+    pid_n = (pid % programs_in_group) // group_rows
+    return pid_m, pid_n
+
+
+@triton.jit
+def swizzle_all_gather(index, M, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, BLOCK_M: tl.constexpr):
+    """The index-th row of tiles to compute, in the order in which the shards arrive.
+
+    Nodes are visited from the own one upwards, cyclically; inside a node, ranks from the own local rank upwards. A tile
+    that reaches into several nodes needs all their shards, so it belongs to the one visited last. For any M, also when
+    tiles straddle ranks and nodes, this is a permutation of the rows of tiles.
+    """
+    LOCAL_SIZE: tl.constexpr = WORLD_SIZE // NUM_NODES
+    rows_per_rank = M // WORLD_SIZE
+    rows_per_node = rows_per_rank * LOCAL_SIZE
+    num_tiles = tl.cdiv(M, BLOCK_M)
+    own_node = rank // LOCAL_SIZE
+    local_rank = rank % LOCAL_SIZE
+    result = index
+    remaining = index
+    for visit in tl.static_range(NUM_NODES):
+        node = (own_node + visit) % NUM_NODES
+        begin = 0
+        end = 0
+        running = 0
+        for n in tl.static_range(NUM_NODES):
+            boundary = (n + 1) * rows_per_node
+            node_end = boundary // BLOCK_M
+            if n + 1 == own_node:
+                node_end = tl.cdiv(boundary, BLOCK_M)
+            if n == NUM_NODES - 1:
+                node_end = num_tiles
+            node_end = max(node_end, running)
+            if n == node:
+                begin = running
+                end = node_end
+            running = node_end
+        size = end - begin
+        if (remaining >= 0) & (remaining < size):
+            first = tl.cdiv((node * LOCAL_SIZE + local_rank) * rows_per_rank, BLOCK_M) - begin
+            result = begin + (remaining + max(first, 0)) % size
+        remaining -= size
+    return result
+
+
+@triton.jit
+def swizzle_reduce_scatter(index, M, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, BLOCK_M: tl.constexpr):
+    """The index-th row of tiles to compute, so that segments complete in the order in which they are sent.
+
+    The next node's segments come first and the own node's last; inside a node the next local rank's first and the own
+    last. A tile that reaches into several nodes is needed by all of them, so it belongs to the one visited first.
+    """
+    LOCAL_SIZE: tl.constexpr = WORLD_SIZE // NUM_NODES
+    rows_per_rank = M // WORLD_SIZE
+    rows_per_node = rows_per_rank * LOCAL_SIZE
+    num_tiles = tl.cdiv(M, BLOCK_M)
+    own_node = rank // LOCAL_SIZE
+    local_rank = rank % LOCAL_SIZE
+    first_node = (own_node + 1) % NUM_NODES
+    result = index
+    remaining = index
+    for visit in tl.static_range(NUM_NODES):
+        node = (first_node + visit) % NUM_NODES
+        begin = 0
+        end = 0
+        running = num_tiles
+        for back in tl.static_range(NUM_NODES):
+            n = NUM_NODES - 1 - back
+            boundary = n * rows_per_node
+            node_begin = tl.cdiv(boundary, BLOCK_M)
+            if n == own_node + 1:
+                node_begin = boundary // BLOCK_M
+            node_begin = min(node_begin, running)
+            if n == node:
+                begin = node_begin
+                end = running
+            running = node_begin
+        size = end - begin
+        if (remaining >= 0) & (remaining < size):
+            next_local = (local_rank + 1) % LOCAL_SIZE
+            first = (node * LOCAL_SIZE + next_local) * rows_per_rank // BLOCK_M - begin
+            result = begin + (remaining + max(first, 0)) % size
+        remaining -= size
+    return result
+
+
+@triton.jit
+def matmul_tile(a_ptr, b_ptr, pid_m, pid_n, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
+                BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr):
+    """fp32 accumulator of the (pid_m, pid_n) tile of A @ B. Rows, columns and depth beyond the matrices read as zero."""
+    rows = tl.arange(0, BLOCK_M)
+    columns = tl.arange(0, BLOCK_N)
+    offs_k = tl.arange(0, BLOCK_K)
+    # The tile's first element is found in 64 bits, so that only offsets inside the tile need to fit 32 bits.
+    a_tile = a_ptr + tl.cast(pid_m * BLOCK_M, tl.int64) * stride_am
+    b_tile = b_ptr + tl.cast(pid_n * BLOCK_N, tl.int64) * stride_bn
+    a_ptrs = a_tile + (rows[:, None] * stride_am + offs_k[None, :] * stride_ak)
+    b_ptrs = b_tile + (offs_k[:, None] * stride_bk + columns[None, :] * stride_bn)
+    row_mask = rows[:, None] < M - pid_m * BLOCK_M
+    column_mask = columns[None, :] < N - pid_n * BLOCK_N
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        depth = K - k * BLOCK_K
+        a = tl.load(a_ptrs, mask=row_mask & (offs_k[None, :] < depth), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < depth) & column_mask, other=0.0)
+        accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    return accumulator
+
+
+@triton.jit
+def store_tile(c_ptr, accumulator, pid_m, pid_n, M, N, stride_cm, stride_cn, BLOCK_M: tl.constexpr,
+               BLOCK_N: tl.constexpr):
+    """Writes the part of a tile that lies inside the [M, N] matrix, in the matrix's type."""
+    rows = tl.arange(0, BLOCK_M)
+    columns = tl.arange(0, BLOCK_N)
+    c_tile = c_ptr + tl.cast(pid_m * BLOCK_M, tl.int64) * stride_cm + pid_n * BLOCK_N * stride_cn
+    mask = (rows[:, None] < M - pid_m * BLOCK_M) & (columns[None, :] < N - pid_n * BLOCK_N)
+    tl.store(c_tile + (rows[:, None] * stride_cm + columns[None, :] * stride_cn), accumulator.to(c_ptr.dtype.element_ty),
+             mask=mask)
+
+
+@triton.jit(do_not_specialize=["rank"])
+def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
+                    stride_cm, stride_cn, rows_per_chunk, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
+                    CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                    GROUP_SIZE_M: tl.constexpr, PRECISION: tl.constexpr):
+    """C = gathered A @ B, each tile as soon as the chunks with its rows have arrived.
+
+    A: [M, K] workspace in the symmetric heap, filled by the peers' copy engines; ready_ptr: [WORLD_SIZE * CHUNKS] signals,
+    one per chunk of a shard, >= generation once the chunk is complete.
+    """
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    pid_m, pid_n = grouped_tile(tl.program_id(0), num_pid_m, num_pid_n, GROUP_SIZE_M)
+    pid_m = swizzle_all_gather(pid_m, M, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
+
+    rows_per_rank = M // WORLD_SIZE
+    first_row = pid_m * BLOCK_M
+    last_row = min(first_row + BLOCK_M, M) - 1
+    first_chunk = first_row // rows_per_rank * CHUNKS + first_row % rows_per_rank // rows_per_chunk
+    last_chunk = last_row // rows_per_rank * CHUNKS + last_row % rows_per_rank // rows_per_chunk
+    generation = tl.load(generation_ptr)
+    token = dl.wait(ready_ptr + first_chunk, last_chunk - first_chunk + 1, "sys", "acquire", waitValue=generation,
+                    compare="ge")
+    a_ptr = dl.consume_token(a_ptr, token)
+
+    accumulator = matmul_tile(a_ptr, b_ptr, pid_m, pid_n, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, BLOCK_M,
+                              BLOCK_N, BLOCK_K, PRECISION)
+    store_tile(c_ptr, accumulator, pid_m, pid_n, M, N, stride_cm, stride_cn, BLOCK_M, BLOCK_N)
+
+
+@triton.jit(do_not_specialize=["rank"])
+def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, stride_am, stride_ak, stride_bk,
+                        stride_bn, stride_pm, stride_pn, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
+                        BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                        GROUP_SIZE_M: tl.constexpr, PRECISION: tl.constexpr):
+    """partial = A @ B; opens gate_ptr[s] when the last tile with rows of segment s has been stored.
+
+    Segment s is the rows of rank s's result. Several blocks share a segment: each counts its tile, and the block that
+    completes the count opens the gate, for which the copy stream waits.
+    """
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    pid_m, pid_n = grouped_tile(tl.program_id(0), num_pid_m, num_pid_n, GROUP_SIZE_M)
+    pid_m = swizzle_reduce_scatter(pid_m, M, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
+
+    accumulator = matmul_tile(a_ptr, b_ptr, pid_m, pid_n, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, BLOCK_M,
+                              BLOCK_N, BLOCK_K, PRECISION)
+    store_tile(partial_ptr, accumulator, pid_m, pid_n, M, N, stride_pm, stride_pn, BLOCK_M, BLOCK_N)
+
+    rows_per_rank = M // WORLD_SIZE
+    first_segment = pid_m * BLOCK_M // rows_per_rank
+    last_segment = (min((pid_m + 1) * BLOCK_M, M) - 1) // rows_per_rank
+    __syncthreads()
+    segment = first_segment + tid(0)
+    if segment <= last_segment:
+        first_tile = segment * rows_per_rank // BLOCK_M
+        last_tile = ((segment + 1) * rows_per_rank - 1) // BLOCK_M
+        tiles = (last_tile - first_tile + 1) * num_pid_n
+        done = atomic_add(counter_ptr + segment, 1, scope="gpu", semantic="acq_rel")
+        if done == tiles - 1:
+            st(gate_ptr + segment, 1, scope="sys", semantic="release")
+
+
+@triton.jit(do_not_specialize=["rank"])
+def reduce_segments(partial_ptr, scatter_ptr, out_ptr, arrived_ptr, generation_ptr, rows, N, rank,
+                    WORLD_SIZE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """out = sum over ranks of their partial rows for this rank, in fp32 and in ascending rank order.
+
+    scatter_ptr: [WORLD_SIZE, rows, N] in the symmetric heap, slot s filled by rank s (the own slot is not used: the own
+    rows are read from partial_ptr, [WORLD_SIZE * rows, N]); arrived_ptr: [WORLD_SIZE] signals.
+    """
+    first_row = tl.program_id(0) * BLOCK_M
+    first_column = tl.program_id(1) * BLOCK_N
+    tile_rows = tl.arange(0, BLOCK_M)
+    columns = tl.arange(0, BLOCK_N)
+    mask = (tile_rows[:, None] < rows - first_row) & (columns[None, :] < N - first_column)
+    tile_start = tl.cast(first_row, tl.int64) * N + first_column
+    offsets = tile_rows[:, None] * N + columns[None, :]
+    slot_elements = tl.cast(rows, tl.int64) * N
+    generation = tl.load(generation_ptr)
+    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for source in range(WORLD_SIZE):
+        slot = scatter_ptr + source * slot_elements
+        if source == rank:
+            slot = partial_ptr + source * slot_elements
+        else:
+            token = dl.wait(arrived_ptr + source, 1, "sys", "acquire", waitValue=generation, compare="ge")
+            slot = dl.consume_token(slot, token)
+        total += tl.load(slot + tile_start + offsets, mask=mask, other=0.0).to(tl.float32)
+    tl.store(out_ptr + tile_start + offsets, total.to(out_ptr.dtype.element_ty), mask=mask)
