@@ -1,0 +1,103 @@
+//===- Scratch.cpp - Shared memory that an operation's own lowering needs -------------------------------------------------===//
+//
+// Computes scratch sizes from the plans of the layout room. See Scratch.h for how the bytes are used.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/analysis/Scratch.h"
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/layout/AxisPlans.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace ditron::analysis {
+
+int sharedElementBits(Type elementType) {
+  if (elementType.isInteger(1))
+    return 8;
+  if (elementType.isIntOrFloat())
+    return static_cast<int>(elementType.getIntOrFloatBitWidth());
+  return 64; // pointers and index
+}
+
+int64_t sharedElementBytes(Type elementType) { return sharedElementBits(elementType) / 8; }
+
+layout::ConvertPlan convertPlanOf(Operation *op) {
+  auto convert = llvm::cast<dgpu::ConvertLayoutOp>(op);
+  Type source = convert.getSource().getType();
+  return layout::makePlan(dgpu::layoutOf(source), dgpu::layoutOf(convert.getResult().getType()),
+                          sharedElementBits(tile::elementTypeOf(source)));
+}
+
+/// Appends one exchange and advances `bytes` past it.
+static void addExchange(SmallVector<WarpExchange> &exchanges, int64_t &bytes, int step, int registers, Operation *op,
+                        int64_t threads) {
+  WarpExchange exchange{step, registers, {}};
+  for (Value source : op->getOperands()) {
+    exchange.operandOffsets.push_back(bytes);
+    bytes += llvm::alignTo(registers * threads * sharedElementBytes(tile::elementTypeOf(source.getType())), 16);
+  }
+  exchanges.push_back(std::move(exchange));
+}
+
+/// The exchanges and their total size.
+static std::pair<SmallVector<WarpExchange>, int64_t> planExchanges(Operation *op) {
+  SmallVector<WarpExchange> exchanges;
+  int64_t bytes = 0;
+  const layout::DistributedLayout &source = dgpu::layoutOf(op->getOperand(0).getType());
+  int64_t threads = int64_t(source.numLanes()) * source.numWarps();
+  if (auto reduce = llvm::dyn_cast<tile::ReduceOp>(op)) {
+    int registers = source.numRegs();
+    layout::ReducePlan plan = layout::makeReducePlan(source, static_cast<int>(reduce.getAxis()));
+    for (auto [index, step] : llvm::enumerate(plan.steps)) {
+      if (step.dim == layout::MachineDim::Reg)
+        registers /= 2;
+      else if (step.dim == layout::MachineDim::Warp)
+        addExchange(exchanges, bytes, static_cast<int>(index), registers, op, threads);
+    }
+  } else if (auto scan = llvm::dyn_cast<tile::ScanOp>(op)) {
+    std::vector<layout::ScanStep> steps = layout::makeScanPlan(source, static_cast<int>(scan.getAxis()));
+    for (auto [index, step] : llvm::enumerate(steps))
+      if (step.crossesWarps())
+        addExchange(exchanges, bytes, static_cast<int>(index), source.numRegs(), op, threads);
+  }
+  return {std::move(exchanges), bytes};
+}
+
+SmallVector<WarpExchange> warpExchangesOf(Operation *reduceOrScan) { return planExchanges(reduceOrScan).first; }
+
+/// An atomic's old value must travel when it is used and other warps hold copies of the element.
+static int64_t atomicScratchBytes(Operation *op) {
+  Value result = op->getResult(0);
+  if (result.use_empty())
+    return 0;
+  int64_t elementBytes = sharedElementBytes(tile::elementTypeOf(result.getType()));
+  if (!llvm::isa<RankedTensorType>(result.getType()))
+    return elementBytes;
+  const layout::DistributedLayout &resultLayout = dgpu::layoutOf(result.getType());
+  if (resultLayout.freeMask(layout::MachineDim::Warp) == 0)
+    return 0;
+  return int64_t(resultLayout.numRegs()) * resultLayout.numLanes() * resultLayout.numWarps() * elementBytes;
+}
+
+int64_t scratchBytes(Operation *op) {
+  if (llvm::isa<dgpu::ConvertLayoutOp>(op))
+    return convertPlanOf(op).sharedBytes();
+  if (llvm::isa<tile::ReduceOp, tile::ScanOp>(op))
+    return planExchanges(op).second;
+  if (llvm::isa<tile::AtomicRmwOp, tile::AtomicCasOp>(op))
+    return atomicScratchBytes(op);
+  return 0;
+}
+
+std::optional<layout::BarrierScope> scratchBarrier(Operation *op) {
+  if (scratchBytes(op) == 0)
+    return std::nullopt;
+  if (llvm::isa<dgpu::ConvertLayoutOp>(op))
+    return convertPlanOf(op).shared->scope;
+  return layout::BarrierScope::Block;
+}
+
+} // namespace ditron::analysis

@@ -1,0 +1,60 @@
+//===- Scratch.h - Shared memory that an operation's own lowering needs --------------------------------------*- C++ -*-===//
+//
+// Some operations move data between warps while they are lowered: convert_layout, reduce and scan across warps, atomics whose
+// old value every thread gets. They do it in scratch memory, at the attribute `offset_bytes`. This file is the only place that
+// says how many bytes and how they are laid out; shared-memory allocation, barrier insertion and lowering all ask here, so
+// they cannot disagree.
+//
+// Layout of the scratch memory, in bytes from offset_bytes:
+//   convert_layout   as its plan says (layout::SharedExchange), one round trip: store, barrier, load.
+//   reduce, scan     one region per step that crosses warps (see WarpExchange), so that no barrier is needed between the
+//                    loads of one step and the stores of the next: store region 0, barrier, load region 0, store region 1, ...
+//   atomics          scalar: the old value at 0, written by thread 0. Tensor, when warps hold copies: register r of thread t
+//                    at (r * threads + t) * elementBytes, written by representatives, then barrier, then read by everyone
+//                    at its representative's place (t with the free bits cleared).
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_ANALYSIS_SCRATCH_H
+#define DITRON_ANALYSIS_SCRATCH_H
+
+#include "ditron/layout/ConvertPlan.h"
+#include "mlir/Support/LLVM.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace mlir {
+class Operation;
+}
+
+namespace ditron::analysis {
+
+/// Bytes between elements of a type in shared memory: 1 for i1, 8 for pointers and indices.
+int64_t sharedElementBytes(mlir::Type elementType);
+/// The same in bits; this is the `elementBits` that layout::makePlan gets for a tensor of that element type.
+int sharedElementBits(mlir::Type elementType);
+
+/// The plan of a dgpu.convert_layout whose types carry layouts.
+layout::ConvertPlan convertPlanOf(mlir::Operation *convertLayout);
+
+/// One step of a reduce or scan that goes through shared memory. Each thread stores all registers of all operands that it has
+/// at that step: register r of operand o of thread t (= warp * lanes + lane) lies at operandOffsets[o] + (r * threads + t) *
+/// bytes of o's element. Offsets count from the op's offset_bytes and are multiples of 16.
+struct WarpExchange {
+  int step;      ///< Index into ReducePlan::steps or the scan plan.
+  int registers; ///< Registers per operand at that step.
+  llvm::SmallVector<int64_t> operandOffsets;
+};
+/// The exchanges of a tile.reduce or tile.scan whose types carry layouts; empty when it stays within warps.
+llvm::SmallVector<WarpExchange> warpExchangesOf(mlir::Operation *reduceOrScan);
+
+/// Bytes of scratch memory that the lowering of `op` needs; 0 for an operation that needs none (buffers are not scratch).
+int64_t scratchBytes(mlir::Operation *op);
+
+/// The barrier that the lowering of an op with scratch has between its stores and its loads. Only convert_layout may do with
+/// a warp-level one. Nothing for ops without scratch.
+std::optional<layout::BarrierScope> scratchBarrier(mlir::Operation *op);
+
+} // namespace ditron::analysis
+
+#endif // DITRON_ANALYSIS_SCRATCH_H
