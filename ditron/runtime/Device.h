@@ -1,0 +1,105 @@
+//===- Device.h - What a backend implements ----------------------------------------------------------------*- C++ -*-===//
+//
+// One rank's GPU behind one small interface: memory, streams, events, copies, signals in stream order, graphs and
+// launches. runtime/sim implements it over the simulator; a CUDA and a HIP backend implement the same. User code does not
+// call it: Buffer, Stream, Event and Kernel are the owners over it that give the errors their context.
+//
+// Handles are numbers that a backend hands out. Every enqueue copies what it is given and returns at once.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_RUNTIME_DEVICE_H
+#define DITRON_RUNTIME_DEVICE_H
+
+#include "ditron/runtime/Kernel.h"
+
+#include <functional>
+
+namespace ditron::runtime {
+
+/// What a launch or a choice of variant may ask of a device.
+struct DeviceAttributes {
+  std::string name;              ///< For people: "simulated sm_80".
+  uint32_t multiprocessors = 0;  ///< SMs: how many blocks a persistent kernel should have.
+  uint32_t warpSize = 32;
+  uint64_t sharedBytesPerBlock = 0;
+  uint32_t maxThreadsPerBlock = 0;
+  uint32_t copyEngines = 0;
+};
+
+enum class MemoryKind {
+  Device,     ///< For the kernels of its own rank; copies may go anywhere.
+  Symmetric,  ///< In the symmetric heap: for the kernels of every rank.
+  HostPinned, ///< Host memory that every rank's kernels may touch.
+};
+
+/// Comparisons of signals; signed.
+enum class Compare { Equal, NotEqual, Greater, LessEqual, Less, GreaterEqual };
+
+/// A copy of rows of bytes; a plain copy has one row.
+struct Copy {
+  void *destination = nullptr;
+  const void *source = nullptr;
+  uint64_t rowBytes = 0;
+  uint64_t rows = 1;
+  uint64_t destinationPitch = 0; ///< Bytes from row to row; 0 means rowBytes.
+  uint64_t sourcePitch = 0;
+  std::string name = "copy"; ///< In traces and reports.
+};
+
+/// A launch whose arguments have been checked and packed; see Kernel::pack.
+struct PackedLaunch {
+  const Kernel *kernel = nullptr;
+  LaunchConfig config;
+  PackedArguments arguments; ///< With the hidden world view last.
+};
+
+using StreamHandle = uint64_t;
+using EventHandle = uint64_t;
+/// A captured graph; its type is the backend's.
+using GraphHandle = std::shared_ptr<const void>;
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  virtual uint32_t rank() const = 0;
+  virtual const DeviceAttributes &attributes() const = 0;
+
+  virtual Expected<void *> allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes, MemoryKind kind) = 0;
+  virtual Status free(void *address) = 0;
+  /// Start of this rank's symmetric heap.
+  virtual void *symmetricBase() const = 0;
+  /// Immediate copies between host and device memory, past all streams.
+  virtual Status upload(void *destination, const void *source, uint64_t bytes) = 0;
+  virtual Status download(void *destination, const void *source, uint64_t bytes) = 0;
+
+  virtual Expected<StreamHandle> createStream(std::string_view name, int priority) = 0;
+  virtual Status destroyStream(StreamHandle stream) = 0;
+  virtual Status synchronizeStream(StreamHandle stream) = 0;
+  /// Waits for all streams of this rank.
+  virtual Status synchronize() = 0;
+
+  virtual Expected<EventHandle> createEvent(std::string_view name) = 0;
+  virtual Status recordEvent(StreamHandle stream, EventHandle event) = 0;
+  virtual Status waitEvent(StreamHandle stream, EventHandle event) = 0;
+  virtual Status synchronizeEvent(EventHandle event) = 0;
+  /// Picoseconds on the device's clock of the latest completed recording.
+  virtual Expected<int64_t> eventTime(EventHandle event) = 0;
+
+  virtual Status copy(StreamHandle stream, const Copy &copy) = 0;
+  virtual Status fill(StreamHandle stream, void *address, int byteValue, uint64_t bytes) = 0;
+  /// The words are of 4 or 8 bytes.
+  virtual Status signalWrite(StreamHandle stream, void *address, uint64_t value, uint32_t bytes) = 0;
+  virtual Status signalAdd(StreamHandle stream, void *address, uint64_t value, uint32_t bytes) = 0;
+  virtual Status signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value,
+                            uint32_t bytes) = 0;
+  virtual Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) = 0;
+  virtual Status launch(StreamHandle stream, PackedLaunch launch) = 0;
+
+  virtual Status beginCapture(StreamHandle stream) = 0;
+  virtual Expected<GraphHandle> endCapture(StreamHandle stream) = 0;
+  virtual Status launchGraph(StreamHandle stream, GraphHandle graph) = 0;
+};
+
+} // namespace ditron::runtime
+#endif // DITRON_RUNTIME_DEVICE_H

@@ -1,0 +1,134 @@
+//===- World.h - The ranks of a distributed program ---------------------------------------------------------*- C++ -*-===//
+//
+// A World is a number of ranks, each a GPU of its own with a symmetric heap that all others can address. World::local makes
+// them all in this process, on simulated GPUs. Two ways to drive them, which may be mixed:
+//
+//   for (uint32_t r = 0; r < world.numRanks(); ++r)        // one host thread enqueues for everyone
+//     world.rank(r).stream().launch(kernel, {.grid = {n, 1, 1}}, {x[r], y[r], 7});
+//   Status status = world.synchronize();
+//
+//   Status status = world.runRanks([&](Rank &rank) {       // each rank has host code of its own, interleaved
+//     DITRON_RETURN_IF_ERROR(rank.stream().launch(...));
+//     return rank.stream().synchronize();
+//   });
+//
+// Errors that happen while kernels run (deadlock, access out of bounds) end the run: they come back from synchronize or
+// runRanks and from every later call. A world belongs to the operating-system thread that made it.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_RUNTIME_WORLD_H
+#define DITRON_RUNTIME_WORLD_H
+
+#include "ditron/runtime/Stream.h"
+
+#include <map>
+
+namespace ditron::sim {
+class Machine;
+}
+
+namespace ditron::runtime {
+
+class World;
+
+struct WorldOptions {
+  uint32_t sms = 8;                     ///< Simulated SMs per rank.
+  uint64_t seed = 0;                    ///< Other seeds give other interleavings; the same gives the same run.
+  std::map<uint32_t, double> slowRanks; ///< Rank -> factor on the cost of everything it does.
+  bool checkBounds = true;              ///< Check each access of a kernel.
+  bool trace = false;                   ///< Record the timeline, for writeTrace and the queries of Timeline.h.
+  uint64_t heapBytes = 0;               ///< Most memory a rank may have, per kind; 0 for the backend's default.
+};
+
+/// Checks a target's name ("sim:sm_80", or "sim" for it) and gives the canonical one.
+Expected<std::string> canonicalTarget(std::string_view target);
+
+/// One rank. Owned by its World.
+class Rank {
+public:
+  uint32_t id() const { return idValue; }
+  uint32_t numRanks() const;
+  World &world() const { return *owner; }
+  const std::shared_ptr<Device> &device() const { return deviceValue; }
+  const DeviceAttributes &attributes() const { return deviceValue->attributes(); }
+
+  /// The rank's default stream: an ordinary stream that is always there.
+  Stream &stream() { return defaultStream; }
+  Expected<Stream> createStream(std::string_view name, int priority = 0);
+  Expected<Event> createEvent(std::string_view name = "event");
+  /// A zero-filled array. `name` appears in reports and traces.
+  Expected<Buffer> allocate(DataType type, uint64_t count, std::string_view name);
+
+  /// Address of the words that a kernel's hidden last argument points to: rank, number of ranks, symmetric heap of each rank.
+  void *worldView() const { return viewBuffer.address(); }
+
+  /// Waits for all streams of this rank.
+  Status synchronize();
+  /// Parks this rank's host code until all ranks' are here. Only inside World::runRanks.
+  Status hostBarrier();
+
+private:
+  friend class World;
+  Rank() = default;
+
+  World *owner = nullptr;
+  uint32_t idValue = 0;
+  std::shared_ptr<Device> deviceValue;
+  Buffer viewBuffer;
+  Stream defaultStream;
+};
+
+class World {
+public:
+  /// `numRanks` ranks in this process. Refuses options that make no sense, naming what is accepted.
+  static Expected<std::unique_ptr<World>> local(uint32_t numRanks, std::string_view target,
+                                                const WorldOptions &options = {});
+  ~World();
+  World(const World &) = delete;
+  World &operator=(const World &) = delete;
+
+  uint32_t numRanks() const { return static_cast<uint32_t>(ranks.size()); }
+  const std::string &target() const { return targetName; }
+  const WorldOptions &options() const { return optionValues; }
+  Rank &rank(uint32_t id) { return *ranks[id]; }
+
+  /// A zero-filled array at the same offset on every rank. Inside runRanks it is a collective: every rank calls it, in the
+  /// same order, with the same arguments, and gets the same array.
+  Expected<SymmetricBuffer> allocateSymmetric(DataType type, uint64_t count, std::string_view name);
+
+  /// Runs `host` for every rank as interleaved host code until all have returned. Gives the error of the run, or that of the
+  /// lowest rank whose function returned one.
+  Status runRanks(const std::function<Status(Rank &)> &host);
+  /// Waits for all streams of all ranks.
+  Status synchronize();
+  /// Ok, or the error that ended the run.
+  Status status() const;
+
+  /// The timeline as Chrome trace JSON, for Perfetto. Needs WorldOptions::trace.
+  Status writeTrace(const std::string &path) const;
+  /// The simulated machine, for timelines and counters; null for worlds of real GPUs.
+  sim::Machine *machine() const { return simulated.get(); }
+
+private:
+  World() = default;
+
+  /// An array that some rank's host code has asked for inside runRanks; the others' requests must match.
+  struct CollectiveAllocation {
+    DataType type;
+    uint64_t count;
+    std::string name;
+    SymmetricBuffer buffer;
+    uint32_t takers = 0;
+  };
+  Expected<SymmetricBuffer> allocateEverywhere(DataType type, uint64_t count, std::string_view name);
+
+  std::string targetName;
+  WorldOptions optionValues;
+  std::shared_ptr<sim::Machine> simulated;
+  std::vector<std::unique_ptr<Rank>> ranks;
+  std::map<uint64_t, CollectiveAllocation> collectives; ///< By position in the sequence; erased when all ranks have it.
+  std::vector<uint64_t> nextCollective;                 ///< Per rank.
+};
+
+} // namespace ditron::runtime
+#endif // DITRON_RUNTIME_WORLD_H
