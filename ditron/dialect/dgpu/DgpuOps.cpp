@@ -1,0 +1,114 @@
+//===- DgpuOps.cpp - Checks and folds of the dgpu operations ------------------------------------------------*- C++ -*-===//
+//
+// Verifiers of conversions, buffers and asynchronous copies, and the simplifications of conversions: a conversion to the
+// same layout, of a conversion, and of a value that every thread can make by itself.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dgpu/Dgpu.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace ditron::dgpu;
+namespace tile = ditron::tile;
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// convert_layout
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult ConvertLayoutOp::verify() {
+  RankedTensorType source = cast<RankedTensorType>(getSource().getType()), result = cast<RankedTensorType>(getType());
+  if (source.getShape() != result.getShape() || source.getElementType() != result.getElementType())
+    return emitOpError() << "changes the layout only, but source is " << source << " and result is " << result;
+  for (auto [name, type] : {std::pair<StringRef, Type>("source", source), {"result", result}})
+    if (!layoutAttrOf(type))
+      return emitOpError() << name << " must have a #dgpu.layout, found " << type;
+  const layout::DistributedLayout &from = layoutOf(source), &to = layoutOf(result);
+  for (layout::MachineDim dim : {layout::MachineDim::Lane, layout::MachineDim::Warp, layout::MachineDim::Block})
+    if (from.numBits(dim) != to.numBits(dim))
+      return emitOpError() << "source and result must be spread over the same machine, but the source has "
+                           << from.numBits(dim) << " " << layout::toString(dim) << " bits and the result "
+                           << to.numBits(dim);
+  return success();
+}
+
+OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  if (auto inner = getSource().getDefiningOp<ConvertLayoutOp>(); inner && inner.getSource().getType() == getType())
+    return inner.getSource();
+  if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))
+    return DenseElementsAttr::get(cast<ShapedType>(getType()), splat.getSplatValue<Attribute>());
+  return {};
+}
+
+namespace {
+/// convert_layout(convert_layout(x)) goes there in one step.
+struct ConvertOfConvert : public OpRewritePattern<ConvertLayoutOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvertLayoutOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getSource().getDefiningOp<ConvertLayoutOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "source is not a conversion");
+    rewriter.replaceOpWithNewOp<ConvertLayoutOp>(op, op.getType(), inner.getSource(), IntegerAttr());
+    return success();
+  }
+};
+
+/// A splat or a range costs every thread nothing: it is made again where it is needed.
+struct ConvertOfCreation : public OpRewritePattern<ConvertLayoutOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvertLayoutOp op, PatternRewriter &rewriter) const override {
+    if (auto splat = op.getSource().getDefiningOp<tile::SplatOp>()) {
+      rewriter.replaceOpWithNewOp<tile::SplatOp>(op, op.getType(), splat.getSource());
+      return success();
+    }
+    if (auto range = op.getSource().getDefiningOp<tile::ArangeOp>()) {
+      rewriter.replaceOpWithNewOp<tile::ArangeOp>(op, op.getType(), range.getStartAttr(), range.getEndAttr());
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "source is computed from other tensors");
+  }
+};
+} // namespace
+
+void ConvertLayoutOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<ConvertOfConvert, ConvertOfCreation>(context);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Buffers
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// A tile that enters or leaves a slot has the slot's shape and element type.
+static LogicalResult verifyTile(Operation *op, BufferType buffer, StringRef what, Type shape, Type element) {
+  if (tile::shapeOf(shape) != buffer.getShape())
+    return op->emitOpError() << what << " is " << shape << ", but a slot has shape [" << buffer.getShape() << "]";
+  if (element != buffer.getElementType())
+    return op->emitOpError() << what << " has elements of type " << element << ", but the buffer holds "
+                             << buffer.getElementType();
+  return success();
+}
+
+LogicalResult BufferStoreOp::verify() {
+  Type value = getValue().getType();
+  return verifyTile(*this, getBuffer().getType(), "value", value, tile::elementTypeOf(value));
+}
+
+LogicalResult BufferLoadOp::verify() {
+  return verifyTile(*this, getBuffer().getType(), "result", getType(), tile::elementTypeOf(getType()));
+}
+
+LogicalResult AsyncCopyOp::verify() {
+  Type ptr = getPtr().getType();
+  if (!isa<RankedTensorType>(ptr))
+    return emitOpError() << "copies behind a tensor of pointers, found " << ptr;
+  Type pointee = cast<tile::PointerType>(tile::elementTypeOf(ptr)).getPointee();
+  if (failed(verifyTile(*this, getBuffer().getType(), "pointer", ptr, pointee)))
+    return failure();
+  if (getMask() && getMask().getType() != tile::withElementType(ptr, IntegerType::get(getContext(), 1)))
+    return emitOpError() << "mask must have the shape and layout of the pointer " << ptr << ", found "
+                         << getMask().getType();
+  return success();
+}

@@ -1,0 +1,135 @@
+//===- DistOps.td - Operations of the dist dialect ---------------------------------------------------------*- tablegen -*-===//
+#ifndef DITRON_DIALECT_DIST_OPS_TD
+#define DITRON_DIALECT_DIST_OPS_TD
+
+include "ditron/dialect/dist/DistAttrs.td"
+include "ditron/dialect/tile/TileAttrs.td"
+include "ditron/dialect/tile/TileTypes.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
+//===------------------------------------------------------------------------------------------------------------------===//
+// World
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Dist_RankOp : Dist_Op<"rank", [Pure]> {
+  let summary = "this rank, 0 .. num_ranks-1";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+def Dist_NumRanksOp : Dist_Op<"num_ranks", [Pure]> {
+  let summary = "number of ranks in the world";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+def Dist_SymmAtOp : Dist_Op<"symm_at", [Pure, AllTypesMatch<["ptr", "result"]>]> {
+  let summary = "address of the same symmetric object on another rank";
+  let description = [{The pointer must lie in the symmetric heap of this rank: result = ptr - base[rank()] + base[rank].}];
+  let arguments = (ins Tile_Pointer:$ptr, I32:$rank);
+  let results = (outs Tile_Pointer:$result);
+  let assemblyFormat = "$ptr `,` $rank attr-dict `:` type($ptr)";
+  let hasFolder = 1;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Signals (block level: every thread of the block takes part)
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Dist_WaitOp : Dist_Op<"wait", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "waits until `count` consecutive signal words satisfy a comparison with `value`";
+  let description = [{
+    Block-level: returns for every thread after all words satisfied the comparison; then an acquire at `scope` for the
+    whole block. count may be any number >= 0. The token is consumed by dist.consume_token.
+  }];
+  let arguments = (ins Tile_Pointer:$ptr, I32:$count, Tile_Int:$value, Tile_MemoryScopeAttr:$scope,
+                       Tile_MemoryOrderAttr:$order, Dist_CompareAttr:$compare);
+  let results = (outs I32:$token);
+  let assemblyFormat = "$compare $scope $order $ptr `,` $count `,` $value attr-dict `:` type($ptr) `,` type($value)";
+  let hasVerifier = 1;
+}
+
+def Dist_ConsumeTokenOp : Dist_Op<"consume_token", [Pure, AllTypesMatch<["source", "result"]>]> {
+  let summary = "the same value, available only after a wait";
+  let arguments = (ins Tile_Any:$source, I32:$token);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$source `,` $token attr-dict `:` type($source)";
+}
+
+def Dist_NotifyOp : Dist_Op<"notify", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "raises a signal word on a rank, after everything the block stored before";
+  let description = [{
+    Block-level: implies a block barrier, a release fence at the receiver's scope, then one thread sets or adds `value` to the
+    word that `ptr` names on `rank` (`ptr` is this rank's address of it).
+  }];
+  let arguments = (ins Tile_Pointer:$ptr, I32:$rank, Tile_Int:$value, Dist_SignalOpAttr:$op, Dist_CommScopeAttr:$scope);
+  let assemblyFormat = "$op $scope $ptr `,` $rank `,` $value attr-dict `:` type($ptr) `,` type($value)";
+  let hasVerifier = 1;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Thread level
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Dist_ThreadIdOp : Dist_Op<"thread_id", [Pure]> {
+  let summary = "index of this thread in its block along an axis (0 for axes 1 and 2)";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+  let hasFolder = 1;
+}
+def Dist_LaneIdOp : Dist_Op<"lane_id", [Pure]> {
+  let summary = "index of this thread in its warp";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+def Dist_SyncThreadsOp : Dist_Op<"sync_threads", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "block barrier; all threads of the block must reach it";
+  let assemblyFormat = "attr-dict";
+}
+def Dist_LdOp : Dist_Op<"ld", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "load by each thread with memory order and scope";
+  let arguments = (ins Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_Pointer:$ptr);
+  let results = (outs Tile_Scalar:$result);
+  let assemblyFormat = "$order $scope $ptr attr-dict `:` type($ptr) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Dist_StOp : Dist_Op<"st", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "store by each thread with memory order and scope";
+  let arguments = (ins Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_Pointer:$ptr, Tile_Scalar:$value);
+  let assemblyFormat = "$order $scope $ptr `,` $value attr-dict `:` type($ptr) `,` type($value)";
+  let hasVerifier = 1;
+}
+def Dist_ThreadAtomicRmwOp
+    : Dist_Op<"thread_atomic_rmw", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "atomic read-modify-write by each thread that reaches it; yields its old value";
+  let arguments = (ins Tile_AtomicOpAttr:$op, Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_Pointer:$ptr,
+                       Tile_Scalar:$value);
+  let results = (outs Tile_Scalar:$result);
+  let assemblyFormat = "$op $order $scope $ptr `,` $value attr-dict `:` type($ptr) `,` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Dist_ThreadAtomicCasOp
+    : Dist_Op<"thread_atomic_cas",
+              [AllTypesMatch<["compare", "value"]>, MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "compare and swap by each thread that reaches it; yields its old value";
+  let arguments = (ins Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_Pointer:$ptr, Tile_Scalar:$compare,
+                       Tile_Scalar:$value);
+  let results = (outs Tile_Scalar:$result);
+  let assemblyFormat = "$order $scope $ptr `,` $compare `,` $value attr-dict `:` type($ptr) `,` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+// Shuffles and ballots depend on which threads reach them together: never move or duplicate them.
+def Dist_ShuffleOp : Dist_Op<"shuffle", [MemoryEffects<[MemWrite]>, AllTypesMatch<["value", "result"]>]> {
+  let summary = "value of another lane of the warp";
+  let arguments = (ins Dist_ShuffleKindAttr:$kind, I32:$mask, Tile_Scalar:$value, I32:$operand);
+  let results = (outs Tile_Scalar:$result);
+  let assemblyFormat = "$kind $mask `,` $value `,` $operand attr-dict `:` type($value)";
+}
+def Dist_BallotOp : Dist_Op<"ballot", [MemoryEffects<[MemWrite]>]> {
+  let summary = "bit i: the predicate of lane i";
+  let arguments = (ins I32:$mask, I1:$predicate);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$mask `,` $predicate attr-dict";
+}
+#endif

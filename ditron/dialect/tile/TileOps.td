@@ -1,0 +1,269 @@
+//===- TileOps.td - Operations of the tile dialect ---------------------------------------------------------*- tablegen -*-===//
+#ifndef DITRON_DIALECT_TILE_OPS_TD
+#define DITRON_DIALECT_TILE_OPS_TD
+
+include "ditron/dialect/tile/TileAttrs.td"
+include "ditron/dialect/tile/TileTypes.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Program and creation
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+  let summary = "index of this program in the launch grid along an axis";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
+  let summary = "extent of the launch grid along an axis";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Tile_ArangeOp : Tile_Op<"arange", [Pure]> {
+  let summary = "consecutive integers start .. end-1";
+  let description = [{`tile.arange 0, 64 : tensor<64xi32>`. end - start is a power of two and equals the length of the result.}];
+  let arguments = (ins I32Attr:$start, I32Attr:$end);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = "$start `,` $end attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
+  let summary = "a tensor that holds one scalar everywhere";
+  let arguments = (ins Tile_Scalar:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Tile_UnsplatOp : Tile_Op<"unsplat", [Pure]> {
+  let summary = "the only element of a one-element tensor, as a scalar";
+  let arguments = (ins Tile_Tensor:$source);
+  let results = (outs Tile_Scalar:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Shape: pure re-indexing in row-major order
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Tile_ExpandDimsOp : Tile_Op<"expand_dims", [Pure]> {
+  let summary = "inserts a dimension of size 1";
+  let arguments = (ins Tile_Tensor:$source, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source `axis` $axis attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "repeats dimensions of size 1; rank stays";
+  let arguments = (ins Tile_Tensor:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
+  let summary = "another shape for the same elements in row-major order";
+  let arguments = (ins Tile_Tensor:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Tile_TransOp : Tile_Op<"trans", [Pure]> {
+  let summary = "permutes dimensions: result dimension i is source dimension order[i]";
+  let arguments = (ins Tile_Tensor:$source, DenseI32ArrayAttr:$order);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source $order attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Pointers
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Tile_AddPtrOp : Tile_Op<"addptr", [Pure, AllTypesMatch<["ptr", "result"]>]> {
+  let summary = "pointer plus a signed number of elements";
+  let description = [{The offset has the pointer's shape; i32 offsets are sign-extended to 64 bits before scaling.}];
+  let arguments = (ins Tile_PointerLike:$ptr, Tile_IntLike:$offset);
+  let results = (outs Tile_PointerLike:$result);
+  let assemblyFormat = "$ptr `,` $offset attr-dict `:` type($ptr) `,` type($offset)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Tile_PtrToIntOp : Tile_Op<"ptr_to_int", [Pure]> {
+  let summary = "address as i64";
+  let arguments = (ins Tile_PointerLike:$source);
+  let results = (outs Tile_IntLike:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_IntToPtrOp : Tile_Op<"int_to_ptr", [Pure]> {
+  let summary = "i64 as an address";
+  let arguments = (ins Tile_IntLike:$source);
+  let results = (outs Tile_PointerLike:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_PtrCastOp : Tile_Op<"ptr_cast", [Pure]> {
+  let summary = "the same address with another pointee type";
+  let arguments = (ins Tile_PointerLike:$source);
+  let results = (outs Tile_PointerLike:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Tile_HintOp : Tile_Op<"hint", [Pure, AllTypesMatch<["source", "result"]>]> {
+  let summary = "the same value, with promised facts about it";
+  let description = [{
+    Promises of `tl.multiple_of`, `tl.max_contiguous` and `tl.max_constancy`, one number per dimension (one for a scalar);
+    an absent array promises nothing. `divisibility[d]`: the first element of every contiguous run along d is a multiple of it.
+    Wrong promises are undefined behaviour.
+  }];
+  let arguments = (ins Tile_Any:$source, OptionalAttr<DenseI64ArrayAttr>:$divisibility,
+                       OptionalAttr<DenseI64ArrayAttr>:$contiguity, OptionalAttr<DenseI64ArrayAttr>:$constancy);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite]>]> {
+  let summary = "promises that a condition holds here";
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Memory
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "loads the elements behind pointers";
+  let description = [{
+    Where the mask is false the result is `other`, or zero when there is none, and memory is not touched. A scalar load is
+    performed once per thread that needs it. `volatile` accesses are never removed, merged or moved.
+  }];
+  let arguments = (ins Tile_PointerLike:$ptr, Optional<Tile_BoolLike>:$mask, Optional<Tile_Any>:$other,
+                       DefaultValuedAttr<Tile_CacheModifierAttr, "CacheModifier::None">:$cache,
+                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "EvictionPolicy::Normal">:$evict,
+                       DefaultValuedAttr<BoolAttr, "false">:$isVolatile);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = [{
+    $ptr (`mask` $mask^)? (`other` $other^)? attr-dict `:` type($ptr) (`mask` type($mask)^)? (`other` type($other)^)? `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$ptr, CArg<"::mlir::Value", "{}">:$mask, CArg<"::mlir::Value", "{}">:$other)>];
+  let hasCanonicalizer = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "stores elements behind pointers where the mask is true";
+  let description = [{Each element is written by exactly one thread. A scalar store is performed by one thread of the block.}];
+  let arguments = (ins Tile_PointerLike:$ptr, Tile_Any:$value, Optional<Tile_BoolLike>:$mask,
+                       DefaultValuedAttr<Tile_CacheModifierAttr, "CacheModifier::None">:$cache,
+                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "EvictionPolicy::Normal">:$evict);
+  let assemblyFormat = "$ptr `,` $value (`mask` $mask^)? attr-dict `:` type($ptr) `,` type($value) (`mask` type($mask)^)?";
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "atomic read-modify-write; yields the old values";
+  let description = [{
+    Performed exactly once per element (and once per block for a scalar), whatever copies the layout holds; the old value
+    reaches every copy. Release order covers the earlier stores of the whole block.
+  }];
+  let arguments = (ins Tile_AtomicOpAttr:$op, Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope,
+                       Tile_PointerLike:$ptr, Tile_Any:$value, Optional<Tile_BoolLike>:$mask);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = [{
+    $op $order $scope $ptr `,` $value (`mask` $mask^)? attr-dict `:` type($ptr) `,` type($value) (`mask` type($mask)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_AtomicCasOp : Tile_Op<"atomic_cas",
+    [AllTypesMatch<["compare", "value"]>, MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "atomic compare and swap; yields the old values";
+  let arguments = (ins Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_PointerLike:$ptr,
+                       Tile_Any:$compare, Tile_Any:$value);
+  let results = (outs Tile_Any:$result);
+  let assemblyFormat = "$order $scope $ptr `,` $compare `,` $value attr-dict `:` type($ptr) `,` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Contraction, reduction, scan
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["c", "result"]>]> {
+  let summary = "result = a * b + c on tiles";
+  let description = [{
+    a is MxK, b is KxN, c is MxN. fp16, bf16, fp8 and fp32 operands accumulate in fp32, int8 in i32. `precision` matters
+    for fp32 operands only.
+  }];
+  let arguments = (ins RankedTensorOf<[I8, F8E4M3FN, F8E5M2, F16, BF16, F32, F64]>:$a,
+                       RankedTensorOf<[I8, F8E4M3FN, F8E5M2, F16, BF16, F32, F64]>:$b,
+                       RankedTensorOf<[I32, F16, F32, F64]>:$c,
+                       DefaultValuedAttr<Tile_DotPrecisionAttr, "DotPrecision::TF32">:$precision);
+  let results = (outs RankedTensorOf<[I32, F16, F32, F64]>:$result);
+  let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_ReduceOp : Tile_Op<"reduce", [SingleBlock, RecursivelySpeculatable, RecursiveMemoryEffects]> {
+  let summary = "combines all elements along an axis with an associative region";
+  let description = [{
+    The region takes 2n scalars (n left operands, n right operands) and yields n. The tree is canonical: neighbouring
+    elements in ascending index order are combined first, the lower index on the left, so that the result does not depend on the layout
+    (spec/linear_layouts.md 4.5.3). A rank-1 source gives scalars.
+  }];
+  let arguments = (ins Variadic<Tile_Tensor>:$sources, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis);
+  let results = (outs Variadic<Tile_Any>:$results);
+  let regions = (region SizedRegion<1>:$combine);
+  let assemblyFormat = "`(` $sources `)` `axis` $axis $combine attr-dict `:` functional-type($sources, $results)";
+  let hasVerifier = 1;
+}
+
+def Tile_ScanOp : Tile_Op<"scan", [SingleBlock, RecursivelySpeculatable, RecursiveMemoryEffects]> {
+  let summary = "inclusive scan along an axis with an associative region; order is kept";
+  let arguments = (ins Variadic<Tile_Tensor>:$sources, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis,
+                       DefaultValuedAttr<BoolAttr, "false">:$reverse);
+  let results = (outs Variadic<Tile_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$combine);
+  let assemblyFormat = "`(` $sources `)` `axis` $axis $combine attr-dict `:` functional-type($sources, $results)";
+  let hasVerifier = 1;
+}
+
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
+  let summary = "results of a combine region";
+  let arguments = (ins Variadic<Tile_Scalar>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+#endif

@@ -1,0 +1,51 @@
+//===- main.cpp - ditron-opt --------------------------------------------------------------------------------*- C++ -*-===//
+//
+// mlir-opt for Ditron: our dialects, the upstream ones we use, a few upstream passes and every pass of ours. Only what we
+// use is registered, so that --help stays readable.
+//
+// To add the passes of a room: declare its registration function below and call it under the room's macro (CMakeLists.txt).
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace ditron {
+void registerAnalysisTestPasses(); // ditron/analysis
+void registerTransformsPasses();   // ditron/transforms
+void registerTargetPasses();       // ditron/target
+} // namespace ditron
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<ditron::tile::TileDialect, ditron::dist::DistDialect, ditron::dgpu::DgpuDialect>();
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::LLVM::LLVMDialect,
+                  mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect>();
+
+  mlir::registerCanonicalizerPass();
+  mlir::registerCSEPass();
+  mlir::registerLoopInvariantCodeMotionPass();
+  mlir::registerSCCPPass();
+  mlir::registerSymbolDCEPass();
+  mlir::registerStripDebugInfoPass();
+#ifdef DITRON_OPT_WITH_ANALYSIS
+  ditron::registerAnalysisTestPasses();
+#endif
+#ifdef DITRON_OPT_WITH_TRANSFORMS
+  ditron::registerTransformsPasses();
+#endif
+#ifdef DITRON_OPT_WITH_TARGET
+  ditron::registerTargetPasses();
+#endif
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Ditron optimizer driver\n", registry));
+}
