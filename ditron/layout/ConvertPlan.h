@@ -59,27 +59,30 @@ using ConvertStep = std::variant<SelectStep, WarpLaneStep, ExchangeStep, LanePer
 /// From cheap to dear.
 enum class ConvertClass : uint8_t {
   None,      ///< Equal layouts: no steps.
-  Rename,    ///< Only register names change.
   Select,    ///< Selects by own lane or warp bits; no data moves.
   Shuffle,   ///< Data moves between lanes of a warp.
   Shared,    ///< Through shared memory.
   CrossBlock ///< Block bits differ: data would have to move between blocks, which no plan does. Lowering must refuse.
 };
-/// "none", "rename", "select", "shuffle", "shared", "cross-block".
+/// "none", "select", "shuffle", "shared", "cross-block".
 std::string_view toString(ConvertClass cls);
 
 /// Whom a barrier between store and load must join.
 enum class BarrierScope : uint8_t { Warp, Block };
 
-/// The shared memory path. Emission:
-///   if ((lane & storeLaneFree) == 0 && (warp & storeWarpFree) == 0) for each access of `store`: write its registers
+/// The shared memory path. Emission, for each round q of `rounds` (1 unless PlanOptions::maxBytes asks for more):
+///   if q > 0: barrier of `scope`
+///   if ((lane & storeLaneFree) == 0 && (warp & storeWarpFree) == 0) for each access of `store` in round q: write its registers
 ///   barrier of `scope`
-///   for each access of `load`: read its registers
-/// A barrier is also needed before the store when other threads may still read these bytes; that is for the pass that places
-/// barriers. Element type: elements of `layout.elementBits()` (1-bit values widened to 8, pointers are 64 bits).
+///   for each access of `load` in round q: read its registers
+/// The accesses of round q are the q-th of `rounds` equal parts of store.accesses and load.accesses. A barrier is also needed
+/// before the first store when other threads may still read these bytes; that is for the pass that places barriers. Element
+/// type: elements of `layout.elementBits()` (1-bit values are widened to 8, pointers are 64 bits).
 struct SharedExchange {
+  /// The layout of one round's part of the tile. With one round its shape is the tile's.
   SharedLayout layout;
   OffsetPlan store, load;
+  int rounds = 1;
   uint32_t storeLaneFree = 0;
   uint32_t storeWarpFree = 0;
   BarrierScope scope = BarrierScope::Block;
@@ -90,12 +93,14 @@ struct SharedExchange {
 struct PlanOptions {
   int banks = 32;
   int maxVecBits = 128;
-  /// Shuffles are used if there are at most this many of them per thread and the exchanges are at most maxExchanges; else
-  /// shared memory.
+  /// Shuffles are used if there are at most maxExchanges exchanges and no more shuffles than the shared path has accesses
+  /// plus barrierCost; else shared memory.
   int maxExchanges = 2;
-  int maxShuffles = 32;
-  /// For tests and measurements: take this way. Shared: even if cheaper ways exist. Shuffle: whatever it costs, unless data
-  /// must cross warps.
+  int barrierCost = 16;
+  /// A larger exchange goes in rounds that reuse the buffer, as far as both layouts have common register bits.
+  int64_t maxBytes = int64_t(1) << 40;
+  /// For tests and measurements. Shared: even if cheaper ways exist (equal layouts still need nothing). Shuffle: whatever it
+  /// costs, unless data must cross warps. Other classes have no effect.
   std::optional<ConvertClass> force;
 };
 

@@ -139,10 +139,15 @@ OffsetPlan makeOffsetPlan(const DistributedLayout &registers, const SharedLayout
 // Choosing a swizzle
 //===------------------------------------------------------------------------------------------------------------------===//
 
+/// The number of register bits common to both layouts, at most maxVecBits worth: both sides may access 1 << this elements
+/// at once.
+int commonVectorBits(const DistributedLayout &src, const DistributedLayout &dst, int elementBits, int maxVecBits = 128);
+
 /// A shared layout through which data goes from `src` to `dst` registers, vectorised by the register bits that both sides
-/// share (up to 128 bits) and free of bank conflicts on both sides whenever the tile permits. elementBits as in SharedLayout;
-/// banks are 4 bytes wide, their number a power of two.
-SharedLayout chooseSwizzle(const DistributedLayout &src, const DistributedLayout &dst, int elementBits, int banks = 32);
+/// share (commonVectorBits) and free of bank conflicts when both sides access so many elements at once. elementBits as in
+/// SharedLayout; banks are 4 bytes wide, their number a power of two.
+SharedLayout chooseSwizzle(const DistributedLayout &src, const DistributedLayout &dst, int elementBits, int banks = 32,
+                           int maxVecBits = 128);
 
 /// What a warp's accesses cost. Memory serves 4 * banks bytes per wavefront; accesses wider than 4 bytes are served in phases
 /// of consecutive lanes; in a phase every bank gives one word to any number of lanes.
