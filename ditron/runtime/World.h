@@ -40,9 +40,6 @@ struct WorldOptions {
   uint64_t heapBytes = 0;               ///< Most memory a rank may have, per kind; 0 for the backend's default.
 };
 
-/// Checks a target's name ("sim:sm_80", or "sim" for it) and gives the canonical one.
-Expected<std::string> canonicalTarget(std::string_view target);
-
 /// One rank. Owned by its World.
 class Rank {
 public:

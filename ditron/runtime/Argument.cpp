@@ -1,0 +1,153 @@
+//===- Argument.cpp - Values for kernel parameters ------------------------------------------------------------------===//
+//
+// Checking and packing. Every refusal has one form: which parameter of which kernel, what was given, what is expected.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/Argument.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace ditron::runtime {
+
+namespace {
+
+/// The argument as it would be declared, for "expected ..." texts.
+std::string describeType(std::string_view type) {
+  if (type.starts_with("*"))
+    return fmt::format("a {} pointer", type.substr(type.starts_with("*k") ? 2 : 1));
+  return std::string(type);
+}
+
+/// One parameter with its place, to phrase its errors.
+struct Checker {
+  std::string_view kernel;
+  const ArtifactParameter &parameter;
+  size_t index;
+  const Argument &argument;
+
+  Status fail(std::string_view problem) const {
+    return invalidArgument(fmt::format("kernel '{}', argument '{}' (number {}): {}", kernel, parameter.name, index, problem));
+  }
+  Status mismatch() const {
+    return fail(fmt::format("expected {}, given {}", describeType(parameter.type), argument.describe()));
+  }
+
+  Status pack(PackedArguments &packed) const {
+    if (parameter.type.starts_with("*"))
+      return packPointer(packed);
+    const std::optional<DataType> type = parseDataType(parameter.type);
+    if (!type)
+      return internalError(fmt::format("kernel '{}' has a parameter '{}' of unknown type '{}'", kernel, parameter.name,
+                                       parameter.type));
+    if (argument.forcedType() && *argument.forcedType() != *type)
+      return mismatch();
+    alignas(8) std::byte storage[8] = {};
+    if (isFloat(*type))
+      DITRON_RETURN_IF_ERROR(storeFloat(*type, storage));
+    else
+      DITRON_RETURN_IF_ERROR(storeInteger(*type, storage));
+    packed.add(storage, sizeOf(*type));
+    return Status::ok();
+  }
+
+private:
+  Status packPointer(PackedArguments &packed) const {
+    if (!argument.is<Pointer>())
+      return mismatch();
+    const Pointer pointer = argument.get<Pointer>();
+    const std::string_view element = std::string_view(parameter.type).substr(parameter.type.starts_with("*k") ? 2 : 1);
+    if (parseDataType(element) != pointer.type)
+      return mismatch();
+    if (parameter.divisibility > 1 && reinterpret_cast<uintptr_t>(pointer.address) % parameter.divisibility != 0)
+      return fail(fmt::format("the kernel was compiled for addresses that are multiples of {}, given {}",
+                              parameter.divisibility, argument.describe()));
+    packed.add(&pointer.address, sizeof(void *));
+    return Status::ok();
+  }
+
+  Status storeFloat(DataType type, std::byte *storage) const {
+    if (argument.is<double>())
+      storeElement(type, storage, argument.get<double>());
+    else if (argument.is<int64_t>())
+      storeElement(type, storage, static_cast<double>(argument.get<int64_t>()));
+    else if (argument.is<uint64_t>())
+      storeElement(type, storage, static_cast<double>(argument.get<uint64_t>()));
+    else
+      return mismatch();
+    return Status::ok();
+  }
+
+  Status storeInteger(DataType type, std::byte *storage) const {
+    if (type == DataType::I1) {
+      if (!argument.is<bool>())
+        return mismatch();
+      storage[0] = std::byte(argument.get<bool>());
+      return Status::ok();
+    }
+    if (!argument.isInteger())
+      return mismatch();
+    const uint64_t value = argument.integerBits();
+    const unsigned bits = sizeOf(type) * 8;
+    const bool negative = argument.is<int64_t>() && argument.get<int64_t>() < 0;
+    // The largest value of the type; the smallest is its complement (signed) or 0.
+    const uint64_t largest = (isSignedInteger(type) ? ~uint64_t(0) >> 1 : ~uint64_t(0)) >> (64 - bits);
+    const bool fits = negative ? isSignedInteger(type) && ~value <= largest : value <= largest;
+    if (!fits)
+      return fail(fmt::format("{} does not fit into {}", argument.describe(), parameter.type));
+    if (parameter.divisibility > 1 && value % parameter.divisibility != 0)
+      return fail(fmt::format("the kernel was compiled for multiples of {}, given {}", parameter.divisibility,
+                              argument.describe()));
+    std::memcpy(storage, &value, sizeOf(type)); // little-endian: the low bytes come first
+    return Status::ok();
+  }
+};
+
+} // namespace
+
+uint64_t Argument::integerBits() const {
+  if (is<bool>())
+    return get<bool>();
+  return is<int64_t>() ? static_cast<uint64_t>(get<int64_t>()) : get<uint64_t>();
+}
+
+std::string Argument::describe() const {
+  struct Describe {
+    std::string operator()(None) const { return "None"; }
+    std::string operator()(bool value) const { return value ? "bool True" : "bool False"; }
+    std::string operator()(int64_t value) const { return fmt::format("integer {}", value); }
+    std::string operator()(uint64_t value) const { return fmt::format("integer {}", value); }
+    std::string operator()(double value) const { return fmt::format("float {}", value); }
+    std::string operator()(const Pointer &value) const {
+      return fmt::format("{} pointer {}", toString(value.type), fmt::ptr(value.address));
+    }
+    std::string operator()(const std::string &value) const { return fmt::format("string '{}'", value); }
+  };
+  const std::string text = std::visit(Describe(), storage);
+  return typeValue ? fmt::format("{} of type {}", text, toString(*typeValue)) : text;
+}
+
+void PackedArguments::add(const void *data, uint32_t size) {
+  // Natural alignment: sizes are powers of two up to 8.
+  const size_t offset = (bytes.size() + size - 1) / size * size;
+  bytes.resize(offset + size);
+  std::memcpy(bytes.data() + offset, data, size);
+  offsets.push_back(static_cast<uint32_t>(offset));
+}
+
+Expected<PackedArguments> packArguments(std::string_view kernel, std::span<const ArtifactParameter> parameters,
+                                        std::span<const Argument> arguments) {
+  if (arguments.size() != parameters.size()) {
+    std::vector<std::string> names;
+    for (const ArtifactParameter &parameter : parameters)
+      names.push_back(fmt::format("{}: {}", parameter.name, parameter.type));
+    return invalidArgument(fmt::format("kernel '{}' takes {} arguments ({}), given {}", kernel, parameters.size(),
+                                       fmt::join(names, ", "), arguments.size()));
+  }
+  PackedArguments packed;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    DITRON_RETURN_IF_ERROR((Checker{kernel, parameters[i], i, arguments[i]}.pack(packed)));
+  return packed;
+}
+
+} // namespace ditron::runtime

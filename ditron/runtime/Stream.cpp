@@ -1,0 +1,131 @@
+//===- Stream.cpp - Queues of work on one rank ----------------------------------------------------------------------===//
+//
+// Checks what can be checked without a device, and passes on.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/Stream.h"
+
+#include <fmt/format.h>
+
+namespace ditron::runtime {
+
+Status Event::synchronize() const { return device->synchronizeEvent(handleValue); }
+Expected<int64_t> Event::time() const { return device->eventTime(handleValue); }
+
+Expected<Stream> Stream::create(std::shared_ptr<Device> device, void *worldView, std::string_view name, int priority) {
+  DITRON_ASSIGN_OR_RETURN(StreamHandle handle, device->createStream(name, priority));
+  Stream stream;
+  stream.device = std::move(device);
+  stream.handle = handle;
+  stream.worldView = worldView;
+  stream.nameText = name;
+  return stream;
+}
+
+Stream::Stream(Stream &&other) noexcept
+    : device(std::move(other.device)), handle(other.handle), worldView(other.worldView),
+      nameText(std::move(other.nameText)) {}
+
+Stream &Stream::operator=(Stream &&other) noexcept {
+  Stream moved(std::move(other));
+  std::swap(device, moved.device);
+  std::swap(handle, moved.handle);
+  std::swap(worldView, moved.worldView);
+  std::swap(nameText, moved.nameText);
+  return *this;
+}
+
+Stream::~Stream() {
+  if (device)
+    (void)device->destroyStream(handle);
+}
+
+Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::span<const Argument> arguments) {
+  if (!kernel.isValid())
+    return invalidArgument("launch of an empty Kernel");
+  const DeviceAttributes &limits = device->attributes();
+  static constexpr char axes[] = "xyz";
+  static constexpr uint32_t most[] = {0x7fffffff, 65535, 65535};
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (config.grid[axis] < 1 || config.grid[axis] > most[axis])
+      return invalidArgument(fmt::format("kernel '{}': grid.{} is {}; accepted are 1 to {}", kernel.name(), axes[axis],
+                                         config.grid[axis], most[axis]));
+  if (kernel.threadsPerBlock() > limits.maxThreadsPerBlock)
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("kernel '{}' has {} threads per block; {} allows {}", kernel.name(),
+                              kernel.threadsPerBlock(), limits.name, limits.maxThreadsPerBlock));
+  if (kernel.artifact().sharedBytes > limits.sharedBytesPerBlock)
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("kernel '{}' needs {} bytes of shared memory per block; {} has {}. Smaller tiles or fewer "
+                              "stages need less",
+                              kernel.name(), kernel.artifact().sharedBytes, limits.name, limits.sharedBytesPerBlock));
+  PackedLaunch launch;
+  launch.kernel = &kernel;
+  launch.config = config;
+  DITRON_ASSIGN_OR_RETURN(launch.arguments, kernel.pack(arguments));
+  launch.arguments.add(&worldView, sizeof(worldView));
+  return device->launch(handle, std::move(launch));
+}
+
+Status Stream::launch(const Graph &graph) {
+  if (!graph.isValid())
+    return invalidArgument("launch of an empty Graph");
+  return device->launchGraph(handle, graph.handle());
+}
+
+Status Stream::copy(const Copy &copy) { return device->copy(handle, copy); }
+
+Status Stream::copy(Pointer destination, Pointer source, uint64_t count, std::string_view name) {
+  if (destination.type != source.type)
+    return invalidArgument(fmt::format("copy '{}' from {} to {}: the element types must agree", name,
+                                       toString(source.type), toString(destination.type)));
+  Copy copy;
+  copy.destination = destination.address;
+  copy.source = source.address;
+  copy.rowBytes = count * sizeOf(source.type);
+  copy.name = name;
+  return device->copy(handle, copy);
+}
+
+Status Stream::fill(Pointer destination, int byteValue, uint64_t count) {
+  return device->fill(handle, destination.address, byteValue, count * sizeOf(destination.type));
+}
+
+Status Stream::checkWord(std::string_view operation, Pointer word) const {
+  if (isInteger(word.type) && sizeOf(word.type) >= 4)
+    return Status::ok();
+  return invalidArgument(fmt::format("{} on a {} word; signals are i32, u32, i64 or u64", operation, toString(word.type)));
+}
+
+Status Stream::signalWrite(Pointer word, uint64_t value) {
+  DITRON_RETURN_IF_ERROR(checkWord("signalWrite", word));
+  return device->signalWrite(handle, word.address, value, sizeOf(word.type));
+}
+
+Status Stream::signalAdd(Pointer word, uint64_t value) {
+  DITRON_RETURN_IF_ERROR(checkWord("signalAdd", word));
+  return device->signalAdd(handle, word.address, value, sizeOf(word.type));
+}
+
+Status Stream::signalWait(Pointer word, Compare compare, uint64_t value) {
+  DITRON_RETURN_IF_ERROR(checkWord("signalWait", word));
+  return device->signalWait(handle, word.address, compare, value, sizeOf(word.type));
+}
+
+Status Stream::record(const Event &event) { return device->recordEvent(handle, event.handle()); }
+Status Stream::wait(const Event &event) { return device->waitEvent(handle, event.handle()); }
+
+Status Stream::hostCallback(std::function<void()> callback, std::string_view name) {
+  return device->hostCallback(handle, std::move(callback), name);
+}
+
+Status Stream::beginCapture() { return device->beginCapture(handle); }
+
+Expected<Graph> Stream::endCapture() {
+  DITRON_ASSIGN_OR_RETURN(GraphHandle graph, device->endCapture(handle));
+  return Graph(std::move(graph));
+}
+
+Status Stream::synchronize() { return device->synchronizeStream(handle); }
+
+} // namespace ditron::runtime

@@ -1,0 +1,172 @@
+//===- SimDevice.cpp - The simulated backend ------------------------------------------------------------------------===//
+//
+// A thin translation of Device into sim::Machine.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/sim/SimDevice.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace ditron::runtime {
+
+namespace {
+
+sim::StreamId streamId(StreamHandle handle) { return {static_cast<uint32_t>(handle)}; }
+sim::EventId eventId(EventHandle handle) { return {static_cast<uint32_t>(handle)}; }
+
+sim::MemoryKind simKind(MemoryKind kind) {
+  switch (kind) {
+  case MemoryKind::Device: return sim::MemoryKind::Device;
+  case MemoryKind::Symmetric: return sim::MemoryKind::Symmetric;
+  case MemoryKind::HostPinned: return sim::MemoryKind::HostPinned;
+  }
+  return sim::MemoryKind::Device;
+}
+
+sim::Compare simCompare(Compare compare) {
+  switch (compare) {
+  case Compare::Equal: return sim::Compare::Equal;
+  case Compare::NotEqual: return sim::Compare::NotEqual;
+  case Compare::Greater: return sim::Compare::Greater;
+  case Compare::LessEqual: return sim::Compare::LessEqual;
+  case Compare::Less: return sim::Compare::Less;
+  case Compare::GreaterEqual: return sim::Compare::GreaterEqual;
+  }
+  return sim::Compare::Equal;
+}
+
+} // namespace
+
+SimDevice::SimDevice(std::shared_ptr<sim::Machine> machineValue, uint32_t rank, std::string name)
+    : machine(std::move(machineValue)), rankId(rank) {
+  const sim::MachineOptions &options = machine->options();
+  attributeValues.name = std::move(name);
+  attributeValues.multiprocessors = options.smsPerRank;
+  attributeValues.warpSize = options.warpSize;
+  attributeValues.sharedBytesPerBlock = options.sharedBytesPerBlock;
+  attributeValues.maxThreadsPerBlock = options.maxThreadsPerBlock;
+  attributeValues.copyEngines = options.copyEnginesPerRank;
+}
+
+Expected<void *> SimDevice::allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes, MemoryKind kind) {
+  return machine->allocate(rankId, bytes, name, elementBytes, simKind(kind));
+}
+
+Status SimDevice::free(void *address) { return machine->free(address); }
+void *SimDevice::symmetricBase() const { return machine->symmetricBase(rankId); }
+
+Status SimDevice::checkHostAccess(const void *address, uint64_t bytes) const {
+  std::optional<sim::AddressInfo> info = machine->describe(address);
+  if (!info)
+    return Status(StatusCode::OutOfBounds, fmt::format("host access to {}, which is no device memory", fmt::ptr(address)));
+  if (info->freed)
+    return Status(StatusCode::OutOfBounds, fmt::format("host access to '{}' on rank {}, which was freed", info->name, info->rank));
+  if (info->offset > info->bytes || bytes > info->bytes - info->offset)
+    return Status(StatusCode::OutOfBounds,
+                  fmt::format("host access to bytes [{}, {}) of '{}' on rank {}, which has {}", info->offset,
+                              info->offset + bytes, info->name, info->rank, info->bytes));
+  return Status::ok();
+}
+
+Status SimDevice::upload(void *destination, const void *source, uint64_t bytes) {
+  DITRON_RETURN_IF_ERROR(checkHostAccess(destination, bytes));
+  std::memcpy(destination, source, bytes);
+  return Status::ok();
+}
+
+Status SimDevice::download(void *destination, const void *source, uint64_t bytes) {
+  DITRON_RETURN_IF_ERROR(checkHostAccess(source, bytes));
+  std::memcpy(destination, source, bytes);
+  return Status::ok();
+}
+
+Expected<StreamHandle> SimDevice::createStream(std::string_view name, int priority) {
+  DITRON_ASSIGN_OR_RETURN(sim::StreamId stream, machine->createStream(rankId, name, priority));
+  return StreamHandle(stream.value);
+}
+
+Status SimDevice::destroyStream(StreamHandle stream) { return machine->destroyStream(streamId(stream)); }
+Status SimDevice::synchronizeStream(StreamHandle stream) { return machine->synchronize(streamId(stream)); }
+Status SimDevice::synchronize() { return machine->synchronizeRank(rankId); }
+
+Expected<EventHandle> SimDevice::createEvent(std::string_view name) {
+  DITRON_ASSIGN_OR_RETURN(sim::EventId event, machine->createEvent(name));
+  return EventHandle(event.value);
+}
+
+Status SimDevice::recordEvent(StreamHandle stream, EventHandle event) {
+  return machine->recordEvent(streamId(stream), eventId(event));
+}
+
+Status SimDevice::waitEvent(StreamHandle stream, EventHandle event) {
+  return machine->waitEvent(streamId(stream), eventId(event));
+}
+
+Status SimDevice::synchronizeEvent(EventHandle event) { return machine->synchronizeEvent(eventId(event)); }
+
+Expected<int64_t> SimDevice::eventTime(EventHandle event) {
+  if (std::optional<sim::SimTime> time = machine->eventTime(eventId(event)))
+    return *time;
+  return invalidArgument("the event has no completed recording");
+}
+
+Status SimDevice::copy(StreamHandle stream, const Copy &copy) {
+  sim::CopyDescription description;
+  description.destination = copy.destination;
+  description.source = copy.source;
+  description.rowBytes = copy.rowBytes;
+  description.rows = copy.rows;
+  description.destinationPitch = copy.destinationPitch;
+  description.sourcePitch = copy.sourcePitch;
+  description.name = copy.name;
+  return machine->copy(streamId(stream), std::move(description));
+}
+
+Status SimDevice::fill(StreamHandle stream, void *address, int byteValue, uint64_t bytes) {
+  return machine->memset(streamId(stream), address, byteValue, bytes);
+}
+
+Status SimDevice::signalWrite(StreamHandle stream, void *address, uint64_t value, uint32_t bytes) {
+  return machine->signalWrite(streamId(stream), address, value, bytes);
+}
+
+Status SimDevice::signalAdd(StreamHandle stream, void *address, uint64_t value, uint32_t bytes) {
+  return machine->signalAdd(streamId(stream), address, value, bytes);
+}
+
+Status SimDevice::signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value, uint32_t bytes) {
+  return machine->signalWait(streamId(stream), address, simCompare(compare), value, bytes);
+}
+
+Status SimDevice::hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) {
+  return machine->hostCallback(streamId(stream), std::move(callback), name);
+}
+
+Status SimDevice::launch(StreamHandle stream, PackedLaunch launch) {
+  const Kernel &kernel = *launch.kernel;
+  sim::LaunchDescription description;
+  description.name = kernel.name();
+  description.entry = kernel.image().hostEntry;
+  description.arguments.bytes = std::move(launch.arguments.bytes);
+  description.arguments.offsets = std::move(launch.arguments.offsets);
+  description.grid = launch.config.grid;
+  description.threadsPerBlock = kernel.threadsPerBlock();
+  description.sharedBytes = kernel.artifact().sharedBytes;
+  description.cooperative = launch.config.cooperative;
+  description.keepAlive = kernel.image().owner;
+  return machine->launch(streamId(stream), std::move(description));
+}
+
+Status SimDevice::beginCapture(StreamHandle stream) { return machine->beginCapture(streamId(stream)); }
+
+Expected<GraphHandle> SimDevice::endCapture(StreamHandle stream) {
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<const sim::Graph> graph, machine->endCapture(streamId(stream)));
+  return GraphHandle(std::move(graph));
+}
+
+Status SimDevice::launchGraph(StreamHandle stream, GraphHandle graph) {
+  return machine->launchGraph(streamId(stream), std::static_pointer_cast<const sim::Graph>(graph));
+}
+
+} // namespace ditron::runtime
