@@ -3,7 +3,8 @@
 // mlir-opt for Ditron: our dialects, the upstream ones we use, a few upstream passes and every pass of ours. Only what we
 // use is registered, so that --help stays readable.
 //
-// To add the passes of a room: declare its registration function below and call it under the room's macro (CMakeLists.txt).
+// To add the passes of a room: include its header below and call its registration function under the room's macro
+// (CMakeLists.txt defines it when the room's library exists).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dgpu/Dgpu.h"
@@ -20,11 +21,15 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
-namespace ditron {
-void registerAnalysisTestPasses(); // ditron/analysis
-void registerTransformsPasses();   // ditron/transforms
-void registerTargetPasses();       // ditron/target
-} // namespace ditron
+#ifdef DITRON_OPT_WITH_ANALYSIS
+#include "ditron/analysis/Passes.h"
+#endif
+#ifdef DITRON_OPT_WITH_TRANSFORMS
+#include "ditron/transforms/Passes.h"
+#endif
+#ifdef DITRON_OPT_WITH_TARGET
+#include "ditron/target/Passes.h"
+#endif
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -39,13 +44,13 @@ int main(int argc, char **argv) {
   mlir::registerSymbolDCEPass();
   mlir::registerStripDebugInfoPass();
 #ifdef DITRON_OPT_WITH_ANALYSIS
-  ditron::registerAnalysisTestPasses();
+  ditron::analysis::registerAnalysisPasses();
 #endif
 #ifdef DITRON_OPT_WITH_TRANSFORMS
-  ditron::registerTransformsPasses();
+  ditron::transforms::registerTransformsPasses();
 #endif
 #ifdef DITRON_OPT_WITH_TARGET
-  ditron::registerTargetPasses();
+  ditron::target::registerTargetPasses();
 #endif
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Ditron optimizer driver\n", registry));
 }

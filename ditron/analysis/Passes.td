@@ -1,0 +1,24 @@
+//===- Passes.td - Passes that check or print facts --------------------------------------------------------*- tablegen -*-===//
+#ifndef DITRON_ANALYSIS_PASSES_TD
+#define DITRON_ANALYSIS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def VerifyUniformity : Pass<"dist-verify-uniformity", "::mlir::func::FuncOp"> {
+  let summary = "refuses block-level operations where only some threads of the block arrive";
+  let description = [{
+    Operations that the whole block performs together (dot, reduce, scan, layout conversions, atomics of the block, barriers,
+    waits and notifications) deadlock or give garbage when only some threads reach them. The pass finds them under control
+    flow whose condition differs between threads and reports an error with a note at the condition. A wait whose token
+    nobody consumes gets a warning: nothing then keeps the loads that should follow it behind it.
+  }];
+}
+
+def TestAxisInfo : Pass<"test-axis-info", "::mlir::func::FuncOp"> {
+  let summary = "prints contiguity, divisibility and constancy of every integer and pointer value as remarks";
+}
+
+def TestUniformity : Pass<"test-uniformity", "::mlir::func::FuncOp"> {
+  let summary = "prints which results differ between threads as remarks";
+}
+#endif
