@@ -183,12 +183,13 @@ std::vector<FragmentOrigin> fragmentOrigins(const DistributedLayout &layout, con
   return origins;
 }
 
-/// True if the bits of an axis have the same lane, warp and block owners in both layouts (registers may be renumbered).
-static bool sameOwners(const DistributedLayout &a, int axisOfA, const DistributedLayout &b, int axisOfB) {
+/// True if the bits of an axis from `firstBit` on have the same lane, warp and block owners in both layouts (registers may be
+/// renumbered).
+static bool sameOwners(const DistributedLayout &a, int axisOfA, const DistributedLayout &b, int axisOfB, int firstBit) {
   std::vector<int> bitsOfA = a.axisBits(axisOfA), bitsOfB = b.axisBits(axisOfB);
   if (bitsOfA.size() != bitsOfB.size())
     return false;
-  for (size_t p = 0; p < bitsOfA.size(); ++p) {
+  for (size_t p = firstBit; p < bitsOfA.size(); ++p) {
     BitOwner ownerInA = a.owner(bitsOfA[p]), ownerInB = b.owner(bitsOfB[p]);
     bool bothRegisters = ownerInA.dim == MachineDim::Reg && ownerInB.dim == MachineDim::Reg;
     if (!bothRegisters && ownerInA != ownerInB)
@@ -202,13 +203,15 @@ bool layoutsFitMma(MmaKind kind, const DotLayouts &layouts) {
       !containsFragment(layouts.b, mmaFragment(kind, DotOperand::B)) ||
       !containsFragment(layouts.c, mmaFragment(kind, DotOperand::C)))
     return false;
-  if (!sameOwners(layouts.a, 0, layouts.c, 0) || !sameOwners(layouts.b, 1, layouts.c, 1))
+  // Inside an instruction the fragments agree by its definition; beyond it the owners must, and a thread must hold all of K.
+  MmaShape instruction = mmaShape(kind);
+  if (!sameOwners(layouts.a, 0, layouts.c, 0, log2Exact(instruction.m)) ||
+      !sameOwners(layouts.b, 1, layouts.c, 1, log2Exact(instruction.n)))
     return false;
-  // Beyond the instruction, a thread must hold all of K. Inside it the fragments agree by construction.
   std::vector<int> kOfA = layouts.a.axisBits(1), kOfB = layouts.b.axisBits(0);
   if (kOfA.size() != kOfB.size())
     return false;
-  for (size_t p = log2Exact(mmaShape(kind).k); p < kOfA.size(); ++p)
+  for (size_t p = log2Exact(instruction.k); p < kOfA.size(); ++p)
     if (layouts.a.owner(kOfA[p]).dim != MachineDim::Reg || layouts.b.owner(kOfB[p]).dim != MachineDim::Reg)
       return false;
   return true;

@@ -149,8 +149,8 @@ int commonVectorBits(const DistributedLayout &src, const DistributedLayout &dst,
 SharedLayout chooseSwizzle(const DistributedLayout &src, const DistributedLayout &dst, int elementBits, int banks = 32,
                            int maxVecBits = 128);
 
-/// What a warp's accesses cost. Memory serves 4 * banks bytes per wavefront; accesses wider than 4 bytes are served in phases
-/// of consecutive lanes; in a phase every bank gives one word to any number of lanes.
+/// What a warp's accesses cost. Memory serves 4 * banks bytes per wavefront; when lanes times the access width (at least a
+/// word) is more, consecutive lanes are served in phases; in a phase every bank gives one word to any number of lanes.
 struct BankConflicts {
   int worst = 1;          ///< The most words that one bank must give in one phase: 1 means free of conflicts.
   int64_t wavefronts = 0; ///< Over all accesses of all warps.

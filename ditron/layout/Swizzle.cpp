@@ -92,7 +92,7 @@ BankConflicts countBankConflicts(const DistributedLayout &registers, const Share
   OffsetPlan plan = makeOffsetPlan(registers, shared, maxVecBits);
   int64_t accessBytes = int64_t(plan.vecElems) * shared.elementBytes();
   int lanes = registers.numLanes();
-  int lanesPerPhase = static_cast<int>(std::clamp<int64_t>(4 * banks / accessBytes, 1, lanes));
+  int lanesPerPhase = static_cast<int>(std::clamp<int64_t>(4 * banks / std::max<int64_t>(4, accessBytes), 1, lanes));
   BankConflicts result;
   for (int warp = 0; warp < registers.numWarps(); ++warp)
     for (const SharedAccess &access : plan.accesses)

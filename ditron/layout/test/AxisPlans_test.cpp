@@ -1,0 +1,129 @@
+//===- AxisPlans_test.cpp -----------------------------------------------------------------------------------*- C++ -*-===//
+//
+// Reductions and scans run from their plans on random layouts with a combine that is not commutative: the expression must be
+// the same text whatever the layout, in every copy.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/layout/AxisPlans.h"
+#include "RandomLayouts.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+
+using namespace ditron::layout;
+
+namespace {
+
+using Place = std::tuple<int, int, int>; // reg, lane, warp
+using Texts = std::map<Place, std::string>;
+
+Texts namesOf(const DistributedLayout &layout) {
+  Texts texts;
+  for (int warp = 0; warp < layout.numWarps(); ++warp)
+    for (int lane = 0; lane < layout.numLanes(); ++lane)
+      for (int reg = 0; reg < layout.numRegs(); ++reg)
+        texts[{reg, lane, warp}] = std::to_string(layout.apply(reg, lane, warp)) + ".";
+  return texts;
+}
+
+std::string combine(const std::string &left, const std::string &right) { return "(" + left + right + ")"; }
+
+int withInserted(int reg, int position, int value) {
+  int low = reg & ((1 << position) - 1);
+  return (reg ^ low) << 1 | value << position | low;
+}
+
+/// The packed index with the axis position replaced.
+int64_t onAxis(const DistributedLayout &layout, std::vector<int64_t> coordinates, int axis, int64_t position) {
+  coordinates[axis] = position;
+  return layout.pack(coordinates);
+}
+
+TEST(ReducePlan, OneTreeForAllLayouts) {
+  RandomLayouts random(9);
+  for (int i = 0; i < 300; ++i) {
+    Shape shape = random.shape();
+    int axis = random.below(static_cast<int>(shape.size()));
+    DistributedLayout source = random.layout(shape, 3 + random.below(2), random.below(3));
+    ReducePlan plan = makeReducePlan(source, axis);
+    Texts x = namesOf(source);
+    bool usesWarps = false;
+    for (const ReduceStep &step : plan.steps) {
+      Texts y;
+      usesWarps |= step.dim == MachineDim::Warp;
+      for (const auto &[place, value] : x) {
+        auto [reg, lane, warp] = place;
+        int bit = 1 << step.position;
+        if (step.dim == MachineDim::Reg) {
+          if (x.count({withInserted(reg, step.position, 1), lane, warp}))
+            y[place] = combine(x[{withInserted(reg, step.position, 0), lane, warp}],
+                               x[{withInserted(reg, step.position, 1), lane, warp}]);
+          continue;
+        }
+        bool isLane = step.dim == MachineDim::Lane;
+        const std::string &other = x[{reg, isLane ? lane ^ bit : lane, isLane ? warp : warp ^ bit}];
+        y[place] = (isLane ? lane : warp) & bit ? combine(other, value) : combine(value, other);
+      }
+      x = std::move(y);
+    }
+    EXPECT_EQ(plan.needsSharedMemory(), usesWarps);
+    ASSERT_EQ(plan.result, source.dropAxis(axis));
+    ASSERT_EQ(static_cast<int>(x.size()), plan.result.numRegs() * source.numLanes() * source.numWarps());
+    for (const auto &[place, value] : x) {
+      auto [reg, lane, warp] = place;
+      std::vector<int64_t> coordinates = plan.result.coordinates(plan.result.apply(reg, lane, warp));
+      coordinates.insert(coordinates.begin() + axis, 0);
+      std::vector<std::string> level;
+      for (int64_t p = 0; p < shape[axis]; ++p)
+        level.push_back(std::to_string(onAxis(source, coordinates, axis, p)) + ".");
+      while (level.size() > 1) {
+        std::vector<std::string> next;
+        for (size_t p = 0; p < level.size(); p += 2)
+          next.push_back(combine(level[p], level[p + 1]));
+        level = std::move(next);
+      }
+      ASSERT_EQ(value, level[0]) << source.toString() << " axis " << axis;
+    }
+  }
+}
+
+TEST(ScanPlan, InclusiveScanInBothDirections) {
+  RandomLayouts random(10);
+  for (int i = 0; i < 300; ++i) {
+    Shape shape = random.shape();
+    int axis = random.below(static_cast<int>(shape.size()));
+    bool reverse = random.below(2);
+    DistributedLayout layout = random.layout(shape, 3 + random.below(2), random.below(3));
+    Texts x = namesOf(layout);
+    for (const ScanStep &step : makeScanPlan(layout, axis)) {
+      Texts y = x;
+      for (const auto &[place, value] : x) {
+        auto [reg, lane, warp] = place;
+        int id = step.dim == MachineDim::Reg ? reg : step.dim == MachineDim::Lane ? lane : warp;
+        if (((id >> step.position & 1) != 0) == reverse)
+          continue;
+        auto source = [&](int own, uint32_t set, uint32_t clear) {
+          return static_cast<int>(reverse ? (own | clear) & ~set : (own | set) & ~clear);
+        };
+        const std::string &other = x[{source(reg, step.regSet, step.regClear), source(lane, step.laneSet, step.laneClear),
+                                      source(warp, step.warpSet, step.warpClear)}];
+        y[place] = reverse ? value + other : other + value;
+      }
+      x = std::move(y);
+    }
+    for (const auto &[place, value] : x) {
+      auto [reg, lane, warp] = place;
+      std::vector<int64_t> coordinates = layout.coordinates(layout.apply(reg, lane, warp));
+      std::string expected;
+      int64_t first = reverse ? coordinates[axis] : 0, last = reverse ? shape[axis] - 1 : coordinates[axis];
+      for (int64_t p = first; p <= last; ++p)
+        expected += std::to_string(onAxis(layout, coordinates, axis, p)) + ".";
+      ASSERT_EQ(value, expected) << layout.toString() << " axis " << axis;
+    }
+  }
+}
+
+} // namespace
