@@ -122,6 +122,7 @@ std::string Argument::describe() const {
       return fmt::format("{} pointer {}", toString(value.type), fmt::ptr(value.address));
     }
     std::string operator()(const std::string &value) const { return fmt::format("string '{}'", value); }
+    std::string operator()(DataType value) const { return fmt::format("dtype {}", toString(value)); }
   };
   const std::string text = std::visit(Describe(), storage);
   return typeValue ? fmt::format("{} of type {}", text, toString(*typeValue)) : text;

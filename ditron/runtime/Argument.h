@@ -1,7 +1,7 @@
 //===- Argument.h - Values for kernel parameters -----------------------------------------------------------*- C++ -*-===//
 //
 // An Argument is one value that host code gives to a kernel: a typed pointer, an integer, a float, a bool, None, or (for
-// compile-time parameters) a string. Launching a compiled kernel checks each against what the code was compiled for: count,
+// compile-time parameters) a string or a dtype. Launching a compiled kernel checks each against what the code was compiled for: count,
 // type, range, and the divisibility that the code relies on. Errors name the parameter, what was given and what is expected.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -25,7 +25,7 @@ struct None {
 /// One value. Converts from what host code has at hand.
 class Argument {
 public:
-  using Value = std::variant<None, bool, int64_t, uint64_t, double, Pointer, std::string>;
+  using Value = std::variant<None, bool, int64_t, uint64_t, double, Pointer, std::string, DataType>;
 
   Argument() = default;
   Argument(None) {}
@@ -40,6 +40,7 @@ public:
       storage = static_cast<uint64_t>(value);
   }
   Argument(std::floating_point auto value) : storage(static_cast<double>(value)) {}
+  Argument(DataType type) : storage(type) {} ///< A dtype, for compile-time parameters.
   Argument(Pointer pointer) : storage(pointer) {}
   Argument(const Buffer &buffer) : storage(buffer.pointer()) {}
   Argument(std::string text) : storage(std::move(text)) {}

@@ -1,0 +1,53 @@
+//===- Options.h - What to compile, and how -----------------------------------------------------------------*- C++ -*-===//
+//
+// Plain values of the compiler's interface, free of MLIR and LLVM, so that the rooms above the compiler (jit, ops) can name
+// them without either.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_COMPILER_OPTIONS_H
+#define DITRON_COMPILER_OPTIONS_H
+
+#include "ditron/support/Artifact.h"
+#include "ditron/support/Knobs.h"
+
+namespace ditron::compiler {
+
+/// A kernel file: its text, and the path by which messages name it.
+struct KernelSource {
+  std::string path;
+  std::string text;
+
+  /// Reads a file from disk.
+  static Expected<KernelSource> read(const std::string &path);
+};
+
+struct CompileOptions {
+  std::string target = "sim:sm_80";
+  uint32_t numWarps = 4;
+  uint32_t numStages = 3; ///< Of loops that do not say their own.
+  Knobs knobs;            ///< Optimisation level, dumps, verification.
+
+  /// Ok, or which option is wrong and what is accepted.
+  Status check() const;
+  /// All that affects the compiled code, as text for cache keys.
+  std::string key() const;
+};
+
+/// One stage of a compilation and how long it took.
+struct StageTime {
+  std::string name;
+  double milliseconds = 0;
+};
+
+/// What a compilation has to tell besides its result.
+struct CompileReport {
+  std::vector<StageTime> times;
+  std::string messages; ///< Warnings and remarks, rendered; empty mostly.
+
+  double totalMilliseconds() const;
+  /// A table, one stage a line, with the sum.
+  std::string timesText() const;
+};
+
+} // namespace ditron::compiler
+#endif // DITRON_COMPILER_OPTIONS_H

@@ -1,0 +1,114 @@
+//===- Jit.h - Kernels by file and name ---------------------------------------------------------------------*- C++ -*-===//
+//
+// Launching a kernel the way Python launches a Triton kernel: give the arguments, and the right variant is compiled on
+// demand. The arguments are bound to the parameters by Python's rules (positional, keyword, defaults); what they are decides
+// the variant:
+//
+//   argument                  compiled as
+//   pointer                   *dtype; "multiple of 16" when its address is one
+//   integer 1                 the compile-time value 1
+//   other integer             i32, or i64 / u64 when it needs more bits; "multiple of 16" when it is one
+//   float                     fp32
+//   bool                      i1
+//   None, string, dtype       compile-time
+//   tl.constexpr parameter    compile-time, any value
+//
+// do_not_specialize and do_not_specialize_on_alignment of the kernel's decorator are kept. Variants are cached in memory by
+// everything that the code depends on. May be called from a rank's host code inside World::runRanks.
+//
+//   auto jit = Jit::create("sim:sm_80");
+//   auto add = (*jit)->load(source, "add_kernel");
+//   (*jit)->launch(stream, *add, {.grid = {8, 1, 1}}, {{x, y, z, 1000}, {{"BLOCK", 128}}});
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_JIT_JIT_H
+#define DITRON_JIT_JIT_H
+
+#include "ditron/compiler/Options.h"
+#include "ditron/runtime/Stream.h"
+
+#include <functional>
+
+namespace ditron::jit {
+
+/// A kernel function of a source file: a template, of which variants are compiled. A cheap handle.
+class KernelFunction {
+public:
+  KernelFunction() = default;
+
+  bool isValid() const { return storage != nullptr; }
+  const std::string &name() const;
+  /// Names of the parameters, in order.
+  std::vector<std::string> parameterNames() const;
+  /// The parameter is declared tl.constexpr. False for a name that is no parameter.
+  bool isConstexpr(std::string_view parameter) const;
+
+private:
+  friend class Jit;
+  struct Storage;
+  std::shared_ptr<const Storage> storage;
+};
+
+/// Arguments as Python's call f(positional..., name=value...) has them.
+struct CallArguments {
+  std::vector<runtime::Argument> positional;
+  std::vector<std::pair<std::string, runtime::Argument>> keywords;
+};
+
+/// What a launch says besides its arguments, as Triton's launch keywords.
+struct LaunchOptions {
+  uint32_t numWarps = 4;
+  uint32_t numStages = 3;
+};
+
+/// A compiled variant and the arguments that are left to pass at run time.
+struct Specialisation {
+  runtime::Kernel kernel;
+  std::vector<runtime::Argument> arguments;
+};
+
+/// What has been compiled so far.
+struct JitCounters {
+  uint64_t compilations = 0;
+  uint64_t cacheHits = 0;
+  double compileMilliseconds = 0;
+};
+
+class Jit {
+public:
+  /// For one target. `knobs` usually come from Knobs::fromEnvironment.
+  static Expected<std::unique_ptr<Jit>> create(std::string_view target, Knobs knobs = {});
+  ~Jit();
+  Jit(const Jit &) = delete;
+  Jit &operator=(const Jit &) = delete;
+
+  /// Parses the source and finds the kernel. The same source and name give the same handle.
+  Expected<KernelFunction> load(const compiler::KernelSource &source, std::string_view kernel);
+
+  /// Binds the arguments and gives the variant for them, compiled now if it was not yet.
+  Expected<Specialisation> specialise(const KernelFunction &function, const CallArguments &arguments,
+                                      const LaunchOptions &options = {});
+  /// The same, and launches it on the stream.
+  Status launch(runtime::Stream &stream, const KernelFunction &function, const runtime::LaunchConfig &config,
+                const CallArguments &arguments, const LaunchOptions &options = {});
+  /// Gives the variant of an explicit signature, for example "*bf16:16, *bf16, i32, constexpr BLOCK=64".
+  Expected<runtime::Kernel> compile(const KernelFunction &function, std::string_view signature,
+                                    const LaunchOptions &options = {});
+
+  /// The signature that the arguments select, in text form; for messages and tests.
+  Expected<std::string> signatureFor(const KernelFunction &function, const CallArguments &arguments) const;
+
+  /// Called before and after each compilation with the kernel's name and, after, the report; for progress on a terminal.
+  using Observer = std::function<void(const std::string &kernel, const compiler::CompileReport *report)>;
+  void setObserver(Observer observer);
+
+  const JitCounters &counters() const;
+
+private:
+  struct State;
+  explicit Jit(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace ditron::jit
+#endif // DITRON_JIT_JIT_H
