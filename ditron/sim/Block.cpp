@@ -1,0 +1,338 @@
+//===- Block.cpp - A resident block and its threads -------------------------------------------------------------------===//
+//
+// Fibers of a block: start, switch, park, finish; and the block as an agent. Rendezvous are in Collectives.cpp.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/Block.h"
+
+#include "ditron/sim/Engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+namespace ditron::sim {
+
+namespace {
+/// The thread whose fiber runs on this operating-system thread.
+thread_local Thread *currentThread = nullptr;
+/// Uninitialised shared memory reads as NaN or -1.
+constexpr int sharedPoison = 0xff;
+} // namespace
+
+extern "C" DitronSimThread *ditron_sim_self(void) { return currentThread; }
+
+std::string siteText(const DitronSimSite *site) {
+  return site ? fmt::format("{}:{}:{}", site->file, site->line, site->column) : std::string("an unknown line");
+}
+
+bool sameSite(const DitronSimSite *a, const DitronSimSite *b) {
+  return a == b ||
+         (a && b && a->line == b->line && a->column == b->column && std::strcmp(a->file, b->file) == 0);
+}
+
+Block::Block(Engine &engine, Rank &rank, uint32_t slot)
+    : engine(engine), rank(rank), slot(slot), checked(engine.options.checkBounds), cache(engine.memory.cache(rank.id)) {}
+
+Block::~Block() {
+  for (auto &thread : pool)
+    engine.threadStacks.release(thread->stack);
+  std::free(shared);
+}
+
+bool Block::ensureThreads(uint32_t count) {
+  while (pool.size() < count) {
+    auto thread = std::make_unique<Thread>();
+    thread->stack = engine.threadStacks.acquire();
+    if (!thread->stack.top)
+      return false;
+    thread->block = this;
+    thread->waiter.thread = thread.get();
+    pool.push_back(std::move(thread));
+  }
+  return true;
+}
+
+void Block::begin(KernelRun &run, uint64_t linear, SimTime now) {
+  const LaunchDescription &launch = run.description();
+  const uint32_t warpSize = engine.options.warpSize;
+  kernel = &run;
+  linearId = linear;
+  blockId[0] = static_cast<uint32_t>(linear % launch.grid[0]);
+  blockId[1] = static_cast<uint32_t>(linear / launch.grid[0] % launch.grid[1]);
+  blockId[2] = static_cast<uint32_t>(linear / launch.grid[0] / launch.grid[1]);
+  if (!ensureThreads(launch.threadsPerBlock)) {
+    engine.fail({StatusCode::ResourceExhausted, fmt::format("no memory for the threads of {}", describe())});
+    return;
+  }
+  constexpr uint64_t sharedAlignment = 128;
+  if (!shared) {
+    uint64_t bytes = (engine.options.sharedBytesPerBlock + sharedAlignment - 1) / sharedAlignment * sharedAlignment;
+    shared = static_cast<char *>(std::aligned_alloc(sharedAlignment, std::max(bytes, sharedAlignment)));
+    if (!shared) {
+      engine.fail({StatusCode::ResourceExhausted, fmt::format("no memory for the shared memory of {}", describe())});
+      return;
+    }
+  }
+  std::memset(shared, sharedPoison, launch.sharedBytes);
+
+  uint32_t count = launch.threadsPerBlock;
+  warps.assign((count + warpSize - 1) / warpSize, {});
+  ready.resize(std::bit_ceil(count + 1));
+  readyMask = static_cast<uint32_t>(ready.size()) - 1;
+  readyHead = readyTail = 0;
+  threads.clear();
+  for (uint32_t i = 0; i < count; ++i) {
+    Thread &thread = *pool[i];
+    thread.threadId = i;
+    thread.laneId = i % warpSize;
+    thread.warpId = i / warpSize;
+    thread.numThreads = count;
+    std::copy_n(blockId, 3, thread.blockId);
+    std::copy_n(launch.grid.begin(), 3, thread.gridDim);
+    thread.sharedMemory = shared;
+    thread.sharedBytes = launch.sharedBytes;
+    thread.context = boost::context::detail::make_fcontext(thread.stack.top, thread.stack.bytes, threadMain);
+    thread.warp = &warps[thread.warpId];
+    thread.warp->live |= uint64_t(1) << thread.laneId;
+    thread.pollSite = nullptr;
+    thread.async.clear();
+    threads.push_back(&thread);
+    makeReady(thread);
+  }
+  live = count;
+  waitingWord = atBarrier = 0;
+  yielded = false;
+  globalBytes[0] = globalBytes[1] = sharedTraffic = 0;
+  clocks = 0;
+  latencySite = nullptr;
+  nativeStoreAddress = nullptr;
+  clock = now + engine.scheduler.cost(engine.options.cost.blockStartNs * rank.slowFactor);
+  start = clock;
+  engine.scheduler.wake(*this, clock);
+}
+
+//===- Switching ------------------------------------------------------------------------------------------------------===//
+
+void Block::saveArrival(Transfer transfer) {
+  if (transfer.data)
+    static_cast<Thread *>(transfer.data)->context = transfer.fctx;
+  else
+    schedulerContext = transfer.fctx;
+}
+
+void Block::switchAway(Thread &thread) {
+  Context target = schedulerContext;
+  if (readyHead != readyTail && !yielded && !engine.stopped()) {
+    Thread *next = threads[ready[readyHead++ & readyMask]];
+    if (next == &thread)
+      return;
+    target = next->context;
+    currentThread = next;
+  }
+  ++engine.counters.fiberSwitches;
+  saveArrival(boost::context::detail::jump_fcontext(target, &thread));
+}
+
+void Block::threadMain(Transfer transfer) {
+  Thread &thread = *currentThread;
+  Block &block = *thread.block;
+  block.saveArrival(transfer);
+  PreparedLaunch const &launch = *block.kernel->launch;
+  launch.description.entry(const_cast<void **>(launch.pointers.data()));
+  block.finishThread(thread);
+  block.switchAway(thread);
+  std::abort(); // a finished thread is never ready
+}
+
+void Block::parkOnWord(Thread &thread) {
+  ++waitingWord;
+  engine.watches.add(thread.waiter);
+  switchAway(thread);
+}
+
+void Block::yieldIfAhead(Thread &thread) {
+  settle();
+  if (engine.scheduler.nextTime() >= clock)
+    return;
+  // This thread continues first when the block runs again.
+  ready[--readyHead & readyMask] = static_cast<uint16_t>(thread.threadId);
+  yielded = true;
+  switchAway(thread);
+}
+
+void Block::failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site) {
+  engine.fail({code, fmt::format("{}: {}, thread {}: {}", siteText(site), describe(), thread.threadId, what)});
+  switchAway(thread); // the run has stopped: to the scheduler, for good
+  std::abort();
+}
+
+void Block::finishThread(Thread &thread) {
+  thread.state = ThreadState::Finished;
+  --live;
+  ++engine.progress;
+  Warp &warp = *thread.warp;
+  warp.live &= ~(uint64_t(1) << thread.laneId);
+  // The others may have waited only for this thread.
+  for (Rendezvous &meeting : warp.meetings)
+    if (meeting.arrived && !(meeting.mask & warp.live & ~meeting.arrived))
+      complete(warp, meeting, nullptr);
+  if (live && atBarrier == live)
+    releaseBarrier(nullptr);
+}
+
+void Block::releaseWaiter(Waiter &waiter, SimTime when) {
+  --waitingWord;
+  clock = std::max(clock, when);
+  makeReady(*waiter.thread);
+  engine.scheduler.wake(*this, clock);
+}
+
+//===- The block as an agent ------------------------------------------------------------------------------------------===//
+
+void Block::step(SimTime now) {
+  clock = std::max(clock, now);
+  yielded = false;
+  if (readyHead == readyTail) // woken early, or twice
+    return;
+  Thread *next = threads[ready[readyHead++ & readyMask]];
+  currentThread = next;
+  ++engine.counters.fiberSwitches;
+  Transfer transfer = boost::context::detail::jump_fcontext(next->context, nullptr);
+  static_cast<Thread *>(transfer.data)->context = transfer.fctx;
+  currentThread = nullptr;
+  if (engine.stopped())
+    return;
+  settle();
+  if (!engine.watches.empty()) {
+    Writer last = nativeStoreAddress ? nativeStore : writer(*threads[0], nullptr);
+    last.time = clock;
+    nativeStoreAddress = nullptr;
+    engine.rescan(&last);
+  }
+  if (live == 0)
+    finish();
+  else if (readyHead != readyTail)
+    engine.scheduler.wake(*this, clock);
+  else if (waitingWord == 0)
+    reportStuck();
+}
+
+void Block::finish() {
+  ++engine.counters.blocksRun;
+  ++engine.progress;
+  if (engine.trace.isEnabled()) {
+    engine.trace.span(rank.id, slot, kernel->name, SpanKind::Block, start, clock,
+                      fmt::format("\"block\":\"({},{},{})\"", blockId[0], blockId[1], blockId[2]));
+    engine.trace.launches[kernel->record].blocks[linearId] = {{blockId[0], blockId[1], blockId[2]}, slot, start, clock};
+  }
+  engine.blockFinished(*this);
+}
+
+void Block::abandon() {
+  for (Thread *thread : threads) {
+    engine.watches.remove(thread->waiter);
+    thread->state = ThreadState::Finished;
+  }
+  live = 0;
+  kernel = nullptr;
+  readyHead = readyTail = 0;
+}
+
+void Block::settle() {
+  const CostModel &cost = engine.options.cost;
+  if (!globalBytes[0] && !globalBytes[1] && !sharedTraffic && clocks == 0)
+    return;
+  double share = engine.options.blocksPerSm; // resident blocks of an SM share what it gives
+  double nanoseconds = static_cast<double>(globalBytes[0]) * share / cost.hbmBytesPerNsPerSm +
+                       static_cast<double>(globalBytes[1]) * engine.options.smsPerRank * share / cost.linkBytesPerNs +
+                       (clocks + static_cast<double>(sharedTraffic) / cost.sharedBytesPerClock) * share / cost.smClockGHz;
+  clock += engine.scheduler.cost(nanoseconds * rank.slowFactor);
+  engine.counters.localBytes += globalBytes[0];
+  engine.counters.remoteBytes += globalBytes[1];
+  engine.counters.sharedBytes += sharedTraffic;
+  globalBytes[0] = globalBytes[1] = sharedTraffic = 0;
+  clocks = 0;
+}
+
+void Block::chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote) {
+  bool sameWave = latencySite == site && thread.threadId > latencyThread;
+  latencySite = site;
+  latencyThread = thread.threadId;
+  if (sameWave)
+    return;
+  const CostModel &cost = engine.options.cost;
+  clocks += (remote ? cost.linkLatencyNs : cost.localLatencyNs) * cost.smClockGHz / engine.options.blocksPerSm;
+}
+
+Writer Block::writer(const Thread &thread, const DitronSimSite *site) const {
+  Writer writer;
+  writer.kind = Writer::Kind::Kernel;
+  writer.rank = rank.id;
+  writer.name = kernel->name;
+  writer.track = slot;
+  std::copy_n(blockId, 3, writer.block);
+  writer.site = site;
+  writer.time = clock;
+  return writer;
+}
+
+//===- Reports --------------------------------------------------------------------------------------------------------===//
+
+std::string Block::describe() const {
+  return fmt::format("kernel {}, rank {}, block ({},{},{})", kernel->description().name, rank.id, blockId[0], blockId[1],
+                     blockId[2]);
+}
+
+std::string Block::describeParked() const {
+  // Groups of equal places, in thread order.
+  struct Group {
+    ThreadState state;
+    CollectiveKind kind;
+    const DitronSimSite *site;
+    std::vector<uint32_t> ids;
+  };
+  std::vector<Group> groups;
+  uint32_t finished = 0;
+  for (const Thread *thread : threads) {
+    if (thread->state == ThreadState::Finished)
+      ++finished;
+    if (thread->state != ThreadState::AtBarrier && thread->state != ThreadState::AtWarp)
+      continue;
+    CollectiveKind kind = CollectiveKind::WarpBarrier;
+    if (thread->state == ThreadState::AtWarp)
+      for (const Rendezvous &meeting : thread->warp->meetings)
+        if (meeting.arrived >> thread->laneId & 1)
+          kind = meeting.kind;
+    auto it = std::find_if(groups.begin(), groups.end(), [&](const Group &group) {
+      return group.state == thread->state && group.kind == kind && sameSite(group.site, thread->site);
+    });
+    if (it == groups.end())
+      it = groups.insert(groups.end(), {thread->state, kind, thread->site, {}});
+    it->ids.push_back(thread->threadId);
+  }
+  std::string text;
+  for (const Group &group : groups) {
+    bool one = group.ids.size() == 1;
+    std::string who = one ? fmt::format("thread {}", group.ids[0]) : fmt::format("{} threads", group.ids.size());
+    if (!one && group.ids.back() - group.ids[0] + 1 == group.ids.size())
+      who = fmt::format("threads {}..{}", group.ids[0], group.ids.back());
+    text += fmt::format("{}{} wait{} at the {} {}", text.empty() ? "" : "; ", who, one ? "s" : "",
+                        group.state == ThreadState::AtBarrier ? "block barrier" : collectiveName(group.kind),
+                        siteText(group.site));
+  }
+  if (finished && !text.empty())
+    text += fmt::format("; {} of {} threads have returned", finished, threads.size());
+  return text;
+}
+
+void Block::reportStuck() {
+  engine.fail({StatusCode::Deadlock,
+               fmt::format("{}: {}: threads wait for each other at different places and none can go on: {}",
+                           siteText(threads[0]->site), describe(), describeParked())});
+}
+
+} // namespace ditron::sim

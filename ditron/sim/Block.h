@@ -1,0 +1,205 @@
+//===- Block.h - A resident block and its threads ----------------------------------------------------------*- C++ -*-===//
+//
+// A Block is an SM slot of a rank: the place where one block at a time is resident. Its threads are fibers. They run
+// round-robin under the block's one agent and switch to each other directly; control returns to the scheduler only when
+// every thread is parked or finished, or when the block has run ahead of another agent and a thread is about to
+// communicate (yieldIfAhead). Between communications a block runs undisturbed: what others may not observe need not be
+// interleaved.
+//
+// Where a thread can park:
+//   AtBarrier    the block barrier; the last arriving live thread releases all
+//   AtWarp       a rendezvous of some lanes of a warp (shuffle, ballot, warp barrier, mma); the last lane does the work for all
+//   WaitingWord  a word of memory (Watch.h); released by a write from anywhere
+// If all live threads are parked and none waits for a word, no write can help: that is reported at once, with who waits
+// where.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_BLOCK_H
+#define DITRON_SIM_BLOCK_H
+
+#include "ditron/sim/Abi.h"
+#include "ditron/sim/Fiber.h"
+#include "ditron/sim/Memory.h"
+#include "ditron/sim/Scheduler.h"
+#include "ditron/sim/Watch.h"
+
+#include <string>
+#include <vector>
+
+namespace ditron::sim {
+
+using Engine = Machine::State;
+struct KernelRun;
+struct Rank;
+class Block;
+
+enum class ThreadState : uint8_t { Ready, AtBarrier, AtWarp, WaitingWord, Finished };
+enum class CollectiveKind : uint8_t { WarpBarrier, Shuffle, Ballot, Mma };
+
+/// One asynchronous copy that has been issued and not yet waited for.
+struct AsyncCopy {
+  void *shared;
+  const void *global; ///< Null writes zeros.
+  uint32_t bytes;
+};
+
+/// Asynchronous copies of a thread, in groups; carried out when the thread waits for them.
+struct AsyncQueue {
+  std::vector<AsyncCopy> copies;
+  std::vector<uint32_t> groupEnds; ///< End of each committed group in copies.
+  uint32_t doneGroups = 0;         ///< Groups at the front that are complete.
+
+  void clear() {
+    copies.clear();
+    groupEnds.clear();
+    doneGroups = 0;
+  }
+};
+
+struct Warp;
+
+/// A GPU thread. The base is what generated code reads.
+struct Thread : DitronSimThread {
+  Context context = nullptr;
+  Block *block = nullptr;
+  Warp *warp = nullptr;
+  const DitronSimSite *site = nullptr; ///< Where it parked.
+  ThreadState state = ThreadState::Finished;
+  // What the thread brought to a rendezvous, and what it takes away.
+  uint32_t operand = 0;
+  uint64_t value = 0;
+  uint64_t result = 0;
+  const void *mmaA = nullptr, *mmaB = nullptr;
+  void *mmaC = nullptr;
+  // The last word read without effect, for noticing a polling loop.
+  const DitronSimSite *pollSite = nullptr;
+  const void *pollAddress = nullptr;
+  uint64_t pollValue = 0;
+  uint32_t pollRepeats = 0;
+  Waiter waiter;
+  AsyncQueue async;
+  Stack stack;
+};
+
+/// A meeting of lanes that has begun and is not complete.
+struct Rendezvous {
+  CollectiveKind kind;
+  uint32_t variant; ///< Shuffle kind or mma type.
+  uint64_t mask = 0;
+  uint64_t arrived = 0; ///< 0 when the slot is free.
+  const DitronSimSite *site = nullptr;
+  uint32_t mTiles = 0, nTiles = 0, kTiles = 0;
+};
+
+struct Warp {
+  static constexpr uint32_t maxMeetings = 8;
+  uint64_t live = 0;
+  Rendezvous meetings[maxMeetings];
+};
+
+class Block final : public Agent {
+public:
+  Block(Engine &engine, Rank &rank, uint32_t slot);
+  ~Block() override;
+
+  /// Makes the slot run the block of that linear id. The block acts from `now` on.
+  void begin(KernelRun &run, uint64_t linearId, SimTime now);
+  void step(SimTime now) override;
+  /// Ends the residency without running anything further; frames of fibers are dropped.
+  void abandon();
+
+  //===- For the ABI functions, on the fiber of `thread` ---------------------------------------------------------------===//
+
+  /// Parks the thread (its state says where) until somebody makes it ready.
+  void park(Thread &thread) { switchAway(thread); }
+  /// Parks the thread on the word that its waiter names.
+  void parkOnWord(Thread &thread);
+  void makeReady(Thread &thread) {
+    thread.state = ThreadState::Ready;
+    ready[readyTail++ & readyMask] = static_cast<uint16_t>(thread.threadId);
+  }
+  /// Lets agents whose clock is behind act first. Called before an effect that others may observe.
+  void yieldIfAhead(Thread &thread);
+  /// Ends the run with an error from this thread; never returns.
+  [[noreturn]] void failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site);
+  /// A write, or the end of patience, releases the thread's wait at `when`.
+  void releaseWaiter(Waiter &waiter, SimTime when);
+  void barrier(Thread &thread, const DitronSimSite *site);
+  /// Meets the lanes of the mask; the last to arrive completes the meeting for all. `shape` holds the tile counts of an mma.
+  void meet(Thread &thread, CollectiveKind kind, uint32_t variant, uint64_t mask, const DitronSimSite *site,
+            const uint32_t *shape = nullptr);
+  /// Turns the work accounted so far into time on the clock.
+  void settle();
+  /// Charges the latency of one access by the whole block: successive threads at the same line share it.
+  void chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote);
+  /// Writer record of the thread for a write at the present clock.
+  Writer writer(const Thread &thread, const DitronSimSite *site) const;
+
+  //===- For reports ----------------------------------------------------------------------------------------------------===//
+
+  /// "kernel k, rank r, block (x,y,z)".
+  std::string describe() const;
+  /// "127 threads wait at the block barrier gemm.py:3:4; ..." about the live threads that do not wait for a word.
+  std::string describeParked() const;
+  uint32_t liveThreads() const { return live; }
+  const std::vector<Thread *> &threadList() const { return threads; }
+
+  Engine &engine;
+  Rank &rank;
+  const uint32_t slot;
+  KernelRun *kernel = nullptr; ///< Null when the slot is free.
+  uint32_t blockId[3] = {0, 0, 0};
+  uint64_t linearId = 0;
+  SimTime start = 0;
+  SimTime clock = 0;
+  const bool checked;
+  AccessCache &cache;
+  // Work since the last settle.
+  uint64_t globalBytes[2] = {0, 0}; ///< Own rank, other ranks.
+  uint64_t sharedTraffic = 0;
+  double clocks = 0;
+  /// Last checked native store to a word that somebody watched; names the source line when the change is found.
+  Writer nativeStore;
+  const void *nativeStoreAddress = nullptr;
+
+private:
+  static void threadMain(Transfer transfer);
+  void finishThread(Thread &thread);
+  /// Switches away from the thread, to a ready thread or else to the scheduler.
+  void switchAway(Thread &thread);
+  void saveArrival(Transfer transfer);
+  void releaseBarrier(Thread *last);
+  void complete(Warp &warp, Rendezvous &meeting, Thread *last);
+  void finish();
+  void reportStuck();
+  bool ensureThreads(uint32_t count);
+  std::string describeMeetings(const Warp &warp) const;
+
+  std::vector<Thread *> threads; ///< Of the present block; thread objects are kept from block to block.
+  std::vector<std::unique_ptr<Thread>> pool;
+  std::vector<Warp> warps;
+  std::vector<uint16_t> ready; ///< Ring.
+  uint32_t readyMask = 0, readyHead = 0, readyTail = 0;
+  uint32_t live = 0;
+  uint32_t waitingWord = 0;
+  uint32_t atBarrier = 0;
+  bool barrierMixed = false;
+  const DitronSimSite *barrierSite = nullptr;
+  bool yielded = false;
+  Context schedulerContext = nullptr;
+  char *shared = nullptr;
+  const DitronSimSite *latencySite = nullptr;
+  uint32_t latencyThread = 0;
+};
+
+/// "file.py:3:4".
+std::string siteText(const DitronSimSite *site);
+/// Whether two sites name the same place.
+bool sameSite(const DitronSimSite *a, const DitronSimSite *b);
+std::string_view collectiveName(CollectiveKind kind);
+
+inline Thread &asThread(DitronSimThread *self) { return *static_cast<Thread *>(self); }
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_BLOCK_H

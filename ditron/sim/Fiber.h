@@ -1,0 +1,58 @@
+//===- Fiber.h - Stacks and context switches ---------------------------------------------------------------*- C++ -*-===//
+//
+// The two things a fiber needs: a stack from a pool, and the switch (Boost.Context's fcontext, the lowest layer, since a
+// GPU thread switches to the next GPU thread directly and not through a scheduler).
+//
+// Stacks come in slabs, each stack with an unmapped guard page below it; pages cost memory only when touched. The top of
+// successive stacks is shifted by some cache lines: threads of a block stand at the same depth, and without the shift
+// their hot lines would all fall into the same few cache sets.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_FIBER_H
+#define DITRON_SIM_FIBER_H
+
+#include <boost/context/detail/fcontext.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ditron::sim {
+
+using Context = boost::context::detail::fcontext_t;
+using Transfer = boost::context::detail::transfer_t;
+
+/// Top and usable size of a stack; top is null when no memory was to be had.
+struct Stack {
+  char *top = nullptr;
+  uint64_t bytes = 0;
+};
+
+/// Hands out stacks of one size and takes them back. Memory returns to the system with the pool.
+class StackPool {
+public:
+  StackPool(uint64_t stackBytes, uint32_t stacksPerSlab);
+  ~StackPool();
+  StackPool(const StackPool &) = delete;
+  StackPool &operator=(const StackPool &) = delete;
+
+  Stack acquire();
+  void release(Stack stack) { freeStacks.push_back(stack); }
+
+private:
+  void addSlab();
+
+  struct Slab {
+    void *base;
+    uint64_t bytes;
+  };
+  uint64_t stackBytes;
+  uint32_t stacksPerSlab;
+  uint32_t made = 0;
+  std::vector<Slab> slabs;
+  std::vector<Stack> freeStacks;
+};
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_FIBER_H

@@ -1,0 +1,378 @@
+//===- Machine.cpp - A node of simulated GPUs -------------------------------------------------------------------------===//
+//
+// The public functions: they check what the host says, make records, and hand over to the engine.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/Machine.h"
+
+#include "ditron/sim/Engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ditron::sim {
+
+namespace {
+
+Status checkOptions(const MachineOptions &options) {
+  auto bad = [](std::string_view option, std::string_view accepted) {
+    return invalidArgument(fmt::format("simulator option {}: accepted is {}", option, accepted));
+  };
+  if (options.ranks < 1 || options.ranks > 1024)
+    return bad("ranks", "1 to 1024");
+  if (options.smsPerRank < 1 || options.smsPerRank > 4096)
+    return bad("smsPerRank", "1 to 4096");
+  if (options.blocksPerSm < 1 || options.blocksPerSm > 32)
+    return bad("blocksPerSm", "1 to 32");
+  if (options.warpSize != 32 && options.warpSize != 64)
+    return bad("warpSize", "32 or 64");
+  if (options.copyEnginesPerRank < 1 || options.copyEnginesPerRank > 64)
+    return bad("copyEnginesPerRank", "1 to 64");
+  if (options.maxThreadsPerBlock < 1 || options.maxThreadsPerBlock > 4096)
+    return bad("maxThreadsPerBlock", "1 to 4096");
+  if (!(options.jitter >= 0 && options.jitter < 1))
+    return bad("jitter", "0 to less than 1");
+  for (const auto &[rank, factor] : options.slowRanks)
+    if (rank >= options.ranks || !(factor > 0))
+      return bad("slowRanks", fmt::format("a rank of 0..{} with a factor greater than 0", options.ranks - 1));
+  return Status::ok();
+}
+
+Status checkBulk(Memory &memory, const void *address, uint64_t bytes, std::string_view what) {
+  if (bytes != 0 && !address)
+    return invalidArgument(fmt::format("{}: null address", what));
+  if (std::string problem = memory.checkBulk(address, bytes); !problem.empty())
+    return {StatusCode::OutOfBounds, fmt::format("{}: {}", what, problem)};
+  return Status::ok();
+}
+
+Status checkSignal(Memory &memory, const void *address, uint32_t bytes, std::string_view what) {
+  if (bytes != 4 && bytes != 8)
+    return invalidArgument(fmt::format("{}: a signal has 4 or 8 bytes, not {}", what, bytes));
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
+    return invalidArgument(fmt::format("{}: the signal's address is not a multiple of {}", what, bytes));
+  return checkBulk(memory, address, bytes, what);
+}
+
+} // namespace
+
+Machine::Machine(std::unique_ptr<State> state) : impl(std::move(state)) {}
+Machine::~Machine() = default;
+
+Expected<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
+  DITRON_RETURN_IF_ERROR(checkOptions(options));
+  auto state = std::make_unique<State>(std::move(options));
+  DITRON_RETURN_IF_ERROR(state->start());
+  return std::unique_ptr<Machine>(new Machine(std::move(state)));
+}
+
+const MachineOptions &Machine::options() const { return impl->options; }
+Status Machine::status() const { return impl->status; }
+SimTime Machine::now() const {
+  return impl->currentHost ? impl->currentHost->clock : std::max(impl->outsideClock, impl->scheduler.now);
+}
+
+//===- Memory ---------------------------------------------------------------------------------------------------------===//
+
+Expected<void *> Machine::allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes,
+                                   MemoryKind kind) {
+  return impl->memory.allocate(rank, bytes, name, elementBytes, kind);
+}
+Expected<uint64_t> Machine::allocateSymmetric(uint64_t bytes, std::string_view name, uint32_t elementBytes) {
+  return impl->memory.allocateSymmetric(bytes, name, elementBytes);
+}
+Status Machine::free(void *address) { return impl->memory.free(address); }
+Status Machine::freeSymmetric(uint64_t offset) { return impl->memory.freeSymmetric(offset); }
+void *Machine::symmetricBase(uint32_t rank) const { return impl->memory.symmetricBase(rank); }
+
+std::optional<AddressInfo> Machine::describe(const void *address) const {
+  const Allocation *allocation = impl->memory.find(address);
+  if (!allocation)
+    return std::nullopt;
+  return AddressInfo{allocation->rank,
+                     allocation->kind,
+                     allocation->name,
+                     static_cast<uint64_t>(static_cast<const char *>(address) - allocation->begin),
+                     allocation->size(),
+                     allocation->elementBytes,
+                     allocation->freed};
+}
+
+//===- Streams and events ---------------------------------------------------------------------------------------------===//
+
+Expected<StreamId> Machine::createStream(uint32_t rank, std::string_view name, int priority) {
+  if (rank >= impl->options.ranks)
+    return invalidArgument(fmt::format("stream {}: rank {} does not exist, ranks are 0..{}", name, rank, impl->options.ranks - 1));
+  auto id = static_cast<uint32_t>(impl->streams.size());
+  impl->streams.push_back(std::make_unique<Stream>(*impl, *impl->ranks[rank], id, name, priority));
+  impl->ranks[rank]->streams.push_back(impl->streams.back().get());
+  return StreamId{id};
+}
+
+Status Machine::destroyStream(StreamId id) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+  if (stream->capture)
+    return invalidArgument(fmt::format("stream {} is being captured and cannot be destroyed", stream->name));
+  stream->destroyed = true;
+  return Status::ok();
+}
+
+Expected<uint32_t> Machine::streamRank(StreamId id) const {
+  if (id.value >= impl->streams.size())
+    return invalidArgument(fmt::format("stream {} does not exist", id.value));
+  return impl->streams[id.value]->rank.id;
+}
+
+bool Machine::isIdle(StreamId id) const { return id.value >= impl->streams.size() || impl->streams[id.value]->isIdle(); }
+
+Status Machine::launch(StreamId id, LaunchDescription launch) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+  const MachineOptions &options = impl->options;
+  const std::string what = fmt::format("launch of kernel {} on rank {}", launch.name, stream->rank.id);
+  if (!launch.entry)
+    return invalidArgument(what + ": no entry point");
+  for (uint32_t extent : launch.grid)
+    if (extent == 0)
+      return invalidArgument(fmt::format("{}: the grid ({},{},{}) is empty; each extent must be at least 1", what,
+                                         launch.grid[0], launch.grid[1], launch.grid[2]));
+  if (launch.threadsPerBlock < 1 || launch.threadsPerBlock > options.maxThreadsPerBlock)
+    return invalidArgument(fmt::format("{}: {} threads per block; accepted is 1 to {}", what, launch.threadsPerBlock,
+                                       options.maxThreadsPerBlock));
+  if (launch.sharedBytes > options.sharedBytesPerBlock)
+    return {StatusCode::ResourceExhausted, fmt::format("{}: {} bytes of shared memory per block; the device has {}", what,
+                                                       launch.sharedBytes, options.sharedBytesPerBlock)};
+  uint64_t blocks = uint64_t(1) * launch.grid[0] * launch.grid[1] * launch.grid[2];
+  uint64_t slots = uint64_t(1) * options.smsPerRank * options.blocksPerSm;
+  if (launch.cooperative && blocks > slots)
+    return {StatusCode::ResourceExhausted,
+            fmt::format("{}: a cooperative launch of {} blocks needs as many resident at once; the device has room for {}", what,
+                        blocks, slots)};
+  StreamOp op(OpKind::Launch, launch.name);
+  auto prepared = std::make_shared<PreparedLaunch>();
+  prepared->description = std::move(launch);
+  for (uint32_t offset : prepared->description.arguments.offsets)
+    prepared->pointers.push_back(prepared->description.arguments.bytes.data() + offset);
+  op.launch = std::move(prepared);
+  return impl->enqueue(*stream, std::move(op));
+}
+
+Status Machine::copy(StreamId id, CopyDescription copy) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+  if (copy.rowBytes == 0 || copy.rows == 0)
+    copy.rowBytes = 0, copy.rows = 1;
+  for (uint64_t pitch : {copy.destinationPitch, copy.sourcePitch})
+    if (pitch != 0 && pitch < copy.rowBytes)
+      return invalidArgument(fmt::format("copy {}: the pitch {} is less than the {} bytes of a row", copy.name, pitch, copy.rowBytes));
+  uint64_t last = copy.rows - 1;
+  DITRON_RETURN_IF_ERROR(checkBulk(impl->memory, copy.destination,
+                                   copy.rowBytes ? last * (copy.destinationPitch ? copy.destinationPitch : copy.rowBytes) + copy.rowBytes : 0,
+                                   fmt::format("destination of copy {}", copy.name)));
+  DITRON_RETURN_IF_ERROR(checkBulk(impl->memory, copy.source,
+                                   copy.rowBytes ? last * (copy.sourcePitch ? copy.sourcePitch : copy.rowBytes) + copy.rowBytes : 0,
+                                   fmt::format("source of copy {}", copy.name)));
+  StreamOp op(OpKind::Copy, copy.name);
+  op.copy = std::move(copy);
+  return impl->enqueue(*stream, std::move(op));
+}
+
+Status Machine::memset(StreamId id, void *address, int byteValue, uint64_t bytes) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+  DITRON_RETURN_IF_ERROR(checkBulk(impl->memory, address, bytes, "memset"));
+  StreamOp op(OpKind::Memset, "memset");
+  op.copy.destination = address;
+  op.copy.rowBytes = bytes;
+  op.value = static_cast<uint8_t>(byteValue);
+  return impl->enqueue(*stream, std::move(op));
+}
+
+static Status enqueueSignal(Machine::State &state, StreamId id, OpKind kind, std::string_view name, const void *address,
+                            uint64_t value, uint32_t bytes, Compare compare) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(state.checkEnqueue(id, stream));
+  DITRON_RETURN_IF_ERROR(checkSignal(state.memory, address, bytes, name));
+  StreamOp op(kind, std::string(name));
+  op.address = const_cast<void *>(address);
+  op.value = value;
+  op.bytes = bytes;
+  op.compare = compare;
+  return state.enqueue(*stream, std::move(op));
+}
+
+Status Machine::signalWrite(StreamId stream, void *address, uint64_t value, uint32_t bytes) {
+  return enqueueSignal(*impl, stream, OpKind::SignalWrite, "signal write", address, value, bytes, Compare::Equal);
+}
+Status Machine::signalAdd(StreamId stream, void *address, uint64_t value, uint32_t bytes) {
+  return enqueueSignal(*impl, stream, OpKind::SignalAdd, "signal add", address, value, bytes, Compare::Equal);
+}
+Status Machine::signalWait(StreamId stream, const void *address, Compare compare, uint64_t value, uint32_t bytes) {
+  return enqueueSignal(*impl, stream, OpKind::SignalWait, "signal wait", address, value, bytes, compare);
+}
+
+Status Machine::hostCallback(StreamId id, std::function<void()> callback, std::string_view name) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+  if (!callback)
+    return invalidArgument(fmt::format("{}: no function", name));
+  StreamOp op(OpKind::Callback, std::string(name));
+  op.callback = std::move(callback);
+  return impl->enqueue(*stream, std::move(op));
+}
+
+Expected<EventId> Machine::createEvent(std::string_view name) {
+  auto id = static_cast<uint32_t>(impl->events.size());
+  impl->events.push_back(std::make_unique<Event>());
+  impl->events.back()->name = std::string(name);
+  return EventId{id};
+}
+
+static Status checkEvent(const Machine::State &state, EventId event) {
+  if (event.value >= state.events.size())
+    return invalidArgument(fmt::format("event {} does not exist", event.value));
+  return Status::ok();
+}
+
+static Status enqueueEvent(Machine::State &state, StreamId id, EventId event, OpKind kind) {
+  Stream *stream = nullptr;
+  DITRON_RETURN_IF_ERROR(state.checkEnqueue(id, stream));
+  DITRON_RETURN_IF_ERROR(checkEvent(state, event));
+  std::string_view verb = kind == OpKind::EventRecord ? "record of event " : "wait for event ";
+  StreamOp op(kind, fmt::format("{}{}", verb, state.events[event.value]->name));
+  op.event = event;
+  return state.enqueue(*stream, std::move(op));
+}
+
+Status Machine::recordEvent(StreamId stream, EventId event) { return enqueueEvent(*impl, stream, event, OpKind::EventRecord); }
+Status Machine::waitEvent(StreamId stream, EventId event) { return enqueueEvent(*impl, stream, event, OpKind::EventWait); }
+
+Status Machine::synchronizeEvent(EventId id) {
+  DITRON_RETURN_IF_ERROR(checkEvent(*impl, id));
+  Event &event = *impl->events[id.value];
+  const uint64_t recording = event.recorded;
+  return impl->blockHost([&event, recording] { return event.completed >= recording; }, fmt::format("event {}", event.name));
+}
+
+std::optional<SimTime> Machine::eventTime(EventId id) const {
+  if (id.value >= impl->events.size() || impl->events[id.value]->completed == 0)
+    return std::nullopt;
+  return impl->events[id.value]->time;
+}
+
+//===- Host code ------------------------------------------------------------------------------------------------------===//
+
+/// Without checked accesses the red zones are the only witnesses of an overrun.
+static Status afterSynchronize(Machine::State &state, Status status) {
+  if (!status.isOk() || state.options.checkBounds)
+    return status;
+  if (std::string damage = state.memory.findDamagedRedZone(); !damage.empty())
+    state.fail({StatusCode::OutOfBounds, damage});
+  return state.status;
+}
+
+Status Machine::synchronize(StreamId id) {
+  if (id.value >= impl->streams.size())
+    return invalidArgument(fmt::format("stream {} does not exist", id.value));
+  Stream *stream = impl->streams[id.value].get();
+  if (stream->capture)
+    return invalidArgument(fmt::format("stream {} is being captured and cannot be waited for", stream->name));
+  return afterSynchronize(*impl, impl->blockHost([stream] { return stream->isIdle(); }, fmt::format("stream {}", stream->name)));
+}
+
+Status Machine::synchronizeRank(uint32_t rank) {
+  if (rank >= impl->options.ranks)
+    return invalidArgument(fmt::format("rank {} does not exist, ranks are 0..{}", rank, impl->options.ranks - 1));
+  const Rank *target = impl->ranks[rank].get();
+  auto idle = [target] {
+    return std::all_of(target->streams.begin(), target->streams.end(), [](const Stream *stream) { return stream->isIdle(); });
+  };
+  return afterSynchronize(*impl, impl->blockHost(idle, fmt::format("all streams of rank {}", rank)));
+}
+
+Status Machine::synchronize() {
+  auto idle = [this] {
+    return std::all_of(impl->streams.begin(), impl->streams.end(), [](const auto &stream) { return stream->isIdle(); });
+  };
+  return afterSynchronize(*impl, impl->blockHost(idle, "all streams of all ranks"));
+}
+
+Status Machine::runRanks(const std::function<Status(uint32_t rank)> &host) {
+  if (impl->stopped())
+    return impl->status;
+  if (impl->currentHost)
+    return invalidArgument("runRanks inside runRanks");
+  impl->hosts.clear();
+  impl->barrierArrived = 0;
+  for (uint32_t rank = 0; rank < impl->options.ranks; ++rank) {
+    auto fiber = std::make_unique<HostFiber>(*impl, rank, host);
+    if (!fiber->prepare()) {
+      impl->hosts.clear();
+      return {StatusCode::ResourceExhausted, "no memory for the host code's stacks"};
+    }
+    fiber->clock = now();
+    impl->hosts.push_back(std::move(fiber));
+  }
+  for (auto &fiber : impl->hosts) {
+    impl->trace.nameTrack(fiber->rank, hostTrack, "host");
+    impl->scheduler.wake(*fiber, fiber->clock);
+  }
+  impl->run([this] {
+    return std::all_of(impl->hosts.begin(), impl->hosts.end(), [](const auto &fiber) { return fiber->finished; });
+  });
+  Status result = impl->status;
+  for (auto &fiber : impl->hosts) {
+    impl->outsideClock = std::max(impl->outsideClock, fiber->clock);
+    if (result.isOk() && !fiber->result.isOk())
+      result = fiber->result.withContext(fmt::format("rank {}", fiber->rank));
+  }
+  impl->hosts.clear();
+  return result;
+}
+
+std::optional<uint32_t> Machine::currentHostRank() const {
+  return impl->currentHost ? std::optional<uint32_t>(impl->currentHost->rank) : std::nullopt;
+}
+
+Status Machine::hostBarrier() {
+  if (!impl->currentHost)
+    return invalidArgument("hostBarrier outside of runRanks");
+  const uint64_t generation = impl->barrierGeneration;
+  if (++impl->barrierArrived == impl->options.ranks) {
+    impl->barrierArrived = 0;
+    ++impl->barrierGeneration;
+    impl->hostConditionsDirty = true;
+    return impl->status;
+  }
+  return hostWait([this, generation] { return impl->barrierGeneration != generation; }, "the other ranks at a host barrier");
+}
+
+Status Machine::hostWait(std::function<bool()> condition, std::string_view description) {
+  if (!impl->currentHost)
+    return invalidArgument("hostWait outside of runRanks");
+  return impl->blockHost(std::move(condition), std::string(description));
+}
+
+//===- What happened --------------------------------------------------------------------------------------------------===//
+
+const Counters &Machine::counters() const { return impl->counters; }
+const std::vector<LaunchRecord> &Machine::launches() const { return impl->trace.launches; }
+const std::vector<CopyRecord> &Machine::copies() const { return impl->trace.copies; }
+const std::vector<WaitRecord> &Machine::waits() const { return impl->trace.waits; }
+std::string Machine::chromeTrace() const { return impl->trace.render(); }
+void Machine::clearTrace() { impl->trace.clear(); }
+
+Status Machine::writeChromeTrace(const std::string &path) const {
+  std::string text = impl->trace.render();
+  std::FILE *file = std::fopen(path.c_str(), "wb");
+  if (!file)
+    return invalidArgument(fmt::format("cannot write the trace to {}", path));
+  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  written &= std::fclose(file) == 0;
+  return written ? Status::ok() : Status(StatusCode::ResourceExhausted, fmt::format("writing the trace to {} failed", path));
+}
+
+} // namespace ditron::sim

@@ -1,0 +1,286 @@
+//===- Memory.cpp - Simulated memory and its table of allocations -----------------------------------------------------===//
+//
+// Arenas, the allocation table, and the texts about addresses.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/Memory.h"
+
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ditron::sim {
+
+namespace {
+constexpr uint64_t alignment = 256;
+constexpr uint64_t redZoneBytes = 256;
+constexpr unsigned char redZoneByte = 0xdb;
+constexpr uint64_t commitStep = uint64_t(1) << 21;
+constexpr uint64_t pageBytes = 4096;
+
+uint64_t roundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+
+std::string_view kindName(MemoryKind kind) {
+  switch (kind) {
+  case MemoryKind::Device: return "device memory";
+  case MemoryKind::Symmetric: return "symmetric memory";
+  case MemoryKind::HostPinned: return "pinned host memory";
+  }
+  return "memory";
+}
+} // namespace
+
+std::string byteCount(uint64_t bytes) { return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s"); }
+
+Memory::Memory(const MachineOptions &options) : options(options), arenas(options.ranks * 3), caches(options.ranks) {}
+
+Memory::~Memory() {
+  for (Arena &arena : arenas)
+    if (arena.base)
+      munmap(arena.base, arena.bytes);
+}
+
+Status Memory::reserve() {
+  for (Arena &arena : arenas) {
+    uint64_t bytes = roundUp(options.memoryPerRank, commitStep);
+    // Inaccessible memory counts nowhere, but some systems limit the address range itself: then take less.
+    constexpr uint64_t least = uint64_t(256) << 20;
+    void *base = MAP_FAILED;
+    for (;; bytes = roundUp(bytes / 2, commitStep)) {
+      base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (base != MAP_FAILED || bytes / 2 < least)
+        break;
+    }
+    if (base == MAP_FAILED)
+      return {StatusCode::ResourceExhausted,
+              fmt::format("cannot reserve {} of addresses for a simulated GPU; lower memoryPerRank or the number of ranks",
+                          byteCount(bytes))};
+    arena.base = static_cast<char *>(base);
+    arena.bytes = bytes;
+  }
+  return Status::ok();
+}
+
+Status Memory::commit(Arena &arena, uint64_t upTo) {
+  if (upTo <= arena.committed)
+    return Status::ok();
+  uint64_t target = std::min(roundUp(upTo, commitStep), arena.bytes);
+  if (mprotect(arena.base + arena.committed, target - arena.committed, PROT_READ | PROT_WRITE) != 0)
+    return {StatusCode::ResourceExhausted, "the system refuses more memory for a simulated GPU"};
+  arena.committed = target;
+  return Status::ok();
+}
+
+Allocation *Memory::recycle(Arena &arena, uint64_t capacity) {
+  for (auto it = arena.freed.begin(); it != arena.freed.end(); ++it) {
+    Allocation &old = table.at(reinterpret_cast<uintptr_t>(*it));
+    if (old.capacity < capacity)
+      continue;
+    arena.freed.erase(it);
+    return &old;
+  }
+  return nullptr;
+}
+
+Expected<char *> Memory::cut(Arena &arena, uint64_t capacity) {
+  // Red zone, allocation, and room for the red zone behind it (which the next allocation then shares).
+  uint64_t needed = arena.used + redZoneBytes + capacity + redZoneBytes;
+  if (needed > arena.bytes)
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("out of simulated memory: {} asked for, {} of {} in use", byteCount(capacity), arena.used,
+                              byteCount(arena.bytes)));
+  DITRON_RETURN_IF_ERROR(commit(arena, needed));
+  char *begin = arena.base + arena.used + redZoneBytes;
+  std::memset(begin - redZoneBytes, redZoneByte, redZoneBytes);
+  arena.used += redZoneBytes + capacity;
+  return begin;
+}
+
+void Memory::place(char *begin, uint64_t bytes, uint64_t capacity, uint32_t rank, MemoryKind kind, std::string_view name,
+                   uint32_t elementBytes) {
+  Allocation allocation;
+  allocation.begin = begin;
+  allocation.end = begin + bytes;
+  allocation.capacity = capacity;
+  allocation.rank = rank;
+  allocation.kind = kind;
+  allocation.elementBytes = std::max(1u, elementBytes);
+  allocation.name = name.empty() ? std::string("unnamed") : std::string(name);
+  std::memset(begin + bytes, redZoneByte, capacity - bytes + redZoneBytes);
+  table.insert_or_assign(reinterpret_cast<uintptr_t>(begin), std::move(allocation));
+  clearCaches();
+}
+
+Expected<void *> Memory::allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes,
+                                  MemoryKind kind) {
+  if (rank >= options.ranks)
+    return invalidArgument(fmt::format("allocation {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
+  Arena &target = arena(rank, kind);
+  uint64_t capacity = roundUp(std::max<uint64_t>(bytes, 1), alignment);
+  if (target.used + capacity + 2 * redZoneBytes > target.bytes)
+    if (Allocation *old = recycle(target, capacity)) {
+      char *begin = old->begin;
+      uint64_t oldCapacity = old->capacity;
+      std::memset(begin, 0, bytes);
+      place(begin, bytes, oldCapacity, rank, kind, name, elementBytes);
+      return static_cast<void *>(begin);
+    }
+  DITRON_ASSIGN_OR_RETURN(char *begin, cut(target, capacity));
+  place(begin, bytes, capacity, rank, kind, name, elementBytes);
+  return static_cast<void *>(begin);
+}
+
+Expected<uint64_t> Memory::allocateSymmetric(uint64_t bytes, std::string_view name, uint32_t elementBytes) {
+  uint64_t used = 0;
+  for (uint32_t rank = 0; rank < options.ranks; ++rank)
+    used = std::max(used, arena(rank, MemoryKind::Symmetric).used);
+  uint64_t capacity = roundUp(std::max<uint64_t>(bytes, 1), alignment);
+  uint64_t offset = used + redZoneBytes;
+  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+    Arena &target = arena(rank, MemoryKind::Symmetric);
+    target.used = used;
+    DITRON_ASSIGN_OR_RETURN(char *begin, cut(target, capacity));
+    place(begin, bytes, capacity, rank, MemoryKind::Symmetric, name, elementBytes);
+  }
+  return offset;
+}
+
+Status Memory::free(void *address) {
+  auto it = table.find(reinterpret_cast<uintptr_t>(address));
+  if (it == table.end())
+    return invalidArgument(fmt::format("free of {}, which is not the start of an allocation; {}", fmt::ptr(address),
+                                       describeNearest(address, 0)));
+  Allocation &allocation = it->second;
+  if (allocation.freed)
+    return invalidArgument(fmt::format("double free of {} (rank {})", allocation.name, allocation.rank));
+  allocation.freed = true;
+  arena(allocation.rank, allocation.kind).freed.push_back(allocation.begin);
+  // Whole pages inside go back to the system; they read as zeros from now on.
+  uintptr_t first = roundUp(reinterpret_cast<uintptr_t>(allocation.begin), pageBytes);
+  uintptr_t last = reinterpret_cast<uintptr_t>(allocation.end) / pageBytes * pageBytes;
+  if (last > first)
+    madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
+  clearCaches();
+  return Status::ok();
+}
+
+Status Memory::freeSymmetric(uint64_t offset) {
+  for (uint32_t rank = 0; rank < options.ranks; ++rank)
+    DITRON_RETURN_IF_ERROR(free(arena(rank, MemoryKind::Symmetric).base + offset));
+  return Status::ok();
+}
+
+void Memory::clearCaches() {
+  for (AccessCache &cache : caches)
+    cache.clear();
+}
+
+Allocation *Memory::find(const void *address) {
+  auto it = table.upper_bound(reinterpret_cast<uintptr_t>(address));
+  if (it == table.begin())
+    return nullptr;
+  Allocation &candidate = std::prev(it)->second;
+  return address < candidate.end ? &candidate : nullptr;
+}
+
+bool Memory::isSimulated(const void *address) const {
+  return std::any_of(arenas.begin(), arenas.end(),
+                     [&](const Arena &a) { return address >= a.base && address < a.base + a.bytes; });
+}
+
+const Allocation *Memory::nearest(const void *address) const {
+  for (const Arena &arena : arenas) {
+    if (address < arena.base || address >= arena.base + arena.bytes)
+      continue;
+    const Allocation *best = nullptr;
+    uint64_t bestDistance = UINT64_MAX;
+    auto consider = [&](const Allocation &allocation) {
+      if (allocation.begin < arena.base || allocation.begin >= arena.base + arena.bytes)
+        return;
+      const char *a = static_cast<const char *>(address);
+      uint64_t distance = a < allocation.begin ? allocation.begin - a : a >= allocation.end ? a - allocation.end + 1 : 0;
+      if (distance < bestDistance) {
+        best = &allocation;
+        bestDistance = distance;
+      }
+    };
+    auto it = table.upper_bound(reinterpret_cast<uintptr_t>(address));
+    if (it != table.end())
+      consider(it->second);
+    if (it != table.begin())
+      consider(std::prev(it)->second);
+    return best;
+  }
+  return nullptr;
+}
+
+std::string Memory::describeNearest(const void *address, uint64_t bytes) const {
+  const Allocation *near = nearest(address);
+  if (!near)
+    return "the address is in no memory of any rank";
+  const char *a = static_cast<const char *>(address);
+  std::string what = fmt::format("{}{} ({}, {} of rank {})", near->freed ? "freed " : "", near->name, byteCount(near->size()),
+                                 kindName(near->kind), near->rank);
+  if (a < near->begin)
+    return fmt::format("{} before the start of {}", byteCount(near->begin - a), what);
+  if (a >= near->end)
+    return a == near->end ? fmt::format("just past the end of {}", what)
+                          : fmt::format("{} past the end of {}", byteCount(a - near->end), what);
+  if (a + bytes > near->end)
+    return fmt::format("it begins {} before the end of {} and runs {} past it", byteCount(near->end - a), what,
+                       byteCount(a + bytes - near->end));
+  return fmt::format("at offset {} of {}", a - near->begin, what);
+}
+
+std::string Memory::checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry) {
+  Allocation *allocation = find(address);
+  const char *a = static_cast<const char *>(address);
+  if (!allocation || bytes > static_cast<uint64_t>(allocation->end - a))
+    return fmt::format("is outside of every allocation: {}", describeNearest(address, bytes));
+  if (allocation->freed)
+    return fmt::format("is a use after free: {}", describeNearest(address, bytes));
+  if (allocation->rank != rank && allocation->kind == MemoryKind::Device)
+    return fmt::format("touches another rank's memory that is not symmetric: {}", describeNearest(address, bytes));
+  entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != rank};
+  return {};
+}
+
+std::string Memory::checkBulk(const void *address, uint64_t bytes) {
+  if (bytes == 0 || !isSimulated(address))
+    return {};
+  Allocation *allocation = find(address);
+  const char *a = static_cast<const char *>(address);
+  if (!allocation || bytes > static_cast<uint64_t>(allocation->end - a))
+    return fmt::format("{} at {} lie outside of every allocation: {}", byteCount(bytes), fmt::ptr(address),
+                       describeNearest(address, bytes));
+  if (allocation->freed)
+    return fmt::format("{} at {} are freed memory: {}", byteCount(bytes), fmt::ptr(address), describeNearest(address, bytes));
+  return {};
+}
+
+std::string Memory::signalName(const void *address) {
+  Allocation *allocation = find(address);
+  if (!allocation)
+    return fmt::format("{}", fmt::ptr(address));
+  uint64_t offset = static_cast<const char *>(address) - allocation->begin;
+  uint64_t rest = offset % allocation->elementBytes;
+  std::string text = fmt::format("{}[{}]", allocation->name, offset / allocation->elementBytes);
+  return rest ? fmt::format("{}+{} bytes", text, rest) : text;
+}
+
+std::string Memory::findDamagedRedZone() const {
+  for (const auto &[begin, allocation] : table) {
+    const auto *behind = reinterpret_cast<const unsigned char *>(allocation.end);
+    uint64_t zone = allocation.capacity - allocation.size() + redZoneBytes;
+    for (uint64_t i = 0; i < zone; ++i)
+      if (behind[i] != redZoneByte)
+        return fmt::format("something wrote {} past the end of {} (rank {}); run with bounds checks to see where",
+                           byteCount(i), allocation.name, allocation.rank);
+  }
+  return {};
+}
+
+} // namespace ditron::sim

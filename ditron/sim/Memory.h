@@ -1,0 +1,122 @@
+//===- Memory.h - Simulated memory and its table of allocations --------------------------------------------*- C++ -*-===//
+//
+// Each rank has one reserved address range per memory kind, and allocations are cut from it front to back with a red zone
+// between them. Addresses are not used again until the range is exhausted: a freed allocation stays in the table as such,
+// so that a late touch is told apart from a wild one. Pages of freed memory go back to the system.
+//
+// The table answers "what is at this address" for checks and for messages. Checks on the hot path do not come here: they
+// hit the AccessCache of the rank, which remembers, per source line, the allocation that was last found.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_MEMORY_H
+#define DITRON_SIM_MEMORY_H
+
+#include "ditron/sim/Machine.h"
+#include "ditron/sim/Writer.h"
+
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace ditron::sim {
+
+struct Allocation {
+  char *begin;
+  char *end;
+  uint64_t capacity; ///< From begin to the next red zone; end - begin rounded up.
+  uint32_t rank;
+  MemoryKind kind;
+  uint32_t elementBytes;
+  bool freed = false;
+  std::string name;
+  /// The newest write by a copy engine (copies are not recorded word by word).
+  Writer bulkWriter;
+  uint64_t bulkBegin = 0, bulkEnd = 0; ///< Its range, as offsets.
+
+  uint64_t size() const { return static_cast<uint64_t>(end - begin); }
+};
+
+/// Per rank: the range last found valid for accesses of a source line.
+class AccessCache {
+public:
+  struct Entry {
+    uintptr_t begin = 0;
+    uint64_t size = 0;
+    uint32_t remote = 0; ///< 1 when the range is on another rank.
+  };
+  Entry &at(const void *site) { return entries[(reinterpret_cast<uintptr_t>(site) >> 4) % count]; }
+  void clear() {
+    for (Entry &entry : entries)
+      entry = {};
+  }
+
+private:
+  static constexpr size_t count = 64;
+  Entry entries[count];
+};
+
+class Memory {
+public:
+  explicit Memory(const MachineOptions &options);
+  ~Memory();
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+
+  /// Reserves the address ranges.
+  Status reserve();
+
+  Expected<void *> allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes, MemoryKind kind);
+  Expected<uint64_t> allocateSymmetric(uint64_t bytes, std::string_view name, uint32_t elementBytes);
+  Status free(void *address);
+  Status freeSymmetric(uint64_t offset);
+  void *symmetricBase(uint32_t rank) const { return arena(rank, MemoryKind::Symmetric).base; }
+
+  /// The live or freed allocation that holds the address; null when none does.
+  Allocation *find(const void *address);
+  /// The allocation whose begin or end is nearest in the same arena; null when the address is in no arena.
+  const Allocation *nearest(const void *address) const;
+  /// Whether the address lies in a range reserved here, that is, is simulated memory at all.
+  bool isSimulated(const void *address) const;
+  /// What is wrong with bytes [address, address + bytes) as seen from the rank's kernels; empty when nothing is. Fills the
+  /// cache entry on success.
+  std::string checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry);
+  /// The same for copy engines and stream operations, which may reach any rank, and host memory.
+  std::string checkBulk(const void *address, uint64_t bytes);
+  /// "A (rank 0, 1024 bytes)" with the distance of the address, for messages about a wild address.
+  std::string describeNearest(const void *address, uint64_t bytes) const;
+  /// name[index], or name[index]+k bytes, of an address in an allocation; the address itself otherwise.
+  std::string signalName(const void *address);
+  /// Names the first allocation whose red zone was overwritten; empty when all are intact.
+  std::string findDamagedRedZone() const;
+
+  AccessCache &cache(uint32_t rank) { return caches[rank]; }
+
+private:
+  struct Arena {
+    char *base = nullptr;
+    uint64_t bytes = 0;
+    uint64_t used = 0;      ///< Bytes cut so far.
+    uint64_t committed = 0; ///< Bytes made accessible so far.
+    std::deque<char *> freed; ///< Begins of quarantined allocations, oldest first.
+  };
+  Arena &arena(uint32_t rank, MemoryKind kind) { return arenas[rank * 3 + static_cast<uint32_t>(kind)]; }
+  const Arena &arena(uint32_t rank, MemoryKind kind) const { return arenas[rank * 3 + static_cast<uint32_t>(kind)]; }
+  Status commit(Arena &arena, uint64_t upTo);
+  Expected<char *> cut(Arena &arena, uint64_t capacity);
+  Allocation *recycle(Arena &arena, uint64_t capacity);
+  void place(char *begin, uint64_t bytes, uint64_t capacity, uint32_t rank, MemoryKind kind, std::string_view name,
+             uint32_t elementBytes);
+  void clearCaches();
+
+  const MachineOptions &options;
+  std::vector<Arena> arenas;
+  std::vector<AccessCache> caches;
+  std::map<uintptr_t, Allocation> table; ///< By begin.
+};
+
+/// "12 bytes" / "1 byte".
+std::string byteCount(uint64_t bytes);
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_MEMORY_H
