@@ -9,6 +9,7 @@
 #include "ditron/frontend/syntax/NumberText.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>

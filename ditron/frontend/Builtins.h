@@ -1,0 +1,105 @@
+//===- Builtins.h - The functions of the language -------------------------------------------------------------*- C++ -*-===//
+//
+// Builtins.def is the one table of the language's functions: where a function is found, its parameters with defaults and
+// rules, the C++ function that emits it and a line of documentation. Binding of arguments and every message about a wrong
+// call come from the table, and so does the reference documentation.
+//
+// A parameter is written `name: rule = default`, `*name` collects the rest. Rules: any (default), num (a number or
+// tensor), tensor (run time), block (rank 1 or more), ptr (run-time pointer or block of pointers), int, bool, str, dtype,
+// shape (compile-time ints), const (anything known at compile time), fn (a @jit function), int|tuple. A parameter with
+// default None also takes None.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_FRONTEND_BUILTINS_H
+#define DITRON_FRONTEND_BUILTINS_H
+
+#include "ditron/frontend/Value.h"
+
+namespace ditron::frontend {
+
+class Importer;
+class BuiltinCall;
+using BuiltinHandler = LangValue (*)(Importer &, BuiltinCall &);
+
+/// What a parameter of a built-in function accepts.
+enum class ParamRule { Any, Number, Tensor, Block, Pointer, Int, Bool, Str, DType, Shape, Const, Function };
+
+struct BuiltinParam {
+  std::string name;
+  ParamRule rule = ParamRule::Any;
+  bool isVariadic = false;
+  std::optional<ConstValue> defaultValue;
+};
+
+/// A row of the table.
+struct Builtin {
+  unsigned modules; ///< Of BuiltinModule.
+  llvm::StringRef name;
+  llvm::StringRef parameterText;
+  BuiltinHandler handler; ///< Null: known to the language, refused by this version.
+  llvm::StringRef doc;
+  std::vector<BuiltinParam> params;
+};
+
+/// "tl.load", "dl.wait", "tid": the name with its module's usual short name.
+std::string qualifiedName(const Builtin &builtin);
+/// The function of a module; null if there is none.
+const Builtin *findBuiltin(BuiltinModule module, llvm::StringRef name);
+/// A constant of a module, for example tl.float32; nullopt if there is none.
+std::optional<LangValue> findBuiltinConstant(BuiltinModule module, llvm::StringRef name);
+/// A module within a module: triton.language, tl.math; nullopt if there is none.
+std::optional<BuiltinModule> findSubmodule(BuiltinModule module, llvm::StringRef name);
+/// The built-in module of a dotted name; nullopt if the name is not ours.
+std::optional<BuiltinModule> findModule(llvm::StringRef dottedName);
+/// The names of a module that resemble a name most: empty or one name, for "did you mean".
+std::string nearestName(BuiltinModule module, llvm::StringRef name);
+/// The whole table as Markdown.
+std::string listLanguage();
+
+/// An argument of a call before it is bound.
+struct CallArgument {
+  llvm::StringRef keyword; ///< Empty: positional.
+  LangValue value;
+  SourceRange range;
+  SourceRange keywordRange;
+  bool isDecayedName = false; ///< A variable that lost its compile-time value when it was assigned.
+};
+
+/// A call whose arguments are bound to the parameters and obey their rules.
+class BuiltinCall {
+public:
+  const Builtin *builtin = nullptr;
+  SourceRange range; ///< Of the whole call.
+  std::vector<LangValue> values;
+  std::vector<SourceRange> ranges;
+
+  const LangValue &operator[](llvm::StringRef name) const { return values[indexOf(name)]; }
+  /// The argument's place, or the call's when the default is used.
+  SourceRange rangeOf(llvm::StringRef name) const {
+    SourceRange place = ranges[indexOf(name)];
+    return place.isValid() ? place : range;
+  }
+  bool isNone(llvm::StringRef name) const { return (*this)[name].isNone(); }
+  /// The value of an int parameter; of one that may be None.
+  int64_t integer(llvm::StringRef name) const { return *(*this)[name].constant().toInt64(); }
+  std::optional<int64_t> optionalInteger(llvm::StringRef name) const {
+    return isNone(name) ? std::nullopt : (*this)[name].constant().toInt64();
+  }
+  bool flag(llvm::StringRef name) const { return (*this)[name].constant().isTrue(); }
+  llvm::StringRef text(llvm::StringRef name) const { return (*this)[name].constant().getString(); }
+  const LangType &dtype(llvm::StringRef name) const { return (*this)[name].asType(); }
+  /// The numbers of a shape parameter, one tuple or several ints.
+  llvm::SmallVector<int64_t> dims(llvm::StringRef name) const;
+
+private:
+  size_t indexOf(llvm::StringRef name) const;
+};
+
+namespace builtins {
+#define DITRON_FUNCTION(modules, name, parameters, handler, doc) LangValue handler(Importer &importer, BuiltinCall &call);
+#include "ditron/frontend/Builtins.def"
+} // namespace builtins
+
+} // namespace ditron::frontend
+
+#endif // DITRON_FRONTEND_BUILTINS_H

@@ -1,0 +1,115 @@
+//===- Casts.cpp - Conversions between element types ------------------------------------------------------------------===//
+//
+// The cast table of spec/triton_language.md 3.5. Integers carry their sign in the language type only, so the choice
+// between signed and unsigned conversions is made here and nowhere later.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Emitter.h"
+
+#include "ditron/dialect/tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+namespace arith = mlir::arith;
+
+LangValue Emitter::toBool(const LangValue &value, SourceRange range) {
+  if (value.isPoison())
+    return value;
+  if (value.isLiteral())
+    return constantOf(ConstValue::boolean(value.constant().isTrue()), ScalarKind::Int1);
+  LangValue tensor = toTensor(value, range);
+  return tensor.isPoison() ? tensor : cast(tensor, ScalarKind::Int1, range);
+}
+
+LangValue Emitter::cast(const LangValue &value, const LangType &element, SourceRange range, CastRounding rounding) {
+  if (value.isPoison())
+    return value;
+  At at(*this, range);
+  const LangType source = value.type();
+  const LangType from = source.element();
+  const LangType target = element.withShape(source.shape());
+  if (from == element)
+    return value;
+  mlir::Type type = ir(target);
+  mlir::Value input = value.ir();
+
+  if (from.isPointer() && element.isPointer())
+    return ir(from) == ir(element) ? wrap(input, target) : wrap(create<tile::PtrCastOp>(type, input), target);
+  if (from.isPointer()) {
+    if (element.is(ScalarKind::Int64) || element.is(ScalarKind::UInt64))
+      return wrap(create<tile::PtrToIntOp>(type, input), target);
+    if (element.isBool()) {
+      mlir::Value address = create<tile::PtrToIntOp>(ir(LangType(ScalarKind::Int64).withShape(source.shape())), input);
+      return wrap(create<arith::CmpIOp>(arith::CmpIPredicate::ne, address, integerConstant(0, address.getType())), target);
+    }
+    return fail(range, fmt::format("cannot cast {} to {}: pointers convert to int64 and to other pointers only",
+                                   source.str(), element.str()));
+  }
+  if (element.isPointer()) {
+    if (from.is(ScalarKind::Int64) || from.is(ScalarKind::UInt64))
+      return wrap(create<tile::IntToPtrOp>(type, input), target);
+    return fail(range, fmt::format("cannot cast {} to {}: only int64 converts to a pointer", source.str(), element.str()));
+  }
+  if (from.isVoid() || element.isVoid())
+    return fail(range, fmt::format("cannot cast {} to {}", source.str(), element.str()));
+
+  if (element.isBool()) {
+    if (from.isFloat())
+      return wrap(create<arith::CmpFOp>(arith::CmpFPredicate::UNE, input, floatConstant(0, input.getType())), target);
+    return wrap(create<arith::CmpIOp>(arith::CmpIPredicate::ne, input, integerConstant(0, input.getType())), target);
+  }
+  if (from.isInt() && element.isInt()) {
+    if (from.bitWidth() == element.bitWidth())
+      return wrap(input, target);
+    if (from.bitWidth() > element.bitWidth())
+      return wrap(create<arith::TruncIOp>(type, input), target);
+    if (from.isSigned())
+      return wrap(create<arith::ExtSIOp>(type, input), target);
+    return wrap(create<arith::ExtUIOp>(type, input), target);
+  }
+  if (from.isInt()) {
+    if (element.isFP8())
+      return fail(range, fmt::format("cannot cast {} to {} directly; cast to fp32 first", source.str(), element.str()));
+    if (from.isSigned())
+      return wrap(create<arith::SIToFPOp>(type, input), target);
+    return wrap(create<arith::UIToFPOp>(type, input), target);
+  }
+  if (element.isInt()) {
+    if (element.isSigned())
+      return wrap(create<arith::FPToSIOp>(type, input), target);
+    return wrap(create<arith::FPToUIOp>(type, input), target);
+  }
+
+  // Floating point to floating point. Formats that do not contain each other meet in fp32.
+  auto isHalf = [](const LangType &t) { return t.is(ScalarKind::FP16) || t.is(ScalarKind::BF16); };
+  bool goesThroughSingle = (isHalf(from) && !element.is(ScalarKind::FP32)) || (isHalf(element) && !from.is(ScalarKind::FP32)) ||
+                           (from.isFP8() && element.isFP8());
+  // fp8 widens exactly into fp16, fp32 and fp64, and all of these narrow into fp8 in one step.
+  if (goesThroughSingle)
+    return cast(cast(value, ScalarKind::FP32, range, rounding), element, range, rounding);
+  if (from.bitWidth() < element.bitWidth())
+    return wrap(create<arith::ExtFOp>(type, input), target);
+  auto truncated = create<arith::TruncFOp>(type, input);
+  if (rounding == CastRounding::TowardZero)
+    truncated.setRoundingmode(arith::RoundingMode::toward_zero);
+  return wrap(truncated, target);
+}
+
+LangValue Emitter::bitcast(const LangValue &value, const LangType &element, SourceRange range) {
+  if (value.isPoison())
+    return value;
+  At at(*this, range);
+  const LangType from = value.type().element();
+  const LangType target = element.withShape(value.type().shape());
+  if (from.isPointer() || element.isPointer())
+    return cast(value, element, range);
+  if (from.isVoid() || element.isVoid() || from.bitWidth() != element.bitWidth())
+    return fail(range, fmt::format("cannot bitcast {} of {} bits to {} of {} bits", value.type().str(), from.bitWidth(),
+                                   element.str(), element.bitWidth()));
+  if (ir(from) == ir(element))
+    return wrap(value.ir(), target);
+  return wrap(create<arith::BitcastOp>(ir(target), value.ir()), target);
+}
+
+} // namespace ditron::frontend

@@ -1,0 +1,248 @@
+//===- Signature.cpp - Reading and printing kernel signatures ----------------------------------------------------------===//
+//
+// A hand-written reader: items are cut at commas outside of quotes, each item is a type, a literal, or one of these with
+// a name before it.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Signature.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+namespace {
+
+std::string quoted(llvm::StringRef text) { return fmt::format("'{}'", text.str()); }
+
+bool isIdentifier(llvm::StringRef text) {
+  if (text.empty() || llvm::isDigit(text.front()))
+    return false;
+  return llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+/// Splits at commas that are outside of quotes; a backslash inside quotes protects the next character.
+Expected<std::vector<llvm::StringRef>> splitItems(llvm::StringRef text) {
+  std::vector<llvm::StringRef> items;
+  size_t begin = 0;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (quote) {
+      if (c == '\\')
+        ++i;
+      else if (c == quote)
+        quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == ',') {
+      items.push_back(text.slice(begin, i).trim());
+      begin = i + 1;
+    }
+  }
+  if (quote)
+    return invalidArgument(fmt::format("signature '{}': the string has no closing {}", text.str(), quote));
+  items.push_back(text.substr(begin).trim());
+  return items;
+}
+
+Expected<std::string> unescape(llvm::StringRef body) {
+  std::string result;
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (body[i] != '\\') {
+      result += body[i];
+      continue;
+    }
+    if (++i == body.size())
+      return invalidArgument(fmt::format("string {} ends in a backslash", quoted(body)));
+    switch (body[i]) {
+    case 'n':
+      result += '\n';
+      break;
+    case 't':
+      result += '\t';
+      break;
+    case '\\':
+    case '"':
+    case '\'':
+      result += body[i];
+      break;
+    default:
+      return invalidArgument(fmt::format("string {} holds the unknown escape \\{}", quoted(body), body[i]));
+    }
+  }
+  return result;
+}
+
+Expected<ConstexprArgument> parseNumber(llvm::StringRef text) {
+  bool looksLikeInt = text.find_first_of(".eEnN") == llvm::StringRef::npos || text.contains_insensitive("0x");
+  ConstValue literal = ConstValue::string(text.str());
+  auto number = looksLikeInt ? toInt(literal, 0) : toFloat(literal);
+  if (!number.isOk())
+    return invalidArgument(fmt::format("{} is not a compile-time value; write a number, True, False, None, a quoted "
+                                       "string or a dtype such as fp16",
+                                       quoted(text)));
+  return ConstexprArgument(*number);
+}
+
+/// An item without its name: a type with an optional divisor, or a literal.
+Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text) {
+  auto [typeText, divisorText] = text.split(':');
+  if (auto type = parseSignatureType(typeText.trim())) {
+    ArgumentSpec spec = ArgumentSpec::runTime(*type);
+    if (text.contains(':')) {
+      unsigned divisor = 0;
+      if (divisorText.trim().getAsInteger(10, divisor) || divisor == 0 || (divisor & (divisor - 1)) != 0)
+        return invalidArgument(fmt::format("{}: the divisor after ':' must be a power of two, for example 16",
+                                           quoted(text)));
+      if (type->isFloat() || type->isBool())
+        return invalidArgument(fmt::format("{}: only pointers and integers have a divisor", quoted(text)));
+      spec.divisibility = divisor;
+    }
+    return spec;
+  }
+  if (text.starts_with("*") || text.contains(':'))
+    return invalidArgument(fmt::format("{} is not a type; types are i1 i8 i16 i32 i64 u8 u16 u32 u64 fp8e5 fp8e4nv "
+                                       "fp16 bf16 fp32 fp64 and * before them for pointers",
+                                       quoted(text)));
+  auto value = parseConstexpr(text);
+  if (!value.isOk())
+    return value.status();
+  return ArgumentSpec::constexprOf(*value);
+}
+
+} // namespace
+
+ArgumentSpec ArgumentSpec::runTime(LangType type, unsigned divisibility, std::string name) {
+  ArgumentSpec spec;
+  spec.name = std::move(name);
+  spec.type = std::move(type);
+  spec.divisibility = divisibility;
+  return spec;
+}
+
+ArgumentSpec ArgumentSpec::constexprOf(ConstexprArgument value, std::string name) {
+  ArgumentSpec spec;
+  spec.name = std::move(name);
+  spec.constexprValue = std::move(value);
+  return spec;
+}
+
+bool ArgumentSpec::operator==(const ArgumentSpec &other) const {
+  if (name != other.name || isConstexpr() != other.isConstexpr())
+    return false;
+  if (!isConstexpr())
+    return type == other.type && divisibility == other.divisibility;
+  if (constexprValue->index() != other.constexprValue->index())
+    return false;
+  if (const auto *constant = std::get_if<ConstValue>(&*constexprValue))
+    return constant->identical(std::get<ConstValue>(*other.constexprValue));
+  return std::get<LangType>(*constexprValue) == std::get<LangType>(*other.constexprValue);
+}
+
+std::string ArgumentSpec::str() const {
+  if (isConstexpr())
+    return fmt::format("constexpr {}{}{}", name, name.empty() ? "" : "=", printConstexpr(*constexprValue));
+  std::string text = name.empty() ? "" : name + "=";
+  text += type.signatureText();
+  if (divisibility != 1)
+    text += fmt::format(":{}", divisibility);
+  return text;
+}
+
+std::string KernelSignature::str() const {
+  std::string text;
+  for (const ArgumentSpec &argument : arguments)
+    text += (text.empty() ? "" : ", ") + argument.str();
+  return text;
+}
+
+std::string printConstexpr(const ConstexprArgument &value) {
+  if (const auto *type = std::get_if<LangType>(&value))
+    return type->signatureText();
+  const ConstValue &constant = std::get<ConstValue>(value);
+  if (!constant.isStr())
+    return constant.repr();
+  std::string text = "\"";
+  for (char c : constant.getString()) {
+    if (c == '\n')
+      text += "\\n";
+    else if (c == '\t')
+      text += "\\t";
+    else if (c == '"' || c == '\\')
+      (text += '\\') += c;
+    else
+      text += c;
+  }
+  return text + '"';
+}
+
+Expected<ConstexprArgument> parseConstexpr(llvm::StringRef text) {
+  text = text.trim();
+  if (text.empty())
+    return invalidArgument("an empty text is not a compile-time value");
+  if (text == "True" || text == "true")
+    return ConstexprArgument(ConstValue::boolean(true));
+  if (text == "False" || text == "false")
+    return ConstexprArgument(ConstValue::boolean(false));
+  if (text == "None")
+    return ConstexprArgument(ConstValue::none());
+  if (text.front() == '"' || text.front() == '\'') {
+    if (text.size() < 2 || text.back() != text.front())
+      return invalidArgument(fmt::format("string {} has no closing quote", text.str()));
+    auto body = unescape(text.drop_front().drop_back());
+    if (!body.isOk())
+      return body.status();
+    return ConstexprArgument(ConstValue::string(*body));
+  }
+  if (auto type = parseSignatureType(text))
+    return ConstexprArgument(*type);
+  return parseNumber(text);
+}
+
+Expected<KernelSignature> parseSignature(llvm::StringRef text) {
+  KernelSignature signature;
+  if (text.trim().empty())
+    return signature;
+  auto items = splitItems(text);
+  if (!items.isOk())
+    return items.status();
+  for (auto [index, item] : llvm::enumerate(*items)) {
+    std::string where = fmt::format("signature item {}", index + 1);
+    llvm::StringRef rest = item;
+    if (rest.empty())
+      return invalidArgument(where + " is empty");
+    bool isConstexpr = false;
+    if (rest.starts_with("constexpr") && (rest.size() == 9 || !llvm::isAlnum(rest[9]))) {
+      isConstexpr = true;
+      rest = rest.drop_front(9).ltrim();
+    }
+    std::string name;
+    auto [before, after] = rest.split('=');
+    if (rest.contains('=') && isIdentifier(before.trim())) {
+      name = before.trim().str();
+      rest = after.trim();
+    }
+    if (isConstexpr) {
+      if (rest.empty())
+        return invalidArgument(where + ": write constexpr NAME=VALUE");
+      auto value = parseConstexpr(rest);
+      if (!value.isOk())
+        return value.status().withContext(where);
+      signature.arguments.push_back(ArgumentSpec::constexprOf(*value, name));
+      continue;
+    }
+    if (rest.empty())
+      return invalidArgument(where + fmt::format(": parameter {} has no type or value", quoted(name)));
+    auto spec = parseUnnamed(rest);
+    if (!spec.isOk())
+      return spec.status().withContext(where);
+    spec->name = name;
+    for (const ArgumentSpec &earlier : signature.arguments)
+      if (!name.empty() && earlier.name == name)
+        return invalidArgument(where + fmt::format(": parameter {} is given twice", quoted(name)));
+    signature.arguments.push_back(*spec);
+  }
+  return signature;
+}
+
+} // namespace ditron::frontend

@@ -1,0 +1,59 @@
+//===- Signature.h - What a kernel is compiled for ------------------------------------------------------------*- C++ -*-===//
+//
+// A kernel file is a template: a KernelSignature says, parameter by parameter, which run-time type it is compiled for or
+// which compile-time value it has. It has a text form for command lines and tests:
+//
+//   *bf16:16, *bf16, i32:16, i32, constexpr BLOCK=64, constexpr KIND="gelu", constexpr OUT=fp16
+//
+// `:16` promises that a pointer's address or an integer's value is a multiple of 16. Items without a name belong to the
+// parameters in order. Nothing here knows MLIR.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_FRONTEND_SIGNATURE_H
+#define DITRON_FRONTEND_SIGNATURE_H
+
+#include "ditron/frontend/Types.h"
+#include "ditron/frontend/syntax/ConstValue.h"
+#include "ditron/support/Status.h"
+#include <variant>
+#include <vector>
+
+namespace ditron::frontend {
+
+/// A compile-time argument: a Python scalar or a dtype.
+using ConstexprArgument = std::variant<ConstValue, LangType>;
+
+/// One parameter's type or compile-time value.
+struct ArgumentSpec {
+  std::string name;                                ///< Empty: the next parameter in order.
+  std::optional<ConstexprArgument> constexprValue; ///< Set: a compile-time argument, and `type` has no meaning.
+  LangType type;                                   ///< A scalar.
+  unsigned divisibility = 1;                       ///< Promised divisor of the address or value.
+
+  bool isConstexpr() const { return constexprValue.has_value(); }
+  static ArgumentSpec runTime(LangType type, unsigned divisibility = 1, std::string name = {});
+  static ArgumentSpec constexprOf(ConstexprArgument value, std::string name = {});
+  bool operator==(const ArgumentSpec &other) const;
+  /// The text form of this item.
+  std::string str() const;
+};
+
+/// The arguments of one specialisation.
+struct KernelSignature {
+  std::vector<ArgumentSpec> arguments;
+
+  bool operator==(const KernelSignature &) const = default;
+  /// The text form; parseSignature reads it back.
+  std::string str() const;
+};
+
+/// Reads the text form.
+Expected<KernelSignature> parseSignature(llvm::StringRef text);
+/// Reads one compile-time value: 3, -0x10, 2.5, inf, True, None, "text", 'text', fp16, tl.float16.
+Expected<ConstexprArgument> parseConstexpr(llvm::StringRef text);
+/// A value as parseConstexpr reads it.
+std::string printConstexpr(const ConstexprArgument &value);
+
+} // namespace ditron::frontend
+
+#endif // DITRON_FRONTEND_SIGNATURE_H

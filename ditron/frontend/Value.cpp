@@ -1,0 +1,163 @@
+//===- Value.cpp - What an expression of a kernel evaluates to -------------------------------------------------------===//
+//
+// Comparison, description and flattening of values.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Value.h"
+
+#include "ditron/frontend/Builtins.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+
+llvm::StringRef toString(BuiltinModule module) {
+  switch (module) {
+  case ModulePython:
+    return "builtins";
+  case ModuleTriton:
+    return "triton";
+  case ModuleTile:
+    return "triton.language";
+  case ModuleMath:
+    return "triton.language.math";
+  case ModuleDevice:
+    return "libdevice";
+  case ModuleExtra:
+    return "language.extra";
+  case ModuleDist:
+    return "triton_dist.language";
+  case ModuleThread:
+    return "language_extra";
+  case ModuleShmem:
+    return "libshmem_device";
+  case ModulePeer:
+    return "triton_dist";
+  case ModuleMember:
+    return "tensor";
+  }
+  return "module";
+}
+
+LangValue LangValue::shape(llvm::ArrayRef<int64_t> dims) {
+  std::vector<LangValue> elements;
+  for (int64_t dim : dims)
+    elements.push_back(integer(dim));
+  return tuple(std::move(elements));
+}
+
+bool LangValue::isCompileTime() const {
+  if (isTuple())
+    return llvm::all_of(elements(), [](const LangValue &element) { return element.isCompileTime(); });
+  return !isPoison() && !isTensor();
+}
+
+bool LangValue::identical(const LangValue &other) const {
+  if (storage.index() != other.storage.index())
+    return false;
+  if (isPoison())
+    return true;
+  if (isConstant())
+    return constant().identical(other.constant());
+  if (isType())
+    return asType() == other.asType();
+  if (isTensor())
+    return ir() == other.ir() && type() == other.type();
+  if (isTuple())
+    return elements().size() == other.elements().size() &&
+           llvm::all_of(llvm::zip(elements(), other.elements()),
+                        [](auto pair) { return std::get<0>(pair).identical(std::get<1>(pair)); });
+  if (const auto *function = getIf<FunctionValue>())
+    return function->node == other.getIf<FunctionValue>()->node;
+  if (const auto *module = getIf<ModuleValue>())
+    return module->module == other.getIf<ModuleValue>()->module;
+  if (const auto *builtin = getIf<BuiltinValue>())
+    return builtin->builtin == other.getIf<BuiltinValue>()->builtin;
+  if (const auto *method = getIf<MethodValue>())
+    return method->name == other.getIf<MethodValue>()->name && method->self->identical(*other.getIf<MethodValue>()->self);
+  if (const auto *foreign = getIf<ForeignValue>())
+    return foreign->module == other.getIf<ForeignValue>()->module && foreign->name == other.getIf<ForeignValue>()->name;
+  return *getIf<std::shared_ptr<const RangeValue>>() == *other.getIf<std::shared_ptr<const RangeValue>>();
+}
+
+std::string LangValue::describe() const {
+  if (isPoison())
+    return "an invalid value";
+  if (isConstant()) {
+    if (isNone())
+      return "None";
+    std::string text = constant().repr();
+    if (text.size() > 60)
+      text = text.substr(0, 57) + "...";
+    return fmt::format("compile-time {} {}", constant().typeName().str(), text);
+  }
+  if (isType())
+    return "dtype " + asType().str();
+  if (isTensor())
+    return (type().isBlock() ? "block " : "run-time ") + type().str();
+  if (isTuple())
+    return fmt::format("a tuple of {}", elements().size());
+  if (const auto *function = getIf<FunctionValue>())
+    return fmt::format("function '{}'", function->node->name.text.str());
+  if (const auto *module = getIf<ModuleValue>())
+    return fmt::format("module '{}'", toString(module->module).str());
+  if (const auto *builtin = getIf<BuiltinValue>())
+    return fmt::format("function '{}'", qualifiedName(*builtin->builtin));
+  if (const auto *method = getIf<MethodValue>())
+    return fmt::format("member function '{}'", method->name.str());
+  if (const auto *foreign = getIf<ForeignValue>())
+    return foreign->name.empty() ? fmt::format("module '{}'", foreign->module)
+                                 : fmt::format("'{}' of module '{}'", foreign->name, foreign->module);
+  return "a range";
+}
+
+std::string LangValue::display() const {
+  if (isConstant())
+    return constant().str();
+  if (isType())
+    return asType().str();
+  if (isTensor())
+    return type().str();
+  if (isTuple()) {
+    std::string text = "(";
+    for (const LangValue &element : elements()) {
+      if (text.size() > 1)
+        text += ", ";
+      text += element.isConstant() ? element.constant().repr() : element.display();
+    }
+    return text + (elements().size() == 1 ? ",)" : ")");
+  }
+  return describe();
+}
+
+void flatten(const LangValue &value, llvm::SmallVectorImpl<LangValue> &leaves) {
+  if (!value.isTuple()) {
+    leaves.push_back(value);
+    return;
+  }
+  for (const LangValue &element : value.elements())
+    flatten(element, leaves);
+}
+
+LangValue unflatten(const LangValue &like, llvm::ArrayRef<LangValue> &leaves) {
+  if (!like.isTuple()) {
+    LangValue leaf = leaves.front();
+    leaves = leaves.drop_front();
+    return leaf;
+  }
+  std::vector<LangValue> elements;
+  for (const LangValue &element : like.elements())
+    elements.push_back(unflatten(element, leaves));
+  return LangValue::tuple(std::move(elements));
+}
+
+bool sameStructure(const LangValue &a, const LangValue &b) {
+  if (a.isTuple() != b.isTuple())
+    return false;
+  if (!a.isTuple())
+    return true;
+  return a.elements().size() == b.elements().size() &&
+         llvm::all_of(llvm::zip(a.elements(), b.elements()),
+                      [](auto pair) { return sameStructure(std::get<0>(pair), std::get<1>(pair)); });
+}
+
+} // namespace ditron::frontend

@@ -1,0 +1,171 @@
+//===- Value.h - What an expression of a kernel evaluates to --------------------------------------------------*- C++ -*-===//
+//
+// The importer runs a kernel's source as a program whose values are either known now (numbers, strings, dtypes, tuples,
+// functions, modules) or exist at run time: an SSA value with its language type. A LangValue is one of these, or poison
+// after an error was reported, which every operation passes on in silence so that one mistake gives one message.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_FRONTEND_VALUE_H
+#define DITRON_FRONTEND_VALUE_H
+
+#include "ditron/frontend/Types.h"
+#include "ditron/frontend/syntax/Ast.h"
+#include "mlir/IR/Value.h"
+#include <memory>
+#include <variant>
+#include <vector>
+
+namespace ditron::frontend {
+
+class LangValue;
+class ModuleScope;
+struct Builtin;
+
+/// The built-in modules; a function's entry in Builtins.def says which ones hold it.
+enum BuiltinModule : unsigned {
+  ModulePython = 1u << 0,  ///< The names that Python itself provides: min, len, range.
+  ModuleTriton = 1u << 1,  ///< triton
+  ModuleTile = 1u << 2,    ///< triton.language
+  ModuleMath = 1u << 3,    ///< triton.language.math
+  ModuleDevice = 1u << 4,  ///< libdevice
+  ModuleExtra = 1u << 5,   ///< triton.language.extra, triton_dist.language.extra: hold only other modules
+  ModuleDist = 1u << 6,    ///< triton_dist.language, ditron.language
+  ModuleThread = 1u << 7,  ///< language_extra: the thread level
+  ModuleShmem = 1u << 8,   ///< libshmem_device
+  ModulePeer = 1u << 9,    ///< triton_dist, ditron
+  ModuleMember = 1u << 10, ///< Not a module: member functions of tensors.
+};
+
+/// A run-time value and its language type.
+struct TensorValue {
+  mlir::Value ir;
+  LangType type;
+};
+
+/// A tuple or list; lists behave as tuples in kernels.
+struct TupleValue {
+  std::shared_ptr<const std::vector<LangValue>> elements;
+};
+
+/// A function of a kernel file.
+struct FunctionValue {
+  const ast::FunctionDef *node = nullptr;
+  bool isJit = false; ///< Decorated with a jit of ours; others are host code.
+};
+
+/// One of the built-in modules.
+struct ModuleValue {
+  BuiltinModule module = ModuleTile;
+};
+
+/// A function of the language, not yet called.
+struct BuiltinValue {
+  const Builtin *builtin = nullptr;
+};
+
+/// A member function with the object it belongs to.
+struct MethodValue {
+  const Builtin *builtin = nullptr; ///< Null: a predicate or method of a dtype, int or other compile-time value.
+  llvm::StringRef name;
+  std::shared_ptr<const LangValue> self;
+};
+
+/// The result of range(), tl.range() or tl.static_range().
+struct RangeValue;
+
+/// Anything that comes from outside of the known modules: torch, os, another file.
+struct ForeignValue {
+  std::string module; ///< As it was imported.
+  std::string name;   ///< Within the module; empty for the module itself.
+};
+
+/// One value of the importer.
+class LangValue {
+public:
+  struct Poison {};
+
+  LangValue() = default;
+  LangValue(ConstValue value) : storage(std::move(value)) {}
+  LangValue(LangType type) : storage(std::move(type)) {}
+  LangValue(TensorValue value) : storage(std::move(value)) {}
+  LangValue(TupleValue value) : storage(std::move(value)) {}
+  LangValue(FunctionValue value) : storage(value) {}
+  LangValue(ModuleValue value) : storage(value) {}
+  LangValue(BuiltinValue value) : storage(value) {}
+  LangValue(MethodValue value) : storage(std::move(value)) {}
+  LangValue(std::shared_ptr<const RangeValue> value) : storage(std::move(value)) {}
+  LangValue(ForeignValue value) : storage(std::move(value)) {}
+
+  static LangValue poison() { return LangValue(); }
+  static LangValue none() { return LangValue(ConstValue::none()); }
+  static LangValue boolean(bool value) { return LangValue(ConstValue::boolean(value)); }
+  static LangValue integer(int64_t value) { return LangValue(ConstValue::integer(value)); }
+  static LangValue string(std::string text) { return LangValue(ConstValue::string(std::move(text))); }
+  static LangValue tensor(mlir::Value ir, LangType type) { return LangValue(TensorValue{ir, std::move(type)}); }
+  static LangValue tuple(std::vector<LangValue> elements) {
+    return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements))});
+  }
+  /// A tuple of compile-time ints.
+  static LangValue shape(llvm::ArrayRef<int64_t> dims);
+
+  bool isPoison() const { return is<Poison>(); }
+  bool isTensor() const { return is<TensorValue>(); }
+  bool isConstant() const { return is<ConstValue>(); }
+  bool isTuple() const { return is<TupleValue>(); }
+  bool isType() const { return is<LangType>(); }
+  bool isNone() const { return isConstant() && constant().isNone(); }
+  bool isString() const { return isConstant() && constant().isStr(); }
+  /// A compile-time bool, int or float: a literal in the language's sense.
+  bool isLiteral() const { return isConstant() && constant().isNumber(); }
+  template <typename T> bool is() const { return std::holds_alternative<T>(storage); }
+  template <typename T> const T *getIf() const { return std::get_if<T>(&storage); }
+
+  /// The alternatives; the kind must match.
+  const ConstValue &constant() const { return std::get<ConstValue>(storage); }
+  const TensorValue &tensor() const { return std::get<TensorValue>(storage); }
+  /// The language type of a run-time value.
+  const LangType &type() const { return tensor().type; }
+  mlir::Value ir() const { return tensor().ir; }
+  const LangType &asType() const { return std::get<LangType>(storage); }
+  const std::vector<LangValue> &elements() const { return *std::get<TupleValue>(storage).elements; }
+
+  /// True if nothing of the value exists only at run time (no tensor in it, not poison).
+  bool isCompileTime() const;
+  /// The same value: equal constants, the same SSA value with the same type, element by element for tuples.
+  bool identical(const LangValue &other) const;
+  /// What messages call the value: "run-time int32", "compile-time int 3", "dtype fp16", "None", "tuple of 2".
+  std::string describe() const;
+  /// Python's str() of a compile-time value, for f-strings and static_print; tensors print as their type.
+  std::string display() const;
+
+private:
+  std::variant<Poison, ConstValue, LangType, TensorValue, TupleValue, FunctionValue, ModuleValue, BuiltinValue,
+               MethodValue, std::shared_ptr<const RangeValue>, ForeignValue>
+      storage;
+};
+
+struct RangeValue {
+  enum class Kind { Range, TileRange, StaticRange };
+  Kind kind = Kind::Range;
+  LangValue start, stop, step;
+  SourceRange startRange, stopRange, stepRange;
+  /// Loop attributes; absent when None was given.
+  std::optional<int64_t> numStages, unrollFactor;
+  bool disallowAccMultiBuffer = false;
+  bool flatten = false;
+  bool warpSpecialize = false;
+};
+
+/// The dotted name of a built-in module for messages: "triton.language".
+llvm::StringRef toString(BuiltinModule module);
+
+/// Appends the tensors and compile-time values of a value, tuples flattened, in order.
+void flatten(const LangValue &value, llvm::SmallVectorImpl<LangValue> &leaves);
+/// Rebuilds a value of the same structure from leaves, which are consumed from the front.
+LangValue unflatten(const LangValue &like, llvm::ArrayRef<LangValue> &leaves);
+/// True if two values have the same nesting of tuples.
+bool sameStructure(const LangValue &a, const LangValue &b);
+
+} // namespace ditron::frontend
+
+#endif // DITRON_FRONTEND_VALUE_H
