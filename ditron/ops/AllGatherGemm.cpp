@@ -1,0 +1,137 @@
+//===- AllGatherGemm.cpp - C = allgather(A) * B, overlapped -----------------------------------------------------------===//
+#include "ditron/ops/AllGatherGemm.h"
+
+#include "ditron/ops/KernelLaunch.h"
+
+#include <fmt/format.h>
+
+namespace ditron::ops {
+
+namespace {
+constexpr std::string_view operation = "AllGatherGemm";
+}
+
+Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &jit, const Options &options) {
+  int64_t numRanks = world.numRanks();
+  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
+  DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
+  DITRON_RETURN_IF_ERROR(
+      verifyProduct(operation, options.maxRowsPerRank * numRanks, options.columns, options.depth, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
+  if (options.chunksPerRank == 0 || options.chunksPerRank > options.maxRowsPerRank)
+    return invalidArgument(fmt::format("{}: {} chunks per rank; 1 to {} (the rows of a shard) are accepted", operation,
+                                       options.chunksPerRank, options.maxRowsPerRank));
+
+  AllGatherGemm op;
+  op.optionValues = options;
+  op.world = &world;
+  op.jit = &jit;
+  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0));
+  DITRON_ASSIGN_OR_RETURN(op.workspace,
+                          world.allocateSymmetric(options.dtype, numRanks * options.maxRowsPerRank * options.depth,
+                                                  "ag_gemm_workspace"));
+  DITRON_ASSIGN_OR_RETURN(
+      op.ready, world.allocateSymmetric(DataType::I64, numRanks * options.chunksPerRank, "ag_gemm_ready"));
+  for (uint32_t id = 0; id < world.numRanks(); ++id) {
+    PerRank own;
+    DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("ag_gemm copies", /*priority=*/1));
+    DITRON_ASSIGN_OR_RETURN(own.entered, world.rank(id).createEvent("ag_gemm entered"));
+    DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("ag_gemm copied"));
+    op.ranks.push_back(std::move(own));
+  }
+  return op;
+}
+
+Status AllGatherGemm::verifyRows(int64_t rowsPerRank) const {
+  if (rowsPerRank < 1 || rowsPerRank > optionValues.maxRowsPerRank)
+    return invalidArgument(fmt::format("{}: {} rows per rank; 1 to {} (maxRowsPerRank) are accepted", operation, rowsPerRank,
+                                       optionValues.maxRowsPerRank));
+  return Status::ok();
+}
+
+Status AllGatherGemm::prepare(int64_t rowsPerRank) {
+  DITRON_RETURN_IF_ERROR(verifyRows(rowsPerRank));
+  runtime::Rank &rank = world->rank(0);
+  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, nullptr));
+  // The workspace stands for B and C: only their type and alignment matter here, and all buffers are aligned alike.
+  runtime::Pointer any = workspace.on(0);
+  return launchGemm(rank, nullptr, any, any, rowsPerRank);
+}
+
+Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                              runtime::Pointer c, int64_t rowsPerRank) {
+  DITRON_RETURN_IF_ERROR(verifyRows(rowsPerRank));
+  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
+
+  PerRank &own = ranks[rank.id()];
+  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, &stream));
+  DITRON_RETURN_IF_ERROR(stream.record(own.entered));
+  DITRON_RETURN_IF_ERROR(own.copies.wait(own.entered));
+  DITRON_RETURN_IF_ERROR(pushShard(rank, a, rowsPerRank));
+  DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
+  if (optionValues.schedule == Schedule::Unfused) {
+    DITRON_RETURN_IF_ERROR(stream.wait(own.copied));
+    return launchGemm(rank, &stream, b, c, rowsPerRank);
+  }
+  DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, b, c, rowsPerRank));
+  return stream.wait(own.copied);
+}
+
+Status AllGatherGemm::pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rowsPerRank) {
+  uint32_t numRanks = rank.numRanks();
+  int64_t rowsPerChunk = ceilDivide(rowsPerRank, optionValues.chunksPerRank);
+  runtime::Stream &copies = ranks[rank.id()].copies;
+  // Own workspace first, then the rank below, which computes these rows right after its own; and so on downwards.
+  for (uint32_t step = 0; step < numRanks; ++step) {
+    uint32_t peer = (rank.id() + numRanks - step) % numRanks;
+    for (uint32_t chunk = 0; chunk < optionValues.chunksPerRank; ++chunk) {
+      int64_t firstRow = std::min(chunk * rowsPerChunk, rowsPerRank);
+      int64_t rows = std::min(rowsPerChunk, rowsPerRank - firstRow);
+      int64_t row = rank.id() * rowsPerRank + firstRow;
+      if (rows > 0)
+        DITRON_RETURN_IF_ERROR(copies.copy(workspace.on(peer) + row * optionValues.depth, a + firstRow * optionValues.depth,
+                                           rows * optionValues.depth, fmt::format("{} to {}", copyName, peer)));
+      // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
+      // An empty last chunk is raised too, since a tile may wait for the range that contains it.
+      DITRON_RETURN_IF_ERROR(copies.copy(ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk),
+                                         words.generation(rank.id()), 1, fmt::format("ag_ready to {}", peer)));
+    }
+  }
+  return Status::ok();
+}
+
+Status AllGatherGemm::launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer b, runtime::Pointer c,
+                                 int64_t rowsPerRank) {
+  const TileConfig &tile = optionValues.tile;
+  int64_t m = rowsPerRank * rank.numRanks(), n = optionValues.columns, k = optionValues.depth;
+  KernelCall call;
+  call.source = "tensor_parallel_gemm";
+  call.kernel = kernelName;
+  call.numWarps = tile.numWarps;
+  call.numStages = tile.numStages;
+  call.grid = {static_cast<uint32_t>(ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
+  call.arguments = {{"a_ptr", workspace.on(rank.id())},
+                    {"b_ptr", b},
+                    {"c_ptr", c},
+                    {"ready_ptr", ready.on(rank.id())},
+                    {"generation_ptr", words.generation(rank.id())},
+                    {"M", m},
+                    {"N", n},
+                    {"K", k},
+                    {"stride_am", k},
+                    {"stride_ak", 1},
+                    {"stride_bk", n},
+                    {"stride_bn", 1},
+                    {"stride_cm", n},
+                    {"stride_cn", 1},
+                    {"rows_per_chunk", ceilDivide(rowsPerRank, optionValues.chunksPerRank)},
+                    {"rank", rank.id()},
+                    {"WORLD_SIZE", rank.numRanks()},
+                    {"NUM_NODES", optionValues.numNodes},
+                    {"CHUNKS", optionValues.chunksPerRank}};
+  appendTileArguments(call, tile, optionValues.precision);
+  return compileAndLaunch(*jit, stream, call);
+}
+
+} // namespace ditron::ops

@@ -1,0 +1,53 @@
+//===- CallWords.cpp - The words that synchronise the calls of an operator --------------------------------------------===//
+#include "ditron/ops/CallWords.h"
+
+#include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/KernelLaunch.h"
+
+#include <fmt/format.h>
+
+namespace ditron::ops {
+
+namespace {
+/// One thread of `enter` serves one rank and one segment.
+constexpr uint32_t enterWarps = 4;
+} // namespace
+
+Expected<CallWords> CallWords::create(runtime::World &world, std::string_view name, uint32_t segments) {
+  uint32_t threads = enterWarps * world.rank(0).attributes().warpSize;
+  if (world.numRanks() > threads || segments > threads)
+    return unsupported(fmt::format("{}: {} ranks and {} segments; at most {} of each are accepted", name, world.numRanks(),
+                                   segments, threads));
+  CallWords words;
+  words.segmentCount = segments;
+  DITRON_ASSIGN_OR_RETURN(words.entered,
+                          world.allocateSymmetric(DataType::I64, world.numRanks(), fmt::format("{}_entered", name)));
+  for (uint32_t id = 0; id < world.numRanks(); ++id) {
+    runtime::Rank &rank = world.rank(id);
+    PerRank own;
+    uint64_t count = std::max<uint32_t>(segments, 1);
+    DITRON_ASSIGN_OR_RETURN(own.generation, rank.allocate(DataType::I64, 1, fmt::format("{}_generation", name)));
+    DITRON_ASSIGN_OR_RETURN(own.counters, rank.allocate(DataType::I32, count, fmt::format("{}_tiles_done", name)));
+    DITRON_ASSIGN_OR_RETURN(own.gates, rank.allocate(DataType::I64, count, fmt::format("{}_segment_gate", name)));
+    words.ranks.push_back(std::move(own));
+  }
+  return words;
+}
+
+Status CallWords::enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream) const {
+  uint32_t id = rank.id();
+  KernelCall call;
+  call.source = "tensor_parallel_gemm";
+  call.kernel = "enter";
+  call.numWarps = enterWarps;
+  call.arguments = {{"generation_ptr", generation(id)},
+                    {"entered_ptr", entered.on(id)},
+                    {"counter_ptr", counters(id)},
+                    {"gate_ptr", gates(id)},
+                    {"num_segments", segmentCount},
+                    {"rank", id},
+                    {"world_size", rank.numRanks()}};
+  return compileAndLaunch(jit, stream, call);
+}
+
+} // namespace ditron::ops

@@ -1,0 +1,78 @@
+//===- GemmKernels.cpp - Tiling shared by the overlapped GEMMs --------------------------------------------------------===//
+#include "ditron/ops/GemmKernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <limits>
+
+namespace ditron::ops {
+
+std::string_view toString(MultiplyPrecision precision) { return precision == MultiplyPrecision::Tf32 ? "tf32" : "ieee"; }
+
+std::string_view toString(Schedule schedule) { return schedule == Schedule::Overlapped ? "overlapped" : "unfused"; }
+
+Status TileConfig::verify() const {
+  auto checkBlock = [](std::string_view name, uint32_t value) {
+    if (!std::has_single_bit(value) || value < 16 || value > 1024)
+      return invalidArgument(fmt::format("tile {} is {}; a power of two from 16 to 1024 is accepted", name, value));
+    return Status::ok();
+  };
+  DITRON_RETURN_IF_ERROR(checkBlock("blockM", blockM));
+  DITRON_RETURN_IF_ERROR(checkBlock("blockN", blockN));
+  DITRON_RETURN_IF_ERROR(checkBlock("blockK", blockK));
+  if (groupM == 0)
+    return invalidArgument("tile groupM is 0; at least 1 is accepted");
+  if (!std::has_single_bit(numWarps) || numWarps > 32)
+    return invalidArgument(fmt::format("numWarps is {}; 1, 2, 4, 8, 16 or 32 is accepted", numWarps));
+  if (numStages == 0 || numStages > 8)
+    return invalidArgument(fmt::format("numStages is {}; 1 to 8 is accepted", numStages));
+  return Status::ok();
+}
+
+Status verifyOperandType(std::string_view operation, DataType type) {
+  if (type == DataType::BF16 || type == DataType::F16 || type == DataType::F32)
+    return Status::ok();
+  return unsupported(fmt::format("{}: operands of type {}; bf16, fp16 and fp32 are accepted", operation,
+                                 ditron::toString(type)));
+}
+
+Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k, const TileConfig &tile) {
+  constexpr int64_t limit = std::numeric_limits<int32_t>::max();
+  if (m <= 0 || n <= 0 || k <= 0)
+    return invalidArgument(fmt::format("{}: a product of M={}, N={}, K={}; all must be positive", operation, m, n, k));
+  if (m > limit || n > limit || k > limit)
+    return invalidArgument(fmt::format("{}: a product of M={}, N={}, K={}; each may be at most {}", operation, m, n, k, limit));
+  // Kernels find a tile's corner in 64 bits and elements inside the tile in 32.
+  int64_t widest = std::max({tile.blockM * std::max(k, n), tile.blockK * n});
+  if (widest > limit)
+    return invalidArgument(fmt::format("{}: N={} and K={} make a tile of {}x{}x{} span {} elements; at most {} are accepted",
+                                       operation, n, k, tile.blockM, tile.blockN, tile.blockK, widest, limit));
+  return Status::ok();
+}
+
+Status verifyNodes(std::string_view operation, uint32_t numRanks, uint32_t numNodes) {
+  if (numNodes == 0 || numRanks % numNodes != 0)
+    return invalidArgument(fmt::format("{}: {} nodes for {} ranks; the number of nodes must divide that of ranks", operation,
+                                       numNodes, numRanks));
+  return Status::ok();
+}
+
+Status verifyPointerType(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type) {
+  if (pointer.address == nullptr)
+    return invalidArgument(fmt::format("{}: operand {} is a null pointer", operation, name));
+  if (pointer.type != type)
+    return invalidArgument(fmt::format("{}: operand {} is of type {}; the operator was made for {}", operation, name,
+                                       ditron::toString(pointer.type), ditron::toString(type)));
+  return Status::ok();
+}
+
+void appendTileArguments(KernelCall &call, const TileConfig &tile, MultiplyPrecision precision) {
+  call.arguments.emplace_back("BLOCK_M", tile.blockM);
+  call.arguments.emplace_back("BLOCK_N", tile.blockN);
+  call.arguments.emplace_back("BLOCK_K", tile.blockK);
+  call.arguments.emplace_back("GROUP_SIZE_M", tile.groupM);
+  call.arguments.emplace_back("PRECISION", std::string(toString(precision)));
+}
+
+} // namespace ditron::ops

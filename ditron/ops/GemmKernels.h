@@ -1,0 +1,59 @@
+//===- GemmKernels.h - Device code and tiling shared by the overlapped GEMMs --------------------------------*- C++ -*-===//
+//
+// What AllGatherGemm and GemmReduceScatter have in common on the compute side: the tile configuration with its limits, and the checks of a matrix product's shape.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_GEMMKERNELS_H
+#define DITRON_OPS_GEMMKERNELS_H
+
+#include "ditron/ops/KernelLaunch.h"
+#include "ditron/support/DataType.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ditron::ops {
+
+/// How a GEMM is cut into tiles. All blocks are powers of two of at least 16.
+struct TileConfig {
+  uint32_t blockM = 64;
+  uint32_t blockN = 64;
+  uint32_t blockK = 32;
+  uint32_t groupM = 8; ///< Rows of tiles that are computed together, for reuse in the L2 cache.
+  uint32_t numWarps = 4;
+  uint32_t numStages = 3;
+
+  Status verify() const;
+};
+
+/// How fp32 operands are multiplied; no effect on 16-bit operands.
+enum class MultiplyPrecision {
+  Tf32, ///< Rounded to tf32, on the tensor cores.
+  Ieee, ///< Full fp32, on the ordinary units.
+};
+std::string_view toString(MultiplyPrecision precision);
+
+/// Whether communication runs beside the computation.
+enum class Schedule {
+  Overlapped, ///< Tiles start as soon as their rows are there; segments leave as soon as they are complete.
+  Unfused,    ///< All communication before (AllGather) or after (ReduceScatter) the whole GEMM: the floor to compare with.
+};
+std::string_view toString(Schedule schedule);
+
+/// bf16, fp16 and fp32 are accepted.
+Status verifyOperandType(std::string_view operation, DataType type);
+/// Positive sizes whose in-tile offsets fit 32 bits.
+Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k, const TileConfig &tile);
+
+/// The number of nodes divides the number of ranks.
+Status verifyNodes(std::string_view operation, uint32_t numRanks, uint32_t numNodes);
+/// An operand given to a call has the operator's type and is not null.
+Status verifyPointerType(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type);
+/// Adds the compile-time arguments that every GEMM kernel takes: blocks, group, precision.
+void appendTileArguments(KernelCall &call, const TileConfig &tile, MultiplyPrecision precision);
+
+inline int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_GEMMKERNELS_H

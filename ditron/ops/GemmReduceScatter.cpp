@@ -1,0 +1,152 @@
+//===- GemmReduceScatter.cpp - out = reduce_scatter(A * B), overlapped ------------------------------------------------===//
+#include "ditron/ops/GemmReduceScatter.h"
+
+#include "ditron/ops/KernelLaunch.h"
+
+#include <fmt/format.h>
+
+namespace ditron::ops {
+
+namespace {
+constexpr std::string_view operation = "GemmReduceScatter";
+/// Tile of the reduction, which is bound by memory: rows of whole cache lines.
+constexpr uint32_t reduceBlockM = 16, reduceBlockN = 128;
+} // namespace
+
+Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit::Jit &jit, const Options &options) {
+  int64_t numRanks = world.numRanks();
+  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
+  if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
+    return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
+                                   ditron::toString(*options.partialType), ditron::toString(options.dtype)));
+  DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
+  DITRON_RETURN_IF_ERROR(
+      verifyProduct(operation, options.maxRowsPerRank * numRanks, options.columns, options.depth, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
+
+  GemmReduceScatter op;
+  op.optionValues = options;
+  op.world = &world;
+  op.jit = &jit;
+  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "gemm_rs", world.numRanks()));
+  int64_t elements = numRanks * options.maxRowsPerRank * options.columns;
+  DITRON_ASSIGN_OR_RETURN(op.scatter, world.allocateSymmetric(op.partialType(), elements, "gemm_rs_scatter"));
+  DITRON_ASSIGN_OR_RETURN(op.arrived, world.allocateSymmetric(DataType::I64, numRanks, "gemm_rs_arrived"));
+  for (uint32_t id = 0; id < world.numRanks(); ++id) {
+    PerRank own;
+    DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("gemm_rs copies", /*priority=*/1));
+    DITRON_ASSIGN_OR_RETURN(own.ready, world.rank(id).createEvent("gemm_rs ready"));
+    DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("gemm_rs copied"));
+    DITRON_ASSIGN_OR_RETURN(own.partial, world.rank(id).allocate(op.partialType(), elements, "gemm_rs_partial"));
+    op.ranks.push_back(std::move(own));
+  }
+  return op;
+}
+
+Status GemmReduceScatter::verifyRows(int64_t rowsPerRank) const {
+  if (rowsPerRank < 1 || rowsPerRank > optionValues.maxRowsPerRank)
+    return invalidArgument(fmt::format("{}: {} rows per rank; 1 to {} (maxRowsPerRank) are accepted", operation, rowsPerRank,
+                                       optionValues.maxRowsPerRank));
+  return Status::ok();
+}
+
+Status GemmReduceScatter::prepare(int64_t rowsPerRank) {
+  DITRON_RETURN_IF_ERROR(verifyRows(rowsPerRank));
+  runtime::Rank &rank = world->rank(0);
+  // The scatter buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
+  runtime::Pointer any = scatter.on(0).as(optionValues.dtype);
+  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, nullptr));
+  DITRON_RETURN_IF_ERROR(launchGemm(rank, nullptr, any, any, rowsPerRank));
+  return launchReduce(rank, nullptr, any, rowsPerRank);
+}
+
+Status GemmReduceScatter::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                                  runtime::Pointer out, int64_t rowsPerRank) {
+  DITRON_RETURN_IF_ERROR(verifyRows(rowsPerRank));
+  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
+
+  PerRank &own = ranks[rank.id()];
+  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, &stream));
+  if (optionValues.schedule == Schedule::Unfused)
+    DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, a, b, rowsPerRank));
+  DITRON_RETURN_IF_ERROR(stream.record(own.ready));
+  DITRON_RETURN_IF_ERROR(own.copies.wait(own.ready));
+  DITRON_RETURN_IF_ERROR(pushSegments(rank, rowsPerRank));
+  DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
+  if (optionValues.schedule == Schedule::Overlapped)
+    DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, a, b, rowsPerRank));
+  DITRON_RETURN_IF_ERROR(launchReduce(rank, &stream, out, rowsPerRank));
+  return stream.wait(own.copied);
+}
+
+Status GemmReduceScatter::pushSegments(runtime::Rank &rank, int64_t rowsPerRank) {
+  uint32_t numRanks = rank.numRanks();
+  int64_t segmentElements = rowsPerRank * optionValues.columns;
+  PerRank &own = ranks[rank.id()];
+  // The own segment, last in the GEMM's order, is not sent: the reduction reads it from the partial results.
+  for (uint32_t step = 1; step < numRanks; ++step) {
+    uint32_t segment = (rank.id() + step) % numRanks;
+    DITRON_RETURN_IF_ERROR(own.copies.signalWait(words.gates(rank.id()) + segment, runtime::Compare::GreaterEqual, 1));
+    DITRON_RETURN_IF_ERROR(own.copies.copy(scatter.on(segment) + rank.id() * segmentElements,
+                                           own.partial.pointer() + segment * segmentElements, segmentElements,
+                                           fmt::format("{} to {}", copyName, segment)));
+    DITRON_RETURN_IF_ERROR(own.copies.copy(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
+                                           fmt::format("rs_arrived to {}", segment)));
+  }
+  return Status::ok();
+}
+
+Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer a, runtime::Pointer b,
+                                     int64_t rowsPerRank) {
+  const TileConfig &tile = optionValues.tile;
+  int64_t m = rowsPerRank * rank.numRanks(), n = optionValues.columns, k = optionValues.depth;
+  KernelCall call;
+  call.source = "tensor_parallel_gemm";
+  call.kernel = kernelName;
+  call.numWarps = tile.numWarps;
+  call.numStages = tile.numStages;
+  call.grid = {static_cast<uint32_t>(ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
+  call.arguments = {{"a_ptr", a},
+                    {"b_ptr", b},
+                    {"partial_ptr", ranks[rank.id()].partial.pointer()},
+                    {"counter_ptr", words.counters(rank.id())},
+                    {"gate_ptr", words.gates(rank.id())},
+                    {"M", m},
+                    {"N", n},
+                    {"K", k},
+                    {"stride_am", k},
+                    {"stride_ak", 1},
+                    {"stride_bk", n},
+                    {"stride_bn", 1},
+                    {"stride_pm", n},
+                    {"stride_pn", 1},
+                    {"rank", rank.id()},
+                    {"WORLD_SIZE", rank.numRanks()},
+                    {"NUM_NODES", optionValues.numNodes}};
+  appendTileArguments(call, tile, optionValues.precision);
+  return compileAndLaunch(*jit, stream, call);
+}
+
+Status GemmReduceScatter::launchReduce(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer out,
+                                       int64_t rowsPerRank) {
+  KernelCall call;
+  call.source = "tensor_parallel_gemm";
+  call.kernel = "reduce_segments";
+  call.grid = {static_cast<uint32_t>(ceilDivide(rowsPerRank, reduceBlockM)),
+               static_cast<uint32_t>(ceilDivide(optionValues.columns, reduceBlockN)), 1};
+  call.arguments = {{"partial_ptr", ranks[rank.id()].partial.pointer()},
+                    {"scatter_ptr", scatter.on(rank.id())},
+                    {"out_ptr", out},
+                    {"arrived_ptr", arrived.on(rank.id())},
+                    {"generation_ptr", words.generation(rank.id())},
+                    {"rows", rowsPerRank},
+                    {"N", optionValues.columns},
+                    {"rank", rank.id()},
+                    {"WORLD_SIZE", rank.numRanks()},
+                    {"BLOCK_M", reduceBlockM},
+                    {"BLOCK_N", reduceBlockN}};
+  return compileAndLaunch(*jit, stream, call);
+}
+
+} // namespace ditron::ops

@@ -1,0 +1,38 @@
+//===- KernelLaunch.h - Compile a library kernel for its arguments and launch it ------------------------------*- C++ -*-===//
+//
+// The one way in which operators run device code: name the embedded kernel and its arguments; the variant for them is
+// compiled on first use and launched on a stream. With no stream only the compilation happens, which is how prepare() makes
+// sure that enqueue() never compiles.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_KERNELLAUNCH_H
+#define DITRON_OPS_KERNELLAUNCH_H
+
+#include "ditron/jit/Jit.h"
+
+#include <array>
+
+namespace ditron::ops {
+
+/// A kernel file of the kernels/ folder, as text in this library.
+struct EmbeddedSource {
+  std::string_view path; ///< Where it was at build time, for diagnostics.
+  std::string_view text; ///< Empty when there is no such file.
+};
+/// The file kernels/<name>/<name>.py.
+EmbeddedSource kernelSource(std::string_view name);
+
+struct KernelCall {
+  std::string_view source; ///< Folder and file under kernels/.
+  std::string_view kernel;
+  std::vector<std::pair<std::string, runtime::Argument>> arguments; ///< By parameter name, compile-time ones included.
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+  uint32_t numWarps = 4;
+  uint32_t numStages = 1;
+};
+
+/// Compiles the variant of the kernel for these arguments and, when `stream` is not null, launches it there.
+Status compileAndLaunch(jit::Jit &jit, runtime::Stream *stream, const KernelCall &call);
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_KERNELLAUNCH_H

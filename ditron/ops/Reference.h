@@ -1,0 +1,44 @@
+//===- Reference.h - Plain references for the operators -----------------------------------------------------*- C++ -*-===//
+//
+// What the demo, `ditron bench --check` and the tests compare the operators with: random operands that are exactly
+// representable in the operand type, a plain product in double precision, and a comparison with a tolerance per type.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_REFERENCE_H
+#define DITRON_OPS_REFERENCE_H
+
+#include "ditron/ops/GemmKernels.h"
+
+#include <span>
+#include <vector>
+
+namespace ditron::ops {
+
+/// Values in [-0.5, 0.5), rounded to the type; the same for the same seed on every machine.
+std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed);
+
+/// C[m, n] = A[m, k] * B[k, n], row-major, accumulated in double.
+std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n, int64_t k);
+
+/// Allowed |actual - expected|: relative * |expected| + relative * root mean square of all expected values. The second term
+/// takes the place of an absolute tolerance, scaled to the data, so that near-zero results of long sums are judged fairly.
+struct Tolerance {
+  double relative = 0;
+};
+/// The tolerance of a product with fp32 accumulation whose result (and partial results) are rounded to `type`.
+Tolerance toleranceFor(DataType type, MultiplyPrecision precision);
+
+struct Comparison {
+  double maxError = 0;     ///< Largest |actual - expected|.
+  double worstRatio = 0;   ///< Largest error divided by what is allowed at that element; passes when <= 1.
+  double allowed = 0;      ///< What is allowed at the element of worstRatio.
+  int64_t worstIndex = 0;
+  bool passed() const { return worstRatio <= 1; }
+  /// The worse of the two.
+  void merge(const Comparison &other);
+};
+/// NaN counts as infinitely wrong.
+Comparison compare(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance);
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_REFERENCE_H
