@@ -98,7 +98,7 @@ function(ditron_add_tool name)
 endfunction()
 
 # ditron_tablegen(FILE.td OUT.inc ARGS...): one mlir-tblgen call on a .td of the current folder; every output belongs to
-# the target ditron-tablegen, on which all MLIR rooms depend.
+# the target ditron-tablegen, on which all MLIR rooms depend. The names OUT.inc are unique in the project.
 function(ditron_tablegen td out)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/${out})
   add_custom_command(
@@ -109,8 +109,7 @@ function(ditron_tablegen td out)
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${td}
     COMMENT "tblgen ${out}")
   # A target for each file: outputs of custom commands are known only in their own folder.
-  file(RELATIVE_PATH target ${CMAKE_BINARY_DIR} ${output})
-  string(REPLACE "/" "-" target tblgen-${target})
+  set(target tblgen-${out})
   add_custom_target(${target} DEPENDS ${output})
   if(TARGET ditron-tablegen)
     add_dependencies(ditron-tablegen ${target})

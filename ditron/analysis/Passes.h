@@ -15,10 +15,10 @@
 namespace ditron::analysis {
 
 #define GEN_PASS_DECL
-#include "ditron/analysis/Passes.h.inc"
+#include "ditron/analysis/AnalysisPasses.h.inc"
 
 #define GEN_PASS_REGISTRATION
-#include "ditron/analysis/Passes.h.inc"
+#include "ditron/analysis/AnalysisPasses.h.inc"
 
 } // namespace ditron::analysis
 

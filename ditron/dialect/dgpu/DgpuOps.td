@@ -32,13 +32,13 @@ def Dgpu_BufferAllocOp : Dgpu_Op<"buffer_alloc", [MemoryEffects<[MemAlloc<Dgpu_S
   let summary = "reserves a buffer in shared memory; it lives until its last use";
   let arguments = (ins OptionalAttr<I64Attr>:$offset_bytes);
   let results = (outs Dgpu_AnyBuffer:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
 }
 
 def Dgpu_BufferStoreOp : Dgpu_Op<"buffer_store", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "writes a tile into a slot";
   let arguments = (ins Tile_Tensor:$value, Dgpu_AnyBuffer:$buffer, I32:$slot);
-  let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` type($buffer)";
+  let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` qualified(type($buffer))";
   let hasVerifier = 1;
 }
 
@@ -46,7 +46,7 @@ def Dgpu_BufferLoadOp : Dgpu_Op<"buffer_load", [MemoryEffects<[MemRead<Dgpu_Shar
   let summary = "reads a tile from a slot";
   let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot);
   let results = (outs Tile_Tensor:$result);
-  let assemblyFormat = "$buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)";
+  let assemblyFormat = "$buffer `[` $slot `]` attr-dict `:` qualified(type($buffer)) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -59,7 +59,7 @@ def Dgpu_AsyncCopyOp : Dgpu_Op<"async_copy",
     pieces of 4, 8 or 16 bytes.
   }];
   let arguments = (ins Tile_PointerLike:$ptr, Dgpu_AnyBuffer:$buffer, I32:$slot, Optional<Tile_BoolLike>:$mask);
-  let assemblyFormat = "$ptr `to` $buffer `[` $slot `]` (`mask` $mask^)? attr-dict `:` type($ptr) `,` type($buffer) (`mask` type($mask)^)?";
+  let assemblyFormat = "$ptr `to` $buffer `[` $slot `]` (`mask` $mask^)? attr-dict `:` type($ptr) `,` qualified(type($buffer)) (`mask` type($mask)^)?";
   let hasVerifier = 1;
 }
 def Dgpu_AsyncCommitOp : Dgpu_Op<"async_commit", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>]>]> {

@@ -28,7 +28,7 @@ def Dist_SymmAtOp : Dist_Op<"symm_at", [Pure, AllTypesMatch<["ptr", "result"]>]>
   let description = [{The pointer must lie in the symmetric heap of this rank: result = ptr - base[rank()] + base[rank].}];
   let arguments = (ins Tile_Pointer:$ptr, I32:$rank);
   let results = (outs Tile_Pointer:$result);
-  let assemblyFormat = "$ptr `,` $rank attr-dict `:` type($ptr)";
+  let assemblyFormat = "$ptr `,` $rank attr-dict `:` qualified(type($ptr))";
   let hasFolder = 1;
 }
 
@@ -45,7 +45,7 @@ def Dist_WaitOp : Dist_Op<"wait", [MemoryEffects<[MemRead<Tile_GlobalMemory>, Me
   let arguments = (ins Tile_Pointer:$ptr, I32:$count, Tile_Int:$value, Tile_MemoryScopeAttr:$scope,
                        Tile_MemoryOrderAttr:$order, Dist_CompareAttr:$compare);
   let results = (outs I32:$token);
-  let assemblyFormat = "$compare $scope $order $ptr `,` $count `,` $value attr-dict `:` type($ptr) `,` type($value)";
+  let assemblyFormat = "$compare $scope $order $ptr `,` $count `,` $value attr-dict `:` qualified(type($ptr)) `,` type($value)";
   let hasVerifier = 1;
 }
 
@@ -63,7 +63,7 @@ def Dist_NotifyOp : Dist_Op<"notify", [MemoryEffects<[MemRead<Tile_GlobalMemory>
     word that `ptr` names on `rank` (`ptr` is this rank's address of it).
   }];
   let arguments = (ins Tile_Pointer:$ptr, I32:$rank, Tile_Int:$value, Dist_SignalOpAttr:$op, Dist_CommScopeAttr:$scope);
-  let assemblyFormat = "$op $scope $ptr `,` $rank `,` $value attr-dict `:` type($ptr) `,` type($value)";
+  let assemblyFormat = "$op $scope $ptr `,` $rank `,` $value attr-dict `:` qualified(type($ptr)) `,` type($value)";
   let hasVerifier = 1;
 }
 
@@ -91,13 +91,13 @@ def Dist_LdOp : Dist_Op<"ld", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWri
   let summary = "load by each thread with memory order and scope";
   let arguments = (ins Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_Pointer:$ptr);
   let results = (outs Tile_Scalar:$result);
-  let assemblyFormat = "$order $scope $ptr attr-dict `:` type($ptr) `->` type($result)";
+  let assemblyFormat = "$order $scope $ptr attr-dict `:` qualified(type($ptr)) `->` type($result)";
   let hasVerifier = 1;
 }
 def Dist_StOp : Dist_Op<"st", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
   let summary = "store by each thread with memory order and scope";
   let arguments = (ins Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_Pointer:$ptr, Tile_Scalar:$value);
-  let assemblyFormat = "$order $scope $ptr `,` $value attr-dict `:` type($ptr) `,` type($value)";
+  let assemblyFormat = "$order $scope $ptr `,` $value attr-dict `:` qualified(type($ptr)) `,` type($value)";
   let hasVerifier = 1;
 }
 def Dist_ThreadAtomicRmwOp
@@ -106,7 +106,7 @@ def Dist_ThreadAtomicRmwOp
   let arguments = (ins Tile_AtomicOpAttr:$op, Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_Pointer:$ptr,
                        Tile_Scalar:$value);
   let results = (outs Tile_Scalar:$result);
-  let assemblyFormat = "$op $order $scope $ptr `,` $value attr-dict `:` type($ptr) `,` type($value) `->` type($result)";
+  let assemblyFormat = "$op $order $scope $ptr `,` $value attr-dict `:` qualified(type($ptr)) `,` type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 def Dist_ThreadAtomicCasOp
@@ -116,7 +116,7 @@ def Dist_ThreadAtomicCasOp
   let arguments = (ins Tile_MemoryOrderAttr:$order, Tile_MemoryScopeAttr:$scope, Tile_Pointer:$ptr, Tile_Scalar:$compare,
                        Tile_Scalar:$value);
   let results = (outs Tile_Scalar:$result);
-  let assemblyFormat = "$order $scope $ptr `,` $compare `,` $value attr-dict `:` type($ptr) `,` type($value) `->` type($result)";
+  let assemblyFormat = "$order $scope $ptr `,` $compare `,` $value attr-dict `:` qualified(type($ptr)) `,` type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 // Shuffles and ballots depend on which threads reach them together: never move or duplicate them.

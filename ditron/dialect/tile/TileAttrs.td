@@ -27,18 +27,25 @@ def Tile_MemoryScope : Tile_Enum<"MemoryScope", "who may observe the access in o
   I32EnumAttrCase<"Block", 0, "block">, I32EnumAttrCase<"Gpu", 1, "gpu">, I32EnumAttrCase<"System", 2, "sys">]>;
 def Tile_MemoryScopeAttr : EnumAttr<Tile_Dialect, Tile_MemoryScope, "scope">;
 
+// The enumerations below stand in attribute dictionaries, where their text needs brackets: #tile.cache<cg>.
 def Tile_CacheModifier : Tile_Enum<"CacheModifier", "cache hint", [
   I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"CA", 1, "ca">, I32EnumAttrCase<"CG", 2, "cg">,
   I32EnumAttrCase<"CS", 3, "cs">, I32EnumAttrCase<"CV", 4, "cv">, I32EnumAttrCase<"WB", 5, "wb">,
   I32EnumAttrCase<"WT", 6, "wt">]>;
-def Tile_CacheModifierAttr : EnumAttr<Tile_Dialect, Tile_CacheModifier, "cache">;
+def Tile_CacheModifierAttr : EnumAttr<Tile_Dialect, Tile_CacheModifier, "cache"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 def Tile_EvictionPolicy : Tile_Enum<"EvictionPolicy", "eviction hint", [
   I32EnumAttrCase<"Normal", 0, "normal">, I32EnumAttrCase<"EvictFirst", 1, "evict_first">,
   I32EnumAttrCase<"EvictLast", 2, "evict_last">]>;
-def Tile_EvictionPolicyAttr : EnumAttr<Tile_Dialect, Tile_EvictionPolicy, "evict">;
+def Tile_EvictionPolicyAttr : EnumAttr<Tile_Dialect, Tile_EvictionPolicy, "evict"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 def Tile_DotPrecision : Tile_Enum<"DotPrecision", "how fp32 operands of a dot are multiplied", [
   I32EnumAttrCase<"TF32", 0, "tf32">, I32EnumAttrCase<"TF32x3", 1, "tf32x3">, I32EnumAttrCase<"IEEE", 2, "ieee">]>;
-def Tile_DotPrecisionAttr : EnumAttr<Tile_Dialect, Tile_DotPrecision, "precision">;
+def Tile_DotPrecisionAttr : EnumAttr<Tile_Dialect, Tile_DotPrecision, "precision"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 #endif

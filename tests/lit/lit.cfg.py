@@ -1,0 +1,27 @@
+"""lit configuration: the tests lie in the test folders of the rooms, beside the code that they test.
+
+A folder `Inputs` holds files that tests read.
+"""
+import os
+
+import lit.formats
+
+config.name = "Ditron"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".py"]
+config.excludes = ["Inputs", "lit.local.cfg", "lit.cfg.py"]
+config.test_source_root = os.path.join(config.ditron_source_root, "ditron")
+config.test_exec_root = os.path.join(config.ditron_binary_root, "tests", "lit", "output")
+
+bin_dir = os.path.join(config.ditron_binary_root, "bin")
+config.environment["PATH"] = os.pathsep.join([bin_dir, config.llvm_tools_dir, config.environment["PATH"]])
+for name in os.environ:
+    if name.startswith("DITRON_"):  # tests say which knobs they need
+        config.environment.pop(name, None)
+
+# Whole words only: `ditron` must not be replaced within `ditron-opt` or in paths.
+for tool in ["ditron-opt", "ditron-layout", "ditron"]:
+    config.substitutions.append((r"(?<![\w/%.-])" + tool + r"(?![\w/.-])", os.path.join(bin_dir, tool)))
+for tool in ["FileCheck", "not", "split-file"]:
+    config.substitutions.append((r"(?<![\w/%.-])" + tool + r"(?![\w/.-])", os.path.join(config.llvm_tools_dir, tool)))
+config.substitutions.append(("%kernels", os.path.join(config.ditron_source_root, "kernels")))
