@@ -1,0 +1,177 @@
+//===- AllocateShared.cpp - Places in shared memory -----------------------------------------------------------------------===//
+//
+// Gives every buffer and every operation with scratch memory its byte offset, reusing the bytes of what is no longer alive. How
+// much scratch memory an operation needs is asked from analysis/Scratch.h, as its lowering does.
+//
+// 1. Number all operations in program order. A buffer lives from its allocation to its last use (to the end of the loop, if it is
+//    used in a loop that does not contain the allocation; to the wait that completes its copies); scratch memory lives at its
+//    operation only.
+// 2. Largest first: give each the lowest aligned offset that overlaps no living neighbour.
+// 3. Write offset_bytes on the operations and dgpu.shared_bytes on the module; refuse programs that need more than the limit,
+//    naming the largest contributors.
+//
+// Example: a loop with two rings of 24 KiB and a convert_layout of 16 KiB after it: the rings die at the wait after the loop, so
+// the conversion gets offset 0 and the kernel needs 48 KiB.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/Passes.h"
+
+#include "ditron/analysis/Scratch.h"
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace ditron::transforms {
+#define GEN_PASS_DEF_ALLOCATESHARED
+#include "ditron/transforms/TransformsPasses.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// The widest swizzle pattern repeats after 1024 bytes; a ring that starts there keeps its bank pattern.
+constexpr int64_t bufferAlignment = 1024;
+constexpr int64_t scratchAlignment = 16;
+
+/// Bytes that one operation wants, while operations first..last (in program order, both included) run.
+struct Request {
+  Operation *op;
+  int64_t bytes, alignment;
+  int first, last;
+  int64_t offset = -1;
+  bool largerThan(const Request &other) const {
+    return bytes != other.bytes ? bytes > other.bytes : first < other.first;
+  }
+  bool livesWith(const Request &other) const { return first <= other.last && other.first <= last; }
+};
+
+/// Places the requests of one kernel.
+class SharedAllocation {
+public:
+  explicit SharedAllocation(func::FuncOp kernel) : kernel(kernel) {
+    int next = 0;
+    // An operation with regions starts before and ends after them.
+    number(kernel, next);
+  }
+
+  /// Returns the bytes needed in all.
+  int64_t run() {
+    kernel.walk([&](Operation *op) {
+      if (auto buffer = dyn_cast<dgpu::BufferAllocOp>(op))
+        requests.push_back({op, buffer.getType().getBytes(), bufferAlignment, starts[op], lastUse(buffer)});
+      else if (int64_t bytes = analysis::scratchBytes(op))
+        requests.push_back({op, bytes, scratchAlignment, starts[op], ends[op]});
+    });
+    place();
+    int64_t total = 0;
+    Builder builder(kernel.getContext());
+    for (const Request &request : requests) {
+      request.op->setAttr(dgpu::offsetBytesAttrName, builder.getI64IntegerAttr(request.offset));
+      total = std::max(total, request.offset + request.bytes);
+    }
+    return total;
+  }
+
+  /// The requests that explain the most, for the user.
+  void describe(InFlightDiagnostic &diagnostic) const {
+    SmallVector<const Request *> largest;
+    for (const Request &request : requests)
+      largest.push_back(&request);
+    llvm::sort(largest, [](const Request *a, const Request *b) { return a->largerThan(*b); });
+    for (const Request *request : ArrayRef(largest).take_front(4))
+      diagnostic.attachNote(request->op->getLoc())
+          << "'" << request->op->getName().getStringRef() << "' needs " << request->bytes << " bytes here";
+  }
+
+private:
+  void number(Operation *op, int &next) {
+    starts[op] = next++;
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Operation &inner : block)
+          number(&inner, next);
+    ends[op] = op->getNumRegions() == 0 ? starts[op] : next++;
+  }
+
+  int lastUse(dgpu::BufferAllocOp buffer) {
+    int last = starts[buffer];
+    bool copied = false;
+    Operation *lastTop = buffer;
+    for (Operation *user : buffer->getUsers()) {
+      copied |= isa<dgpu::AsyncCopyOp>(user);
+      // In a loop the next iteration may use the buffer again; in the block of the allocation this is the outermost loop.
+      Operation *top = buffer->getBlock()->findAncestorOpInBlock(*user);
+      last = std::max(last, ends[top]);
+      if (lastTop->isBeforeInBlock(top))
+        lastTop = top;
+    }
+    if (!copied)
+      return last;
+    // Copies in flight write until everything was waited for.
+    for (Operation *op = lastTop->getNextNode(); op; op = op->getNextNode())
+      if (auto wait = dyn_cast<dgpu::AsyncWaitOp>(op); wait && wait.getPending() == 0)
+        return std::max(last, ends[op]);
+    return ends[kernel];
+  }
+
+  void place() {
+    SmallVector<Request *> order;
+    for (Request &request : requests)
+      order.push_back(&request);
+    llvm::sort(order, [](Request *a, Request *b) { return a->largerThan(*b); });
+    SmallVector<Request *> placed;
+    for (Request *request : order) {
+      // Neighbours by offset: the first gap that is large enough is the lowest.
+      SmallVector<Request *> neighbours;
+      llvm::copy_if(placed, std::back_inserter(neighbours), [&](Request *other) { return request->livesWith(*other); });
+      llvm::sort(neighbours, [](Request *a, Request *b) { return a->offset < b->offset; });
+      int64_t offset = 0;
+      for (Request *other : neighbours) {
+        if (offset + request->bytes <= other->offset)
+          break;
+        offset = std::max(offset, static_cast<int64_t>(llvm::alignTo(other->offset + other->bytes, request->alignment)));
+      }
+      request->offset = offset;
+      placed.push_back(request);
+    }
+  }
+
+  func::FuncOp kernel;
+  llvm::DenseMap<Operation *, int> starts, ends;
+  SmallVector<Request> requests;
+};
+
+class AllocateSharedPass : public impl::AllocateSharedBase<AllocateSharedPass> {
+public:
+  using Base::Base;
+
+private:
+  void runOnOperation() override {
+    int64_t total = 0;
+    for (auto kernel : getOperation().getOps<func::FuncOp>()) {
+      if (kernel.isExternal())
+        continue;
+      SharedAllocation allocation(kernel);
+      int64_t bytes = allocation.run();
+      if (bytes > limitBytes) {
+        auto diagnostic = kernel.emitError() << "the kernel needs " << bytes << " bytes of shared memory, the target has "
+                                             << limitBytes.getValue()
+                                             << " bytes for a block; use smaller tiles or fewer stages (num_stages)";
+        allocation.describe(diagnostic);
+        return signalPassFailure();
+      }
+      remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("shared").category("dgpu-allocate-shared"))
+          << llvm::formatv("{0} bytes of shared memory", bytes).str();
+      total = std::max(total, bytes);
+    }
+    getOperation()->setAttr(dgpu::sharedBytesAttrName, Builder(&getContext()).getI64IntegerAttr(total));
+  }
+};
+
+} // namespace
+} // namespace ditron::transforms

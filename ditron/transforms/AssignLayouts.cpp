@@ -1,0 +1,344 @@
+//===- AssignLayouts.cpp - Every tensor gets a layout ---------------------------------------------------------------------===//
+//
+// The pass after which register layouts exist. It is deliberately simple and total: decisions spread from anchors, the first
+// one wins, and conversions are put where neighbours disagree. dgpu-remove-conversions then does the fine work.
+//
+// 1. Anchors. Dots get tensor core fragments (or multiply-add layouts), loads, stores and atomics get coalesced layouts:
+//    dimensions ordered by contiguity, vectors as wide as contiguity, alignment and 16 bytes allow, the same width for all
+//    accesses of one shape and order.
+// 2. Forward: from dot results, then from loads by bytes, an undecided value takes the layout that its operand implies, through
+//    loops and branches. Broadcasts wait: they are better decided by their users.
+// 3. Small stores without a decided layout of their own take the layout of their value.
+// 4. Backward: from the operands of dots, stores and loads and of every decided operation, an undecided value takes the layout
+//    that its user asks for.
+// 5. The rest in program order: what the operands imply, or a row-major tile.
+// 6. Set the types; where an operand's layout is not the one its user needs, insert dgpu.convert_layout.
+//
+// Example: acc = dot(convert a, convert b, acc) in a loop: the result of the dot is decided first and spreads to the loop's
+// argument and result, the truncation and the store's value. The store wants a coalesced layout, so one conversion is left
+// after the loop; pointers and masks of the store were undecided and follow it backward.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/Passes.h"
+
+#include "ditron/analysis/Scratch.h"
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/DotLayouts.h"
+#include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/MemoryLayouts.h"
+#include "ditron/transforms/RegionValues.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Remarks.h"
+
+namespace ditron::transforms {
+#define GEN_PASS_DEF_ASSIGNLAYOUTS
+#include "ditron/transforms/TransformsPasses.h.inc"
+
+using namespace mlir;
+using layout::DistributedLayout;
+
+namespace {
+
+/// Decides the layouts of one kernel and rewrites it.
+class LayoutAssignment {
+public:
+  LayoutAssignment(func::FuncOp kernel, analysis::AxisInfoAnalysis &axisInfo, int lanes, int warps)
+      : kernel(kernel), memory(kernel, axisInfo, lanes, warps), lanes(lanes), warps(warps) {}
+
+  void run() {
+    chooseAnchors();
+    spreadForward();
+    adoptSmallStores();
+    spreadBackward();
+    decideRest();
+    apply();
+  }
+
+private:
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Decisions
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// Takes the decision unless there is one already.
+  bool decide(Value value, const DistributedLayout &layout) {
+    return isTensor(value) && decided.try_emplace(carrierOf(value), layout).second;
+  }
+  const DistributedLayout *decision(Value value) const {
+    auto found = decided.find(carrierOf(value));
+    return found == decided.end() ? nullptr : &found->second;
+  }
+
+  void chooseAnchors() {
+    kernel.walk([&](tile::DotOp dot) {
+      DotChoice choice = chooseDotLayouts(dot, lanes, warps);
+      remark::analysis(dot.getLoc(), remark::RemarkOpts::name("dot").category("dgpu-assign-layouts")) << choice.description;
+      dots.try_emplace(dot, std::move(choice.layouts));
+    });
+    for (Operation *access : memory.accesses())
+      anchors.try_emplace(access, memory.layoutFor(access));
+  }
+
+  void spreadForward() {
+    for (auto &[dot, layouts] : dots)
+      if (decide(dot->getResult(0), layouts.c))
+        forwardFrom(dot->getResult(0), /*throughBroadcasts=*/false);
+
+    // The result of an access has its anchor layout whatever came first: decide all before spreading any.
+    struct Load {
+      Value result;
+      int64_t bytes;
+      size_t position;
+    };
+    SmallVector<Load> loads;
+    for (auto &[access, layout] : anchors) {
+      if (access->getNumResults() == 0)
+        continue;
+      decided.insert_or_assign(access->getResult(0), layout);
+      loads.push_back({access->getResult(0), accessBytes(access), loads.size()});
+    }
+    llvm::sort(loads, [](const Load &a, const Load &b) {
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.position < b.position;
+    });
+    for (const Load &load : loads)
+      forwardFrom(load.result, /*throughBroadcasts=*/false);
+  }
+
+  static int64_t accessBytes(Operation *access) {
+    auto type = cast<RankedTensorType>(access->getResult(0).getType());
+    return type.getNumElements() * analysis::sharedElementBytes(type.getElementType());
+  }
+
+  void forwardFrom(Value start, bool throughBroadcasts) {
+    SmallVector<Value> worklist{start};
+    while (!worklist.empty()) {
+      Value value = worklist.pop_back_val();
+      const DistributedLayout layout = *decision(value);
+      auto reach = [&](Value next, const DistributedLayout &wanted) {
+        if (decide(next, wanted))
+          worklist.push_back(next);
+      };
+      SmallVector<OpOperand *> uses;
+      for (Value alias : carriedBy(carrierOf(value)))
+        for (OpOperand &use : alias.getUses())
+          uses.push_back(&use);
+      for (OpOperand *usePointer : uses) {
+        OpOperand &use = *usePointer;
+        Operation *user = use.getOwner();
+        if (anchors.contains(user) || (isa<tile::BroadcastOp>(user) && !throughBroadcasts))
+          continue;
+        if (auto implied = resultLayout(use, layout)) {
+          // The first source decides for a reduction with several; for all others the operands are alike.
+          if (isa<tile::ReduceOp, tile::ScanOp>(user) && decision(user->getOperand(0)) &&
+              !(*decision(user->getOperand(0)) == layout))
+            continue;
+          for (Value result : user->getResults())
+            reach(result, *implied);
+        }
+        for (Value peer : valuesTiedTo(use))
+          reach(peer, layout);
+      }
+    }
+  }
+
+  /// A store of at most one element per thread gains nothing from another order of threads.
+  void adoptSmallStores() {
+    for (auto &[access, layout] : anchors) {
+      auto store = dyn_cast<tile::StoreOp>(access);
+      if (!store || cast<RankedTensorType>(store.getValue().getType()).getNumElements() > int64_t(lanes) * warps)
+        continue;
+      if (const DistributedLayout *ofValue = decision(store.getValue()))
+        layout = *ofValue;
+    }
+  }
+
+  void spreadBackward() {
+    for (auto &[dot, layouts] : dots) {
+      backwardInto(dot->getOperand(2), layouts.c);
+      backwardInto(dot->getOperand(0), layouts.a);
+      backwardInto(dot->getOperand(1), layouts.b);
+    }
+    for (auto &[access, layout] : anchors)
+      for (Value operand : access->getOperands())
+        backwardInto(operand, layout);
+    // Values decided by forward spreading ask their other operands.
+    kernel.walk([&](Operation *op) {
+      if (op->getNumResults() == 0 || !isTensor(op->getResult(0)) || anchors.contains(op))
+        return;
+      if (const DistributedLayout *layout = decision(op->getResult(0)))
+        backwardThrough(op, *layout);
+    });
+    kernel.walk([&](Operation *op) {
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          for (BlockArgument argument : block.getArguments())
+            if (const DistributedLayout *layout = decision(argument)) {
+              const DistributedLayout wanted = *layout;
+              for (Value source : sourcesOf(argument))
+                backwardInto(source, wanted);
+            }
+    });
+  }
+
+  void backwardThrough(Operation *op, const DistributedLayout &layout) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (auto wanted = operandLayout(operand, layout))
+        backwardInto(operand.get(), *wanted);
+  }
+
+  void backwardInto(Value start, const DistributedLayout &layout) {
+    SmallVector<std::pair<Value, DistributedLayout>> worklist{{start, layout}};
+    while (!worklist.empty()) {
+      auto [value, wanted] = worklist.pop_back_val();
+      Operation *definition = value.getDefiningOp();
+      // Reductions follow their source, never their user.
+      if (definition && isa<tile::ReduceOp>(definition))
+        continue;
+      if (!decide(value, wanted))
+        continue;
+      for (Value peer : sourcesOf(value))
+        worklist.push_back({peer, wanted});
+      if (!definition || definition->getNumRegions() != 0)
+        continue;
+      for (OpOperand &operand : definition->getOpOperands())
+        if (auto next = operandLayout(operand, wanted))
+          worklist.push_back({operand.get(), *next});
+    }
+  }
+
+  void decideRest() {
+    kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          for (BlockArgument argument : block.getArguments())
+            decideFrom(argument, sourcesOf(argument));
+      if (op->getNumResults() == 0)
+        return;
+      // The results of a reduction or scan follow its first source, whatever that turned out to be.
+      for (Value result : op->getResults()) {
+        if (!isTensor(result) || decision(result))
+          continue;
+        std::optional<DistributedLayout> implied;
+        for (OpOperand &operand : op->getOpOperands())
+          if (const DistributedLayout *source = isTensor(operand.get()) ? decision(operand.get()) : nullptr;
+              source && (implied = resultLayout(operand, *source)))
+            break;
+        if (implied)
+          decide(result, *implied);
+        else
+          decideFrom(result, sourcesOf(result));
+        forwardFrom(result, /*throughBroadcasts=*/true);
+      }
+    });
+  }
+
+  void decideFrom(Value value, ArrayRef<Value> sources) {
+    if (!isTensor(value) || decision(value))
+      return;
+    for (Value source : sources)
+      if (const DistributedLayout *layout = decision(source)) {
+        const DistributedLayout copy = *layout;
+        decide(value, copy);
+        return;
+      }
+    decide(value, defaultLayout(tensorShape(value), lanes, warps));
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Rewriting
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// The layout that an operation needs for one of its tensor operands, its results having the decided layouts.
+  DistributedLayout required(OpOperand &operand) {
+    Operation *op = operand.getOwner();
+    if (auto found = dots.find(op); found != dots.end()) {
+      const layout::DotLayouts &layouts = found->second;
+      return operand.getOperandNumber() == 0 ? layouts.a : operand.getOperandNumber() == 1 ? layouts.b : layouts.c;
+    }
+    if (auto found = anchors.find(op); found != anchors.end())
+      return found->second;
+    if (isa<tile::ReduceOp, tile::ScanOp>(op))
+      return *decision(op->getOperand(0));
+    if (SmallVector<Value> tied = valuesTiedTo(operand); !tied.empty())
+      return *decision(tied.front());
+    if (op->getNumResults() != 0 && isTensor(op->getResult(0)))
+      if (auto wanted = operandLayout(operand, *decision(op->getResult(0))))
+        return *wanted;
+    return *decision(operand.get());
+  }
+
+  void apply() {
+    // Collect all mismatches before any type changes: the rules look at decisions only.
+    struct Conversion {
+      OpOperand *operand;
+      DistributedLayout layout;
+    };
+    SmallVector<Conversion> conversions;
+    SmallVector<tile::ReduceOp> reduces;
+    kernel.walk([&](Operation *op) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (isTensor(operand.get())) {
+          DistributedLayout wanted = required(operand);
+          if (!(wanted == *decision(operand.get())))
+            conversions.push_back({&operand, std::move(wanted)});
+        }
+      if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+        reduces.push_back(reduce);
+    });
+    for (auto &[carrier, layout] : decided)
+      for (Value value : carriedBy(carrier))
+        setLayout(value, layout);
+    for (Conversion &conversion : conversions)
+      convertOperand(*conversion.operand, conversion.layout);
+    for (tile::ReduceOp reduce : reduces)
+      alignResults(reduce);
+  }
+
+  void convertOperand(OpOperand &operand, const DistributedLayout &layout) {
+    OpBuilder builder(operand.getOwner());
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    auto wanted = dgpu::withLayout(type, dgpu::LayoutAttr::get(type.getContext(), layout));
+    operand.set(dgpu::ConvertLayoutOp::create(builder, operand.getOwner()->getLoc(), wanted, operand.get(), IntegerAttr()));
+  }
+
+  /// A reduction's results have its source's layout without the axis. If its users decided otherwise (a loop argument, say),
+  /// convert after it.
+  void alignResults(tile::ReduceOp reduce) {
+    const DistributedLayout produced =
+        dgpu::layoutOf(reduce.getSources()[0].getType()).dropAxis(static_cast<int>(reduce.getAxis()));
+    for (Value result : reduce.getResults()) {
+      if (!isTensor(result) || dgpu::layoutOf(result.getType()) == produced)
+        continue;
+      auto wanted = cast<RankedTensorType>(result.getType());
+      setLayout(result, produced);
+      OpBuilder builder(reduce->getContext());
+      builder.setInsertionPointAfter(reduce);
+      auto convert = dgpu::ConvertLayoutOp::create(builder, reduce.getLoc(), wanted, result, IntegerAttr());
+      result.replaceAllUsesExcept(convert.getResult(), convert);
+    }
+  }
+
+  func::FuncOp kernel;
+  MemoryLayouts memory;
+  int lanes, warps;
+  llvm::MapVector<Operation *, layout::DotLayouts> dots;
+  llvm::MapVector<Operation *, DistributedLayout> anchors;
+  llvm::MapVector<Value, DistributedLayout> decided;
+};
+
+class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    module.walk([](tile::DotOp dot) { promoteFp8Operands(dot); });
+    analysis::AxisInfoAnalysis axisInfo(module);
+    for (auto kernel : module.getOps<func::FuncOp>())
+      if (!kernel.isExternal())
+        LayoutAssignment(kernel, axisInfo, dgpu::threadsPerWarpOf(module), dgpu::numWarpsOf(module)).run();
+  }
+};
+
+} // namespace
+} // namespace ditron::transforms

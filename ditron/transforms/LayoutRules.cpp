@@ -1,0 +1,92 @@
+//===- LayoutRules.cpp - How operations relate the layouts of operands and results ----------------------------------------===//
+//
+// See LayoutRules.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/LayoutRules.h"
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/layout/Builders.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace mlir;
+using ditron::layout::DistributedLayout;
+
+namespace ditron::transforms {
+
+bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() || isa<tile::AddPtrOp, tile::PtrToIntOp, tile::IntToPtrOp, tile::PtrCastOp,
+                                                     tile::HintOp, dist::ConsumeTokenOp>(op);
+}
+
+bool isLayoutFree(Operation *op) { return isa<tile::ArangeOp, tile::SplatOp, arith::ConstantOp>(op); }
+
+bool isShapeChange(Operation *op) {
+  return isa<tile::ExpandDimsOp, tile::BroadcastOp, tile::ReshapeOp, tile::TransOp>(op);
+}
+
+bool isRematerialisable(Operation *op) {
+  return isLayoutFree(op) || isShapeChange(op) || (isElementwise(op) && isMemoryEffectFree(op));
+}
+
+layout::Shape tensorShape(Value value) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  return layout::Shape(shape.begin(), shape.end());
+}
+
+/// The order that undoes a permutation.
+static SmallVector<int> inverseOrder(ArrayRef<int32_t> order) {
+  SmallVector<int> inverse(order.size());
+  for (auto [index, source] : llvm::enumerate(order))
+    inverse[source] = static_cast<int>(index);
+  return inverse;
+}
+
+std::optional<DistributedLayout> operandLayout(OpOperand &operand, const DistributedLayout &result) {
+  Operation *op = operand.getOwner();
+  if (!isTensor(operand.get()))
+    return std::nullopt;
+  if (isElementwise(op) || isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::ScanOp>(op))
+    return result;
+  if (isa<tile::ExpandDimsOp, tile::ReshapeOp>(op))
+    return result.reshape(tensorShape(operand.get()));
+  if (isa<tile::BroadcastOp>(op))
+    return result.dropBroadcast(tensorShape(operand.get()));
+  if (auto trans = dyn_cast<tile::TransOp>(op))
+    return result.permute(inverseOrder(trans.getOrder()));
+  return std::nullopt;
+}
+
+std::optional<DistributedLayout> resultLayout(OpOperand &operand, const DistributedLayout &source) {
+  Operation *op = operand.getOwner();
+  if (op->getNumResults() == 0 || !isTensor(op->getResult(0)))
+    return std::nullopt;
+  if (isElementwise(op) || isa<tile::ScanOp>(op))
+    return source;
+  if (isa<tile::ExpandDimsOp, tile::ReshapeOp>(op))
+    return source.reshape(tensorShape(op->getResult(0)));
+  if (isa<tile::BroadcastOp>(op))
+    return source.broadcastTo(tensorShape(op->getResult(0)));
+  if (auto trans = dyn_cast<tile::TransOp>(op))
+    return source.permute(SmallVector<int>(trans.getOrder().begin(), trans.getOrder().end()));
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return source.dropAxis(static_cast<int>(reduce.getAxis()));
+  return std::nullopt;
+}
+
+DistributedLayout defaultLayout(const layout::Shape &shape, int lanes, int warps) {
+  return layout::tile(shape, layout::rowMajorOrder(static_cast<int>(shape.size())), 1, lanes, warps);
+}
+
+void setLayout(Value value, const DistributedLayout &layout) {
+  auto attribute = dgpu::LayoutAttr::get(value.getContext(), layout);
+  RankedTensorType type = dgpu::withLayout(cast<RankedTensorType>(value.getType()), attribute);
+  value.setType(type);
+  if (auto constant = value.getDefiningOp<arith::ConstantOp>())
+    constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(type));
+}
+
+} // namespace ditron::transforms

@@ -1,0 +1,49 @@
+//===- LayoutRules.h - How operations relate the layouts of operands and results ----------------------------*- C++ -*-===//
+//
+// Every operation relates the layouts of its tensor operands and results by a rule on bits: equal for elementwise operations,
+// a permutation for trans, the same bits for reshape, an axis dropped or added for reduce, expand_dims and broadcast. Layout
+// assignment, removal of conversions, pipelining and the phase verifier all ask here.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TRANSFORMS_LAYOUTRULES_H
+#define DITRON_TRANSFORMS_LAYOUTRULES_H
+
+#include "ditron/layout/LinearLayout.h"
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+
+namespace ditron::transforms {
+
+/// True for operations that compute each element of their results from the same element of their operands.
+bool isElementwise(mlir::Operation *op);
+/// True for arange, splat and constants: their tensor result has any layout at no cost.
+bool isLayoutFree(mlir::Operation *op);
+/// True for expand_dims, broadcast, reshape and trans.
+bool isShapeChange(mlir::Operation *op);
+/// True for operations without side effects that layout passes may clone in another layout: layout-free, elementwise, shape
+/// changes.
+bool isRematerialisable(mlir::Operation *op);
+
+/// Tensor-typed values only.
+inline bool isTensor(mlir::Value value) { return llvm::isa<mlir::RankedTensorType>(value.getType()); }
+/// The shape of a tensor value, as the layout room wants it.
+layout::Shape tensorShape(mlir::Value value);
+
+/// The layout that `operand` must have when the operation's (first) tensor result, or for stores the pointer, has layout
+/// `result`. Nothing when the operation does not decide its operand's layout by its result's (reduce, dot, region ops).
+std::optional<layout::DistributedLayout> operandLayout(mlir::OpOperand &operand, const layout::DistributedLayout &result);
+
+/// The layout of tensor results when `operand` has layout `source`. Nothing when the operand does not decide it (loads, dot,
+/// region ops).
+std::optional<layout::DistributedLayout> resultLayout(mlir::OpOperand &operand, const layout::DistributedLayout &source);
+
+/// A row-major layout for a tensor of this shape that is always valid.
+layout::DistributedLayout defaultLayout(const layout::Shape &shape, int lanes, int warps);
+
+/// Sets the layout on the type of a tensor value; the value attribute of a constant follows.
+void setLayout(mlir::Value value, const layout::DistributedLayout &layout);
+
+} // namespace ditron::transforms
+
+#endif // DITRON_TRANSFORMS_LAYOUTRULES_H

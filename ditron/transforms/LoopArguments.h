@@ -1,0 +1,23 @@
+//===- LoopArguments.h - Adding and removing values that a loop carries -------------------------------------*- C++ -*-===//
+//
+// Small rewrites of scf.for for passes that change what it carries.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TRANSFORMS_LOOPARGUMENTS_H
+#define DITRON_TRANSFORMS_LOOPARGUMENTS_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace ditron::transforms {
+
+/// The loop with more carried values; the new arguments come last and are yielded unchanged until the caller sets the operands
+/// of the yield. The old loop is gone.
+mlir::scf::ForOp addLoopArguments(mlir::scf::ForOp loop, mlir::ValueRange inits);
+
+/// The loop without carried values that only serve to compute themselves, and without the operations that did so. The old
+/// loop is gone if there were any.
+mlir::scf::ForOp removeDeadLoopArguments(mlir::scf::ForOp loop);
+
+} // namespace ditron::transforms
+
+#endif // DITRON_TRANSFORMS_LOOPARGUMENTS_H

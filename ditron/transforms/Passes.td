@@ -1,0 +1,117 @@
+//===- Passes.td - Passes between import and lowering ------------------------------------------------------*- tablegen -*-===//
+#ifndef DITRON_TRANSFORMS_PASSES_TD
+#define DITRON_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerWorld : Pass<"dist-lower-world", "::mlir::ModuleOp"> {
+  let summary = "gives kernels their world view and lowers rank, num_ranks and symm_at to it";
+  let description = [{
+    1. Append one last argument `!tile.ptr<i64>` to every func with the attribute `tile.kernel`, used or not: the world view
+       [rank, num_ranks, base of rank 0, base of rank 1, ...].
+    2. Read word 0 and word 1 at the top of the kernel when dist.rank or dist.num_ranks occur; replace those by the words as i32.
+    3. dist.symm_at(p, r) becomes p - base(own rank) + base(r) on addresses. The own base is read once at the top, base(r) where
+       the op stands. Heap bases are aligned, which is said with tile.hint so that vector accesses survive.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
+}
+
+def AssignLayouts : Pass<"dgpu-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "gives every tensor a register layout";
+  let description = [{
+    1. Anchors. Dots get tensor core fragments (or multiply-add layouts), loads, stores and atomics get coalesced layouts:
+       dimensions ordered by contiguity, vectors as wide as contiguity, alignment and 16 bytes allow, the same width for all
+       accesses of one shape and order.
+    2. Forward: from dot results, then from loads by bytes, an undecided value takes the layout that its operand implies, through
+       loops and branches. Broadcasts wait: they are better decided by their users.
+    3. Small stores without a decided layout of their own take the layout of their value.
+    4. Backward: from the operands of dots, stores and loads and of every decided operation, an undecided value takes the layout
+       that its user asks for.
+    5. The rest in program order: what the operands imply, or a row-major tile.
+    6. Set the types; where an operand's layout is not the one its user needs, insert dgpu.convert_layout.
+    Each step leaves decided values alone, so that every supported program ends with valid layouts; only their cost depends on
+    the order.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
+}
+
+def RemoveConversions : Pass<"dgpu-remove-conversions", "::mlir::ModuleOp"> {
+  let summary = "removes layout conversions or makes them cheaper";
+  let description = [{
+    Until nothing changes:
+    1. Fold conversions of conversions and conversions to the own layout; merge equal ones.
+    2. Convert the narrow side of a cast: convert(extend(x)) becomes extend(convert(x)), truncate(convert(x)) becomes
+       convert(truncate(x)).
+    3. Rematerialise: when all operations that lead to the converted value are cheap (ranges, splats, constants, arithmetic,
+       shape changes), compute them again in the wanted layout if that costs less than the conversion. Operations that nobody
+       else uses cost nothing: they move.
+    4. Hoist conversions of loop-invariant values out of loops.
+    Each conversion that stays is reported with its class and plan.
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
+def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
+  let summary = "loads that feed dots run ahead of the loop through shared memory";
+  let description = [{
+    For each innermost scf.for with S = num_stages > 1 (attribute tile.num_stages, else dgpu.num_stages of the module):
+    1. Candidates: tensor loads in the body whose value reaches a dot operand through casts, transposes and layout conversions,
+       whose addresses can be computed ahead (no load in the slice), and which copy at least 4 contiguous bytes per thread.
+       Refused, with a remark, when the body writes memory, waits, signals or synchronises.
+    2. Each candidate gets a ring of S tiles in shared memory, swizzled for the reader.
+    3. Before the loop: start the copies of iterations 0 .. S-2, each masked by "iteration exists"; one group per iteration.
+    4. In the loop, first: wait until at most S-2 groups are pending, start the copies of iteration i+S-1 into slot (i+S-1) mod S.
+       The load becomes a buffer_load from slot i mod S, directly in the layout that the dot wants.
+    5. Loop-carried values that addresses depend on get a twin that runs S-1 iterations ahead; values computed from the induction
+       variable are recomputed for the later iteration. Twins that are left without use disappear.
+    6. After the loop: wait for all groups.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
+}
+
+def AllocateShared : Pass<"dgpu-allocate-shared", "::mlir::ModuleOp"> {
+  let summary = "places buffers and scratch memory in shared memory";
+  let description = [{
+    1. Number all operations in program order. A buffer lives from its allocation to its last use (to the end of the loop, if
+       it is used in a loop that does not contain the allocation; to the wait that completes its copies); scratch memory lives at
+       its operation only.
+    2. Largest first: give each the lowest aligned offset that overlaps no living neighbour.
+    3. Write offset_bytes on the operations and dgpu.shared_bytes on the module; refuse programs that need more than the limit,
+       naming the largest contributors.
+  }];
+  let options = [
+    Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"166912",
+           "shared memory that one block may use (sm_80: 163 KiB)">
+  ];
+}
+
+def InsertBarriers : Pass<"dgpu-insert-barriers", "::mlir::ModuleOp"> {
+  let summary = "puts block barriers where threads would race on shared memory";
+  let description = [{
+    Forward analysis over byte ranges that were read or written since the last block barrier.
+    1. A read of a range that was written, or a write of one that was read or written, needs a barrier before it.
+    2. Operations with scratch memory write, have a barrier inside, and read: afterwards only their own reads are pending. With a
+       warp-level barrier inside both stay pending.
+    3. An asynchronous copy conflicts like a write with earlier reads and writes; its own write counts from the next async_wait
+       on. Ring buffers promise that no copy in flight goes to a slot that is read.
+    4. Branches are joined by union; loops are repeated until nothing new arrives on the back edge.
+    5. dgpu.barrier, dist.sync_threads and dist.notify clear the state.
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
+def VerifyLayouts : Pass<"dgpu-verify-layouts", "::mlir::ModuleOp"> {
+  let summary = "phase contract: every tensor has a layout that fits the kernel";
+  let description = [{
+    Every tensor value has a #dgpu.layout with the shape of the tensor and the lane and warp bits of the module, and every
+    operation relates the layouts of its operands and results as its lowering expects.
+  }];
+}
+
+def VerifyAllocation : Pass<"dgpu-verify-allocation", "::mlir::ModuleOp"> {
+  let summary = "phase contract: every operation that needs shared memory has its place";
+  let description = [{
+    Every buffer and every operation with scratch memory has offset_bytes, inside dgpu.shared_bytes.
+  }];
+}
+#endif

@@ -1,0 +1,465 @@
+//===- PipelineLoops.cpp - Loads that feed dots run ahead through shared memory -------------------------------------------===//
+//
+// Software pipelining with asynchronous copies, after layouts are assigned and before shared memory is.
+//
+// For each innermost scf.for with S = num_stages > 1 (attribute tile.num_stages, else dgpu.num_stages of the module):
+// 1. Candidates: tensor loads in the body whose value reaches a dot operand through casts, transposes and layout conversions,
+//    whose addresses can be computed ahead (no load in the slice), and which copy at least 4 contiguous bytes per thread.
+//    Refused, with a remark, when the body writes memory, waits, signals or synchronises.
+// 2. Each candidate gets a ring of S tiles in shared memory, swizzled for the reader.
+// 3. Before the loop: start the copies of iterations 0 .. S-2, each masked by "iteration exists"; one group per iteration.
+// 4. In the loop, first: wait until at most S-2 groups are pending, start the copies of iteration i+S-1 into slot (i+S-1) mod S.
+//    The load becomes a buffer_load from slot i mod S, directly in the layout that the dot wants.
+// 5. Loop-carried values that addresses depend on get a twin that runs S-1 iterations ahead; values computed from the induction
+//    variable are recomputed for the later iteration. Twins that are left without use disappear.
+// 6. After the loop: wait for all groups.
+//
+// Example with S = 3:    wait; load A; dot        becomes        copy 0; commit; copy 1; commit
+//                                                                 loop: async_wait 1; [barrier]; copy i+2 to slot (i+2)%3; commit
+//                                                                       buffer_load slot i%3; dot
+//                                                                 async_wait 0
+// The copy stands before the reads of its iteration: the one barrier after the wait then also separates it from the reads of the
+// slot in the iteration before, and no second barrier is needed. Copies of iterations that do not exist still write zeros into
+// their slot, which nobody reads; hence the wait after the loop, before the bytes are used for something else.
+//
+// Not done: values of `other` that are not zero (they would need a select after the read), loads with explicit num_stages that
+// feed no dot, loops with nested loops.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/Passes.h"
+
+#include "ditron/analysis/AxisInfo.h"
+#include "ditron/analysis/Scratch.h"
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/layout/SharedLayout.h"
+#include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/LoopArguments.h"
+#include "ditron/transforms/MemoryLayouts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace ditron::transforms {
+#define GEN_PASS_DEF_PIPELINELOOPS
+#include "ditron/transforms/TransformsPasses.h.inc"
+
+using namespace mlir;
+using layout::DistributedLayout;
+
+namespace {
+
+/// cp.async moves 4, 8 or 16 bytes.
+constexpr int64_t minCopyBytes = 4;
+
+void missed(Operation *op, const Twine &reason) {
+  remark::missed(op->getLoc(), remark::RemarkOpts::name("pipeline").category("dgpu-pipeline-loops")) << reason.str();
+}
+
+/// Operations between a load and the dot through which a buffer_load can be computed in another layout: one tensor in, one out.
+bool isChainOp(Operation *op) {
+  if (op->getNumResults() != 1 || !isMemoryEffectFree(op))
+    return false;
+  return isa<tile::TransOp, tile::ReshapeOp, tile::ExpandDimsOp>(op) || (isElementwise(op) && op->getNumOperands() == 1);
+}
+
+/// One load that will be copied ahead.
+struct StagedLoad {
+  tile::LoadOp load;
+  dgpu::BufferType bufferType;
+  Value buffer;
+};
+
+/// Pipelines one loop.
+class LoopPipeliner {
+public:
+  LoopPipeliner(scf::ForOp loop, int stages, analysis::AxisInfoAnalysis &axisInfo)
+      : loop(loop), stages(stages), axisInfo(axisInfo) {}
+
+  /// True if something was pipelined; the loop is then a new one.
+  bool run() {
+    if (!bodyAllowsCopies() || !findLoads())
+      return false;
+    sortSlice();
+    allocateBuffers();
+    SmallVector<Value> carried = emitPrologue();
+    emitBody(carried);
+    removeDeadLoopArguments(loop);
+    return true;
+  }
+
+private:
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Legality
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// A copy for a later iteration must not overtake a write, a wait or a barrier of an earlier one.
+  bool bodyAllowsCopies() {
+    Operation *obstacle = nullptr;
+    loop.getBody()->walk([&](Operation *op) {
+      if (obstacle || isa<tile::AssumeOp>(op) || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+          op->hasTrait<OpTrait::IsTerminator>())
+        return;
+      auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+      if (!effects || effects.hasEffect<MemoryEffects::Write>())
+        if (!isMemoryEffectFree(op))
+          obstacle = op;
+    });
+    if (!obstacle)
+      return true;
+    if (hasCandidate())
+      missed(obstacle, "the loop is not pipelined: loads may not overtake '" + obstacle->getName().getStringRef() + "'");
+    return false;
+  }
+
+  bool hasCandidate() {
+    return llvm::any_of(loop.getBody()->getOps<tile::LoadOp>(), [&](tile::LoadOp load) { return feedsDot(load); });
+  }
+
+  static bool feedsDot(tile::LoadOp load) {
+    SmallVector<Value> worklist{load.getResult()};
+    llvm::SmallPtrSet<Operation *, 16> seen;
+    while (!worklist.empty())
+      for (OpOperand &use : worklist.pop_back_val().getUses()) {
+        Operation *user = use.getOwner();
+        if (isa<tile::DotOp>(user) && use.getOperandNumber() < 2)
+          return true;
+        if ((isChainOp(user) || isElementwise(user) || isa<dgpu::ConvertLayoutOp>(user)) && seen.insert(user).second)
+          worklist.append(user->result_begin(), user->result_end());
+      }
+    return false;
+  }
+
+  bool findLoads() {
+    for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>()) {
+      if (!isTensor(load.getResult()) || !feedsDot(load))
+        continue;
+      if (std::string reason = stage(load); !reason.empty())
+        missed(load, "the load is not pipelined: " + reason);
+    }
+    return !staged.empty();
+  }
+
+  /// Adds a load to the staged ones, or says why not.
+  std::string stage(tile::LoadOp load) {
+    if (load.getOther() && !matchPattern(load.getOther(), m_AnyZeroFloat()) && !matchPattern(load.getOther(), m_Zero()) &&
+        !isZeroSplat(load.getOther()))
+      return "`other` is not zero";
+    auto type = cast<RankedTensorType>(load.getResult().getType());
+    if (type.getRank() != 2)
+      return "it is not a matrix";
+    AccessPattern pattern = accessPattern(load, axisInfo);
+    int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
+    layout::SharedLayout shared = chooseSharedLayout(load, pattern);
+    int64_t vector = layout::makeOffsetPlan(dgpu::layoutOf(type), shared, 8 * maxAccessBytes).vecElems;
+    vector = std::min({vector, pattern.vectorElems, pattern.maskElems});
+    if (vector * elementBytes < minCopyBytes)
+      return llvm::formatv("only {0} contiguous byte(s) per thread are proved, asynchronous copies need {1}",
+                           vector * elementBytes, minCopyBytes)
+          .str();
+
+    auto savedSlice = slice;
+    auto savedAhead = aheadArgs;
+    if (std::string reason = addToSlice(load.getPtr()); !reason.empty()) {
+      slice = savedSlice, aheadArgs = savedAhead;
+      return reason;
+    }
+    if (load.getMask())
+      if (std::string reason = addToSlice(load.getMask()); !reason.empty()) {
+        slice = savedSlice, aheadArgs = savedAhead;
+        return reason;
+      }
+    auto layoutAttr = dgpu::SharedLayoutAttr::get(type.getContext(), shared);
+    auto bufferType =
+        dgpu::BufferType::get(type.getContext(), stages, type.getShape(), type.getElementType(), layoutAttr);
+    remark::passed(load.getLoc(), remark::RemarkOpts::name("pipeline").category("dgpu-pipeline-loops"))
+        << llvm::formatv("pipelined: {0} slots of {1} bytes, copies of {2} bytes", stages, bufferType.getSlotBytes(),
+                         vector * elementBytes)
+               .str();
+    staged.push_back({load, bufferType, {}});
+    return {};
+  }
+
+  static bool isZeroSplat(Value value) {
+    auto splat = value.getDefiningOp<tile::SplatOp>();
+    return splat && (matchPattern(splat.getSource(), m_AnyZeroFloat()) || matchPattern(splat.getSource(), m_Zero()));
+  }
+
+  /// Adds everything in the body that `value` is computed from; returns the reason if it cannot be computed ahead.
+  std::string addToSlice(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (argument.getOwner() != loop.getBody() || argument == loop.getInductionVar())
+        return {};
+      unsigned index = argument.getArgNumber() - loop.getNumInductionVars();
+      return aheadArgs.insert(index) ? addToSlice(loop.getYieldedValues()[index]) : std::string();
+    }
+    Operation *op = value.getDefiningOp();
+    if (!loop->isProperAncestor(op) || slice.contains(op))
+      return {};
+    if (op->getBlock() != loop.getBody() || op->getNumRegions() != 0 || !isMemoryEffectFree(op))
+      return ("its address depends on '" + op->getName().getStringRef() + "' of the same iteration").str();
+    if (isa<tile::DotOp>(op))
+      return "its address depends on a dot";
+    slice.insert(op);
+    for (Value operand : op->getOperands())
+      if (std::string reason = addToSlice(operand); !reason.empty())
+        return reason;
+    return {};
+  }
+
+  void sortSlice() {
+    SmallVector<Operation *> ops = slice.takeVector();
+    llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    slice.insert(ops.begin(), ops.end());
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Buffers
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// All layouts in which the load's value will be read from the buffer.
+  static void readerLayouts(Value value, SmallVectorImpl<DistributedLayout> &readers,
+                            llvm::function_ref<DistributedLayout(DistributedLayout)> back) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (auto convert = dyn_cast<dgpu::ConvertLayoutOp>(user))
+        readers.push_back(back(dgpu::layoutOf(convert.getResult().getType())));
+      else if (isChainOp(user))
+        readerLayouts(user->getResult(0), readers, [&](DistributedLayout layout) {
+          return back(*operandLayout(use, layout));
+        });
+      else
+        readers.push_back(back(dgpu::layoutOf(value.getType())));
+    }
+  }
+
+  /// Rows as they lie in global memory, with the XOR swizzle that makes the reads cheapest.
+  layout::SharedLayout chooseSharedLayout(tile::LoadOp load, const AccessPattern &pattern) {
+    auto type = cast<RankedTensorType>(load.getResult().getType());
+    layout::Shape shape = tensorShape(load.getResult());
+    int bits = analysis::sharedElementBits(type.getElementType());
+    SmallVector<DistributedLayout> readers;
+    readerLayouts(load.getResult(), readers, [](DistributedLayout layout) { return layout; });
+
+    layout::SharedLayout best = layout::plainShared(shape, pattern.order, bits);
+    int64_t bestCost = -1;
+    for (int swizzle = layout::largestSwizzle(shape, pattern.order, bits); swizzle >= 32; swizzle /= 2) {
+      layout::SharedLayout candidate = layout::swizzledShared(shape, pattern.order, bits, swizzle);
+      int64_t cost = 0;
+      for (const DistributedLayout &reader : readers)
+        cost += layout::countBankConflicts(reader, candidate).wavefronts;
+      if (bestCost < 0 || cost < bestCost) {
+        best = candidate;
+        bestCost = cost;
+      }
+    }
+    return best;
+  }
+
+  void allocateBuffers() {
+    OpBuilder builder(loop);
+    for (StagedLoad &entry : staged)
+      entry.buffer = dgpu::BufferAllocOp::create(builder, entry.load.getLoc(), entry.bufferType, IntegerAttr());
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Code
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  Value constant(OpBuilder &builder, Type type, int64_t value) {
+    return arith::ConstantOp::create(builder, loop.getLoc(), builder.getIntegerAttr(type, value));
+  }
+
+  /// start + count * step.
+  Value advance(OpBuilder &builder, Value start, int64_t count) {
+    if (count == 0)
+      return start;
+    Location loc = loop.getLoc();
+    Value distance = arith::MulIOp::create(builder, loc, loop.getStep(), constant(builder, start.getType(), count));
+    return arith::AddIOp::create(builder, loc, start, distance);
+  }
+
+  /// Computes the slice for the iteration that `mapping` describes, starts its copies and closes the group.
+  void emitCopies(OpBuilder &builder, IRMapping &mapping, Value induction, Value slot) {
+    mapping.map(loop.getInductionVar(), induction);
+    for (Operation *op : slice)
+      builder.clone(*op, mapping);
+    Location loc = loop.getLoc();
+    auto order = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    Value exists = arith::CmpIOp::create(builder, loc, order, induction, loop.getUpperBound());
+    for (StagedLoad &entry : staged) {
+      Location loadLoc = entry.load.getLoc();
+      Value pointers = mapping.lookupOrDefault(entry.load.getPtr());
+      auto maskType = cast<RankedTensorType>(pointers.getType()).clone(builder.getI1Type());
+      Value mask = tile::SplatOp::create(builder, loadLoc, maskType, exists);
+      if (entry.load.getMask())
+        mask = arith::AndIOp::create(builder, loadLoc, mapping.lookupOrDefault(entry.load.getMask()), mask);
+      dgpu::AsyncCopyOp::create(builder, loadLoc, pointers, entry.buffer, slot, mask);
+    }
+    dgpu::AsyncCommitOp::create(builder, loc);
+  }
+
+  /// The values of the ahead arguments one iteration after the one that `mapping` describes.
+  SmallVector<Value> nextAhead(const IRMapping &mapping) {
+    SmallVector<Value> next;
+    for (unsigned index : aheadArgs)
+      next.push_back(mapping.lookupOrDefault(loop.getYieldedValues()[index]));
+    return next;
+  }
+
+  /// Copies of the first S-1 iterations. Returns the ahead arguments' values for iteration S-1.
+  SmallVector<Value> emitPrologue() {
+    OpBuilder builder(loop);
+    SmallVector<Value> ahead;
+    for (unsigned index : aheadArgs)
+      ahead.push_back(loop.getInitArgs()[index]);
+    for (int iteration = 0; iteration < stages - 1; ++iteration) {
+      IRMapping mapping;
+      for (auto [index, value] : llvm::zip(aheadArgs, ahead))
+        mapping.map(loop.getRegionIterArg(index), value);
+      emitCopies(builder, mapping, advance(builder, loop.getLowerBound(), iteration),
+                 constant(builder, builder.getI32Type(), iteration));
+      ahead = nextAhead(mapping);
+    }
+    return ahead;
+  }
+
+  void emitBody(ArrayRef<Value> ahead) {
+    OpBuilder builder(loop);
+    Location loc = loop.getLoc();
+    Type i32 = builder.getI32Type();
+    SmallVector<Value> inits{constant(builder, i32, 0)};
+    llvm::append_range(inits, ahead);
+    unsigned first = loop.getNumResults();
+    loop = addLoopArguments(loop, inits);
+    Value slot = loop.getRegionIterArg(first);
+
+    builder.setInsertionPointToStart(loop.getBody());
+    dgpu::AsyncWaitOp::create(builder, loc, stages - 2);
+    // (i + S - 1) mod S is the slot before slot i.
+    Value zero = constant(builder, i32, 0), one = constant(builder, i32, 1), last = constant(builder, i32, stages - 1);
+    Value before = arith::SubIOp::create(builder, loc, slot, one);
+    Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slot, zero);
+    Value copySlot = arith::SelectOp::create(builder, loc, isFirst, last, before);
+    IRMapping mapping;
+    for (auto [position, index] : llvm::enumerate(aheadArgs))
+      mapping.map(loop.getRegionIterArg(index), loop.getRegionIterArg(first + 1 + position));
+    emitCopies(builder, mapping, advance(builder, loop.getInductionVar(), stages - 1), copySlot);
+    SmallVector<Value> next = nextAhead(mapping);
+
+    for (StagedLoad &entry : staged)
+      readFromBuffer(entry, slot);
+
+    Operation *yield = loop.getBody()->getTerminator();
+    builder.setInsertionPoint(yield);
+    Value after = arith::AddIOp::create(builder, loc, slot, one);
+    Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slot, last);
+    yield->setOperand(first, arith::SelectOp::create(builder, loc, isLast, zero, after));
+    for (auto [position, value] : llvm::enumerate(next))
+      yield->setOperand(first + 1 + position, value);
+
+    builder.setInsertionPointAfter(loop);
+    dgpu::AsyncWaitOp::create(builder, loc, 0);
+  }
+
+  /// True if every use of `value` ends in a layout conversion, so that nobody needs it in its own layout.
+  static bool onlyConverted(Value value) {
+    return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+      return isa<dgpu::ConvertLayoutOp>(user) || (isChainOp(user) && onlyConverted(user->getResult(0)));
+    });
+  }
+
+  static void collectConversions(Value value, SmallVectorImpl<dgpu::ConvertLayoutOp> &conversions) {
+    for (Operation *user : value.getUsers())
+      if (auto convert = dyn_cast<dgpu::ConvertLayoutOp>(user))
+        conversions.push_back(convert);
+      else if (isChainOp(user) && onlyConverted(user->getResult(0)))
+        collectConversions(user->getResult(0), conversions);
+  }
+
+  /// `value`, which is the load's result or comes from it through chain operations, in `layout`, read from the slot.
+  Value compute(OpBuilder &builder, Value value, const DistributedLayout &layout, StagedLoad &entry, Value slot) {
+    if (value == entry.load.getResult()) {
+      auto type = dgpu::withLayout(cast<RankedTensorType>(value.getType()),
+                                   dgpu::LayoutAttr::get(value.getContext(), layout));
+      return dgpu::BufferLoadOp::create(builder, entry.load.getLoc(), type, entry.buffer, slot);
+    }
+    Operation *op = value.getDefiningOp();
+    Value source = compute(builder, op->getOperand(0), *operandLayout(op->getOpOperand(0), layout), entry, slot);
+    IRMapping mapping;
+    mapping.map(op->getOperand(0), source);
+    Operation *copy = builder.clone(*op, mapping);
+    setLayout(copy->getResult(0), layout);
+    return copy->getResult(0);
+  }
+
+  /// Replaces the load by reads of the slot, each in the layout in which the value is wanted.
+  void readFromBuffer(StagedLoad &entry, Value slot) {
+    SmallVector<dgpu::ConvertLayoutOp> conversions;
+    collectConversions(entry.load.getResult(), conversions);
+    for (dgpu::ConvertLayoutOp convert : conversions) {
+      OpBuilder builder(convert);
+      Value read =
+          compute(builder, convert.getSource(), dgpu::layoutOf(convert.getResult().getType()), entry, slot);
+      convert.getResult().replaceAllUsesWith(read);
+    }
+    for (dgpu::ConvertLayoutOp convert : conversions)
+      eraseUnused(convert);
+    if (!entry.load->use_empty()) {
+      OpBuilder builder(entry.load);
+      Value read = dgpu::BufferLoadOp::create(builder, entry.load.getLoc(), entry.load.getResult().getType(), entry.buffer, slot);
+      entry.load.getResult().replaceAllUsesWith(read);
+    }
+    entry.load.erase();
+  }
+
+  /// Erases an operation without uses, and the chain operations that only it used.
+  static void eraseUnused(Operation *op) {
+    while (op && op->use_empty() && !isa<tile::LoadOp>(op)) {
+      Operation *source = op->getOperand(0).getDefiningOp();
+      op->erase();
+      op = source;
+    }
+  }
+
+  scf::ForOp loop;
+  int stages;
+  analysis::AxisInfoAnalysis &axisInfo;
+  SmallVector<StagedLoad> staged;
+  llvm::SetVector<Operation *> slice;
+  llvm::SetVector<unsigned> aheadArgs;
+};
+
+class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<scf::ForOp> loops;
+    module.walk([&](scf::ForOp loop) {
+      bool innermost = !loop.getBody()->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
+      if (innermost && stagesOf(loop) > 1)
+        loops.push_back(loop);
+    });
+    if (loops.empty())
+      return;
+    analysis::AxisInfoAnalysis axisInfo(module);
+    for (scf::ForOp loop : loops)
+      LoopPipeliner(loop, stagesOf(loop), axisInfo).run();
+  }
+
+  static int stagesOf(scf::ForOp loop) {
+    if (auto own = loop->getAttrOfType<IntegerAttr>("tile.num_stages"))
+      return static_cast<int>(own.getInt());
+    if (auto ofModule = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(dgpu::numStagesAttrName))
+      return static_cast<int>(ofModule.getInt());
+    return 1;
+  }
+};
+
+} // namespace
+} // namespace ditron::transforms

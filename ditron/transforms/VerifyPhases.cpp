@@ -1,0 +1,117 @@
+//===- VerifyPhases.cpp - Phase contracts ---------------------------------------------------------------------------------===//
+//
+// Passes that change nothing and fail when an earlier pass broke its promise, so that the mistake carries the name of the pass
+// after which it showed. The messages say "compiler bug": no kernel can be blamed for them.
+//
+// dgpu-verify-layouts: Every tensor value has a #dgpu.layout with the shape of the tensor and the lane and warp bits of the
+// module, and every operation relates the layouts of its operands and results as its lowering expects.
+// dgpu-verify-allocation: Every buffer and every operation with scratch memory has offset_bytes, inside dgpu.shared_bytes.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/Passes.h"
+
+#include "ditron/analysis/Scratch.h"
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/RegionValues.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace ditron::transforms {
+#define GEN_PASS_DEF_VERIFYALLOCATION
+#define GEN_PASS_DEF_VERIFYLAYOUTS
+#include "ditron/transforms/TransformsPasses.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+InFlightDiagnostic compilerBug(Operation *op) { return op->emitError() << "compiler bug: "; }
+
+class VerifyLayoutsPass : public impl::VerifyLayoutsBase<VerifyLayoutsPass> {
+  void runOnOperation() override {
+    int lanes = dgpu::threadsPerWarpOf(getOperation()), warps = dgpu::numWarpsOf(getOperation());
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      for (Value value : op->getResults())
+        if (failed(checkType(op, value, lanes, warps)))
+          return WalkResult::interrupt();
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          for (Value argument : block.getArguments())
+            if (failed(checkType(op, argument, lanes, warps)))
+              return WalkResult::interrupt();
+      return failed(checkRelation(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+  static LogicalResult checkType(Operation *op, Value value, int lanes, int warps) {
+    if (!isTensor(value))
+      return success();
+    dgpu::LayoutAttr attribute = dgpu::layoutAttrOf(value.getType());
+    if (!attribute)
+      return compilerBug(op) << "a tensor has no layout after layout assignment: " << value.getType();
+    const layout::DistributedLayout &layout = attribute.getLayout();
+    if (layout.shape() != tensorShape(value) || layout.numLanes() != lanes || layout.numWarps() != warps)
+      return compilerBug(op) << "the layout is not one for this tensor on " << warps << " warps of " << lanes
+                             << " lanes: " << value.getType();
+    return success();
+  }
+
+  static LogicalResult checkRelation(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!isTensor(operand.get()))
+        continue;
+      const layout::DistributedLayout &own = dgpu::layoutOf(operand.get().getType());
+      std::optional<layout::DistributedLayout> wanted;
+      if (op->getNumResults() != 0 && isTensor(op->getResult(0)))
+        wanted = operandLayout(operand, dgpu::layoutOf(op->getResult(0).getType()));
+      else if (isa<tile::StoreOp>(op))
+        wanted = dgpu::layoutOf(op->getOperand(0).getType());
+      if (wanted && !(*wanted == own))
+        return compilerBug(op) << "operand " << operand.getOperandNumber() << " should have the layout "
+                               << wanted->toString() << " but has " << own.toString();
+      if (isa<tile::ReduceOp>(op) && isTensor(op->getResult(0)) &&
+          !(*resultLayout(operand, own) == dgpu::layoutOf(op->getResult(0).getType())))
+        return compilerBug(op) << "the result of a reduction should have the layout "
+                               << resultLayout(operand, own)->toString();
+      for (Value tied : valuesTiedTo(operand))
+        if (tied.getType() != operand.get().getType())
+          return compilerBug(op) << "operand " << operand.getOperandNumber() << " is carried with another type";
+    }
+    return success();
+  }
+};
+
+class VerifyAllocationPass : public impl::VerifyAllocationBase<VerifyAllocationPass> {
+  void runOnOperation() override {
+    auto total = getOperation()->getAttrOfType<IntegerAttr>(dgpu::sharedBytesAttrName);
+    if (!total) {
+      compilerBug(getOperation()) << dgpu::sharedBytesAttrName << " is not set after shared-memory allocation";
+      return signalPassFailure();
+    }
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      int64_t bytes = analysis::scratchBytes(op);
+      if (auto buffer = dyn_cast<dgpu::BufferAllocOp>(op))
+        bytes = buffer.getType().getBytes();
+      if (bytes == 0)
+        return WalkResult::advance();
+      auto offset = op->getAttrOfType<IntegerAttr>(dgpu::offsetBytesAttrName);
+      if (!offset) {
+        compilerBug(op) << "needs " << bytes << " bytes of shared memory and has no " << dgpu::offsetBytesAttrName;
+        return WalkResult::interrupt();
+      }
+      if (offset.getInt() + bytes > total.getInt()) {
+        compilerBug(op) << "ends at byte " << offset.getInt() + bytes << " of " << total.getInt();
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace ditron::transforms
