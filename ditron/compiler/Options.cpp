@@ -1,0 +1,59 @@
+//===- Options.cpp - What to compile, and how -----------------------------------------------------------------------===//
+//
+// Checks of the options, their cache key, and the table of stage times.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/compiler/Options.h"
+
+#include "ditron/support/TargetName.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+namespace ditron::compiler {
+
+Expected<KernelSource> KernelSource::read(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return notFound(fmt::format("cannot open kernel file '{}': {}", path, std::strerror(errno)));
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file)
+    return invalidArgument(fmt::format("cannot read kernel file '{}'", path));
+  return KernelSource{path, text.str()};
+}
+
+Status CompileOptions::check() const {
+  DITRON_ASSIGN_OR_RETURN(TargetName name, parseTargetName(target));
+  const uint32_t mostWarps = 1024 / name.warpSize;
+  if (!std::has_single_bit(numWarps) || numWarps > mostWarps)
+    return invalidArgument(fmt::format("num_warps is {}; accepted are powers of two from 1 to {}", numWarps, mostWarps));
+  if (numStages < 1 || numStages > 16)
+    return invalidArgument(fmt::format("num_stages is {}; accepted are 1 to 16", numStages));
+  return Status::ok();
+}
+
+std::string CompileOptions::key() const {
+  Expected<TargetName> name = parseTargetName(target);
+  return fmt::format("{};warps={};stages={};{}", name.isOk() ? name->text : target, numWarps, numStages, knobs.codeKey());
+}
+
+double CompileReport::totalMilliseconds() const {
+  double total = 0;
+  for (const StageTime &time : times)
+    total += time.milliseconds;
+  return total;
+}
+
+std::string CompileReport::timesText() const {
+  std::string text;
+  for (const StageTime &time : times)
+    text += fmt::format("{:>10.2f} ms  {}\n", time.milliseconds, time.name);
+  return text + fmt::format("{:>10.2f} ms  total\n", totalMilliseconds());
+}
+
+} // namespace ditron::compiler
