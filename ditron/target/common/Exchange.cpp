@@ -1,0 +1,92 @@
+//===- Exchange.cpp - Values of other threads -----------------------------------------------------------------------------===//
+//
+// See Exchange.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/Exchange.h"
+
+using namespace mlir;
+
+namespace ditron::target {
+
+/// The width that a value takes in a shuffled word: its own, at least a byte.
+static unsigned slotBits(Value value) { return std::max(8u, Emitter::bitWidth(value.getType())); }
+
+/// A value wider than the word goes in two halves.
+static Value shuffleWide(Emitter &e, TargetInfo &target, dist::ShuffleKind kind, Value bits, Value operand) {
+  Type word = e.getIntegerType(target.shuffleBits());
+  Value low = target.shuffle(e, kind, e.zextOrTrunc(bits, word), operand, Value());
+  Value high = target.shuffle(e, kind, e.zextOrTrunc(e.lshr(bits, target.shuffleBits()), word), operand, Value());
+  return e.bitOr(e.zextOrTrunc(low, bits.getType()),
+                 e.shl(e.zextOrTrunc(high, bits.getType()), target.shuffleBits()));
+}
+
+SmallVector<Value> shuffleValues(Emitter &e, TargetInfo &target, dist::ShuffleKind kind, ValueRange values,
+                                 Value operand) {
+  unsigned wordBits = target.shuffleBits();
+  Type word = e.getIntegerType(wordBits);
+  SmallVector<Value> results;
+  for (size_t begin = 0, end; begin < values.size(); begin = end) {
+    if (slotBits(values[begin]) > wordBits) {
+      Value bits = shuffleWide(e, target, kind, e.toBits(values[begin]), operand);
+      results.push_back(e.fromBits(bits, values[begin].getType()));
+      end = begin + 1;
+      continue;
+    }
+    // Fill one word with as many of the next values as fit.
+    unsigned used = 0;
+    Value packed;
+    for (end = begin; end < values.size() && used + slotBits(values[end]) <= wordBits; ++end) {
+      Value bits = e.shl(e.zextOrTrunc(e.toBits(values[end]), word), used);
+      packed = packed ? e.bitOr(packed, bits) : bits;
+      used += slotBits(values[end]);
+    }
+    Value received = target.shuffle(e, kind, packed, operand, Value());
+    used = 0;
+    for (size_t i = begin; i < end; ++i) {
+      Type type = values[i].getType();
+      Value bits = e.zextOrTrunc(e.lshr(received, used), e.getIntegerType(Emitter::bitWidth(type)));
+      results.push_back(e.fromBits(bits, type));
+      used += slotBits(values[i]);
+    }
+  }
+  return results;
+}
+
+SmallVector<Value> exchangeLaneBit(Emitter &e, TargetInfo &target, ValueRange values, int position) {
+  return shuffleValues(e, target, dist::ShuffleKind::Butterfly, values, e.i32(int64_t(1) << position));
+}
+
+Value sharedAddress(Emitter &e, TargetInfo &target, int64_t offsetBytes) {
+  return e.addBytes(target.sharedMemoryBase(e), offsetBytes);
+}
+
+SmallVector<SmallVector<Value>> exchangeThroughShared(Emitter &e, TargetInfo &target, ArrayRef<SharedSlots> groups,
+                                                      int threads, Value source, Value writes) {
+  auto addressOf = [&](const SharedSlots &group, Value thread) {
+    int64_t bytes = Emitter::bitWidth(memoryType(group.values.front().getType())) / 8;
+    Value offset = e.mul(e.zextOrTrunc(thread, e.getI64Type()), e.i64(bytes));
+    return std::pair(e.addBytes(sharedAddress(e, target, group.offsetBytes), offset), bytes * threads);
+  };
+  Value self = target.threadId(e);
+  for (const SharedSlots &group : groups) {
+    auto [base, stride] = addressOf(group, self);
+    for (auto [r, value] : llvm::enumerate(group.values))
+      target.storeVector(e, e.addBytes(base, int64_t(r) * stride), {toMemory(e, value)}, writes, AddressSpace::Shared,
+                         {});
+  }
+  target.blockBarrier(e);
+  SmallVector<SmallVector<Value>> results;
+  for (const SharedSlots &group : groups) {
+    auto [base, stride] = addressOf(group, source);
+    SmallVector<Value> &loaded = results.emplace_back();
+    for (auto [r, value] : llvm::enumerate(group.values)) {
+      Value element = target.loadVector(e, e.addBytes(base, int64_t(r) * stride), memoryType(value.getType()), 1,
+                                        Value(), {}, AddressSpace::Shared, {})[0];
+      loaded.push_back(fromMemory(e, element, value.getType()));
+    }
+  }
+  return results;
+}
+
+} // namespace ditron::target

@@ -1,0 +1,87 @@
+//===- LoweringAnnotations.cpp - Facts about operations that the conversion needs -------------------------------------------===//
+//
+// Runs before tensors disappear: asks the analyses how wide memory accesses may be, and finds spin loops. The answers are left
+// as attributes, so that the conversion patterns need no analysis and tests can see them.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/Patterns.h"
+
+#include "ditron/analysis/AxisInfo.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace ditron::target {
+
+/// The only load of a loop that does nothing but test memory, or null: no carried values, one ordered load, no other effect.
+/// Each turn then differs from the one before only if the loaded word does.
+static Operation *spinLoadOf(scf::WhileOp loop) {
+  if (!loop.getInits().empty())
+    return nullptr;
+  Operation *load = nullptr;
+  WalkResult walk = loop.walk([&](Operation *op) {
+    if (op == loop || isa<scf::ConditionOp, scf::YieldOp>(op) || isMemoryEffectFree(op))
+      return WalkResult::advance();
+    auto plain = dyn_cast<tile::LoadOp>(op);
+    bool isLoad = isa<dist::LdOp>(op) || (plain && plain.getIsVolatile() && !isa<RankedTensorType>(plain.getType()));
+    if (!isLoad || load)
+      return WalkResult::interrupt();
+    load = op;
+    return WalkResult::advance();
+  });
+  return walk.wasInterrupted() ? nullptr : load;
+}
+
+/// Dimension and number of elements of the widest accesses for these pointers.
+struct AccessShape {
+  int axis = 0;
+  int64_t elems = 1;
+};
+
+static AccessShape widestAccess(const analysis::AxisInfoAnalysis &axes, const TargetInfo &target, Value ptr,
+                                Value mask) {
+  const layout::DistributedLayout &registers = dgpu::layoutOf(ptr.getType());
+  auto pointer = cast<tile::PointerType>(tile::elementTypeOf(ptr.getType()));
+  AccessShape widest;
+  for (int axis = 0; axis < registers.rank(); ++axis) {
+    // The lowest bits of the axis that registers own: neighbours in the same thread.
+    int64_t neighbours = 1;
+    for (int bit : registers.axisBits(axis)) {
+      if (registers.owner(bit).dim != layout::MachineDim::Reg)
+        break;
+      neighbours *= 2;
+    }
+    int64_t elems = std::min<int64_t>({neighbours, axes.contiguousElements(ptr, axis),
+                                       target.maxVectorBytes() / int64_t(pointer.getElementBytes())});
+    if (mask && isa<RankedTensorType>(mask.getType()))
+      elems = std::min<int64_t>(elems, axes.maskAlignment(mask, axis));
+    if (elems > widest.elems)
+      widest = {axis, elems};
+  }
+  return widest;
+}
+
+static void annotateWidth(Operation *op, AccessShape shape) {
+  OpBuilder builder(op->getContext());
+  op->setAttr(vectorAxisAttrName, builder.getI32IntegerAttr(shape.axis));
+  op->setAttr(vectorElemsAttrName, builder.getI32IntegerAttr(static_cast<int32_t>(shape.elems)));
+}
+
+void annotateForLowering(ModuleOp module, const TargetInfo &target) {
+  analysis::AxisInfoAnalysis axes(module);
+  module.walk([&](Operation *op) {
+    if (auto load = dyn_cast<tile::LoadOp>(op); load && isa<RankedTensorType>(load.getPtr().getType()))
+      annotateWidth(op, widestAccess(axes, target, load.getPtr(), load.getMask()));
+    else if (auto store = dyn_cast<tile::StoreOp>(op); store && isa<RankedTensorType>(store.getPtr().getType()))
+      annotateWidth(op, widestAccess(axes, target, store.getPtr(), store.getMask()));
+    else if (auto copy = dyn_cast<dgpu::AsyncCopyOp>(op))
+      annotateWidth(op, widestAccess(axes, target, copy.getPtr(), copy.getMask()));
+  });
+  module.walk([](scf::WhileOp loop) {
+    if (Operation *load = spinLoadOf(loop))
+      load->setAttr(spinAttrName, UnitAttr::get(load->getContext()));
+  });
+}
+
+} // namespace ditron::target

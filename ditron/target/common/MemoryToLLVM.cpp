@@ -1,0 +1,112 @@
+//===- MemoryToLLVM.cpp - tile.load and tile.store --------------------------------------------------------------------------===//
+//
+// Neighbouring registers are accessed together: annotateForLowering has found along which dimension addresses are
+// consecutive and how many elements one access may cover, given alignment and the constancy of the mask. Which registers
+// these are comes from the layout. Stores run in the representative of each element only, scalar stores in thread 0.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/LayoutIndex.h"
+#include "ditron/target/common/Patterns.h"
+
+using namespace mlir;
+using ditron::layout::DistributedLayout;
+using ditron::layout::MachineDim;
+
+namespace ditron::target {
+
+/// The registers of each access, in address order; together every register once.
+static std::vector<SmallVector<int>> accessesOf(Operation *op, const DistributedLayout &layout) {
+  auto axis = op->getAttrOfType<IntegerAttr>(vectorAxisAttrName);
+  auto elems = op->getAttrOfType<IntegerAttr>(vectorElemsAttrName);
+  int64_t count = axis && elems ? elems.getInt() : 1;
+  std::vector<SmallVector<int>> accesses;
+  int lowest = count > 1 ? layout::lowestBitOfAxis(layout.shape(), static_cast<int>(axis.getInt())) : 0;
+  for (int reg = 0; reg < layout.numRegs(); ++reg) {
+    int64_t first = registerPart(layout, reg);
+    if (first & ((count - 1) << lowest))
+      continue; // inside of an access that begins at another register
+    SmallVector<int> regs;
+    for (int64_t i = 0; i < count; ++i)
+      regs.push_back(layout.registerFor(first + (i << lowest)));
+    accesses.push_back(std::move(regs));
+  }
+  return accesses;
+}
+
+/// One access of one register for scalars.
+static std::vector<SmallVector<int>> accessesOf(Operation *op, Type type) {
+  if (isa<RankedTensorType>(type))
+    return accessesOf(op, dgpu::layoutOf(type));
+  return {{0}};
+}
+
+namespace {
+
+class LoadPattern : public TilePattern<tile::LoadOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::LoadOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Type storage = target.storageType(tile::elementTypeOf(op.getType()));
+    storage = isa<tile::PointerType>(storage) ? e.pointerType() : storage;
+    ValueRange ptr = adaptor.getPtr(), mask = adaptor.getMask(), other = adaptor.getOther();
+
+    // A volatile scalar load may be the body of a spin loop: it goes the way of ordered loads.
+    if (op.getIsVolatile() && mask.empty() && !isa<RankedTensorType>(op.getType())) {
+      Value loaded = target.orderedLoad(e, memoryType(storage), ptr.front(), tile::MemoryOrder::Relaxed,
+                                        tile::MemoryScope::System, op->hasAttr(spinAttrName));
+      rewriter.replaceOpWithMultiple(op, {{fromMemory(e, loaded, storage)}});
+      return success();
+    }
+
+    MemoryFlags flags{op.getCache(), op.getEvict(), op.getIsVolatile()};
+    Values results(ptr.size());
+    for (const SmallVector<int> &regs : accessesOf(op, op.getType())) {
+      Values fallback;
+      for (int reg : regs)
+        if (!other.empty())
+          fallback.push_back(toMemory(e, other[other.size() == 1 ? 0 : reg]));
+      Value predicate = mask.empty() ? Value() : mask[mask.size() == 1 ? 0 : regs.front()];
+      Values loaded = target.loadVector(e, ptr[regs.front()], memoryType(storage), regs.size(), predicate, fallback,
+                                        AddressSpace::Global, flags);
+      for (auto [reg, value] : llvm::zip_equal(regs, loaded))
+        results[reg] = fromMemory(e, value, storage);
+    }
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+};
+
+class StorePattern : public TilePattern<tile::StoreOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::StoreOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Type type = op.getPtr().getType();
+    bool isTensor = isa<RankedTensorType>(type);
+    Value writes = isTensor ? isRepresentative(e, target, dgpu::layoutOf(type)) : isFirstThread(e, target);
+    ValueRange ptr = adaptor.getPtr(), value = adaptor.getValue(), mask = adaptor.getMask();
+    MemoryFlags flags{op.getCache(), op.getEvict(), false};
+    for (const SmallVector<int> &regs : accessesOf(op, type)) {
+      Values elements;
+      for (int reg : regs)
+        elements.push_back(toMemory(e, value[value.size() == 1 ? 0 : reg]));
+      Value predicate = mask.empty() ? Value() : mask[mask.size() == 1 ? 0 : regs.front()];
+      target.storeVector(e, ptr[regs.front()], elements, e.conjunction(writes, predicate), AddressSpace::Global, flags);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void populateMemoryPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
+  patterns.add<LoadPattern, StorePattern>(patterns.getContext(), lowering);
+}
+
+} // namespace ditron::target

@@ -1,0 +1,85 @@
+//===- Patterns.h - The conversion patterns, one file per family of operations ----------------------------*- C++ -*-===//
+//
+// What the *ToLLVM.cpp files share: the type conversion, the base class of their patterns, and the functions by which
+// DitronToLLVM.cpp collects them. A tensor becomes one scalar per register, in ascending order of the packed index of the
+// registers; patterns look up which register holds what through the layout.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_COMMON_PATTERNS_H
+#define DITRON_TARGET_COMMON_PATTERNS_H
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/target/common/TargetInfo.h"
+
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace ditron::target {
+
+/// Tensors to 2^registers scalars, pointers to !llvm.ptr, buffers to their address, floats that the target does not
+/// compute in to integers.
+class TileTypeConverter : public mlir::TypeConverter {
+public:
+  explicit TileTypeConverter(const TargetInfo &target);
+};
+
+/// What all patterns of one lowering know.
+struct LoweringContext {
+  TargetInfo &target;
+  const TileTypeConverter &types;
+  int numWarps;
+  int numThreads() const { return numWarps * target.warpSize(); }
+};
+
+/// Base class of the patterns.
+template <typename OpT> class TilePattern : public mlir::OpConversionPattern<OpT> {
+public:
+  using OneToNAdaptor = typename mlir::OpConversionPattern<OpT>::OneToNOpAdaptor;
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  TilePattern(mlir::MLIRContext *mlirContext, const LoweringContext &lowering)
+      : mlir::OpConversionPattern<OpT>(lowering.types, mlirContext), lowering(lowering), target(lowering.target) {}
+
+protected:
+  const LoweringContext &lowering;
+  TargetInfo &target;
+};
+
+/// Attributes that annotateForLowering leaves on operations.
+inline constexpr llvm::StringLiteral spinAttrName = "dist.spin";
+inline constexpr llvm::StringLiteral vectorAxisAttrName = "dgpu.vector_axis";
+inline constexpr llvm::StringLiteral vectorElemsAttrName = "dgpu.vector_elems";
+
+/// Before the conversion, while analyses of tensors can still be asked: marks each tensor load, store and asynchronous copy
+/// with the dimension along which neighbouring registers may be accessed together and how many of them, and loads that are
+/// the only effect of a loop without carried values as spinning.
+void annotateForLowering(mlir::ModuleOp module, const TargetInfo &target);
+
+/// The scratch memory that shared-memory allocation gave an operation; reports at the operation when there is none.
+mlir::FailureOr<int64_t> scratchOffset(mlir::Operation *op);
+
+/// Runs `body` only where `condition` is true (always when it is null), yielding its values, or poison elsewhere.
+llvm::SmallVector<mlir::Value> emitIf(Emitter &e, mlir::Value condition, mlir::TypeRange types,
+                                      llvm::function_ref<llvm::SmallVector<mlir::Value>(Emitter &)> body);
+
+/// True (i1) in thread 0 of the block.
+mlir::Value isFirstThread(Emitter &e, TargetInfo &target);
+
+void populateElementwisePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateShapePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populatePointerPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateMemoryPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateAtomicPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateReducePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateScanPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateConvertLayoutPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateDotPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateSharedPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateDistPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// Program ids, functions and structured control flow.
+void populateControlPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_COMMON_PATTERNS_H

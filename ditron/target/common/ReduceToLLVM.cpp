@@ -1,0 +1,146 @@
+//===- ReduceToLLVM.cpp - tile.reduce ---------------------------------------------------------------------------------------===//
+//
+// Follows layout::ReducePlan: one level of the canonical tree per bit of the axis, ascending. A bit in a register combines
+// pairs of registers, a bit in a lane exchanges with the neighbour lane, a bit in a warp goes through scratch memory. The
+// element whose bit is 0 is always the left operand, so the expression tree depends on the shape only
+// (spec/linear_layouts.md 4.5.3). What owned the axis then holds copies; nothing needs to be broadcast.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/Exchange.h"
+#include "ditron/target/common/Patterns.h"
+#include "ditron/target/common/ScalarOps.h"
+
+#include "ditron/analysis/Scratch.h"
+#include "ditron/layout/AxisPlans.h"
+
+using namespace mlir;
+using ditron::layout::DistributedLayout;
+using ditron::layout::MachineDim;
+
+namespace ditron::target {
+namespace {
+
+class ReducePattern : public TilePattern<tile::ReduceOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    const DistributedLayout &source = dgpu::layoutOf(op.getSources().front().getType());
+    layout::ReducePlan plan = layout::makeReducePlan(source, static_cast<int>(op.getAxis()));
+    Type resultType = op.getResult(0).getType();
+    if (isa<RankedTensorType>(resultType) && !(dgpu::layoutOf(resultType) == plan.result))
+      return op.emitOpError("must have the result layout ") << plan.result.toString();
+
+    SmallVector<Values> state; // operand -> registers of the current level
+    for (ValueRange operand : adaptor.getSources())
+      state.emplace_back(operand.begin(), operand.end());
+    SmallVector<analysis::WarpExchange> exchanges = analysis::warpExchangesOf(op);
+    auto nextExchange = exchanges.begin();
+    for (const layout::ReduceStep &step : plan.steps) {
+      LogicalResult done = success();
+      switch (step.dim) {
+      case MachineDim::Reg:
+        done = combineRegisters(e, op, state, step.position);
+        break;
+      case MachineDim::Lane:
+        done = combineWithPartner(e, op, state, fromLane(e, state, step.position),
+                                  [&] { return e.bitOf(target.laneId(e), step.position); });
+        break;
+      case MachineDim::Warp: {
+        FailureOr<SmallVector<Values>> partner = fromWarp(e, op, state, *nextExchange++, step.position);
+        if (failed(partner))
+          return failure();
+        done = combineWithPartner(e, op, state, *partner,
+                                  [&] { return e.bitOf(target.warpId(e), step.position); });
+        break;
+      }
+      case MachineDim::Block:
+        return op.emitOpError("along an axis that lies across blocks is not supported");
+      }
+      if (failed(done))
+        return failure();
+    }
+    rewriter.replaceOpWithMultiple(op, std::move(state));
+    return success();
+  }
+
+private:
+  /// The values of register `reg` of all operands.
+  static Values slice(ArrayRef<Values> state, size_t reg) {
+    Values values;
+    for (const Values &operand : state)
+      values.push_back(operand[reg]);
+    return values;
+  }
+
+  LogicalResult combineRegisters(Emitter &e, tile::ReduceOp op, SmallVector<Values> &state, int position) const {
+    size_t half = state.front().size() / 2, low = size_t(1) << position;
+    SmallVector<Values> next(state.size());
+    for (size_t reg = 0; reg < half; ++reg) {
+      size_t left = (reg & (low - 1)) | (reg & ~(low - 1)) << 1;
+      FailureOr<Values> combined =
+          emitCombine(e, target, op.getCombine(), slice(state, left), slice(state, left | low));
+      if (failed(combined))
+        return failure();
+      for (auto [all, value] : llvm::zip(next, *combined))
+        all.push_back(value);
+    }
+    state = std::move(next);
+    return success();
+  }
+
+  /// Values of all operands from the lane that differs in a bit, as few words as possible.
+  SmallVector<Values> fromLane(Emitter &e, ArrayRef<Values> state, int position) const {
+    Values flat;
+    for (const Values &operand : state)
+      llvm::append_range(flat, operand);
+    Values received = exchangeLaneBit(e, target, flat, position);
+    SmallVector<Values> result;
+    for (size_t begin = 0; const Values &operand : state) {
+      result.emplace_back(received.begin() + begin, received.begin() + begin + operand.size());
+      begin += operand.size();
+    }
+    return result;
+  }
+
+  FailureOr<SmallVector<Values>> fromWarp(Emitter &e, tile::ReduceOp op, ArrayRef<Values> state,
+                                          const analysis::WarpExchange &exchange, int position) const {
+    FailureOr<int64_t> offset = scratchOffset(op);
+    if (failed(offset))
+      return failure();
+    SmallVector<SharedSlots> groups;
+    for (auto [operand, operandOffset] : llvm::zip(state, exchange.operandOffsets))
+      groups.push_back({*offset + operandOffset, operand});
+    Value partner = e.bitXor(target.threadId(e), e.i32(int64_t(target.warpSize()) << position));
+    return exchangeThroughShared(e, target, groups, lowering.numThreads(), partner, Value());
+  }
+
+  /// Combines own values with the partner's; `isRight` says (as i1) that this thread's bit is 1.
+  LogicalResult combineWithPartner(Emitter &e, tile::ReduceOp op, SmallVector<Values> &state,
+                                   ArrayRef<Values> partner, llvm::function_ref<Value()> isRight) const {
+    Value right = isCommutative(op.getCombine()) ? Value() : isRight();
+    for (size_t reg = 0; reg < state.front().size(); ++reg) {
+      Values own = slice(state, reg), other = slice(partner, reg), lhs = own, rhs = other;
+      for (size_t i = 0; right && i < own.size(); ++i) {
+        lhs[i] = e.select(right, other[i], own[i]);
+        rhs[i] = e.select(right, own[i], other[i]);
+      }
+      FailureOr<Values> combined = emitCombine(e, target, op.getCombine(), lhs, rhs);
+      if (failed(combined))
+        return failure();
+      for (auto [all, value] : llvm::zip(state, *combined))
+        all[reg] = value;
+    }
+    return success();
+  }
+};
+
+} // namespace
+
+void populateReducePatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
+  patterns.add<ReducePattern>(patterns.getContext(), lowering);
+}
+
+} // namespace ditron::target

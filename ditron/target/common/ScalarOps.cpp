@@ -1,0 +1,121 @@
+//===- ScalarOps.cpp - Elementwise operations applied to one element ------------------------------------------------------===//
+//
+// See ScalarOps.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/ScalarOps.h"
+
+#include "ditron/target/common/FloatFormats.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace ditron::target {
+
+bool isScalarizable(Operation *op) {
+  if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) || op->getNumRegions() != 0)
+    return false;
+  return isa<arith::ConstantOp>(op) || op->hasTrait<OpTrait::Elementwise>();
+}
+
+/// The float type of a value if the target does not compute in it, else null.
+static FloatType emulatedFloat(TargetInfo &target, Type type) {
+  auto floatType = dyn_cast<FloatType>(tile::elementTypeOf(type));
+  return floatType && !target.isNativeFloat(floatType) ? floatType : FloatType();
+}
+
+Value emitConstant(Emitter &e, TargetInfo &target, TypedAttr attribute) {
+  Type storage = target.storageType(attribute.getType());
+  if (auto number = dyn_cast<FloatAttr>(attribute); number && storage != attribute.getType())
+    return e.constant(storage, number.getValue().bitcastToAPInt().getZExtValue());
+  return arith::ConstantOp::create(e, attribute);
+}
+
+Value convertScalar(Emitter &e, TargetInfo &target, Value value, Type from, Type to) {
+  if (from == to)
+    return value;
+  if (isa<IntegerType>(from))
+    return e.sextOrTrunc(value, to);
+  auto source = cast<FloatType>(from), result = cast<FloatType>(to);
+  if (!target.isNativeFloat(source))
+    return convertScalar(e, target, extendToF32(e, value, source), e.getF32Type(), to);
+  if (!target.isNativeFloat(result))
+    return truncateFromF32(e, convertScalar(e, target, value, from, e.getF32Type()), result);
+  if (source.getWidth() < result.getWidth())
+    return arith::ExtFOp::create(e, to, value);
+  return arith::TruncFOp::create(e, to, value);
+}
+
+SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, ValueRange operands) {
+  auto elementOf = [](Value value) { return tile::elementTypeOf(value.getType()); };
+  // Operations that move bits and do not compute work on storage types as they are.
+  if (isa<arith::SelectOp>(op))
+    return {e.select(operands[0], operands[1], operands[2])};
+  if (isa<arith::BitcastOp>(op))
+    return {e.bitcast(operands[0], target.storageType(elementOf(op->getResult(0))))};
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+    return {convertScalar(e, target, operands[0], elementOf(op->getOperand(0)), elementOf(op->getResult(0)))};
+
+  SmallVector<Value> arguments;
+  for (auto [original, lowered] : llvm::zip(op->getOperands(), operands)) {
+    FloatType emulated = emulatedFloat(target, original.getType());
+    arguments.push_back(emulated ? extendToF32(e, lowered, emulated) : lowered);
+  }
+  SmallVector<Type> types;
+  for (Value result : op->getResults())
+    types.push_back(emulatedFloat(target, result.getType()) ? e.getF32Type() : elementOf(result));
+  Operation *applied = e.create(e.getLoc(), op->getName().getIdentifier(), arguments, types, op->getAttrs());
+  SmallVector<Value> results;
+  for (auto [original, computed] : llvm::zip(op->getResults(), applied->getResults())) {
+    FloatType emulated = emulatedFloat(target, original.getType());
+    results.push_back(emulated ? truncateFromF32(e, computed, emulated) : computed);
+  }
+  return results;
+}
+
+FailureOr<SmallVector<Value>> emitCombine(Emitter &e, TargetInfo &target, Region &combine, ValueRange left,
+                                          ValueRange right) {
+  IRMapping mapping;
+  Block &block = combine.front();
+  for (auto [i, argument] : llvm::enumerate(block.getArguments()))
+    mapping.map(argument, i < left.size() ? left[i] : right[i - left.size()]);
+  for (Operation &op : block.without_terminator()) {
+    if (!isScalarizable(&op))
+      return op.emitOpError("is not supported in a combine region: only scalar arithmetic is");
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands()) {
+      if (!mapping.contains(operand))
+        return op.emitOpError("in a combine region uses a value from outside of it");
+      operands.push_back(mapping.lookup(operand));
+    }
+    SmallVector<Value> results;
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      results.push_back(emitConstant(e, target, cast<TypedAttr>(constant.getValue())));
+    else
+      results = emitScalarOp(e, target, &op, operands);
+    mapping.map(op.getResults(), ValueRange(results));
+  }
+  SmallVector<Value> results;
+  for (Value yielded : block.getTerminator()->getOperands()) {
+    if (!mapping.contains(yielded))
+      return block.getTerminator()->emitOpError("yields a value from outside of the combine region");
+    results.push_back(mapping.lookup(yielded));
+  }
+  return results;
+}
+
+bool isCommutative(Region &combine) {
+  Block &block = combine.front();
+  if (block.getNumArguments() != 2 || block.getOperations().size() != 2)
+    return false;
+  Operation &op = block.front();
+  bool takesBoth = op.getNumOperands() == 2 && op.getOperand(0) != op.getOperand(1) &&
+                   llvm::all_of(op.getOperands(), [&](Value v) { return isa<BlockArgument>(v); });
+  // minnum and maxnum may return either of +0 and -0, so they are commutative in value but not in bits.
+  bool symmetric = op.hasTrait<OpTrait::IsCommutative>() && !isa<arith::MaxNumFOp, arith::MinNumFOp>(op);
+  return takesBoth && symmetric && block.getTerminator()->getOperand(0) == op.getResult(0);
+}
+
+} // namespace ditron::target

@@ -1,0 +1,40 @@
+//===- ScalarOps.h - Elementwise operations applied to one element ----------------------------------------*- C++ -*-===//
+//
+// An arith or math operation on tensors is, for one thread, the same operation once per register. emitScalarOp creates that
+// one application on lowered values. It is used for tensors, for scalars of types that the target does not compute in, and
+// for the combine regions of reductions and scans.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_COMMON_SCALAROPS_H
+#define DITRON_TARGET_COMMON_SCALAROPS_H
+
+#include "ditron/target/common/TargetInfo.h"
+
+namespace ditron::target {
+
+/// True for operations that emitScalarOp can apply: elementwise arith and math operations without regions.
+bool isScalarizable(mlir::Operation *op);
+
+/// Applies `op` to lowered scalars (storage types). The semantic element types are those of op's own operands and results:
+/// where the target does not compute in one of them, the arithmetic is done in f32 in between.
+llvm::SmallVector<mlir::Value> emitScalarOp(Emitter &e, TargetInfo &target, mlir::Operation *op,
+                                            mlir::ValueRange operands);
+
+/// Converts a lowered scalar between semantic types: floats among each other, signed integers among each other. Wide floats
+/// pass through f32 on their way to types that the target does not compute in.
+mlir::Value convertScalar(Emitter &e, TargetInfo &target, mlir::Value value, mlir::Type from, mlir::Type to);
+
+/// The constant that `attribute` of a semantic type is, as a value of the storage type.
+mlir::Value emitConstant(Emitter &e, TargetInfo &target, mlir::TypedAttr attribute);
+
+/// Applies the combine region of a tile.reduce or tile.scan: n left and n right operands give n results. Reports at the
+/// operation and returns failure when the region holds something else than scalar arithmetic.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> emitCombine(Emitter &e, TargetInfo &target, mlir::Region &combine,
+                                                            mlir::ValueRange left, mlir::ValueRange right);
+
+/// True if exchanging the operands of the region cannot change a bit of its result: one commutative operation.
+bool isCommutative(mlir::Region &combine);
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_COMMON_SCALAROPS_H

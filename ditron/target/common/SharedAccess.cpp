@@ -1,0 +1,66 @@
+//===- SharedAccess.cpp - Tiles between registers and shared memory -------------------------------------------------------===//
+//
+// See SharedAccess.h. The thread part of an address is computed once; where an access's constant shares no bit with it, XOR
+// is addition and becomes the constant offset of the instruction.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/SharedAccess.h"
+
+#include "ditron/target/common/LayoutIndex.h"
+
+using namespace mlir;
+using ditron::layout::OffsetPlan;
+
+namespace ditron::target {
+
+SmallVector<Value> sharedAddresses(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base,
+                                   int elementBytes) {
+  auto bytesOf = [&](ArrayRef<int64_t> bases) {
+    return llvm::map_to_vector(bases, [&](int64_t basis) { return basis * elementBytes; });
+  };
+  Value lanes = e.i32(0), warps = e.i32(0);
+  if (llvm::any_of(plan.laneBases, [](int64_t basis) { return basis != 0; }))
+    lanes = mapBits(e, target.laneId(e), bytesOf(plan.laneBases));
+  if (llvm::any_of(plan.warpBases, [](int64_t basis) { return basis != 0; }))
+    warps = mapBits(e, target.warpId(e), bytesOf(plan.warpBases));
+  Value thread = e.bitXor(lanes, warps);
+  Value threadBase = e.addBytes(base, e.zextOrTrunc(thread, e.getI64Type()));
+  SmallVector<Value> addresses;
+  for (const layout::SharedAccess &access : plan.accesses) {
+    if ((access.offset & plan.threadMask()) == 0)
+      addresses.push_back(e.addBytes(threadBase, access.offset * elementBytes));
+    else
+      addresses.push_back(e.addBytes(
+          base, e.zextOrTrunc(e.bitXor(thread, e.i32(access.offset * elementBytes)), e.getI64Type())));
+  }
+  return addresses;
+}
+
+static int elementBytesOf(Type storage) { return Emitter::bitWidth(memoryType(storage)) / 8; }
+
+void storeTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base, ValueRange registers,
+               Value predicate) {
+  SmallVector<Value> addresses =
+      sharedAddresses(e, target, plan, base, elementBytesOf(registers.front().getType()));
+  for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
+    SmallVector<Value> elements;
+    for (int reg : access.regs)
+      elements.push_back(toMemory(e, registers[reg]));
+    target.storeVector(e, address, elements, predicate, AddressSpace::Shared, {});
+  }
+}
+
+SmallVector<Value> loadTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base, Type storage,
+                            int numRegs) {
+  SmallVector<Value> registers(numRegs);
+  SmallVector<Value> addresses = sharedAddresses(e, target, plan, base, elementBytesOf(storage));
+  for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
+    SmallVector<Value> loaded = target.loadVector(e, address, memoryType(storage), access.regs.size(), Value(), {},
+                                                  AddressSpace::Shared, {});
+    for (auto [reg, value] : llvm::zip_equal(access.regs, loaded))
+      registers[reg] = fromMemory(e, value, storage);
+  }
+  return registers;
+}
+
+} // namespace ditron::target

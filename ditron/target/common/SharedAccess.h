@@ -1,0 +1,27 @@
+//===- SharedAccess.h - Tiles between registers and shared memory -----------------------------------------*- C++ -*-===//
+//
+// Emits the accesses of a layout::OffsetPlan: how each thread writes or reads its registers of a tile in shared memory.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_COMMON_SHAREDACCESS_H
+#define DITRON_TARGET_COMMON_SHAREDACCESS_H
+
+#include "ditron/layout/SharedLayout.h"
+#include "ditron/target/common/TargetInfo.h"
+
+namespace ditron::target {
+
+/// The addresses of a plan's accesses, for a tile at `base`.
+llvm::SmallVector<mlir::Value> sharedAddresses(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan,
+                                               mlir::Value base, int elementBytes);
+
+/// Writes registers (of a storage type) where `predicate`, null for always, is true.
+void storeTile(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan, mlir::Value base,
+               mlir::ValueRange registers, mlir::Value predicate);
+/// Reads `numRegs` registers of a storage type.
+llvm::SmallVector<mlir::Value> loadTile(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan,
+                                        mlir::Value base, mlir::Type storage, int numRegs);
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_COMMON_SHAREDACCESS_H

@@ -1,0 +1,173 @@
+//===- SharedToLLVM.cpp - Buffers in shared memory, asynchronous copies, barriers -------------------------------------------===//
+//
+// A buffer is lowered to the address that shared-memory allocation gave it; slot s begins s * slotBytes later. Accesses follow
+// layout::OffsetPlan, as wide as register layout, shared layout and (for asynchronous copies) global contiguity allow.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/Exchange.h"
+#include "ditron/target/common/LayoutIndex.h"
+#include "ditron/target/common/Patterns.h"
+#include "ditron/target/common/SharedAccess.h"
+
+using namespace mlir;
+using ditron::layout::DistributedLayout;
+using ditron::layout::OffsetPlan;
+
+namespace ditron::target {
+
+/// The address of a slot of a lowered buffer.
+static Value slotAddress(Emitter &e, dgpu::BufferType type, Value buffer, Value slot) {
+  Value offset = e.mul(e.sextOrTrunc(slot, e.getI64Type()), e.i64(type.getSlotBytes()));
+  if (type.getSlots() == 1)
+    return buffer;
+  return e.addBytes(buffer, offset);
+}
+
+namespace {
+
+class BufferAllocPattern : public TilePattern<dgpu::BufferAllocOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::BufferAllocOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<int64_t> offset = scratchOffset(op);
+    if (failed(offset))
+      return failure();
+    Emitter e(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, sharedAddress(e, target, *offset));
+    return success();
+  }
+};
+
+class BufferStorePattern : public TilePattern<dgpu::BufferStoreOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::BufferStoreOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    auto type = cast<dgpu::BufferType>(op.getBuffer().getType());
+    const DistributedLayout &registers = dgpu::layoutOf(op.getValue().getType());
+    OffsetPlan plan =
+        layout::makeOffsetPlan(registers, type.getLayout().getLayout(), target.maxVectorBytes() * 8);
+    Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
+    storeTile(e, target, plan, base, adaptor.getValue(), isRepresentative(e, target, registers));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class BufferLoadPattern : public TilePattern<dgpu::BufferLoadOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::BufferLoadOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    auto type = cast<dgpu::BufferType>(op.getBuffer().getType());
+    const DistributedLayout &registers = dgpu::layoutOf(op.getType());
+    OffsetPlan plan =
+        layout::makeOffsetPlan(registers, type.getLayout().getLayout(), target.maxVectorBytes() * 8);
+    Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
+    SmallVector<Type> types;
+    if (failed(getTypeConverter()->convertType(op.getType(), types)))
+      return rewriter.notifyMatchFailure(op, "type has no lowering");
+    Values values = loadTile(e, target, plan, base, types.front(), registers.numRegs());
+    rewriter.replaceOpWithMultiple(op, {values});
+    return success();
+  }
+};
+
+class AsyncCopyPattern : public TilePattern<dgpu::AsyncCopyOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::AsyncCopyOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    auto type = cast<dgpu::BufferType>(op.getBuffer().getType());
+    const DistributedLayout &registers = dgpu::layoutOf(op.getPtr().getType());
+    const layout::SharedLayout &shared = type.getLayout().getLayout();
+    int elementBytes = shared.elementBytes();
+    auto axis = op->getAttrOfType<IntegerAttr>(vectorAxisAttrName);
+    auto elems = op->getAttrOfType<IntegerAttr>(vectorElemsAttrName);
+    int64_t contiguous = elems ? elems.getInt() : 1;
+    OffsetPlan plan = layout::makeOffsetPlan(registers, shared, static_cast<int>(contiguous) * elementBytes * 8);
+    int bytes = plan.vecElems * elementBytes;
+    if (bytes != 4 && bytes != 8 && bytes != 16)
+      return op.emitOpError("needs pieces of 4, 8 or 16 bytes that are consecutive in global and in shared memory, but "
+                            "finds pieces of ")
+             << bytes << " bytes";
+    if (plan.vecElems > 1) {
+      int lowest = layout::lowestBitOfAxis(registers.shape(), static_cast<int>(axis.getInt()));
+      const std::vector<int> &regs = plan.accesses.front().regs;
+      if (registerPart(registers, regs[1]) - registerPart(registers, regs[0]) != int64_t(1) << lowest)
+        return op.emitOpError("copies along another dimension than the one that is consecutive in shared memory");
+    }
+    ValueRange ptr = adaptor.getPtr(), mask = adaptor.getMask();
+    Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
+    // A false predicate writes zeros, so threads that hold copies must be kept away by a branch.
+    emitIf(e, isRepresentative(e, target, registers), {}, [&](Emitter &inner) -> Values {
+      Values addresses = sharedAddresses(inner, target, plan, base, elementBytes);
+      for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
+        int reg = access.regs.front();
+        Value predicate = mask.empty() ? Value() : mask[mask.size() == 1 ? 0 : reg];
+        target.asyncCopy(inner, address, ptr[reg], bytes, predicate);
+      }
+      return {};
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class AsyncCommitPattern : public TilePattern<dgpu::AsyncCommitOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::AsyncCommitOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    target.asyncCommit(e);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class AsyncWaitPattern : public TilePattern<dgpu::AsyncWaitOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::AsyncWaitOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    target.asyncWait(e, static_cast<int>(op.getPending()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// dgpu.barrier and dist.sync_threads.
+template <typename OpT> class BarrierPattern : public TilePattern<OpT> {
+public:
+  using TilePattern<OpT>::TilePattern;
+
+  LogicalResult matchAndRewrite(OpT op, typename TilePattern<OpT>::OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    this->target.blockBarrier(e);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void populateSharedPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
+  patterns.add<BufferAllocPattern, BufferStorePattern, BufferLoadPattern, AsyncCopyPattern, AsyncCommitPattern,
+               AsyncWaitPattern, BarrierPattern<dgpu::BarrierOp>, BarrierPattern<dist::SyncThreadsOp>>(
+      patterns.getContext(), lowering);
+}
+
+} // namespace ditron::target

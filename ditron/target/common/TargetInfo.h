@@ -1,0 +1,169 @@
+//===- TargetInfo.h - The leaves: all that knows the target -----------------------------------------------*- C++ -*-===//
+//
+// Lowering to the LLVM dialect is shared by all targets. Whatever differs between them is asked from, or emitted by, this
+// interface: one virtual function per primitive, at the granularity of one thread. A GPU target emits an intrinsic where the
+// simulator emits a call into its engine. Nothing outside of the target rooms may ask which target it is.
+//
+// Conventions of the leaves
+// - Values have storage types: what `storageType` says, !llvm.ptr for pointers. A leaf that must know what the bits mean
+//   (atomics, mma) gets the semantic type besides.
+// - A null predicate means "always"; else it is an i1 and the access has no effect where it is false.
+// - Leaves run during the first half of the lowering, in which arith, math and scf are still legal: they may create these.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_COMMON_TARGETINFO_H
+#define DITRON_TARGET_COMMON_TARGETINFO_H
+
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/layout/Builders.h"
+#include "ditron/support/Status.h"
+#include "ditron/target/common/Emitter.h"
+
+#include <functional>
+#include <memory>
+
+namespace mlir {
+class LLVMTypeConverter;
+class RewritePatternSet;
+} // namespace mlir
+
+namespace ditron::target {
+
+enum class AddressSpace { Global, Shared };
+
+/// Hints and requirements of one memory access.
+struct MemoryFlags {
+  tile::CacheModifier cache = tile::CacheModifier::None;
+  tile::EvictionPolicy evict = tile::EvictionPolicy::Normal;
+  bool isVolatile = false;
+};
+
+/// One tensor core dot of a warp: all fragments of a tl.dot at once.
+struct MmaDot {
+  layout::MmaKind kind;
+  mlir::Type operandType; ///< Semantic element type of A and B.
+  int mTiles, nTiles, kTiles;
+  /// Fragment registers, innermost: A[mi][ki][r], B[ki][ni][r], C[mi][ni][r].
+  llvm::SmallVector<mlir::Value> a, b, c;
+};
+
+/// A dot of one thread: C[m][n] += A[m][k] * B[k][n], row-major arrays of values of the accumulator's type.
+struct FmaDot {
+  mlir::Type accumulatorType; ///< f32, f64 or i32.
+  int m, n, k;
+  llvm::SmallVector<mlir::Value> a, b, c;
+};
+
+class TargetInfo {
+public:
+  virtual ~TargetInfo();
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Questions
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  virtual int warpSize() const = 0;
+  /// Banks of shared memory, 4 bytes wide each.
+  virtual int sharedBanks() const { return 32; }
+  /// The widest access of one thread.
+  virtual int maxVectorBytes() const { return 16; }
+  virtual bool hasAsyncCopy() const = 0;
+  /// Shared memory that one block may have.
+  virtual int64_t sharedMemoryLimit() const = 0;
+  /// Width of the word that `shuffle` moves: 32 or 64.
+  virtual int shuffleBits() const { return 32; }
+  /// True if the target computes in this floating-point type. Other types are stored as integers of their width and
+  /// computed in f32.
+  virtual bool isNativeFloat(mlir::FloatType type) const = 0;
+  /// The type of a value in a register: itself, or an integer for floats that are not native.
+  mlir::Type storageType(mlir::Type scalar) const;
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Module
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// Called before the lowering: declares what the leaves call.
+  virtual mlir::LogicalResult prepareModule(mlir::ModuleOp module) = 0;
+  /// Called after the lowering, for each kernel: calling convention, entry point.
+  virtual mlir::LogicalResult finishKernel(mlir::LLVM::LLVMFuncOp kernel) = 0;
+  /// Patterns for the math dialect. The default is LLVM intrinsics, and libm calls for what LLVM has none for.
+  virtual void populateMathPatterns(const mlir::LLVMTypeConverter &converter, mlir::RewritePatternSet &patterns) const;
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Who am I. All are i32, except for the base of shared memory.
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  virtual mlir::Value threadId(Emitter &e) = 0;
+  virtual mlir::Value laneId(Emitter &e) = 0;
+  virtual mlir::Value warpId(Emitter &e) = 0;
+  virtual mlir::Value numThreads(Emitter &e) = 0;
+  virtual mlir::Value programId(Emitter &e, int axis) = 0;
+  virtual mlir::Value numPrograms(Emitter &e, int axis) = 0;
+  virtual mlir::Value sharedMemoryBase(Emitter &e) = 0;
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Memory
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// Loads `count` consecutive elements of a storage type with whole bytes. Where the predicate is false the result is
+  /// `other` (one value per element), or zero when that is empty.
+  virtual llvm::SmallVector<mlir::Value> loadVector(Emitter &e, mlir::Value ptr, mlir::Type element, int count,
+                                                    mlir::Value predicate, mlir::ValueRange other, AddressSpace space,
+                                                    const MemoryFlags &flags) = 0;
+  virtual void storeVector(Emitter &e, mlir::Value ptr, mlir::ValueRange values, mlir::Value predicate,
+                           AddressSpace space, const MemoryFlags &flags) = 0;
+
+  /// Returns the old value; unspecified where the predicate is false.
+  virtual mlir::Value atomicRmw(Emitter &e, tile::AtomicOp op, mlir::Type semanticType, mlir::Value ptr,
+                                mlir::Value value, mlir::Value predicate, tile::MemoryOrder order,
+                                tile::MemoryScope scope) = 0;
+  virtual mlir::Value atomicCas(Emitter &e, mlir::Value ptr, mlir::Value compare, mlir::Value value,
+                                tile::MemoryOrder order, tile::MemoryScope scope) = 0;
+  /// Loads one element with memory order. `spin`: the load is the only effect of a loop without carried values.
+  virtual mlir::Value orderedLoad(Emitter &e, mlir::Type storage, mlir::Value ptr, tile::MemoryOrder order,
+                                  tile::MemoryScope scope, bool spin) = 0;
+  virtual void orderedStore(Emitter &e, mlir::Value ptr, mlir::Value value, tile::MemoryOrder order,
+                            tile::MemoryScope scope) = 0;
+  /// Blocks this thread until the word at `ptr` (as wide as `value`, i32 or i64) satisfies the comparison.
+  virtual void waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
+                         tile::MemoryScope scope) = 0;
+  virtual void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) = 0;
+
+  virtual void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) = 0;
+  virtual void asyncCommit(Emitter &e) = 0;
+  virtual void asyncWait(Emitter &e, int pending) = 0;
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Threads together
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  virtual void blockBarrier(Emitter &e) = 0;
+  virtual void warpBarrier(Emitter &e) = 0;
+  /// `word` is an integer of shuffleBits(), `operand` an i32; a null mask means all lanes of the warp, else it is an i32.
+  virtual mlir::Value shuffle(Emitter &e, dist::ShuffleKind kind, mlir::Value word, mlir::Value operand,
+                              mlir::Value mask) = 0;
+  /// i32.
+  virtual mlir::Value ballot(Emitter &e, mlir::Value mask, mlir::Value predicate) = 0;
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Arithmetic
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// The new accumulators, in the order of dot.c.
+  virtual llvm::SmallVector<mlir::Value> mma(Emitter &e, const MmaDot &dot) = 0;
+  virtual llvm::SmallVector<mlir::Value> fmaDot(Emitter &e, const FmaDot &dot) = 0;
+  /// Promises that a condition holds.
+  virtual void assume(Emitter &e, mlir::Value condition);
+};
+
+/// Makes the leaves of a target from its full name, for example "sim:sm_80".
+using TargetFactory = std::function<Expected<std::unique_ptr<TargetInfo>>(llvm::StringRef name)>;
+
+/// Each target room offers itself under the part of the name before the colon.
+void registerTarget(llvm::StringRef family, TargetFactory factory);
+Expected<std::unique_ptr<TargetInfo>> createTargetInfo(llvm::StringRef name);
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_COMMON_TARGETINFO_H

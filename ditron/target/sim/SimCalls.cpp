@@ -1,0 +1,157 @@
+//===- SimCalls.cpp - Calls of the simulator's C interface ----------------------------------------------------------------===//
+//
+// See SimCalls.h. The signatures below are those of sim/Abi.h, one line per function.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/sim/SimCalls.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace ditron::target {
+
+static constexpr llvm::StringLiteral prefix = "ditron_sim_";
+static constexpr llvm::StringLiteral zerosName = "ditron_kernel_zeros";
+static constexpr llvm::StringLiteral sinkName = "ditron_kernel_sink";
+
+namespace {
+/// Result and parameters of a function: p pointer, w 32-bit word, d 64-bit word, v void.
+struct Signature {
+  llvm::StringLiteral name;
+  llvm::StringLiteral types;
+};
+constexpr Signature signatures[] = {
+    {"self", "p"},
+    {"access", "vppwwwwp"},
+    {"barrier", "vpp"},
+    {"warp_barrier", "vpp"},
+    {"shuffle", "dpwdwdp"},
+    {"ballot", "dpdwp"},
+    {"ld", "dppwwwwp"},
+    {"st", "vppdwwwp"},
+    {"atomic_rmw", "dpwwpdwwwp"},
+    {"atomic_cas", "dppddwwwp"},
+    {"wait_until", "vppwwdwwp"},
+    {"fence", "vpwwp"},
+    {"mma", "vpwwwwpppp"},
+    {"fma_dot", "vpwwwwpppp"},
+    {"async_copy", "vpppwwp"},
+    {"async_commit", "vpp"},
+    {"async_wait", "vpwp"},
+    {"trap", "vppp"},
+};
+} // namespace
+
+SourcePlace sourcePlaceOf(Location location) {
+  if (auto file = dyn_cast<FileLineColLoc>(location))
+    return {file.getFilename().str(), file.getLine(), file.getColumn()};
+  if (auto named = dyn_cast<NameLoc>(location))
+    return sourcePlaceOf(named.getChildLoc());
+  if (auto call = dyn_cast<CallSiteLoc>(location))
+    return sourcePlaceOf(call.getCallee());
+  if (auto opaque = dyn_cast<OpaqueLoc>(location))
+    return sourcePlaceOf(opaque.getFallbackLocation());
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (SourcePlace place = sourcePlaceOf(part); place.line != 0)
+        return place;
+  return {"<unknown>", 0, 0};
+}
+
+void SimCalls::declare(ModuleOp target) {
+  module = target;
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  MLIRContext *context = module.getContext();
+  auto typeOf = [&](char letter) -> Type {
+    switch (letter) {
+    case 'p':
+      return LLVM::LLVMPointerType::get(context);
+    case 'w':
+      return builder.getI32Type();
+    case 'd':
+      return builder.getI64Type();
+    default:
+      return LLVM::LLVMVoidType::get(context);
+    }
+  };
+  for (const Signature &signature : signatures) {
+    SmallVector<Type> parameters;
+    for (char letter : signature.types.drop_front())
+      parameters.push_back(typeOf(letter));
+    auto type = LLVM::LLVMFunctionType::get(typeOf(signature.types.front()), parameters);
+    auto function =
+        LLVM::LLVMFuncOp::create(builder, module.getLoc(), (prefix + signature.name).str(), type);
+    function.setNoUnwind(true);
+    functions[signature.name] = type;
+    if (signature.name == "self") {
+      // The value never changes while a kernel runs, so calls may be merged and moved.
+      SmallVector<LLVM::ModRefInfo> none(6, LLVM::ModRefInfo::NoModRef);
+      function.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(context, none));
+      function.setWillReturn(true);
+    }
+  }
+  auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), 16);
+  for (bool isSink : {false, true}) {
+    auto global = LLVM::GlobalOp::create(builder, module.getLoc(), bytes, /*isConstant=*/!isSink,
+                                         LLVM::Linkage::Internal, isSink ? sinkName : zerosName, Attribute(),
+                                         /*alignment=*/16);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&global.getInitializerRegion());
+    Value zero = LLVM::ZeroOp::create(builder, module.getLoc(), bytes);
+    LLVM::ReturnOp::create(builder, module.getLoc(), zero);
+  }
+}
+
+Value SimCalls::call(Emitter &e, StringRef function, ValueRange arguments) {
+  auto call = LLVM::CallOp::create(e, functions.lookup(function), (prefix + function).str(), arguments);
+  return call.getNumResults() ? call.getResult() : Value();
+}
+
+Value SimCalls::self(Emitter &e) { return call(e, "self", {}); }
+
+Value SimCalls::addressOf(Emitter &e, StringRef global) {
+  return LLVM::AddressOfOp::create(e, e.pointerType(), global);
+}
+
+Value SimCalls::zeros(Emitter &e) { return addressOf(e, zerosName); }
+Value SimCalls::sink(Emitter &e) { return addressOf(e, sinkName); }
+
+std::string SimCalls::stringConstant(Emitter &e, const std::string &text) {
+  auto [it, isNew] = strings.try_emplace(text);
+  if (isNew) {
+    it->second = fmt::format("ditron_file_{}", strings.size() - 1);
+    std::string terminated = text + '\0';
+    auto type = LLVM::LLVMArrayType::get(e.getI8Type(), terminated.size());
+    OpBuilder::InsertionGuard guard(e);
+    e.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(e, type, /*isConstant=*/true, LLVM::Linkage::Internal, it->second,
+                           e.getStringAttr(terminated));
+  }
+  return it->second;
+}
+
+Value SimCalls::site(Emitter &e) {
+  SourcePlace place = sourcePlaceOf(e.getLoc());
+  auto [it, isNew] = sites.try_emplace({place.file, place.line, place.column});
+  if (isNew) {
+    it->second = fmt::format("ditron_site_{}", sites.size() - 1);
+    std::string file = stringConstant(e, place.file);
+    auto type = LLVM::LLVMStructType::getLiteral(e.getContext(), {e.pointerType(), e.getI32Type(), e.getI32Type()});
+    OpBuilder::InsertionGuard guard(e);
+    e.setInsertionPointToStart(module.getBody());
+    auto global = LLVM::GlobalOp::create(e, type, /*isConstant=*/true, LLVM::Linkage::Internal, it->second,
+                                         Attribute());
+    e.createBlock(&global.getInitializerRegion());
+    Value record = LLVM::UndefOp::create(e, type);
+    record = LLVM::InsertValueOp::create(e, record, addressOf(e, file), ArrayRef<int64_t>{0});
+    record = LLVM::InsertValueOp::create(e, record, e.i32(place.line), ArrayRef<int64_t>{1});
+    record = LLVM::InsertValueOp::create(e, record, e.i32(place.column), ArrayRef<int64_t>{2});
+    LLVM::ReturnOp::create(e, ValueRange(record));
+  }
+  return addressOf(e, it->second);
+}
+
+} // namespace ditron::target

@@ -1,0 +1,56 @@
+//===- SimCalls.h - Calls of the simulator's C interface --------------------------------------------------*- C++ -*-===//
+//
+// Declares the functions of sim/Abi.h in a module, emits calls of them, and makes the constants that name places in the
+// kernel's source.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_SIM_SIMCALLS_H
+#define DITRON_TARGET_SIM_SIMCALLS_H
+
+#include "ditron/target/common/Emitter.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace ditron::target {
+
+/// A place in a kernel's source.
+struct SourcePlace {
+  std::string file;
+  unsigned line = 0, column = 0;
+};
+/// Where an operation is written: for inlined code the innermost position, that is the line in the called function.
+SourcePlace sourcePlaceOf(mlir::Location location);
+
+class SimCalls {
+public:
+  /// Declares all functions in the module.
+  void declare(mlir::ModuleOp module);
+
+  /// Calls a function of the interface by its name without the prefix `ditron_sim_`. Returns null for a void function.
+  mlir::Value call(Emitter &e, llvm::StringRef function, mlir::ValueRange arguments);
+  /// The calling thread.
+  mlir::Value self(Emitter &e);
+  /// The address of the DitronSimSite for the emitter's location.
+  mlir::Value site(Emitter &e);
+  /// The address of 16 bytes of zeros to load from, or of 16 bytes that nobody reads, to store to, in place of an access
+  /// that is predicated off.
+  mlir::Value zeros(Emitter &e);
+  mlir::Value sink(Emitter &e);
+
+private:
+  mlir::Value addressOf(Emitter &e, llvm::StringRef global);
+  std::string stringConstant(Emitter &e, const std::string &text);
+
+  mlir::ModuleOp module;
+  llvm::StringMap<mlir::LLVM::LLVMFunctionType> functions;
+  std::map<std::tuple<std::string, unsigned, unsigned>, std::string> sites; ///< Place to the name of its constant.
+  std::map<std::string, std::string> strings;                              ///< Text to the name of its constant.
+};
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_SIM_SIMCALLS_H

@@ -1,0 +1,129 @@
+//===- SimCodegen.cpp - From the LLVM dialect to code of the host ---------------------------------------------------------===//
+//
+// See SimCodegen.h. Multiplication and addition may be contracted to fused multiply-adds, as GPU compilers do by default.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/sim/SimCodegen.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+#include <fmt/format.h>
+#include <mutex>
+
+namespace ditron::target {
+
+/// A code generator for the machine that this process runs on.
+static Expected<std::unique_ptr<llvm::TargetMachine>> hostMachine(int level) {
+  static std::once_flag initialized;
+  std::call_once(initialized, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string message;
+  const llvm::Target *host = llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!host)
+    return internalError(fmt::format("LLVM has no code generator for this machine: {}", message));
+  llvm::SubtargetFeatures features;
+  for (const auto &feature : llvm::sys::getHostCPUFeatures())
+    features.AddFeature(feature.first(), feature.second);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  std::unique_ptr<llvm::TargetMachine> machine(host->createTargetMachine(
+      triple, llvm::sys::getHostCPUName(), features.getString(), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      level == 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default, /*JIT=*/false));
+  if (!machine)
+    return internalError("LLVM cannot make a code generator for this machine");
+  return Expected<std::unique_ptr<llvm::TargetMachine>>(std::move(machine));
+}
+
+/// Allows a * b + c to be rounded once.
+static void allowContraction(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (llvm::isa<llvm::FPMathOperator>(instruction))
+        instruction.setHasAllowContract(true);
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.SLPVectorization = true;
+  tuning.LoopVectorization = false; // a thread's loops are over tiles; the simulator has the arithmetic loops
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  llvm::OptimizationLevel levels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+                                      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  llvm::OptimizationLevel chosen = levels[level < 0 ? 0 : level > 3 ? 3 : level];
+  llvm::ModulePassManager passes = chosen == llvm::OptimizationLevel::O0
+                                       ? builder.buildO0DefaultPipeline(chosen)
+                                       : builder.buildPerModuleDefaultPipeline(chosen);
+  passes.run(module, modules);
+}
+
+static Status emitFile(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind,
+                       llvm::SmallVectorImpl<char> &bytes) {
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, kind))
+    return internalError("LLVM cannot write this kind of file for this machine");
+  passes.run(module);
+  return Status::ok();
+}
+
+Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &options) {
+  mlir::registerBuiltinDialectTranslation(*module.getContext());
+  mlir::registerLLVMDialectTranslation(*module.getContext());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(module, context, "ditron-kernel");
+  if (!code)
+    return internalError("the lowered kernel has no translation to LLVM IR");
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, hostMachine(options.optimizationLevel));
+  code->setDataLayout(machine->createDataLayout());
+  code->setTargetTriple(machine->getTargetTriple());
+  allowContraction(*code);
+  optimize(*code, *machine, options.optimizationLevel);
+
+  SimCode result;
+  if (options.keepLLVMText) {
+    llvm::raw_string_ostream stream(result.llvmText);
+    code->print(stream, nullptr);
+  }
+  if (options.keepAssembly) {
+    llvm::SmallVector<char, 0> text;
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*code); // emission changes the module
+    DITRON_RETURN_IF_ERROR(emitFile(*copy, *machine, llvm::CodeGenFileType::AssemblyFile, text));
+    result.assemblyText.assign(text.begin(), text.end());
+  }
+  llvm::SmallVector<char, 0> object;
+  DITRON_RETURN_IF_ERROR(emitFile(*code, *machine, llvm::CodeGenFileType::ObjectFile, object));
+  result.object.assign(object.begin(), object.end());
+  return result;
+}
+
+} // namespace ditron::target

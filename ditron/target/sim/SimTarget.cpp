@@ -1,0 +1,283 @@
+//===- SimTarget.cpp - The leaves of the simulated GPU --------------------------------------------------------------------===//
+//
+// Where a GPU target emits an instruction, these leaves emit a call into the simulator (sim/Abi.h). Plain memory accesses are
+// native loads and stores; each is announced by ditron_sim_access before, which checks it in checked mode. A predicated
+// access does not branch: where the predicate is false, a load reads zeros and a store writes a place that nobody reads.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/sim/SimTarget.h"
+
+#include "ditron/sim/Abi.h"
+#include "ditron/target/common/Passes.h"
+#include "ditron/target/common/TargetInfo.h"
+#include "ditron/target/sim/SimCalls.h"
+
+#include <cstddef>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace ditron::target {
+
+// The enumerations of the dialects are numbered as those of the interface.
+static_assert(int(tile::MemoryOrder::AcquireRelease) == DITRON_SIM_ACQ_REL);
+static_assert(int(tile::MemoryOrder::Release) == DITRON_SIM_RELEASE);
+static_assert(int(tile::MemoryScope::System) == DITRON_SIM_SCOPE_SYSTEM);
+static_assert(int(tile::AtomicOp::Exchange) == DITRON_SIM_RMW_EXCHANGE);
+static_assert(int(tile::AtomicOp::FMin) == DITRON_SIM_RMW_FMIN);
+static_assert(int(dist::Compare::GE) == DITRON_SIM_GE);
+static_assert(int(dist::Compare::GT) == DITRON_SIM_GT);
+static_assert(int(dist::ShuffleKind::Butterfly) == DITRON_SIM_SHUFFLE_BUTTERFLY);
+
+std::string simEntryName(std::string_view kernel) { return fmt::format("{}__entry", kernel); }
+
+/// The code of a semantic element type.
+static DitronSimType simTypeOf(Type type) {
+  if (type.isF16())
+    return DITRON_SIM_F16;
+  if (type.isBF16())
+    return DITRON_SIM_BF16;
+  if (type.isF32())
+    return DITRON_SIM_F32;
+  if (type.isF64())
+    return DITRON_SIM_F64;
+  switch (Emitter::bitWidth(memoryType(type))) {
+  case 8:
+    return DITRON_SIM_I8;
+  case 16:
+    return DITRON_SIM_I16;
+  case 32:
+    return DITRON_SIM_I32;
+  default:
+    return DITRON_SIM_I64;
+  }
+}
+
+namespace {
+
+class SimTarget : public TargetInfo {
+public:
+  //===--- Questions ------------------------------------------------------------------------------------------------===//
+
+  int warpSize() const override { return 32; }
+  bool hasAsyncCopy() const override { return true; }
+  int64_t sharedMemoryLimit() const override { return 163 * 1024; }
+  int shuffleBits() const override { return 64; }
+  bool isNativeFloat(FloatType type) const override { return type.isF16() || type.isF32() || type.isF64(); }
+
+  //===--- Module ---------------------------------------------------------------------------------------------------===//
+
+  LogicalResult prepareModule(ModuleOp module) override {
+    sim.declare(module);
+    return success();
+  }
+
+  LogicalResult finishKernel(LLVM::LLVMFuncOp kernel) override {
+    kernel.setLinkage(LLVM::Linkage::Internal);
+    kernel.removeArgAttrsAttr();
+    kernel.setNoUnwind(true);
+    OpBuilder builder(kernel);
+    builder.setInsertionPointAfter(kernel);
+    MLIRContext *context = kernel.getContext();
+    auto pointer = LLVM::LLVMPointerType::get(context);
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer});
+    auto entry = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), simEntryName(kernel.getSymName().str()), type);
+    entry.setNoUnwind(true);
+    builder.setInsertionPointToStart(entry.addEntryBlock(builder));
+    Emitter e(kernel.getLoc(), builder);
+    SmallVector<Value> arguments;
+    for (auto [i, parameter] : llvm::enumerate(kernel.getFunctionType().getParams())) {
+      Value place = LLVM::LoadOp::create(e, pointer, e.addBytes(entry.getArgument(0), int64_t(i) * 8));
+      arguments.push_back(fromMemory(e, LLVM::LoadOp::create(e, memoryType(parameter), place), parameter));
+    }
+    LLVM::CallOp::create(e, kernel, arguments);
+    LLVM::ReturnOp::create(e, ValueRange());
+    return success();
+  }
+
+  //===--- Who am I -------------------------------------------------------------------------------------------------===//
+
+  Value threadId(Emitter &e) override { return field(e, offsetof(DitronSimThread, threadId), e.getI32Type()); }
+  Value laneId(Emitter &e) override { return field(e, offsetof(DitronSimThread, laneId), e.getI32Type()); }
+  Value warpId(Emitter &e) override { return field(e, offsetof(DitronSimThread, warpId), e.getI32Type()); }
+  Value numThreads(Emitter &e) override { return field(e, offsetof(DitronSimThread, numThreads), e.getI32Type()); }
+  Value programId(Emitter &e, int axis) override {
+    return field(e, offsetof(DitronSimThread, blockId) + 4 * axis, e.getI32Type());
+  }
+  Value numPrograms(Emitter &e, int axis) override {
+    return field(e, offsetof(DitronSimThread, gridDim) + 4 * axis, e.getI32Type());
+  }
+  Value sharedMemoryBase(Emitter &e) override {
+    return field(e, offsetof(DitronSimThread, sharedMemory), e.pointerType());
+  }
+
+  //===--- Memory ---------------------------------------------------------------------------------------------------===//
+
+  SmallVector<Value> loadVector(Emitter &e, Value ptr, Type element, int count, Value predicate, ValueRange other,
+                                AddressSpace space, const MemoryFlags &flags) override {
+    unsigned bytes = Emitter::bitWidth(element) / 8;
+    announce(e, ptr, bytes * count, predicate, DITRON_SIM_LOAD, space);
+    Value address = predicate ? e.select(predicate, ptr, sim.zeros(e)) : ptr;
+    Type type = count == 1 ? element : VectorType::get({count}, element);
+    Value loaded = LLVM::LoadOp::create(e, type, address, /*alignment=*/bytes, flags.isVolatile);
+    if (predicate && !other.empty())
+      loaded = e.select(predicate, loaded, count == 1 ? other.front() : e.packVector(other));
+    if (count == 1)
+      return {loaded};
+    return e.unpackVector(loaded);
+  }
+
+  void storeVector(Emitter &e, Value ptr, ValueRange values, Value predicate, AddressSpace space,
+                   const MemoryFlags &flags) override {
+    unsigned bytes = Emitter::bitWidth(values.front().getType()) / 8;
+    announce(e, ptr, bytes * values.size(), predicate, DITRON_SIM_STORE, space);
+    Value address = predicate ? e.select(predicate, ptr, sim.sink(e)) : ptr;
+    Value stored = values.size() == 1 ? values.front() : e.packVector(values);
+    LLVM::StoreOp::create(e, stored, address, /*alignment=*/bytes, flags.isVolatile);
+  }
+
+  Value atomicRmw(Emitter &e, tile::AtomicOp op, Type semanticType, Value ptr, Value value, Value predicate,
+                  tile::MemoryOrder order, tile::MemoryScope scope) override {
+    Value old = sim.call(e, "atomic_rmw",
+                         {sim.self(e), code(e, op), e.i32(simTypeOf(semanticType)), ptr, word(e, value),
+                          predicateWord(e, predicate), code(e, order), code(e, scope), sim.site(e)});
+    return fromWord(e, old, value.getType());
+  }
+
+  Value atomicCas(Emitter &e, Value ptr, Value compare, Value value, tile::MemoryOrder order,
+                  tile::MemoryScope scope) override {
+    Value old = sim.call(e, "atomic_cas",
+                         {sim.self(e), ptr, word(e, compare), word(e, value), bytesOf(e, value.getType()),
+                          code(e, order), code(e, scope), sim.site(e)});
+    return fromWord(e, old, value.getType());
+  }
+
+  Value orderedLoad(Emitter &e, Type storage, Value ptr, tile::MemoryOrder order, tile::MemoryScope scope,
+                    bool spin) override {
+    Value loaded = sim.call(e, "ld", {sim.self(e), ptr, bytesOf(e, storage), code(e, order), code(e, scope),
+                                      e.i32(spin), sim.site(e)});
+    return fromWord(e, loaded, storage);
+  }
+
+  void orderedStore(Emitter &e, Value ptr, Value value, tile::MemoryOrder order, tile::MemoryScope scope) override {
+    sim.call(e, "st", {sim.self(e), ptr, word(e, value), bytesOf(e, value.getType()), code(e, order), code(e, scope),
+                       sim.site(e)});
+  }
+
+  void waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
+                 tile::MemoryScope scope) override {
+    sim.call(e, "wait_until",
+             {sim.self(e), ptr, bytesOf(e, value.getType()), code(e, compare), e.sextOrTrunc(value, e.getI64Type()),
+              code(e, order), code(e, scope), sim.site(e)});
+  }
+
+  void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override {
+    sim.call(e, "fence", {sim.self(e), code(e, order), code(e, scope), sim.site(e)});
+  }
+
+  void asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate) override {
+    sim.call(e, "async_copy",
+             {sim.self(e), shared, global, e.i32(bytes), predicateWord(e, predicate), sim.site(e)});
+  }
+  void asyncCommit(Emitter &e) override { sim.call(e, "async_commit", {sim.self(e), sim.site(e)}); }
+  void asyncWait(Emitter &e, int pending) override {
+    sim.call(e, "async_wait", {sim.self(e), e.i32(pending), sim.site(e)});
+  }
+
+  //===--- Threads together -----------------------------------------------------------------------------------------===//
+
+  void blockBarrier(Emitter &e) override { sim.call(e, "barrier", {sim.self(e), sim.site(e)}); }
+  void warpBarrier(Emitter &e) override { sim.call(e, "warp_barrier", {sim.self(e), sim.site(e)}); }
+
+  Value shuffle(Emitter &e, dist::ShuffleKind kind, Value value, Value operand, Value mask) override {
+    return sim.call(e, "shuffle",
+                    {sim.self(e), code(e, kind), value, operand, laneMask(e, mask), sim.site(e)});
+  }
+
+  Value ballot(Emitter &e, Value mask, Value predicate) override {
+    Value lanes = sim.call(e, "ballot", {sim.self(e), laneMask(e, mask), predicateWord(e, predicate), sim.site(e)});
+    return e.zextOrTrunc(lanes, e.getI32Type());
+  }
+
+  //===--- Arithmetic -----------------------------------------------------------------------------------------------===//
+
+  SmallVector<Value> mma(Emitter &e, const MmaDot &dot) override {
+    DitronSimType type = dot.operandType.isF32() ? DITRON_SIM_TF32 : simTypeOf(dot.operandType);
+    Value a = spill(e, dot.a), b = spill(e, dot.b), c = spill(e, dot.c);
+    sim.call(e, "mma", {sim.self(e), e.i32(type), e.i32(dot.mTiles), e.i32(dot.nTiles), e.i32(dot.kTiles), a, b, c,
+                        sim.site(e)});
+    return reload(e, c, dot.c);
+  }
+
+  SmallVector<Value> fmaDot(Emitter &e, const FmaDot &dot) override {
+    Value a = spill(e, dot.a), b = spill(e, dot.b), c = spill(e, dot.c);
+    sim.call(e, "fma_dot", {sim.self(e), e.i32(simTypeOf(dot.accumulatorType)), e.i32(dot.m), e.i32(dot.n),
+                            e.i32(dot.k), a, b, c, sim.site(e)});
+    return reload(e, c, dot.c);
+  }
+
+private:
+  /// A field of the calling thread's record; none changes while a kernel runs.
+  Value field(Emitter &e, size_t offset, Type type) {
+    auto load = LLVM::LoadOp::create(e, type, e.addBytes(sim.self(e), static_cast<int64_t>(offset)));
+    load.setInvariant(true);
+    return load;
+  }
+
+  void announce(Emitter &e, Value ptr, int64_t bytes, Value predicate, DitronSimAccess access, AddressSpace space) {
+    sim.call(e, "access",
+             {sim.self(e), ptr, e.i32(bytes), predicateWord(e, predicate), e.i32(access),
+              e.i32(space == AddressSpace::Shared ? DITRON_SIM_SHARED : DITRON_SIM_GLOBAL), sim.site(e)});
+  }
+
+  template <typename Enum> static Value code(Emitter &e, Enum value) { return e.i32(static_cast<int>(value)); }
+  static Value bytesOf(Emitter &e, Type type) { return e.i32(Emitter::bitWidth(memoryType(type)) / 8); }
+  static Value predicateWord(Emitter &e, Value predicate) {
+    return predicate ? e.zextOrTrunc(predicate, e.getI32Type()) : e.i32(1);
+  }
+  static Value laneMask(Emitter &e, Value mask) {
+    return mask ? e.zextOrTrunc(mask, e.getI64Type()) : e.i64(0xffffffff);
+  }
+  /// A value as a zero-extended bit pattern, and back.
+  static Value word(Emitter &e, Value value) { return e.zextOrTrunc(e.toBits(value), e.getI64Type()); }
+  static Value fromWord(Emitter &e, Value bits, Type type) {
+    return e.fromBits(e.zextOrTrunc(bits, e.getIntegerType(Emitter::bitWidth(type))), type);
+  }
+
+  /// Writes values into an array on the stack.
+  static Value spill(Emitter &e, ValueRange values) {
+    Type type = values.front().getType();
+    int64_t bytes = Emitter::bitWidth(type) / 8;
+    Value array = e.allocaAtEntry(type, values.size(), /*alignment=*/64);
+    for (auto [i, value] : llvm::enumerate(values))
+      LLVM::StoreOp::create(e, value, e.addBytes(array, int64_t(i) * bytes));
+    return array;
+  }
+  static SmallVector<Value> reload(Emitter &e, Value array, ValueRange like) {
+    Type type = like.front().getType();
+    int64_t bytes = Emitter::bitWidth(type) / 8;
+    SmallVector<Value> values;
+    for (size_t i = 0; i < like.size(); ++i)
+      values.push_back(LLVM::LoadOp::create(e, type, e.addBytes(array, int64_t(i) * bytes)));
+    return values;
+  }
+
+  SimCalls sim;
+};
+
+} // namespace
+
+void registerSimTarget() {
+  registerTarget("sim", [](StringRef name) -> Expected<std::unique_ptr<TargetInfo>> {
+    if (name != "sim" && name != "sim:sm_80")
+      return unsupported(fmt::format("unknown simulated target '{}'; known: sim:sm_80 (also called sim)", name.str()));
+    return std::unique_ptr<TargetInfo>(std::make_unique<SimTarget>());
+  });
+}
+
+void registerTargetPasses() {
+  registerSimTarget();
+  registerDitronToLLVMPass();
+}
+
+} // namespace ditron::target

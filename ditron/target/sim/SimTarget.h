@@ -1,0 +1,26 @@
+//===- SimTarget.h - The simulated GPU as a target --------------------------------------------------------*- C++ -*-===//
+//
+// Offers the leaves of the `sim` family of targets: "sim:sm_80" (and "sim", the same), warps of 32, mma.sync, cp.async.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_SIM_SIMTARGET_H
+#define DITRON_TARGET_SIM_SIMTARGET_H
+
+#include <string>
+#include <string_view>
+
+namespace ditron::target {
+
+/// Makes "sim" and "sim:..." known to createTargetInfo. May be called again.
+void registerSimTarget();
+
+/// Everything of the target rooms that ditron-opt offers: the targets and the pass `ditron-to-llvm`.
+void registerTargetPasses();
+
+/// The name of a kernel's entry point: `void <kernel>__entry(void **arguments)`, arguments[i] pointing at the value of the
+/// kernel's i-th parameter.
+std::string simEntryName(std::string_view kernel);
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_SIM_SIMTARGET_H
