@@ -1,0 +1,149 @@
+//===- Uniformity.cpp - Which values differ between the threads of a block ----------------------------------*- C++ -*-===//
+//
+// A fixpoint of whole walks over structured control flow: only loop-carried values need more than one, and marks are never
+// taken back, so the number of walks is at most the depth of the longest chain through loops.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/analysis/Uniformity.h"
+
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Operation.h"
+
+using namespace mlir;
+using namespace ditron::analysis;
+namespace tile = ditron::tile;
+namespace dist = ditron::dist;
+
+/// Operations whose result differs between threads whatever their operands are.
+static bool isSource(Operation *op) {
+  if (auto thread = dyn_cast<dist::ThreadIdOp>(op))
+    return thread.getAxis() == 0; // the others are zero
+  return isa<dist::LaneIdOp, dist::LdOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::ShuffleOp,
+             dist::BallotOp>(op);
+}
+
+/// Operations whose scalar result the whole block gets, whatever their operands are.
+static bool isBroadcast(Operation *op) {
+  return isa<tile::ReduceOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::WaitOp>(op);
+}
+
+UniformityAnalysis::UniformityAnalysis(Operation *root) {
+  do {
+    changed = false;
+    for (Region &region : root->getRegions())
+      visitRegion(region);
+  } while (changed);
+}
+
+void UniformityAnalysis::visitRegion(Region &region) {
+  for (Block &block : region)
+    for (Operation &op : block)
+      visit(&op);
+}
+
+void UniformityAnalysis::mark(Value value, Operation *source) {
+  if (!varying.insert(value).second)
+    return;
+  sources[value] = source;
+  changed = true;
+}
+
+void UniformityAnalysis::markAll(ValueRange values, Operation *source) {
+  for (Value value : values)
+    mark(value, source);
+}
+
+void UniformityAnalysis::flow(Value from, Value to) {
+  if (isVarying(from))
+    mark(to, sourceOf(from));
+}
+
+Value UniformityAnalysis::firstVarying(ValueRange values) const {
+  for (Value value : values)
+    if (isVarying(value))
+      return value;
+  return {};
+}
+
+void UniformityAnalysis::visit(Operation *op) {
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return visitIf(branch);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return visitFor(loop);
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return visitWhile(loop);
+  if (isSource(op))
+    return markAll(op->getResults(), op);
+  for (Region &region : op->getRegions())
+    visitRegion(region);
+  if (isBroadcast(op))
+    return;
+  if (Value cause = firstVarying(op->getOperands()))
+    markAll(op->getResults(), sourceOf(cause));
+}
+
+void UniformityAnalysis::visitIf(scf::IfOp op) {
+  for (Region *region : {&op.getThenRegion(), &op.getElseRegion()}) {
+    visitRegion(*region);
+    if (!region->empty() && op.getNumResults() != 0)
+      for (auto [yielded, result] : llvm::zip_equal(region->front().getTerminator()->getOperands(), op.getResults()))
+        flow(yielded, result);
+  }
+  if (isVarying(op.getCondition()))
+    markAll(op.getResults(), sourceOf(op.getCondition()));
+}
+
+void UniformityAnalysis::visitFor(scf::ForOp op) {
+  if (Value bound = firstVarying({op.getLowerBound(), op.getUpperBound(), op.getStep()})) {
+    // Threads make different numbers of turns: whatever changes from turn to turn differs when they leave.
+    mark(op.getInductionVar(), sourceOf(bound));
+    markAll(op.getRegionIterArgs(), sourceOf(bound));
+    markAll(op.getResults(), sourceOf(bound));
+  }
+  for (auto [initial, argument] : llvm::zip_equal(op.getInitArgs(), op.getRegionIterArgs()))
+    flow(initial, argument);
+  visitRegion(op.getRegion());
+  for (auto [yielded, argument, result] : llvm::zip_equal(op.getYieldedValues(), op.getRegionIterArgs(), op.getResults())) {
+    flow(yielded, argument);
+    flow(argument, result);
+  }
+}
+
+void UniformityAnalysis::visitWhile(scf::WhileOp op) {
+  for (auto [initial, argument] : llvm::zip_equal(op.getInits(), op.getBeforeArguments()))
+    flow(initial, argument);
+  visitRegion(op.getBefore());
+  scf::ConditionOp condition = op.getConditionOp();
+  for (auto [passed, argument, result] : llvm::zip_equal(condition.getArgs(), op.getAfterArguments(), op.getResults())) {
+    flow(passed, argument);
+    flow(passed, result);
+  }
+  visitRegion(op.getAfter());
+  for (auto [yielded, argument] : llvm::zip_equal(op.getYieldOp().getOperands(), op.getBeforeArguments()))
+    flow(yielded, argument);
+  if (isVarying(condition.getCondition())) {
+    Operation *source = sourceOf(condition.getCondition());
+    markAll(op.getBeforeArguments(), source);
+    markAll(op.getAfterArguments(), source);
+    markAll(op.getResults(), source);
+  }
+}
+
+Value UniformityAnalysis::divergentCondition(Operation *op) const {
+  Value outermost;
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp()) {
+    Value condition;
+    if (auto branch = dyn_cast<scf::IfOp>(parent))
+      condition = firstVarying(branch.getCondition());
+    else if (auto loop = dyn_cast<scf::ForOp>(parent))
+      condition = firstVarying({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
+    else if (auto loop = dyn_cast<scf::WhileOp>(parent))
+      condition = firstVarying(loop.getConditionOp().getCondition());
+    if (condition)
+      outermost = condition;
+  }
+  return outermost;
+}
