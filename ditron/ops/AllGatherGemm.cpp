@@ -12,15 +12,14 @@ constexpr std::string_view operation = "AllGatherGemm";
 }
 
 Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &jit, const Options &options) {
-  int64_t numRanks = world.numRanks();
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
-  DITRON_RETURN_IF_ERROR(
-      verifyProduct(operation, options.maxRowsPerRank * numRanks, options.columns, options.depth, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, 1, options.depth, options.tile));
   DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
-  if (options.chunksPerRank == 0 || options.chunksPerRank > options.maxRowsPerRank)
-    return invalidArgument(fmt::format("{}: {} chunks per rank; 1 to {} (the rows of a shard) are accepted", operation,
-                                       options.chunksPerRank, options.maxRowsPerRank));
+  constexpr uint32_t mostChunks = 64;
+  if (options.chunksPerRank == 0 || options.chunksPerRank > mostChunks)
+    return invalidArgument(
+        fmt::format("{}: {} chunks per rank; 1 to {} are accepted", operation, options.chunksPerRank, mostChunks));
 
   AllGatherGemm op;
   op.optionValues = options;
@@ -28,10 +27,9 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &j
   op.jit = &jit;
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0));
   DITRON_ASSIGN_OR_RETURN(op.workspace,
-                          world.allocateSymmetric(options.dtype, numRanks * options.maxRowsPerRank * options.depth,
-                                                  "ag_gemm_workspace"));
+                          world.allocateSymmetric(options.dtype, options.maxRows * options.depth, "ag_gemm_workspace"));
   DITRON_ASSIGN_OR_RETURN(
-      op.ready, world.allocateSymmetric(DataType::I64, numRanks * options.chunksPerRank, "ag_gemm_ready"));
+      op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * options.chunksPerRank, "ag_gemm_ready"));
   for (uint32_t id = 0; id < world.numRanks(); ++id) {
     PerRank own;
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("ag_gemm copies", /*priority=*/1));
@@ -42,25 +40,27 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &j
   return op;
 }
 
-Status AllGatherGemm::verifyRows(int64_t rowsPerRank) const {
-  if (rowsPerRank < 1 || rowsPerRank > optionValues.maxRowsPerRank)
-    return invalidArgument(fmt::format("{}: {} rows per rank; 1 to {} (maxRowsPerRank) are accepted", operation, rowsPerRank,
-                                       optionValues.maxRowsPerRank));
-  return Status::ok();
+Status AllGatherGemm::verifyShape(int64_t rows, int64_t columns) const {
+  if (rows < 1 || rows > optionValues.maxRows)
+    return invalidArgument(fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
+  return verifyProduct(operation, rows, columns, optionValues.depth, optionValues.tile);
 }
 
-Status AllGatherGemm::prepare(int64_t rowsPerRank) {
-  DITRON_RETURN_IF_ERROR(verifyRows(rowsPerRank));
-  runtime::Rank &rank = world->rank(0);
+int64_t AllGatherGemm::rowsPerChunk(int64_t rows) const {
+  return ceilDivide(RowShards(rows, world->numRanks()).rowsPerRank, optionValues.chunksPerRank);
+}
+
+Status AllGatherGemm::prepare(runtime::Rank &rank, int64_t rows, int64_t columns) {
+  DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
   DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, nullptr));
   // The workspace stands for B and C: only their type and alignment matter here, and all buffers are aligned alike.
-  runtime::Pointer any = workspace.on(0);
-  return launchGemm(rank, nullptr, any, any, rowsPerRank);
+  runtime::Pointer any = workspace.on(rank.id());
+  return launchGemm(rank, nullptr, any, any, rows, columns);
 }
 
 Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                              runtime::Pointer c, int64_t rowsPerRank) {
-  DITRON_RETURN_IF_ERROR(verifyRows(rowsPerRank));
+                              runtime::Pointer c, int64_t rows, int64_t columns) {
+  DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
   for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
 
@@ -68,30 +68,31 @@ Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runt
   DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, &stream));
   DITRON_RETURN_IF_ERROR(stream.record(own.entered));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.entered));
-  DITRON_RETURN_IF_ERROR(pushShard(rank, a, rowsPerRank));
+  DITRON_RETURN_IF_ERROR(pushShard(rank, a, rows));
   DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
   if (optionValues.schedule == Schedule::Unfused) {
     DITRON_RETURN_IF_ERROR(stream.wait(own.copied));
-    return launchGemm(rank, &stream, b, c, rowsPerRank);
+    return launchGemm(rank, &stream, b, c, rows, columns);
   }
-  DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, b, c, rowsPerRank));
+  DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, b, c, rows, columns));
   return stream.wait(own.copied);
 }
 
-Status AllGatherGemm::pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rowsPerRank) {
+Status AllGatherGemm::pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows) {
   uint32_t numRanks = rank.numRanks();
-  int64_t rowsPerChunk = ceilDivide(rowsPerRank, optionValues.chunksPerRank);
+  RowShards shards(rows, numRanks);
+  int64_t shardRows = shards.rowsOf(rank.id()), chunkRows = rowsPerChunk(rows);
   runtime::Stream &copies = ranks[rank.id()].copies;
   // Own workspace first, then the rank below, which computes these rows right after its own; and so on downwards.
   for (uint32_t step = 0; step < numRanks; ++step) {
     uint32_t peer = (rank.id() + numRanks - step) % numRanks;
     for (uint32_t chunk = 0; chunk < optionValues.chunksPerRank; ++chunk) {
-      int64_t firstRow = std::min(chunk * rowsPerChunk, rowsPerRank);
-      int64_t rows = std::min(rowsPerChunk, rowsPerRank - firstRow);
-      int64_t row = rank.id() * rowsPerRank + firstRow;
-      if (rows > 0)
+      int64_t firstRow = std::min(chunk * chunkRows, shardRows);
+      int64_t count = std::min(chunkRows, shardRows - firstRow);
+      int64_t row = shards.firstRowOf(rank.id()) + firstRow;
+      if (count > 0)
         DITRON_RETURN_IF_ERROR(copies.copy(workspace.on(peer) + row * optionValues.depth, a + firstRow * optionValues.depth,
-                                           rows * optionValues.depth, fmt::format("{} to {}", copyName, peer)));
+                                           count * optionValues.depth, fmt::format("{} to {}", copyName, peer)));
       // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
       // An empty last chunk is raised too, since a tile may wait for the range that contains it.
       DITRON_RETURN_IF_ERROR(copies.copy(ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk),
@@ -102,9 +103,9 @@ Status AllGatherGemm::pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t
 }
 
 Status AllGatherGemm::launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer b, runtime::Pointer c,
-                                 int64_t rowsPerRank) {
+                                 int64_t rows, int64_t columns) {
   const TileConfig &tile = optionValues.tile;
-  int64_t m = rowsPerRank * rank.numRanks(), n = optionValues.columns, k = optionValues.depth;
+  int64_t m = rows, n = columns, k = optionValues.depth;
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = kernelName;
@@ -125,7 +126,8 @@ Status AllGatherGemm::launchGemm(runtime::Rank &rank, runtime::Stream *stream, r
                     {"stride_bn", 1},
                     {"stride_cm", n},
                     {"stride_cn", 1},
-                    {"rows_per_chunk", ceilDivide(rowsPerRank, optionValues.chunksPerRank)},
+                    {"rows_per_rank", RowShards(rows, rank.numRanks()).rowsPerRank},
+                    {"rows_per_chunk", rowsPerChunk(rows)},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"NUM_NODES", optionValues.numNodes},

@@ -1,6 +1,6 @@
 //===- AllGatherGemm.h - C = allgather(A) * B, overlapped ----------------------------------------------------*- C++ -*-===//
 //
-// Each rank holds a shard of the rows of A and its own B. The copy engines push the shards into every rank's workspace, own
+// Each rank holds a shard of the rows of A (see RowShards) and its own B. The copy engines push the shards into every rank's workspace, own
 // shard first, and raise a signal per chunk; the GEMM's tiles wait for the chunks with their rows and are ordered as the chunks
 // arrive (DITRON, appendix E.1; the protocol and why it is right: docs/memory-model.md). Device code:
 // kernels/tensor_parallel_gemm.
@@ -18,8 +18,7 @@ namespace ditron::ops {
 
 struct AllGatherGemmOptions {
   DataType dtype = DataType::BF16; ///< Of A, B and C: bf16, fp16 or fp32. Accumulation is fp32.
-  int64_t maxRowsPerRank = 0;      ///< Largest shard of any call; sizes the workspace.
-  int64_t columns = 0;             ///< N: columns of each rank's B and C.
+  int64_t maxRows = 0;             ///< Largest M (gathered rows) of any call; sizes the workspace.
   int64_t depth = 0;               ///< K.
   uint32_t chunksPerRank = 1;      ///< Signals per shard: more let tiles start earlier and cost more copies.
   uint32_t numNodes = 1;           ///< Must divide the number of ranks; changes the order of tiles, never the result.
@@ -37,14 +36,15 @@ public:
   /// Allocates workspaces, signals and streams on all ranks. Refuses options that make no sense.
   static Expected<AllGatherGemm> create(runtime::World &world, jit::Jit &jit, const Options &options);
 
-  /// Compiles what calls with this many rows per rank need.
-  Status prepare(int64_t rowsPerRank);
+  /// Compiles what calls with this shape need on a rank.
+  Status prepare(runtime::Rank &rank, int64_t rows, int64_t columns);
 
-  /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same rowsPerRank.
-  ///   a: [rowsPerRank, depth], b: [depth, columns], c: [rowsPerRank * ranks, columns], all row-major and of options.dtype.
+  /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same `rows`. `columns` may
+  /// differ between ranks.
+  ///   a: [rowsOfShard(rank), depth], b: [depth, columns], c: [rows, columns], all row-major and of options.dtype.
   /// They may be reused once the work enqueued on `stream` so far has run.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c,
-                 int64_t rowsPerRank);
+                 int64_t rows, int64_t columns);
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
@@ -56,16 +56,17 @@ private:
     runtime::Event entered, copied;
   };
 
-  Status verifyRows(int64_t rowsPerRank) const;
-  Status pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rowsPerRank);
-  Status launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer b, runtime::Pointer c,
-                    int64_t rowsPerRank);
+  Status verifyShape(int64_t rows, int64_t columns) const;
+  int64_t rowsPerChunk(int64_t rows) const;
+  Status pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows);
+  Status launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer b, runtime::Pointer c, int64_t rows,
+                    int64_t columns);
 
   Options optionValues;
   runtime::World *world = nullptr;
   jit::Jit *jit = nullptr;
   CallWords words;
-  runtime::SymmetricBuffer workspace; ///< [maxRowsPerRank * ranks, depth]
+  runtime::SymmetricBuffer workspace; ///< [maxRows, depth]
   runtime::SymmetricBuffer ready;     ///< [ranks * chunksPerRank] signals
   std::vector<PerRank> ranks;
 };

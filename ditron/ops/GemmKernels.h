@@ -9,6 +9,7 @@
 #include "ditron/ops/KernelLaunch.h"
 #include "ditron/support/DataType.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -54,6 +55,17 @@ Status verifyPointerType(std::string_view operation, std::string_view name, runt
 void appendTileArguments(KernelCall &call, const TileConfig &tile, MultiplyPrecision precision);
 
 inline int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// How the rows of a matrix are dealt out: rank r has the rows from r * rowsPerRank on. When the ranks do not divide the rows,
+/// the last shards are short or empty.
+struct RowShards {
+  int64_t rows;
+  int64_t rowsPerRank;
+
+  RowShards(int64_t rows, uint32_t numRanks) : rows(rows), rowsPerRank(ceilDivide(rows, numRanks)) {}
+  int64_t firstRowOf(uint32_t rank) const { return std::min(rank * rowsPerRank, rows); }
+  int64_t rowsOf(uint32_t rank) const { return std::min(rowsPerRank, rows - firstRowOf(rank)); }
+};
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_GEMMKERNELS_H

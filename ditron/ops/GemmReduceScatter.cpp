@@ -14,14 +14,12 @@ constexpr uint32_t reduceBlockM = 16, reduceBlockN = 128;
 } // namespace
 
 Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit::Jit &jit, const Options &options) {
-  int64_t numRanks = world.numRanks();
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
                                    ditron::toString(*options.partialType), ditron::toString(options.dtype)));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
-  DITRON_RETURN_IF_ERROR(
-      verifyProduct(operation, options.maxRowsPerRank * numRanks, options.columns, options.depth, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, options.tile));
   DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
 
   GemmReduceScatter op;
@@ -29,67 +27,71 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit
   op.world = &world;
   op.jit = &jit;
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "gemm_rs", world.numRanks()));
-  int64_t elements = numRanks * options.maxRowsPerRank * options.columns;
-  DITRON_ASSIGN_OR_RETURN(op.scatter, world.allocateSymmetric(op.partialType(), elements, "gemm_rs_scatter"));
-  DITRON_ASSIGN_OR_RETURN(op.arrived, world.allocateSymmetric(DataType::I64, numRanks, "gemm_rs_arrived"));
+  int64_t slots = world.numRanks() * RowShards(options.maxRows, world.numRanks()).rowsPerRank;
+  DITRON_ASSIGN_OR_RETURN(op.scatter,
+                          world.allocateSymmetric(op.partialType(), slots * options.columns, "gemm_rs_scatter"));
+  DITRON_ASSIGN_OR_RETURN(op.arrived, world.allocateSymmetric(DataType::I64, world.numRanks(), "gemm_rs_arrived"));
   for (uint32_t id = 0; id < world.numRanks(); ++id) {
     PerRank own;
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("gemm_rs copies", /*priority=*/1));
     DITRON_ASSIGN_OR_RETURN(own.ready, world.rank(id).createEvent("gemm_rs ready"));
     DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("gemm_rs copied"));
-    DITRON_ASSIGN_OR_RETURN(own.partial, world.rank(id).allocate(op.partialType(), elements, "gemm_rs_partial"));
+    DITRON_ASSIGN_OR_RETURN(own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns,
+                                                                  "gemm_rs_partial"));
     op.ranks.push_back(std::move(own));
   }
   return op;
 }
 
-Status GemmReduceScatter::verifyRows(int64_t rowsPerRank) const {
-  if (rowsPerRank < 1 || rowsPerRank > optionValues.maxRowsPerRank)
-    return invalidArgument(fmt::format("{}: {} rows per rank; 1 to {} (maxRowsPerRank) are accepted", operation, rowsPerRank,
-                                       optionValues.maxRowsPerRank));
-  return Status::ok();
+Status GemmReduceScatter::verifyShape(int64_t rows, int64_t depth) const {
+  if (rows < 1 || rows > optionValues.maxRows)
+    return invalidArgument(fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
+  return verifyProduct(operation, rows, optionValues.columns, depth, optionValues.tile);
 }
 
-Status GemmReduceScatter::prepare(int64_t rowsPerRank) {
-  DITRON_RETURN_IF_ERROR(verifyRows(rowsPerRank));
-  runtime::Rank &rank = world->rank(0);
+Status GemmReduceScatter::prepare(runtime::Rank &rank, int64_t rows, int64_t depth) {
+  DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   // The scatter buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
-  runtime::Pointer any = scatter.on(0).as(optionValues.dtype);
+  runtime::Pointer any = scatter.on(rank.id()).as(optionValues.dtype);
   DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, nullptr));
-  DITRON_RETURN_IF_ERROR(launchGemm(rank, nullptr, any, any, rowsPerRank));
-  return launchReduce(rank, nullptr, any, rowsPerRank);
+  DITRON_RETURN_IF_ERROR(launchGemm(rank, nullptr, any, any, rows, depth));
+  return launchReduce(rank, nullptr, any, rows);
 }
 
 Status GemmReduceScatter::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                                  runtime::Pointer out, int64_t rowsPerRank) {
-  DITRON_RETURN_IF_ERROR(verifyRows(rowsPerRank));
+                                  runtime::Pointer out, int64_t rows, int64_t depth) {
+  DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
 
   PerRank &own = ranks[rank.id()];
   DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, &stream));
   if (optionValues.schedule == Schedule::Unfused)
-    DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, a, b, rowsPerRank));
+    DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, a, b, rows, depth));
   DITRON_RETURN_IF_ERROR(stream.record(own.ready));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.ready));
-  DITRON_RETURN_IF_ERROR(pushSegments(rank, rowsPerRank));
+  DITRON_RETURN_IF_ERROR(pushSegments(rank, rows));
   DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
   if (optionValues.schedule == Schedule::Overlapped)
-    DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, a, b, rowsPerRank));
-  DITRON_RETURN_IF_ERROR(launchReduce(rank, &stream, out, rowsPerRank));
+    DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, a, b, rows, depth));
+  DITRON_RETURN_IF_ERROR(launchReduce(rank, &stream, out, rows));
   return stream.wait(own.copied);
 }
 
-Status GemmReduceScatter::pushSegments(runtime::Rank &rank, int64_t rowsPerRank) {
+Status GemmReduceScatter::pushSegments(runtime::Rank &rank, int64_t rows) {
   uint32_t numRanks = rank.numRanks();
-  int64_t segmentElements = rowsPerRank * optionValues.columns;
+  int64_t columns = optionValues.columns;
+  RowShards shards(rows, numRanks);
   PerRank &own = ranks[rank.id()];
   // The own segment, last in the GEMM's order, is not sent: the reduction reads it from the partial results.
   for (uint32_t step = 1; step < numRanks; ++step) {
     uint32_t segment = (rank.id() + step) % numRanks;
+    int64_t count = shards.rowsOf(segment);
+    if (count == 0)
+      continue; // no tile opens its gate, and its owner reduces nothing
     DITRON_RETURN_IF_ERROR(own.copies.signalWait(words.gates(rank.id()) + segment, runtime::Compare::GreaterEqual, 1));
-    DITRON_RETURN_IF_ERROR(own.copies.copy(scatter.on(segment) + rank.id() * segmentElements,
-                                           own.partial.pointer() + segment * segmentElements, segmentElements,
+    DITRON_RETURN_IF_ERROR(own.copies.copy(scatter.on(segment) + rank.id() * count * columns,
+                                           own.partial.pointer() + shards.firstRowOf(segment) * columns, count * columns,
                                            fmt::format("{} to {}", copyName, segment)));
     DITRON_RETURN_IF_ERROR(own.copies.copy(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
                                            fmt::format("rs_arrived to {}", segment)));
@@ -98,9 +100,9 @@ Status GemmReduceScatter::pushSegments(runtime::Rank &rank, int64_t rowsPerRank)
 }
 
 Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer a, runtime::Pointer b,
-                                     int64_t rowsPerRank) {
+                                     int64_t rows, int64_t depth) {
   const TileConfig &tile = optionValues.tile;
-  int64_t m = rowsPerRank * rank.numRanks(), n = optionValues.columns, k = optionValues.depth;
+  int64_t m = rows, n = optionValues.columns, k = depth;
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = kernelName;
@@ -121,6 +123,7 @@ Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *strea
                     {"stride_bn", 1},
                     {"stride_pm", n},
                     {"stride_pn", 1},
+                    {"rows_per_rank", RowShards(rows, rank.numRanks()).rowsPerRank},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"NUM_NODES", optionValues.numNodes}};
@@ -129,18 +132,23 @@ Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *strea
 }
 
 Status GemmReduceScatter::launchReduce(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer out,
-                                       int64_t rowsPerRank) {
+                                       int64_t rows) {
+  RowShards shards(rows, rank.numRanks());
+  int64_t ownRows = shards.rowsOf(rank.id());
+  if (ownRows == 0)
+    return Status::ok();
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = "reduce_segments";
-  call.grid = {static_cast<uint32_t>(ceilDivide(rowsPerRank, reduceBlockM)),
+  call.grid = {static_cast<uint32_t>(ceilDivide(ownRows, reduceBlockM)),
                static_cast<uint32_t>(ceilDivide(optionValues.columns, reduceBlockN)), 1};
-  call.arguments = {{"partial_ptr", ranks[rank.id()].partial.pointer()},
+  call.arguments = {{"partial_ptr",
+                     ranks[rank.id()].partial.pointer() + shards.firstRowOf(rank.id()) * optionValues.columns},
                     {"scatter_ptr", scatter.on(rank.id())},
                     {"out_ptr", out},
                     {"arrived_ptr", arrived.on(rank.id())},
                     {"generation_ptr", words.generation(rank.id())},
-                    {"rows", rowsPerRank},
+                    {"rows", ownRows},
                     {"N", optionValues.columns},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", rank.numRanks()},

@@ -1,6 +1,6 @@
 //===- GemmReduceScatter.h - out = reduce_scatter(A * B), overlapped ------------------------------------------*- C++ -*-===//
 //
-// Each rank holds a slice of K: A is [M, K_r], B is [K_r, N]. The GEMM computes the segments (the rows of each rank's result)
+// Each rank holds a slice of K: A is [M, K_r], B is [K_r, N]. The GEMM computes the segments (the rows of each rank's result, see RowShards)
 // in the order in which they are sent, next rank's first and own last, and opens a gate when a segment is complete; the copy
 // engine pushes it to its owner and raises a signal there; the owner adds the partial results in ascending rank order in fp32
 // (DITRON, appendix E.2; the protocol: docs/memory-model.md). Device code: kernels/tensor_parallel_gemm.
@@ -21,9 +21,8 @@ namespace ditron::ops {
 struct GemmReduceScatterOptions {
   DataType dtype = DataType::BF16;           ///< Of A, B and the result: bf16, fp16 or fp32.
   std::optional<DataType> partialType;       ///< Of the partial results in transit; dtype when not given, or fp32.
-  int64_t maxRowsPerRank = 0;                ///< Largest M / ranks of any call; sizes the buffers.
+  int64_t maxRows = 0;                       ///< Largest M of any call; sizes the buffers.
   int64_t columns = 0;                       ///< N.
-  int64_t depth = 0;                         ///< K of one rank.
   uint32_t numNodes = 1;                     ///< Must divide the number of ranks; changes the order of tiles only.
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
@@ -39,13 +38,14 @@ public:
   /// Allocates buffers, signals and streams on all ranks. Refuses options that make no sense.
   static Expected<GemmReduceScatter> create(runtime::World &world, jit::Jit &jit, const Options &options);
 
-  /// Compiles what calls with this many rows per rank need.
-  Status prepare(int64_t rowsPerRank);
+  /// Compiles what calls with this shape need on a rank.
+  Status prepare(runtime::Rank &rank, int64_t rows, int64_t depth);
 
-  /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same rowsPerRank.
-  ///   a: [rowsPerRank * ranks, depth], b: [depth, columns], out: [rowsPerRank, columns], row-major, of options.dtype.
+  /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same `rows`. `depth` (K of this
+  /// rank) may differ between ranks.
+  ///   a: [rows, depth], b: [depth, columns], out: [rowsOfShard(rank), columns], row-major, of options.dtype.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                 int64_t rowsPerRank);
+                 int64_t rows, int64_t depth);
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
@@ -55,21 +55,21 @@ private:
   struct PerRank {
     runtime::Stream copies;
     runtime::Event ready, copied;
-    runtime::Buffer partial; ///< [maxRowsPerRank * ranks, columns]
+    runtime::Buffer partial; ///< [maxRows, columns]
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
-  Status verifyRows(int64_t rowsPerRank) const;
-  Status pushSegments(runtime::Rank &rank, int64_t rowsPerRank);
-  Status launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer a, runtime::Pointer b,
-                    int64_t rowsPerRank);
-  Status launchReduce(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer out, int64_t rowsPerRank);
+  Status verifyShape(int64_t rows, int64_t depth) const;
+  Status pushSegments(runtime::Rank &rank, int64_t rows);
+  Status launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer a, runtime::Pointer b, int64_t rows,
+                    int64_t depth);
+  Status launchReduce(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer out, int64_t rows);
 
   Options optionValues;
   runtime::World *world = nullptr;
   jit::Jit *jit = nullptr;
   CallWords words;
-  runtime::SymmetricBuffer scatter; ///< [ranks, maxRowsPerRank, columns]: slot s is filled by rank s
+  runtime::SymmetricBuffer scatter; ///< [ranks, rows per rank, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer arrived; ///< [ranks] signals
   std::vector<PerRank> ranks;
 };

@@ -49,15 +49,15 @@ def grouped_tile(pid, num_pid_m, num_pid_n, GROUP_SIZE_M: tl.constexpr):
 
 
 @triton.jit
-def swizzle_all_gather(index, M, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, BLOCK_M: tl.constexpr):
+def swizzle_all_gather(index, M, rows_per_rank, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
+                       BLOCK_M: tl.constexpr):
     """The index-th row of tiles to compute, in the order in which the shards arrive.
 
-    Nodes are visited from the own one upwards, cyclically; inside a node, ranks from the own local rank upwards. A tile
+    Rank r's shard is the rows from r * rows_per_rank on; the last shards may be short or empty. Nodes are visited from the own one upwards, cyclically; inside a node, ranks from the own local rank upwards. A tile
     that reaches into several nodes needs all their shards, so it belongs to the one visited last. For any M, also when
     tiles straddle ranks and nodes, this is a permutation of the rows of tiles.
     """
     LOCAL_SIZE: tl.constexpr = WORLD_SIZE // NUM_NODES
-    rows_per_rank = M // WORLD_SIZE
     rows_per_node = rows_per_rank * LOCAL_SIZE
     num_tiles = tl.cdiv(M, BLOCK_M)
     own_node = rank // LOCAL_SIZE
@@ -70,7 +70,7 @@ def swizzle_all_gather(index, M, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.c
         end = 0
         running = 0
         for n in tl.static_range(NUM_NODES):
-            boundary = (n + 1) * rows_per_node
+            boundary = min((n + 1) * rows_per_node, M)
             node_end = boundary // BLOCK_M
             if n + 1 == own_node:
                 node_end = tl.cdiv(boundary, BLOCK_M)
@@ -83,21 +83,21 @@ def swizzle_all_gather(index, M, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.c
             running = node_end
         size = end - begin
         if (remaining >= 0) & (remaining < size):
-            first = tl.cdiv((node * LOCAL_SIZE + local_rank) * rows_per_rank, BLOCK_M) - begin
+            first = tl.cdiv(min((node * LOCAL_SIZE + local_rank) * rows_per_rank, M), BLOCK_M) - begin
             result = begin + (remaining + max(first, 0)) % size
         remaining -= size
     return result
 
 
 @triton.jit
-def swizzle_reduce_scatter(index, M, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, BLOCK_M: tl.constexpr):
+def swizzle_reduce_scatter(index, M, rows_per_rank, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
+                           BLOCK_M: tl.constexpr):
     """The index-th row of tiles to compute, so that segments complete in the order in which they are sent.
 
     The next node's segments come first and the own node's last; inside a node the next local rank's first and the own
     last. A tile that reaches into several nodes is needed by all of them, so it belongs to the one visited first.
     """
     LOCAL_SIZE: tl.constexpr = WORLD_SIZE // NUM_NODES
-    rows_per_rank = M // WORLD_SIZE
     rows_per_node = rows_per_rank * LOCAL_SIZE
     num_tiles = tl.cdiv(M, BLOCK_M)
     own_node = rank // LOCAL_SIZE
@@ -112,7 +112,7 @@ def swizzle_reduce_scatter(index, M, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: 
         running = num_tiles
         for back in tl.static_range(NUM_NODES):
             n = NUM_NODES - 1 - back
-            boundary = n * rows_per_node
+            boundary = min(n * rows_per_node, M)
             node_begin = tl.cdiv(boundary, BLOCK_M)
             if n == own_node + 1:
                 node_begin = boundary // BLOCK_M
@@ -124,7 +124,7 @@ def swizzle_reduce_scatter(index, M, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: 
         size = end - begin
         if (remaining >= 0) & (remaining < size):
             next_local = (local_rank + 1) % LOCAL_SIZE
-            first = (node * LOCAL_SIZE + next_local) * rows_per_rank // BLOCK_M - begin
+            first = min((node * LOCAL_SIZE + next_local) * rows_per_rank, M) // BLOCK_M - begin
             result = begin + (remaining + max(first, 0)) % size
         remaining -= size
     return result
@@ -169,7 +169,7 @@ def store_tile(c_ptr, accumulator, pid_m, pid_n, M, N, stride_cm, stride_cn, BLO
 
 @triton.jit(do_not_specialize=["rank"])
 def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
-                    stride_cm, stride_cn, rows_per_chunk, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
+                    stride_cm, stride_cn, rows_per_rank, rows_per_chunk, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
                     CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
                     GROUP_SIZE_M: tl.constexpr, PRECISION: tl.constexpr):
     """C = gathered A @ B, each tile as soon as the chunks with its rows have arrived.
@@ -180,9 +180,8 @@ def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, str
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
     pid_m, pid_n = grouped_tile(tl.program_id(0), num_pid_m, num_pid_n, GROUP_SIZE_M)
-    pid_m = swizzle_all_gather(pid_m, M, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
+    pid_m = swizzle_all_gather(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
 
-    rows_per_rank = M // WORLD_SIZE
     first_row = pid_m * BLOCK_M
     last_row = min(first_row + BLOCK_M, M) - 1
     first_chunk = first_row // rows_per_rank * CHUNKS + first_row % rows_per_rank // rows_per_chunk
@@ -199,7 +198,7 @@ def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, str
 
 @triton.jit(do_not_specialize=["rank"])
 def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, stride_am, stride_ak, stride_bk,
-                        stride_bn, stride_pm, stride_pn, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
+                        stride_bn, stride_pm, stride_pn, rows_per_rank, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
                         BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
                         GROUP_SIZE_M: tl.constexpr, PRECISION: tl.constexpr):
     """partial = A @ B; opens gate_ptr[s] when the last tile with rows of segment s has been stored.
@@ -210,20 +209,19 @@ def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, 
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
     pid_m, pid_n = grouped_tile(tl.program_id(0), num_pid_m, num_pid_n, GROUP_SIZE_M)
-    pid_m = swizzle_reduce_scatter(pid_m, M, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
+    pid_m = swizzle_reduce_scatter(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
 
     accumulator = matmul_tile(a_ptr, b_ptr, pid_m, pid_n, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, BLOCK_M,
                               BLOCK_N, BLOCK_K, PRECISION)
     store_tile(partial_ptr, accumulator, pid_m, pid_n, M, N, stride_pm, stride_pn, BLOCK_M, BLOCK_N)
 
-    rows_per_rank = M // WORLD_SIZE
     first_segment = pid_m * BLOCK_M // rows_per_rank
     last_segment = (min((pid_m + 1) * BLOCK_M, M) - 1) // rows_per_rank
     __syncthreads()
     segment = first_segment + tid(0)
     if segment <= last_segment:
         first_tile = segment * rows_per_rank // BLOCK_M
-        last_tile = ((segment + 1) * rows_per_rank - 1) // BLOCK_M
+        last_tile = (min((segment + 1) * rows_per_rank, M) - 1) // BLOCK_M
         tiles = (last_tile - first_tile + 1) * num_pid_n
         done = atomic_add(counter_ptr + segment, 1, scope="gpu", semantic="acq_rel")
         if done == tiles - 1:
@@ -236,7 +234,7 @@ def reduce_segments(partial_ptr, scatter_ptr, out_ptr, arrived_ptr, generation_p
     """out = sum over ranks of their partial rows for this rank, in fp32 and in ascending rank order.
 
     scatter_ptr: [WORLD_SIZE, rows, N] in the symmetric heap, slot s filled by rank s (the own slot is not used: the own
-    rows are read from partial_ptr, [WORLD_SIZE * rows, N]); arrived_ptr: [WORLD_SIZE] signals.
+    rows are read from partial_ptr, [rows, N]); arrived_ptr: [WORLD_SIZE] signals.
     """
     first_row = tl.program_id(0) * BLOCK_M
     first_column = tl.program_id(1) * BLOCK_N
@@ -251,7 +249,7 @@ def reduce_segments(partial_ptr, scatter_ptr, out_ptr, arrived_ptr, generation_p
     for source in range(WORLD_SIZE):
         slot = scatter_ptr + source * slot_elements
         if source == rank:
-            slot = partial_ptr + source * slot_elements
+            slot = partial_ptr
         else:
             token = dl.wait(arrived_ptr + source, 1, "sys", "acquire", waitValue=generation, compare="ge")
             slot = dl.consume_token(slot, token)
