@@ -1,0 +1,276 @@
+//===- ControlFlow.cpp - Branches ---------------------------------------------------------------------------------------===//
+//
+// Compile-time branches choose a list of statements; run-time branches become scf.if. Values that differ after the two
+// branches become results of the scf.if; an early return puts the rest of the function into the branch that goes on.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/ScopeExit.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+namespace scf = mlir::scf;
+
+LangValue Importer::evaluateCondition(const ast::Expr *expression) {
+  LangValue value = evaluate(expression);
+  if (value.isPoison())
+    return value;
+  if (value.isConstant()) {
+    const ConstValue &constant = value.constant();
+    if (constant.isIntegral() || constant.isNone())
+      return LangValue::boolean(constant.isTrue());
+  }
+  if (!value.isTensor())
+    return emit.fail(expression->range, fmt::format("a condition must be a bool, an int or None at compile time, or a "
+                                                    "run-time scalar, but got {}",
+                                                    value.describe()));
+  Emitter::At at(emit, expression->range);
+  if (value.type().isBlock()) {
+    if (value.type().numElements() != 1) {
+      emit.error(expression->range, fmt::format("a condition must be a scalar, but got {}", value.describe()))
+          .hint("use tl.where to choose element by element, or reduce the condition with tl.max");
+      return LangValue::poison();
+    }
+    value = emit.reshape(value, {});
+  }
+  return emit.cast(value, ScalarKind::Int1, expression->range);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Joining the values of two branches
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Importer::Branches Importer::beginBranches(mlir::Value condition) {
+  Branches branches;
+  branches.op = scf::IfOp::create(emit.builder, emit.location(), mlir::TypeRange(), condition,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  for (mlir::Region *region : {&branches.op.getThenRegion(), &branches.op.getElseRegion()})
+    if (!region->front().empty())
+      region->front().back().erase();
+  return branches;
+}
+
+std::optional<std::string> Importer::join(Branches &branches, const LangValue &a, const LangValue &b, SourceRange range,
+                                          JoinedValue &joined) {
+  if (!sameStructure(a, b))
+    return fmt::format("{} in one branch and {} in the other", a.describe(), b.describe());
+  joined.shape = a;
+  llvm::SmallVector<LangValue> left, right;
+  flatten(a, left);
+  flatten(b, right);
+  mlir::OpBuilder::InsertionGuard guard(emit.builder);
+  Emitter::At at(emit, range);
+  for (auto [x, y] : llvm::zip(left, right)) {
+    if (x.isPoison() || y.isPoison()) {
+      joined.leaves.push_back(LangValue::poison());
+      joined.slots.push_back(-1);
+      continue;
+    }
+    if (x.identical(y)) {
+      joined.leaves.push_back(x);
+      joined.slots.push_back(-1);
+      continue;
+    }
+    bool canMeet = (x.isTensor() || x.isLiteral()) && (y.isTensor() || y.isLiteral());
+    if (!canMeet)
+      return fmt::format("{} in one branch and {} in the other", x.describe(), y.describe());
+    emit.builder.setInsertionPointToEnd(&branches.op.getThenRegion().front());
+    LangValue p = emit.toTensor(x, range);
+    emit.builder.setInsertionPointToEnd(&branches.op.getElseRegion().front());
+    LangValue q = emit.toTensor(y, range);
+    if (p.isPoison() || q.isPoison())
+      return std::string("values without a run-time form");
+    if (p.type() != q.type())
+      return fmt::format("type {} in one branch and {} in the other", p.type().str(), q.type().str());
+    joined.leaves.push_back(p);
+    joined.slots.push_back(branches.types.size());
+    branches.types.push_back(p.type());
+    branches.thenYields.push_back(p.ir());
+    branches.elseYields.push_back(q.ir());
+  }
+  return std::nullopt;
+}
+
+scf::IfOp Importer::finishBranches(Branches &branches) {
+  scf::IfOp op = branches.op;
+  mlir::OpBuilder::InsertionGuard guard(emit.builder);
+  mlir::Location location = op.getLoc();
+  emit.builder.setInsertionPointToEnd(&op.getThenRegion().front());
+  scf::YieldOp::create(emit.builder, location, branches.thenYields);
+  emit.builder.setInsertionPointToEnd(&op.getElseRegion().front());
+  scf::YieldOp::create(emit.builder, location, branches.elseYields);
+  if (branches.types.empty()) {
+    mlir::Block &otherwise = op.getElseRegion().front();
+    if (otherwise.getOperations().size() == 1)
+      otherwise.erase();
+    return op;
+  }
+  llvm::SmallVector<mlir::Type> types;
+  for (const LangType &type : branches.types)
+    types.push_back(emit.ir(type));
+  emit.builder.setInsertionPoint(op);
+  auto result = scf::IfOp::create(emit.builder, location, types, op.getCondition(), /*addThenBlock=*/false,
+                                  /*addElseBlock=*/false);
+  result.getThenRegion().takeBody(op.getThenRegion());
+  result.getElseRegion().takeBody(op.getElseRegion());
+  op.erase();
+  branches.op = result;
+  return result;
+}
+
+LangValue Importer::resolve(const JoinedValue &joined, scf::IfOp op, const Branches &branches) {
+  llvm::SmallVector<LangValue> leaves;
+  for (auto [leaf, slot] : llvm::zip(joined.leaves, joined.slots))
+    leaves.push_back(slot < 0 ? leaf : LangValue::tensor(op.getResult(slot), branches.types[slot]));
+  llvm::ArrayRef<LangValue> rest = leaves;
+  return unflatten(joined.shape, rest);
+}
+
+LangValue Importer::undefinedLike(const LangValue &value) {
+  if (value.isTuple()) {
+    std::vector<LangValue> elements;
+    for (const LangValue &element : value.elements())
+      elements.push_back(undefinedLike(element));
+    return LangValue::tuple(std::move(elements));
+  }
+  if (!value.isTensor())
+    return value;
+  if (!value.type().isPointer())
+    return emit.constantOf(ConstValue::integer(0), value.type());
+  LangValue zero = emit.constantOf(ConstValue::integer(0), LangType(ScalarKind::Int64).withShape(value.type().shape()));
+  return emit.cast(zero, value.type().element(), emit.range());
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// if without return
+//===------------------------------------------------------------------------------------------------------------------===//
+
+void Importer::executeIf(const ast::If *statement) {
+  LangValue condition = evaluateCondition(statement->condition);
+  if (condition.isPoison())
+    return;
+  if (condition.isConstant()) {
+    executeBlock(condition.constant().isTrue() ? statement->body : statement->orelse);
+    return;
+  }
+  executeRunTimeIf(statement, condition.ir());
+}
+
+void Importer::executeRunTimeIf(const ast::If *statement, mlir::Value condition) {
+  SourceRange place = statement->condition->range;
+  Branches branches = beginBranches(condition);
+  Scope before = frame().locals;
+  ++frame().depth;
+  {
+    mlir::OpBuilder::InsertionGuard guard(emit.builder);
+    emit.builder.setInsertionPointToEnd(&branches.op.getThenRegion().front());
+    executeBlock(statement->body);
+  }
+  Scope thenScope = std::exchange(frame().locals, before);
+  {
+    mlir::OpBuilder::InsertionGuard guard(emit.builder);
+    emit.builder.setInsertionPointToEnd(&branches.op.getElseRegion().front());
+    executeBlock(statement->orelse);
+  }
+  Scope elseScope = std::exchange(frame().locals, Scope());
+  --frame().depth;
+
+  struct Pending {
+    llvm::StringRef name;
+    Variable variable;
+    JoinedValue joined;
+  };
+  std::vector<Pending> pending;
+  for (auto &[name, inThen] : thenScope) {
+    auto other = elseScope.find(name);
+    if (other == elseScope.end()) {
+      frame().hidden[name] = {place, "it is assigned only in one branch of this if"};
+      continue;
+    }
+    Pending each{name, inThen, {}};
+    if (auto mismatch = join(branches, inThen.value, other->second.value, place, each.joined)) {
+      emit.error(place, fmt::format("variable '{}' has {} of this if", name.str(), *mismatch))
+          .note(inThen.range, "assigned here")
+          .note(other->second.range, "and here");
+      each.joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};
+    }
+    auto original = before.find(name);
+    bool isNew = original == before.end();
+    each.variable.isConstexpr = inThen.isConstexpr && other->second.isConstexpr &&
+                                inThen.value.identical(other->second.value);
+    if (isNew)
+      each.variable.depth = frame().depth;
+    pending.push_back(std::move(each));
+  }
+  for (auto &[name, inElse] : elseScope)
+    if (thenScope.find(name) == thenScope.end())
+      frame().hidden[name] = {place, "it is assigned only in one branch of this if"};
+
+  scf::IfOp op = finishBranches(branches);
+  for (Pending &each : pending) {
+    each.variable.value = resolve(each.joined, op, branches);
+    frame().locals[each.name] = std::move(each.variable);
+  }
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// if with return
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Outcome Importer::runIf(const ast::If *statement, const Continuation &rest) {
+  Emitter::At at(emit, statement->condition->range);
+  LangValue condition = evaluateCondition(statement->condition);
+  if (condition.isPoison())
+    return {true, LangValue::poison(), statement->range};
+  if (condition.isConstant())
+    return runBody(condition.constant().isTrue() ? statement->body : statement->orelse, &rest);
+
+  SourceRange place = statement->condition->range;
+  Branches branches = beginBranches(condition.ir());
+  Scope before = frame().locals;
+  auto hiddenBefore = frame().hidden;
+  // Nothing follows the if, so each branch may bind names as it likes; constexpr names of before stay protected.
+  ++frame().depth;
+  auto runBranch = [&](mlir::Region &region, ast::StmtList statements) {
+    mlir::OpBuilder::InsertionGuard guard(emit.builder);
+    emit.builder.setInsertionPointToEnd(&region.front());
+    frame().locals = before;
+    frame().hidden = hiddenBefore;
+    return runBody(statements, &rest);
+  };
+  Outcome first = runBranch(branches.op.getThenRegion(), statement->body);
+  Outcome second = runBranch(branches.op.getElseRegion(), statement->orelse);
+  --frame().depth;
+
+  // A path that falls off the end of a function with a value elsewhere gives an undefined value.
+  auto complete = [&](Outcome &missing, const Outcome &present, mlir::Region &region) {
+    if (missing.isReturn || !present.isReturn || present.value.isPoison())
+      return;
+    mlir::OpBuilder::InsertionGuard guard(emit.builder);
+    emit.builder.setInsertionPointToEnd(&region.front());
+    missing.value = undefinedLike(present.value);
+  };
+  complete(first, second, branches.op.getThenRegion());
+  complete(second, first, branches.op.getElseRegion());
+
+  Outcome outcome;
+  outcome.isReturn = first.isReturn || second.isReturn;
+  outcome.range = first.isReturn ? first.range : second.range;
+  JoinedValue joined;
+  if (frame().isEntry || isStopped) {
+    joined = JoinedValue{LangValue::none(), {LangValue::none()}, {-1}};
+  } else if (auto mismatch = join(branches, first.value, second.value, place, joined)) {
+    Diagnostic &diagnostic = emit.error(second.range.isValid() ? second.range : place,
+                                        fmt::format("return type mismatch: the function returns {}", *mismatch));
+    if (first.range.isValid())
+      diagnostic.note(first.range, "the other return is here");
+    joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};
+  }
+  scf::IfOp op = finishBranches(branches);
+  outcome.value = resolve(joined, op, branches);
+  return outcome;
+}
+
+} // namespace ditron::frontend

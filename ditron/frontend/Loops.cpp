@@ -1,0 +1,362 @@
+//===- Loops.cpp - for and while ---------------------------------------------------------------------------------------===//
+//
+// tl.static_range unrolls at compile time; range and tl.range become scf.for, while becomes scf.while. A run-time loop
+// carries every variable that is live before it and assigned in it (spec/triton_language.md 1.8); the set comes from the
+// syntax, so the body is executed once.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+namespace scf = mlir::scf;
+namespace arith = mlir::arith;
+namespace {
+
+void collectNames(const ast::Expr *target, llvm::SetVector<llvm::StringRef> &names) {
+  if (const auto *name = llvm::dyn_cast<ast::Name>(target))
+    names.insert(name->id);
+  else if (const auto *tuple = llvm::dyn_cast<ast::Tuple>(target))
+    for (const ast::Expr *each : tuple->elements)
+      collectNames(each, names);
+  else if (const auto *list = llvm::dyn_cast<ast::List>(target))
+    for (const ast::Expr *each : list->elements)
+      collectNames(each, names);
+}
+
+/// Every name that a part of the tree may assign, in order of appearance.
+llvm::SetVector<llvm::StringRef> assignedNames(llvm::ArrayRef<const ast::Node *> parts) {
+  llvm::SetVector<llvm::StringRef> names;
+  for (const ast::Node *part : parts)
+    ast::walk(part, [&](const ast::Node *node) {
+      if (const auto *assign = llvm::dyn_cast<ast::Assign>(node))
+        for (const ast::Expr *target : assign->targets)
+          collectNames(target, names);
+      else if (const auto *augmented = llvm::dyn_cast<ast::AugAssign>(node))
+        collectNames(augmented->target, names);
+      else if (const auto *annotated = llvm::dyn_cast<ast::AnnAssign>(node))
+        collectNames(annotated->target, names);
+      else if (const auto *walrus = llvm::dyn_cast<ast::NamedExpr>(node))
+        names.insert(walrus->target.text);
+      else if (const auto *loop = llvm::dyn_cast<ast::For>(node))
+        collectNames(loop->target, names);
+      return true;
+    });
+  return names;
+}
+
+/// True if the function mentions the name after a place.
+bool isReadAfter(const ast::FunctionDef *function, llvm::StringRef name, SourceRange place) {
+  bool found = false;
+  ast::walk(function, [&](const ast::Node *node) {
+    if (const auto *use = llvm::dyn_cast<ast::Name>(node))
+      found |= use->id == name && use->range.begin >= place.end;
+    return !found;
+  });
+  return found;
+}
+
+} // namespace
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Carried variables
+//===------------------------------------------------------------------------------------------------------------------===//
+
+Importer::CarriedSet Importer::findCarried(llvm::ArrayRef<const ast::Node *> parts, llvm::StringRef loopVariable) {
+  CarriedSet carried;
+  for (llvm::StringRef name : assignedNames(parts)) {
+    auto it = frame().locals.find(name);
+    if (it == frame().locals.end() || name == loopVariable)
+      continue;
+    CarriedVariable variable;
+    variable.name = name;
+    variable.before = it->second;
+    llvm::SmallVector<LangValue> leaves;
+    flatten(it->second.value, leaves);
+    for (const LangValue &leaf : leaves) {
+      if (!leaf.isTensor())
+        continue;
+      variable.slots.push_back(carried.inits.size());
+      carried.inits.push_back(leaf.ir());
+      carried.types.push_back(leaf.type());
+    }
+    carried.variables.push_back(std::move(variable));
+  }
+  return carried;
+}
+
+void Importer::bindCarried(const CarriedSet &carried, mlir::ValueRange values) {
+  for (const CarriedVariable &variable : carried.variables) {
+    llvm::SmallVector<LangValue> leaves;
+    flatten(variable.before.value, leaves);
+    unsigned next = 0;
+    for (LangValue &leaf : leaves) {
+      if (!leaf.isTensor())
+        continue;
+      unsigned slot = variable.slots[next++];
+      leaf = LangValue::tensor(values[slot], carried.types[slot]);
+    }
+    llvm::ArrayRef<LangValue> rest = leaves;
+    Variable inside = variable.before;
+    inside.value = unflatten(variable.before.value, rest);
+    frame().locals[variable.name] = std::move(inside);
+  }
+}
+
+llvm::SmallVector<mlir::Value> Importer::collectCarried(CarriedSet &carried, mlir::ValueRange current,
+                                                        SourceRange range) {
+  llvm::SmallVector<mlir::Value> yields(current.begin(), current.end());
+  for (CarriedVariable &variable : carried.variables) {
+    auto it = frame().locals.find(variable.name);
+    auto reject = [&](std::string before, std::string after, SourceRange place) {
+      emit.error(place, fmt::format("loop-carried variable '{}' is {} before the loop, but {} at the end of its body",
+                                    variable.name.str(), before, after))
+          .note(variable.before.range, "its value before the loop comes from here")
+          .hint("a variable that changes in a run-time loop must keep its type");
+      variable.before.value = LangValue::poison();
+      variable.slots.clear();
+    };
+    if (it == frame().locals.end())
+      continue; // hidden by a branch, which was reported
+    const Variable &after = it->second;
+    if (after.value.isPoison() || variable.before.value.isPoison()) {
+      variable.before.value = LangValue::poison();
+      variable.slots.clear();
+      continue;
+    }
+    SourceRange place = after.range.isValid() && after.range != variable.before.range ? after.range : range;
+    if (!sameStructure(variable.before.value, after.value)) {
+      reject(variable.before.value.describe(), after.value.describe(), place);
+      continue;
+    }
+    llvm::SmallVector<LangValue> old, now;
+    flatten(variable.before.value, old);
+    flatten(after.value, now);
+    unsigned next = 0;
+    for (auto [x, y] : llvm::zip(old, now)) {
+      if (!x.isTensor()) {
+        if (!x.identical(y) && !y.isPoison()) {
+          reject(x.describe(), y.describe(), place);
+          break;
+        }
+        continue;
+      }
+      LangValue value = y.isLiteral() ? emit.toTensor(y, place) : y;
+      if (!value.isTensor() || value.type() != x.type()) {
+        reject(x.describe(), y.describe(), place);
+        break;
+      }
+      yields[variable.slots[next++]] = value.ir();
+    }
+  }
+  return yields;
+}
+
+void Importer::leaveLoop(const CarriedSet &carried, Scope before, mlir::ValueRange results, SourceRange range) {
+  for (auto &[name, variable] : frame().locals)
+    if (before.find(name) == before.end())
+      frame().hidden[name] = {range, "it is assigned only inside of this loop"};
+  Scope inside = std::exchange(frame().locals, std::move(before));
+  CarriedSet visible = carried;
+  // A carried variable's message should point at the assignment in the loop from now on.
+  for (CarriedVariable &variable : visible.variables)
+    if (auto it = inside.find(variable.name); it != inside.end())
+      variable.before.isDecayed &= it->second.isDecayed;
+  bindCarried(visible, results);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// for
+//===------------------------------------------------------------------------------------------------------------------===//
+
+void Importer::executeFor(const ast::For *statement) {
+  if (statement->isAsync || !statement->orelse.empty()) {
+    emit.error(statement->headerRange, statement->isAsync ? "'async for' is not part of the kernel language"
+                                                          : "'for' with 'else' is not part of the kernel language");
+    return;
+  }
+  LangValue iterable = evaluate(statement->iterable);
+  if (iterable.isPoison())
+    return;
+  const auto *range = iterable.getIf<std::shared_ptr<const RangeValue>>();
+  if (!range) {
+    emit.error(statement->iterable->range,
+               fmt::format("a for loop runs over range, tl.range or tl.static_range, not over {}", iterable.describe()));
+    return;
+  }
+  if (!llvm::isa<ast::Name>(statement->target)) {
+    emit.error(statement->target->range, "the variable of a for loop must be a name");
+    return;
+  }
+  if ((*range)->kind == RangeValue::Kind::StaticRange)
+    executeStaticFor(statement, **range);
+  else
+    executeRunTimeFor(statement, **range);
+}
+
+void Importer::executeStaticFor(const ast::For *statement, const RangeValue &range) {
+  auto elements = staticElements(LangValue(std::make_shared<const RangeValue>(range)), statement->iterable->range);
+  if (!elements)
+    return;
+  const auto *name = llvm::cast<ast::Name>(statement->target);
+  for (const LangValue &element : *elements) {
+    Variable variable;
+    variable.value = element;
+    variable.range = name->range;
+    variable.depth = frame().depth;
+    frame().locals[name->id] = std::move(variable);
+    frame().hidden.erase(name->id);
+    ++frame().loops;
+    executeBlock(statement->body);
+    --frame().loops;
+    if (isStopped)
+      return;
+  }
+}
+
+void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &range) {
+  Emitter::At at(emit, statement->headerRange);
+  SourceRange place = statement->headerRange;
+  const auto *target = llvm::cast<ast::Name>(statement->target);
+
+  // A negative compile-time step runs the loop upwards and counts the value down.
+  LangValue lower = range.start, upper = range.stop, step = range.step;
+  bool isReversed = step.isConstant() && step.constant().getInt().isNegative();
+  if (isReversed) {
+    std::swap(lower, upper);
+    step = emit.unary(UnaryOp::USub, step, range.stepRange);
+  }
+  LangValue *bounds[] = {&lower, &upper, &step};
+  for (LangValue *bound : bounds)
+    *bound = emit.toTensor(*bound, place);
+  if (lower.isPoison() || upper.isPoison() || step.isPoison())
+    return;
+  auto type = emit.promote(lower.type(), upper.type(), ArithmeticKind::Plain, place);
+  if (type)
+    type = emit.promote(*type, step.type(), ArithmeticKind::Plain, place);
+  if (!type)
+    return;
+  for (LangValue *bound : bounds)
+    *bound = emit.cast(*bound, *type, place);
+
+  llvm::SmallVector<const ast::Node *> parts(statement->body.begin(), statement->body.end());
+  CarriedSet carried = findCarried(parts, target->id);
+  // The loop variable keeps its last value after the loop; it is carried only if somebody asks for it.
+  bool keepsVariable = frame().function && isReadAfter(frame().function, target->id, statement->range);
+  auto previous = frame().locals.find(target->id);
+  if (previous != frame().locals.end() && previous->second.value.isTensor() && previous->second.value.type() != *type)
+    keepsVariable = false;
+  llvm::SmallVector<mlir::Value> inits = carried.inits;
+  if (keepsVariable) {
+    bool continues = previous != frame().locals.end() && previous->second.value.isTensor();
+    inits.push_back(continues ? previous->second.value.ir() : (isReversed ? upper : lower).ir());
+  }
+
+  auto loop = scf::ForOp::create(emit.builder, emit.location(), lower.ir(), upper.ir(), step.ir(), inits);
+  mlir::Block *body = loop.getBody();
+  if (!body->empty())
+    body->back().erase();
+  auto attach = [&](llvm::StringRef name, mlir::Attribute attribute) { loop->setAttr(name, attribute); };
+  if (range.numStages)
+    attach("tile.num_stages", emit.builder.getI32IntegerAttr(*range.numStages));
+  if (range.unrollFactor)
+    attach("tile.loop_unroll_factor", emit.builder.getI32IntegerAttr(*range.unrollFactor));
+  if (range.flatten)
+    attach("tile.flatten", emit.builder.getUnitAttr());
+  if (range.warpSpecialize)
+    attach("tile.warp_specialize", emit.builder.getUnitAttr());
+  if (range.disallowAccMultiBuffer)
+    attach("tile.disallow_acc_multi_buffer", emit.builder.getUnitAttr());
+
+  Scope before = frame().locals;
+  {
+    mlir::OpBuilder::InsertionGuard guard(emit.builder);
+    emit.builder.setInsertionPointToEnd(body);
+    LangValue induction = LangValue::tensor(loop.getInductionVar(), *type);
+    if (isReversed)
+      induction = emit.binary(BinaryOp::Sub, upper, emit.binary(BinaryOp::Sub, induction, lower, place), place);
+    bindCarried(carried, loop.getRegionIterArgs().take_front(carried.inits.size()));
+    Variable variable;
+    variable.value = induction;
+    variable.range = target->range;
+    variable.depth = frame().depth + 1;
+    frame().locals[target->id] = std::move(variable);
+    frame().hidden.erase(target->id);
+    ++frame().depth;
+    ++frame().loops;
+    executeBlock(statement->body);
+    --frame().loops;
+    --frame().depth;
+    emit.builder.setInsertionPointToEnd(body);
+    auto yields = collectCarried(carried, loop.getRegionIterArgs().take_front(carried.inits.size()), statement->range);
+    if (keepsVariable)
+      yields.push_back(induction.ir());
+    scf::YieldOp::create(emit.builder, emit.location(), yields);
+  }
+  leaveLoop(carried, std::move(before), loop.getResults().take_front(carried.inits.size()), place);
+  if (keepsVariable) {
+    Variable variable;
+    variable.value = LangValue::tensor(loop.getResults().back(), *type);
+    variable.range = target->range;
+    variable.depth = frame().depth;
+    frame().locals[target->id] = std::move(variable);
+    frame().hidden.erase(target->id);
+  }
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// while
+//===------------------------------------------------------------------------------------------------------------------===//
+
+void Importer::executeWhile(const ast::While *statement) {
+  if (!statement->orelse.empty()) {
+    emit.error(statement->condition->range, "'while' with 'else' is not part of the kernel language");
+    return;
+  }
+  SourceRange place = statement->condition->range;
+  Emitter::At at(emit, place);
+  llvm::SmallVector<const ast::Node *> parts(statement->body.begin(), statement->body.end());
+  parts.push_back(statement->condition);
+  CarriedSet carried = findCarried(parts, "");
+  llvm::SmallVector<mlir::Type> types;
+  for (const LangType &type : carried.types)
+    types.push_back(emit.ir(type));
+  llvm::SmallVector<mlir::Location> locations(types.size(), emit.location());
+  auto loop = scf::WhileOp::create(emit.builder, emit.location(), types, carried.inits);
+  Scope before = frame().locals;
+  mlir::OpBuilder::InsertionGuard guard(emit.builder);
+  ++frame().depth;
+  ++frame().loops;
+
+  mlir::Block *header = emit.builder.createBlock(&loop.getBefore(), {}, types, locations);
+  bindCarried(carried, header->getArguments());
+  LangValue condition = evaluate(statement->condition);
+  if (!condition.isPoison() && !condition.isTensor()) {
+    emit.error(place, fmt::format("the condition of a while loop must be a run-time int1, but got {}", condition.describe()));
+    condition = LangValue::poison();
+  } else if (condition.isTensor() && (condition.type().isBlock() || !condition.type().isBool())) {
+    emit.error(place, fmt::format("the condition of a while loop must be a scalar int1, but got {}", condition.describe()))
+        .hint("compare it: x != 0");
+    condition = LangValue::poison();
+  }
+  if (condition.isPoison()) // keeps the unfinished operation well-formed; nothing of it survives the error
+    condition = emit.constantOf(ConstValue::boolean(false), ScalarKind::Int1);
+  auto forwarded = collectCarried(carried, header->getArguments(), place);
+  scf::ConditionOp::create(emit.builder, emit.location(), condition.ir(), forwarded);
+
+  mlir::Block *body = emit.builder.createBlock(&loop.getAfter(), {}, types, locations);
+  frame().locals = before;
+  bindCarried(carried, body->getArguments());
+  executeBlock(statement->body);
+  emit.builder.setInsertionPointToEnd(body);
+  auto yields = collectCarried(carried, body->getArguments(), statement->range);
+  scf::YieldOp::create(emit.builder, emit.location(), yields);
+
+  --frame().loops;
+  --frame().depth;
+  leaveLoop(carried, std::move(before), loop.getResults(), place);
+}
+
+} // namespace ditron::frontend

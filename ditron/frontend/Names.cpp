@@ -1,0 +1,218 @@
+//===- Names.cpp - Look-up and assignment of names -------------------------------------------------------------------===//
+//
+// Scoping of the language: locals, then the module level, then Python's own functions. Numbers decay to run-time scalars
+// when they are assigned, unless the name is declared tl.constexpr (spec/triton_language.md 1.4 and 1.5).
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Look-up
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LangValue Importer::lookup(const ast::Name *name) {
+  auto local = frame().locals.find(name->id);
+  if (local != frame().locals.end())
+    return local->second.value;
+  if (auto hidden = frame().hidden.find(name->id); hidden != frame().hidden.end()) {
+    auto [place, why] = hidden->second;
+    emit.error(name->range, fmt::format("name '{}' is not visible here", name->id.str()))
+        .note(place, why.str())
+        .hint("assign it before that statement");
+    return LangValue::poison();
+  }
+  if (const GlobalBinding *binding = globals.find(name->id))
+    return readGlobal(name->id, *binding, name->range);
+  if (const Builtin *builtin = findBuiltin(ModulePython, name->id))
+    return LangValue(BuiltinValue{builtin});
+  reportUnknownName(name->id, name->range);
+  return LangValue::poison();
+}
+
+void Importer::reportUnknownName(llvm::StringRef name, SourceRange range) {
+  std::string nearest;
+  unsigned bestDistance = std::max<unsigned>(1, name.size() / 3) + 1;
+  auto consider = [&](llvm::StringRef candidate) {
+    unsigned distance = name.edit_distance(candidate, true, bestDistance);
+    if (distance < bestDistance) {
+      bestDistance = distance;
+      nearest = candidate.str();
+    }
+  };
+  for (const auto &[local, variable] : frame().locals)
+    consider(local);
+  for (const auto &[global, binding] : globals.bindings())
+    consider(global);
+  if (nearest.empty())
+    nearest = nearestName(ModulePython, name);
+  emit.error(range, fmt::format("name '{}' is not defined{}", name.str(),
+                                nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+}
+
+LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &binding, SourceRange range) {
+  switch (binding.kind) {
+  case GlobalBinding::Kind::Function:
+    return LangValue(FunctionValue{binding.function, globals.isJit(binding.function)});
+  case GlobalBinding::Kind::Class:
+    return emit.fail(range, fmt::format("class '{}' cannot be used in a kernel: classes are not supported yet", name.str()));
+  case GlobalBinding::Kind::Import: {
+    if (!binding.imported.isPoison())
+      return binding.imported;
+    std::string nearest = nearestName(binding.importedFrom, binding.importedName);
+    return emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(binding.importedFrom).str(), binding.importedName,
+                                        nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+  }
+  case GlobalBinding::Kind::Assignment:
+    break;
+  }
+
+  auto reject = [&](llvm::StringRef what) {
+    emit.error(range, fmt::format("cannot access global variable '{}' from a kernel: {}", name.str(), what.str()))
+        .note(binding.range, "defined here")
+        .hint(fmt::format("write {} = tl.constexpr(...) at module level, or pass it as an argument", name.str()));
+    return LangValue::poison();
+  };
+  const ast::Expr *initializer = binding.initializer;
+  if (!initializer)
+    return reject("its value is not known at compile time");
+  // Expressions at module level may use any constant, as Python would.
+  bool isHostRead = frame().function == nullptr;
+  bool isWrapped = false;
+  if (const auto *call = llvm::dyn_cast<ast::Call>(initializer)) {
+    LangValue callee = globals.resolveDotted(call->callee);
+    const auto *builtin = callee.getIf<BuiltinValue>();
+    isWrapped = builtin && (builtin->builtin->name == "constexpr" || builtin->builtin->name == "pointer_type");
+  }
+  const auto *constant = llvm::dyn_cast<ast::Constant>(initializer);
+  bool isName = llvm::isa<ast::Name, ast::Attribute>(initializer);
+  if (!isHostRead && !isWrapped && !isName && !(constant && constant->value->isNone())) {
+    if (binding.isAnnotated)
+      return reject("an annotation alone does not make it compile-time");
+    return reject("it is not wrapped in tl.constexpr");
+  }
+  if (!globalsInProgress.insert(initializer).second)
+    return emit.fail(range, fmt::format("the value of '{}' depends on itself", name.str()));
+  LangValue value = evaluateAtModuleLevel(initializer);
+  globalsInProgress.erase(initializer);
+  // An alias may name a function, a module or a dtype, but not a plain number.
+  if (!isHostRead && isName && (value.isLiteral() || value.isString() || value.isTuple()))
+    return reject("it is not wrapped in tl.constexpr");
+  return value;
+}
+
+LangValue Importer::evaluateAtModuleLevel(const ast::Expr *expression) {
+  frames.push_back(std::make_unique<Frame>());
+  LangValue value = evaluate(expression);
+  frames.pop_back();
+  return value;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Assignment
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LangValue Importer::decay(const LangValue &value, SourceRange range) {
+  if (value.isTuple()) {
+    std::vector<LangValue> elements;
+    for (const LangValue &element : value.elements())
+      elements.push_back(decay(element, range));
+    return LangValue::tuple(std::move(elements));
+  }
+  return value.isLiteral() ? emit.toTensor(value, range) : value;
+}
+
+void Importer::assignName(llvm::StringRef name, LangValue value, SourceRange range) {
+  Frame &current = frame();
+  auto pending = llvm::find(current.pendingConstexpr, name);
+  if (pending != current.pendingConstexpr.end()) {
+    current.pendingConstexpr.erase(pending);
+    declareConstexpr(name, std::move(value), range);
+    return;
+  }
+  auto existing = current.locals.find(name);
+  if (existing != current.locals.end() && existing->second.isConstexpr && existing->second.depth < current.depth) {
+    emit.error(range, fmt::format("constexpr '{}' cannot be re-assigned inside of a run-time if or loop", name.str()))
+        .note(existing->second.range, "declared here");
+    return;
+  }
+  if (value.isString()) {
+    emit.error(range, fmt::format("a string has no run-time form; declare '{}' as constexpr", name.str()))
+        .hint(fmt::format("write {}: tl.constexpr = ...", name.str()));
+    value = LangValue::poison();
+  }
+  Emitter::At at(emit, range);
+  Variable variable;
+  variable.isDecayed = value.isLiteral() || (value.isTuple() && value.isCompileTime());
+  variable.value = decay(value, range);
+  variable.range = range;
+  variable.depth = current.depth;
+  current.locals[name] = std::move(variable);
+  current.hidden.erase(name);
+}
+
+void Importer::declareConstexpr(llvm::StringRef name, LangValue value, SourceRange range) {
+  Frame &current = frame();
+  auto existing = current.locals.find(name);
+  // The same declaration may run again when a tl.static_range loop is unrolled.
+  if (existing != current.locals.end() && existing->second.isConstexpr && !(existing->second.range == range)) {
+    emit.error(range, fmt::format("'{}' is already defined; a constexpr cannot be re-assigned", name.str()))
+        .note(existing->second.range, "declared here");
+    return;
+  }
+  if (!value.isPoison() && !value.isCompileTime()) {
+    emit.error(range, fmt::format("constexpr '{}' needs a compile-time value, but got {}", name.str(), value.describe()));
+    value = LangValue::poison();
+  }
+  Variable variable;
+  variable.value = std::move(value);
+  variable.range = range;
+  variable.isConstexpr = true;
+  variable.depth = current.depth;
+  current.locals[name] = std::move(variable);
+  current.hidden.erase(name);
+}
+
+void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
+  if (const auto *name = llvm::dyn_cast<ast::Name>(target)) {
+    assignName(name->id, value, name->range);
+    return;
+  }
+  ast::ExprList targets;
+  if (const auto *tuple = llvm::dyn_cast<ast::Tuple>(target))
+    targets = tuple->elements;
+  else if (const auto *list = llvm::dyn_cast<ast::List>(target))
+    targets = list->elements;
+  else {
+    llvm::StringRef what = llvm::isa<ast::Subscript>(target)   ? "an element"
+                           : llvm::isa<ast::Attribute>(target) ? "an attribute"
+                           : llvm::isa<ast::Starred>(target)   ? "a starred name"
+                                                               : "this expression";
+    emit.error(target->range, fmt::format("cannot assign to {} in a kernel; only to names and tuples of names", what.str()));
+    return;
+  }
+  if (value.isPoison()) {
+    for (const ast::Expr *each : targets)
+      assignTarget(each, value);
+    return;
+  }
+  if (!value.isTuple()) {
+    emit.error(target->range, fmt::format("cannot unpack {} into {} names", value.describe(), targets.size()));
+    for (const ast::Expr *each : targets)
+      assignTarget(each, LangValue::poison());
+    return;
+  }
+  if (value.elements().size() != targets.size()) {
+    emit.error(target->range, fmt::format("cannot unpack {} values into {} names", value.elements().size(), targets.size()));
+    for (const ast::Expr *each : targets)
+      assignTarget(each, LangValue::poison());
+    return;
+  }
+  for (auto [each, element] : llvm::zip(targets, value.elements()))
+    assignTarget(each, element);
+}
+
+} // namespace ditron::frontend

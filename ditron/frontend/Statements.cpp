@@ -1,0 +1,210 @@
+//===- Statements.cpp - Execution of statements --------------------------------------------------------------------------===//
+//
+// Straight-line statements and the walk over statement lists. A list that may return is run by runBody, which carries the
+// rest of the function along, so that an early return becomes a structured if around the rest; everything else goes
+// through execute. Branches that are ruled out at compile time are never visited.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include "ditron/frontend/syntax/AstPrinter.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+namespace {
+
+bool containsReturn(const ast::Node *node) {
+  bool found = false;
+  ast::walk(node, [&](const ast::Node *each) {
+    found |= llvm::isa<ast::Return>(each);
+    return !found && !llvm::isa<ast::FunctionDef, ast::Expr>(each);
+  });
+  return found;
+}
+
+/// What a refused statement is called.
+llvm::StringRef refusal(ast::NodeKind kind) {
+  switch (kind) {
+  case ast::NodeKind::FunctionDef:
+    return "nested function definitions are not allowed in kernels";
+  case ast::NodeKind::ClassDef:
+    return "classes cannot be defined in kernels";
+  case ast::NodeKind::Delete:
+    return "'del' is not part of the kernel language";
+  case ast::NodeKind::TypeAlias:
+    return "'type' is not part of the kernel language";
+  case ast::NodeKind::With:
+    return "'with' is not supported in kernels";
+  case ast::NodeKind::Match:
+    return "'match' is not part of the kernel language";
+  case ast::NodeKind::Raise:
+    return "'raise' is reached in a kernel; it is allowed only in branches that are never taken";
+  case ast::NodeKind::Try:
+    return "'try' is not part of the kernel language";
+  case ast::NodeKind::Import:
+  case ast::NodeKind::ImportFrom:
+    return "imports belong at module level, not into a kernel";
+  case ast::NodeKind::Global:
+    return "'global' is not part of the kernel language";
+  case ast::NodeKind::Nonlocal:
+    return "'nonlocal' is not part of the kernel language";
+  case ast::NodeKind::Break:
+    return "'break' is not supported in kernels; make its condition part of the loop's condition";
+  case ast::NodeKind::Continue:
+    return "'continue' is not supported in kernels; put the rest of the loop's body into an if";
+  default:
+    return "this statement is not part of the kernel language";
+  }
+}
+
+} // namespace
+
+bool Importer::countStatement(const ast::Stmt *statement) {
+  if (isStopped)
+    return false;
+  if (emit.diagnosticEngine().limitReached(statement->range.file)) {
+    isStopped = true;
+  } else if (++statementCount > maxStatements) {
+    emit.error(statement->range, fmt::format("the kernel is too large: more than {} statements were executed while "
+                                             "unrolling loops and inlining calls",
+                                             maxStatements));
+    isStopped = true;
+  }
+  return !isStopped;
+}
+
+Outcome Importer::runBody(ast::StmtList statements, const Continuation *next) {
+  for (size_t i = 0; i < statements.size(); ++i) {
+    const ast::Stmt *statement = statements[i];
+    if (const auto *result = llvm::dyn_cast<ast::Return>(statement)) {
+      if (!countStatement(statement))
+        return {};
+      Emitter::At at(emit, statement->range);
+      Outcome outcome;
+      outcome.isReturn = true;
+      outcome.range = statement->range;
+      if (result->value)
+        outcome.value = evaluate(result->value);
+      if (frame().isEntry && result->value && !outcome.value.isNone() && !outcome.value.isPoison())
+        emit.error(result->value->range, fmt::format("a kernel cannot return a value, but this returns {}", outcome.value.describe()));
+      return outcome;
+    }
+    const auto *conditional = llvm::dyn_cast<ast::If>(statement);
+    if (conditional && containsReturn(conditional)) {
+      if (!countStatement(statement))
+        return {};
+      Continuation rest{statements.drop_front(i + 1), next};
+      return runIf(conditional, rest);
+    }
+    execute(statement);
+    if (isStopped)
+      return {};
+  }
+  if (next)
+    return runBody(next->statements, next->next);
+  return {};
+}
+
+void Importer::executeBlock(ast::StmtList statements) {
+  for (const ast::Stmt *statement : statements) {
+    execute(statement);
+    if (isStopped || llvm::isa<ast::Return>(statement))
+      return;
+  }
+}
+
+void Importer::execute(const ast::Stmt *statement) {
+  if (!countStatement(statement))
+    return;
+  Emitter::At at(emit, statement->range);
+  switch (statement->kind) {
+  case ast::NodeKind::Pass:
+    return;
+  case ast::NodeKind::Return:
+    emit.error(statement->range, frame().loops ? "'return' is not allowed inside of a loop"
+                                               : "'return' is not allowed here");
+    return;
+  case ast::NodeKind::ExprStmt: {
+    const auto *expression = llvm::cast<ast::ExprStmt>(statement)->value;
+    const auto *constant = llvm::dyn_cast<ast::Constant>(expression);
+    if (!(constant && constant->value->isStr())) // a docstring
+      evaluate(expression);
+    return;
+  }
+  case ast::NodeKind::Assign: {
+    const auto *assign = llvm::cast<ast::Assign>(statement);
+    if (assign->targets.size() != 1) {
+      emit.error(assign->targets[1]->range, "a kernel assigns to one target at a time; write one statement for each");
+      return;
+    }
+    // The target is checked by assignTarget; the value comes first, as in Python.
+    LangValue value = evaluate(assign->value);
+    assignTarget(assign->targets.front(), value);
+    return;
+  }
+  case ast::NodeKind::AugAssign: {
+    const auto *assign = llvm::cast<ast::AugAssign>(statement);
+    const auto *name = llvm::dyn_cast<ast::Name>(assign->target);
+    if (!name) {
+      emit.error(assign->target->range, "the target of an augmented assignment must be a name");
+      return;
+    }
+    LangValue left = evaluate(name);
+    LangValue right = evaluate(assign->value);
+    assignName(name->id, emit.binary(assign->op, left, right, statement->range), name->range);
+    return;
+  }
+  case ast::NodeKind::AnnAssign:
+    executeAnnotatedAssign(llvm::cast<ast::AnnAssign>(statement));
+    return;
+  case ast::NodeKind::If:
+    executeIf(llvm::cast<ast::If>(statement));
+    return;
+  case ast::NodeKind::For:
+    executeFor(llvm::cast<ast::For>(statement));
+    return;
+  case ast::NodeKind::While:
+    executeWhile(llvm::cast<ast::While>(statement));
+    return;
+  case ast::NodeKind::Assert: {
+    // Checked in debug builds only; still, its condition must make sense.
+    const auto *check = llvm::cast<ast::Assert>(statement);
+    LangValue condition = evaluate(check->condition);
+    if (condition.isConstant() && !condition.constant().isTrue())
+      emit.error(check->condition->range, "this assertion is false at compile time");
+    return;
+  }
+  case ast::NodeKind::With: {
+    // The context decides: naming it gives the precise reason, if it is a known one.
+    const auto *with = llvm::cast<ast::With>(statement);
+    if (!with->items.empty() && evaluate(with->items.front().context).isPoison())
+      return;
+    emit.error(statement->range.start(), refusal(statement->kind).str());
+    return;
+  }
+  default:
+    emit.error(statement->range, refusal(statement->kind).str());
+    return;
+  }
+}
+
+void Importer::executeAnnotatedAssign(const ast::AnnAssign *statement) {
+  const auto *name = llvm::dyn_cast<ast::Name>(statement->target);
+  if (!name) {
+    emit.error(statement->target->range, "only names can have annotations in a kernel");
+    return;
+  }
+  bool isConstexpr = llvm::StringRef(unparse(statement->annotation)).contains("constexpr");
+  if (!statement->value) {
+    if (isConstexpr)
+      frame().pendingConstexpr.push_back(name->id);
+    return;
+  }
+  LangValue value = evaluate(statement->value);
+  if (isConstexpr)
+    declareConstexpr(name->id, std::move(value), name->range);
+  else
+    assignName(name->id, std::move(value), name->range);
+}
+
+} // namespace ditron::frontend
