@@ -46,7 +46,7 @@ namespace {
 /// Decides the layouts of one kernel and rewrites it.
 class LayoutAssignment {
 public:
-  LayoutAssignment(func::FuncOp kernel, analysis::AxisInfoAnalysis &axisInfo, int lanes, int warps)
+  LayoutAssignment(func::FuncOp kernel, const analysis::AxisInfoAnalysis &axisInfo, int lanes, int warps)
       : kernel(kernel), memory(kernel, axisInfo, lanes, warps), lanes(lanes), warps(warps) {}
 
   void run() {

@@ -84,9 +84,12 @@ scf::ForOp removeDeadLoopArguments(scf::ForOp loop) {
       yielded.push_back(loop.getYieldedValues()[index]);
     }
   loop.getBody()->getTerminator()->setOperands(yielded);
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(loop.getBody()->without_terminator())))
+  SmallVector<Operation *> dead;
+  for (Operation &op : loop.getBody()->without_terminator())
     if (!neededOps.contains(&op))
-      op.erase();
+      dead.push_back(&op);
+  for (Operation *op : llvm::reverse(dead))
+    op->erase();
 
   unsigned oldResults = loop.getNumResults();
   scf::ForOp slim = moveToNewLoop(loop, inits);

@@ -31,7 +31,7 @@ Value accessMask(Operation *op) {
       .Default(Value());
 }
 
-AccessPattern accessPattern(Operation *access, analysis::AxisInfoAnalysis &axisInfo) {
+AccessPattern accessPattern(Operation *access, const analysis::AxisInfoAnalysis &axisInfo) {
   Value pointers = accessedPointers(access);
   auto type = cast<RankedTensorType>(pointers.getType());
   analysis::AxisInfo info = axisInfo.getAxisInfo(pointers);
@@ -46,16 +46,15 @@ AccessPattern accessPattern(Operation *access, analysis::AxisInfoAnalysis &axisI
     return pattern;
 
   int fastest = pattern.order.front();
-  int64_t contiguous = std::min(info.contiguity[fastest], type.getShape()[fastest]);
-  int64_t aligned = std::max<int64_t>(1, info.divisibility[fastest] / pattern.elementBytes);
-  pattern.vectorElems = std::min({contiguous, aligned, std::max<int64_t>(1, maxAccessBytes / pattern.elementBytes)});
+  int64_t widest = std::max<int64_t>(1, maxAccessBytes / pattern.elementBytes);
+  pattern.vectorElems = std::min<int64_t>(axisInfo.contiguousElements(pointers, fastest), widest);
   pattern.maskElems = type.getShape()[fastest];
   if (Value mask = accessMask(access))
-    pattern.maskElems = axisInfo.getAxisInfo(mask).constancy[fastest];
+    pattern.maskElems = axisInfo.maskAlignment(mask, fastest);
   return pattern;
 }
 
-MemoryLayouts::MemoryLayouts(Operation *kernel, analysis::AxisInfoAnalysis &axisInfo, int lanes, int warps)
+MemoryLayouts::MemoryLayouts(Operation *kernel, const analysis::AxisInfoAnalysis &axisInfo, int lanes, int warps)
     : lanes(lanes), warps(warps) {
   kernel->walk([&](Operation *op) {
     if (!accessedPointers(op))

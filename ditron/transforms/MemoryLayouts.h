@@ -28,14 +28,14 @@ struct AccessPattern {
   int64_t maskElems = 1;    ///< Elements along order[0] that share one mask value, as proved; without a mask, all.
   int64_t elementBytes = 1; ///< In memory.
 };
-AccessPattern accessPattern(mlir::Operation *access, analysis::AxisInfoAnalysis &axisInfo);
+AccessPattern accessPattern(mlir::Operation *access, const analysis::AxisInfoAnalysis &axisInfo);
 
 /// Chooses one layout for each shape and order that occurs in a kernel. The width is that of the widest access with this shape
 /// and order, not more than each thread's share of the tile, so that neighbours in a chain of elementwise operations get the
 /// same layout: narrower accesses then need several instructions and waste no sectors.
 class MemoryLayouts {
 public:
-  MemoryLayouts(mlir::Operation *kernel, analysis::AxisInfoAnalysis &axisInfo, int lanes, int warps);
+  MemoryLayouts(mlir::Operation *kernel, const analysis::AxisInfoAnalysis &axisInfo, int lanes, int warps);
 
   layout::DistributedLayout layoutFor(mlir::Operation *access) const;
   const AccessPattern &patternOf(mlir::Operation *access) const { return patterns.find(access)->second; }

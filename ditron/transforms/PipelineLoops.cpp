@@ -79,7 +79,7 @@ struct StagedLoad {
 /// Pipelines one loop.
 class LoopPipeliner {
 public:
-  LoopPipeliner(scf::ForOp loop, int stages, analysis::AxisInfoAnalysis &axisInfo)
+  LoopPipeliner(scf::ForOp loop, int stages, const analysis::AxisInfoAnalysis &axisInfo)
       : loop(loop), stages(stages), axisInfo(axisInfo) {}
 
   /// True if something was pipelined; the loop is then a new one.
@@ -430,7 +430,7 @@ private:
 
   scf::ForOp loop;
   int stages;
-  analysis::AxisInfoAnalysis &axisInfo;
+  const analysis::AxisInfoAnalysis &axisInfo;
   SmallVector<StagedLoad> staged;
   llvm::SetVector<Operation *> slice;
   llvm::SetVector<unsigned> aheadArgs;
