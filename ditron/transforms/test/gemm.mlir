@@ -4,9 +4,9 @@
 // RUN:   --dgpu-pipeline-loops --canonicalize --cse --dgpu-allocate-shared --dgpu-insert-barriers --dgpu-verify-layouts \
 // RUN:   --dgpu-verify-allocation | FileCheck %s
 
-// CHECK-DAG: #[[A:L[0-9]*]] = #dgpu.layout<64x32, reg = {j0 j3 j4 i3 i5}, lane = [j1 j2 i0 i1 i2], warp = [i4 *]>
-// CHECK-DAG: #[[B:L[0-9]*]] = #dgpu.layout<32x64, reg = {j4 j5 i0 i3 i4}, lane = [i1 i2 j0 j1 j2], warp = [* j3]>
-// CHECK-DAG: #[[C:L[0-9]*]] = #dgpu.layout<64x64, reg = {j0 j4 j5 i3 i5}, lane = [j1 j2 i0 i1 i2], warp = [i4 j3]>
+// CHECK-DAG: #[[$A:L[0-9]*]] = #dgpu.layout<64x32, reg = {j0 j3 j4 i3 i5}, lane = [j1 j2 i0 i1 i2], warp = [i4 *]>
+// CHECK-DAG: #[[$B:L[0-9]*]] = #dgpu.layout<32x64, reg = {j4 j5 i0 i3 i4}, lane = [i1 i2 j0 j1 j2], warp = [* j3]>
+// CHECK-DAG: #[[$C:L[0-9]*]] = #dgpu.layout<64x64, reg = {j0 j4 j5 i3 i5}, lane = [j1 j2 i0 i1 i2], warp = [i4 j3]>
 module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.num_stages = 3 : i32} {
   // CHECK-LABEL: func.func @gemm
   func.func @gemm(%a: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %b: !tile.ptr<bf16> {tile.divisibility = 16 : i64},
@@ -67,9 +67,9 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     // CHECK-NOT: dgpu.barrier
     // CHECK: dgpu.async_copy
     // CHECK: dgpu.async_commit
-    // CHECK-DAG: dgpu.buffer_load %[[RA]]{{.*}} -> tensor<64x32xbf16, #[[A]]>
-    // CHECK-DAG: dgpu.buffer_load %[[RB]]{{.*}} -> tensor<32x64xbf16, #[[B]]>
-    // CHECK: tile.dot {{.*}} tensor<64x32xbf16, #[[A]]>, tensor<32x64xbf16, #[[B]]> -> tensor<64x64xf32, #[[C]]>
+    // CHECK-DAG: dgpu.buffer_load %[[RA]]{{.*}} -> tensor<64x32xbf16, #[[$A]]>
+    // CHECK-DAG: dgpu.buffer_load %[[RB]]{{.*}} -> tensor<32x64xbf16, #[[$B]]>
+    // CHECK: tile.dot {{.*}} tensor<64x32xbf16, #[[$A]]>, tensor<32x64xbf16, #[[$B]]> -> tensor<64x64xf32, #[[$C]]>
     // CHECK-NOT: dgpu.barrier
     // CHECK: scf.yield
     %r:3 = scf.for %k0 = %c0 to %k step %c32 iter_args(%acc = %zero, %ap = %aPtr, %bp = %bPtr)
@@ -89,7 +89,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
       scf.yield %d, %an, %bn : tensor<64x64xf32>, tensor<64x32x!tile.ptr<bf16>>, tensor<32x64x!tile.ptr<bf16>>
     }
     // CHECK: dgpu.async_wait 0
-    // CHECK: %[[T:.*]] = arith.truncf {{.*}} #[[C]]> to tensor<64x64xbf16, #[[C]]>
+    // CHECK: %[[T:.*]] = arith.truncf {{.*}} #[[$C]]> to tensor<64x64xbf16, #[[$C]]>
     // CHECK: dgpu.barrier
     // CHECK-NEXT: dgpu.convert_layout %[[T]] {offset_bytes = 0 : i64}
     // CHECK-NOT: dgpu.convert_layout
