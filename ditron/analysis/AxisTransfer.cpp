@@ -261,6 +261,8 @@ static AxisInfo transferSelect(Type type, Operands operands, bool scalarConditio
 
 /// Zero extension and truncation wrap where a run crosses zero or the modulus; aligned runs do not cross either.
 static AxisInfo transferWrap(const AxisInfo &source, bool truncates) {
+  if (!truncates && source.nonNegative)
+    return source;
   AxisInfo info = source;
   for (int dim = 0; dim < info.rank(); ++dim) {
     info.contiguity[dim] = alignedRun(source, dim);

@@ -27,6 +27,13 @@ static std::string describe(const ditron::analysis::AxisInfo &info) {
   return text;
 }
 
+/// "result 1: " when an operation has several results or loop arguments beside them.
+static std::string resultPrefix(Operation *op, unsigned index) {
+  if (op->getNumResults() == 1 && !isa<LoopLikeOpInterface>(op))
+    return "";
+  return "result " + std::to_string(index) + ": ";
+}
+
 /// "widths = [1, 8]": what each dimension allows.
 static std::string widths(StringRef name, Value value, llvm::function_ref<unsigned(Value, int)> width) {
   std::string text;
@@ -47,9 +54,9 @@ struct TestAxisInfoPass : public ditron::analysis::impl::TestAxisInfoBase<TestAx
       return isa<IntegerType, IndexType, tile::PointerType>(element);
     };
     getOperation().getBody().walk([&](Operation *op) {
-      for (Value result : op->getResults())
+      for (OpResult result : op->getResults())
         if (interesting(result))
-          op->emitRemark(describe(axes.getAxisInfo(result)));
+          op->emitRemark(resultPrefix(op, result.getResultNumber()) + describe(axes.getAxisInfo(result)));
       if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
         for (auto [index, argument] : llvm::enumerate(loop->getRegion(0).getArguments()))
           if (interesting(argument))
@@ -69,8 +76,9 @@ struct TestUniformityPass : public ditron::analysis::impl::TestUniformityBase<Te
   void runOnOperation() override {
     const auto &uniformity = getAnalysis<ditron::analysis::UniformityAnalysis>();
     getOperation().getBody().walk([&](Operation *op) {
-      for (Value result : op->getResults())
-        op->emitRemark(uniformity.isVarying(result) ? "varying" : "uniform");
+      for (OpResult result : op->getResults())
+        op->emitRemark(resultPrefix(op, result.getResultNumber()) +
+                       (uniformity.isVarying(result) ? "varying" : "uniform"));
       if (uniformity.divergentCondition(op) && op->hasAttr("test.reached"))
         op->emitRemark("reached by some threads");
     });

@@ -1,0 +1,90 @@
+// RUN: ditron-opt %s --split-input-file --dist-verify-uniformity --verify-diagnostics
+
+func.func @barrier(%n: i32) {
+  // expected-note@+1 {{it depends on 'dist.thread_id'}}
+  %tid = dist.thread_id 0
+  // expected-note@+1 {{because this condition differs between threads}}
+  %some = arith.cmpi slt, %tid, %n : i32
+  scf.if %some {
+    // expected-error@+1 {{all threads of the block perform 'dist.sync_threads' together, but only some of them arrive here}}
+    dist.sync_threads
+  }
+  return
+}
+
+// -----
+
+// The usual way to send one signal from a block is right: notify stands outside.
+func.func @notifyOutside(%s: !tile.ptr<i32>, %n: i32) {
+  %tid = dist.thread_id 0
+  %some = arith.cmpi slt, %tid, %n : i32
+  scf.if %some {
+    dist.st release gpu %s, %n : !tile.ptr<i32>, i32
+  }
+  dist.notify add gpu %s, %n, %n : !tile.ptr<i32>, i32
+  return
+}
+
+// -----
+
+func.func @notify(%s: !tile.ptr<i32>, %n: i32) {
+  // expected-note@+1 {{it depends on 'dist.lane_id'}}
+  %lane = dist.lane_id
+  // expected-note@+1 {{because this condition differs between threads}}
+  %some = arith.cmpi eq, %lane, %n : i32
+  scf.if %some {
+    // expected-error@+1 {{all threads of the block perform 'dist.notify' together, but only some of them arrive here}}
+    dist.notify add gpu %s, %n, %n : !tile.ptr<i32>, i32
+  }
+  return
+}
+
+// -----
+
+// The trip count differs; the loop bound itself is the thread-level operation.
+func.func @dot(%a: tensor<16x16xf16>, %b: tensor<16x16xf16>, %c: tensor<16x16xf32>, %p: !tile.ptr<i32>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-note@+1 {{because this condition differs between threads}}
+  %n = dist.ld relaxed gpu %p : !tile.ptr<i32> -> i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    // expected-error@+1 {{all threads of the block perform 'tile.dot' together}}
+    %0 = tile.dot %a, %b, %c : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
+  }
+  return
+}
+
+// -----
+
+// A nested branch: the outermost varying condition is the cause.
+func.func @nested(%x: tensor<32xi32>, %n: i32, %p: !tile.ptr<i32>) {
+  %c0 = arith.constant 0 : i32
+  %uniform = arith.cmpi slt, %n, %c0 : i32
+  // expected-note@+1 {{it depends on 'dist.thread_id'}}
+  %tid = dist.thread_id 0
+  // expected-note@+1 {{because this condition differs between threads}}
+  %first = arith.cmpi eq, %tid, %c0 : i32
+  scf.if %first {
+    scf.if %uniform {
+      // expected-error@+1 {{all threads of the block perform 'tile.reduce' together}}
+      %sum = tile.reduce(%x) axis 0 {
+      ^bb0(%l: i32, %r: i32):
+        %s = arith.addi %l, %r : i32
+        tile.yield %s : i32
+      } : (tensor<32xi32>) -> i32
+      // expected-error@+1 {{all threads of the block perform 'tile.atomic_rmw' together}}
+      %old = tile.atomic_rmw add relaxed gpu %p, %n : !tile.ptr<i32>, i32 -> i32
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @token(%s: !tile.ptr<i32>, %n: i32, %p: !tile.ptr<f32>) -> !tile.ptr<f32> {
+  // expected-warning@+1 {{the token of this wait is never consumed}}
+  %lost = dist.wait ge gpu acquire %s, %n, %n : !tile.ptr<i32>, i32
+  %token = dist.wait ge gpu acquire %s, %n, %n : !tile.ptr<i32>, i32
+  %0 = dist.consume_token %p, %token : !tile.ptr<f32>
+  return %0 : !tile.ptr<f32>
+}
