@@ -77,6 +77,7 @@ function(ditron_add_library name)
     target_link_libraries(${name}-tests PRIVATE ${name} ${ARG_TEST_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
     if(NOT ARG_PCH STREQUAL "none")
       ditron_mlir_settings(${name}-tests)
+      target_compile_options(${name}-tests PRIVATE -fPIC) # as the precompiled header was made, not -fPIE
       ditron_use_pch(${name}-tests ${ARG_PCH})
     endif()
     add_test(NAME ${name} COMMAND ${name}-tests)
