@@ -9,9 +9,33 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace ditron::target {
+
+SmallVector<SmallVector<Value>> applyToRegisters(size_t numRegs, size_t numResults, ArrayRef<ValueRange> operands,
+                                                 llvm::function_ref<SmallVector<Value>(ValueRange)> apply) {
+  // Broadcast values are the same in several registers; what follows from them is computed once as well.
+  std::map<std::vector<const void *>, SmallVector<Value>> known;
+  SmallVector<SmallVector<Value>> results(numResults);
+  for (size_t r = 0; r < numRegs; ++r) {
+    SmallVector<Value> scalars;
+    std::vector<const void *> key;
+    for (ValueRange operand : operands) { // a scalar operand (the condition of a select) serves all registers
+      scalars.push_back(operand.size() == 1 ? operand[0] : operand[r]);
+      key.push_back(scalars.back().getAsOpaquePointer());
+    }
+    auto [it, isNew] = known.try_emplace(std::move(key));
+    if (isNew)
+      it->second = apply(scalars);
+    for (auto [all, one] : llvm::zip_equal(results, it->second))
+      all.push_back(one);
+  }
+  return results;
+}
+
 namespace {
 
 class ElementwisePattern : public ConversionPattern {
@@ -27,15 +51,10 @@ public:
     if (op->getNumResults() == 0 || failed(getTypeConverter()->convertType(op->getResult(0).getType(), resultTypes)))
       return rewriter.notifyMatchFailure(op, "result type has no lowering");
     Emitter e(op->getLoc(), rewriter);
-    SmallVector<SmallVector<Value>> results(op->getNumResults());
-    for (size_t r = 0; r < resultTypes.size(); ++r) {
-      SmallVector<Value> scalars;
-      for (ValueRange operand : operands) // a scalar operand (the condition of a select) serves all registers
-        scalars.push_back(operand.size() == 1 ? operand[0] : operand[r]);
-      for (auto [all, one] : llvm::zip(results, emitScalarOp(e, target, op, scalars)))
-        all.push_back(one);
-    }
-    rewriter.replaceOpWithMultiple(op, std::move(results));
+    rewriter.replaceOpWithMultiple(op, applyToRegisters(resultTypes.size(), op->getNumResults(), operands,
+                                                        [&](ValueRange scalars) -> SmallVector<Value> {
+                                                          return emitScalarOp(e, target, op, scalars);
+                                                        }));
     return success();
   }
 

@@ -59,6 +59,12 @@ void annotateForLowering(mlir::ModuleOp module, const TargetInfo &target);
 /// The scratch memory that shared-memory allocation gave an operation; reports at the operation when there is none.
 mlir::FailureOr<int64_t> scratchOffset(mlir::Operation *op);
 
+/// Calls `apply` with the operands of each register in turn, once per distinct tuple, and collects its results per register.
+/// For pure operations. An operand of one value serves all registers.
+llvm::SmallVector<llvm::SmallVector<mlir::Value>>
+applyToRegisters(size_t numRegs, size_t numResults, llvm::ArrayRef<mlir::ValueRange> operands,
+                 llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> apply);
+
 /// Runs `body` only where `condition` is true (always when it is null), yielding its values, or poison elsewhere.
 llvm::SmallVector<mlir::Value> emitIf(Emitter &e, mlir::Value condition, mlir::TypeRange types,
                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(Emitter &)> body);

@@ -19,10 +19,12 @@ public:
     Emitter e(op.getLoc(), rewriter);
     auto pointer = cast<tile::PointerType>(tile::elementTypeOf(op.getPtr().getType()));
     int64_t bytes = pointer.getElementBytes();
-    Values values;
-    for (auto [ptr, offset] : llvm::zip_equal(adaptor.getPtr(), adaptor.getOffset()))
-      values.push_back(e.addBytes(ptr, e.mul(e.sextOrTrunc(offset, e.getI64Type()), e.i64(bytes))));
-    rewriter.replaceOpWithMultiple(op, {values});
+    rewriter.replaceOpWithMultiple(
+        op, applyToRegisters(adaptor.getPtr().size(), 1, {adaptor.getPtr(), adaptor.getOffset()},
+                             [&](ValueRange scalars) -> Values {
+                               Value offset = e.sextOrTrunc(scalars[1], e.getI64Type());
+                               return {e.addBytes(scalars[0], e.mul(offset, e.i64(bytes)))};
+                             }));
     return success();
   }
 };

@@ -6,6 +6,7 @@
 #include "ditron/target/sim/SimCalls.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <fmt/format.h>
 
@@ -110,7 +111,37 @@ Value SimCalls::call(Emitter &e, StringRef function, ValueRange arguments) {
   return call.getNumResults() ? call.getResult() : Value();
 }
 
-Value SimCalls::self(Emitter &e) { return call(e, "self", {}); }
+Value SimCalls::atEntry(Emitter &e, int64_t key, llvm::function_ref<Value(Emitter &)> create) {
+  Operation *function = e.getInsertionBlock()->getParentOp();
+  while (!isa<FunctionOpInterface>(function))
+    function = function->getParentOp();
+  Value &value = entryValues[{function, key}];
+  if (!value) {
+    Block &block = cast<FunctionOpInterface>(function).getFunctionBody().front();
+    OpBuilder::InsertionGuard guard(e);
+    // The thread comes first, what is read from it follows.
+    Value thread = key == selfKey ? Value() : self(e);
+    if (thread)
+      e.setInsertionPointAfterValue(thread);
+    else
+      e.setInsertionPointToStart(&block);
+    entryValues[{function, key}] = create(e);
+  }
+  return entryValues[{function, key}];
+}
+
+Value SimCalls::self(Emitter &e) {
+  return atEntry(e, selfKey, [&](Emitter &entry) { return call(entry, "self", {}); });
+}
+
+Value SimCalls::field(Emitter &e, size_t offset, Type type) {
+  return atEntry(e, static_cast<int64_t>(offset), [&](Emitter &entry) -> Value {
+    Value address = entry.addBytes(self(entry), static_cast<int64_t>(offset));
+    auto load = LLVM::LoadOp::create(entry, type, address);
+    load.setInvariant(true);
+    return load;
+  });
+}
 
 Value SimCalls::addressOf(Emitter &e, StringRef global) {
   return LLVM::AddressOfOp::create(e, e.pointerType(), global);

@@ -32,8 +32,10 @@ public:
 
   /// Calls a function of the interface by its name without the prefix `ditron_sim_`. Returns null for a void function.
   mlir::Value call(Emitter &e, llvm::StringRef function, mlir::ValueRange arguments);
-  /// The calling thread.
+  /// The calling thread, and a field of its DitronSimThread. None changes while a kernel runs: they are read once, at the
+  /// entry of the function.
   mlir::Value self(Emitter &e);
+  mlir::Value field(Emitter &e, size_t offset, mlir::Type type);
   /// The address of the DitronSimSite for the emitter's location.
   mlir::Value site(Emitter &e);
   /// The address of 16 bytes of zeros to load from, or of 16 bytes that nobody reads, to store to, in place of an access
@@ -42,10 +44,15 @@ public:
   mlir::Value sink(Emitter &e);
 
 private:
+  /// A value computed once per function, at its entry.
+  mlir::Value atEntry(Emitter &e, int64_t key, llvm::function_ref<mlir::Value(Emitter &)> create);
   mlir::Value addressOf(Emitter &e, llvm::StringRef global);
   std::string stringConstant(Emitter &e, const std::string &text);
 
+  static constexpr int64_t selfKey = -1; ///< Other keys are offsets of fields.
+
   mlir::ModuleOp module;
+  std::map<std::pair<mlir::Operation *, int64_t>, mlir::Value> entryValues;
   llvm::StringMap<mlir::LLVM::LLVMFunctionType> functions;
   std::map<std::tuple<std::string, unsigned, unsigned>, std::string> sites; ///< Place to the name of its constant.
   std::map<std::string, std::string> strings;                              ///< Text to the name of its constant.

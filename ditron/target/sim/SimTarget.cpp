@@ -8,7 +8,6 @@
 #include "ditron/target/sim/SimTarget.h"
 
 #include "ditron/sim/Abi.h"
-#include "ditron/target/common/Passes.h"
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/target/sim/SimCalls.h"
 
@@ -97,18 +96,18 @@ public:
 
   //===--- Who am I -------------------------------------------------------------------------------------------------===//
 
-  Value threadId(Emitter &e) override { return field(e, offsetof(DitronSimThread, threadId), e.getI32Type()); }
-  Value laneId(Emitter &e) override { return field(e, offsetof(DitronSimThread, laneId), e.getI32Type()); }
-  Value warpId(Emitter &e) override { return field(e, offsetof(DitronSimThread, warpId), e.getI32Type()); }
-  Value numThreads(Emitter &e) override { return field(e, offsetof(DitronSimThread, numThreads), e.getI32Type()); }
+  Value threadId(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, threadId), e.getI32Type()); }
+  Value laneId(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, laneId), e.getI32Type()); }
+  Value warpId(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, warpId), e.getI32Type()); }
+  Value numThreads(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, numThreads), e.getI32Type()); }
   Value programId(Emitter &e, int axis) override {
-    return field(e, offsetof(DitronSimThread, blockId) + 4 * axis, e.getI32Type());
+    return sim.field(e, offsetof(DitronSimThread, blockId) + 4 * axis, e.getI32Type());
   }
   Value numPrograms(Emitter &e, int axis) override {
-    return field(e, offsetof(DitronSimThread, gridDim) + 4 * axis, e.getI32Type());
+    return sim.field(e, offsetof(DitronSimThread, gridDim) + 4 * axis, e.getI32Type());
   }
   Value sharedMemoryBase(Emitter &e) override {
-    return field(e, offsetof(DitronSimThread, sharedMemory), e.pointerType());
+    return sim.field(e, offsetof(DitronSimThread, sharedMemory), e.pointerType());
   }
 
   //===--- Memory ---------------------------------------------------------------------------------------------------===//
@@ -217,13 +216,6 @@ public:
   }
 
 private:
-  /// A field of the calling thread's record; none changes while a kernel runs.
-  Value field(Emitter &e, size_t offset, Type type) {
-    auto load = LLVM::LoadOp::create(e, type, e.addBytes(sim.self(e), static_cast<int64_t>(offset)));
-    load.setInvariant(true);
-    return load;
-  }
-
   void announce(Emitter &e, Value ptr, int64_t bytes, Value predicate, DitronSimAccess access, AddressSpace space) {
     sim.call(e, "access",
              {sim.self(e), ptr, e.i32(bytes), predicateWord(e, predicate), e.i32(access),
@@ -273,11 +265,6 @@ void registerSimTarget() {
       return unsupported(fmt::format("unknown simulated target '{}'; known: sim:sm_80 (also called sim)", name.str()));
     return std::unique_ptr<TargetInfo>(std::make_unique<SimTarget>());
   });
-}
-
-void registerTargetPasses() {
-  registerSimTarget();
-  registerDitronToLLVMPass();
 }
 
 } // namespace ditron::target

@@ -14,9 +14,6 @@ namespace ditron::target {
 /// Makes "sim" and "sim:..." known to createTargetInfo. May be called again.
 void registerSimTarget();
 
-/// Everything of the target rooms that ditron-opt offers: the targets and the pass `ditron-to-llvm`.
-void registerTargetPasses();
-
 /// The name of a kernel's entry point: `void <kernel>__entry(void **arguments)`, arguments[i] pointing at the value of the
 /// kernel's i-th parameter.
 std::string simEntryName(std::string_view kernel);

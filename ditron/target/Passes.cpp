@@ -1,0 +1,20 @@
+//===- Passes.cpp - All targets and their passes --------------------------------------------------------------------------===//
+//
+// The one place that names the target rooms.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/Passes.h"
+
+#include "ditron/target/common/Passes.h"
+#include "ditron/target/sim/SimTarget.h"
+
+namespace ditron::target {
+
+void registerTargets() { registerSimTarget(); }
+
+void registerTargetPasses() {
+  registerTargets();
+  registerDitronToLLVMPass();
+}
+
+} // namespace ditron::target

@@ -1,0 +1,129 @@
+//===- KernelHarness.cpp - Runs IR text on the simulator, for tests -------------------------------------------------------===//
+//
+// See KernelHarness.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelHarness.h"
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/sim/Abi.h"
+#include "ditron/sim/Machine.h"
+#include "ditron/target/Passes.h"
+#include "ditron/target/common/Passes.h"
+#include "ditron/target/sim/SimCodegen.h"
+#include "ditron/target/sim/SimTarget.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+
+namespace ditron::target::test {
+
+static Status fromLLVM(llvm::Error error) {
+  return error ? internalError(llvm::toString(std::move(error))) : Status::ok();
+}
+
+/// Lowered and compiled.
+static Expected<SimCode> compile(const std::string &source) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect, mlir::arith::ArithDialect,
+                      mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::func::FuncDialect,
+                      mlir::LLVM::LLVMDialect>();
+  std::string messages;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+    messages += diagnostic.str() + "\n";
+    return mlir::success();
+  });
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
+  if (!module)
+    return invalidArgument("the test's IR does not parse: " + messages + source);
+  registerTargets();
+  mlir::PassManager passes(&context);
+  passes.addPass(createDitronToLLVMPass("sim:sm_80"));
+  if (mlir::failed(passes.run(*module)))
+    return internalError("lowering failed: " + messages);
+  return emitSimObject(*module);
+}
+
+/// The functions of sim/Abi.h, by address.
+static llvm::orc::SymbolMap engineSymbols(llvm::orc::LLJIT &jit) {
+  llvm::orc::SymbolMap symbols;
+  auto define = [&](const char *name, auto *function) {
+    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
+                                          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  };
+  define("ditron_sim_self", &ditron_sim_self);
+  define("ditron_sim_access", &ditron_sim_access);
+  define("ditron_sim_barrier", &ditron_sim_barrier);
+  define("ditron_sim_warp_barrier", &ditron_sim_warp_barrier);
+  define("ditron_sim_shuffle", &ditron_sim_shuffle);
+  define("ditron_sim_ballot", &ditron_sim_ballot);
+  define("ditron_sim_ld", &ditron_sim_ld);
+  define("ditron_sim_st", &ditron_sim_st);
+  define("ditron_sim_atomic_rmw", &ditron_sim_atomic_rmw);
+  define("ditron_sim_atomic_cas", &ditron_sim_atomic_cas);
+  define("ditron_sim_wait_until", &ditron_sim_wait_until);
+  define("ditron_sim_fence", &ditron_sim_fence);
+  define("ditron_sim_mma", &ditron_sim_mma);
+  define("ditron_sim_fma_dot", &ditron_sim_fma_dot);
+  define("ditron_sim_async_copy", &ditron_sim_async_copy);
+  define("ditron_sim_async_commit", &ditron_sim_async_commit);
+  define("ditron_sim_async_wait", &ditron_sim_async_wait);
+  define("ditron_sim_trap", &ditron_sim_trap);
+  return symbols;
+}
+
+Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
+  DITRON_ASSIGN_OR_RETURN(SimCode code, compile(run.source));
+  auto jit = llvm::orc::LLJITBuilder().create();
+  if (!jit)
+    return fromLLVM(jit.takeError());
+  DITRON_RETURN_IF_ERROR(
+      fromLLVM((*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(engineSymbols(**jit)))));
+  auto object = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(code.object.data(), code.object.size()));
+  DITRON_RETURN_IF_ERROR(fromLLVM((*jit)->addObjectFile(std::move(object))));
+  auto entry = (*jit)->lookup(simEntryName("kernel"));
+  if (!entry)
+    return fromLLVM(entry.takeError());
+
+  sim::MachineOptions options;
+  options.memoryPerRank = uint64_t(1) << 30;
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<sim::Machine> machine, sim::Machine::create(options));
+  sim::LaunchDescription launch;
+  launch.name = "kernel";
+  launch.entry = entry->toPtr<sim::KernelEntry>();
+  std::vector<void *> places;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    DITRON_ASSIGN_OR_RETURN(void *place, machine->allocate(0, arrays[i].bytes.size(), "array" + std::to_string(i)));
+    std::memcpy(place, arrays[i].bytes.data(), arrays[i].bytes.size());
+    launch.arguments.add(place);
+    places.push_back(place);
+  }
+  for (int32_t integer : run.integers)
+    launch.arguments.add(integer);
+  // The world view of a world of one rank.
+  DITRON_ASSIGN_OR_RETURN(void *world, machine->allocate(0, 3 * sizeof(int64_t), "world"));
+  int64_t words[] = {0, 1, reinterpret_cast<int64_t>(machine->symmetricBase(0))};
+  std::memcpy(world, words, sizeof(words));
+  launch.arguments.add(world);
+  launch.grid = {run.grid, 1, 1};
+  launch.threadsPerBlock = 32 * run.numWarps;
+  launch.sharedBytes = run.sharedBytes;
+  DITRON_ASSIGN_OR_RETURN(sim::StreamId stream, machine->createStream(0, "test"));
+  DITRON_RETURN_IF_ERROR(machine->launch(stream, launch));
+  DITRON_RETURN_IF_ERROR(machine->synchronize(stream));
+  for (size_t i = 0; i < arrays.size(); ++i)
+    std::memcpy(arrays[i].bytes.data(), places[i], arrays[i].bytes.size());
+  return Status::ok();
+}
+
+} // namespace ditron::target::test

@@ -1,0 +1,351 @@
+//===- numerics_test.cpp - Lowered operations compute what they should, under random layouts ------------------------------===//
+//
+// Each test runs one operation on the simulator for several random layouts (with copies in lanes and warps, axes across
+// registers, lanes and warps) and compares with a plain reference. Integer data makes the comparison exact; operations that
+// are not commutative prove the order of combination.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelHarness.h"
+#include "TileProgram.h"
+
+#include "ditron/layout/Builders.h"
+
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <numeric>
+
+using namespace ditron;
+using namespace ditron::target::test;
+using ditron::layout::DistributedLayout;
+using ditron::layout::Shape;
+
+namespace {
+
+/// Distinct, order-revealing test data.
+std::vector<int32_t> sampleIntegers(int64_t count) {
+  std::vector<int32_t> values(count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = static_cast<int32_t>((i * 7919 + 13) % 1009 - 500);
+  return values;
+}
+
+/// Runs the program on arrays; fails the test on error.
+std::vector<ArrayArgument> runProgram(const TileProgram &program, int numWarps, std::vector<ArrayArgument> arrays) {
+  KernelRun run;
+  run.source = program.text();
+  run.numWarps = numWarps;
+  Status status = runKernel(run, arrays);
+  EXPECT_TRUE(status.isOk()) << status.message() << "\n" << run.source;
+  return arrays;
+}
+
+constexpr int rounds = 6;
+
+TEST(SimNumerics, StoreWritesWhatLoadRead) {
+  std::mt19937 random(1);
+  for (int round = 0; round < rounds; ++round) {
+    int warpBits = round % 3;
+    DistributedLayout layout = randomLayout(random, {16, 32}, warpBits);
+    SCOPED_TRACE(layout.toString());
+    TileProgram program(1 << warpBits);
+    std::string in = program.array("i32"), out = program.array("i32");
+    std::string loaded = program.load(in, layout, "i32"), indices = program.indices(layout), sum = program.fresh();
+    program.line(sum + " = arith.addi " + loaded + ", " + indices + " : " + TileProgram::tensor(layout, "i32"));
+    program.store(out, sum, layout, "i32");
+    std::vector<int32_t> data = sampleIntegers(512);
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(512))});
+    for (int i = 0; i < 512; ++i)
+      data[i] += i;
+    EXPECT_EQ(arrays[1].as<int32_t>(), data);
+  }
+}
+
+TEST(SimNumerics, ConvertLayoutKeepsEveryElement) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 4 * rounds; ++round) {
+    int warpBits = round % 3;
+    std::string element = round % 2 ? "i32" : "i16";
+    DistributedLayout source = randomLayout(random, {16, 16}, warpBits), result = randomLayout(random, {16, 16}, warpBits);
+    SCOPED_TRACE(source.toString() + " -> " + result.toString());
+    TileProgram program(1 << warpBits);
+    std::string in = program.array(element), out = program.array(element);
+    std::string loaded = program.load(in, source, element), converted = program.fresh();
+    program.line(fmt::format("{} = dgpu.convert_layout {} {{offset_bytes = 64 : i64}} : {} -> {}", converted, loaded,
+                             TileProgram::tensor(source, element), TileProgram::tensor(result, element)));
+    program.store(out, converted, result, element);
+    int bytes = element == "i32" ? 4 : 2;
+    ArrayArgument data = ArrayArgument::of(sampleIntegers(256 * bytes / 4));
+    auto arrays = runProgram(program, 1 << warpBits, {data, {std::vector<std::byte>(256 * bytes)}});
+    EXPECT_EQ(arrays[1].bytes, data.bytes);
+  }
+}
+
+TEST(SimNumerics, ReduceFollowsTheCanonicalOrder) {
+  // f(a, b) = a * 3 - b is neither commutative nor associative: the result pins the tree.
+  auto tree = [](std::vector<int32_t> values) {
+    while (values.size() > 1) {
+      std::vector<int32_t> next;
+      for (size_t i = 0; i < values.size(); i += 2)
+        next.push_back(int32_t(uint32_t(values[i]) * 3u - uint32_t(values[i + 1])));
+      values = next;
+    }
+    return values[0];
+  };
+  std::mt19937 random(3);
+  for (int round = 0; round < 3 * rounds; ++round) {
+    int warpBits = round % 3, axis = round % 2;
+    Shape shape{16, 32};
+    DistributedLayout source = randomLayout(random, shape, warpBits), result = source.dropAxis(axis);
+    SCOPED_TRACE(fmt::format("{} axis {}", source.toString(), axis));
+    TileProgram program(1 << warpBits);
+    std::string in = program.array("i32"), out = program.array("i32");
+    std::string loaded = program.load(in, source, "i32"), reduced = program.fresh();
+    program.line(fmt::format("{} = tile.reduce ({}) axis {} {{ ^bb0(%a: i32, %b: i32):\n"
+                             "      %c = arith.constant 3 : i32\n      %m = arith.muli %a, %c : i32\n"
+                             "      %s = arith.subi %m, %b : i32\n      tile.yield %s : i32\n"
+                             "    }} {{offset_bytes = 0 : i64}} : ({}) -> {}",
+                             reduced, loaded, axis, TileProgram::tensor(source, "i32"), TileProgram::tensor(result, "i32")));
+    program.store(out, reduced, result, "i32");
+    std::vector<int32_t> data = sampleIntegers(512);
+    int64_t kept = shape[1 - axis];
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(kept))});
+    std::vector<int32_t> expected;
+    for (int64_t i = 0; i < kept; ++i) {
+      std::vector<int32_t> column;
+      for (int64_t j = 0; j < shape[axis]; ++j)
+        column.push_back(data[axis == 1 ? i * shape[1] + j : j * shape[1] + i]);
+      expected.push_back(tree(column));
+    }
+    EXPECT_EQ(arrays[1].as<int32_t>(), expected);
+  }
+}
+
+TEST(SimNumerics, ReduceOfRankOneGivesAScalarToEveryThread) {
+  std::mt19937 random(4);
+  for (int warpBits = 0; warpBits < 3; ++warpBits) {
+    DistributedLayout source = randomLayout(random, {256}, warpBits);
+    SCOPED_TRACE(source.toString());
+    TileProgram program(1 << warpBits);
+    std::string in = program.array("f32"), out = program.array("f32");
+    std::string loaded = program.load(in, source, "f32"), sum = program.fresh(), all = program.fresh();
+    program.line(fmt::format("{} = tile.reduce ({}) axis 0 {{ ^bb0(%a: f32, %b: f32):\n"
+                             "      %s = arith.addf %a, %b : f32\n      tile.yield %s : f32\n"
+                             "    }} {{offset_bytes = 0 : i64}} : ({}) -> f32",
+                             sum, loaded, TileProgram::tensor(source, "f32")));
+    program.line(fmt::format("{} = tile.splat {} : f32 -> {}", all, sum, TileProgram::tensor(source, "f32")));
+    program.store(out, all, source, "f32");
+    std::vector<float> data(256);
+    std::iota(data.begin(), data.end(), 1.0f);
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<float>(256))});
+    EXPECT_EQ(arrays[1].as<float>(), std::vector<float>(256, 256 * 257 / 2));
+  }
+}
+
+TEST(SimNumerics, ReduceOfTwoOperandsFindsTheFirstMaximum) {
+  std::mt19937 random(5);
+  for (int round = 0; round < rounds; ++round) {
+    int warpBits = round % 3;
+    DistributedLayout source = randomLayout(random, {8, 64}, warpBits), result = source.dropAxis(1);
+    SCOPED_TRACE(source.toString());
+    TileProgram program(1 << warpBits);
+    std::string in = program.array("i32"), out = program.array("i32");
+    std::string loaded = program.load(in, source, "i32"), index = program.indices(source);
+    std::string type = TileProgram::tensor(source, "i32"), reducedType = TileProgram::tensor(result, "i32");
+    program.line(fmt::format("%best:2 = tile.reduce ({}, {}) axis 1 {{ ^bb0(%a: i32, %i: i32, %b: i32, %j: i32):\n"
+                             "      %keep = arith.cmpi sge, %a, %b : i32\n"
+                             "      %v = arith.select %keep, %a, %b : i32\n      %k = arith.select %keep, %i, %j : i32\n"
+                             "      tile.yield %v, %k : i32, i32\n"
+                             "    }} {{offset_bytes = 0 : i64}} : ({}, {}) -> ({}, {})",
+                             loaded, index, type, type, reducedType, reducedType));
+    program.store(out, "%best#1", result, "i32");
+    std::vector<int32_t> data(512);
+    for (int i = 0; i < 512; ++i)
+      data[i] = (i * 37) % 11; // many equal maxima
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(8))});
+    std::vector<int32_t> expected;
+    for (int row = 0; row < 8; ++row)
+      expected.push_back(std::max_element(data.begin() + row * 64, data.begin() + row * 64 + 64) - data.begin());
+    EXPECT_EQ(arrays[1].as<int32_t>(), expected);
+  }
+}
+
+TEST(SimNumerics, ScanKeepsTheOrder) {
+  // The affine maps x -> a x + b, packed as a * 65536 + b modulo 2^16 each, compose associatively but not commutatively.
+  auto compose = [](uint32_t f, uint32_t g) { // first f, then g
+    uint32_t a = (f >> 16) * (g >> 16) & 0xffff, b = ((f & 0xffff) * (g >> 16) + (g & 0xffff)) & 0xffff;
+    return a << 16 | b;
+  };
+  std::mt19937 random(6);
+  for (int round = 0; round < 4 * rounds; ++round) {
+    int warpBits = round % 3, axis = round / 3 % 2;
+    bool reverse = round % 2;
+    Shape shape{8, 32};
+    DistributedLayout source = randomLayout(random, shape, warpBits);
+    SCOPED_TRACE(fmt::format("{} axis {} reverse {}", source.toString(), axis, reverse));
+    TileProgram program(1 << warpBits);
+    std::string in = program.array("i32"), out = program.array("i32");
+    std::string loaded = program.load(in, source, "i32"), scanned = program.fresh();
+    std::string type = TileProgram::tensor(source, "i32");
+    program.line(fmt::format("{} = tile.scan ({}) axis {} {{ ^bb0(%f: i32, %g: i32):\n"
+                             "      %c16 = arith.constant 16 : i32\n      %low = arith.constant 65535 : i32\n"
+                             "      %fa = arith.shrui %f, %c16 : i32\n      %ga = arith.shrui %g, %c16 : i32\n"
+                             "      %fb = arith.andi %f, %low : i32\n      %gb = arith.andi %g, %low : i32\n"
+                             "      %a = arith.muli %fa, %ga : i32\n      %ah = arith.shli %a, %c16 : i32\n"
+                             "      %m = arith.muli %fb, %ga : i32\n      %s = arith.addi %m, %gb : i32\n"
+                             "      %b = arith.andi %s, %low : i32\n      %r = arith.ori %ah, %b : i32\n"
+                             "      tile.yield %r : i32\n"
+                             "    }} {{offset_bytes = 0 : i64{}}} : ({}) -> {}",
+                             scanned, loaded, axis, reverse ? ", reverse = true" : "", type, type));
+    program.store(out, scanned, source, "i32");
+    std::vector<int32_t> data(256);
+    for (int i = 0; i < 256; ++i)
+      data[i] = int32_t(uint32_t(2 * i + 3) << 16 | uint32_t(i * i + 1));
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(256))});
+    std::vector<int32_t> expected(256);
+    for (int64_t line = 0; line < shape[1 - axis]; ++line) {
+      auto at = [&](int64_t i) { return axis == 1 ? line * shape[1] + i : i * shape[1] + line; };
+      int64_t length = shape[axis];
+      for (int64_t step = 0; step < length; ++step) {
+        int64_t i = reverse ? length - 1 - step : step;
+        uint32_t own = uint32_t(data[at(i)]);
+        uint32_t before = step == 0 ? 0 : uint32_t(expected[at(reverse ? i + 1 : i - 1)]);
+        expected[at(i)] = int32_t(step == 0 ? own : reverse ? compose(own, before) : compose(before, own));
+      }
+    }
+    EXPECT_EQ(arrays[1].as<int32_t>(), expected);
+  }
+}
+
+TEST(SimNumerics, TransAndBroadcastMoveNothing) {
+  std::mt19937 random(7);
+  for (int round = 0; round < rounds; ++round) {
+    int warpBits = round % 3;
+    DistributedLayout wide = randomLayout(random, {16, 32}, warpBits), narrow = wide.dropBroadcast({16, 1});
+    int order[] = {1, 0};
+    DistributedLayout turned = wide.permute(order);
+    SCOPED_TRACE(wide.toString());
+    TileProgram program(1 << warpBits);
+    std::string rows = program.array("i32"), out = program.array("i32");
+    std::string loaded = program.load(rows, narrow, "i32"), broad = program.fresh(), sum = program.fresh(),
+                trans = program.fresh(), indices = program.indices(wide);
+    program.line(fmt::format("{} = tile.broadcast {} : {} -> {}", broad, loaded, TileProgram::tensor(narrow, "i32"),
+                             TileProgram::tensor(wide, "i32")));
+    program.line(fmt::format("{} = arith.addi {}, {} : {}", sum, broad, indices, TileProgram::tensor(wide, "i32")));
+    program.line(fmt::format("{} = tile.trans {} [1, 0] : {} -> {}", trans, sum, TileProgram::tensor(wide, "i32"),
+                             TileProgram::tensor(turned, "i32")));
+    program.store(out, trans, turned, "i32");
+    std::vector<int32_t> data = sampleIntegers(16), expected(512);
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(512))});
+    for (int i = 0; i < 16; ++i)
+      for (int j = 0; j < 32; ++j)
+        expected[j * 16 + i] = data[i] + i * 32 + j;
+    EXPECT_EQ(arrays[1].as<int32_t>(), expected);
+  }
+}
+
+TEST(SimNumerics, AtomicsHappenOncePerElement) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 2 * rounds; ++round) {
+    int warpBits = round % 3;
+    DistributedLayout layout = randomLayout(random, {32}, warpBits);
+    SCOPED_TRACE(layout.toString());
+    TileProgram program(1 << warpBits);
+    std::string words = program.array("i32"), out = program.array("i32");
+    std::string type = TileProgram::tensor(layout, "i32"), pointers = TileProgram::tensor(layout, "!tile.ptr<i32>");
+    std::string indices = program.indices(layout), bases = program.fresh(), ptr = program.fresh(), old = program.fresh();
+    program.line(fmt::format("{} = tile.splat {} : !tile.ptr<i32> -> {}", bases, words, pointers));
+    program.line(fmt::format("{} = tile.addptr {}, {} : {}, {}", ptr, bases, indices, pointers, type));
+    program.line(fmt::format("{} = tile.atomic_rmw add relaxed gpu {}, {} {{offset_bytes = 0 : i64}} : {}, {} -> {}", old,
+                             ptr, indices, pointers, type, type));
+    program.store(out, old, layout, "i32");
+    std::vector<int32_t> data = sampleIntegers(32), expected = data;
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(32))});
+    for (int i = 0; i < 32; ++i)
+      expected[i] += i;
+    EXPECT_EQ(arrays[0].as<int32_t>(), expected);
+    EXPECT_EQ(arrays[1].as<int32_t>(), data);
+  }
+}
+
+/// Bit patterns of small integers, which all 16-bit formats represent.
+uint16_t patternOf(const std::string &element, float value) {
+  if (element == "bf16")
+    return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+  return std::bit_cast<uint16_t>(static_cast<_Float16>(value));
+}
+
+/// Runs c = a * b + c with integers as data and returns whether it is exact.
+void checkDot(const std::string &element, const layout::DotLayouts &layouts, const layout::DotShape &shape, int numWarps,
+              const std::string &attributes) {
+  SCOPED_TRACE(fmt::format("{} {}x{}x{}", element, shape.m, shape.n, shape.k));
+  std::string sumType = element == "i8" ? "i32" : "f32";
+  TileProgram program(numWarps);
+  std::string a = program.array(element), b = program.array(element), c = program.array(sumType);
+  std::string loadedA = program.load(a, layouts.a, element), loadedB = program.load(b, layouts.b, element),
+              loadedC = program.load(c, layouts.c, sumType), dot = program.fresh();
+  program.line(fmt::format("{} = tile.dot {}, {}, {} {} : {}, {} -> {}", dot, loadedA, loadedB, loadedC, attributes,
+                           TileProgram::tensor(layouts.a, element), TileProgram::tensor(layouts.b, element),
+                           TileProgram::tensor(layouts.c, sumType)));
+  program.store(c, dot, layouts.c, sumType);
+
+  auto valueA = [](int64_t i) { return int(i * 5 % 7) - 3; };
+  auto valueB = [](int64_t i) { return int(i * 3 % 5) - 2; };
+  auto arrayOf = [&](int64_t count, auto value) {
+    std::vector<uint16_t> halves;
+    std::vector<float> floats;
+    std::vector<int8_t> bytes;
+    for (int64_t i = 0; i < count; ++i) {
+      halves.push_back(patternOf(element, value(i)));
+      floats.push_back(value(i));
+      bytes.push_back(value(i));
+    }
+    return element == "f32"  ? ArrayArgument::of(floats)
+           : element == "i8" ? ArrayArgument::of(bytes)
+                             : ArrayArgument::of(halves);
+  };
+  std::vector<int32_t> integers(shape.m * shape.n, 2);
+  std::vector<float> floats(shape.m * shape.n, 2);
+  auto arrays = runProgram(program, numWarps,
+                           {arrayOf(shape.m * shape.k, valueA), arrayOf(shape.k * shape.n, valueB),
+                            sumType == "i32" ? ArrayArgument::of(integers) : ArrayArgument::of(floats)});
+  for (int64_t m = 0; m < shape.m; ++m)
+    for (int64_t n = 0; n < shape.n; ++n) {
+      int sum = 2;
+      for (int64_t k = 0; k < shape.k; ++k)
+        sum += valueA(m * shape.k + k) * valueB(k * shape.n + n);
+      integers[m * shape.n + n] = sum;
+      floats[m * shape.n + n] = sum;
+    }
+  if (sumType == "i32")
+    EXPECT_EQ(arrays[2].as<int32_t>(), integers);
+  else
+    EXPECT_EQ(arrays[2].as<float>(), floats);
+}
+
+TEST(SimNumerics, DotOnTensorCores) {
+  struct Case {
+    std::string element;
+    layout::MmaKind kind;
+  };
+  for (const Case &one : {Case{"f16", layout::MmaKind::M16N8K16B16}, Case{"bf16", layout::MmaKind::M16N8K16B16},
+                          Case{"f32", layout::MmaKind::M16N8K8TF32}, Case{"i8", layout::MmaKind::M16N8K32B8}})
+    for (int numWarps : {1, 4}) {
+      layout::DotShape shape{64, 32, 64};
+      auto layouts = layout::mmaLayouts(one.kind, shape, layout::chooseWarpGrid(one.kind, shape, numWarps));
+      ASSERT_TRUE(layouts.isOk()) << layouts.status().message();
+      checkDot(one.element, *layouts, shape, numWarps, "");
+    }
+}
+
+TEST(SimNumerics, DotWithMultiplyAdds) {
+  for (int numWarps : {1, 4}) {
+    layout::DotShape shape{32, 16, 8};
+    layout::DotLayouts layouts = layout::fmaLayouts(shape, 32, numWarps);
+    checkDot("f32", layouts, shape, numWarps, "{precision = #tile.precision<ieee>}");
+    checkDot("bf16", layouts, shape, numWarps, "");
+  }
+}
+
+} // namespace
