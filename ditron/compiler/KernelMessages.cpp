@@ -50,7 +50,8 @@ void collectPlaces(mlir::Location location, const SourceManager &sources, llvm::
 }
 
 bool isCompilerBug(llvm::StringRef text) {
-  return (text.starts_with("'") && text.contains("' op ")) || text.starts_with("failed to legalize") ||
+  return text.starts_with("compiler bug") || (text.starts_with("'") && text.contains("' op ")) ||
+         text.starts_with("failed to legalize") ||
          text.contains("unresolved materialization") || text.starts_with("operand #") ||
          text.contains("does not dominate this use");
 }

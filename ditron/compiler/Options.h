@@ -42,7 +42,9 @@ struct StageTime {
 /// What a compilation has to tell besides its result.
 struct CompileReport {
   std::vector<StageTime> times;
-  std::string messages; ///< Warnings and remarks, rendered; empty mostly.
+  std::string messages; ///< Warnings, rendered; empty mostly.
+  std::string remarks;  ///< What the passes did and did not do, and why; rendered.
+  std::string printed;  ///< Output of tl.static_print.
 
   double totalMilliseconds() const;
   /// A table, one stage a line, with the sum.

@@ -1,0 +1,80 @@
+//===- Pipeline.cpp - The stages between import and code generation -------------------------------------------------===//
+//
+// The whole compiler in the order in which it happens; import comes before this and LLVM's code generator after it
+// (Compiler.cpp). A line is a stage: its name in reports and dump files, then its passes. No stage asks which target it
+// compiles for: what differs is asked of TargetInfo.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/compiler/Pipeline.h"
+
+#include "ditron/analysis/Passes.h"
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/target/common/Passes.h"
+#include "ditron/target/common/TargetInfo.h"
+#include "ditron/transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace ditron::compiler {
+
+Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target) {
+  transforms::AllocateSharedOptions memory;
+  memory.limitBytes = target.sharedMemoryLimit();
+
+  // A block-level operation that only some threads reach would hang or misbehave silently: refuse it while the IR is still
+  // close to the source.
+  DITRON_RETURN_IF_ERROR(run.passes("uniformity", module, analysis::createVerifyUniformity()));
+  // Constants, dead code and equal expressions, which the importer leaves in plenty.
+  DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
+  // rank, num_ranks and symm_at become reads of the world view, a hidden last argument of the kernel.
+  DITRON_RETURN_IF_ERROR(run.passes("world", module, transforms::createLowerWorld()));
+  // Every tensor gets its distribution over registers, lanes and warps; conversions where neighbours disagree.
+  DITRON_RETURN_IF_ERROR(run.passes("layouts", module, transforms::createAssignLayouts()));
+  // Conversions cost data movement: fold them, move them to narrow values, recompute cheap values instead.
+  DITRON_RETURN_IF_ERROR(run.passes("conversions", module, transforms::createRemoveConversions()));
+  // Loads that feed dots run ahead of the loop, through rings of tiles in shared memory.
+  DITRON_RETURN_IF_ERROR(run.passes("pipelining", module, transforms::createPipelineLoops()));
+  // What the two stages above left behind.
+  DITRON_RETURN_IF_ERROR(run.passes("cleanup", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
+  DITRON_RETURN_IF_ERROR(run.passes("verify-layouts", module, transforms::createVerifyLayouts()));
+  // Buffers and scratch memory get their places in shared memory, reused as soon as free.
+  DITRON_RETURN_IF_ERROR(run.passes("shared-memory", module, transforms::createAllocateShared(memory)));
+  // Block barriers where threads would race on those places.
+  DITRON_RETURN_IF_ERROR(run.passes("barriers", module, transforms::createInsertBarriers()));
+  DITRON_RETURN_IF_ERROR(run.passes("verify-allocation", module, transforms::createVerifyAllocation()));
+  return Status::ok();
+}
+
+Status lowerToLLVM(StageRunner &run, mlir::ModuleOp module) {
+  // One thread's program: a scalar per register of every tensor. The target's leaves are emitted here.
+  DITRON_RETURN_IF_ERROR(run.passes("lowering", module, target::createDitronToLLVMPass()));
+  // Address arithmetic is shared between the registers of a tensor.
+  DITRON_RETURN_IF_ERROR(run.passes("lowered-cleanup", module, mlir::createCSEPass()));
+  return Status::ok();
+}
+
+void registerPipelineDialects(mlir::DialectRegistry &registry) {
+  registry.insert<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect>();
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect>();
+}
+
+void annotateModule(mlir::ModuleOp module, const CompileOptions &options, const target::TargetInfo &target) {
+  mlir::Builder builder(module.getContext());
+  module->setAttr(dgpu::numWarpsAttrName, builder.getI32IntegerAttr(static_cast<int32_t>(options.numWarps)));
+  module->setAttr(dgpu::threadsPerWarpAttrName, builder.getI32IntegerAttr(target.warpSize()));
+  module->setAttr(dgpu::numStagesAttrName, builder.getI32IntegerAttr(static_cast<int32_t>(options.numStages)));
+  module->setAttr(dgpu::targetAttrName, builder.getStringAttr(options.target));
+}
+
+} // namespace ditron::compiler

@@ -1,0 +1,207 @@
+//===- ArgumentBinding.cpp - From a call's arguments to a signature -------------------------------------------------===//
+//
+// Two steps: which argument goes to which parameter, then what each becomes in the signature.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/jit/ArgumentBinding.h"
+
+#include "ditron/support/Suggest.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ditron::jit {
+
+using compiler::KernelInterface;
+using compiler::KernelParameter;
+using frontend::ArgumentSpec;
+using frontend::ConstexprArgument;
+using frontend::ConstValue;
+using frontend::LangType;
+using runtime::Argument;
+
+namespace {
+
+/// Addresses and integers that are multiples of this are compiled as such.
+constexpr unsigned alignmentUnit = 16;
+
+LangType langTypeOf(DataType type) { return *frontend::parseSignatureType(std::string(toString(type))); }
+
+/// The value as a compile-time one; none for a pointer.
+std::optional<ConstexprArgument> toConstexpr(const Argument &argument) {
+  struct Convert {
+    std::optional<ConstexprArgument> operator()(runtime::None) const { return ConstValue::none(); }
+    std::optional<ConstexprArgument> operator()(bool value) const { return ConstValue::boolean(value); }
+    std::optional<ConstexprArgument> operator()(int64_t value) const { return ConstValue::integer(value); }
+    std::optional<ConstexprArgument> operator()(uint64_t value) const {
+      if (value <= INT64_MAX)
+        return ConstValue::integer(static_cast<int64_t>(value));
+      Expected<ConstValue> big = toInt(ConstValue::string(std::to_string(value)));
+      return big.isOk() ? std::optional<ConstexprArgument>(*big) : std::nullopt;
+    }
+    std::optional<ConstexprArgument> operator()(double value) const { return ConstValue::floating(value); }
+    std::optional<ConstexprArgument> operator()(const runtime::Pointer &) const { return std::nullopt; }
+    std::optional<ConstexprArgument> operator()(const std::string &value) const { return ConstValue::string(value); }
+    std::optional<ConstexprArgument> operator()(DataType value) const { return langTypeOf(value); }
+  };
+  return std::visit(Convert(), argument.value());
+}
+
+/// A literal default as an argument; none when it has no run-time form of its own (then the frontend evaluates it).
+std::optional<Argument> toArgument(const ConstexprArgument &value) {
+  const auto *scalar = std::get_if<ConstValue>(&value);
+  if (!scalar)
+    return std::nullopt;
+  if (scalar->isNone())
+    return Argument(runtime::None());
+  if (scalar->isBool())
+    return Argument(scalar->getBool());
+  if (scalar->isFloat())
+    return Argument(scalar->getFloat());
+  if (std::optional<int64_t> integer = scalar->toInt64())
+    return Argument(*integer);
+  return std::nullopt;
+}
+
+/// The type that an annotation such as tl.int64 or "*fp16" forces; others (int, torch.Tensor) mean nothing.
+std::optional<LangType> annotatedType(std::string_view annotation) {
+  if (annotation.size() >= 2 && (annotation.front() == '"' || annotation.front() == '\''))
+    annotation = annotation.substr(1, annotation.size() - 2);
+  if (std::optional<LangType> type = frontend::parseSignatureType(std::string(annotation)))
+    return type;
+  if (std::optional<frontend::ScalarKind> kind = frontend::parseScalarKind(std::string(annotation)))
+    return LangType(*kind);
+  return std::nullopt;
+}
+
+/// "tl.const" makes pointers read-only.
+bool isConstAnnotation(std::string_view annotation) { return annotation == "tl.const" || annotation == "tl.core.const"; }
+
+/// One parameter with its argument.
+class ParameterBinder {
+public:
+  ParameterBinder(const KernelInterface &kernel, const KernelParameter &parameter, const Argument &argument)
+      : kernel(kernel), parameter(parameter), argument(argument) {}
+
+  Expected<ArgumentSpec> bind() const {
+    if (parameter.isConstexpr) {
+      std::optional<ConstexprArgument> value = toConstexpr(argument);
+      if (!value)
+        return fail(fmt::format("it is a tl.constexpr parameter and takes a compile-time value, given {}",
+                                argument.describe()));
+      return ArgumentSpec::constexprOf(std::move(*value), parameter.name);
+    }
+    const std::optional<LangType> annotated = annotatedType(parameter.annotation);
+    if (argument.is<runtime::None>() || argument.is<std::string>() || argument.is<DataType>())
+      return ArgumentSpec::constexprOf(std::move(*toConstexpr(argument)), parameter.name);
+    if (argument.is<runtime::Pointer>())
+      return bindPointer(annotated);
+    if (annotated && annotated->isPointer())
+      return fail(fmt::format("it is annotated {}, given {}", annotated->signatureText(), argument.describe()));
+    if (argument.is<bool>())
+      return ArgumentSpec::runTime(chosenType(annotated, DataType::I1), 1, parameter.name);
+    if (argument.is<double>())
+      return ArgumentSpec::runTime(chosenType(annotated, DataType::F32), 1, parameter.name);
+    return bindInteger(annotated);
+  }
+
+private:
+  Status fail(std::string_view problem) const {
+    return invalidArgument(fmt::format("kernel '{}', argument '{}': {}", kernel.name, parameter.name, problem));
+  }
+
+  LangType chosenType(const std::optional<LangType> &annotated, DataType natural) const {
+    if (argument.forcedType())
+      return langTypeOf(*argument.forcedType());
+    return annotated ? *annotated : langTypeOf(natural);
+  }
+
+  Expected<ArgumentSpec> bindPointer(const std::optional<LangType> &annotated) const {
+    const runtime::Pointer pointer = argument.get<runtime::Pointer>();
+    LangType type = LangType::pointer(langTypeOf(pointer.type), isConstAnnotation(parameter.annotation));
+    if (annotated) {
+      if (!annotated->isPointer() || !(annotated->pointee() == type.pointee()))
+        return fail(fmt::format("it is annotated {}, given {}", annotated->signatureText(), argument.describe()));
+      type = *annotated;
+    }
+    const bool aligned = reinterpret_cast<uintptr_t>(pointer.address) % alignmentUnit == 0;
+    return ArgumentSpec::runTime(type, aligned && parameter.specialiseAlignment ? alignmentUnit : 1, parameter.name);
+  }
+
+  Expected<ArgumentSpec> bindInteger(const std::optional<LangType> &annotated) const {
+    const uint64_t bits = argument.integerBits();
+    const bool isForced = argument.forcedType().has_value();
+    if (bits == 1 && parameter.specialiseValue && !isForced)
+      return ArgumentSpec::constexprOf(ConstValue::integer(int64_t(1)), parameter.name);
+    DataType natural = DataType::I64;
+    if (argument.is<uint64_t>() && bits > INT64_MAX)
+      natural = DataType::U64;
+    else if (static_cast<int64_t>(bits) >= INT32_MIN && static_cast<int64_t>(bits) <= INT32_MAX)
+      natural = DataType::I32;
+    const LangType type = chosenType(annotated, natural);
+    const bool aligned = type.isInt() && !type.isBool() && bits % alignmentUnit == 0;
+    return ArgumentSpec::runTime(type, aligned && parameter.specialiseAlignment ? alignmentUnit : 1, parameter.name);
+  }
+
+  const KernelInterface &kernel;
+  const KernelParameter &parameter;
+  const Argument &argument;
+};
+
+/// Which argument each parameter gets; null for none.
+Expected<std::vector<const Argument *>> assignArguments(const KernelInterface &kernel, const CallArguments &call) {
+  std::vector<const Argument *> given(kernel.parameters.size());
+  if (call.positional.size() > given.size())
+    return invalidArgument(fmt::format("kernel '{}' takes at most {} positional arguments ({}), given {}", kernel.name,
+                                       given.size(), fmt::join(kernel.parameterNames(), ", "), call.positional.size()));
+  for (size_t i = 0; i < call.positional.size(); ++i)
+    given[i] = &call.positional[i];
+  for (const auto &[name, value] : call.keywords) {
+    const std::optional<size_t> index = kernel.find(name);
+    if (!index)
+      return invalidArgument(fmt::format("kernel '{}' has no parameter '{}'{}; it has {}", kernel.name, name,
+                                         didYouMean(name, kernel.parameterNames()),
+                                         fmt::join(kernel.parameterNames(), ", ")));
+    if (given[*index])
+      return invalidArgument(fmt::format("kernel '{}' got several values for argument '{}'", kernel.name, name));
+    given[*index] = &value;
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (!given[i] && !kernel.parameters[i].hasDefault)
+      missing.push_back(fmt::format("'{}'{}", kernel.parameters[i].name,
+                                    kernel.parameters[i].isConstexpr ? " (tl.constexpr)" : ""));
+  if (!missing.empty())
+    return invalidArgument(fmt::format("kernel '{}' lacks {} {}", kernel.name,
+                                       missing.size() == 1 ? "argument" : "arguments", fmt::join(missing, ", ")));
+  return given;
+}
+
+} // namespace
+
+Expected<BoundCall> bindArguments(const KernelInterface &kernel, const CallArguments &call) {
+  DITRON_ASSIGN_OR_RETURN(std::vector<const Argument *> given, assignArguments(kernel, call));
+  BoundCall bound;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const KernelParameter &parameter = kernel.parameters[i];
+    Argument argument;
+    if (given[i]) {
+      argument = *given[i];
+    } else {
+      // Defaults of compile-time parameters, and those that are no literals, are the frontend's to evaluate.
+      std::optional<Argument> fallback;
+      if (!parameter.isConstexpr && parameter.defaultValue)
+        fallback = toArgument(*parameter.defaultValue);
+      if (!fallback)
+        continue;
+      argument = std::move(*fallback);
+    }
+    DITRON_ASSIGN_OR_RETURN(ArgumentSpec spec, ParameterBinder(kernel, parameter, argument).bind());
+    if (!spec.isConstexpr())
+      bound.arguments.push_back(std::move(argument));
+    bound.signature.arguments.push_back(std::move(spec));
+  }
+  return bound;
+}
+
+} // namespace ditron::jit
