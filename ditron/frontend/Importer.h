@@ -60,7 +60,7 @@ class Importer {
 public:
   /// Limits that turn endless or absurd programs into errors.
   static constexpr unsigned maxCallDepth = 64;
-  static constexpr unsigned maxEvaluationDepth = 3000;
+  static constexpr unsigned maxEvaluationDepth = 1200;
   static constexpr unsigned maxStatements = 400000;
 
   Importer(mlir::MLIRContext &context, const ModuleScope &globals, const ImportOptions &options,

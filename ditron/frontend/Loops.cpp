@@ -143,6 +143,11 @@ llvm::SmallVector<mlir::Value> Importer::collectCarried(CarriedSet &carried, mli
         }
         continue;
       }
+      if (y.isPoison()) { // reported where it arose
+        variable.before.value = LangValue::poison();
+        variable.slots.clear();
+        break;
+      }
       LangValue value = y.isLiteral() ? emit.toTensor(y, place) : y;
       if (!value.isTensor() || value.type() != x.type()) {
         reject(x.describe(), y.describe(), place);

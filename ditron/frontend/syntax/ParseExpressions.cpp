@@ -554,7 +554,7 @@ bool ParserState::parseArguments(Exprs &args, llvm::SmallVectorImpl<Keyword> &ke
       keyword.range = rangeFrom(begin);
       keywords.push_back(keyword);
     } else {
-      Expr *arg = parseStarredOrNamed();
+      Expr *arg = parseArgument();
       if (!arg)
         return false;
       if (atComprehension()) {
@@ -578,6 +578,19 @@ bool ParserState::parseArguments(Exprs &args, llvm::SmallVectorImpl<Keyword> &ke
   }
   take();
   return true;
+}
+
+/// A positional argument. Unlike in displays, anything may follow the star here: f(*a or b).
+Expr *ParserState::parseArgument() {
+  uint32_t begin = current().begin;
+  if (!accept(TokenKind::Star))
+    return parseNamed();
+  Expr *value = parseExpression();
+  if (!value)
+    return nullptr;
+  auto *node = create<Starred>(begin);
+  node->value = value;
+  return finish(node);
 }
 
 Expr *ParserState::parseSubscript() {

@@ -139,6 +139,7 @@ private:
   ast::Expr *parseListDisplay();
   ast::Expr *parseBraceDisplay();
   bool parseArguments(Exprs &args, llvm::SmallVectorImpl<ast::Keyword> &keywords);
+  ast::Expr *parseArgument();
   ast::Expr *parseSubscript();
   ast::Expr *parseSubscriptItem();
   bool atComprehension() const;

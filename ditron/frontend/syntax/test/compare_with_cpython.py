@@ -4,7 +4,7 @@
 usage: compare_with_cpython.py build/bin/ditron-ast-dump FILE_OR_FOLDER...
 
 CPython's tree is printed in the form of ours and the two texts are compared. Not compared: ranges inside f-strings
-(CPython 3.11 has them wrong), the begin of decorated definitions (ours starts at the decorator), match patterns, and
+(CPython 3.11 has them wrong), names that CPython normalises, the begin of decorated definitions (ours starts at the decorator), match patterns, and
 literals that Ditron does not represent (complex numbers, \\N escapes, lone surrogates), which count as equal.
 """
 import ast
@@ -181,6 +181,10 @@ class Printer:
             self.line("name", name)
 
     do_Global = do_Nonlocal = names
+
+    def do_TypeAlias(self, role, node):
+        self.head(role, node, "TypeAlias", node.name.id)
+        self.some("value", node.value)
 
     def do_Expr(self, role, node):
         self.head(role, node, "ExprStmt")

@@ -1,0 +1,175 @@
+//===- Attributes.cpp - value.name ---------------------------------------------------------------------------------------===//
+//
+// Attributes of tensors, dtypes, modules and compile-time numbers.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <numbers>
+
+namespace ditron::frontend {
+namespace {
+
+/// The predicates of dtypes: methods without arguments.
+std::optional<bool> typePredicate(const LangType &type, llvm::StringRef name) {
+  if (name == "is_ptr")
+    return type.isPointer() && !type.isBlock();
+  if (name == "is_block")
+    return type.isBlock();
+  if (name == "is_const")
+    return type.isConstPointer();
+  if (name == "is_void")
+    return type.isVoid();
+  if (name == "is_floating")
+    return type.isFloat();
+  if (name == "is_standard_floating")
+    return type.isFloat() && !type.isFP8();
+  if (name == "is_fp8")
+    return type.isFP8();
+  if (name == "is_int")
+    return type.isInt();
+  if (name == "is_bool")
+    return type.isBool();
+  if (name == "is_int_signed")
+    return type.isSigned();
+  if (name == "is_int_unsigned")
+    return type.isUnsigned();
+  if (name.consume_front("is_"))
+    if (auto kind = parseScalarKind(name))
+      return type.is(*kind);
+  return std::nullopt;
+}
+
+std::optional<double> mathConstant(llvm::StringRef name) {
+  if (name == "pi")
+    return std::numbers::pi;
+  if (name == "e")
+    return std::numbers::e;
+  if (name == "tau")
+    return 2 * std::numbers::pi;
+  if (name == "inf")
+    return INFINITY;
+  if (name == "nan")
+    return NAN;
+  return std::nullopt;
+}
+
+LangValue method(const LangValue &self, llvm::StringRef name, const Builtin *builtin = nullptr) {
+  return LangValue(MethodValue{builtin, name, std::make_shared<const LangValue>(self)});
+}
+
+} // namespace
+
+LangValue Importer::typeAttribute(const LangType &type, llvm::StringRef name) {
+  if (name == "scalar")
+    return LangValue(type.element());
+  if (name == "element_ty") {
+    if (type.isBlock())
+      return LangValue(type.element());
+    return type.isPointer() ? LangValue(type.pointee()) : LangValue::poison();
+  }
+  if (name == "primitive_bitwidth")
+    return LangValue::integer(type.bitWidth());
+  if (name == "int_bitwidth" && type.isInt())
+    return LangValue::integer(type.bitWidth());
+  if (name == "itemsize")
+    return LangValue::integer(std::max(1u, type.bitWidth() / 8));
+  if (name == "name")
+    return LangValue::string(type.str());
+  if (name == "shape" && type.isBlock())
+    return LangValue::shape(type.shape());
+  if (name == "numel" && type.isBlock())
+    return LangValue::integer(type.numElements());
+  if (typePredicate(type, name))
+    return method(LangValue(type), name);
+  return LangValue::poison();
+}
+
+LangValue Importer::tensorAttribute(const LangValue &tensor, llvm::StringRef name) {
+  const LangType &type = tensor.type();
+  if (name == "dtype")
+    return LangValue(type.element());
+  if (name == "type")
+    return LangValue(type);
+  if (name == "shape")
+    return LangValue::shape(type.shape());
+  if (name == "numel")
+    return LangValue::integer(type.numElements());
+  if (const Builtin *builtin = findBuiltin(ModuleMember, name))
+    return method(tensor, builtin->name, builtin);
+  return LangValue::poison();
+}
+
+LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
+  LangValue result;
+  if (const auto *module = value.getIf<ModuleValue>()) {
+    if (auto member = memberOf(module->module, name))
+      return *member;
+    std::string nearest = nearestName(module->module, name);
+    return reports ? emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(module->module).str(), name.str(),
+                                                  nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)))
+                   : LangValue::poison();
+  }
+  if (value.isTensor()) {
+    if (name == "T") {
+      if (value.type().rank() == 2) {
+        std::vector<CallArgument> arguments{{"", value, range, {}, false}};
+        return callBuiltin(*findBuiltin(ModuleTile, "trans"), std::move(arguments), range);
+      }
+      return reports ? emit.fail(range, fmt::format(".T needs a block of rank 2, but got {}", value.describe()))
+                     : LangValue::poison();
+    }
+    result = tensorAttribute(value, name);
+  } else if (value.isType()) {
+    result = typeAttribute(value.asType(), name);
+  } else if (value.isConstant()) {
+    if (name == "value")
+      return value;
+    if (value.isLiteral() && (name == "dtype" || name == "type")) {
+      if (auto type = emit.naturalType(value.constant()))
+        return LangValue(*type);
+    } else if (value.isLiteral() && value.constant().isInt() && name == "bit_length") {
+      return method(value, "bit_length");
+    } else if (value.isLiteral() && findBuiltin(ModuleMember, name) && name != "T") {
+      // A parameter that is specialised to a number still has the member functions of a tensor.
+      const Builtin *builtin = findBuiltin(ModuleMember, name);
+      return method(value, builtin->name, builtin);
+    } else if (value.isString() && (name == "upper" || name == "lower" || name == "startswith" || name == "endswith")) {
+      return method(value, name);
+    }
+  } else if (const auto *foreign = value.getIf<ForeignValue>()) {
+    if (foreign->module == "math" && foreign->name.empty())
+      if (auto constant = mathConstant(name))
+        return LangValue(ConstValue::floating(*constant));
+    if (!reports)
+      return LangValue::poison();
+    emit.error(range, fmt::format("{} cannot be used in a kernel", value.describe()))
+        .hint("only the modules triton, triton_dist and ditron exist inside of kernels");
+    return LangValue::poison();
+  }
+  if (!result.isPoison() || !reports)
+    return result;
+  return emit.fail(range, fmt::format("{} has no attribute '{}'", value.describe(), name.str()));
+}
+
+LangValue Importer::callConstantMethod(const MethodValue &method, llvm::ArrayRef<CallArgument> arguments,
+                                       SourceRange range) {
+  const LangValue &self = *method.self;
+  bool takesText = method.name == "startswith" || method.name == "endswith";
+  if (arguments.size() != (takesText ? 1 : 0) || (takesText && !arguments[0].value.isString()))
+    return emit.fail(range, fmt::format("'{}' takes {}", method.name.str(), takesText ? "one string" : "no arguments"));
+  if (self.isType())
+    return LangValue::boolean(typePredicate(self.asType(), method.name).value_or(false));
+  if (method.name == "bit_length")
+    return LangValue::integer(self.constant().getInt().bitLength());
+  llvm::StringRef text = self.constant().getString();
+  if (method.name == "startswith")
+    return LangValue::boolean(text.starts_with(arguments[0].value.constant().getString()));
+  if (method.name == "endswith")
+    return LangValue::boolean(text.ends_with(arguments[0].value.constant().getString()));
+  return LangValue::string(method.name == "upper" ? text.upper() : text.lower());
+}
+
+} // namespace ditron::frontend

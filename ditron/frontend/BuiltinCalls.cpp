@@ -1,0 +1,201 @@
+//===- BuiltinCalls.cpp - Calls of the language's functions ----------------------------------------------------------------===//
+//
+// Binds arguments to the parameters that Builtins.def declares and checks their rules, so that handlers see only good
+// arguments and all messages about wrong calls have one form.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+namespace {
+
+std::string signatureOf(const Builtin &builtin) {
+  return fmt::format("{}({})", qualifiedName(builtin), builtin.parameterText.str());
+}
+
+/// What a rule accepts, in words.
+llvm::StringRef expectation(ParamRule rule) {
+  switch (rule) {
+  case ParamRule::Any:
+    return "a value";
+  case ParamRule::Number:
+    return "a number or a tensor";
+  case ParamRule::Tensor:
+    return "a run-time scalar or block";
+  case ParamRule::Block:
+    return "a block";
+  case ParamRule::Pointer:
+    return "a pointer or a block of pointers";
+  case ParamRule::Int:
+    return "a compile-time int";
+  case ParamRule::Bool:
+    return "a compile-time bool";
+  case ParamRule::Str:
+    return "a compile-time string";
+  case ParamRule::DType:
+    return "a dtype";
+  case ParamRule::Shape:
+    return "compile-time ints";
+  case ParamRule::Const:
+    return "a compile-time value";
+  case ParamRule::Function:
+    return "a @jit function";
+  }
+  return "a value";
+}
+
+bool isInt(const LangValue &value) {
+  return value.isConstant() && value.constant().isIntegral() && value.constant().toInt64().has_value();
+}
+
+bool accepts(ParamRule rule, const LangValue &value) {
+  switch (rule) {
+  case ParamRule::Any:
+    return true;
+  case ParamRule::Number:
+    return value.isLiteral() || (value.isTensor() && !value.type().isVoid());
+  case ParamRule::Tensor:
+    return value.isTensor();
+  case ParamRule::Block:
+    return value.isTensor() && value.type().isBlock();
+  case ParamRule::Pointer:
+    return value.isTensor() && value.type().isPointer();
+  case ParamRule::Int:
+    return isInt(value);
+  case ParamRule::Bool:
+    return value.isConstant() && value.constant().isIntegral();
+  case ParamRule::Str:
+    return value.isString();
+  case ParamRule::DType:
+    return value.isType();
+  case ParamRule::Shape:
+    return isInt(value) || (value.isTuple() && llvm::all_of(value.elements(), isInt));
+  case ParamRule::Const:
+    return value.isCompileTime();
+  case ParamRule::Function: {
+    const auto *function = value.getIf<FunctionValue>();
+    return function && function->isJit;
+  }
+  }
+  return false;
+}
+
+} // namespace
+
+bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, LangValue &value,
+                         const CallArgument &argument) {
+  bool takesNone = param.defaultValue && param.defaultValue->isNone();
+  if ((takesNone && value.isNone()) || accepts(param.rule, value))
+    return true;
+  // A dtype may also be given by its name.
+  if (param.rule == ParamRule::DType && value.isString())
+    if (auto kind = parseScalarKind(value.constant().getString())) {
+      value = LangValue(LangType(*kind));
+      return true;
+    }
+  std::string given = value.describe();
+  if (param.rule == ParamRule::Shape && value.isTuple())
+    for (const LangValue &element : value.elements())
+      if (!isInt(element)) {
+        given = fmt::format("{} with {} in it", given, element.describe());
+        break;
+      }
+  Diagnostic &diagnostic =
+      emit.error(argument.range, fmt::format("argument '{}' of {} must be {}, but got {}", param.name, qualifiedName(builtin),
+                                             expectation(param.rule).str(), given));
+  bool wantsConstant = param.rule == ParamRule::Int || param.rule == ParamRule::Bool || param.rule == ParamRule::Const ||
+                       param.rule == ParamRule::Shape;
+  if (wantsConstant && argument.isDecayedName)
+    diagnostic.hint("a number becomes a run-time value when it is assigned; declare the name with `: tl.constexpr`");
+  else
+    diagnostic.hint("the function is " + signatureOf(builtin));
+  return false;
+}
+
+LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
+  std::string name = qualifiedName(builtin);
+  if (!builtin.handler)
+    return emit.fail(range, fmt::format("{} is not supported by this version", name));
+  if (llvm::any_of(arguments, [](const CallArgument &argument) { return argument.value.isPoison(); }))
+    return LangValue::poison();
+  auto reject = [&](SourceRange place, std::string message) {
+    emit.error(place, std::move(message)).hint("the function is " + signatureOf(builtin));
+    return LangValue::poison();
+  };
+
+  const std::vector<BuiltinParam> &params = builtin.params;
+  std::vector<const CallArgument *> bound(params.size(), nullptr);
+  std::vector<std::vector<const CallArgument *>> collected(params.size());
+  size_t next = 0;
+  for (const CallArgument &argument : arguments) {
+    if (argument.keyword.empty()) {
+      if (next == params.size())
+        return reject(argument.range, fmt::format("{} takes at most {} argument{}, but more are given", name, params.size(),
+                                                  params.size() == 1 ? "" : "s"));
+      if (params[next].isVariadic)
+        collected[next].push_back(&argument);
+      else
+        bound[next++] = &argument;
+      continue;
+    }
+    auto param = llvm::find_if(params, [&](const BuiltinParam &each) { return each.name == argument.keyword; });
+    if (param == params.end()) {
+      llvm::StringRef nearest;
+      unsigned best = 3;
+      for (const BuiltinParam &each : params)
+        if (unsigned distance = argument.keyword.edit_distance(each.name, true, best); distance < best) {
+          best = distance;
+          nearest = each.name;
+        }
+      return reject(argument.keywordRange, fmt::format("{} has no parameter '{}'{}", name, argument.keyword.str(),
+                                                       nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest.str())));
+    }
+    size_t index = param - params.begin();
+    if (bound[index] || !collected[index].empty())
+      return reject(argument.keywordRange, fmt::format("argument '{}' of {} is given twice", argument.keyword.str(), name));
+    if (param->isVariadic)
+      collected[index].push_back(&argument);
+    else
+      bound[index] = &argument;
+  }
+
+  BuiltinCall call;
+  call.builtin = &builtin;
+  call.range = range;
+  bool isGood = true;
+  for (auto [index, param] : llvm::enumerate(params)) {
+    if (param.isVariadic) {
+      std::vector<LangValue> values;
+      SourceRange place;
+      for (const CallArgument *argument : collected[index]) {
+        LangValue value = argument->value;
+        isGood &= checkRule(builtin, param, value, *argument);
+        values.push_back(std::move(value));
+        place = place.isValid() ? place.join(argument->range) : argument->range;
+      }
+      call.values.push_back(LangValue::tuple(std::move(values)));
+      call.ranges.push_back(place);
+      continue;
+    }
+    if (const CallArgument *argument = bound[index]) {
+      LangValue value = argument->value;
+      isGood &= checkRule(builtin, param, value, *argument);
+      call.values.push_back(std::move(value));
+      call.ranges.push_back(argument->range);
+      continue;
+    }
+    if (!param.defaultValue)
+      return reject(range, fmt::format("{} needs an argument for '{}'", name, param.name));
+    bool isEmptyTuple = param.defaultValue->kind() == ConstValue::Kind::Ellipsis;
+    call.values.push_back(isEmptyTuple ? LangValue::tuple({}) : LangValue(*param.defaultValue));
+    call.ranges.push_back({});
+  }
+  if (!isGood)
+    return LangValue::poison();
+  Emitter::At at(emit, range);
+  return builtin.handler(*this, call);
+}
+
+} // namespace ditron::frontend

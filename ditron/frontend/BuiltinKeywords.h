@@ -1,0 +1,30 @@
+//===- BuiltinKeywords.h - String arguments as enumerations ---------------------------------------------------*- C++ -*-===//
+//
+// The language names memory orders, scopes, cache hints and comparisons by strings; the IR has enumerations. Each function
+// here reads one argument of a call and reports unknown words with the list of known ones. Private to the room.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_FRONTEND_BUILTINKEYWORDS_H
+#define DITRON_FRONTEND_BUILTINKEYWORDS_H
+
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/frontend/Importer.h"
+
+namespace ditron::frontend::builtins {
+
+/// nullopt after a reported error; an argument that is None gives the default.
+std::optional<tile::MemoryOrder> memoryOrderOf(Importer &importer, BuiltinCall &call, llvm::StringRef name,
+                                               tile::MemoryOrder missing);
+std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &call, llvm::StringRef name,
+                                               tile::MemoryScope missing);
+/// An empty text gives None or Normal. Which words are allowed depends on whether the call is a load or a store.
+std::optional<tile::CacheModifier> cacheModifierOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
+std::optional<tile::EvictionPolicy> evictionPolicyOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
+std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
+std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
+std::optional<dist::SignalOp> signalOpOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
+std::optional<dist::CommScope> commScopeOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
+
+} // namespace ditron::frontend::builtins
+
+#endif // DITRON_FRONTEND_BUILTINKEYWORDS_H

@@ -1,0 +1,202 @@
+//===- Calls.cpp - Calls and inlining --------------------------------------------------------------------------------------===//
+//
+// A call of a @jit function binds its arguments by Python's rules and executes the body in place; operations of the body
+// get a location that holds the call site, and errors in it get a note.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+
+bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments) {
+  bool isGood = true;
+  auto add = [&](llvm::StringRef keyword, SourceRange keywordRange, const ast::Expr *expression) {
+    CallArgument argument;
+    argument.keyword = keyword;
+    argument.keywordRange = keywordRange;
+    argument.value = evaluate(expression);
+    argument.range = expression->range;
+    if (const auto *name = llvm::dyn_cast<ast::Name>(expression))
+      if (auto it = frame().locals.find(name->id); it != frame().locals.end())
+        argument.isDecayedName = it->second.isDecayed;
+    isGood &= !argument.value.isPoison();
+    arguments.push_back(std::move(argument));
+  };
+  for (const ast::Expr *expression : call->args) {
+    if (const auto *starred = llvm::dyn_cast<ast::Starred>(expression)) {
+      auto elements = staticElements(evaluate(starred->value), starred->range);
+      isGood &= elements.has_value();
+      if (elements)
+        for (const LangValue &element : *elements)
+          arguments.push_back(CallArgument{"", element, starred->range, {}, false});
+      continue;
+    }
+    add("", {}, expression);
+  }
+  for (const ast::Keyword &keyword : call->keywords) {
+    if (keyword.isDoubleStar()) {
+      emit.error(keyword.range, "'**' arguments are not part of the kernel language");
+      isGood = false;
+      continue;
+    }
+    add(keyword.name.text, keyword.name.range, keyword.value);
+  }
+  return isGood;
+}
+
+LangValue Importer::evaluateCall(const ast::Call *call) {
+  LangValue callee = evaluate(call->callee);
+  if (callee.isPoison())
+    return callee;
+  if (const auto *foreign = callee.getIf<ForeignValue>())
+    return emit.fail(call->callee->range, fmt::format("{} cannot be called in a kernel", callee.describe()));
+  std::vector<CallArgument> arguments;
+  if (!collectArguments(call, arguments))
+    return LangValue::poison();
+  if (const auto *builtin = callee.getIf<BuiltinValue>())
+    return callBuiltin(*builtin->builtin, std::move(arguments), call->range);
+  if (const auto *method = callee.getIf<MethodValue>()) {
+    if (!method->builtin)
+      return callConstantMethod(*method, arguments, call->range);
+    SourceRange selfRange = call->callee->range;
+    if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee))
+      selfRange = attribute->value->range;
+    arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
+    return callBuiltin(*method->builtin, std::move(arguments), call->range);
+  }
+  if (const auto *function = callee.getIf<FunctionValue>())
+    return callFunction(*function, arguments, call->range);
+  Diagnostic &diagnostic = emit.error(call->callee->range, fmt::format("{} cannot be called", callee.describe()));
+  if (callee.isType())
+    diagnostic.hint("convert with x.to(dtype)");
+  return LangValue::poison();
+}
+
+bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<CallArgument> arguments,
+                              SourceRange range, Scope &locals) {
+  std::string name = function->name.text.str();
+  auto reject = [&](SourceRange place, std::string message) {
+    emit.error(place, std::move(message)).note(function->headerRange, "the function is declared here");
+    return false;
+  };
+  auto set = [&](const ast::Param &param, LangValue value, SourceRange place) {
+    Variable variable;
+    variable.value = std::move(value);
+    variable.range = place;
+    locals[param.name.text] = std::move(variable);
+  };
+  const ast::Param *variadic = nullptr;
+  std::vector<const ast::Param *> positional;
+  for (const ast::Param &param : function->params) {
+    if (param.kind == ast::ParamKind::VarPositional)
+      variadic = &param;
+    else if (param.kind == ast::ParamKind::VarKeyword)
+      return reject(param.range, fmt::format("parameter '**{}': such parameters are not part of the kernel language", param.name.text.str()));
+    else if (param.kind != ast::ParamKind::KeywordOnly)
+      positional.push_back(&param);
+  }
+  std::vector<LangValue> extra;
+  size_t next = 0;
+  for (const CallArgument &argument : arguments) {
+    if (!argument.keyword.empty())
+      continue;
+    if (next < positional.size())
+      set(*positional[next++], argument.value, argument.range);
+    else if (variadic)
+      extra.push_back(argument.value);
+    else
+      return reject(argument.range, fmt::format("function '{}' takes {} positional argument{}, but more are given", name,
+                                                positional.size(), positional.size() == 1 ? "" : "s"));
+  }
+  if (variadic)
+    set(*variadic, LangValue::tuple(std::move(extra)), range);
+  for (const CallArgument &argument : arguments) {
+    if (argument.keyword.empty())
+      continue;
+    auto param = llvm::find_if(function->params, [&](const ast::Param &each) {
+      return each.name.text == argument.keyword && each.kind != ast::ParamKind::PositionalOnly &&
+             each.kind != ast::ParamKind::VarPositional;
+    });
+    if (param == function->params.end())
+      return reject(argument.keywordRange, fmt::format("function '{}' has no parameter '{}'", name, argument.keyword.str()));
+    if (locals.find(param->name.text) != locals.end())
+      return reject(argument.keywordRange, fmt::format("parameter '{}' of function '{}' is given twice", argument.keyword.str(), name));
+    set(*param, argument.value, argument.range);
+  }
+  for (const ast::Param &param : function->params) {
+    if (locals.find(param.name.text) != locals.end())
+      continue;
+    if (!param.defaultValue)
+      return reject(range, fmt::format("the call of '{}' has no argument for parameter '{}'", name, param.name.text.str()));
+    LangValue value = evaluateAtModuleLevel(param.defaultValue);
+    if (value.isPoison())
+      return false;
+    set(param, std::move(value), param.range);
+  }
+  return true;
+}
+
+LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
+                                 SourceRange range) {
+  const ast::FunctionDef *node = function.node;
+  if (!function.isJit) {
+    emit.error(range, fmt::format("function '{}' cannot be called from a kernel: it is not decorated with @triton.jit", node->name.text.str()))
+        .note(node->headerRange, "declared here");
+    return LangValue::poison();
+  }
+  if (emit.callSites.size() >= maxCallDepth) {
+    isStopped = true;
+    emit.diagnosticEngine().error(range, fmt::format("calls are nested more than {} deep: '{}' seems to call itself without end",
+                                                     maxCallDepth, node->name.text.str()));
+    return LangValue::poison();
+  }
+  auto next = std::make_unique<Frame>();
+  if (!bindParameters(node, arguments, range, next->locals))
+    return LangValue::poison();
+  next->function = node;
+  next->isCombine = !frames.empty() && frame().isCombine;
+  emit.callSites.push_back(range);
+  frames.push_back(std::move(next));
+  Outcome outcome = runBody(node->body, nullptr);
+  frames.pop_back();
+  emit.callSites.pop_back();
+  return isStopped ? LangValue::poison() : outcome.value;
+}
+
+LangValue Importer::callCombine(const FunctionValue &function, llvm::ArrayRef<LangValue> arguments, SourceRange range) {
+  std::vector<CallArgument> bound;
+  for (const LangValue &argument : arguments)
+    bound.push_back(CallArgument{"", argument, range, {}, false});
+  mlir::Block *block = emit.builder.getInsertionBlock();
+  LangValue result = callFunction(function, bound, range);
+  if (result.isPoison())
+    return result;
+  for (mlir::Operation &op : *block)
+    if (!llvm::isa<mlir::arith::ArithDialect, mlir::math::MathDialect>(op.getDialect()))
+      return emit.fail(range, fmt::format("the combine function '{}' must be plain arithmetic on scalars, without branches "
+                                          "on run-time values and memory accesses",
+                                          function.node->name.text.str()));
+  return result;
+}
+
+bool Importer::checkBlockShape(llvm::ArrayRef<int64_t> shape, SourceRange range) {
+  int64_t count = 1;
+  for (auto [index, size] : llvm::enumerate(shape)) {
+    if (size <= 0 || (size & (size - 1)) != 0) {
+      emit.error(range, fmt::format("size {} of dimension {} of a block is not a power of two", size, index));
+      return false;
+    }
+    count = size > maxBlockElements ? maxBlockElements + 1 : count * size;
+    if (count > maxBlockElements) {
+      emit.error(range, fmt::format("a block may have at most {} elements, but this shape has more", maxBlockElements));
+      return false;
+    }
+  }
+  return true;
+}
+
+} // namespace ditron::frontend
