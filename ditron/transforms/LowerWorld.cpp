@@ -89,10 +89,11 @@ class LowerWorldPass : public impl::LowerWorldBase<LowerWorldPass> {
       if (isa<dist::RankOp, dist::NumRanksOp, dist::SymmAtOp>(op))
         questions.push_back(op);
     });
-    for (Operation *op : questions) {
+    for (Operation *op : questions)
       op->getResult(0).replaceAllUsesWith(answer(op, world));
+    // Not earlier: the first of them may be the place where the world view is read.
+    for (Operation *op : questions)
       op->erase();
-    }
   }
 
   static Value answer(Operation *op, WorldView &world) {

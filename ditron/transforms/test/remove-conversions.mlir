@@ -1,0 +1,91 @@
+// Conversions that disappear, move or become cheaper.
+// RUN: ditron-opt %s --dgpu-remove-conversions --dgpu-verify-layouts | FileCheck %s
+// RUN: ditron-opt %s --dgpu-remove-conversions --remarks-filter=.* --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
+
+#x = #dgpu.layout<32x32, reg = {j0 j1 i4}, lane = [j2 j3 j4 i0 i1], warp = [i2 i3]>
+#y = #dgpu.layout<32x32, reg = {j4 i0 i1}, lane = [i2 i3 i4 j0 j1], warp = [j2 j3]>
+#x1 = #dgpu.layout<32, reg = {i0 i1}, lane = [i2 i3 i4 * *], warp = [* *]>
+#x1e = #dgpu.layout<1x32, reg = {j0 j1}, lane = [j2 j3 j4 * *], warp = [* *]>
+#y1 = #dgpu.layout<32, reg = {i4}, lane = [* * * i0 i1], warp = [i2 i3]>
+#y1e = #dgpu.layout<1x32, reg = {j4}, lane = [* * * j0 j1], warp = [j2 j3]>
+// CHECK-DAG: #[[$X:L[0-9]*]] = #dgpu.layout<32x32, reg = {j0 j1 i4}
+// CHECK-DAG: #[[$Y:L[0-9]*]] = #dgpu.layout<32x32, reg = {j4 i0 i1}
+// CHECK-DAG: #[[$Y1:L[0-9]*]] = #dgpu.layout<32, reg = {i4}
+
+module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
+  // Index arithmetic is computed again in the wanted layout.
+  // CHECK-LABEL: func.func @rematerialise
+  func.func @rematerialise(%n: i32) -> tensor<32x32xi1, #y> {
+    // CHECK-NOT: dgpu.convert_layout
+    // CHECK: tile.arange 0, 32 : tensor<32xi32, #[[$Y1]]>
+    // CHECK: tile.broadcast {{.*}} -> tensor<32x32xi32, #[[$Y]]>
+    // CHECK: arith.cmpi slt, {{.*}} : tensor<32x32xi32, #[[$Y]]>
+    // CHECK: return
+    %r = tile.arange 0, 32 : tensor<32xi32, #x1>
+    %e = tile.expand_dims %r axis 0 : tensor<32xi32, #x1> -> tensor<1x32xi32, #x1e>
+    %b = tile.broadcast %e : tensor<1x32xi32, #x1e> -> tensor<32x32xi32, #x>
+    %ns = tile.splat %n : i32 -> tensor<32x32xi32, #x>
+    %c = arith.cmpi slt, %b, %ns : tensor<32x32xi32, #x>
+    %y = dgpu.convert_layout %c : tensor<32x32xi1, #x> -> tensor<32x32xi1, #y>
+    return %y : tensor<32x32xi1, #y>
+  }
+
+  // A loaded value is not loaded again; the conversion stays and says what it costs.
+  // CHECK-LABEL: func.func @load
+  func.func @load(%p: tensor<32x32x!tile.ptr<f32>, #x>) -> tensor<32x32xf32, #y> {
+    %v = tile.load %p : tensor<32x32x!tile.ptr<f32>, #x> -> tensor<32x32xf32, #x>
+    // CHECK: dgpu.convert_layout
+    // REMARK: remark: [Missed] convert_layout {{.*}} Remark="shared: 4096 bytes
+    %y = dgpu.convert_layout %v : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
+    return %y : tensor<32x32xf32, #y>
+  }
+
+  // CHECK-LABEL: func.func @there_and_back
+  func.func @there_and_back(%v: tensor<32x32xf32, #x>) -> tensor<32x32xf32, #x> {
+    // CHECK-NEXT: return
+    %y = dgpu.convert_layout %v : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
+    %x = dgpu.convert_layout %y : tensor<32x32xf32, #y> -> tensor<32x32xf32, #x>
+    return %x : tensor<32x32xf32, #x>
+  }
+
+  // The narrow side of a cast is converted, in both directions.
+  // CHECK-LABEL: func.func @casts
+  func.func @casts(%v: tensor<32x32xf16, #x>, %s: tensor<32x32xf32, #y>) -> (tensor<32x32xf32, #y>, tensor<32x32xf16, #x>) {
+    // CHECK: %[[N:.*]] = dgpu.convert_layout %{{.*}} : tensor<32x32xf16, #[[$X]]> -> tensor<32x32xf16, #[[$Y]]>
+    // CHECK: arith.extf %[[N]]
+    %w = arith.extf %v : tensor<32x32xf16, #x> to tensor<32x32xf32, #x>
+    %y = dgpu.convert_layout %w : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
+    // CHECK: %[[T:.*]] = arith.truncf %{{.*}} : tensor<32x32xf32, #[[$Y]]> to tensor<32x32xf16, #[[$Y]]>
+    // CHECK: dgpu.convert_layout %[[T]] : tensor<32x32xf16, #[[$Y]]> -> tensor<32x32xf16, #[[$X]]>
+    %x = dgpu.convert_layout %s : tensor<32x32xf32, #y> -> tensor<32x32xf32, #x>
+    %t = arith.truncf %x : tensor<32x32xf32, #x> to tensor<32x32xf16, #x>
+    return %y, %t : tensor<32x32xf32, #y>, tensor<32x32xf16, #x>
+  }
+
+  // CHECK-LABEL: func.func @hoist
+  func.func @hoist(%v: tensor<32x32xf32, #x>, %n: i32, %zero: tensor<32x32xf32, #y>) -> tensor<32x32xf32, #y> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // CHECK: dgpu.convert_layout
+    // CHECK: scf.for
+    // CHECK-NOT: dgpu.convert_layout
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<32x32xf32, #y>) : i32 {
+      %y = dgpu.convert_layout %v : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
+      %s = arith.addf %acc, %y : tensor<32x32xf32, #y>
+      scf.yield %s : tensor<32x32xf32, #y>
+    }
+    return %r : tensor<32x32xf32, #y>
+  }
+
+  // Equal conversions are one.
+  // CHECK-LABEL: func.func @merge
+  // CHECK: dgpu.convert_layout
+  // CHECK-NOT: dgpu.convert_layout
+  // CHECK: return
+  func.func @merge(%v: tensor<32x32xf32, #x>) -> tensor<32x32xf32, #y> {
+    %a = dgpu.convert_layout %v : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
+    %b = dgpu.convert_layout %v : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
+    %s = arith.addf %a, %b : tensor<32x32xf32, #y>
+    return %s : tensor<32x32xf32, #y>
+  }
+}
