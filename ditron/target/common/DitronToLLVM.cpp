@@ -57,7 +57,7 @@ public:
       name = attribute.str();
     Expected<std::unique_ptr<TargetInfo>> target = createTargetInfo(name);
     if (!target.isOk()) {
-      module.emitError(target.status().message());
+      emitError(module.getLoc(), target.status().message());
       return signalPassFailure();
     }
     if (failed(lower(module, **target)))

@@ -40,23 +40,26 @@ static int elementBytesOf(Type storage) { return Emitter::bitWidth(memoryType(st
 
 void storeTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base, ValueRange registers,
                Value predicate) {
-  SmallVector<Value> addresses =
-      sharedAddresses(e, target, plan, base, elementBytesOf(registers.front().getType()));
+  int elementBytes = elementBytesOf(registers.front().getType());
+  SmallVector<Value> addresses = sharedAddresses(e, target, plan, base, elementBytes);
+  target.announceTile(e, base, int64_t(registers.size()) * elementBytes, predicate, /*isStore=*/true);
   for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
     SmallVector<Value> elements;
     for (int reg : access.regs)
       elements.push_back(toMemory(e, registers[reg]));
-    target.storeVector(e, address, elements, predicate, AddressSpace::Shared, {});
+    target.storeVector(e, address, elements, predicate, AddressSpace::Shared, {.isAnnounced = true});
   }
 }
 
 SmallVector<Value> loadTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base, Type storage,
                             int numRegs) {
   SmallVector<Value> registers(numRegs);
-  SmallVector<Value> addresses = sharedAddresses(e, target, plan, base, elementBytesOf(storage));
+  int elementBytes = elementBytesOf(storage);
+  SmallVector<Value> addresses = sharedAddresses(e, target, plan, base, elementBytes);
+  target.announceTile(e, base, int64_t(numRegs) * elementBytes, Value(), /*isStore=*/false);
   for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
     SmallVector<Value> loaded = target.loadVector(e, address, memoryType(storage), access.regs.size(), Value(), {},
-                                                  AddressSpace::Shared, {});
+                                                  AddressSpace::Shared, {.isAnnounced = true});
     for (auto [reg, value] : llvm::zip_equal(access.regs, loaded))
       registers[reg] = fromMemory(e, value, storage);
   }

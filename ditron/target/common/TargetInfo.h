@@ -37,6 +37,7 @@ struct MemoryFlags {
   tile::CacheModifier cache = tile::CacheModifier::None;
   tile::EvictionPolicy evict = tile::EvictionPolicy::Normal;
   bool isVolatile = false;
+  bool isAnnounced = false; ///< Part of a tile access that announceTile has announced.
 };
 
 /// One tensor core dot of a warp: all fragments of a tl.dot at once.
@@ -113,6 +114,10 @@ public:
                                                     const MemoryFlags &flags) = 0;
   virtual void storeVector(Emitter &e, mlir::Value ptr, mlir::ValueRange values, mlir::Value predicate,
                            AddressSpace space, const MemoryFlags &flags) = 0;
+
+  /// Says that this thread will now access a tile in shared memory at `base`: `bytes` bytes of its own in all. Targets that
+  /// check or account accesses do it here, once instead of for each piece; layouts cannot leave the tile.
+  virtual void announceTile(Emitter &e, mlir::Value base, int64_t bytes, mlir::Value predicate, bool isStore) {}
 
   /// Returns the old value; unspecified where the predicate is false.
   virtual mlir::Value atomicRmw(Emitter &e, tile::AtomicOp op, mlir::Type semanticType, mlir::Value ptr,

@@ -1,8 +1,9 @@
 //===- SimTarget.cpp - The leaves of the simulated GPU --------------------------------------------------------------------===//
 //
 // Where a GPU target emits an instruction, these leaves emit a call into the simulator (sim/Abi.h). Plain memory accesses are
-// native loads and stores; each is announced by ditron_sim_access before, which checks it in checked mode. A predicated
-// access does not branch: where the predicate is false, a load reads zeros and a store writes a place that nobody reads.
+// native loads and stores; each is announced by ditron_sim_access before, which checks it in checked mode (a tile in shared
+// memory once for all pieces that a thread accesses). A predicated access does not branch: where the predicate is false, a
+// load reads zeros and a store writes a place that nobody reads.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/sim/SimTarget.h"
@@ -115,7 +116,8 @@ public:
   SmallVector<Value> loadVector(Emitter &e, Value ptr, Type element, int count, Value predicate, ValueRange other,
                                 AddressSpace space, const MemoryFlags &flags) override {
     unsigned bytes = Emitter::bitWidth(element) / 8;
-    announce(e, ptr, bytes * count, predicate, DITRON_SIM_LOAD, space);
+    if (!flags.isAnnounced)
+      announce(e, ptr, bytes * count, predicate, DITRON_SIM_LOAD, space);
     Value address = predicate ? e.select(predicate, ptr, sim.zeros(e)) : ptr;
     Type type = count == 1 ? element : VectorType::get({count}, element);
     Value loaded = LLVM::LoadOp::create(e, type, address, /*alignment=*/bytes, flags.isVolatile);
@@ -129,10 +131,15 @@ public:
   void storeVector(Emitter &e, Value ptr, ValueRange values, Value predicate, AddressSpace space,
                    const MemoryFlags &flags) override {
     unsigned bytes = Emitter::bitWidth(values.front().getType()) / 8;
-    announce(e, ptr, bytes * values.size(), predicate, DITRON_SIM_STORE, space);
+    if (!flags.isAnnounced)
+      announce(e, ptr, bytes * values.size(), predicate, DITRON_SIM_STORE, space);
     Value address = predicate ? e.select(predicate, ptr, sim.sink(e)) : ptr;
     Value stored = values.size() == 1 ? values.front() : e.packVector(values);
     LLVM::StoreOp::create(e, stored, address, /*alignment=*/bytes, flags.isVolatile);
+  }
+
+  void announceTile(Emitter &e, Value base, int64_t bytes, Value predicate, bool isStore) override {
+    announce(e, base, bytes, predicate, isStore ? DITRON_SIM_STORE : DITRON_SIM_LOAD, AddressSpace::Shared);
   }
 
   Value atomicRmw(Emitter &e, tile::AtomicOp op, Type semanticType, Value ptr, Value value, Value predicate,

@@ -348,4 +348,256 @@ TEST(SimNumerics, DotWithMultiplyAdds) {
   }
 }
 
+TEST(SimNumerics, BuffersKeepTilesInTheirSlots) {
+  std::mt19937 random(9);
+  for (int round = 0; round < rounds; ++round) {
+    int warpBits = round % 3;
+    DistributedLayout source = randomLayout(random, {16, 64}, warpBits), result = randomLayout(random, {16, 64}, warpBits);
+    int order[] = {1, 0};
+    layout::SharedLayout shared = layout::swizzledShared({16, 64}, order, 16, 128);
+    SCOPED_TRACE(source.toString() + " -> " + result.toString());
+    TileProgram program(1 << warpBits);
+    std::string in = program.array("f16"), out = program.array("f16");
+    std::string loaded = program.load(in, source, "f16"), doubled = program.fresh();
+    std::string type = TileProgram::tensor(source, "f16"), resultType = TileProgram::tensor(result, "f16");
+    std::string buffer = fmt::format("!dgpu.buffer<3 x 16x64 x f16, #dgpu.shared<{}>>", shared.toString());
+    program.line(fmt::format("{} = arith.addf {}, {} : {}", doubled, loaded, loaded, type));
+    program.line("%one = arith.constant 1 : i32");
+    program.line("%two = arith.constant 2 : i32");
+    program.line("%buffer = dgpu.buffer_alloc {offset_bytes = 256 : i64} : " + buffer);
+    program.line(fmt::format("dgpu.buffer_store {}, %buffer[%two] : {}, {}", loaded, type, buffer));
+    program.line(fmt::format("dgpu.buffer_store {}, %buffer[%one] : {}, {}", doubled, type, buffer));
+    program.line("dgpu.barrier");
+    program.line(fmt::format("%read = dgpu.buffer_load %buffer[%two] : {} -> {}", buffer, resultType));
+    program.store(out, "%read", result, "f16");
+    std::vector<uint16_t> data(1024);
+    for (int i = 0; i < 1024; ++i)
+      data[i] = patternOf("f16", float(i));
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(1024))});
+    EXPECT_EQ(arrays[1].as<uint16_t>(), data);
+  }
+}
+
+TEST(SimNumerics, AsyncCopiesFillASlotAndZeroWhatIsMasked) {
+  int order[] = {1, 0};
+  DistributedLayout source = layout::tile({32, 64}, order, 8, 32, 4);
+  // Also with copies: a tile that is too small for the threads.
+  DistributedLayout small = layout::tile({8, 64}, order, 8, 32, 4);
+  for (const DistributedLayout &layout : {source, small}) {
+    SCOPED_TRACE(layout.toString());
+    layout::SharedLayout shared = layout::swizzledShared(layout.shape(), order, 16, 128);
+    TileProgram program(4);
+    std::string in = program.array("bf16"), out = program.array("bf16");
+    int rows = static_cast<int>(layout.shape()[0]);
+    std::string buffer =
+        fmt::format("!dgpu.buffer<2 x {}x64 x bf16, #dgpu.shared<{}>>", rows, shared.toString());
+    std::string type = TileProgram::tensor(layout, "bf16"), pointers = TileProgram::tensor(layout, "!tile.ptr<bf16>"),
+                integers = TileProgram::tensor(layout, "i32"), bools = TileProgram::tensor(layout, "i1");
+    std::string indices = program.indices(layout);
+    program.line(fmt::format("%limit = arith.constant dense<256> : {}", integers));
+    program.line(fmt::format("%mask = arith.cmpi slt, {}, %limit : {}", indices, integers));
+    program.line(fmt::format("%bases = tile.splat {} : !tile.ptr<bf16> -> {}", in, pointers));
+    program.line(fmt::format("%ptr = tile.addptr %bases, {} : {}, {}", indices, pointers, integers));
+    program.line("%one = arith.constant 1 : i32");
+    program.line("%buffer = dgpu.buffer_alloc {offset_bytes = 0 : i64} : " + buffer);
+    program.line(fmt::format("dgpu.async_copy %ptr to %buffer[%one] mask %mask : {}, {} mask {}", pointers, buffer, bools));
+    program.line("dgpu.async_commit");
+    program.line("dgpu.async_wait 0");
+    program.line("dgpu.barrier");
+    program.line(fmt::format("%read = dgpu.buffer_load %buffer[%one] : {} -> {}", buffer, type));
+    program.store(out, "%read", layout, "bf16");
+    std::vector<uint16_t> data(rows * 64), expected(rows * 64);
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<uint16_t>(i + 1);
+    std::copy(data.begin(), data.begin() + 256, expected.begin());
+    auto arrays = runProgram(program, 4, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(rows * 64))});
+    EXPECT_EQ(arrays[1].as<uint16_t>(), expected);
+  }
+}
+
+TEST(SimNumerics, MasksKeepMemoryUntouchedAndGiveOther) {
+  int order[] = {0};
+  DistributedLayout layout = layout::tile({512}, order, 4, 32, 2);
+  TileProgram program(2);
+  std::string in = program.array("f32"), out = program.array("f32");
+  std::string integers = TileProgram::tensor(layout, "i32"), floats = TileProgram::tensor(layout, "f32"),
+              bools = TileProgram::tensor(layout, "i1"), pointers = TileProgram::tensor(layout, "!tile.ptr<f32>");
+  std::string indices = program.indices(layout);
+  // 304 is a multiple of the access width; the array ends there, so a masked access that touched memory would be reported.
+  program.line(fmt::format("%limit = arith.constant dense<304> : {}", integers));
+  program.line(fmt::format("%mask = arith.cmpi slt, {}, %limit : {}", indices, integers));
+  program.line(fmt::format("%other = arith.constant dense<-1.0> : {}", floats));
+  program.line(fmt::format("%inBases = tile.splat {} : !tile.ptr<f32> -> {}", in, pointers));
+  program.line(fmt::format("%inPtr = tile.addptr %inBases, {} : {}, {}", indices, pointers, integers));
+  program.line(fmt::format("%x = tile.load %inPtr mask %mask other %other : {} mask {} other {} -> {}", pointers, bools,
+                           floats, floats));
+  program.store(out, "%x", layout, "f32");
+  program.line(fmt::format("tile.store %inPtr, %other mask %mask : {}, {} mask {}", pointers, floats, bools));
+  std::vector<float> data(304), expected(512, -1.0f);
+  std::iota(data.begin(), data.end(), 5.0f);
+  std::copy(data.begin(), data.end(), expected.begin());
+  auto arrays = runProgram(program, 2, {ArrayArgument::of(data), ArrayArgument::of(std::vector<float>(512))});
+  EXPECT_EQ(arrays[1].as<float>(), expected);
+  EXPECT_EQ(arrays[0].as<float>(), std::vector<float>(304, -1.0f));
+}
+
+/// Rounds to bf16 as the hardware does: nearest, ties to even.
+float roundToBf16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
+}
+
+TEST(SimNumerics, Bf16IsComputedInF32AndRounded) {
+  int order[] = {0};
+  DistributedLayout layout = layout::tile({256}, order, 2, 32, 1);
+  TileProgram program(1);
+  std::string in = program.array("f32"), out = program.array("bf16"), wide = program.array("f32");
+  std::string loaded = program.load(in, layout, "f32"), half = TileProgram::tensor(layout, "bf16"),
+              full = TileProgram::tensor(layout, "f32");
+  program.line(fmt::format("%h = arith.truncf {} : {} to {}", loaded, full, half));
+  program.line(fmt::format("%third = arith.constant dense<0.333984375> : {}", half));
+  program.line(fmt::format("%p = arith.mulf %h, %third : {}", half));
+  program.line(fmt::format("%w = arith.extf %p : {} to {}", half, full));
+  program.store(out, "%h", layout, "bf16");
+  program.store(wide, "%w", layout, "f32");
+  std::vector<float> data(256), products;
+  std::vector<uint16_t> rounded;
+  for (int i = 0; i < 256; ++i) {
+    data[i] = std::ldexp(1.0f + i / 256.0f + i * 1e-4f, i % 40 - 20) * (i % 3 ? 1 : -1);
+    rounded.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(roundToBf16(data[i])) >> 16));
+    products.push_back(roundToBf16(roundToBf16(data[i]) * 0.333984375f));
+  }
+  auto arrays = runProgram(program, 1, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(256)),
+                                        ArrayArgument::of(std::vector<float>(256))});
+  EXPECT_EQ(arrays[1].as<uint16_t>(), rounded);
+  EXPECT_EQ(arrays[2].as<float>(), products);
+}
+
+/// The value of an 8-bit float pattern, straight from the definition of the format.
+float valueOf8(uint8_t pattern, int mantissaBits, int bias) {
+  int exponent = (pattern & 0x7f) >> mantissaBits, mantissa = pattern & ((1 << mantissaBits) - 1);
+  float scale = std::ldexp(1.0f, -mantissaBits);
+  float magnitude = exponent == 0 ? std::ldexp(mantissa * scale, 1 - bias)
+                                  : std::ldexp(1.0f + mantissa * scale, exponent - bias);
+  return pattern & 0x80 ? -magnitude : magnitude;
+}
+
+TEST(SimNumerics, EightBitFloatsRoundTripAndRoundToNearestEven) {
+  struct Format {
+    const char *name;
+    int mantissaBits, bias;
+    uint8_t maxFinite;
+  };
+  for (const Format &format : {Format{"f8E4M3FN", 3, 7, 0x7e}, Format{"f8E5M2", 2, 15, 0x7b}}) {
+    SCOPED_TRACE(format.name);
+    int order[] = {0};
+    DistributedLayout layout = layout::tile({1024}, order, 4, 32, 4);
+    TileProgram program(4);
+    std::string in = program.array("f32"), out = program.array(format.name), back = program.array("f32");
+    std::string loaded = program.load(in, layout, "f32"), small = TileProgram::tensor(layout, format.name),
+                full = TileProgram::tensor(layout, "f32");
+    program.line(fmt::format("%s = arith.truncf {} : {} to {}", loaded, full, small));
+    program.line(fmt::format("%w = arith.extf %s : {} to {}", small, full));
+    program.store(out, "%s", layout, format.name);
+    program.store(back, "%w", layout, "f32");
+    // All finite patterns' values, the midpoints to their neighbours, and values that saturate.
+    std::vector<float> data;
+    std::vector<uint8_t> expected;
+    for (int pattern = 0; pattern <= format.maxFinite; ++pattern) {
+      float value = valueOf8(pattern, format.mantissaBits, format.bias);
+      data.push_back(value);
+      expected.push_back(static_cast<uint8_t>(pattern));
+      data.push_back(-value);
+      expected.push_back(static_cast<uint8_t>(pattern | 0x80));
+      if (pattern == format.maxFinite)
+        break;
+      float next = valueOf8(pattern + 1, format.mantissaBits, format.bias), middle = (value + next) / 2;
+      data.push_back(middle);
+      expected.push_back(static_cast<uint8_t>(pattern + (pattern & 1)));
+      data.push_back(std::nextafter(middle, 1e9f));
+      expected.push_back(static_cast<uint8_t>(pattern + 1));
+    }
+    while (data.size() < 1024) {
+      data.push_back(1e9f);
+      expected.push_back(format.maxFinite);
+    }
+    auto arrays = runProgram(program, 4, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint8_t>(1024)),
+                                          ArrayArgument::of(std::vector<float>(1024))});
+    EXPECT_EQ(arrays[1].as<uint8_t>(), expected);
+    std::vector<float> values;
+    for (uint8_t pattern : expected)
+      values.push_back(valueOf8(pattern, format.mantissaBits, format.bias));
+    EXPECT_EQ(arrays[2].as<float>(), values);
+  }
+}
+
+TEST(SimNumerics, LoopsCarryTilesAndScalarStoresHappenOnce) {
+  int order[] = {0};
+  DistributedLayout layout = layout::tile({128}, order, 2, 32, 2);
+  TileProgram program(2);
+  std::string out = program.array("i32"), counter = program.array("i32");
+  std::string type = TileProgram::tensor(layout, "i32"), indices = program.indices(layout);
+  program.line("%c0 = arith.constant 0 : i32");
+  program.line("%c1 = arith.constant 1 : i32");
+  program.line("%c5 = arith.constant 5 : i32");
+  program.line(fmt::format("%zero = arith.constant dense<0> : {}", type));
+  program.line(fmt::format("%sum, %last = scf.for %i = %c0 to %c5 step %c1 iter_args(%acc = %zero, %k = %c1) -> ({}, i32) : i32 {{", type));
+  program.line(fmt::format("%is = tile.splat %i : i32 -> {}", type));
+  program.line(fmt::format("%term = arith.muli %is, {} : {}", indices, type));
+  program.line(fmt::format("%next = arith.addi %acc, %term : {}", type));
+  program.line("%old = tile.atomic_rmw add acq_rel gpu " + counter + ", %i {offset_bytes = 0 : i64} : !tile.ptr<i32>, i32 -> i32");
+  program.line("%k2 = arith.addi %k, %old : i32");
+  program.line(fmt::format("scf.yield %next, %k2 : {}, i32 }}", type));
+  program.line(fmt::format("%lasts = tile.splat %last : i32 -> {}", type));
+  program.line(fmt::format("%all = arith.addi %sum, %lasts : {}", type));
+  program.store(out, "%all", layout, "i32");
+  auto arrays = runProgram(program, 2, {ArrayArgument::of(std::vector<int32_t>(128)), ArrayArgument::of(std::vector<int32_t>(1))});
+  // Old counter values are 0, 0, 1, 3, 6: each thread must see them all.
+  std::vector<int32_t> expected;
+  for (int i = 0; i < 128; ++i)
+    expected.push_back(10 * i + 1 + 10);
+  EXPECT_EQ(arrays[0].as<int32_t>(), expected);
+  EXPECT_EQ(arrays[1].as<int32_t>(), std::vector<int32_t>{10});
+}
+
+TEST(SimNumerics, SignalsAndThreadLevel) {
+  // Every thread adds to a word and stores its ballot bits; the block notifies itself and waits for it.
+  TileProgram program(2);
+  std::string words = program.array("i32"), flags = program.array("i64");
+  program.line("%c0 = arith.constant 0 : i32");
+  program.line("%c1 = arith.constant 1 : i32");
+  program.line("%c2 = arith.constant 2 : i32");
+  program.line("%c64 = arith.constant 64 : i32");
+  program.line("%all = arith.constant -1 : i32");
+  program.line("%seven = arith.constant 7 : i64");
+  program.line("%tid = dist.thread_id 0");
+  program.line("%lane = dist.lane_id");
+  program.line(fmt::format("%slot = tile.addptr {}, %tid : !tile.ptr<i32>, i32", words));
+  program.line("%other = dist.shuffle xor %all, %tid, %c1 : i32");
+  program.line("%bit = arith.andi %lane, %c1 : i32");
+  program.line("%isOdd = arith.cmpi eq, %bit, %c1 : i32");
+  program.line("%ballot = dist.ballot %all, %isOdd");
+  program.line("dist.st relaxed gpu %slot, %other : !tile.ptr<i32>, i32");
+  program.line("dist.sync_threads");
+  program.line(fmt::format("%total = tile.addptr {}, %c64 : !tile.ptr<i32>, i32", words));
+  program.line("%old = dist.thread_atomic_rmw add relaxed gpu %total, %c2 : !tile.ptr<i32>, i32 -> i32");
+  program.line("%after = arith.addi %c64, %c1 : i32");
+  program.line(fmt::format("%ballotSlot = tile.addptr {}, %after : !tile.ptr<i32>, i32", words));
+  program.line("tile.store %ballotSlot, %ballot : !tile.ptr<i32>, i32");
+  program.line(fmt::format("dist.notify set intra_node {}, %c0, %seven : !tile.ptr<i64>, i64", flags));
+  program.line(fmt::format("%token = dist.wait ge sys acquire {}, %c1, %seven : !tile.ptr<i64>, i64", flags));
+  program.line("scf.while : () -> () {");
+  program.line(fmt::format("%seen = dist.ld acquire sys {} : !tile.ptr<i64> -> i64", flags));
+  program.line("%again = arith.cmpi ne, %seen, %seven : i64");
+  program.line("scf.condition(%again) } do { scf.yield }");
+  auto arrays = runProgram(program, 2, {ArrayArgument::of(std::vector<int32_t>(66)), ArrayArgument::of(std::vector<int64_t>(1))});
+  std::vector<int32_t> expected;
+  for (int i = 0; i < 64; ++i)
+    expected.push_back(i ^ 1);
+  expected.push_back(128);
+  expected.push_back(int32_t(0xaaaaaaaa));
+  EXPECT_EQ(arrays[0].as<int32_t>(), expected);
+  EXPECT_EQ(arrays[1].as<int64_t>(), std::vector<int64_t>{7});
+}
+
 } // namespace
