@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -37,56 +38,38 @@ bool sameSite(const DitronSimSite *a, const DitronSimSite *b) {
 Block::Block(Engine &engine, Rank &rank, uint32_t slot)
     : engine(engine), rank(rank), slot(slot), checked(engine.options.checkBounds), cache(engine.memory.cache(rank.id)) {}
 
-Block::~Block() {
-  for (auto &thread : pool)
-    engine.threadStacks.release(thread->stack);
-  std::free(shared);
-}
-
-bool Block::ensureThreads(uint32_t count) {
-  while (pool.size() < count) {
-    auto thread = std::make_unique<Thread>();
-    thread->stack = engine.threadStacks.acquire();
-    if (!thread->stack.top)
-      return false;
-    thread->block = this;
-    thread->waiter.thread = thread.get();
-    pool.push_back(std::move(thread));
-  }
-  return true;
-}
+Block::~Block() { returnThreads(); }
 
 void Block::begin(KernelRun &run, uint64_t linear, SimTime now) {
-  const LaunchDescription &launch = run.description();
-  const uint32_t warpSize = engine.options.warpSize;
+  const std::array<uint32_t, 3> &grid = run.description().grid;
   kernel = &run;
   linearId = linear;
-  blockId[0] = static_cast<uint32_t>(linear % launch.grid[0]);
-  blockId[1] = static_cast<uint32_t>(linear / launch.grid[0] % launch.grid[1]);
-  blockId[2] = static_cast<uint32_t>(linear / launch.grid[0] / launch.grid[1]);
-  if (!ensureThreads(launch.threadsPerBlock)) {
-    engine.fail({StatusCode::ResourceExhausted, fmt::format("no memory for the threads of {}", describe())});
-    return;
-  }
-  constexpr uint64_t sharedAlignment = 128;
-  if (!shared) {
-    uint64_t bytes = (engine.options.sharedBytesPerBlock + sharedAlignment - 1) / sharedAlignment * sharedAlignment;
-    shared = static_cast<char *>(std::aligned_alloc(sharedAlignment, std::max(bytes, sharedAlignment)));
-    if (!shared) {
-      engine.fail({StatusCode::ResourceExhausted, fmt::format("no memory for the shared memory of {}", describe())});
-      return;
-    }
-  }
-  std::memset(shared, sharedPoison, launch.sharedBytes);
+  blockId[0] = static_cast<uint32_t>(linear % grid[0]);
+  blockId[1] = static_cast<uint32_t>(linear / grid[0] % grid[1]);
+  blockId[2] = static_cast<uint32_t>(linear / grid[0] / grid[1]);
+  live = run.description().threadsPerBlock;
+  fresh = true;
+  clock = now + engine.scheduler.cost(engine.options.cost.blockStartNs * rank.slowFactor);
+  start = tracedWaitEnd = clock;
+  engine.scheduler.wake(*this, clock);
+}
 
-  uint32_t count = launch.threadsPerBlock;
+bool Block::makeThreads() {
+  const LaunchDescription &launch = kernel->description();
+  const uint32_t warpSize = engine.options.warpSize, count = launch.threadsPerBlock;
+  shared = engine.takeSharedMemory();
+  if (!shared)
+    return false;
+  std::memset(shared, sharedPoison, launch.sharedBytes);
   warps.assign((count + warpSize - 1) / warpSize, {});
   ready.resize(std::bit_ceil(count + 1));
   readyMask = static_cast<uint32_t>(ready.size()) - 1;
   readyHead = readyTail = 0;
-  threads.clear();
   for (uint32_t i = 0; i < count; ++i) {
-    Thread &thread = *pool[i];
+    threads.push_back(engine.takeThread());
+    if (!threads.back())
+      return false;
+    Thread &thread = *threads.back();
     thread.threadId = i;
     thread.laneId = i % warpSize;
     thread.warpId = i / warpSize;
@@ -96,23 +79,29 @@ void Block::begin(KernelRun &run, uint64_t linear, SimTime now) {
     thread.sharedMemory = shared;
     thread.sharedBytes = launch.sharedBytes;
     thread.context = boost::context::detail::make_fcontext(thread.stack.top, thread.stack.bytes, threadMain);
+    thread.block = this;
     thread.warp = &warps[thread.warpId];
     thread.warp->live |= uint64_t(1) << thread.laneId;
     thread.pollSite = nullptr;
     thread.async.clear();
-    threads.push_back(&thread);
     makeReady(thread);
   }
-  live = count;
   waitingWord = atBarrier = 0;
-  yielded = false;
   globalBytes[0] = globalBytes[1] = sharedTraffic = 0;
   clocks = 0;
   latencySite = nullptr;
   nativeStoreAddress = nullptr;
-  clock = now + engine.scheduler.cost(engine.options.cost.blockStartNs * rank.slowFactor);
-  start = clock;
-  engine.scheduler.wake(*this, clock);
+  return true;
+}
+
+void Block::returnThreads() {
+  // In reverse: the next block then gets them in the same order.
+  for (; !threads.empty(); threads.pop_back())
+    if (threads.back())
+      engine.returnThread(std::move(threads.back()));
+  if (shared)
+    engine.returnSharedMemory(shared);
+  shared = nullptr;
 }
 
 //===- Switching ------------------------------------------------------------------------------------------------------===//
@@ -127,7 +116,7 @@ void Block::saveArrival(Transfer transfer) {
 void Block::switchAway(Thread &thread) {
   Context target = schedulerContext;
   if (readyHead != readyTail && !yielded && !engine.stopped()) {
-    Thread *next = threads[ready[readyHead++ & readyMask]];
+    Thread *next = threads[ready[readyHead++ & readyMask]].get();
     if (next == &thread)
       return;
     target = next->context;
@@ -196,9 +185,16 @@ void Block::releaseWaiter(Waiter &waiter, SimTime when) {
 void Block::step(SimTime now) {
   clock = std::max(clock, now);
   yielded = false;
+  if (fresh) {
+    fresh = false;
+    if (!makeThreads()) {
+      engine.fail({StatusCode::ResourceExhausted, fmt::format("no memory for the threads of {}", describe())});
+      return;
+    }
+  }
   if (readyHead == readyTail) // woken early, or twice
     return;
-  Thread *next = threads[ready[readyHead++ & readyMask]];
+  Thread *next = threads[ready[readyHead++ & readyMask]].get();
   currentThread = next;
   ++engine.counters.fiberSwitches;
   Transfer transfer = boost::context::detail::jump_fcontext(next->context, nullptr);
@@ -227,17 +223,20 @@ void Block::finish() {
   if (engine.trace.isEnabled()) {
     engine.trace.span(rank.id, slot, kernel->name, SpanKind::Block, start, clock,
                       fmt::format("\"block\":\"({},{},{})\"", blockId[0], blockId[1], blockId[2]));
-    engine.trace.launches[kernel->record].blocks[linearId] = {{blockId[0], blockId[1], blockId[2]}, slot, start, clock};
+    if (kernel->record != SIZE_MAX)
+      engine.trace.launches[kernel->record].blocks[linearId] = {{blockId[0], blockId[1], blockId[2]}, slot, start, clock};
   }
+  returnThreads();
   engine.blockFinished(*this);
 }
 
 void Block::abandon() {
-  for (Thread *thread : threads) {
-    engine.watches.remove(thread->waiter);
-    thread->state = ThreadState::Finished;
-  }
+  for (auto &thread : threads)
+    if (thread)
+      engine.watches.remove(thread->waiter);
+  returnThreads();
   live = 0;
+  fresh = false;
   kernel = nullptr;
   readyHead = readyTail = 0;
 }
@@ -258,14 +257,15 @@ void Block::settle() {
   clocks = 0;
 }
 
-void Block::chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote) {
+bool Block::chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote) {
   bool sameWave = latencySite == site && thread.threadId > latencyThread;
   latencySite = site;
   latencyThread = thread.threadId;
   if (sameWave)
-    return;
+    return false;
   const CostModel &cost = engine.options.cost;
   clocks += (remote ? cost.linkLatencyNs : cost.localLatencyNs) * cost.smClockGHz / engine.options.blocksPerSm;
+  return true;
 }
 
 Writer Block::writer(const Thread &thread, const DitronSimSite *site) const {
@@ -297,7 +297,7 @@ std::string Block::describeParked() const {
   };
   std::vector<Group> groups;
   uint32_t finished = 0;
-  for (const Thread *thread : threads) {
+  for (const auto &thread : threads) {
     if (thread->state == ThreadState::Finished)
       ++finished;
     if (thread->state != ThreadState::AtBarrier && thread->state != ThreadState::AtWarp)

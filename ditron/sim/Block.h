@@ -23,6 +23,7 @@
 #include "ditron/sim/Scheduler.h"
 #include "ditron/sim/Watch.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,11 @@ namespace ditron::sim {
 using Engine = Machine::State;
 struct KernelRun;
 struct Rank;
-class Block;
 
 enum class ThreadState : uint8_t { Ready, AtBarrier, AtWarp, WaitingWord, Finished };
 enum class CollectiveKind : uint8_t { WarpBarrier, Shuffle, Ballot, Mma };
+
+class Block;
 
 /// One asynchronous copy that has been issued and not yet waited for.
 struct AsyncCopy {
@@ -102,7 +104,8 @@ public:
   Block(Engine &engine, Rank &rank, uint32_t slot);
   ~Block() override;
 
-  /// Makes the slot run the block of that linear id. The block acts from `now` on.
+  /// Makes the slot run the block of that linear id. The block acts from `now` on. Threads, stacks and shared memory are taken
+  /// only when it first acts, from pools: blocks that run from start to end without a wait all use the same, warm ones.
   void begin(KernelRun &run, uint64_t linearId, SimTime now);
   void step(SimTime now) override;
   /// Ends the residency without running anything further; frames of fibers are dropped.
@@ -130,8 +133,9 @@ public:
             const uint32_t *shape = nullptr);
   /// Turns the work accounted so far into time on the clock.
   void settle();
-  /// Charges the latency of one access by the whole block: successive threads at the same line share it.
-  void chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote);
+  /// Charges the latency of one access by the whole block: successive threads at the same line share it. True for the first
+  /// of them.
+  bool chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote);
   /// Writer record of the thread for a write at the present clock.
   Writer writer(const Thread &thread, const DitronSimSite *site) const;
 
@@ -142,7 +146,6 @@ public:
   /// "127 threads wait at the block barrier gemm.py:3:4; ..." about the live threads that do not wait for a word.
   std::string describeParked() const;
   uint32_t liveThreads() const { return live; }
-  const std::vector<Thread *> &threadList() const { return threads; }
 
   Engine &engine;
   Rank &rank;
@@ -161,6 +164,7 @@ public:
   /// Last checked native store to a word that somebody watched; names the source line when the change is found.
   Writer nativeStore;
   const void *nativeStoreAddress = nullptr;
+  SimTime tracedWaitEnd = 0; ///< End of the last wait drawn on the slot's track; spans of a track must not overlap.
 
 private:
   static void threadMain(Transfer transfer);
@@ -172,11 +176,10 @@ private:
   void complete(Warp &warp, Rendezvous &meeting, Thread *last);
   void finish();
   void reportStuck();
-  bool ensureThreads(uint32_t count);
-  std::string describeMeetings(const Warp &warp) const;
+  bool makeThreads();
+  void returnThreads();
 
-  std::vector<Thread *> threads; ///< Of the present block; thread objects are kept from block to block.
-  std::vector<std::unique_ptr<Thread>> pool;
+  std::vector<std::unique_ptr<Thread>> threads; ///< Of the present block once it has acted.
   std::vector<Warp> warps;
   std::vector<uint16_t> ready; ///< Ring.
   uint32_t readyMask = 0, readyHead = 0, readyTail = 0;
@@ -186,6 +189,7 @@ private:
   bool barrierMixed = false;
   const DitronSimSite *barrierSite = nullptr;
   bool yielded = false;
+  bool fresh = false; ///< Has not acted yet.
   Context schedulerContext = nullptr;
   char *shared = nullptr;
   const DitronSimSite *latencySite = nullptr;

@@ -47,9 +47,9 @@ void Block::barrier(Thread &thread, const DitronSimSite *site) {
 void Block::releaseBarrier(Thread *last) {
   // Warps may meet at different barrier instructions, lanes of one warp may not.
   if (barrierMixed)
-    for (Thread *thread : threads) {
-      Thread *first = threads[thread->threadId - thread->laneId];
-      bool bothHere = (thread == last || thread->state == ThreadState::AtBarrier) &&
+    for (const auto &thread : threads) {
+      const Thread *first = threads[thread->threadId - thread->laneId].get();
+      bool bothHere = (thread.get() == last || thread->state == ThreadState::AtBarrier) &&
                       (first == last || first->state == ThreadState::AtBarrier);
       if (!bothHere || sameSite(thread->site, first->site))
         continue;
@@ -63,7 +63,7 @@ void Block::releaseBarrier(Thread *last) {
     }
   atBarrier = 0;
   clocks += engine.options.cost.barrierClocks;
-  for (Thread *thread : threads)
+  for (const auto &thread : threads)
     if (thread->state == ThreadState::AtBarrier)
       makeReady(*thread);
 }
@@ -136,7 +136,7 @@ uint32_t shuffleSource(uint32_t kind, uint32_t lane, uint32_t operand, uint32_t 
 
 void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
   const uint32_t warpSize = engine.options.warpSize;
-  Thread **lanes = threads.data() + static_cast<size_t>(&warp - warps.data()) * warpSize;
+  const std::unique_ptr<Thread> *lanes = threads.data() + static_cast<size_t>(&warp - warps.data()) * warpSize;
   const uint64_t arrived = meeting.arrived;
   switch (meeting.kind) {
   case CollectiveKind::WarpBarrier: break;
@@ -181,7 +181,7 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
     clocks += engine.options.cost.shuffleClocks;
   meeting.arrived = 0;
   for (uint64_t rest = arrived; rest; rest &= rest - 1) {
-    Thread *lane = lanes[std::countr_zero(rest)];
+    Thread *lane = lanes[std::countr_zero(rest)].get();
     if (lane != last)
       makeReady(*lane);
   }

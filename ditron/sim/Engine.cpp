@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace ditron::sim {
 
@@ -29,6 +30,9 @@ Machine::State::State(MachineOptions machineOptions)
 
 Machine::State::~State() {
   stopEverything();
+  ranks.clear(); // gives threads and shared memory back to the pools
+  for (char *memory : idleShared)
+    std::free(memory);
   for (auto &stream : streams)
     if (stream->capture && stream->capture->origin.value == stream->id)
       delete stream->capture; // a capture that was never ended
@@ -55,6 +59,31 @@ Status Machine::State::start() {
     ranks.push_back(std::move(rank));
   }
   return Status::ok();
+}
+
+std::unique_ptr<Thread> Machine::State::takeThread() {
+  if (!idleThreads.empty()) {
+    std::unique_ptr<Thread> thread = std::move(idleThreads.back());
+    idleThreads.pop_back();
+    return thread;
+  }
+  auto thread = std::make_unique<Thread>();
+  thread->stack = threadStacks.acquire();
+  if (!thread->stack.top)
+    return nullptr;
+  thread->waiter.thread = thread.get();
+  return thread;
+}
+
+char *Machine::State::takeSharedMemory() {
+  if (!idleShared.empty()) {
+    char *memory = idleShared.back();
+    idleShared.pop_back();
+    return memory;
+  }
+  constexpr uint64_t alignment = 128;
+  uint64_t bytes = (options.sharedBytesPerBlock + alignment) / alignment * alignment;
+  return static_cast<char *>(std::aligned_alloc(alignment, bytes));
 }
 
 //===- Errors ---------------------------------------------------------------------------------------------------------===//
@@ -93,15 +122,23 @@ void Machine::State::releaseAll(const std::vector<Waiter *> &released, const Wri
   ++progress;
   // Waking may run into the table again; the list is copied.
   std::vector<Waiter *> list = released;
+  Block *drawn = nullptr;
   for (Waiter *waiter : list) {
     uint32_t rank = waiter->thread ? waiter->thread->block->rank.id : waiter->stream->rank.id;
     SimTime written = writer ? writer->time : scheduler.now;
     SimTime when = std::max(waiter->since, written + signalLatency(writer ? writer->rank : rank, waiter->address, rank));
-    uint32_t track = waiter->thread ? waiter->thread->block->slot : waiter->stream->track;
-    if (trace.isEnabled()) {
-      trace.span(rank, track, trace.intern("wait " + memory.signalName(waiter->address)), SpanKind::Wait, waiter->since, when);
+    Block *block = waiter->thread ? waiter->thread->block : nullptr;
+    // Of the threads of a block that wake together one is drawn.
+    if (trace.isEnabled() && (!block || block != drawn)) {
+      uint32_t track = block ? block->slot : waiter->stream->track;
+      SimTime from = block ? std::max(waiter->since, block->tracedWaitEnd) : waiter->since;
+      if (from <= when)
+        trace.span(rank, track, trace.intern("wait " + memory.signalName(waiter->address)), SpanKind::Wait, from, when);
+      if (block)
+        block->tracedWaitEnd = std::max(from, when);
       if (writer)
         trace.arrow(*writer, rank, track, when);
+      drawn = block;
     }
     if (waiter->thread)
       waiter->thread->block->releaseWaiter(*waiter, when);
@@ -170,11 +207,13 @@ bool Machine::State::wakePollers() {
 
 void Machine::State::run(const std::function<bool()> &condition) {
   rescan(nullptr); // the caller may have written signals by hand
+  hostConditionsDirty = true;
   while (!stopped()) {
-    if (hostConditionsDirty)
+    if (hostConditionsDirty) {
       wakeHosts();
-    if (condition())
-      return;
+      if (condition())
+        return;
+    }
     SimTime when = 0;
     if (Agent *agent = scheduler.pop(when)) {
       ++counters.schedulerSteps;

@@ -87,6 +87,15 @@ struct Machine::State {
   Status checkEnqueue(StreamId stream, Stream *&found);
   /// Appends to the stream, or to the graph that the stream is being captured into.
   Status enqueue(Stream &stream, StreamOp op);
+  //===- Pools: last in, first out, so that what is taken is warm ------------------------------------------------------------===//
+
+  /// A thread with a stack; null when there is no memory.
+  std::unique_ptr<Thread> takeThread();
+  void returnThread(std::unique_ptr<Thread> thread) { idleThreads.push_back(std::move(thread)); }
+  /// Shared memory of the largest size a block may have; null when there is no memory.
+  char *takeSharedMemory();
+  void returnSharedMemory(char *memory) { idleShared.push_back(memory); }
+
   /// Charges one host call to the calling host code and gives the time of it.
   SimTime hostCall();
 
@@ -118,6 +127,8 @@ private:
   bool wakePollers();
   void stopEverything();
 
+  std::vector<std::unique_ptr<Thread>> idleThreads;
+  std::vector<char *> idleShared;
   uint64_t progressAtLastPoll = UINT64_MAX;
   uint64_t fruitlessPolls = 0;
 };

@@ -59,7 +59,7 @@ void Machine::State::blockFinished(Block &block) {
   if (++run->finishedBlocks == run->totalBlocks) {
     ++counters.kernelsRun;
     Stream &stream = *run->stream;
-    if (trace.isEnabled()) {
+    if (run->record != SIZE_MAX) {
       SimTime end = now;
       for (const BlockRecord &record : trace.launches[run->record].blocks)
         end = std::max(end, record.end);

@@ -363,7 +363,12 @@ const std::vector<LaunchRecord> &Machine::launches() const { return impl->trace.
 const std::vector<CopyRecord> &Machine::copies() const { return impl->trace.copies; }
 const std::vector<WaitRecord> &Machine::waits() const { return impl->trace.waits; }
 std::string Machine::chromeTrace() const { return impl->trace.render(); }
-void Machine::clearTrace() { impl->trace.clear(); }
+void Machine::clearTrace() {
+  impl->trace.clear();
+  for (auto &rank : impl->ranks)
+    for (auto &run : rank->runs)
+      run->record = SIZE_MAX; // what is still running is not recorded
+}
 
 Status Machine::writeChromeTrace(const std::string &path) const {
   std::string text = impl->trace.render();

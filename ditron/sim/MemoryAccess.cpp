@@ -83,8 +83,9 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
   // Memory moves sectors, not words.
   constexpr uint64_t sectorBytes = 32;
   block.globalBytes[entry.remote] += sectorBytes;
-  block.chargeLatency(thread, site, entry.remote);
-  block.yieldIfAhead(thread);
+  // Threads that follow each other at one line act together: only the first can find the block ahead.
+  if (block.chargeLatency(thread, site, entry.remote))
+    block.yieldIfAhead(thread);
   return true;
 }
 
@@ -155,12 +156,20 @@ void recordWait(Block &block, const void *address, SimTime since) {
   Trace &trace = block.engine.trace;
   if (!trace.isEnabled())
     return;
-  trace.waits.push_back({block.rank.id,
-                         block.kernel->description().name,
-                         {block.blockId[0], block.blockId[1], block.blockId[2]},
-                         block.engine.memory.signalName(address),
-                         since,
-                         block.clock});
+  WaitRecord record{block.rank.id,
+                    block.kernel->description().name,
+                    {block.blockId[0], block.blockId[1], block.blockId[2]},
+                    block.engine.memory.signalName(address),
+                    since,
+                    block.clock};
+  // Threads of a block that wait for the same word make one record.
+  if (!trace.waits.empty()) {
+    const WaitRecord &last = trace.waits.back();
+    if (last.rank == record.rank && last.block == record.block && last.kernel == record.kernel && last.signal == record.signal &&
+        last.end == record.end)
+      return;
+  }
+  trace.waits.push_back(std::move(record));
 }
 
 void completeGroups(Thread &thread, uint32_t pending) {
