@@ -1,8 +1,8 @@
-//===- AxisInfo.cpp - The data-flow analysis behind AxisInfo ------------------------------------------------*- C++ -*-===//
+//===- AxisInfo.cpp - The data-flow analysis behind AxisInfo --------------------------------------------*- C++ -*-===//
 //
 // The lattice, entry states from argument attributes, and the solver. The rules per operation are in AxisTransfer.cpp.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/analysis/AxisInfo.h"
 
 #include "ditron/analysis/AxisTransfer.h"
@@ -20,9 +20,9 @@ using namespace mlir;
 using namespace ditron::analysis;
 namespace tile = ditron::tile;
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // AxisInfo
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 int64_t ditron::analysis::powerOfTwoDivisor(int64_t value) {
   if (value == 0)
@@ -56,8 +56,8 @@ AxisInfo AxisInfo::join(const AxisInfo &lhs, const AxisInfo &rhs) {
     // Runs of the shorter length. Where a longer run is cut, its inner starts are only multiples of that length; for
     // pointers this is too careful by the element size, which is not known here.
     result.contiguity[dim] = std::min(lhs.contiguity[dim], rhs.contiguity[dim]);
-    result.divisibility[dim] = std::min(lhs.divisibilityAt(dim, result.contiguity[dim]),
-                                        rhs.divisibilityAt(dim, result.contiguity[dim]));
+    result.divisibility[dim] =
+        std::min(lhs.divisibilityAt(dim, result.contiguity[dim]), rhs.divisibilityAt(dim, result.contiguity[dim]));
     result.constancy[dim] = std::min(lhs.constancy[dim], rhs.constancy[dim]);
   }
   if (lhs.constant != rhs.constant)
@@ -83,9 +83,9 @@ void AxisInfo::print(raw_ostream &os) const {
     os << ", constant = " << *constant;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Data flow
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 namespace {
 class AxisLattice : public dataflow::Lattice<AxisInfo> {

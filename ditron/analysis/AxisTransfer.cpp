@@ -1,9 +1,9 @@
-//===- AxisTransfer.cpp - How operations carry axis information ---------------------------------------------*- C++ -*-===//
+//===- AxisTransfer.cpp - How operations carry axis information -----------------------------------------*- C++ -*-===//
 //
-// One function per family of operations. Every number is a power of two, so gcd is min throughout. Notation in the comments:
-// c, d, k are contiguity, divisibility and constancy along the dimension in question, l and r the operands.
+// One function per family of operations. Every number is a power of two, so gcd is min throughout. Notation in the
+// comments: c, d, k are contiguity, divisibility and constancy along the dimension in question, l and r the operands.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/analysis/AxisTransfer.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
@@ -25,9 +25,9 @@ namespace dgpu = ditron::dgpu;
 
 using Operands = ArrayRef<AxisInfo>;
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Building blocks
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 static SmallVector<int64_t> dimensionsOf(Type type) {
   SmallVector<int64_t> shape(tile::shapeOf(type));
@@ -81,12 +81,13 @@ static int64_t alignedRun(const AxisInfo &info, int dim) {
   return std::min(info.contiguity[dim], info.divisibility[dim]);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Arithmetic
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
-/// l + r and l - r, and pointer + offset where the right side counts units of several bytes. A contiguous side plus a constant
-/// one is contiguous: c = max(min(cl, kr), min(kl, cr)); a constant minus a contiguous one runs downwards and is not.
+/// l + r and l - r, and pointer + offset where the right side counts units of several bytes. A contiguous side plus a
+/// constant one is contiguous: c = max(min(cl, kr), min(kl, cr)); a constant minus a contiguous one runs downwards and
+/// is not.
 static AxisInfo transferSum(Type type, Operands operands, bool subtract, int64_t unitBytes) {
   const AxisInfo &lhs = operands[0], &rhs = operands[1];
   AxisInfo info = elementwise(type, operands);
@@ -117,8 +118,9 @@ static AxisInfo transferProduct(Type type, Operands operands) {
   return info;
 }
 
-/// l / divisor, for a constant divisor or any other. Within an aligned run of g elements, g | divisor, all quotients are equal:
-/// g = min(c, d, 2-part of the divisor). Rounding towards zero breaks this below zero, where -8 / 8 = -1 but -7 / 8 = 0.
+/// l / divisor, for a constant divisor or any other. Within an aligned run of g elements, g | divisor, all quotients
+/// are equal: g = min(c, d, 2-part of the divisor). Rounding towards zero breaks this below zero, where -8 / 8 = -1 but
+/// -7 / 8 = 0.
 static AxisInfo transferQuotient(Type type, Operands operands, bool roundsToZero) {
   const AxisInfo &lhs = operands[0], &rhs = operands[1];
   if (rhs.constant == 1)
@@ -199,22 +201,23 @@ static AxisInfo transferShift(Type type, Operands operands, bool left) {
   return transferQuotient(type, {operands[0], factor}, /*roundsToZero=*/false);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Comparison, selection, casts
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
-/// x < b and x >= b are equal over an aligned run of g elements when b is a multiple of g: g = min(c, d, db, kb). x <= b is
-/// x < b + 1, of which something is known only for constants. A contiguous right side is the mirror image.
+/// x < b and x >= b are equal over an aligned run of g elements when b is a multiple of g: g = min(c, d, db, kb). x <=
+/// b is x < b + 1, of which something is known only for constants. A contiguous right side is the mirror image.
 static AxisInfo transferCompare(arith::CmpIOp op, Operands operands) {
   using P = arith::CmpIPredicate;
   AxisInfo info = elementwise(op.getType(), operands);
   info.nonNegative = true;
   auto refine = [&](const AxisInfo &x, const AxisInfo &bound, bool strictOnRight) {
     for (int dim = 0; dim < info.rank(); ++dim) {
-      int64_t multiple = strictOnRight ? bound.divisibilityAt(dim, 1)
+      int64_t multiple = strictOnRight    ? bound.divisibilityAt(dim, 1)
                          : bound.constant ? powerOfTwoDivisor(*bound.constant + 1)
                                           : 1;
-      info.constancy[dim] = std::max(info.constancy[dim], std::min({alignedRun(x, dim), multiple, bound.constancy[dim]}));
+      info.constancy[dim] =
+          std::max(info.constancy[dim], std::min({alignedRun(x, dim), multiple, bound.constancy[dim]}));
     }
   };
   const AxisInfo &lhs = operands[0], &rhs = operands[1];
@@ -234,8 +237,7 @@ static AxisInfo transferCompare(arith::CmpIOp op, Operands operands) {
     refine(rhs, lhs, true);
     break;
   case P::eq:
-  case P::ne:
-    break;
+  case P::ne: break;
   }
   return info;
 }
@@ -274,9 +276,9 @@ static AxisInfo transferWrap(const AxisInfo &source, bool truncates) {
   return info;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Tensors
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 static AxisInfo transferExpandDims(const AxisInfo &source, int axis) {
   AxisInfo info = source;
@@ -295,7 +297,8 @@ static AxisInfo transferBroadcast(Type type, const AxisInfo &source, Type source
   return info;
 }
 
-/// Dimensions of size 1 that come or go change nothing. In general only the last dimension keeps its runs, up to its new size.
+/// Dimensions of size 1 that come or go change nothing. In general only the last dimension keeps its runs, up to its
+/// new size.
 static AxisInfo transferReshape(Type type, const AxisInfo &source, Type sourceType, int64_t unitBytes) {
   SmallVector<int64_t> from = dimensionsOf(sourceType), to = dimensionsOf(type);
   auto nonUnit = [](ArrayRef<int64_t> shape) {
@@ -306,9 +309,9 @@ static AxisInfo transferReshape(Type type, const AxisInfo &source, Type sourceTy
     return dims;
   };
   SmallVector<int> fromDims = nonUnit(from), toDims = nonUnit(to);
-  bool sameSizes = fromDims.size() == toDims.size() &&
-                   llvm::all_of(llvm::zip(fromDims, toDims),
-                                [&](auto pair) { return from[std::get<0>(pair)] == to[std::get<1>(pair)]; });
+  bool sameSizes = fromDims.size() == toDims.size() && llvm::all_of(llvm::zip(fromDims, toDims), [&](auto pair) {
+                     return from[std::get<0>(pair)] == to[std::get<1>(pair)];
+                   });
   AxisInfo info = AxisInfo::unknown(type);
   info.divisibility.assign(info.rank(), elementDivisibility(source));
   info.constant = source.constant;
@@ -377,9 +380,9 @@ static AxisInfo transferHint(tile::HintOp op, const AxisInfo &source) {
   return info;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Dispatch
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// A constant operation's value as one number: an integer, or a tensor of equal ones. i1 counts as 0 and 1.
 static std::optional<int64_t> integerConstant(Operation *op) {
@@ -471,9 +474,8 @@ AxisInfo ditron::analysis::transferAxisInfo(Operation *op, unsigned index, Opera
         DenseElementsAttr constant; // of floating-point numbers
         if (matchPattern(other, m_Constant(&constant)) && constant.isSplat())
           return uniform(type, 1, std::nullopt, false);
-        bool sameRank = llvm::all_of(operands, [&](const AxisInfo &operand) {
-          return operand.rank() == AxisInfo::unknown(type).rank();
-        });
+        bool sameRank = llvm::all_of(
+            operands, [&](const AxisInfo &operand) { return operand.rank() == AxisInfo::unknown(type).rank(); });
         if (OpTrait::hasElementwiseMappableTraits(other) && !operands.empty() && sameRank)
           return elementwise(type, operands);
         return AxisInfo::unknown(type);

@@ -1,8 +1,8 @@
-//===- AxisTransfer.h - How operations carry axis information -----------------------------------------------*- C++ -*-===//
+//===- AxisTransfer.h - How operations carry axis information -------------------------------------------*- C++ -*-===//
 //
 // The rules of the analysis in AxisInfo.h, one per operation; private to this room.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_ANALYSIS_AXISTRANSFER_H
 #define DITRON_ANALYSIS_AXISTRANSFER_H
 

@@ -1,9 +1,9 @@
-//===- Passes.h - Passes that check or print facts ----------------------------------------------------------*- C++ -*-===//
+//===- Passes.h - Passes that check or print facts ------------------------------------------------------*- C++ -*-===//
 //
 // One verifier that belongs into the pipeline, and the test passes that print what the analyses of this room find. See
 // Passes.td.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_ANALYSIS_PASSES_H
 #define DITRON_ANALYSIS_PASSES_H
 

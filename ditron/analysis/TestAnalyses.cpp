@@ -1,8 +1,8 @@
-//===- TestAnalyses.cpp - Passes that print what the analyses find ------------------------------------------*- C++ -*-===//
+//===- TestAnalyses.cpp - Passes that print what the analyses find --------------------------------------*- C++ -*-===//
 //
 // Remarks at operations and loop arguments, for tests with --verify-diagnostics.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/analysis/AxisInfo.h"
 #include "ditron/analysis/Passes.h"
 #include "ditron/analysis/Uniformity.h"
@@ -65,8 +65,8 @@ struct TestAxisInfoPass : public ditron::analysis::impl::TestAxisInfoBase<TestAx
         op->emitRemark(widths("pointer widths", load.getPtr(),
                               [&](Value value, int dim) { return axes.contiguousElements(value, dim); }));
         if (load.getMask())
-          op->emitRemark(
-              widths("mask widths", load.getMask(), [&](Value value, int dim) { return axes.maskAlignment(value, dim); }));
+          op->emitRemark(widths("mask widths", load.getMask(),
+                                [&](Value value, int dim) { return axes.maskAlignment(value, dim); }));
       }
     });
   }

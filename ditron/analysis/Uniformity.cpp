@@ -1,9 +1,9 @@
-//===- Uniformity.cpp - Which values differ between the threads of a block ----------------------------------*- C++ -*-===//
+//===- Uniformity.cpp - Which values differ between the threads of a block ------------------------------*- C++ -*-===//
 //
-// A fixpoint of whole walks over structured control flow: only loop-carried values need more than one, and marks are never
-// taken back, so the number of walks is at most the depth of the longest chain through loops.
+// A fixpoint of whole walks over structured control flow: only loop-carried values need more than one, and marks are
+// never taken back, so the number of walks is at most the depth of the longest chain through loops.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/analysis/Uniformity.h"
 
 #include "ditron/dialect/dist/Dist.h"
@@ -106,7 +106,8 @@ void UniformityAnalysis::visitFor(scf::ForOp op) {
   for (auto [initial, argument] : llvm::zip_equal(op.getInitArgs(), op.getRegionIterArgs()))
     flow(initial, argument);
   visitRegion(op.getRegion());
-  for (auto [yielded, argument, result] : llvm::zip_equal(op.getYieldedValues(), op.getRegionIterArgs(), op.getResults())) {
+  for (auto [yielded, argument, result] :
+       llvm::zip_equal(op.getYieldedValues(), op.getRegionIterArgs(), op.getResults())) {
     flow(yielded, argument);
     flow(argument, result);
   }
@@ -117,7 +118,8 @@ void UniformityAnalysis::visitWhile(scf::WhileOp op) {
     flow(initial, argument);
   visitRegion(op.getBefore());
   scf::ConditionOp condition = op.getConditionOp();
-  for (auto [passed, argument, result] : llvm::zip_equal(condition.getArgs(), op.getAfterArguments(), op.getResults())) {
+  for (auto [passed, argument, result] :
+       llvm::zip_equal(condition.getArgs(), op.getAfterArguments(), op.getResults())) {
     flow(passed, argument);
     flow(passed, result);
   }

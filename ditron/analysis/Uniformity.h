@@ -1,9 +1,9 @@
-//===- Uniformity.h - Which values differ between the threads of a block ------------------------------------*- C++ -*-===//
+//===- Uniformity.h - Which values differ between the threads of a block --------------------------------*- C++ -*-===//
 //
-// A kernel is written for a whole block, except that a few operations speak about one thread: dist.thread_id, lane_id, ld,
-// the thread-level atomics, shuffles and ballots. What is computed from them is "varying"; all else is uniform: every thread
-// of the block holds the same. A branch or loop whose condition varies is divergent: the operations in it are reached by
-// some threads only, and what it yields varies, even when each branch yields something uniform.
+// A kernel is written for a whole block, except that a few operations speak about one thread: dist.thread_id, lane_id,
+// ld, the thread-level atomics, shuffles and ballots. What is computed from them is "varying"; all else is uniform:
+// every thread of the block holds the same. A branch or loop whose condition varies is divergent: the operations in it
+// are reached by some threads only, and what it yields varies, even when each branch yields something uniform.
 //
 //   %t = dist.thread_id 0                   varying
 //   %c = arith.cmpi slt, %t, %n             varying
@@ -13,7 +13,7 @@
 // Results of block-level operations (loads of uniform addresses, scalar atomics, waits, reductions) are uniform by
 // definition. A tensor counts as uniform when the block agrees on it, although its elements lie in different threads.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_ANALYSIS_UNIFORMITY_H
 #define DITRON_ANALYSIS_UNIFORMITY_H
 
@@ -41,8 +41,8 @@ public:
   /// Whether threads of one block may see different values.
   bool isVarying(mlir::Value value) const { return varying.contains(value); }
 
-  /// The varying condition (or loop bound) that decides which threads reach `op`; null when all threads of the block do.
-  /// With several, the outermost.
+  /// The varying condition (or loop bound) that decides which threads reach `op`; null when all threads of the block
+  /// do. With several, the outermost.
   mlir::Value divergentCondition(mlir::Operation *op) const;
 
   /// The thread-level operation from which a varying value came, for diagnostics; null for uniform values.

@@ -1,9 +1,10 @@
-//===- VerifyUniformity.cpp - Block-level operations need the whole block -----------------------------------*- C++ -*-===//
+//===- VerifyUniformity.cpp - Block-level operations need the whole block -------------------------------*- C++ -*-===//
 //
-// The pass dist-verify-uniformity, run after import. On hardware the mistake it finds is a hang or silent garbage; here it is
-// an error at the operation, with a note at the condition and one at the operation that made the condition differ.
+// The pass dist-verify-uniformity, run after import. On hardware the mistake it finds is a hang or silent garbage; here
+// it is an error at the operation, with a note at the condition and one at the operation that made the condition
+// differ.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/analysis/Passes.h"
 #include "ditron/analysis/Uniformity.h"
 
@@ -42,9 +43,8 @@ struct VerifyUniformityPass : public ditron::analysis::impl::VerifyUniformityBas
       if (!condition)
         return;
       divergent = true;
-      InFlightDiagnostic diagnostic = op->emitError()
-                                      << "all threads of the block perform '" << op->getName()
-                                      << "' together, but only some of them arrive here";
+      InFlightDiagnostic diagnostic = op->emitError() << "all threads of the block perform '" << op->getName()
+                                                      << "' together, but only some of them arrive here";
       diagnostic.attachNote(condition.getLoc()) << "because this condition differs between threads";
       if (Operation *source = uniformity.sourceOf(condition); source && source != condition.getDefiningOp())
         diagnostic.attachNote(source->getLoc()) << "it depends on '" << source->getName() << "'";

@@ -1,12 +1,12 @@
-//===- main.cpp - ditron-opt --------------------------------------------------------------------------------*- C++ -*-===//
+//===- main.cpp - ditron-opt ----------------------------------------------------------------------------*- C++ -*-===//
 //
-// mlir-opt for Ditron: our dialects, the upstream ones we use, a few upstream passes and every pass of ours. Only what we
-// use is registered, so that --help stays readable.
+// mlir-opt for Ditron: our dialects, the upstream ones we use, a few upstream passes and every pass of ours. Only what
+// we use is registered, so that --help stays readable.
 //
 // To add the passes of a room: include its header below and call its registration function under the room's macro
 // (CMakeLists.txt defines it when the room's library exists).
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
@@ -34,8 +34,8 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<ditron::tile::TileDialect, ditron::dist::DistDialect, ditron::dgpu::DgpuDialect>();
-  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::LLVM::LLVMDialect,
-                  mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect>();
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect>();
 
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -1,9 +1,9 @@
-//===- DgpuAttributes.cpp - Text and checks of layouts and buffer types -------------------------------------*- C++ -*-===//
+//===- DgpuAttributes.cpp - Text and checks of layouts and buffer types ---------------------------------*- C++ -*-===//
 //
 // The text of a layout attribute is that of the layout room, which has its own scanner; here it is only cut out of the
 // surrounding MLIR text. Also here: queries of tensor types and module attributes.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dgpu/Dgpu.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -13,9 +13,9 @@ using namespace mlir;
 using namespace ditron::dgpu;
 namespace layout = ditron::layout;
 
-/// The text between `<` and its `>`. MLIR has found the end of a dialect attribute's body before it calls the attribute's
-/// parser, and continues behind it whatever the parser consumed; so the characters are there, and no token needs to be
-/// taken for the XOR signs that MLIR's lexer would refuse.
+/// The text between `<` and its `>`. MLIR has found the end of a dialect attribute's body before it calls the
+/// attribute's parser, and continues behind it whatever the parser consumed; so the characters are there, and no token
+/// needs to be taken for the XOR signs that MLIR's lexer would refuse.
 static FailureOr<StringRef> takeBody(AsmParser &parser) {
   const char *open = parser.getCurrentLocation().getPointer();
   if (*open != '<') {
@@ -56,9 +56,9 @@ static std::string shapeText(ArrayRef<int64_t> shape) {
   return layout::shapeToString(layout::Shape(shape.begin(), shape.end()));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Attributes
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   return parseLayout<LayoutAttr, layout::DistributedLayout>(parser);
@@ -70,7 +70,8 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, l
   return reportInvalid(layout.verify(), emitError);
 }
 
-LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type, function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                         function_ref<InFlightDiagnostic()> emitError) const {
   if (ArrayRef<int64_t>(getLayout().shape()) == shape)
     return success();
   return emitError() << "the layout is for a tensor of shape " << layout::shapeToString(getLayout().shape())
@@ -87,9 +88,9 @@ LogicalResult SharedLayoutAttr::verify(function_ref<InFlightDiagnostic()> emitEr
   return reportInvalid(layout.verify(), emitError);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Buffer type: <slots x shape x element, layout>
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 Type BufferType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
@@ -128,8 +129,9 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, i
   if (!elementType.isIntOrFloat() && !isa<tile::PointerType>(elementType))
     return emitError() << "cannot hold elements of type " << elementType;
   if (ArrayRef<int64_t>(layout.getLayout().shape()) != shape)
-    return emitError() << "the shared layout is for a tile of shape " << layout::shapeToString(layout.getLayout().shape())
-                       << ", but the slots have shape " << shapeText(shape);
+    return emitError() << "the shared layout is for a tile of shape "
+                       << layout::shapeToString(layout.getLayout().shape()) << ", but the slots have shape "
+                       << shapeText(shape);
   if (layout.getLayout().elementBits() != static_cast<int>(memoryBits(elementType)))
     return emitError() << "the shared layout is for elements of " << layout.getLayout().elementBits() << " bits, but "
                        << elementType << " takes " << memoryBits(elementType);
@@ -138,9 +140,9 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, i
 
 int64_t BufferType::getSlotBytes() const { return getLayout().getLayout().bytes(); }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Queries
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 LayoutAttr ditron::dgpu::layoutAttrOf(Type tensorType) {
   auto tensor = dyn_cast<RankedTensorType>(tensorType);

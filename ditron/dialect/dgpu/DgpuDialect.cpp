@@ -1,9 +1,9 @@
-//===- DgpuDialect.cpp - Generated parts of the dgpu dialect ------------------------------------------------*- C++ -*-===//
+//===- DgpuDialect.cpp - Generated parts of the dgpu dialect --------------------------------------------*- C++ -*-===//
 //
-// Registration, aliases (#L, #S) and all code that mlir-tblgen writes. The text and the checks of attributes and types are
-// in DgpuAttributes.cpp, those of operations in DgpuOps.cpp.
+// Registration, aliases (#L, #S) and all code that mlir-tblgen writes. The text and the checks of attributes and types
+// are in DgpuAttributes.cpp, those of operations in DgpuOps.cpp.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dgpu/Dgpu.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

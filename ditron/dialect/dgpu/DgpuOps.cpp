@@ -1,9 +1,9 @@
-//===- DgpuOps.cpp - Checks and folds of the dgpu operations ------------------------------------------------*- C++ -*-===//
+//===- DgpuOps.cpp - Checks and folds of the dgpu operations --------------------------------------------*- C++ -*-===//
 //
-// Verifiers of conversions, buffers and asynchronous copies, and the simplifications of conversions: a conversion to the
-// same layout, of a conversion, and of a value that every thread can make by itself.
+// Verifiers of conversions, buffers and asynchronous copies, and the simplifications of conversions: a conversion to
+// the same layout, of a conversion, and of a value that every thread can make by itself.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dgpu/Dgpu.h"
 
 #include "mlir/IR/Matchers.h"
@@ -13,9 +13,9 @@ using namespace mlir;
 using namespace ditron::dgpu;
 namespace tile = ditron::tile;
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // convert_layout
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 LogicalResult ConvertLayoutOp::verify() {
   RankedTensorType source = cast<RankedTensorType>(getSource().getType()), result = cast<RankedTensorType>(getType());
@@ -77,9 +77,9 @@ void ConvertLayoutOp::getCanonicalizationPatterns(RewritePatternSet &patterns, M
   patterns.add<ConvertOfConvert, ConvertOfCreation>(context);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Buffers
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// A tile that enters or leaves a slot has the slot's shape and element type.
 static LogicalResult verifyTile(Operation *op, BufferType buffer, StringRef what, Type shape, Type element) {

@@ -1,8 +1,8 @@
-//===- DistDialect.cpp - Generated parts of the dist dialect ------------------------------------------------*- C++ -*-===//
+//===- DistDialect.cpp - Generated parts of the dist dialect --------------------------------------------*- C++ -*-===//
 //
 // Registration and all code that mlir-tblgen writes for the operations. Verifiers and folders are in DistVerifiers.cpp.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,8 +1,8 @@
-//===- DistVerifiers.cpp - Checks and folds of the dist operations ------------------------------------------*- C++ -*-===//
+//===- DistVerifiers.cpp - Checks and folds of the dist operations --------------------------------------*- C++ -*-===//
 //
 // Hand-written half of the dialect: what a well-formed signal or thread-level access is, and the two folds there are.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
 
 #include "mlir/IR/Builders.h"
@@ -68,9 +68,9 @@ LogicalResult ThreadAtomicCasOp::verify() {
   return tile::verifyCompareSwapElement(*this, getPtr().getType().getPointee());
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Folds
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// A block has one dimension: the index along the others is zero.
 OpFoldResult ThreadIdOp::fold(FoldAdaptor) {

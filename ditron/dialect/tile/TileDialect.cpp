@@ -1,9 +1,9 @@
-//===- TileDialect.cpp - Generated parts of the tile dialect ------------------------------------------------*- C++ -*-===//
+//===- TileDialect.cpp - Generated parts of the tile dialect --------------------------------------------*- C++ -*-===//
 //
 // Registration, the pointer type, and all code that mlir-tblgen writes for the operations. Verifiers and folders are in
 // TileVerifiers.cpp and TileFolds.cpp, so that changing them does not rebuild this expensive unit.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

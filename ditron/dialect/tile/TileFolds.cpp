@@ -1,9 +1,9 @@
-//===- TileFolds.cpp - Folders and canonicalisations of the tile dialect ------------------------------------*- C++ -*-===//
+//===- TileFolds.cpp - Folders and canonicalisations of the tile dialect --------------------------------*- C++ -*-===//
 //
 // The simplifications that need no analysis: shape operations on splats and constants, neutral operands, masks known at
 // compile time. Also the memory effects of loads, which depend on an attribute.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,9 +13,9 @@
 using namespace mlir;
 using namespace ditron::tile;
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Folders
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// A splat constant in another tensor type of the same element type; null if `operand` is none.
 static Attribute resplat(Attribute operand, Type type) {
@@ -71,9 +71,9 @@ OpFoldResult PtrCastOp::fold(FoldAdaptor) {
   return {};
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Patterns
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 namespace {
 /// A shape operation on a splat is a splat.
@@ -200,9 +200,9 @@ void StoreOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRConte
   patterns.add<StoreWithConstantMask>(context);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Builders and effects
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 void LoadOp::build(OpBuilder &builder, OperationState &state, Value ptr, Value mask, Value other) {
   Type element = cast<PointerType>(elementTypeOf(ptr.getType())).getPointee();

@@ -1,10 +1,10 @@
-//===- TileVerifiers.cpp - What a well-formed tile operation is ---------------------------------------------*- C++ -*-===//
+//===- TileVerifiers.cpp - What a well-formed tile operation is -----------------------------------------*- C++ -*-===//
 //
 // Every message names what was found and what is expected. Shapes and element types are checked here, and that operands
-// which are accessed together have the same encoding; how encodings of shape operations relate is not the business of this
-// dialect, which knows no layouts.
+// which are accessed together have the same encoding; how encodings of shape operations relate is not the business of
+// this dialect, which knows no layouts.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -13,9 +13,9 @@
 using namespace mlir;
 using namespace ditron::tile;
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Shared checks
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 static Attribute encodingOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -23,7 +23,8 @@ static Attribute encodingOf(Type type) {
 }
 
 /// The two are both scalars, or tensors of one shape and encoding.
-static LogicalResult verifySameShape(Operation *op, StringRef firstName, Type first, StringRef secondName, Type second) {
+static LogicalResult verifySameShape(Operation *op, StringRef firstName, Type first, StringRef secondName,
+                                     Type second) {
   if (isa<RankedTensorType>(first) != isa<RankedTensorType>(second) || shapeOf(first) != shapeOf(second))
     return op->emitOpError() << firstName << " and " << secondName << " must have the same shape, found " << first
                              << " and " << second;
@@ -89,9 +90,9 @@ LogicalResult ditron::tile::verifyCompareSwapElement(Operation *op, Type element
   return op->emitOpError() << "compare and swap works on elements of 16, 32 or 64 bits, found " << element;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Creation and shape
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 LogicalResult ArangeOp::verify() {
   int64_t start = static_cast<int32_t>(getStart()), end = static_cast<int32_t>(getEnd());
@@ -127,7 +128,8 @@ LogicalResult ExpandDimsOp::verify() {
 LogicalResult BroadcastOp::verify() {
   ArrayRef<int64_t> source = shapeOf(getSource().getType()), result = shapeOf(getType());
   if (source.size() != result.size())
-    return emitOpError() << "source and result must have the same rank, found " << source.size() << " and " << result.size();
+    return emitOpError() << "source and result must have the same rank, found " << source.size() << " and "
+                         << result.size();
   for (auto [dim, sizes] : llvm::enumerate(llvm::zip_equal(source, result))) {
     auto [from, to] = sizes;
     if (from != to && from != 1)
@@ -160,9 +162,9 @@ LogicalResult TransOp::verify() {
   return verifyElementType(*this, "result", getType(), elementTypeOf(getSource().getType()));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Pointers and hints
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 LogicalResult AddPtrOp::verify() {
   Type element = elementTypeOf(getOffset().getType());
@@ -206,9 +208,9 @@ LogicalResult HintOp::verify() {
   return check("constancy", getConstancy());
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Memory
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// Checks a value that is read or written through a pointer.
 static LogicalResult verifyAccess(Operation *op, Type ptr, StringRef what, Type value) {
@@ -254,9 +256,9 @@ LogicalResult AtomicCasOp::verify() {
   return verifyCompareSwapElement(*this, pointeeOf(ptr));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Contraction, reduction, scan
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 LogicalResult DotOp::verify() {
   RankedTensorType a = getA().getType(), b = getB().getType(), c = getC().getType();
@@ -272,17 +274,18 @@ LogicalResult DotOp::verify() {
     return emitOpError() << "a has " << a.getDimSize(rank - 1) << " columns, but b has " << b.getDimSize(rank - 2)
                          << " rows";
   if (c.getDimSize(rank - 2) != a.getDimSize(rank - 2) || c.getDimSize(rank - 1) != b.getDimSize(rank - 1))
-    return emitOpError() << "result must be " << a.getDimSize(rank - 2) << "x" << b.getDimSize(rank - 1) << ", found " << c;
+    return emitOpError() << "result must be " << a.getDimSize(rank - 2) << "x" << b.getDimSize(rank - 1) << ", found "
+                         << c;
 
   Type aElement = a.getElementType(), bElement = b.getElementType(), cElement = c.getElementType();
   bool bothFp8 = aElement.getIntOrFloatBitWidth() == 8 && bElement.getIntOrFloatBitWidth() == 8 &&
                  isa<FloatType>(aElement) && isa<FloatType>(bElement);
   if (aElement != bElement && !bothFp8)
     return emitOpError() << "a and b must have the same element type, found " << aElement << " and " << bElement;
-  bool accumulates = aElement.isInteger(8)  ? cElement.isInteger(32)
-                     : aElement.isF64()     ? cElement.isF64()
+  bool accumulates = aElement.isInteger(8)         ? cElement.isInteger(32)
+                     : aElement.isF64()            ? cElement.isF64()
                      : aElement.isF16() || bothFp8 ? cElement.isF32() || cElement.isF16()
-                                            : cElement.isF32();
+                                                   : cElement.isF32();
   if (!accumulates)
     return emitOpError() << "operands of type " << aElement << " cannot accumulate in " << cElement;
   return success();
@@ -305,7 +308,8 @@ static LogicalResult verifyCombine(Operation *op, ValueRange sources, int64_t ax
   expected.append(elements);
   Block &body = combine.front();
   if (!llvm::equal(body.getArgumentTypes(), expected))
-    return op->emitOpError() << "combine region must take (" << expected << "), found (" << body.getArgumentTypes() << ")";
+    return op->emitOpError() << "combine region must take (" << expected << "), found (" << body.getArgumentTypes()
+                             << ")";
   auto yield = body.empty() ? YieldOp() : dyn_cast<YieldOp>(body.back());
   if (!yield)
     return op->emitOpError() << "combine region must end in tile.yield";
