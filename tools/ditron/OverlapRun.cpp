@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace ditron::tools {
+namespace ditron::tool {
 
 namespace {
 
@@ -319,4 +319,4 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
   return json.dump();
 }
 
-} // namespace ditron::tools
+} // namespace ditron::tool

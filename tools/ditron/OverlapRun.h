@@ -15,7 +15,7 @@
 
 #include <functional>
 
-namespace ditron::tools {
+namespace ditron::tool {
 
 enum class OverlapOperator { AllGatherGemm, GemmReduceScatter };
 /// "ag_gemm", "gemm_rs".
@@ -64,5 +64,5 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
 /// The same as one JSON object in one line, for comparison between commits.
 std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &result);
 
-} // namespace ditron::tools
+} // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_OVERLAPRUN_H

@@ -1,0 +1,101 @@
+//===- BenchCommand.cpp - ditron bench --------------------------------------------------------------------------------===//
+//
+// Runs one overlapped operator with the shapes, types and machine of the command line.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "OverlapCommands.h"
+#include "OverlapRun.h"
+#include "Progress.h"
+#include "WorldText.h"
+
+#include <fmt/format.h>
+#include <fstream>
+
+namespace ditron::tool {
+
+namespace {
+
+/// The command line of one `ditron bench` subcommand.
+struct BenchArguments {
+  OverlapRunOptions run;
+  std::string dtype = "bf16";
+  std::vector<std::string> slowRanks;
+  std::string jsonFile;
+  std::string precision = "tf32";
+  bool unfused = false;
+  bool quiet = false;
+};
+
+Status runBench(BenchArguments &arguments) {
+  OverlapRunOptions &run = arguments.run;
+  DITRON_ASSIGN_OR_RETURN(run.dtype, parseDataTypeOrError(arguments.dtype));
+  DITRON_ASSIGN_OR_RETURN(run.world.slowRanks, parseSlowRanks(arguments.slowRanks, run.ranks));
+  run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
+  run.precision = arguments.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32;
+  run.world.trace = true; // the overlap is part of the report
+
+  OverlapRunResult result;
+  {
+    Progress progress(arguments.quiet);
+    DITRON_ASSIGN_OR_RETURN(result, runOverlap(run, [&](std::string_view text) { progress.activity(std::string(text)); }));
+    progress.stop();
+  }
+  if (!arguments.quiet)
+    fmt::print("{}", describeRun(run, result));
+  if (!arguments.jsonFile.empty()) {
+    std::ofstream file(arguments.jsonFile);
+    file << runAsJson(run, result) << "\n";
+    if (!file.flush())
+      return invalidArgument(fmt::format("--json '{}': cannot write the file", arguments.jsonFile));
+  }
+  if (!result.passed())
+    return internalError(fmt::format("{} gave a wrong result: an element is off by {:.2f} times its tolerance",
+                                     toString(run.op), result.comparison.worstRatio));
+  return Status::ok();
+}
+
+void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, const std::string &description) {
+  CLI::App *command = bench.add_subcommand(std::string(toString(op)), description);
+  auto arguments = std::make_shared<BenchArguments>();
+  OverlapRunOptions &run = arguments->run;
+  run.op = op;
+  run.check = false;
+  command->add_option("--m", run.m, "Rows of the product")->capture_default_str();
+  command->add_option("--n", run.n, "Columns of the product (ag_gemm deals them out to the ranks)")->capture_default_str();
+  command->add_option("--k", run.k, "Depth of the product (gemm_rs deals it out to the ranks)")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "bf16, fp16 or fp32")->capture_default_str();
+  command->add_option("--precision", arguments->precision, "How fp32 operands are multiplied")
+      ->check(CLI::IsMember({"tf32", "ieee"}))
+      ->capture_default_str();
+  command->add_option("--ranks", run.ranks, "Number of GPUs")->capture_default_str();
+  command->add_option("--target", run.target, "What to run on")->capture_default_str();
+  command->add_option("--nodes", run.nodes, "Nodes that the ranks are spread over")->capture_default_str();
+  if (op == OverlapOperator::AllGatherGemm)
+    command->add_option("--chunks", run.chunks, "Signals per shard")->capture_default_str();
+  command->add_option("--calls", run.calls, "Calls in a row, each with new data")->capture_default_str();
+  command->add_option("--sms", run.world.sms, "Simulated SMs per rank")->capture_default_str();
+  command->add_option("--seed", run.world.seed, "Chooses the data and the interleaving")->capture_default_str();
+  command->add_option("--slow-rank", arguments->slowRanks, "R:FACTOR, may be given several times");
+  command->add_option("--block-m", run.tile.blockM, "Rows of a tile")->capture_default_str();
+  command->add_option("--block-n", run.tile.blockN, "Columns of a tile")->capture_default_str();
+  command->add_option("--block-k", run.tile.blockK, "Depth of a tile")->capture_default_str();
+  command->add_option("--num-warps", run.tile.numWarps, "Warps per block")->capture_default_str();
+  command->add_option("--num-stages", run.tile.numStages, "Stages of the load pipeline")->capture_default_str();
+  command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
+  command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
+  command->add_option("--json", arguments->jsonFile, "Write the result to this file");
+  command->add_option("--trace", run.traceFile, "Write a timeline for Perfetto to this file");
+  command->add_flag("--quiet", arguments->quiet, "Print errors only");
+  command->callback([&context, arguments] { context.finish(runBench(*arguments)); });
+}
+
+} // namespace
+
+void addBenchCommand(CLI::App &app, CommandContext &context) {
+  CLI::App *bench = app.add_subcommand("bench", "Run an overlapped operator and report error, overlap and speed");
+  bench->require_subcommand(1);
+  addOperator(*bench, context, OverlapOperator::AllGatherGemm, "C = allgather(A) * B");
+  addOperator(*bench, context, OverlapOperator::GemmReduceScatter, "C = reduce_scatter(A * B)");
+}
+
+} // namespace ditron::tool

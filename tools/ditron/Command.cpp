@@ -1,0 +1,61 @@
+//===- Command.cpp - What the subcommands of ditron share -----------------------------------------------------------===//
+//
+// Exit codes, error output, and the forms FILE:KERNEL and NAME=VALUE.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "Command.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+namespace {
+
+int exitCodeOf(StatusCode code) {
+  switch (code) {
+  case StatusCode::Ok: return ExitDone;
+  case StatusCode::InvalidArgument:
+  case StatusCode::NotFound:
+  case StatusCode::Unsupported:
+  case StatusCode::CompileError: return ExitUserError;
+  case StatusCode::Deadlock:
+  case StatusCode::OutOfBounds: return ExitKernelFailed;
+  case StatusCode::ResourceExhausted: return ExitExhausted;
+  case StatusCode::Internal: return ExitBug;
+  }
+  return ExitBug;
+}
+
+} // namespace
+
+void CommandContext::finish(const Status &status) {
+  exitCode = exitCodeOf(status.code());
+  if (status.isOk())
+    return;
+  std::string message = status.message();
+  while (!message.empty() && message.back() == '\n')
+    message.pop_back();
+  // Rendered diagnostics begin with their own file, line and "error:".
+  if (status.code() == StatusCode::CompileError)
+    fmt::print(stderr, "{}\n", message);
+  else
+    fmt::print(stderr, "ditron: error: {}\n", message);
+}
+
+Expected<KernelReference> readKernelReference(const std::string &text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
+    return invalidArgument(fmt::format("'{}' names no kernel; write FILE.py:KERNEL", text));
+  DITRON_ASSIGN_OR_RETURN(compiler::KernelSource source, compiler::KernelSource::read(text.substr(0, colon)));
+  return KernelReference{std::move(source), text.substr(colon + 1)};
+}
+
+Expected<std::pair<std::string, std::string>> splitAssignment(std::string_view option, const std::string &text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return invalidArgument(fmt::format("{} '{}': write NAME=VALUE", option, text));
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+} // namespace ditron::tool

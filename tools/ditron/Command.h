@@ -1,0 +1,50 @@
+//===- Command.h - What the subcommands of ditron share -----------------------------------------------------*- C++ -*-===//
+//
+// A subcommand is a file with one function that adds it to the command line; main.cpp has the table of them. Exit codes are
+// the same for all:
+//
+//   0  done
+//   1  the command line, a file or the kernel's source is wrong
+//   2  the kernel failed while it ran: deadlock, access out of bounds, failed device_assert
+//   3  not enough memory, shared memory or threads
+//   4  a bug of Ditron itself
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_COMMAND_H
+#define DITRON_TOOLS_DITRON_COMMAND_H
+
+#include "ditron/compiler/Options.h"
+#include "ditron/support/Knobs.h"
+
+#include <CLI/CLI.hpp>
+
+namespace ditron::tool {
+
+enum ExitCode { ExitDone = 0, ExitUserError = 1, ExitKernelFailed = 2, ExitExhausted = 3, ExitBug = 4 };
+
+/// What main gives to the subcommands and gets back.
+struct CommandContext {
+  Knobs knobs;
+  int exitCode = ExitDone;
+
+  /// Prints an error, as far as it is one, and remembers its exit code.
+  void finish(const Status &status);
+};
+
+/// Each adds one subcommand with its options and what it does when chosen. The context outlives the parse.
+void addRunCommand(CLI::App &app, CommandContext &context);
+void addCompileCommand(CLI::App &app, CommandContext &context);
+void addKnobsCommand(CLI::App &app, CommandContext &context);
+
+/// Splits FILE.py:KERNEL and reads the file. Errors list the kernels of the file when only the kernel is wrong.
+struct KernelReference {
+  compiler::KernelSource source;
+  std::string kernel;
+};
+Expected<KernelReference> readKernelReference(const std::string &text);
+
+/// Splits NAME=VALUE; `option` names the option in the error.
+Expected<std::pair<std::string, std::string>> splitAssignment(std::string_view option, const std::string &text);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_COMMAND_H

@@ -1,0 +1,137 @@
+//===- CompileCommand.cpp - ditron compile ----------------------------------------------------------------------------===//
+//
+// Compiles one variant of a kernel and shows a stage of it.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "Command.h"
+#include "Progress.h"
+
+#include "ditron/compiler/Compiler.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace ditron::tool {
+
+namespace {
+
+struct CompileArguments {
+  std::string kernel;
+  std::string signature;
+  std::string emit;
+  std::string output;
+  std::string target = "sim:sm_80";
+  uint32_t numWarps = 4;
+  uint32_t numStages = 3;
+  bool time = false;
+  bool remarks = false;
+  bool quiet = false;
+};
+
+constexpr const char *footer = R"(The signature gives each parameter, in order, its type or compile-time value:
+  "*bf16, *bf16:16, i32, constexpr BLOCK=64"
+A type is i1, i8 ... i64, u8 ... u64, fp16, bf16, fp32, fp64, fp8e5, fp8e4nv, or * and one of these for a pointer; ':16'
+promises a multiple of 16.
+
+Stages: ast (syntax tree), tile (imported), layout (before lowering), llvm (LLVM IR), asm (assembly). Without --emit the
+kernel is compiled completely and described.)";
+
+std::string describeArtifact(const Artifact &artifact) {
+  std::string text = fmt::format("{} for {}: {} warps of {} threads, {} bytes of shared memory, {} bytes of code\n",
+                                 artifact.kernel, artifact.target, artifact.numWarps, artifact.threadsPerWarp,
+                                 artifact.sharedBytes, artifact.code.size());
+  for (const ArtifactParameter &parameter : artifact.parameters)
+    text += fmt::format("  {}: {}{}\n", parameter.name, parameter.type,
+                        parameter.divisibility > 1 ? fmt::format(", a multiple of {}", parameter.divisibility) : "");
+  return text;
+}
+
+Status writeText(const std::string &path, const std::string &text) {
+  if (path.empty() || path == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return Status::ok();
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file ? Status::ok() : invalidArgument(fmt::format("cannot write '{}'", path));
+}
+
+/// The signature, or an error that shows what the kernel's parameters are.
+Expected<frontend::KernelSignature> readSignature(const KernelReference &reference, const std::string &text) {
+  if (!text.empty())
+    return frontend::parseSignature(text);
+  DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface,
+                          compiler::describeKernel(reference.source, reference.kernel));
+  std::vector<std::string> parameters;
+  for (const compiler::KernelParameter &parameter : interface.parameters)
+    if (!parameter.hasDefault)
+      parameters.push_back(parameter.isConstexpr ? "constexpr " + parameter.name + "=..." : parameter.name + "'s type");
+  if (parameters.empty())
+    return frontend::KernelSignature();
+  return invalidArgument(fmt::format("kernel '{}' needs --signature \"{}\"", reference.kernel, fmt::join(parameters, ", ")));
+}
+
+Status compile(const CompileArguments &arguments, const Knobs &knobs) {
+  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(arguments.kernel));
+  std::optional<compiler::EmitStage> stage;
+  if (!arguments.emit.empty()) {
+    Expected<compiler::EmitStage> parsed = compiler::parseEmitStage(arguments.emit);
+    if (!parsed.isOk())
+      return parsed.status().withContext("--emit");
+    stage = *parsed;
+  }
+  frontend::KernelSignature signature;
+  if (stage != compiler::EmitStage::Ast) {
+    DITRON_ASSIGN_OR_RETURN(signature, readSignature(reference, arguments.signature));
+  }
+  compiler::CompileOptions options;
+  options.target = arguments.target;
+  options.numWarps = arguments.numWarps;
+  options.numStages = arguments.numStages;
+  options.knobs = knobs;
+  compiler::CompileReport report;
+  Progress progress(arguments.quiet);
+  progress.activity("compiling " + reference.kernel);
+  Expected<std::string> text = std::string();
+  if (stage) {
+    text = compiler::emitStage(reference.source, reference.kernel, signature, options, *stage, &report);
+  } else {
+    Expected<Artifact> artifact =
+        compiler::compileKernel(reference.source, reference.kernel, signature, options, &report);
+    text = artifact.isOk() ? Expected<std::string>(describeArtifact(*artifact)) : Expected<std::string>(artifact.status());
+  }
+  progress.stop();
+  fmt::print(stderr, "{}{}", report.printed, report.messages);
+  if (arguments.remarks)
+    fmt::print(stderr, "{}", report.remarks);
+  if (arguments.time || knobs.timing)
+    fmt::print(stderr, "{}", report.timesText());
+  DITRON_RETURN_IF_ERROR(text.status());
+  return writeText(arguments.output, *text);
+}
+
+} // namespace
+
+void addCompileCommand(CLI::App &app, CommandContext &context) {
+  CLI::App *command = app.add_subcommand("compile", "Compile a kernel and show what becomes of it");
+  auto arguments = std::make_shared<CompileArguments>();
+  command->add_option("kernel", arguments->kernel, "Kernel file and function: FILE.py:KERNEL")
+      ->required()
+      ->type_name("FILE.py:KERNEL");
+  command->add_option("--signature", arguments->signature, "Types and compile-time values of the parameters")
+      ->type_name("TEXT");
+  command->add_option("--emit", arguments->emit, "Stage to show: ast, tile, layout, llvm or asm")->type_name("STAGE");
+  command->add_option("-o,--output", arguments->output, "Where to write it; default is stdout")->type_name("FILE");
+  command->add_option("--target", arguments->target, "What to compile for")->capture_default_str();
+  command->add_option("--num-warps", arguments->numWarps, "Warps per block")->capture_default_str();
+  command->add_option("--num-stages", arguments->numStages, "Stages of pipelined loops")->capture_default_str();
+  command->add_flag("--time", arguments->time, "Print the time of every stage");
+  command->add_flag("--remarks", arguments->remarks, "Print what the passes did and did not do, and why");
+  command->add_flag("--quiet", arguments->quiet, "Print no progress");
+  command->footer(footer);
+  command->callback([arguments, &context] { context.finish(compile(*arguments, context.knobs)); });
+}
+
+} // namespace ditron::tool

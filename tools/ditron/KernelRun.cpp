@@ -1,0 +1,267 @@
+//===- KernelRun.cpp - One launch of a kernel on every rank ---------------------------------------------------------===//
+//
+// Everything that can be wrong with the command line is found before anything is compiled or run.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelRun.h"
+
+#include "Command.h"
+#include "WorldText.h"
+
+#include "ditron/sim/Machine.h"
+#include "ditron/support/Suggest.h"
+
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+using runtime::Argument;
+
+namespace {
+
+std::string formatElement(DataType type, const std::byte *address) {
+  if (type == DataType::I64)
+    return fmt::format("{}", *reinterpret_cast<const int64_t *>(address));
+  if (type == DataType::U64)
+    return fmt::format("{}", *reinterpret_cast<const uint64_t *>(address));
+  const double value = loadElement(type, address);
+  return isInteger(type) ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.6g}", value);
+}
+
+/// The innermost dimension on a line, at most this many elements and lines.
+constexpr int64_t mostPrintedColumns = 16;
+constexpr int64_t mostPrintedRows = 16;
+
+} // namespace
+
+Expected<std::vector<std::byte>> KernelRun::Array::download(uint32_t rank) const {
+  std::vector<std::byte> data(static_cast<size_t>(elementCount(shapes[rank])) * sizeOf(type));
+  DITRON_RETURN_IF_ERROR(symmetric.isValid() ? symmetric.download(rank, data.data(), data.size())
+                                             : buffers[rank].download(data.data(), data.size()));
+  return data;
+}
+
+Status KernelRun::run() {
+  const auto start = std::chrono::steady_clock::now();
+  progress.activity("reading arguments");
+  DITRON_RETURN_IF_ERROR(makeWorld());
+  DITRON_RETURN_IF_ERROR(bindArguments());
+  DITRON_RETURN_IF_ERROR(bindOutputs());
+  DITRON_RETURN_IF_ERROR(launch());
+  Status ran = world->synchronize();
+  // A trace of a run that failed is when it is needed most.
+  if (!options.trace.empty())
+    if (Status traced = world->writeTrace(options.trace); !traced.isOk() && ran.isOk())
+      ran = traced;
+  progress.stop();
+  DITRON_RETURN_IF_ERROR(ran);
+  DITRON_RETURN_IF_ERROR(writeOutputs());
+  for (const std::string &name : options.prints)
+    DITRON_RETURN_IF_ERROR(printArray(*findArray(name)));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  if (!options.quiet)
+    printSummary(elapsed.count());
+  return Status::ok();
+}
+
+Status KernelRun::makeWorld() {
+  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(options.kernel));
+  runtime::WorldOptions worldOptions;
+  worldOptions.sms = options.sms;
+  worldOptions.seed = options.seed;
+  worldOptions.checkBounds = !options.noBoundsCheck;
+  worldOptions.trace = !options.trace.empty();
+  DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
+  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, options.target, worldOptions));
+  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(options.target, knobs));
+  DITRON_ASSIGN_OR_RETURN(function, jit->load(reference.source, reference.kernel));
+  jit->setObserver([this](const std::string &kernel, const compiler::CompileReport *report) {
+    if (!report) {
+      progress.activity("compiling " + kernel);
+      return;
+    }
+    fmt::print(stderr, "{}{}", report->printed, report->messages);
+    if (options.time && !knobs.timing)
+      fmt::print(stderr, "{}", report->timesText());
+  });
+  integers["RANKS"] = options.ranks;
+  integers["SMS"] = options.sms;
+  return Status::ok();
+}
+
+Status KernelRun::checkKnown(std::string_view option, const std::string &name) const {
+  const std::vector<std::string> names = function.parameterNames();
+  if (std::find(names.begin(), names.end(), name) != names.end())
+    return Status::ok();
+  return invalidArgument(fmt::format("{} {}: kernel '{}' has no such parameter{}; it has {}", option, name, function.name(),
+                                     didYouMean(name, names), fmt::join(names, ", ")));
+}
+
+Status KernelRun::bindArguments() {
+  for (const std::string &text : options.constexprs) {
+    DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--constexpr", text));
+    const auto &[name, value] = assignment;
+    DITRON_RETURN_IF_ERROR(checkKnown("--constexpr", name));
+    if (!function.isConstexpr(name))
+      return invalidArgument(fmt::format("--constexpr {}: the parameter is not declared tl.constexpr; use --arg {}={}", name,
+                                         name, value));
+    DITRON_ASSIGN_OR_RETURN(Argument argument, parseConstexprText(name, value));
+    if (argument.is<int64_t>())
+      integers[name] = argument.get<int64_t>();
+    scalars.emplace_back(name, std::move(argument));
+  }
+  for (const std::string &text : options.arguments) {
+    DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--arg", text));
+    const auto &[name, value] = assignment;
+    DITRON_RETURN_IF_ERROR(checkKnown("--arg", name));
+    if (function.isConstexpr(name))
+      return invalidArgument(fmt::format("--arg {}: the parameter is declared tl.constexpr; use --constexpr {}={}", name,
+                                         name, value));
+    if (findArray(name))
+      return invalidArgument(fmt::format("--arg {} is given twice", name));
+    DITRON_ASSIGN_OR_RETURN(ArgumentText parsed, parseArgumentText(name, value));
+    if (const auto *array = std::get_if<ArrayText>(&parsed)) {
+      DITRON_RETURN_IF_ERROR(makeArray(name, *array));
+      continue;
+    }
+    const Argument &argument = std::get<Argument>(parsed);
+    if (argument.is<int64_t>())
+      integers[name] = argument.get<int64_t>();
+    scalars.emplace_back(name, argument);
+  }
+  DITRON_ASSIGN_OR_RETURN(grid, evaluateGrid(options.grid, integers));
+  return Status::ok();
+}
+
+Status KernelRun::makeArray(const std::string &name, const ArrayText &text) {
+  std::vector<NpyArray> data;
+  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+    DITRON_ASSIGN_OR_RETURN(NpyArray array, text.make(rank, options.seed, name));
+    if (!data.empty() && array.type != data.front().type)
+      return invalidArgument(fmt::format("argument {}: elements are {} on rank 0 but {} on rank {}", name,
+                                         toString(data.front().type), toString(array.type), rank));
+    if (text.symmetric && !data.empty() && array.shape != data.front().shape)
+      return invalidArgument(fmt::format("argument {}: symmetric arrays have one shape, but it is {} on rank 0 and {} on "
+                                         "rank {}",
+                                         name, shapeToString(data.front().shape), shapeToString(array.shape), rank));
+    data.push_back(std::move(array));
+  }
+  Array &array = arrays.emplace_back();
+  array.name = name;
+  array.type = data.front().type;
+  for (const NpyArray &part : data)
+    array.shapes.push_back(part.shape);
+  if (text.symmetric) {
+    DITRON_ASSIGN_OR_RETURN(array.symmetric, world->allocateSymmetric(array.type, data.front().elementCount(), name));
+    for (uint32_t rank = 0; rank < options.ranks; ++rank)
+      DITRON_RETURN_IF_ERROR(array.symmetric.upload(rank, data[rank].data.data(), data[rank].data.size()));
+    return Status::ok();
+  }
+  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+    DITRON_ASSIGN_OR_RETURN(runtime::Buffer buffer,
+                            world->rank(rank).allocate(array.type, data[rank].elementCount(), name));
+    DITRON_RETURN_IF_ERROR(buffer.upload(data[rank].data.data(), data[rank].data.size()));
+    array.buffers.push_back(std::move(buffer));
+  }
+  return Status::ok();
+}
+
+const KernelRun::Array *KernelRun::findArray(std::string_view name) const {
+  for (const Array &array : arrays)
+    if (array.name == name)
+      return &array;
+  return nullptr;
+}
+
+Status KernelRun::bindOutputs() {
+  auto requireArray = [&](std::string_view option, const std::string &name) -> Status {
+    if (findArray(name))
+      return Status::ok();
+    std::vector<std::string> names;
+    for (const Array &array : arrays)
+      names.push_back(array.name);
+    return invalidArgument(fmt::format("{} {}: no array argument has this name{}; arrays are {}", option, name,
+                                       didYouMean(name, names),
+                                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  };
+  for (const std::string &text : options.outputs) {
+    DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--out", text));
+    const auto &[name, value] = assignment;
+    DITRON_RETURN_IF_ERROR(requireArray("--out", name));
+    DITRON_ASSIGN_OR_RETURN(OutputText output, parseOutputText(name, value));
+    if (options.ranks > 1 && !hasRank(output.path))
+      return invalidArgument(fmt::format("--out {}={}: {} ranks would write one file; put {{rank}} into the path", name,
+                                         value, options.ranks));
+    outputs.push_back({findArray(name), std::move(output)});
+  }
+  for (const std::string &name : options.prints)
+    DITRON_RETURN_IF_ERROR(requireArray("--print", name));
+  return Status::ok();
+}
+
+Status KernelRun::launch() {
+  runtime::LaunchConfig config;
+  config.grid = grid;
+  config.cooperative = options.cooperative;
+  const jit::LaunchOptions launchOptions = {options.numWarps, options.numStages};
+  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+    jit::CallArguments call;
+    call.keywords = scalars;
+    for (const Array &array : arrays)
+      call.keywords.emplace_back(array.name, array.on(rank));
+    DITRON_RETURN_IF_ERROR(jit->launch(world->rank(rank).stream(), function, config, call, launchOptions));
+  }
+  progress.activity(fmt::format("running {} on {} simulated ranks", function.name(), options.ranks));
+  return Status::ok();
+}
+
+Status KernelRun::writeOutputs() {
+  for (const Output &output : outputs) {
+    for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+      NpyArray array{output.array->type, output.array->shapes[rank], {}};
+      DITRON_ASSIGN_OR_RETURN(array.data, output.array->download(rank));
+      if (output.text.type) {
+        DITRON_ASSIGN_OR_RETURN(NpyArray converted, interpretArray(std::move(array), *output.text.type, output.array->name));
+        array = std::move(converted);
+      }
+      DITRON_RETURN_IF_ERROR(writeNpy(pathForRank(output.text.path, rank), array.type, array.shape, array.data));
+    }
+  }
+  return Status::ok();
+}
+
+Status KernelRun::printArray(const Array &array) {
+  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+    DITRON_ASSIGN_OR_RETURN(std::vector<std::byte> data, array.download(rank));
+    const std::vector<int64_t> &shape = array.shapes[rank];
+    const int64_t columns = shape.empty() ? 1 : shape.back();
+    const int64_t rows = elementCount(shape) / columns;
+    fmt::print("{} on rank {}: {} {}\n", array.name, rank, toString(array.type), shapeToString(shape));
+    for (int64_t row = 0; row < std::min(rows, mostPrintedRows); ++row) {
+      std::string line;
+      for (int64_t column = 0; column < std::min(columns, mostPrintedColumns); ++column)
+        line += " " + formatElement(array.type, data.data() + (row * columns + column) * sizeOf(array.type));
+      fmt::print(" {}{}\n", line, columns > mostPrintedColumns ? " ..." : "");
+    }
+    if (rows > mostPrintedRows)
+      fmt::print("  ... {} more rows\n", rows - mostPrintedRows);
+  }
+  return Status::ok();
+}
+
+void KernelRun::printSummary(double seconds) {
+  const double microseconds = static_cast<double>(world->machine()->now()) / 1e6;
+  fmt::print("{}: {} {} of {} on {}, grid {}x{}x{}, {} warps per block: {:.1f} us of simulated time, {:.2f} s here "
+             "({:.2f} s compiling)\n",
+             function.name(), options.ranks, options.ranks == 1 ? "rank" : "ranks", options.sms == 1 ? "1 SM" : fmt::format("{} SMs", options.sms),
+             world->target(), grid[0], grid[1], grid[2], options.numWarps, microseconds, seconds,
+             jit->counters().compileMilliseconds / 1000);
+  for (const Output &output : outputs)
+    fmt::print("wrote {} to {}\n", output.array->name, output.text.path);
+  if (!options.trace.empty())
+    fmt::print("trace: {} (open it with https://ui.perfetto.dev)\n", options.trace);
+}
+
+} // namespace ditron::tool

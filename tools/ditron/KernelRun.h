@@ -1,0 +1,90 @@
+//===- KernelRun.h - One launch of a kernel on every rank ---------------------------------------------------*- C++ -*-===//
+//
+// The work behind `ditron run`: makes the ranks and the arguments, compiles, launches once on every rank, waits, and gives
+// the arrays back.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_KERNELRUN_H
+#define DITRON_TOOLS_DITRON_KERNELRUN_H
+
+#include "ArgumentText.h"
+#include "GridExpression.h"
+#include "Progress.h"
+
+#include "ditron/jit/Jit.h"
+#include "ditron/runtime/World.h"
+
+namespace ditron::tool {
+
+/// The command line of `ditron run`, as text.
+struct RunOptions {
+  std::string kernel; ///< FILE.py:KERNEL
+  std::string target = "sim:sm_80";
+  uint32_t ranks = 1;
+  std::string grid = "1";
+  uint32_t numWarps = 4;
+  uint32_t numStages = 3;
+  uint64_t seed = 0;
+  uint32_t sms = 8;
+  std::vector<std::string> slowRanks;  ///< RANK:FACTOR
+  std::vector<std::string> arguments;  ///< NAME=SPEC
+  std::vector<std::string> constexprs; ///< NAME=VALUE
+  std::vector<std::string> outputs;    ///< NAME=FILE.npy
+  std::vector<std::string> prints;     ///< NAME
+  std::string trace;
+  bool noBoundsCheck = false;
+  bool cooperative = false;
+  bool time = false;
+  bool quiet = false;
+};
+
+class KernelRun {
+public:
+  KernelRun(const RunOptions &options, const Knobs &knobs) : options(options), knobs(knobs), progress(options.quiet) {}
+
+  /// Does everything; results and the summary go to stdout, progress and warnings to stderr.
+  Status run();
+
+private:
+  /// An array argument on all ranks.
+  struct Array {
+    std::string name;
+    DataType type = DataType::F32;
+    std::vector<std::vector<int64_t>> shapes;  ///< Per rank.
+    std::vector<runtime::Buffer> buffers;      ///< Per rank, unless symmetric.
+    runtime::SymmetricBuffer symmetric;
+
+    runtime::Pointer on(uint32_t rank) const { return symmetric.isValid() ? symmetric.on(rank) : buffers[rank].pointer(); }
+    Expected<std::vector<std::byte>> download(uint32_t rank) const;
+  };
+  struct Output {
+    const Array *array;
+    OutputText text;
+  };
+
+  Status makeWorld();
+  Status bindArguments();
+  Status makeArray(const std::string &name, const ArrayText &text);
+  Status bindOutputs();
+  Status launch();
+  Status writeOutputs();
+  Status printArray(const Array &array);
+  Status checkKnown(std::string_view option, const std::string &name) const;
+  const Array *findArray(std::string_view name) const;
+  void printSummary(double seconds);
+
+  const RunOptions &options;
+  const Knobs &knobs;
+  Progress progress;
+  std::unique_ptr<runtime::World> world;
+  std::unique_ptr<jit::Jit> jit;
+  jit::KernelFunction function;
+  std::vector<std::pair<std::string, runtime::Argument>> scalars; ///< The same on all ranks.
+  std::vector<Array> arrays;
+  std::vector<Output> outputs;
+  IntegerNames integers;
+  std::array<uint32_t, 3> grid = {1, 1, 1};
+};
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_KERNELRUN_H

@@ -1,0 +1,27 @@
+//===- WorldText.cpp - Options of the simulated world as text ---------------------------------------------------------===//
+#include "WorldText.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+Expected<std::map<uint32_t, double>> parseSlowRanks(const std::vector<std::string> &texts, uint32_t numRanks) {
+  std::map<uint32_t, double> slowRanks;
+  for (const std::string &text : texts) {
+    uint32_t rank = 0;
+    double factor = 0;
+    char rest = 0;
+    if (std::sscanf(text.c_str(), "%u:%lf%c", &rank, &factor, &rest) != 2 || text[0] == '-')
+      return invalidArgument(fmt::format("--slow-rank '{}': write RANK:FACTOR, as in 1:4", text));
+    if (rank >= numRanks)
+      return invalidArgument(fmt::format("--slow-rank '{}': there are {} ranks, 0 to {}", text, numRanks, numRanks - 1));
+    if (!(factor > 0) || factor > 1e6)
+      return invalidArgument(fmt::format("--slow-rank '{}': the factor must be positive and at most 1000000", text));
+    if (!slowRanks.emplace(rank, factor).second)
+      return invalidArgument(fmt::format("--slow-rank '{}': rank {} is given twice", text, rank));
+  }
+  return slowRanks;
+}
+
+} // namespace ditron::tool

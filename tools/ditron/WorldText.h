@@ -1,0 +1,21 @@
+//===- WorldText.h - Options of the simulated world as text --------------------------------------------------*- C++ -*-===//
+//
+// What --slow-rank says, for every subcommand that makes a world.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_WORLDTEXT_H
+#define DITRON_TOOLS_DITRON_WORLDTEXT_H
+
+#include "ditron/support/Status.h"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace ditron::tool {
+
+/// RANK:FACTOR each; a rank that does not exist, given twice, or a factor that is not positive is an error.
+Expected<std::map<uint32_t, double>> parseSlowRanks(const std::vector<std::string> &texts, uint32_t numRanks);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_WORLDTEXT_H

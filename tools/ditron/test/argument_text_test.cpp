@@ -1,0 +1,154 @@
+//===- argument_text_test.cpp - Kernel arguments as text --------------------------------------------------------------===//
+#include "ArgumentText.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+using namespace ditron;
+using namespace ditron::tool;
+using runtime::Argument;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+Argument scalar(std::string_view text) {
+  Expected<ArgumentText> parsed = parseArgumentText("x", text);
+  EXPECT_TRUE(parsed.isOk()) << parsed.status().message();
+  return parsed.isOk() ? std::get<Argument>(*parsed) : Argument();
+}
+
+ArrayText array(std::string_view text) {
+  Expected<ArgumentText> parsed = parseArgumentText("x", text);
+  EXPECT_TRUE(parsed.isOk()) << parsed.status().message();
+  return parsed.isOk() ? std::get<ArrayText>(*parsed) : ArrayText();
+}
+
+std::string errorOf(std::string_view text) {
+  Expected<ArgumentText> parsed = parseArgumentText("x", text);
+  EXPECT_FALSE(parsed.isOk()) << text;
+  return parsed.isOk() ? "" : parsed.status().message();
+}
+
+std::vector<float> floatsOf(const NpyArray &array) {
+  return toFloats(array.type, array.data.data(), static_cast<size_t>(array.elementCount()));
+}
+
+} // namespace
+
+TEST(ArgumentText, literals) {
+  EXPECT_EQ(scalar("3").get<int64_t>(), 3);
+  EXPECT_EQ(scalar("-0x10").get<int64_t>(), -16);
+  EXPECT_EQ(scalar("-9223372036854775808").get<int64_t>(), INT64_MIN);
+  EXPECT_EQ(scalar("18446744073709551615").get<uint64_t>(), UINT64_MAX);
+  EXPECT_EQ(scalar("2.5").get<double>(), 2.5);
+  EXPECT_EQ(scalar("-1e-3").get<double>(), -1e-3);
+  EXPECT_TRUE(std::isinf(scalar("-inf").get<double>()));
+  EXPECT_EQ(scalar("true").get<bool>(), true);
+  EXPECT_EQ(scalar("False").get<bool>(), false);
+  EXPECT_TRUE(scalar("None").is<runtime::None>());
+}
+
+TEST(ArgumentText, typedLiterals) {
+  EXPECT_EQ(scalar("i64:7").forcedType(), DataType::I64);
+  EXPECT_EQ(scalar("i64:7").get<int64_t>(), 7);
+  EXPECT_EQ(scalar("fp32:1.5").forcedType(), DataType::F32);
+  EXPECT_EQ(scalar("fp64:2").forcedType(), DataType::F64);
+  EXPECT_EQ(scalar("i1:true").get<bool>(), true);
+  EXPECT_THAT(errorOf("i32:1.5"), HasSubstr("'1.5' is no literal of type i32"));
+  EXPECT_THAT(errorOf("i1:1"), HasSubstr("no literal of type i1"));
+}
+
+TEST(ArgumentText, arrays) {
+  ArrayText zeros = array("zeros:fp32[128,64]");
+  EXPECT_EQ(zeros.source, ArrayText::Source::Zeros);
+  EXPECT_EQ(zeros.type, DataType::F32);
+  EXPECT_THAT(zeros.shape, ElementsAre(128, 64));
+  EXPECT_FALSE(zeros.symmetric);
+  EXPECT_TRUE(array("symm:zeros:i64[8]").symmetric);
+  ArrayText file = array("symm:bf16@data/x:{rank}.npy");
+  EXPECT_EQ(file.source, ArrayText::Source::File);
+  EXPECT_EQ(file.type, DataType::BF16);
+  EXPECT_EQ(pathForRank(file.path, 12), "data/x:12.npy");
+  EXPECT_FALSE(array("@x.npy").type);
+}
+
+TEST(ArgumentText, errorsNameTheValueAndWhatIsAccepted) {
+  EXPECT_THAT(errorOf("zeroes:fp32[4]"), AllOf(HasSubstr("argument x='zeroes:fp32[4]'"), HasSubstr("did you mean 'zeros'")));
+  EXPECT_THAT(errorOf("zeros:float[4]"), AllOf(HasSubstr("argument x="), HasSubstr("accepted are i1")));
+  EXPECT_THAT(errorOf("zeros:fp32"), HasSubstr("as in zeros:fp32[128,64]"));
+  EXPECT_THAT(errorOf("zeros:fp32[4,]"), HasSubstr("'' is no size"));
+  EXPECT_THAT(errorOf("zeros:fp32[-4]"), HasSubstr("'-4' is no size"));
+  EXPECT_THAT(errorOf("bf61@x.npy"), HasSubstr("did you mean 'bf16'"));
+  EXPECT_THAT(errorOf("@"), HasSubstr("file name is missing"));
+  EXPECT_THAT(errorOf("symm:3"), HasSubstr("symm: takes an array"));
+  EXPECT_THAT(errorOf("hello"), HasSubstr("accepted are a literal"));
+  EXPECT_THAT(errorOf(""), HasSubstr("accepted are a literal"));
+  EXPECT_THAT(errorOf("99999999999999999999x"), HasSubstr("accepted are a literal"));
+}
+
+TEST(ArgumentText, generators) {
+  EXPECT_THAT(floatsOf(*array("arange:bf16[2,2]").make(0, 0, "x")), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(floatsOf(*array("ones:i8[3]").make(0, 0, "x")), ElementsAre(1, 1, 1));
+  ArrayText random = array("rand:fp32[1000]");
+  NpyArray first = *random.make(0, 7, "x");
+  EXPECT_EQ(first.data, random.make(0, 7, "x")->data);
+  EXPECT_NE(first.data, random.make(1, 7, "x")->data);
+  EXPECT_NE(first.data, random.make(0, 8, "x")->data);
+  EXPECT_NE(first.data, random.make(0, 7, "y")->data);
+  double sum = 0;
+  for (float value : floatsOf(first)) {
+    EXPECT_GE(value, -1);
+    EXPECT_LT(value, 1);
+    sum += value;
+  }
+  EXPECT_LT(std::fabs(sum / 1000), 0.1);
+  EXPECT_FALSE(array("zeros:fp32[1099511627776,1099511627776]").make(0, 0, "x").isOk());
+}
+
+TEST(ArgumentText, filesPerRankAndAsBf16) {
+  const std::string folder = testing::TempDir();
+  const std::vector<float> values = {1.0f, -2.5f};
+  for (uint32_t rank : {0, 1}) {
+    std::vector<float> scaled = {values[0] * (rank + 1), values[1] * (rank + 1)};
+    std::vector<std::byte> floats = fromFloats(DataType::F32, scaled.data(), 2);
+    std::vector<std::byte> brains = fromFloats(DataType::BF16, scaled.data(), 2);
+    ASSERT_TRUE(writeNpy(folder + fmt::format("/ditron_f{}.npy", rank), DataType::F32, std::vector<int64_t>{2}, floats).isOk());
+    ASSERT_TRUE(writeNpy(folder + fmt::format("/ditron_b{}.npy", rank), DataType::BF16, std::vector<int64_t>{2}, brains).isOk());
+  }
+  EXPECT_THAT(floatsOf(*array("@" + folder + "/ditron_f{rank}.npy").make(1, 0, "x")), ElementsAre(2.0f, -5.0f));
+  for (const char *file : {"/ditron_f1.npy", "/ditron_b{rank}.npy"}) {
+    NpyArray words = *array("bf16@" + folder + file).make(1, 0, "x");
+    EXPECT_EQ(words.type, DataType::BF16);
+    EXPECT_THAT(floatsOf(words), ElementsAre(2.0f, -5.0f));
+  }
+  Expected<NpyArray> wrong = array("i32@" + folder + "/ditron_f0.npy").make(0, 0, "x");
+  EXPECT_THAT(wrong.status().message(), HasSubstr("elements of type fp32, which cannot be read as i32"));
+  EXPECT_THAT(array("@" + folder + "/ditron_f{rank}.npy").make(2, 0, "x").status().message(), HasSubstr("ditron_f2.npy"));
+  for (uint32_t rank : {0, 1})
+    for (char kind : {'f', 'b'})
+      std::filesystem::remove(folder + fmt::format("/ditron_{}{}.npy", kind, rank));
+}
+
+TEST(ArgumentText, constexprs) {
+  EXPECT_EQ(parseConstexprText("B", "64")->get<int64_t>(), 64);
+  EXPECT_EQ(parseConstexprText("B", "True")->get<bool>(), true);
+  EXPECT_EQ(parseConstexprText("B", "true")->get<bool>(), true);
+  EXPECT_EQ(parseConstexprText("B", "\"gelu\"")->get<std::string>(), "gelu");
+  EXPECT_EQ(parseConstexprText("B", "fp16")->get<DataType>(), DataType::F16);
+  EXPECT_EQ(parseConstexprText("B", "tl.bfloat16")->get<DataType>(), DataType::BF16);
+  EXPECT_TRUE(parseConstexprText("B", "None")->is<runtime::None>());
+  EXPECT_THAT(parseConstexprText("B", "99999999999999999999999").status().message(), HasSubstr("64 bits"));
+  EXPECT_THAT(parseConstexprText("B", "gelu").status().message(), HasSubstr("constexpr B"));
+}
+
+TEST(ArgumentText, outputs) {
+  EXPECT_EQ(parseOutputText("y", "out_{rank}.npy")->path, "out_{rank}.npy");
+  EXPECT_EQ(parseOutputText("y", "fp32@y.npy")->type, DataType::F32);
+  EXPECT_FALSE(parseOutputText("y", "fp23@y.npy").isOk());
+  EXPECT_FALSE(parseOutputText("y", "").isOk());
+}
