@@ -209,7 +209,8 @@ LangValue staticPrint(Importer &importer, BuiltinCall &call) {
   std::string text;
   for (const LangValue &value : call["values"].elements())
     text += (text.empty() ? "" : call.text("sep").str()) + value.display();
-  text += call.text("end");
+  llvm::StringRef end = call.text("end");
+  text += end.ends_with("\n") ? end.drop_back() : end;
   if (importer.options.printStatic)
     importer.options.printStatic(text);
   return LangValue::none();

@@ -22,7 +22,7 @@ struct ImportOptions {
   /// What num_warps(), num_threads() and threads_per_warp() give.
   unsigned numWarps = 4;
   unsigned threadsPerWarp = 32;
-  /// Receives the text of tl.static_print; nothing is printed without it.
+  /// Receives the text of each tl.static_print without the newline at its end; nothing is printed without it.
   std::function<void(llvm::StringRef)> printStatic;
 };
 

@@ -193,7 +193,7 @@ BigInt operator^(const BigInt &a, const BigInt &b) {
 /// than a double keeps (for a subnormal result: than that keeps), and the remainder tells on which side of a tie it is.
 std::optional<double> trueDivide(const BigInt &a, const BigInt &b) {
   if (a.isZero())
-    return 0.0;
+    return b.isNegative() ? -0.0 : 0.0; // as 0.0 / b
   bool negative = a.isNegative() != b.isNegative();
   APInt dividend = a.abs().bits, divisor = b.abs().bits;
   int exponent = static_cast<int>(dividend.getActiveBits()) - static_cast<int>(divisor.getActiveBits());

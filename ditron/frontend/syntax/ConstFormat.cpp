@@ -186,6 +186,8 @@ std::string printShort(double value, int precision) {
 Expected<std::string> formatFloat(const ConstValue &original, double value, FormatSpec spec) {
   double magnitude = std::fabs(value);
   char type = spec.type;
+  if (type && !llvm::StringRef("eEfFgGn%").contains(type))
+    return unknownCode(type, original);
   std::string text;
   bool percent = type == '%';
   if (percent)
@@ -203,10 +205,8 @@ Expected<std::string> formatFloat(const ConstValue &original, double value, Form
     case 'f':
     case 'F':
     case '%': text = printFloat(spec.alternate ? "%#.*f" : "%.*f", precision, magnitude); break;
-    case 'g':
-    case 'n': text = printFloat(spec.alternate ? "%#.*g" : "%.*g", precision, magnitude); break;
     case 'G': text = printFloat(spec.alternate ? "%#.*G" : "%.*G", precision, magnitude); break;
-    default: return unknownCode(type, original);
+    default: text = printFloat(spec.alternate ? "%#.*g" : "%.*g", precision, magnitude); break;
     }
   }
   NumberParts number;
@@ -250,7 +250,8 @@ Expected<std::string> formatString(const ConstValue &original, const FormatSpec 
   if (spec.type && spec.type != 's')
     return unknownCode(spec.type, original);
   if (spec.sign != '-')
-    return invalidArgument("Sign not allowed in string format specifier");
+    return invalidArgument(spec.sign == ' ' ? "Space not allowed in string format specifier"
+                                            : "Sign not allowed in string format specifier");
   if (spec.alternate)
     return invalidArgument("Alternate form (#) not allowed in string format specifier");
   if (spec.align == '=')

@@ -136,8 +136,7 @@ std::string reprDouble(double value) {
   return out + digits.substr(0, static_cast<size_t>(pointAt)) + "." + digits.substr(static_cast<size_t>(pointAt));
 }
 
-/// Python's str.isprintable() for one code point outside ASCII: no separators, no formatting characters.
-static bool isPrintable(uint32_t codePoint) {
+bool isPrintable(uint32_t codePoint) {
   bool isSpaceSeparator = codePoint == 0xa0 || codePoint == 0x1680 || (codePoint >= 0x2000 && codePoint <= 0x200a) ||
                           codePoint == 0x2028 || codePoint == 0x2029 || codePoint == 0x202f || codePoint == 0x205f ||
                           codePoint == 0x3000;

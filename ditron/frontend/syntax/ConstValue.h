@@ -115,6 +115,8 @@ Expected<ConstValue> length(const ConstValue &value);
 /// format(x, spec): Python's format specification mini-language for str, int, bool and float ("", "d", "08.3f", ">10",
 /// "#x", ",", "e", "g", "%").
 Expected<std::string> format(const ConstValue &value, llvm::StringRef spec);
+/// Python's str.isprintable() for one code point: no controls, no separators but the blank, no formatting characters.
+bool isPrintable(uint32_t codePoint);
 /// The shortest decimal text that reads back as the same double, in Python's form: "1.0", "1e+16", "inf", "nan".
 std::string reprDouble(double value);
 

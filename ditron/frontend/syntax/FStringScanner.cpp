@@ -37,10 +37,6 @@ private:
     result.end = goOn;
     return false;
   }
-  bool failAtStart(uint32_t begin, uint32_t end, uint32_t goOn, std::string message) {
-    result.errorAtStart = true;
-    return fail(begin, end, goOn, std::move(message));
-  }
   char at(uint32_t pos) const { return pos < text.size() ? text[pos] : '\0'; }
   bool atEnd(uint32_t pos) const { return pos >= text.size(); }
   bool isLineEnd(uint32_t pos) const { return at(pos) == '\n' || at(pos) == '\r'; }
@@ -90,8 +86,8 @@ bool Scanner::skipString(uint32_t &pos, bool isRaw, bool isFormatted, unsigned d
   pos = std::min(pos, static_cast<uint32_t>(text.size()));
   const char *kind = isFormatted ? "f-string" : "string";
   if (isTriple)
-    return failAtStart(begin, begin + 3, pos, fmt::format("unterminated triple-quoted {} literal", kind));
-  return failAtStart(begin, pos, pos, fmt::format("unterminated {} literal", kind));
+    return fail(begin, begin + 3, pos, fmt::format("unterminated triple-quoted {} literal", kind));
+  return fail(begin, pos, pos, fmt::format("unterminated {} literal", kind));
 }
 
 /// A string inside a field's expression; the letters before its quote are its prefix.

@@ -23,10 +23,9 @@ inline constexpr unsigned maxFStringDepth = 16;
 
 /// The result of looking for the end of a string literal.
 struct StringScan {
-  uint32_t end = 0;           ///< After the closing quotes; after an error: where to go on.
-  std::string error;          ///< Empty for success.
-  bool errorAtStart = false;  ///< The message is about the literal as a whole, from its prefix on.
-  uint32_t errorBegin = 0;
+  uint32_t end = 0;        ///< After the closing quotes; after an error: where to go on.
+  std::string error;       ///< Empty for success.
+  uint32_t errorBegin = 0; ///< At the opening quote when the message is about the literal as a whole.
   uint32_t errorEnd = 0;
 };
 

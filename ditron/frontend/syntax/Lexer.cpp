@@ -11,6 +11,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/Lexer.h"
 
+#include "ditron/frontend/syntax/ConstValue.h"
 #include "ditron/frontend/syntax/FStringScanner.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -430,7 +431,7 @@ void Lexer::lexNumber() {
     problem = "invalid number literal";
   }
   if (!problem.empty()) {
-    while (llvm::isAlnum(peek()))
+    while (llvm::isAlnum(peek()) || (peek() == '.' && llvm::isDigit(peek(1))))
       ++pos;
     error(begin, pos, std::move(problem));
     return;
@@ -440,14 +441,15 @@ void Lexer::lexNumber() {
 
 /// A string whose quotes start at pos and whose prefix starts at begin.
 void Lexer::lexString(uint32_t begin, bool isRaw, bool isFormatted) {
-  StringScan scan = scanString(text, pos, isRaw, isFormatted);
+  uint32_t quote = pos;
+  StringScan scan = scanString(text, quote, isRaw, isFormatted);
   if (scan.error.empty()) {
     pos = scan.end;
     push(isFormatted ? TokenKind::FString : TokenKind::String, begin);
     return;
   }
   pos = scan.end;
-  uint32_t errorBegin = scan.errorAtStart ? begin : scan.errorBegin;
+  uint32_t errorBegin = scan.errorBegin == quote ? begin : scan.errorBegin;
   error(errorBegin, std::max(scan.errorEnd, errorBegin + 1), std::move(scan.error));
 }
 
@@ -472,7 +474,7 @@ void Lexer::lexPunctuation() {
   uint32_t codePoint = codePointAt(pos, length);
   pos += static_cast<uint32_t>(length);
   llvm::StringRef character = text.slice(begin, pos);
-  bool isShown = codePoint >= 0x21 && llvm::sys::unicode::isPrintable(static_cast<int>(codePoint));
+  bool isShown = isPrintable(codePoint);
   error(begin, pos, isShown && codePoint < 0x80
                         ? fmt::format("invalid character '{}'", character.str())
                         : fmt::format("invalid character {}(U+{:04X})",

@@ -772,6 +772,9 @@ bool ParserState::atComprehension() const {
 
 Expr *ParserState::parseComprehension(uint32_t begin, ComprehensionKind kind, Expr *key, Expr *element,
                                       TokenKind closing) {
+  DepthGuard guard(*this); // the iterable is parsed below the level of conditionals
+  if (!guard.check())
+    return nullptr;
   if (llvm::isa<Starred>(element))
     return error(element->range, "iterable unpacking cannot be used in comprehension");
   llvm::SmallVector<ComprehensionClause, 2> clauses;

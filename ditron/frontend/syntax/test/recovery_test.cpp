@@ -24,7 +24,7 @@ TEST(Recovery, OneMistakeOneMessage) {
   EXPECT_EQ(messagesOf("def f():\nx = 1\n"), "1:9: expected an indented block after the function definition on line 1\n");
   EXPECT_EQ(messagesOf("x = 1\n    y = 2\nz\n"), "2:5: unexpected indent\n");
   EXPECT_EQ(messagesOf("else: pass\n"), "1:1: expected a statement, found 'else'\n");
-  EXPECT_EQ(messagesOf("try:\n  a\nb\n"), "2:4: expected 'except' or 'finally' after the block of 'try', found 'b'\n");
+  EXPECT_EQ(messagesOf("try:\n  a\nb\n"), "3:1: expected 'except' or 'finally' after the block of 'try', found 'b'\n");
   EXPECT_EQ(messagesOf("x = 'abc\ny = [1, 2\n"), "1:5: unterminated string literal\n2:5: '[' was never closed\n");
   EXPECT_EQ(messagesOf("x = 10 ** 5 $ 3\n"), "1:13: invalid character '$'\n");
   EXPECT_EQ(messagesOf("x := 3\n"), "1:3: a named expression needs parentheses here; write '=' to assign\n");

@@ -1,0 +1,209 @@
+//===- BuiltinsMath.cpp - Elementwise mathematics ------------------------------------------------------------------------===//
+//
+// Handlers of functions that work element by element.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <bit>
+#include <fmt/format.h>
+
+namespace ditron::frontend::builtins {
+namespace arith = mlir::arith;
+namespace math = mlir::math;
+namespace {
+
+/// A tensor of fp32 or fp64, or an error that names what was given.
+LangValue floatOperand(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
+  LangValue value = importer.emit.toTensor(call[name], call.rangeOf(name));
+  if (value.isPoison() || value.type().is(ScalarKind::FP32) || value.type().is(ScalarKind::FP64))
+    return value;
+  importer.emit.error(call.rangeOf(name), fmt::format("argument '{}' of {} must be fp32 or fp64, but got {}", name.str(),
+                                                      qualifiedName(*call.builtin), value.describe()))
+      .hint("cast it first: x.to(tl.float32)");
+  return LangValue::poison();
+}
+
+/// Two operands of floating point type brought together without promotion of their types.
+bool sameFloats(Importer &importer, BuiltinCall &call, LangValue &a, LangValue &b) {
+  if (!importer.emit.promoteOperands(a, b, ArithmeticKind::Plain, call.range))
+    return false;
+  if (a.type().isFloat())
+    return true;
+  importer.emit.error(call.range, fmt::format("{} needs floating point operands, but got {}", qualifiedName(*call.builtin), a.type().str()));
+  return false;
+}
+
+bool propagatesNan(const LangValue &value) { return value.isConstant() && value.constant().isTrue(); }
+
+} // namespace
+
+LangValue where(Importer &importer, BuiltinCall &call) {
+  return importer.emit.select(call["condition"], call["x"], call["y"], call.range);
+}
+
+LangValue minimum(Importer &importer, BuiltinCall &call) {
+  return importer.emit.minMax(false, call["x"], call["y"], propagatesNan(call["propagate_nan"]), call.range);
+}
+
+LangValue maximum(Importer &importer, BuiltinCall &call) {
+  return importer.emit.minMax(true, call["x"], call["y"], propagatesNan(call["propagate_nan"]), call.range);
+}
+
+LangValue clamp(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  bool propagates = propagatesNan(call["propagate_nan"]);
+  LangValue x = emit.toTensor(call["x"], call.range);
+  if (x.isPoison())
+    return x;
+  if (!x.type().isFloat())
+    return emit.fail(call.rangeOf("x"), fmt::format("tl.clamp needs floating point values, but got {}", x.describe()));
+  // min(max(x, lo), hi): maxnum gives lo for a nan.
+  LangValue raised = emit.minMax(true, x, call["min"], propagates, call.range);
+  return emit.minMax(false, raised, call["max"], propagates, call.range);
+}
+
+LangValue cdiv(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const LangValue &x = call["x"], &div = call["div"];
+  auto isInteger = [](const LangValue &value) { return value.isTensor() ? value.type().isInt() : value.constant().isIntegral(); };
+  for (llvm::StringRef name : {"x", "div"})
+    if (!isInteger(call[name]))
+      return emit.fail(call.rangeOf(name), fmt::format("argument '{}' of {} must be an integer, but got {}", name.str(),
+                                                       qualifiedName(*call.builtin), call[name].describe()));
+  LangValue less = emit.binary(BinaryOp::Sub, div, LangValue::integer(1), call.range);
+  LangValue sum = emit.binary(BinaryOp::Add, x, less, call.range);
+  return emit.binary(BinaryOp::FloorDiv, sum, div, call.range);
+}
+
+LangValue nextPowerOf2(Importer &importer, BuiltinCall &call) {
+  int64_t n = call.integer("n");
+  if (n > (int64_t(1) << 62))
+    return importer.emit.fail(call.rangeOf("n"), fmt::format("{} is too large", n));
+  return LangValue::integer(n <= 1 ? (n == 1 ? 1 : 0) : int64_t(std::bit_ceil(uint64_t(n))));
+}
+
+LangValue operatorAdd(Importer &importer, BuiltinCall &call) {
+  return importer.emit.binary(BinaryOp::Add, call["x"], call["y"], call.range);
+}
+LangValue operatorSub(Importer &importer, BuiltinCall &call) {
+  return importer.emit.binary(BinaryOp::Sub, call["x"], call["y"], call.range);
+}
+LangValue operatorMul(Importer &importer, BuiltinCall &call) {
+  return importer.emit.binary(BinaryOp::Mult, call["x"], call["y"], call.range);
+}
+
+LangValue unaryMath(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  LangValue value = floatOperand(importer, call, "x");
+  if (value.isPoison())
+    return value;
+  llvm::StringRef name = call.builtin->name;
+  mlir::Value x = value.ir();
+  auto done = [&](mlir::Value result) { return emit.wrap(result, value.type()); };
+  if (name == "exp" || name == "fast_expf")
+    return done(emit.create<math::ExpOp>(x));
+  if (name == "exp2")
+    return done(emit.create<math::Exp2Op>(x));
+  if (name == "log")
+    return done(emit.create<math::LogOp>(x));
+  if (name == "log2")
+    return done(emit.create<math::Log2Op>(x));
+  if (name == "sqrt" || name == "sqrt_rn")
+    return done(emit.create<math::SqrtOp>(x));
+  if (name == "rsqrt")
+    return done(emit.create<math::RsqrtOp>(x));
+  if (name == "sin")
+    return done(emit.create<math::SinOp>(x));
+  if (name == "cos")
+    return done(emit.create<math::CosOp>(x));
+  if (name == "erf")
+    return done(emit.create<math::ErfOp>(x));
+  if (name == "floor")
+    return done(emit.create<math::FloorOp>(x));
+  if (name == "ceil")
+    return done(emit.create<math::CeilOp>(x));
+  if (name == "tanh")
+    return done(emit.create<math::TanhOp>(x));
+  return done(emit.create<math::RoundEvenOp>(x));
+}
+
+LangValue power(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  LangValue pair[] = {floatOperand(importer, call, "x"), floatOperand(importer, call, "y")};
+  if (pair[0].isPoison() || pair[1].isPoison())
+    return LangValue::poison();
+  if (pair[0].type().element() != pair[1].type().element())
+    return emit.fail(call.range, fmt::format("the operands of {} must have one type, but got {} and {}", qualifiedName(*call.builtin),
+                                             pair[0].type().str(), pair[1].type().str()));
+  if (!emit.broadcastTogether(pair, call.range))
+    return LangValue::poison();
+  return emit.wrap(emit.create<math::PowFOp>(pair[0].ir(), pair[1].ir()), pair[0].type());
+}
+
+LangValue absolute(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const LangValue &value = call["x"];
+  if (value.isLiteral()) {
+    LangValue isNegative = emit.compare(CompareOp::Lt, value, LangValue::integer(0), call.range);
+    return isNegative.constant().isTrue() ? emit.unary(UnaryOp::USub, value, call.range) : value;
+  }
+  const LangType &type = value.type();
+  if (type.isPointer())
+    return emit.fail(call.range, fmt::format("{} does not take {}", qualifiedName(*call.builtin), value.describe()));
+  if (type.isFloat())
+    return emit.wrap(emit.create<math::AbsFOp>(value.ir()), type);
+  return type.isSigned() ? emit.wrap(emit.create<math::AbsIOp>(value.ir()), type) : value;
+}
+
+LangValue fma(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  LangValue x = call["x"], y = call["y"], z = call["z"];
+  if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range) || !emit.promoteOperands(x, z, ArithmeticKind::Plain, call.range) ||
+      !emit.promoteOperands(y, z, ArithmeticKind::Plain, call.range) || !emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range))
+    return LangValue::poison();
+  if (!x.type().isFloat())
+    return emit.fail(call.range, fmt::format("{} needs floating point operands, but got {}", qualifiedName(*call.builtin), x.type().str()));
+  return emit.wrap(emit.create<math::FmaOp>(x.ir(), y.ir(), z.ir()), x.type());
+}
+
+LangValue fdiv(Importer &importer, BuiltinCall &call) {
+  LangValue x = call["x"], y = call["y"];
+  if (!sameFloats(importer, call, x, y))
+    return LangValue::poison();
+  return importer.emit.wrap(importer.emit.create<arith::DivFOp>(x.ir(), y.ir()), x.type());
+}
+
+LangValue umulhi(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  LangValue x = call["x"], y = call["y"];
+  if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range))
+    return LangValue::poison();
+  if (!x.type().isInt() || x.type().bitWidth() < 32)
+    return emit.fail(call.range, fmt::format("{} needs 32 or 64 bit integers, but got {}", qualifiedName(*call.builtin), x.type().str()));
+  auto product = emit.create<arith::MulUIExtendedOp>(x.ir(), y.ir());
+  return emit.wrap(product.getHigh(), x.type());
+}
+
+LangValue sigmoid(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  LangValue x = floatOperand(importer, call, "x");
+  if (x.isPoison())
+    return x;
+  LangValue negative = emit.unary(UnaryOp::USub, x, call.range);
+  LangValue power = emit.wrap(emit.create<math::ExpOp>(negative.ir()), x.type());
+  LangValue one = emit.constantOf(ConstValue::integer(1), x.type());
+  LangValue sum = emit.binary(BinaryOp::Add, one, power, call.range);
+  return emit.binary(BinaryOp::Div, one, sum, call.range);
+}
+
+LangValue logicalAnd(Importer &importer, BuiltinCall &call) {
+  return importer.emit.logical(true, call["self"], call["other"], call.range);
+}
+LangValue logicalOr(Importer &importer, BuiltinCall &call) {
+  return importer.emit.logical(false, call["self"], call["other"], call.range);
+}
+
+} // namespace ditron::frontend::builtins

@@ -1,0 +1,417 @@
+//===- BuiltinsReduce.cpp - Dot products, reductions, scans ----------------------------------------------------------------===//
+//
+// Reductions and scans are one operation each with a combine region; this file builds the regions of the named ones and
+// inlines the user's functions into those of tl.reduce and tl.associative_scan.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/frontend/BuiltinKeywords.h"
+#include "ditron/frontend/Importer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend::builtins {
+namespace arith = mlir::arith;
+namespace math = mlir::math;
+namespace {
+
+/// Builds a combine region: gets n left and n right scalars, gives n.
+using Combine = llvm::function_ref<std::vector<LangValue>(llvm::ArrayRef<LangValue>, llvm::ArrayRef<LangValue>)>;
+
+/// The axis of a reduction, counted from the front; -1 after an error.
+int64_t axisOf(Importer &importer, BuiltinCall &call, const LangType &type) {
+  int64_t axis = call.integer("axis"), rank = type.rank();
+  if (axis >= -rank && axis < rank)
+    return axis < 0 ? axis + rank : axis;
+  importer.emit.error(call.rangeOf("axis"), fmt::format("axis {} is out of range for {}", axis, type.str()));
+  return -1;
+}
+
+bool fillRegion(Importer &importer, mlir::Region &region, llvm::ArrayRef<LangValue> sources, Combine combine) {
+  Emitter &emit = importer.emit;
+  mlir::OpBuilder::InsertionGuard guard(emit.builder);
+  llvm::SmallVector<mlir::Type> types;
+  for (int side = 0; side < 2; ++side)
+    for (const LangValue &source : sources)
+      types.push_back(emit.ir(source.type().element()));
+  llvm::SmallVector<mlir::Location> locations(types.size(), emit.location());
+  mlir::Block *block = emit.builder.createBlock(&region, {}, types, locations);
+  std::vector<LangValue> left, right;
+  for (auto [index, source] : llvm::enumerate(sources)) {
+    left.push_back(emit.wrap(block->getArgument(index), source.type().element()));
+    right.push_back(emit.wrap(block->getArgument(index + sources.size()), source.type().element()));
+  }
+  std::vector<LangValue> results = combine(left, right);
+  if (results.size() != sources.size())
+    return false;
+  llvm::SmallVector<mlir::Value> values;
+  for (const LangValue &result : results)
+    values.push_back(result.ir());
+  emit.create<tile::YieldOp>(values);
+  return true;
+}
+
+/// Reduces sources of one shape along an axis, or over all elements without one.
+std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<LangValue> sources, std::optional<int64_t> axis,
+                                                bool keepsDims, Combine combine) {
+  Emitter &emit = importer.emit;
+  llvm::SmallVector<int64_t> original(sources.front().type().shape());
+  if (!axis) {
+    for (LangValue &source : sources)
+      source = emit.reshape(source, {source.type().numElements()});
+    axis = 0;
+  }
+  llvm::SmallVector<int64_t> reduced(sources.front().type().shape());
+  reduced.erase(reduced.begin() + *axis);
+  llvm::SmallVector<mlir::Value> operands;
+  llvm::SmallVector<mlir::Type> types;
+  for (const LangValue &source : sources) {
+    operands.push_back(source.ir());
+    types.push_back(emit.ir(source.type().withShape(reduced)));
+  }
+  auto op = emit.create<tile::ReduceOp>(types, operands, emit.builder.getI32IntegerAttr(*axis));
+  if (!fillRegion(importer, op.getCombine(), sources, combine)) {
+    op.erase();
+    return std::nullopt;
+  }
+  llvm::SmallVector<int64_t> kept(original);
+  if (reduced.empty() && original.size() > 1)
+    std::fill(kept.begin(), kept.end(), 1);
+  else
+    kept[*axis] = 1;
+  std::vector<LangValue> results;
+  for (auto [result, source] : llvm::zip(op.getResults(), sources)) {
+    LangValue value = emit.wrap(result, source.type().withShape(reduced));
+    results.push_back(keepsDims ? emit.reshape(value, kept) : value);
+  }
+  return results;
+}
+
+/// The usual front of a reduction: a block, and an axis that exists.
+bool checkReduction(Importer &importer, BuiltinCall &call, const LangValue &input, std::optional<int64_t> &axis) {
+  if (!input.type().isBlock() || input.type().isPointer()) {
+    importer.emit.error(call.rangeOf("input"), fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input.describe()));
+    return false;
+  }
+  axis = std::nullopt;
+  if (call.isNone("axis"))
+    return true;
+  int64_t at = axisOf(importer, call, input.type());
+  axis = at;
+  return at >= 0;
+}
+
+/// Sums of narrow integers are formed in 32 bits.
+LangType sumType(const LangType &element) {
+  if (element.isInt() && element.bitWidth() < 32)
+    return element.isSigned() ? ScalarKind::Int32 : ScalarKind::UInt32;
+  return element;
+}
+
+std::vector<LangValue> single(LangValue value) { return {std::move(value)}; }
+
+/// Maximum or minimum together with its index; a tie goes to the lower index on demand.
+LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, bool isMax, bool breaksTiesLeft, bool keepsDims,
+                           bool wantsValue) {
+  Emitter &emit = importer.emit;
+  LangValue input = call["input"];
+  std::optional<int64_t> axis;
+  if (!checkReduction(importer, call, input, axis))
+    return LangValue::poison();
+  if (!axis)
+    return emit.fail(call.range, fmt::format("{} with indices needs an axis", qualifiedName(*call.builtin)));
+  if (input.type().is(ScalarKind::BF16))
+    input = emit.cast(input, ScalarKind::FP32, call.range);
+  int64_t size = input.type().shape()[*axis];
+  LangType lineType = LangType(ScalarKind::Int32).withShape({size});
+  LangValue index = emit.wrap(emit.create<tile::ArangeOp>(emit.ir(lineType), emit.builder.getI32IntegerAttr(0), emit.builder.getI32IntegerAttr(size)),
+                              lineType);
+  llvm::SmallVector<int64_t> shape(input.type().rank(), 1);
+  shape[*axis] = size;
+  index = emit.broadcastTo(emit.reshape(index, shape), input.type().shape());
+  SourceRange range = call.range;
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) -> std::vector<LangValue> {
+    LangValue wins = emit.compare(isMax ? CompareOp::Gt : CompareOp::Lt, a[0], b[0], range);
+    if (breaksTiesLeft) {
+      LangValue ties = emit.compare(CompareOp::Eq, a[0], b[0], range);
+      LangValue isLower = emit.compare(CompareOp::Lt, a[1], b[1], range);
+      wins = emit.logical(false, wins, emit.logical(true, ties, isLower, range), range);
+    }
+    return {emit.select(wins, a[0], b[0], range), emit.select(wins, a[1], b[1], range)};
+  };
+  auto results = reduceAll(importer, {input, index}, axis, keepsDims, combine);
+  if (!results)
+    return LangValue::poison();
+  return wantsValue ? LangValue::tuple({(*results)[0], (*results)[1]}) : (*results)[1];
+}
+
+/// The blocks of tl.reduce and tl.associative_scan: one, or a tuple of one shape.
+std::optional<std::vector<LangValue>> blocksOf(Importer &importer, BuiltinCall &call) {
+  const LangValue &input = call["input"];
+  std::vector<LangValue> sources = input.isTuple() ? input.elements() : std::vector<LangValue>{input};
+  bool isGood = !sources.empty();
+  for (const LangValue &source : sources)
+    isGood = isGood && source.isTensor() && source.type().isBlock() && !source.type().isPointer() &&
+             source.type().shape() == sources.front().type().shape();
+  if (isGood)
+    return sources;
+  importer.emit.error(call.rangeOf("input"), fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
+                                                         qualifiedName(*call.builtin), input.describe()));
+  return std::nullopt;
+}
+
+/// Runs a user's combine function and checks what it gives.
+std::vector<LangValue> userCombine(Importer &importer, BuiltinCall &call, llvm::ArrayRef<LangValue> sources,
+                                   llvm::ArrayRef<LangValue> left, llvm::ArrayRef<LangValue> right) {
+  const FunctionValue &function = *call["combine_fn"].getIf<FunctionValue>();
+  llvm::SmallVector<LangValue> arguments(left);
+  arguments.append(right.begin(), right.end());
+  LangValue result = importer.callCombine(function, arguments, call.range);
+  if (result.isPoison())
+    return {};
+  std::vector<LangValue> values = result.isTuple() ? result.elements() : std::vector<LangValue>{result};
+  std::string name = function.node->name.text.str();
+  if (values.size() != sources.size()) {
+    importer.emit.error(call.rangeOf("combine_fn"), fmt::format("the combine function '{}' must give {} values, but gives {}", name,
+                                                                sources.size(), values.size()));
+    return {};
+  }
+  for (auto [value, source] : llvm::zip(values, sources)) {
+    if (value.isLiteral())
+      value = importer.emit.constantOf(value.constant(), source.type().element());
+    if (!value.isTensor() || value.type() != source.type().element()) {
+      importer.emit.error(call.rangeOf("combine_fn"), fmt::format("the combine function '{}' must give {}, but gives {}", name,
+                                                                  source.type().element().str(), value.describe()));
+      return {};
+    }
+  }
+  return values;
+}
+
+LangValue packed(const std::vector<LangValue> &values, bool isTuple) {
+  return isTuple ? LangValue::tuple(values) : values.front();
+}
+
+/// An inclusive scan of blocks of one shape.
+LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_t axis, bool isReverse, bool isTuple, Combine combine) {
+  Emitter &emit = importer.emit;
+  llvm::SmallVector<mlir::Value> operands;
+  llvm::SmallVector<mlir::Type> types;
+  for (const LangValue &source : sources) {
+    operands.push_back(source.ir());
+    types.push_back(source.ir().getType());
+  }
+  auto op = emit.create<tile::ScanOp>(types, operands, emit.builder.getI32IntegerAttr(axis), emit.builder.getBoolAttr(isReverse));
+  if (!fillRegion(importer, op.getCombine(), sources, combine)) {
+    op.erase();
+    return LangValue::poison();
+  }
+  std::vector<LangValue> results;
+  for (auto [result, source] : llvm::zip(op.getResults(), sources))
+    results.push_back(emit.wrap(result, source.type()));
+  return packed(results, isTuple);
+}
+
+} // namespace
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Reductions
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LangValue sum(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  LangValue input = call["input"];
+  std::optional<int64_t> axis;
+  if (!checkReduction(importer, call, input, axis))
+    return LangValue::poison();
+  LangType element = call.isNone("dtype") ? sumType(input.type().element()) : call.dtype("dtype");
+  input = emit.cast(input, element, call.range);
+  if (input.isPoison())
+    return input;
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+    return single(emit.binary(BinaryOp::Add, a[0], b[0], call.range));
+  };
+  auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine);
+  return results ? results->front() : LangValue::poison();
+}
+
+LangValue maxOrMin(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  bool isMax = call.builtin->name == "max";
+  if (call.flag("return_indices"))
+    return extremeWithIndex(importer, call, isMax, call.flag("return_indices_tie_break_left"), call.flag("keep_dims"), true);
+  LangValue input = call["input"];
+  std::optional<int64_t> axis;
+  if (!checkReduction(importer, call, input, axis))
+    return LangValue::poison();
+  if (input.type().bitWidth() < 32)
+    input = emit.cast(input, input.type().isFloat() ? ScalarKind::FP32 : ScalarKind::Int32, call.range);
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+    return single(emit.minMax(isMax, a[0], b[0], false, call.range));
+  };
+  auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine);
+  return results ? results->front() : LangValue::poison();
+}
+
+LangValue argMaxOrMin(Importer &importer, BuiltinCall &call) {
+  return extremeWithIndex(importer, call, call.builtin->name == "argmax", call.flag("tie_break_left"), call.flag("keep_dims"), false);
+}
+
+LangValue xorOrReduce(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const LangValue &input = call["input"];
+  std::optional<int64_t> axis;
+  if (!checkReduction(importer, call, input, axis))
+    return LangValue::poison();
+  if (!input.type().isInt())
+    return emit.fail(call.rangeOf("input"), fmt::format("{} needs integers, but got {}", qualifiedName(*call.builtin), input.describe()));
+  BinaryOp op = call.builtin->name == "xor_sum" ? BinaryOp::BitXor : BinaryOp::BitOr;
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return single(emit.binary(op, a[0], b[0], call.range)); };
+  auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine);
+  return results ? results->front() : LangValue::poison();
+}
+
+LangValue reduce(Importer &importer, BuiltinCall &call) {
+  auto sources = blocksOf(importer, call);
+  if (!sources)
+    return LangValue::poison();
+  std::optional<int64_t> axis;
+  if (!call.isNone("axis")) {
+    axis = axisOf(importer, call, sources->front().type());
+    if (*axis < 0)
+      return LangValue::poison();
+  }
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return userCombine(importer, call, *sources, a, b); };
+  auto results = reduceAll(importer, *sources, axis, call.flag("keep_dims"), combine);
+  return results ? packed(*results, call["input"].isTuple()) : LangValue::poison();
+}
+
+LangValue softmax(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const LangValue &x = call["x"];
+  if (!x.type().is(ScalarKind::FP32) && !x.type().is(ScalarKind::FP64))
+    return emit.fail(call.rangeOf("x"), fmt::format("argument 'x' of tl.softmax must be fp32 or fp64, but got {}", x.describe()));
+  int64_t rank = x.type().rank(), dim = call.optionalInteger("dim").value_or(0);
+  if (dim < -rank || dim >= rank)
+    return emit.fail(call.rangeOf("dim"), fmt::format("dim {} is out of range for {}", dim, x.type().str()));
+  dim = dim < 0 ? dim + rank : dim;
+  bool keepsDims = call.flag("keep_dims");
+  if (!keepsDims && dim != 0 && rank > 1)
+    return emit.fail(call.range, "tl.softmax along a dimension other than 0 needs keep_dims=True");
+  SourceRange range = call.range;
+  auto along = [&](const LangValue &value, Combine combine) { return reduceAll(importer, {value}, dim, keepsDims, combine)->front(); };
+  LangValue highest = along(x, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return single(emit.minMax(true, a[0], b[0], false, range)); });
+  LangValue shifted = emit.binary(BinaryOp::Sub, x, highest, range);
+  if (shifted.isPoison())
+    return shifted;
+  LangValue powers = emit.wrap(emit.create<math::ExpOp>(shifted.ir()), shifted.type());
+  LangValue total = along(powers, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return single(emit.binary(BinaryOp::Add, a[0], b[0], range)); });
+  return emit.binary(BinaryOp::Div, powers, total, range);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Scans
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LangValue associativeScan(Importer &importer, BuiltinCall &call) {
+  auto sources = blocksOf(importer, call);
+  if (!sources)
+    return LangValue::poison();
+  int64_t axis = axisOf(importer, call, sources->front().type());
+  if (axis < 0)
+    return LangValue::poison();
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return userCombine(importer, call, *sources, a, b); };
+  return scan(importer, *sources, axis, call.flag("reverse"), call["input"].isTuple(), combine);
+}
+
+LangValue cumulative(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  LangValue input = call["input"];
+  bool isSum = call.builtin->name == "cumsum";
+  if (input.type().isPointer())
+    return emit.fail(call.rangeOf("input"), fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input.describe()));
+  int64_t axis = axisOf(importer, call, input.type());
+  if (axis < 0)
+    return LangValue::poison();
+  LangType element = input.type().element();
+  if (element.is(ScalarKind::BF16))
+    element = ScalarKind::FP32;
+  else if (isSum)
+    element = sumType(element);
+  if (isSum && !call.isNone("dtype"))
+    element = call.dtype("dtype");
+  input = emit.cast(input, element, call.range);
+  if (input.isPoison())
+    return input;
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+    return single(emit.binary(isSum ? BinaryOp::Add : BinaryOp::Mult, a[0], b[0], call.range));
+  };
+  return scan(importer, {input}, axis, call.flag("reverse"), false, combine);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Dot
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LangValue dot(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const LangValue &a = call["input"], &b = call["other"];
+  const LangType &left = a.type(), &right = b.type();
+  auto refuse = [&](std::string message) { return emit.fail(call.range, std::move(message)); };
+  if (left.rank() != 2 || right.rank() != 2)
+    return refuse(fmt::format("tl.dot needs two blocks of rank 2, but got {} and {}", left.str(), right.str()));
+  LangType element = left.element();
+  bool isKnown = element.is(ScalarKind::Int8) || element.is(ScalarKind::FP16) || element.is(ScalarKind::BF16) ||
+                 element.is(ScalarKind::FP32) || element.is(ScalarKind::FP64) || element.isFP8();
+  if (left.is(ScalarKind::UInt8) || right.is(ScalarKind::UInt8))
+    return refuse("tl.dot multiplies int8, not uint8: only int8 is supported");
+  if (!isKnown || (element != right.element() && !(element.isFP8() && right.isFP8())))
+    return refuse(fmt::format("tl.dot needs two operands of one type out of int8, fp16, bf16, fp32, fp64, or two of fp8, but got {} and {}",
+                              left.str(), right.str()));
+  int64_t m = left.shape()[0], k = left.shape()[1], n = right.shape()[1];
+  if (right.shape()[0] != k)
+    return refuse(fmt::format("the inner sizes of tl.dot differ: {} and {} ({} and {})", left.str(), right.str(), k, right.shape()[0]));
+  int64_t leastK = 256 / element.bitWidth();
+  if (k < leastK)
+    return refuse(fmt::format("Input shapes should have M >= 1, N >= 1 and K >= {} for elements of {} bits, but K is {}", leastK, element.bitWidth(), k));
+
+  LangType result = element.is(ScalarKind::Int8)   ? ScalarKind::Int32
+                    : element.is(ScalarKind::FP64) ? ScalarKind::FP64
+                                                   : ScalarKind::FP32;
+  bool mayBeHalf = element.is(ScalarKind::FP16) || element.isFP8();
+  if (!call.isNone("out_dtype")) {
+    LangType wanted = call.dtype("out_dtype");
+    if (wanted.is(ScalarKind::BF16))
+      return emit.fail(call.rangeOf("out_dtype"), "tl.dot cannot accumulate in bf16; use fp32 and cast the result");
+    bool isAllowed = wanted == result || (mayBeHalf && wanted.is(ScalarKind::FP16));
+    if (!isAllowed)
+      return emit.fail(call.rangeOf("out_dtype"), fmt::format("tl.dot of {} gives {}, not {}", element.str(), result.str(), wanted.str()));
+    result = wanted;
+  }
+  LangValue acc = call["acc"];
+  LangType type = result.withShape({m, n});
+  if (acc.isTensor() && mayBeHalf && call.isNone("out_dtype") && acc.type().is(ScalarKind::FP16))
+    type = LangType(ScalarKind::FP16).withShape({m, n});
+  if (acc.isLiteral() && !acc.constant().isTrue())
+    acc = LangValue::none();
+  if (!acc.isNone() && (!acc.isTensor() || acc.type() != type))
+    return emit.fail(call.rangeOf("acc"), fmt::format("argument 'acc' of tl.dot must be {}, but got {}", type.str(), acc.describe()));
+
+  auto precision = tile::DotPrecision::TF32;
+  if (!call.isNone("input_precision")) {
+    auto read = dotPrecisionOf(importer, call, "input_precision");
+    if (!read)
+      return LangValue::poison();
+    if (!call.isNone("allow_tf32"))
+      return refuse("input_precision and allow_tf32 exclude each other");
+    precision = *read;
+  } else if (!call.isNone("allow_tf32") && !call.flag("allow_tf32")) {
+    precision = tile::DotPrecision::IEEE;
+  }
+  mlir::Value c = acc.isNone() ? emit.constantOf(ConstValue::integer(0), type).ir() : acc.ir();
+  return emit.wrap(emit.create<tile::DotOp>(c.getType(), a.ir(), b.ir(), c, precision), type);
+}
+
+} // namespace ditron::frontend::builtins

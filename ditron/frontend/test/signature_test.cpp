@@ -1,0 +1,65 @@
+//===- signature_test.cpp - Signatures read, print and refuse -----------------------------------------------------------===//
+//
+// The text form of kernel signatures: every kind of item, and the message of every mistake.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Signature.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ditron::frontend {
+namespace {
+
+using testing::HasSubstr;
+
+std::string roundTrip(llvm::StringRef text) {
+  auto signature = parseSignature(text);
+  return signature.isOk() ? signature->str() : "error: " + signature.status().message();
+}
+
+TEST(Signature, RoundTrips) {
+  for (const char *text : {"", "i32", "*bf16:16, *bf16, i32:16, i32, constexpr BLOCK=64", "**fp32, *kfp16", "x=*u8, y=i64:8",
+                           "constexpr A=True, constexpr B=None, constexpr C=-3, constexpr D=2.5",
+                           "constexpr KIND=\"a, b\", constexpr T=fp16", "i1, i8, i16, i64, u8, u16, u32, u64, fp8e5, fp8e4nv, fp64"})
+    EXPECT_EQ(roundTrip(text), text);
+}
+
+TEST(Signature, NormalisesSpelling) {
+  EXPECT_EQ(roundTrip("*float32 , int32"), "*fp32, i32");
+  EXPECT_EQ(roundTrip("constexpr K='it\\'s'"), "constexpr K=\"it's\"");
+  EXPECT_EQ(roundTrip("constexpr N=0x10"), "constexpr N=16");
+  EXPECT_EQ(roundTrip("64, True"), "constexpr 64, constexpr True");
+  EXPECT_EQ(roundTrip("constexpr T=tl.float16"), "constexpr T=fp16");
+  EXPECT_EQ(roundTrip("u1"), "i1");
+}
+
+TEST(Signature, TypesKeepSignAndDivisor) {
+  auto signature = parseSignature("*u32:32, u64");
+  ASSERT_TRUE(signature.isOk());
+  EXPECT_TRUE(signature->arguments[0].type.isPointer());
+  EXPECT_TRUE(signature->arguments[0].type.pointee().isUnsigned());
+  EXPECT_EQ(signature->arguments[0].divisibility, 32u);
+  EXPECT_EQ(signature->arguments[1].type.bitWidth(), 64u);
+}
+
+TEST(Signature, RefusesMistakes) {
+  EXPECT_THAT(roundTrip("i32, , i32"), HasSubstr("signature item 2 is empty"));
+  EXPECT_THAT(roundTrip("*bf17"), HasSubstr("'*bf17' is not a type"));
+  EXPECT_THAT(roundTrip("i32:3"), HasSubstr("power of two"));
+  EXPECT_THAT(roundTrip("fp32:16"), HasSubstr("only pointers and integers have a divisor"));
+  EXPECT_THAT(roundTrip("constexpr"), HasSubstr("write constexpr NAME=VALUE"));
+  EXPECT_THAT(roundTrip("constexpr B=what"), HasSubstr("'what' is not a compile-time value"));
+  EXPECT_THAT(roundTrip("constexpr B=\"open"), HasSubstr("no closing"));
+  EXPECT_THAT(roundTrip("x=i32, x=i64"), HasSubstr("'x' is given twice"));
+}
+
+TEST(Signature, ConstexprEqualityIsExact) {
+  auto one = parseSignature("constexpr A=1"), yes = parseSignature("constexpr A=True"), real = parseSignature("constexpr A=1.0");
+  EXPECT_FALSE(*one == *yes);
+  EXPECT_FALSE(*one == *real);
+  EXPECT_TRUE(*one == *parseSignature("constexpr A=1"));
+}
+
+} // namespace
+} // namespace ditron::frontend
