@@ -6,7 +6,9 @@
 // 1. Number all operations in program order. A buffer lives from its allocation to its last use (to the end of the loop, if it is
 //    used in a loop that does not contain the allocation; to the wait that completes its copies); scratch memory lives at its
 //    operation only.
-// 2. Largest first: give each the lowest aligned offset that overlaps no living neighbour.
+// 2. Largest first: give each the lowest aligned offset that overlaps no living neighbour. Scratch memory of operations in one
+//    block gets different bytes while the kernel stays below 32 KiB: each has a barrier inside, which then also orders the
+//    others, and barrier insertion needs fewer.
 // 3. Write offset_bytes on the operations and dgpu.shared_bytes on the module; refuse programs that need more than the limit,
 //    naming the largest contributors.
 //
@@ -37,6 +39,8 @@ namespace {
 /// The widest swizzle pattern repeats after 1024 bytes; a ring that starts there keeps its bank pattern.
 constexpr int64_t bufferAlignment = 1024;
 constexpr int64_t scratchAlignment = 16;
+/// Up to this much shared memory, saving barriers is worth more than saving bytes.
+constexpr int64_t spreadLimit = 32 * 1024;
 
 /// Bytes that one operation wants, while operations first..last (in program order, both included) run.
 struct Request {
@@ -46,6 +50,10 @@ struct Request {
   int64_t offset = -1;
   bool largerThan(const Request &other) const {
     return bytes != other.bytes ? bytes > other.bytes : first < other.first;
+  }
+  bool isScratch() const { return !isa<dgpu::BufferAllocOp>(op); }
+  bool sameBlockScratch(const Request &other) const {
+    return isScratch() && other.isScratch() && op->getBlock() == other.op->getBlock();
   }
   bool livesWith(const Request &other) const { return first <= other.last && other.first <= last; }
 };
@@ -67,13 +75,13 @@ public:
       else if (int64_t bytes = analysis::scratchBytes(op))
         requests.push_back({op, bytes, scratchAlignment, starts[op], ends[op]});
     });
-    place();
-    int64_t total = 0;
+    int64_t spread = place(/*spreadScratch=*/true);
+    int64_t total = place(/*spreadScratch=*/false);
+    if (spread <= std::max(total, spreadLimit))
+      total = place(/*spreadScratch=*/true);
     Builder builder(kernel.getContext());
-    for (const Request &request : requests) {
+    for (const Request &request : requests)
       request.op->setAttr(dgpu::offsetBytesAttrName, builder.getI64IntegerAttr(request.offset));
-      total = std::max(total, request.offset + request.bytes);
-    }
     return total;
   }
 
@@ -119,7 +127,9 @@ private:
     return ends[kernel];
   }
 
-  void place() {
+  /// Chooses all offsets; returns the bytes needed. Deterministic: a second call with the same argument gives the same.
+  int64_t place(bool spreadScratch) {
+    int64_t total = 0;
     SmallVector<Request *> order;
     for (Request &request : requests)
       order.push_back(&request);
@@ -128,7 +138,9 @@ private:
     for (Request *request : order) {
       // Neighbours by offset: the first gap that is large enough is the lowest.
       SmallVector<Request *> neighbours;
-      llvm::copy_if(placed, std::back_inserter(neighbours), [&](Request *other) { return request->livesWith(*other); });
+      llvm::copy_if(placed, std::back_inserter(neighbours), [&](Request *other) {
+        return request->livesWith(*other) || (spreadScratch && request->sameBlockScratch(*other));
+      });
       llvm::sort(neighbours, [](Request *a, Request *b) { return a->offset < b->offset; });
       int64_t offset = 0;
       for (Request *other : neighbours) {
@@ -138,7 +150,9 @@ private:
       }
       request->offset = offset;
       placed.push_back(request);
+      total = std::max(total, offset + request->bytes);
     }
+    return total;
   }
 
   func::FuncOp kernel;
