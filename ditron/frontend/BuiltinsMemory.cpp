@@ -205,14 +205,15 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call) {
     return emit.fail(call.rangeOf("pointer"), fmt::format("tl.atomic_cas does not support elements of type {}", element.str()));
   // Literals take the element type; tensors must have it, as nothing is converted here.
   LangValue operands[2];
-  for (auto [index, name] : llvm::enumerate({"cmp", "val"})) {
+  for (int index = 0; index < 2; ++index) {
+    llvm::StringRef name = index == 0 ? "cmp" : "val";
     LangValue value = call[name];
     if (value.isLiteral())
       value = convertValue(importer, call, name, element);
     if (value.isPoison())
       return value;
     if (value.type().element() != element)
-      return emit.fail(call.rangeOf(name), fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}", name,
+      return emit.fail(call.rangeOf(name), fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}", name.str(),
                                                        element.str(), value.describe()));
     if (!fitToPointer(importer, call, value, name, pointer))
       return LangValue::poison();

@@ -52,7 +52,7 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   LangValue callee = evaluate(call->callee);
   if (callee.isPoison())
     return callee;
-  if (const auto *foreign = callee.getIf<ForeignValue>())
+  if (callee.is<ForeignValue>())
     return emit.fail(call->callee->range, fmt::format("{} cannot be called in a kernel", callee.describe()));
   std::vector<CallArgument> arguments;
   if (!collectArguments(call, arguments))

@@ -35,7 +35,7 @@ struct Frame {
   const ast::FunctionDef *function = nullptr; ///< Null while a module-level expression is evaluated.
   Scope locals;
   /// Why names that were assigned are not visible any more, with the place of the statement that hid them.
-  llvm::DenseMap<llvm::StringRef, std::pair<SourceRange, llvm::StringLiteral>> hidden;
+  llvm::DenseMap<llvm::StringRef, std::pair<SourceRange, llvm::StringRef>> hidden;
   llvm::SmallVector<llvm::StringRef> pendingConstexpr; ///< From `name: tl.constexpr` without a value.
   unsigned depth = 0;                                  ///< Run-time regions (loops, branches) around the statement.
   unsigned loops = 0;

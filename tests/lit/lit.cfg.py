@@ -22,7 +22,7 @@ for name in os.environ:
         config.environment.pop(name, None)
 
 # Whole words only: `ditron` must not be replaced within `ditron-opt` or in paths.
-for tool in ["ditron-opt", "ditron-layout", "ditron"]:
+for tool in ["ditron-opt", "ditron-layout", "ditron-import", "ditron"]:
     config.substitutions.append((r"(?<![\w/%.-])" + tool + r"(?![\w/.-])", os.path.join(bin_dir, tool)))
 for tool in ["FileCheck", "not", "split-file"]:
     config.substitutions.append((r"(?<![\w/%.-])" + tool + r"(?![\w/.-])", os.path.join(config.llvm_tools_dir, tool)))
