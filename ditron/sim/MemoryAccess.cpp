@@ -240,15 +240,15 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
 uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t order, uint32_t scope,
                        uint32_t spin, const DitronSimSite *site) {
   Thread &thread = asThread(self);
-  if (!enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site))
-    return loadBits(address, bytes);
+  bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);
   uint64_t value = loadBits(address, bytes);
   if (notePoll(thread, address, value, spin ? 1 : pollPatience, site)) {
     SimTime since = sleepOn(thread, address, bytes, spin ? Waiter::Kind::Spin : Waiter::Kind::Poll, Compare::NotEqual,
                             loadSigned(address, bytes), site);
     value = loadBits(address, bytes);
     if (value != thread.pollValue) {
-      recordWait(*thread.block, address, since);
+      if (global)
+        recordWait(*thread.block, address, since);
       notePoll(thread, address, value, pollPatience, site);
     }
   }
@@ -278,11 +278,10 @@ uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type
     thread.block->failThread(thread, StatusCode::Unsupported, fmt::format("no atomic operation {} on element type {}", op, type),
                              site);
   storeBits(address, *result, bytes);
-  if (!global)
-    return old;
   if (!isAtomicRead(op, bytes, value)) {
     thread.pollSite = nullptr;
-    announceWrite(thread, address, bytes, site);
+    if (global)
+      announceWrite(thread, address, bytes, site);
   } else if (notePoll(thread, address, old, pollPatience, site)) {
     // Read again and again without change: sleeps after having given its answer once more.
     sleepOn(thread, address, bytes, Waiter::Kind::Poll, Compare::NotEqual, loadSigned(address, bytes), site);
@@ -298,12 +297,12 @@ uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t co
   uint64_t old = loadBits(address, bytes);
   if (bytes < 8)
     compare &= (uint64_t(1) << (8 * bytes)) - 1;
-  if (global && old != compare && notePoll(thread, address, old, pollPatience, site)) {
+  if (old != compare && notePoll(thread, address, old, pollPatience, site)) {
     // A failed exchange repeated: sleeps until the word changes, then tries once more.
     SimTime since =
         sleepOn(thread, address, bytes, Waiter::Kind::Poll, Compare::NotEqual, loadSigned(address, bytes), site);
     old = loadBits(address, bytes);
-    if (old != thread.pollValue)
+    if (global && old != thread.pollValue)
       recordWait(*thread.block, address, since);
   }
   if (old != compare)

@@ -130,6 +130,34 @@ TEST(Wait, SpinLoopsSleepAndWake) {
   }
 }
 
+// Threads of one block that poll each other through shared memory: the poller must let the others run.
+TEST(Wait, PollingSharedMemoryLetsTheBlockRun) {
+  auto machine = makeMachine();
+  auto *out = makeBuffer<uint32_t>(*machine, 0, 1, "out");
+  auto entry = [](void **arguments) {
+    DitronSimThread *self = ditron_sim_self();
+    auto *words = reinterpret_cast<uint32_t *>(self->sharedMemory);
+    if (self->threadId == 0)
+      words[0] = words[1] = words[2] = 0;
+    ditron_sim_barrier(self, AT(87));
+    if (self->threadId == 0) {
+      while (ditron_sim_ld(self, words, 4, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_BLOCK, 0, AT(88)) == 0) {
+      }
+      while (ditron_sim_atomic_cas(self, words + 1, 1, 2, 4, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_BLOCK, AT(88)) != 1) {
+      }
+      while (ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, words + 2, 0, 1, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_BLOCK, AT(88)) == 0) {
+      }
+      *argument<uint32_t *>(arguments, 0) = words[1];
+    }
+    if (self->threadId == 63) {
+      words[0] = words[2] = 1;
+      ditron_sim_st(self, words + 1, 1, 4, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_BLOCK, AT(89));
+    }
+  };
+  ASSERT_OK(runOnce(*machine, kernel("poll", entry, {2, 1, 1}, 64, 16, out)));
+  EXPECT_EQ(*out, 2u);
+}
+
 TEST(Deadlock, SpinLoopsAreFoundToo) {
   for (uint32_t spin : {0u, 1u}) {
     auto machine = makeMachine();
