@@ -1,8 +1,8 @@
-//===- Ast.cpp - The syntax tree of a kernel file ---------------------------------------------------------------------===//
+//===- Ast.cpp - The syntax tree of a kernel file -----------------------------------------------------------------===//
 //
 // Names of the kinds and the one walk over the children of a node, on which heights, searches and counts are built.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/Ast.h"
 
 namespace ditron::frontend::ast {

@@ -1,14 +1,15 @@
-//===- Ast.h - The syntax tree of a kernel file ---------------------------------------------------------------*- C++ -*-===//
+//===- Ast.h - The syntax tree of a kernel file ---------------------------------------------------------*- C++ -*-===//
 //
 // One class per form of Python's grammar, named after Python's own `ast` module where that is unambiguous (ExprStmt is
 // its Expr). Every node has the range of its text: a parenthesised expression has the range without the parentheses,
-// except a tuple, whose parentheses belong to it. Nodes, their lists and their strings live in the arena of their Module
-// and die with it; they are plain data, filled by the parser and read-only after it. Use llvm::isa, cast and dyn_cast.
+// except a tuple, whose parentheses belong to it. Nodes, their lists and their strings live in the arena of their
+// Module and die with it; they are plain data, filled by the parser and read-only after it. Use llvm::isa, cast and
+// dyn_cast.
 //
 // Parts that are not expressions or statements of their own (parameters, keywords, with-items, comprehension clauses,
 // except handlers, match cases) are plain structs inside the node that has them.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_AST_H
 #define DITRON_FRONTEND_SYNTAX_AST_H
 
@@ -123,9 +124,9 @@ template <typename Base, NodeKind K> struct NodeOf : Base {
 };
 } // namespace detail
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Parts of functions
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 enum class ParamKind : uint8_t { PositionalOnly, PositionalOrKeyword, VarPositional, KeywordOnly, VarKeyword };
 
@@ -133,14 +134,14 @@ enum class ParamKind : uint8_t { PositionalOnly, PositionalOrKeyword, VarPositio
 struct Param {
   ParamKind kind = ParamKind::PositionalOrKeyword;
   Identifier name;
-  SourceRange range;             ///< Stars, name, annotation and default.
-  Expr *annotation = nullptr;    ///< May be null.
-  Expr *defaultValue = nullptr;  ///< May be null.
+  SourceRange range;            ///< Stars, name, annotation and default.
+  Expr *annotation = nullptr;   ///< May be null.
+  Expr *defaultValue = nullptr; ///< May be null.
 };
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Statements
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// `def` and `async def`. The range starts at the first decorator, if there is one.
 struct FunctionDef : detail::NodeOf<Stmt, NodeKind::FunctionDef> {
@@ -193,8 +194,8 @@ struct AugAssign : detail::NodeOf<Stmt, NodeKind::AugAssign> {
 struct AnnAssign : detail::NodeOf<Stmt, NodeKind::AnnAssign> {
   Expr *target = nullptr;
   Expr *annotation = nullptr;
-  Expr *value = nullptr;  ///< May be null.
-  bool isSimple = false;  ///< The target is a name without parentheses.
+  Expr *value = nullptr; ///< May be null.
+  bool isSimple = false; ///< The target is a name without parentheses.
 };
 
 /// `type X = value` of Python 3.12.
@@ -257,7 +258,7 @@ struct ExceptHandler {
   Expr *type = nullptr; ///< May be null.
   Identifier name;      ///< After `as`; may be empty.
   StmtList body;
-  bool isStar = false;  ///< `except*`
+  bool isStar = false; ///< `except*`
   SourceRange range;
 };
 
@@ -308,9 +309,9 @@ struct Pass : detail::NodeOf<Stmt, NodeKind::Pass> {};
 struct Break : detail::NodeOf<Stmt, NodeKind::Break> {};
 struct Continue : detail::NodeOf<Stmt, NodeKind::Continue> {};
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Expressions
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// `a and b and c` is one node with three values.
 struct BoolOp : detail::NodeOf<Expr, NodeKind::BoolOp> {
@@ -454,15 +455,15 @@ struct Slice : detail::NodeOf<Expr, NodeKind::Slice> {
   Expr *step = nullptr;
 };
 
-/// A literal that Python accepts and Ditron does not (complex numbers, \N{...} escapes). It is legal in host code and in
-/// branches that are never taken; whoever has to evaluate it reports the reason.
+/// A literal that Python accepts and Ditron does not (complex numbers, \N{...} escapes). It is legal in host code and
+/// in branches that are never taken; whoever has to evaluate it reports the reason.
 struct Unsupported : detail::NodeOf<Expr, NodeKind::Unsupported> {
   llvm::StringRef reason;
 };
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Module
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// The tree of one file, and the owner of its memory.
 class Module {

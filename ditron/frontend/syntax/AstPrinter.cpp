@@ -1,9 +1,9 @@
-//===- AstPrinter.cpp - The tree of a file as text --------------------------------------------------------------------===//
+//===- AstPrinter.cpp - The tree of a file as text ----------------------------------------------------------------===//
 //
 // One node per line: its role in its parent, its kind, what it says itself. Lists repeat the role. The form is part of
 // the tests' golden files; change them together.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/AstPrinter.h"
 
 #include <fmt/format.h>
@@ -158,8 +158,8 @@ void Dumper::all(llvm::ArrayRef<Keyword> keywords) {
 
 void Dumper::all(llvm::ArrayRef<Alias> names) {
   for (const Alias &alias : names)
-    part("name",
-         alias.name.text.str() + (alias.asName.text.empty() ? std::string() : " as " + alias.asName.text.str()), [] {});
+    part("name", alias.name.text.str() + (alias.asName.text.empty() ? std::string() : " as " + alias.asName.text.str()),
+         [] {});
 }
 
 void Dumper::all(llvm::ArrayRef<Identifier> names) {
@@ -203,8 +203,9 @@ void Dumper::children(const Stmt *node) {
   } else if (auto *s = llvm::dyn_cast<Try>(node)) {
     all("body", s->body);
     for (const ExceptHandler &handler : s->handlers)
-      part("", std::string(handler.isStar ? "except*" : "except") +
-                   (handler.name.text.empty() ? "" : " as " + handler.name.text.str()),
+      part("",
+           std::string(handler.isStar ? "except*" : "except") +
+               (handler.name.text.empty() ? "" : " as " + handler.name.text.str()),
            [&] { one("type", handler.type), all("body", handler.body); });
     all("else", s->orelse), all("finally", s->finalBody);
   } else if (auto *s = llvm::dyn_cast<Assert>(node)) {
@@ -243,9 +244,8 @@ void Dumper::children(const Expr *node) {
   } else if (auto *e = llvm::dyn_cast<Comprehension>(node)) {
     one("key", e->key), one("element", e->element);
     for (const ComprehensionClause &clause : e->clauses)
-      part("", clause.isAsync ? "for (async)" : "for", [&] {
-        one("target", clause.target), one("iter", clause.iterable), all("if", clause.conditions);
-      });
+      part("", clause.isAsync ? "for (async)" : "for",
+           [&] { one("target", clause.target), one("iter", clause.iterable), all("if", clause.conditions); });
   } else if (auto *e = llvm::dyn_cast<Await>(node)) {
     one("value", e->value);
   } else if (auto *e = llvm::dyn_cast<Yield>(node)) {

@@ -1,10 +1,10 @@
-//===- AstPrinter.h - Trees as text ---------------------------------------------------------------------------*- C++ -*-===//
+//===- AstPrinter.h - Trees as text ---------------------------------------------------------------------*- C++ -*-===//
 //
 // Two printers. dump shows the tree, one node per line, indented, in a form that is stable and made for tests and for
 // `--emit ast`. unparse gives an expression back as source text with the fewest parentheses that keep its meaning, for
 // messages that quote a condition or an argument.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_ASTPRINTER_H
 #define DITRON_FRONTEND_SYNTAX_ASTPRINTER_H
 

@@ -1,8 +1,8 @@
-//===- BigInt.cpp - Integers of any size ------------------------------------------------------------------------------===//
+//===- BigInt.cpp - Integers of any size --------------------------------------------------------------------------===//
 //
 // Every operation widens its operands so far that the APInt operation cannot overflow, and shrinks the result again.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/BigInt.h"
 
 #include "llvm/ADT/Hashing.h"

@@ -1,11 +1,11 @@
-//===- BigInt.h - Integers of any size ------------------------------------------------------------------------*- C++ -*-===//
+//===- BigInt.h - Integers of any size ------------------------------------------------------------------*- C++ -*-===//
 //
-// Python's int: a signed integer that grows as needed. A thin wrapper around llvm::APInt which always holds the value in
-// the smallest two's complement width, so that equal values have equal bits. Results are exact. Sizes are limited to
+// Python's int: a signed integer that grows as needed. A thin wrapper around llvm::APInt which always holds the value
+// in the smallest two's complement width, so that equal values have equal bits. Results are exact. Sizes are limited to
 // maxBits, far above what a kernel needs, so that `1 << (1 << 40)` in a source is an error and not a crash; operations
 // that can pass the limit return nullopt. Floor rules are Python's: 7 // -2 is -4 and 7 % -2 is -1.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_BIGINT_H
 #define DITRON_FRONTEND_SYNTAX_BIGINT_H
 

@@ -1,9 +1,10 @@
-//===- ConstArithmetic.cpp - Operators on compile-time scalars --------------------------------------------------------===//
+//===- ConstArithmetic.cpp - Operators on compile-time scalars ----------------------------------------------------===//
 //
-// Python's rules in order: two bools under & | ^ stay bool; bool and int give int, except that / and negative powers give
-// float; with one float the other operand becomes a double; str and bytes know + and *. All else is Python's TypeError.
+// Python's rules in order: two bools under & | ^ stay bool; bool and int give int, except that / and negative powers
+// give float; with one float the other operand becomes a double; str and bytes know + and *. All else is Python's
+// TypeError.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/ConstValue.h"
 
 #include <cmath>
@@ -15,8 +16,8 @@ using Kind = ConstValue::Kind;
 
 static Status unsupportedOperands(BinaryOp op, const ConstValue &a, const ConstValue &b) {
   std::string name = op == BinaryOp::Pow ? "** or pow()" : spelling(op).str();
-  return invalidArgument(fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", name, a.typeName().str(),
-                                     b.typeName().str()));
+  return invalidArgument(
+      fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", name, a.typeName().str(), b.typeName().str()));
 }
 
 static Expected<ConstValue> sized(std::optional<BigInt> value) {
@@ -26,9 +27,9 @@ static Expected<ConstValue> sized(std::optional<BigInt> value) {
   return ConstValue::integer(std::move(*value));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Floats
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 static double floatMod(double a, double b) {
   double mod = std::fmod(a, b);
@@ -84,9 +85,9 @@ static Expected<ConstValue> floatBinary(BinaryOp op, const ConstValue &left, con
   }
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Integers
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 static Expected<ConstValue> intDivision(BinaryOp op, const BigInt &a, const BigInt &b) {
   if (b.isZero())
@@ -137,9 +138,9 @@ static Expected<ConstValue> intBinary(BinaryOp op, const ConstValue &left, const
   return unsupportedOperands(op, left, right);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Strings
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 static bool isText(const ConstValue &value) { return value.isStr() || value.kind() == Kind::Bytes; }
 
@@ -154,8 +155,7 @@ static Status textTooLong() {
 
 static Expected<ConstValue> repeatText(const ConstValue &text, const ConstValue &count) {
   if (!count.isIntegral())
-    return invalidArgument(
-        fmt::format("can't multiply sequence by non-int of type '{}'", count.typeName().str()));
+    return invalidArgument(fmt::format("can't multiply sequence by non-int of type '{}'", count.typeName().str()));
   BigInt times = count.getInt();
   const std::string &piece = text.getString();
   if (times.isNegative() || times.isZero() || piece.empty())
@@ -187,9 +187,9 @@ static Expected<ConstValue> textBinary(BinaryOp op, const ConstValue &a, const C
   return unsupportedOperands(op, a, b);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // The public operators
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 Expected<ConstValue> binary(BinaryOp op, const ConstValue &a, const ConstValue &b) {
   if (a.isIntegral() && b.isIntegral())
@@ -212,8 +212,7 @@ Expected<ConstValue> unary(UnaryOp op, const ConstValue &a) {
   }
   if (a.isFloat() && op != UnaryOp::Invert)
     return ConstValue::floating(op == UnaryOp::USub ? -a.getFloat() : a.getFloat());
-  return invalidArgument(
-      fmt::format("bad operand type for unary {}: '{}'", spelling(op).str(), a.typeName().str()));
+  return invalidArgument(fmt::format("bad operand type for unary {}: '{}'", spelling(op).str(), a.typeName().str()));
 }
 
 /// The order of two numbers or two texts of one kind; nullopt when Python has no `<` for them.

@@ -1,9 +1,9 @@
-//===- ConstConversion.cpp - int(), float() and len() at compile time -------------------------------------------------===//
+//===- ConstConversion.cpp - int(), float() and len() at compile time ---------------------------------------------===//
 //
 // Text to number follows Python's grammar of numbers, not that of the C library: underscores between digits, blanks
 // around, no hexadecimal floats, no locale.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/ConstValue.h"
 
 #include "ditron/frontend/syntax/NumberText.h"
@@ -107,7 +107,8 @@ static Expected<ConstValue> intFromText(const ConstValue &value, int base) {
     return invalid;
   if (radix == 0) { // base 0 without a prefix: decimal, and no leading zeros
     radix = 10;
-    if (digits.size() > 1 && digits[0] == '0' && llvm::StringRef(digits).find_first_not_of('0') != llvm::StringRef::npos)
+    if (digits.size() > 1 && digits[0] == '0' &&
+        llvm::StringRef(digits).find_first_not_of('0') != llvm::StringRef::npos)
       return invalid;
   }
   std::optional<BigInt> number = BigInt::fromDigits(digits, radix);
@@ -135,9 +136,8 @@ Expected<ConstValue> toInt(const ConstValue &value, int base) {
   case Kind::Str:
   case Kind::Bytes: return intFromText(value, base);
   default:
-    return invalidArgument(
-        fmt::format("int() argument must be a string, a bytes-like object or a real number, not '{}'",
-                    value.typeName().str()));
+    return invalidArgument(fmt::format(
+        "int() argument must be a string, a bytes-like object or a real number, not '{}'", value.typeName().str()));
   }
 }
 

@@ -1,10 +1,10 @@
-//===- ConstFormat.cpp - format() of compile-time scalars -------------------------------------------------------------===//
+//===- ConstFormat.cpp - format() of compile-time scalars ---------------------------------------------------------===//
 //
 // Python's format specification: [[fill]align][sign][#][0][width][grouping][.precision][type]. Used by f-strings, which
 // in kernels build messages and inline assembly. A number is formatted as sign, prefix, digits and a tail (fraction and
 // exponent) first; filling and grouping then work on those parts, as grouping with '0' filling has to.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/ConstValue.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -97,16 +97,15 @@ Expected<FormatSpec> parseSpec(llvm::StringRef text, const ConstValue &value) {
   if (tooLarge)
     return unsupported(fmt::format("width and precision of a format specifier are limited to {}", maxFormatNumber));
   if (text.size() > 1)
-    return invalidArgument(fmt::format("Invalid format specifier '{}' for object of type '{}'", whole.str(),
-                                       value.typeName().str()));
+    return invalidArgument(
+        fmt::format("Invalid format specifier '{}' for object of type '{}'", whole.str(), value.typeName().str()));
   if (!text.empty())
     spec.type = text[0];
   return spec;
 }
 
 Status unknownCode(char code, const ConstValue &value) {
-  return invalidArgument(
-      fmt::format("Unknown format code '{}' for object of type '{}'", code, value.typeName().str()));
+  return invalidArgument(fmt::format("Unknown format code '{}' for object of type '{}'", code, value.typeName().str()));
 }
 
 size_t codePoints(llvm::StringRef text) {
@@ -281,8 +280,7 @@ Expected<std::string> format(const ConstValue &value, llvm::StringRef text) {
   if (text.empty())
     return value.str();
   if (!value.isNumber() && !value.isStr())
-    return invalidArgument(
-        fmt::format("unsupported format string passed to {}.__format__", value.typeName().str()));
+    return invalidArgument(fmt::format("unsupported format string passed to {}.__format__", value.typeName().str()));
   DITRON_ASSIGN_OR_RETURN(FormatSpec spec, parseSpec(text, value));
   if (value.isStr())
     return formatString(value, spec);

@@ -1,9 +1,9 @@
-//===- ConstValue.cpp - Compile-time scalars: construction, truth, text -----------------------------------------------===//
+//===- ConstValue.cpp - Compile-time scalars: construction, truth, text -------------------------------------------===//
 //
 // The operators are in ConstArithmetic.cpp, conversions between types in ConstConversion.cpp, format() in
 // ConstFormat.cpp.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/ConstValue.h"
 
 #include "llvm/ADT/Hashing.h"

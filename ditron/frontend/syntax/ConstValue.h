@@ -1,14 +1,14 @@
-//===- ConstValue.h - Compile-time scalars with Python's arithmetic -------------------------------------------*- C++ -*-===//
+//===- ConstValue.h - Compile-time scalars with Python's arithmetic -------------------------------------*- C++ -*-===//
 //
-// The value of a literal and of every compile-time computation on literals: None, Ellipsis, bool, int of any size, float
-// (a double), str and bytes. The operators give exactly what Python 3 gives, with Python's messages when they fail, since
-// shapes, loop bounds and branches of a kernel are decided by them. Tuples, lists, dtypes and functions are not here: the
-// semantic analysis has a value type of its own that wraps this one.
+// The value of a literal and of every compile-time computation on literals: None, Ellipsis, bool, int of any size,
+// float (a double), str and bytes. The operators give exactly what Python 3 gives, with Python's messages when they
+// fail, since shapes, loop bounds and branches of a kernel are decided by them. Tuples, lists, dtypes and functions are
+// not here: the semantic analysis has a value type of its own that wraps this one.
 //
 // Where this differs from Python on purpose: integers have at most BigInt::maxBits bits and strings made by an operator
 // at most maxStringBytes bytes; past that an operator fails with a message that names the limit.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_CONSTVALUE_H
 #define DITRON_FRONTEND_SYNTAX_CONSTVALUE_H
 

@@ -1,10 +1,10 @@
-//===- Diagnostics.cpp - Messages about kernel sources ----------------------------------------------------------------===//
+//===- Diagnostics.cpp - Messages about kernel sources ------------------------------------------------------------===//
 //
 // Rendering aligns the caret by display columns: tabs are expanded, wide and combining characters are counted as the
 // terminal shows them, bytes that are no UTF-8 are shown as '?'. Of a very long line only a window around the caret is
 // shown.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/Diagnostics.h"
 
 #include "llvm/Support/ConvertUTF.h"
@@ -39,7 +39,8 @@ Diagnostic &DiagnosticEngine::report(Severity severity, SourceRange range, std::
   if (used >= limit) {
     if (used == limit) {
       ++used;
-      kept.push_back({Severity::Note, SourceRange{},
+      kept.push_back({Severity::Note,
+                      SourceRange{},
                       fmt::format("more than {} {}; the rest is not shown", limit, isError ? "errors" : "warnings"),
                       {}});
     }
@@ -130,15 +131,14 @@ llvm::StringRef windowOf(llvm::StringRef line, size_t &begin, size_t &end, bool 
 
 } // namespace
 
-std::string renderMessage(const SourceManager &sources, Severity severity, SourceRange range,
-                          llvm::StringRef message) {
+std::string renderMessage(const SourceManager &sources, Severity severity, SourceRange range, llvm::StringRef message) {
   std::string label = toString(severity).str();
   if (!sources.contains(range.file))
     return fmt::format("{}: {}\n", label, message.str());
   const SourceFile &file = sources.file(range.file);
   LineColumn place = file.lineColumn(range.begin);
-  std::string out = fmt::format("{}:{}:{}: {}: {}\n", file.path().str(), place.line, place.column, label,
-                                message.str());
+  std::string out =
+      fmt::format("{}:{}:{}: {}: {}\n", file.path().str(), place.line, place.column, label, message.str());
   llvm::StringRef line = file.lineText(place.line);
   size_t begin = std::min<size_t>(place.column - 1, line.size());
   // A range over several lines is underlined to the end of its first line.

@@ -1,4 +1,4 @@
-//===- Diagnostics.h - Messages about kernel sources ----------------------------------------------------------*- C++ -*-===//
+//===- Diagnostics.h - Messages about kernel sources ----------------------------------------------------*- C++ -*-===//
 //
 // The frontend reports mistakes of the user's source here and goes on; nobody throws. The engine keeps the messages in
 // the order of their report and renders them in clang's form:
@@ -8,10 +8,10 @@
 //                   ^~~
 //   add.py:3:1: note: called from here
 //
-// At most 20 errors of a file are kept: after that the engine says so once and drops the rest of that file. Warnings and
-// remarks have no limit but their own of 200, so that a generated file cannot fill the memory.
+// At most 20 errors of a file are kept: after that the engine says so once and drops the rest of that file. Warnings
+// and remarks have no limit but their own of 200, so that a generated file cannot fill the memory.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_DIAGNOSTICS_H
 #define DITRON_FRONTEND_SYNTAX_DIAGNOSTICS_H
 
@@ -92,8 +92,7 @@ private:
 };
 
 /// The header line, source line and caret of one message, without its notes.
-std::string renderMessage(const SourceManager &sources, Severity severity, SourceRange range,
-                          llvm::StringRef message);
+std::string renderMessage(const SourceManager &sources, Severity severity, SourceRange range, llvm::StringRef message);
 
 } // namespace ditron::frontend
 

@@ -1,9 +1,9 @@
-//===- EscapeDecoder.cpp - Escapes of string literals -----------------------------------------------------------------===//
+//===- EscapeDecoder.cpp - Escapes of string literals -------------------------------------------------------------===//
 //
 // Unknown escapes keep their backslash, as in Python. Two things that Python can do are left out: \N{...}, which needs
 // the names of all characters, and lone surrogates, which have no UTF-8.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/EscapeDecoder.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -32,9 +32,7 @@ private:
   void append(uint32_t codePoint, size_t begin);
 
   char at(size_t i) const { return i < source.size() ? source[i] : '\0'; }
-  size_t lineEndLength(size_t i) const {
-    return at(i) == '\n' ? 1 : at(i) == '\r' ? (at(i + 1) == '\n' ? 2 : 1) : 0;
-  }
+  size_t lineEndLength(size_t i) const { return at(i) == '\n' ? 1 : at(i) == '\r' ? (at(i + 1) == '\n' ? 2 : 1) : 0; }
   void fail(size_t begin, size_t end, std::string message) {
     out.error = std::move(message);
     out.errorBegin = static_cast<uint32_t>(begin);
@@ -119,8 +117,9 @@ void Decoder::hexEscape(size_t begin, unsigned digits, char letter) {
   for (; count < digits && llvm::isHexDigit(at(pos)); ++count, ++pos)
     value = value * 16 + llvm::hexDigitValue(at(pos));
   if (count < digits) {
-    fail(begin, pos, isBytes ? std::string("invalid \\x escape")
-                             : fmt::format("truncated \\{}{} escape", letter, std::string(digits, 'X')));
+    fail(begin, pos,
+         isBytes ? std::string("invalid \\x escape")
+                 : fmt::format("truncated \\{}{} escape", letter, std::string(digits, 'X')));
     return;
   }
   append(value, begin);

@@ -1,9 +1,9 @@
-//===- FStringScanner.cpp - Where strings end and what f-strings hold -------------------------------------------------===//
+//===- FStringScanner.cpp - Where strings end and what f-strings hold ---------------------------------------------===//
 //
-// The scanner alternates between two modes: literal text, which ends at the quotes (or, in a format specification, at the
-// field's closing brace), and a field's expression, in which brackets and whole strings are stepped over.
+// The scanner alternates between two modes: literal text, which ends at the quotes (or, in a format specification, at
+// the field's closing brace), and a field's expression, in which brackets and whole strings are stepped over.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/FStringScanner.h"
 
 #include "ditron/frontend/syntax/Lexer.h"
@@ -128,10 +128,13 @@ bool Scanner::skipField(uint32_t &pos, bool isTriple, unsigned depth, unsigned s
         ++pos;
         found.conversion = at(pos);
         bool isKnown = found.conversion == 's' || found.conversion == 'r' || found.conversion == 'a';
-        if (!isKnown || (at(pos + 1) != ':' && at(pos + 1) != '}'))
+        uint32_t next = pos + 1;
+        while (at(next) == ' ')
+          ++next;
+        if (!isKnown || (at(next) != ':' && at(next) != '}'))
           return fail(pos - 1, pos + (isKnown ? 2 : 1), lineEndFrom(pos),
                       "f-string: invalid conversion: expected '!s', '!r' or '!a'");
-        ++pos;
+        pos = next;
       }
       if (at(pos) == ':') {
         found.hasSpec = true;

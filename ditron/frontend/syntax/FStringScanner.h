@@ -1,4 +1,4 @@
-//===- FStringScanner.h - Where strings end and what f-strings hold -------------------------------------------*- C++ -*-===//
+//===- FStringScanner.h - Where strings end and what f-strings hold -------------------------------------*- C++ -*-===//
 //
 // The ends of string literals. For plain strings that is the next quote that no backslash hides; an f-string nests:
 //
@@ -8,7 +8,7 @@
 // Python 3.12's rules are used: a field may hold any expression, strings with the same quotes and line ends too. The
 // lexer asks for the end only; the parser splits the same text with the same functions (see splitFString in Lexer.h).
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_FSTRINGSCANNER_H
 #define DITRON_FRONTEND_SYNTAX_FSTRINGSCANNER_H
 

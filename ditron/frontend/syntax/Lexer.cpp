@@ -1,14 +1,14 @@
-//===- Lexer.cpp - Kernel text to tokens ------------------------------------------------------------------------------===//
+//===- Lexer.cpp - Kernel text to tokens --------------------------------------------------------------------------===//
 //
-// One pass over the bytes. Indentation is measured as CPython does it: once with tab stops of eight and once with tabs of
-// one column; when the two measures order two lines differently, the file mixes tabs and blanks in a way that only one
-// reader would understand, and is refused.
+// One pass over the bytes. Indentation is measured as CPython does it: once with tab stops of eight and once with tabs
+// of one column; when the two measures order two lines differently, the file mixes tabs and blanks in a way that only
+// one reader would understand, and is refused.
 //
 // An opening bracket that is never closed would swallow the rest of the file. A line inside brackets that starts with a
 // word that cannot continue an expression (`def`, `return`, ...) therefore ends them, with one message at the bracket.
 // Wherever a message was given, an Error token stands in the list; the parser does not complain about it again.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/Lexer.h"
 
 #include "ditron/frontend/syntax/ConstValue.h"
@@ -93,8 +93,8 @@ public:
 
 private:
   struct Indentation {
-    uint32_t column = 0;     ///< With tab stops of eight.
-    uint32_t tabsAsOne = 0;  ///< With tabs of one column.
+    uint32_t column = 0;    ///< With tab stops of eight.
+    uint32_t tabsAsOne = 0; ///< With tabs of one column.
   };
   struct Bracket {
     char opening;
@@ -183,9 +183,9 @@ std::vector<Token> Lexer::run() {
   return std::move(tokens);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Lines and indentation
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// Skips blank and comment lines, then compares the indentation of the first line with content.
 void Lexer::lexLineStart() {
@@ -295,9 +295,9 @@ void Lexer::lexBackslash() {
   skipLine();
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Tokens
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 void Lexer::lexToken() {
   char c = peek();
@@ -358,9 +358,8 @@ void Lexer::lexName() {
   char after = peek(length);
   if (length <= 2 && (after == '"' || after == '\'')) {
     std::string prefix = word.lower();
-    bool isPrefix = llvm::StringSwitch<bool>(prefix)
-                        .Cases({"r", "u", "b", "f", "br", "rb", "fr", "rf"}, true)
-                        .Default(false);
+    bool isPrefix =
+        llvm::StringSwitch<bool>(prefix).Cases({"r", "u", "b", "f", "br", "rb", "fr", "rf"}, true).Default(false);
     if (isPrefix) {
       pos += length;
       lexString(begin, llvm::StringRef(prefix).contains('r'), llvm::StringRef(prefix).contains('f'));
@@ -475,10 +474,11 @@ void Lexer::lexPunctuation() {
   pos += static_cast<uint32_t>(length);
   llvm::StringRef character = text.slice(begin, pos);
   bool isShown = isPrintable(codePoint);
-  error(begin, pos, isShown && codePoint < 0x80
-                        ? fmt::format("invalid character '{}'", character.str())
-                        : fmt::format("invalid character {}(U+{:04X})",
-                                      isShown ? fmt::format("'{}' ", character.str()) : std::string(), codePoint));
+  error(begin, pos,
+        isShown && codePoint < 0x80
+            ? fmt::format("invalid character '{}'", character.str())
+            : fmt::format("invalid character {}(U+{:04X})",
+                          isShown ? fmt::format("'{}' ", character.str()) : std::string(), codePoint));
 }
 
 void Lexer::closeBracket(char closing) {

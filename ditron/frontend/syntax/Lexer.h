@@ -1,11 +1,12 @@
-//===- Lexer.h - Kernel text to tokens ------------------------------------------------------------------------*- C++ -*-===//
+//===- Lexer.h - Kernel text to tokens ------------------------------------------------------------------*- C++ -*-===//
 //
 // Python 3 tokenisation: indentation becomes Indent and Dedent tokens, lines end in Newline, brackets and backslashes
-// join lines, comments vanish. A whole text is cut into a vector at once; the parser looks ahead freely in it. An f-string
-// is one token here, ends found by its nesting rules (Python 3.12's); its fields are tokenised again when the parser gets
-// to them. Mistakes are reported with their range and the lexer goes on, so that it always ends in EndOfFile.
+// join lines, comments vanish. A whole text is cut into a vector at once; the parser looks ahead freely in it. An
+// f-string is one token here, ends found by its nesting rules (Python 3.12's); its fields are tokenised again when the
+// parser gets to them. Mistakes are reported with their range and the lexer goes on, so that it always ends in
+// EndOfFile.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_LEXER_H
 #define DITRON_FRONTEND_SYNTAX_LEXER_H
 

@@ -1,8 +1,8 @@
-//===- NumberText.h - Pieces of the grammar of numbers --------------------------------------------------------*- C++ -*-===//
+//===- NumberText.h - Pieces of the grammar of numbers --------------------------------------------------*- C++ -*-===//
 //
 // What the parser's literals and the compile-time conversions int() and float() share.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_NUMBERTEXT_H
 #define DITRON_FRONTEND_SYNTAX_NUMBERTEXT_H
 

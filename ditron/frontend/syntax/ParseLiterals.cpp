@@ -1,9 +1,9 @@
-//===- ParseLiterals.cpp - Numbers, strings and f-strings -------------------------------------------------------------===//
+//===- ParseLiterals.cpp - Numbers, strings and f-strings ---------------------------------------------------------===//
 //
 // Adjacent strings are joined into one constant, or into one JoinedStr when an f-string is among them. The fields of an
 // f-string are parsed by a second parser over the same file, so that their nodes have true ranges.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/EscapeDecoder.h"
 #include "ditron/frontend/syntax/FStringScanner.h"
 #include "ditron/frontend/syntax/NumberText.h"
@@ -53,9 +53,9 @@ Expr *ParserState::parseNumber() {
   return constant(range, ConstValue::integer(std::move(*value)));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Strings
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 /// Adjacent strings while they are collected.
 struct ParserState::StringPieces {

@@ -1,9 +1,9 @@
-//===- ParseStatements.cpp - Statements of kernel files ---------------------------------------------------------------===//
+//===- ParseStatements.cpp - Statements of kernel files -----------------------------------------------------------===//
 //
-// The module, blocks and statements, and the recovery after mistakes: a statement that does not parse is dropped with the
-// indented lines below it, and the next one is tried.
+// The module, blocks and statements, and the recovery after mistakes: a statement that does not parse is dropped with
+// the indented lines below it, and the next one is tried.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/ParserState.h"
 
 #include <fmt/format.h>
@@ -12,9 +12,9 @@ namespace ditron::frontend {
 
 using namespace ast;
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Tokens and errors
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 Token ParserState::take() {
   Token token = current();
@@ -73,9 +73,9 @@ std::nullptr_t ParserState::unexpected(llvm::StringRef expected) {
   return error(range, fmt::format("expected {}, found {}", expected.str(), describeCurrent()));
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Blocks and recovery
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 StmtList ParserState::parseFile() {
   Stmts statements;
@@ -170,9 +170,9 @@ bool ParserState::parseElse(StmtList &orelse) {
   return parseBlock("'else'", token, orelse);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Simple statements
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 bool ParserState::parseStatement(Stmts &statements) {
   Stmt *statement = nullptr;
@@ -267,8 +267,8 @@ bool ParserState::checkTarget(const Expr *target, llvm::StringRef action) {
   case NodeKind::Starred: return checkTarget(llvm::cast<Starred>(target)->value, action);
   case NodeKind::List:
   case NodeKind::Tuple: {
-    ExprList elements = llvm::isa<List>(target) ? llvm::cast<List>(target)->elements
-                                                : llvm::cast<Tuple>(target)->elements;
+    ExprList elements =
+        llvm::isa<List>(target) ? llvm::cast<List>(target)->elements : llvm::cast<Tuple>(target)->elements;
     return llvm::all_of(elements, [&](const Expr *element) { return checkTarget(element, action); });
   }
   case NodeKind::Call: what = "a function call"; break;
@@ -442,9 +442,9 @@ Stmt *ParserState::parseTypeAlias() {
   return node;
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Imports
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 bool ParserState::parseDottedName(Identifier &name) {
   if (!expectName(name, "the name of a module"))

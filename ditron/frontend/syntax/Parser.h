@@ -1,12 +1,12 @@
-//===- Parser.h - Text of a kernel file to its syntax tree ----------------------------------------------------*- C++ -*-===//
+//===- Parser.h - Text of a kernel file to its syntax tree ----------------------------------------------*- C++ -*-===//
 //
 // Recursive descent over the token list with precedence climbing for operators. All of Python's statements and
-// expressions parse, so that a file may hold host code beside its kernels; what a kernel may use is decided later, by the
-// semantic analysis. After a mistake the parser goes on at the next statement, up to 20 errors. Depth of blocks, of
-// parentheses and of the resulting trees is limited, so that no input overflows the stack of the parser or of anyone who
-// recurses over its trees. Time is linear in the size of the text.
+// expressions parse, so that a file may hold host code beside its kernels; what a kernel may use is decided later, by
+// the semantic analysis. After a mistake the parser goes on at the next statement, up to 20 errors. Depth of blocks, of
+// parentheses and of the resulting trees is limited, so that no input overflows the stack of the parser or of anyone
+// who recurses over its trees. Time is linear in the size of the text.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_PARSER_H
 #define DITRON_FRONTEND_SYNTAX_PARSER_H
 

@@ -1,10 +1,11 @@
-//===- ParserState.h - The parser class (private to the parser's sources) -------------------------------------*- C++ -*-===//
+//===- ParserState.h - The parser class (private to the parser's sources) -------------------------------*- C++ -*-===//
 //
-// One class in three sources: ParseStatements.cpp, ParseExpressions.cpp and ParseLiterals.cpp. Every parse function
-// returns null (or false) after it has reported a mistake; the nearest list of statements then skips to the next one.
-// An Error token stands for a mistake that the lexer has already reported: the parser fails there without a word.
+// One class in five sources: ParseStatements.cpp, ParseCompound.cpp, ParseExpressions.cpp, ParsePrimaries.cpp and
+// ParseLiterals.cpp. Every parse function returns null (or false) after it has reported a mistake; the nearest list of
+// statements then skips to the next one. An Error token stands for a mistake that the lexer has already reported: the
+// parser fails there without a word.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_PARSERSTATE_H
 #define DITRON_FRONTEND_SYNTAX_PARSERSTATE_H
 
@@ -74,7 +75,7 @@ private:
   ast::Expr *finish(ast::Expr *node);
   ast::ExprList list(const Exprs &items) { return module.copy(llvm::ArrayRef<ast::Expr *>(items)); }
 
-  // Statements (ParseStatements.cpp).
+  // Statements (ParseStatements.cpp, ParseCompound.cpp).
   void parseStatementsUntil(TokenKind end, Stmts &statements);
   bool parseStatement(Stmts &statements);
   bool parseSimpleLine(Stmts &statements);
@@ -112,7 +113,7 @@ private:
   bool skipTypeParameters();
   bool checkTarget(const ast::Expr *target, llvm::StringRef action);
 
-  // Expressions (ParseExpressions.cpp).
+  // Expressions (ParseExpressions.cpp, ParsePrimaries.cpp).
   ast::Expr *parseExpression();
   ast::Expr *parseNamed();
   ast::Expr *parseStarredOrNamed();

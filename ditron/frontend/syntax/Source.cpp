@@ -1,8 +1,8 @@
-//===- Source.cpp - Source buffers and ranges of kernel files ---------------------------------------------------------===//
+//===- Source.cpp - Source buffers and ranges of kernel files -----------------------------------------------------===//
 //
 // The line table accepts the three line ends that Python accepts: LF, CR LF and a lone CR.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/Source.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -54,8 +54,8 @@ llvm::StringRef SourceFile::textOf(SourceRange range) const { return text().slic
 
 Expected<FileId> SourceManager::add(std::string path, std::string text) {
   if (text.size() > maxSourceBytes)
-    return invalidArgument(fmt::format("the source '{}' has {} bytes; at most {} are accepted", path, text.size(),
-                                       maxSourceBytes));
+    return invalidArgument(
+        fmt::format("the source '{}' has {} bytes; at most {} are accepted", path, text.size(), maxSourceBytes));
   FileId id = static_cast<FileId>(files.size());
   files.emplace_back(id, std::move(path), std::move(text));
   return id;

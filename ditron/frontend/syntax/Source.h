@@ -1,11 +1,12 @@
-//===- Source.h - Source buffers and ranges of kernel files ---------------------------------------------------*- C++ -*-===//
+//===- Source.h - Source buffers and ranges of kernel files ---------------------------------------------*- C++ -*-===//
 //
-// A SourceFile is one text with a table of its line starts; a SourceManager owns the files of one compilation and numbers
-// them. A SourceRange names a file and a half-open range of byte offsets, so that it is small enough to sit in every AST
-// node; lines and columns are computed only when a message needs them. Lines and columns count from 1, columns count
-// bytes, as clang and MLIR do. This file does not decode the text: encoding errors are the lexer's to report.
+// A SourceFile is one text with a table of its line starts; a SourceManager owns the files of one compilation and
+// numbers them. A SourceRange names a file and a half-open range of byte offsets, so that it is small enough to sit in
+// every AST node; lines and columns are computed only when a message needs them. Lines and columns count from 1,
+// columns count bytes, as clang and MLIR do. This file does not decode the text: encoding errors are the lexer's to
+// report.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_SOURCE_H
 #define DITRON_FRONTEND_SYNTAX_SOURCE_H
 

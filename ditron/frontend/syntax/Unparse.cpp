@@ -1,8 +1,8 @@
-//===- Unparse.cpp - Expressions back to source text ------------------------------------------------------------------===//
+//===- Unparse.cpp - Expressions back to source text --------------------------------------------------------------===//
 //
 // Each form has a binding strength; an operand that binds less tightly than its place asks for is put in parentheses.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/AstPrinter.h"
 
 #include <cmath>
@@ -293,8 +293,7 @@ void Unparser::printComprehension(const Comprehension *node) {
 
 void Unparser::printCall(const Call *node) {
   printPrimary(node->callee);
-  bool isOneGenerator = node->args.size() == 1 && node->keywords.empty() &&
-                        llvm::isa<Comprehension>(node->args[0]) &&
+  bool isOneGenerator = node->args.size() == 1 && node->keywords.empty() && llvm::isa<Comprehension>(node->args[0]) &&
                         llvm::cast<Comprehension>(node->args[0])->comprehensionKind == ComprehensionKind::Generator;
   if (isOneGenerator) {
     print(node->args[0]); // its parentheses are the call's

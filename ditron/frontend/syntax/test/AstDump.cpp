@@ -1,8 +1,8 @@
-//===- AstDump.cpp - Prints the syntax trees of kernel files ----------------------------------------------------------===//
+//===- AstDump.cpp - Prints the syntax trees of kernel files ------------------------------------------------------===//
 //
 // ditron-ast-dump [--ranges] FILE...: the trees on standard output, the diagnostics on standard error; 1 after errors.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include "ditron/frontend/syntax/Parser.h"
 

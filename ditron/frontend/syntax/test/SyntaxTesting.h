@@ -1,8 +1,8 @@
-//===- SyntaxTesting.h - What the tests of the syntax library share -------------------------------------------*- C++ -*-===//
+//===- SyntaxTesting.h - What the tests of the syntax library share -------------------------------------*- C++ -*-===//
 //
 // A Parsed holds everything that one source text gives, with the lifetimes in order.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SYNTAX_TEST_SYNTAXTESTING_H
 #define DITRON_FRONTEND_SYNTAX_TEST_SYNTAXTESTING_H
 

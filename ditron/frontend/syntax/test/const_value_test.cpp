@@ -1,9 +1,9 @@
-//===- const_value_test.cpp - Compile-time scalars against CPython ----------------------------------------------------===//
+//===- const_value_test.cpp - Compile-time scalars against CPython ------------------------------------------------===//
 //
-// ConstCases.inc holds expressions and CPython's results. Each is parsed by our parser and folded by the small evaluator
-// below, which only dispatches to the functions under test.
+// ConstCases.inc holds expressions and CPython's results. Each is parsed by our parser and folded by the small
+// evaluator below, which only dispatches to the functions under test.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "SyntaxTesting.h"
 
 #include <cmath>

@@ -1,10 +1,10 @@
-//===- kernel_files_test.cpp - Realistic kernel files parse -----------------------------------------------------------===//
+//===- kernel_files_test.cpp - Realistic kernel files parse -------------------------------------------------------===//
 //
 // The files in test/kernels look like Triton tutorials and distributed kernels: kernels between host code with classes,
 // lambdas, comprehensions, with, try, match and async. They must parse without a message, and every node must have a
 // range inside its parent's.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "SyntaxTesting.h"
 
 #include <gtest/gtest.h>
@@ -70,8 +70,7 @@ TEST_P(KernelFile, ConditionsUnparseToTheSameTree) {
   EXPECT_GT(conditions, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, KernelFile,
-                         testing::Values("vector_add.py", "matmul.py", "distributed_gemm.py"));
+INSTANTIATE_TEST_SUITE_P(Files, KernelFile, testing::Values("vector_add.py", "matmul.py", "distributed_gemm.py"));
 
 TEST(KernelFiles, FunctionsOfTheDistributedGemm) {
   SourceManager sources;

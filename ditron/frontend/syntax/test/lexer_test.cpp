@@ -1,8 +1,8 @@
-//===- lexer_test.cpp - Tokens, indentation and mistakes of the lexer -------------------------------------------------===//
+//===- lexer_test.cpp - Tokens, indentation and mistakes of the lexer ---------------------------------------------===//
 //
 // Token lists are compared as text: names of the kinds, with the token's text where it varies.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "SyntaxTesting.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,8 @@ TEST(Lexer, FStringsNest) {
             R"(FString(f"{a["b"]:{w}.{d}} {{x}} {f"{y}"}") Name(z) Newline EndOfFile)");
   EXPECT_EQ(Lexed(R"(rf'\{x}' f'{x!r:>10}' F'''{
 a
-}''')").kinds(),
+}''')")
+                .kinds(),
             "FString(rf'\\{x}') FString(f'{x!r:>10}') FString(F'''{\na\n}''') Newline EndOfFile");
   EXPECT_EQ(Lexed(R"(f"{x != y}" f"{(lambda: 1)()}" f"{ {1: 2}[1] }" f"\N{DASH}")").kinds(),
             R"(FString(f"{x != y}") FString(f"{(lambda: 1)()}") FString(f"{ {1: 2}[1] }") FString(f"\N{DASH}") )"
@@ -105,8 +106,7 @@ TEST(Lexer, LinesAndIndentation) {
 }
 
 TEST(Lexer, IndentationMistakes) {
-  EXPECT_EQ(Lexed("if a:\n    b\n  c\n").messages(),
-            "3:1-3:3: unindent does not match any outer indentation level\n");
+  EXPECT_EQ(Lexed("if a:\n    b\n  c\n").messages(), "3:1-3:3: unindent does not match any outer indentation level\n");
   EXPECT_EQ(Lexed("if a:\n    b\n  c\n").kinds(),
             "KwIf Name(a) Colon Newline Indent Name(b) Newline Name(c) Newline Dedent EndOfFile");
   EXPECT_EQ(Lexed("if a:\n        b\n\tc\n").messages(),
@@ -141,7 +141,10 @@ TEST(Lexer, BadCharactersAndEncoding) {
   EXPECT_EQ(Lexed("a ? b").messages(), "1:3-1:4: invalid character '?'\n");
   EXPECT_EQ(Lexed("a “b”").messages(),
             "1:3-1:6: invalid character '“' (U+201C)\n1:7-1:10: invalid character '”' (U+201D)\n");
-  EXPECT_EQ(Lexed("a\xc2\xa0" "b").messages(), "1:2-1:4: invalid character (U+00A0)\n");
+  EXPECT_EQ(Lexed("a\xc2\xa0"
+                  "b")
+                .messages(),
+            "1:2-1:4: invalid character (U+00A0)\n");
   EXPECT_EQ(Lexed("ab\n\xff").messages(), "2:1-2:2: the file is not UTF-8: invalid byte 0xff\n");
   EXPECT_EQ(Lexed(std::string("a\0b", 3)).messages(), "1:2-1:3: the file contains a null byte\n");
   EXPECT_EQ(Lexed("a \\ b\nc").messages(), "1:3-1:4: unexpected character after line continuation character\n");

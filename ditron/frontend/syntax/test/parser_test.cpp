@@ -1,9 +1,9 @@
-//===- parser_test.cpp - Trees, ranges and unparse --------------------------------------------------------------------===//
+//===- parser_test.cpp - Trees, ranges and unparse ----------------------------------------------------------------===//
 //
 // Golden dumps of small texts. Breadth is covered elsewhere: compare_with_cpython.py checks trees and ranges over whole
 // folders of Python files, and kernel_files_test.cpp parses realistic kernel files.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "SyntaxTesting.h"
 
 #include <gtest/gtest.h>
@@ -313,14 +313,56 @@ TEST(Parser, Ranges) {
 }
 
 TEST(Parser, Unparse) {
-  for (const char *text :
-       {"a + b * c", "(a + b) * c", "a - (b - c)", "a - b - c", "-x ** -y", "(-x) ** y", "(a ** b) ** c", "a ** b ** c",
-        "not a == b", "(not a) == b", "a or b and not c", "(a or b) and c", "a if b else c if d else e",
-        "(a if b else c) if d else e", "lambda x, /, y=1, *z, k, **w: x", "(lambda: 1)()", "f(a, *b, k=c, **d)",
-        "x[:, None]", "x[1:2, ::3]", "x[i]", "x[(),]", "x[a, b][c]", "(1).real", "1.5", "1e309", "'it' 's'",
-        "a is not b in c", "(a < b) < c", "[a, *b]", "(a,)", "(a, b)", "{a: b, **c}", "{a, b}", "{}", "()",
-        "[x for x in y if z]", "f((x for x in y))", "f(x for x in y)", "{k: v for k, v in d}", "(n := 3) + 1", "~a & b | c ^ d", "a << b + c",
-        "f\"a{x!r:>{w}} {{}}\"", "await_", "...", "a @ b", "x.y.z(1)[2]", "-1 .real", "(yield)", "f\"{ {1: 2}[1]}\""}) {
+  for (const char *text : {"a + b * c",
+                           "(a + b) * c",
+                           "a - (b - c)",
+                           "a - b - c",
+                           "-x ** -y",
+                           "(-x) ** y",
+                           "(a ** b) ** c",
+                           "a ** b ** c",
+                           "not a == b",
+                           "(not a) == b",
+                           "a or b and not c",
+                           "(a or b) and c",
+                           "a if b else c if d else e",
+                           "(a if b else c) if d else e",
+                           "lambda x, /, y=1, *z, k, **w: x",
+                           "(lambda: 1)()",
+                           "f(a, *b, k=c, **d)",
+                           "x[:, None]",
+                           "x[1:2, ::3]",
+                           "x[i]",
+                           "x[(),]",
+                           "x[a, b][c]",
+                           "(1).real",
+                           "1.5",
+                           "1e309",
+                           "'it' 's'",
+                           "a is not b in c",
+                           "(a < b) < c",
+                           "[a, *b]",
+                           "(a,)",
+                           "(a, b)",
+                           "{a: b, **c}",
+                           "{a, b}",
+                           "{}",
+                           "()",
+                           "[x for x in y if z]",
+                           "f((x for x in y))",
+                           "f(x for x in y)",
+                           "{k: v for k, v in d}",
+                           "(n := 3) + 1",
+                           "~a & b | c ^ d",
+                           "a << b + c",
+                           "f\"a{x!r:>{w}} {{}}\"",
+                           "await_",
+                           "...",
+                           "a @ b",
+                           "x.y.z(1)[2]",
+                           "-1 .real",
+                           "(yield)",
+                           "f\"{ {1: 2}[1]}\""}) {
     Parsed first(text);
     ASSERT_FALSE(first.diagnostics.hasErrors()) << text << "\n" << first.messages();
     std::string once = unparse(first.expression());

@@ -1,8 +1,8 @@
-//===- recovery_test.cpp - Mistakes, recovery and limits of the parser ------------------------------------------------===//
+//===- recovery_test.cpp - Mistakes, recovery and limits of the parser --------------------------------------------===//
 //
 // One mistake gives one message at the right place, and what follows is still parsed.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "SyntaxTesting.h"
 
 #include <chrono>
@@ -21,7 +21,8 @@ TEST(Recovery, OneMistakeOneMessage) {
   EXPECT_EQ(messagesOf("if a = b:\n    c\nd\n"), "1:6: expected ':' after 'if', found '='\n");
   EXPECT_EQ(messagesOf("if a\n    c\nd\n"), "1:5: expected ':' after 'if', found the end of the line\n");
   EXPECT_EQ(messagesOf("for x on y:\n    c\n"), "1:7: expected 'in' after the target of 'for', found 'on'\n");
-  EXPECT_EQ(messagesOf("def f():\nx = 1\n"), "1:9: expected an indented block after the function definition on line 1\n");
+  EXPECT_EQ(messagesOf("def f():\nx = 1\n"),
+            "1:9: expected an indented block after the function definition on line 1\n");
   EXPECT_EQ(messagesOf("x = 1\n    y = 2\nz\n"), "2:5: unexpected indent\n");
   EXPECT_EQ(messagesOf("else: pass\n"), "1:1: expected a statement, found 'else'\n");
   EXPECT_EQ(messagesOf("try:\n  a\nb\n"), "3:1: expected 'except' or 'finally' after the block of 'try', found 'b'\n");
@@ -32,7 +33,8 @@ TEST(Recovery, OneMistakeOneMessage) {
   EXPECT_EQ(messagesOf("x = 'a' b'b'\n"), "1:9: cannot mix bytes and nonbytes literals\n");
   EXPECT_EQ(messagesOf("x = '\\x4'\n"), "1:6: truncated \\xXX escape\n");
   EXPECT_EQ(messagesOf("f'{}'; f'{a b}'; f'}'\n"), "1:3: f-string: empty expression not allowed\n");
-  EXPECT_EQ(messagesOf("f'{a b}'\n"), "1:6: expected '}', '!' or ':' after the expression of the f-string, found 'b'\n");
+  EXPECT_EQ(messagesOf("f'{a b}'\n"),
+            "1:6: expected '}', '!' or ':' after the expression of the f-string, found 'b'\n");
   EXPECT_EQ(messagesOf("f'a}'\n"), "1:4: f-string: single '}' is not allowed\n");
 }
 
@@ -85,15 +87,16 @@ TEST(Recovery, StopsAfterTwentyErrors) {
 }
 
 TEST(Recovery, RenderedWithCaret) {
-  EXPECT_EQ(Parsed("if a = b:\n    c\n").messages(), "k.py:1:6: error: expected ':' after 'if', found '='\n"
-                                                     "if a = b:\n"
-                                                     "     ^\n"
-                                                     "note: use '==' to compare and ':=' to assign inside an expression\n");
+  EXPECT_EQ(Parsed("if a = b:\n    c\n").messages(),
+            "k.py:1:6: error: expected ':' after 'if', found '='\n"
+            "if a = b:\n"
+            "     ^\n"
+            "note: use '==' to compare and ':=' to assign inside an expression\n");
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 // Limits
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 std::string repeat(const std::string &text, size_t count) {
   std::string out;
@@ -104,9 +107,10 @@ std::string repeat(const std::string &text, size_t count) {
 
 TEST(Limits, DeepNestingIsAnError) {
   // Every way to recurse, far deeper than any stack would bear, gives one message each.
-  const char *openings[] = {"(",      "[",     "{",       "{1:",  "f(",    "x[",          "-",         "not ", "lambda: ",
-                            "1 if 1 else ", "(*", "{**",  "2**",  "*(",    "[x for x in ", "(yield ",   "~+",   "await (",
-                            "x[1:",   "f(a=", "f(**",     "f(*",  "(n := ", "f(x for x in "};
+  const char *openings[] = {
+      "(",    "[",   "{",      "{1:",          "f(",           "x[",      "-",  "not ",    "lambda: ", "1 if 1 else ",
+      "(*",   "{**", "2**",    "*(",           "[x for x in ", "(yield ", "~+", "await (", "x[1:",     "f(a=",
+      "f(**", "f(*", "(n := ", "f(x for x in "};
   for (const char *opening : openings) {
     Parsed parsed("y = " + repeat(opening, 100000) + "\nz = 1\n");
     EXPECT_GE(parsed.diagnostics.errorCount(), 1u) << opening;

@@ -1,8 +1,8 @@
-//===- source_test.cpp - Line tables, ranges and the rendering of diagnostics -----------------------------------------===//
+//===- source_test.cpp - Line tables, ranges and the rendering of diagnostics -------------------------------------===//
 //
 // Rendered messages are compared as a whole: the caret line is the part that breaks unnoticed.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/Diagnostics.h"
 #include "ditron/frontend/syntax/Source.h"
 
