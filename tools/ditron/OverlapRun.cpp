@@ -1,6 +1,8 @@
 //===- OverlapRun.cpp - One verified run of an overlapped operator ----------------------------------------------------===//
 #include "OverlapRun.h"
 
+#include "ditron/sim/Machine.h"
+
 #include <chrono>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -61,8 +63,12 @@ protected:
     return ops::compare(actual, expected, ops::toleranceFor(options.dtype, options.precision));
   }
 
+  /// A rank may hold nothing of a matrix; its buffer then has one element, which nobody looks at.
   Expected<runtime::Buffer> allocate(runtime::Rank &rank, int64_t count, std::string_view name) {
     return rank.allocate(options.dtype, std::max<int64_t>(count, 1), name);
+  }
+  static Status upload(runtime::Buffer &buffer, std::span<const float> values) {
+    return values.empty() ? Status::ok() : buffer.uploadFloats(values);
   }
 
   const OverlapRunOptions &options;
@@ -100,8 +106,8 @@ public:
   Status enqueue(const std::vector<float> &a, const std::vector<float> &b) override {
     for (uint32_t id = 0; id < world.numRanks(); ++id) {
       auto shard = std::span(a).subspan(shards.firstRowOf(id) * options.k, shards.rowsOf(id) * options.k);
-      DITRON_RETURN_IF_ERROR(operands[id].a.uploadFloats(shard));
-      DITRON_RETURN_IF_ERROR(operands[id].b.uploadFloats(sliceColumns(b, options.k, options.n, columnsOf(id))));
+      DITRON_RETURN_IF_ERROR(upload(operands[id].a, shard));
+      DITRON_RETURN_IF_ERROR(upload(operands[id].b, sliceColumns(b, options.k, options.n, columnsOf(id))));
     }
     for (uint32_t id = 0; id < world.numRanks(); ++id) {
       runtime::Rank &rank = world.rank(id);
@@ -156,9 +162,9 @@ public:
   Status enqueue(const std::vector<float> &a, const std::vector<float> &b) override {
     for (uint32_t id = 0; id < world.numRanks(); ++id) {
       Slice depth = depthOf(id);
-      DITRON_RETURN_IF_ERROR(operands[id].a.uploadFloats(sliceColumns(a, options.m, options.k, depth)));
+      DITRON_RETURN_IF_ERROR(upload(operands[id].a, sliceColumns(a, options.m, options.k, depth)));
       auto rows = std::span(b).subspan(depth.begin * options.n, depth.size * options.n);
-      DITRON_RETURN_IF_ERROR(operands[id].b.uploadFloats(rows));
+      DITRON_RETURN_IF_ERROR(upload(operands[id].b, rows));
     }
     for (uint32_t id = 0; id < world.numRanks(); ++id) {
       runtime::Rank &rank = world.rank(id);
@@ -222,6 +228,8 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
   for (uint32_t call = 0; call < options.calls; ++call) {
     std::vector<float> a = ops::randomValues(options.dtype, options.m * options.k, options.world.seed + 2 * call + 1);
     std::vector<float> b = ops::randomValues(options.dtype, options.k * options.n, options.world.seed + 2 * call + 2);
+    if (world->machine())
+      world->machine()->clearTrace(); // what is reported and traced is the last call
     progress("simulating");
     auto start = Clock::now();
     DITRON_RETURN_IF_ERROR(run->enqueue(a, b));

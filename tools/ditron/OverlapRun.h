@@ -44,10 +44,10 @@ struct OverlapRunResult {
   bool checked = false;
   ops::Comparison comparison; ///< Worst over calls and ranks.
   ops::Tolerance tolerance;
-  /// Per rank: the GEMM's blocks against the copies into (AllGather) or out of (ReduceScatter) the rank. Empty when the world
+  /// Of the last call, per rank: the GEMM's blocks against the copies into (AllGather) or out of (ReduceScatter) the rank. Empty when the world
   /// records no timeline.
   std::vector<runtime::Overlap> overlap;
-  double virtualMicroseconds = 0; ///< Span of all work on the simulated clock; 0 without a timeline.
+  double virtualMicroseconds = 0; ///< Span of the last call on the simulated clock; 0 without a timeline.
   double wallSeconds = 0;         ///< Of the simulation, without compilation and checking.
   double compileSeconds = 0;
   double flops = 0;               ///< Multiply and add operations of all ranks in all calls.
