@@ -5,7 +5,8 @@ usage: compare_with_cpython.py build/bin/ditron-ast-dump FILE_OR_FOLDER...
 
 CPython's tree is printed in the form of ours and the two texts are compared. Not compared: ranges inside f-strings
 (CPython 3.11 has them wrong), names that CPython normalises, the begin of decorated definitions (ours starts at the
-decorator), match patterns, and literals that Ditron does not represent (complex numbers, \\N escapes, lone surrogates), which count as equal.
+decorator), match patterns, and literals that Ditron does not represent (complex numbers,
+\\N escapes, lone surrogates), which count as equal.
 """
 import ast
 import pathlib
