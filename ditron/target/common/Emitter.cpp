@@ -29,11 +29,19 @@ std::optional<int64_t> Emitter::constantOf(Value value) {
   return std::nullopt;
 }
 
+/// The value of two constants combined, or null.
+static Value foldConstants(Emitter &e, Value lhs, Value rhs, llvm::function_ref<int64_t(int64_t, int64_t)> combine) {
+  std::optional<int64_t> left = e.constantOf(lhs), right = left ? e.constantOf(rhs) : std::nullopt;
+  return right ? e.constant(lhs.getType(), combine(*left, *right)) : Value();
+}
+
 Value Emitter::add(Value lhs, Value rhs) {
   if (constantOf(lhs) == 0)
     return rhs;
   if (constantOf(rhs) == 0)
     return lhs;
+  if (Value folded = foldConstants(*this, lhs, rhs, [](int64_t a, int64_t b) { return a + b; }))
+    return folded;
   return LLVM::AddOp::create(*this, lhs, rhs);
 }
 
@@ -48,6 +56,8 @@ Value Emitter::mul(Value lhs, Value rhs) {
     return rhs;
   if (constantOf(rhs) == 1)
     return lhs;
+  if (Value folded = foldConstants(*this, lhs, rhs, [](int64_t a, int64_t b) { return a * b; }))
+    return folded;
   return LLVM::MulOp::create(*this, lhs, rhs);
 }
 

@@ -1,7 +1,8 @@
 //===- Emitter.h - A builder for the scalar code of one thread --------------------------------------------*- C++ -*-===//
 //
 // A builder with a location and short names for the LLVM dialect instructions that address arithmetic and data movement are
-// made of. It folds the neutral elements, so that callers need no special case for offset 0; the rest is LLVM's.
+// made of. It folds neutral elements and sums and products of constants, so that callers need no special case for offset 0;
+// the rest is LLVM's.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_COMMON_EMITTER_H

@@ -88,7 +88,10 @@ public:
     SmallVector<Value> arguments;
     for (auto [i, parameter] : llvm::enumerate(kernel.getFunctionType().getParams())) {
       Value place = LLVM::LoadOp::create(e, pointer, e.addBytes(entry.getArgument(0), int64_t(i) * 8));
-      arguments.push_back(fromMemory(e, LLVM::LoadOp::create(e, memoryType(parameter), place), parameter));
+      if (isa<LLVM::LLVMPointerType>(parameter))
+        arguments.push_back(LLVM::LoadOp::create(e, parameter, place));
+      else
+        arguments.push_back(fromMemory(e, LLVM::LoadOp::create(e, memoryType(parameter), place), parameter));
     }
     LLVM::CallOp::create(e, kernel, arguments);
     LLVM::ReturnOp::create(e, ValueRange());

@@ -332,7 +332,7 @@ TEST(SimNumerics, DotOnTensorCores) {
   for (const Case &one : {Case{"f16", layout::MmaKind::M16N8K16B16}, Case{"bf16", layout::MmaKind::M16N8K16B16},
                           Case{"f32", layout::MmaKind::M16N8K8TF32}, Case{"i8", layout::MmaKind::M16N8K32B8}})
     for (int numWarps : {1, 4}) {
-      layout::DotShape shape{64, 32, 64};
+      layout::DotShape shape{32, 32, 64};
       auto layouts = layout::mmaLayouts(one.kind, shape, layout::chooseWarpGrid(one.kind, shape, numWarps));
       ASSERT_TRUE(layouts.isOk()) << layouts.status().message();
       checkDot(one.element, *layouts, shape, numWarps, "");
@@ -352,15 +352,15 @@ TEST(SimNumerics, BuffersKeepTilesInTheirSlots) {
   std::mt19937 random(9);
   for (int round = 0; round < rounds; ++round) {
     int warpBits = round % 3;
-    DistributedLayout source = randomLayout(random, {16, 64}, warpBits), result = randomLayout(random, {16, 64}, warpBits);
+    DistributedLayout source = randomLayout(random, {8, 64}, warpBits), result = randomLayout(random, {8, 64}, warpBits);
     int order[] = {1, 0};
-    layout::SharedLayout shared = layout::swizzledShared({16, 64}, order, 16, 128);
+    layout::SharedLayout shared = layout::swizzledShared({8, 64}, order, 16, 128);
     SCOPED_TRACE(source.toString() + " -> " + result.toString());
     TileProgram program(1 << warpBits);
     std::string in = program.array("f16"), out = program.array("f16");
     std::string loaded = program.load(in, source, "f16"), doubled = program.fresh();
     std::string type = TileProgram::tensor(source, "f16"), resultType = TileProgram::tensor(result, "f16");
-    std::string buffer = fmt::format("!dgpu.buffer<3 x 16x64 x f16, #dgpu.shared<{}>>", shared.toString());
+    std::string buffer = fmt::format("!dgpu.buffer<3 x 8x64 x f16, #dgpu.shared<{}>>", shared.toString());
     program.line(fmt::format("{} = arith.addf {}, {} : {}", doubled, loaded, loaded, type));
     program.line("%one = arith.constant 1 : i32");
     program.line("%two = arith.constant 2 : i32");
@@ -370,10 +370,10 @@ TEST(SimNumerics, BuffersKeepTilesInTheirSlots) {
     program.line("dgpu.barrier");
     program.line(fmt::format("%read = dgpu.buffer_load %buffer[%two] : {} -> {}", buffer, resultType));
     program.store(out, "%read", result, "f16");
-    std::vector<uint16_t> data(1024);
-    for (int i = 0; i < 1024; ++i)
+    std::vector<uint16_t> data(512);
+    for (int i = 0; i < 512; ++i)
       data[i] = patternOf("f16", float(i));
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(1024))});
+    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(512))});
     EXPECT_EQ(arrays[1].as<uint16_t>(), data);
   }
 }
