@@ -132,7 +132,7 @@ private:
           continue;
         if (auto implied = resultLayout(use, layout)) {
           // The first source decides for a reduction with several; for all others the operands are alike.
-          if (isa<tile::ReduceOp, tile::ScanOp>(user) && decision(user->getOperand(0)) &&
+          if (isa<tile::ReduceOp>(user) && decision(user->getOperand(0)) &&
               !(*decision(user->getOperand(0)) == layout))
             continue;
           for (Value result : user->getResults())
@@ -260,7 +260,7 @@ private:
     }
     if (auto found = anchors.find(op); found != anchors.end())
       return found->second;
-    if (isa<tile::ReduceOp, tile::ScanOp>(op))
+    if (isa<tile::ReduceOp>(op))
       return *decision(op->getOperand(0));
     if (SmallVector<Value> tied = valuesTiedTo(operand); !tied.empty())
       return *decision(tied.front());
