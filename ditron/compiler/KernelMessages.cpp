@@ -85,7 +85,7 @@ std::string KernelMessages::render(const mlir::Diagnostic &diagnostic, Severity 
     text += renderMessage(sources, Severity::Note, call, "called from here");
   for (const mlir::Diagnostic &note : const_cast<mlir::Diagnostic &>(diagnostic).getNotes()) {
     // "see current operation" quotes IR, which means nothing to the author of a kernel.
-    if (severity == Severity::Error && !compilerBug && llvm::StringRef(note.str()).starts_with("see current operation"))
+    if (!compilerBug && llvm::StringRef(note.str()).starts_with("see current operation"))
       continue;
     text += render(note, Severity::Note);
   }

@@ -36,8 +36,9 @@ void CommandContext::finish(const Status &status) {
   std::string message = status.message();
   while (!message.empty() && message.back() == '\n')
     message.pop_back();
-  // Rendered diagnostics begin with their own file, line and "error:".
-  if (status.code() == StatusCode::CompileError)
+  // Rendered diagnostics begin with their own file and line.
+  const size_t firstLine = message.find('\n');
+  if (message.substr(0, firstLine).find(": error: ") != std::string::npos)
     fmt::print(stderr, "{}\n", message);
   else
     fmt::print(stderr, "ditron: error: {}\n", message);

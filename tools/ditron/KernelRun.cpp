@@ -8,6 +8,7 @@
 #include "Command.h"
 #include "WorldText.h"
 
+#include "ditron/frontend/syntax/Diagnostics.h"
 #include "ditron/sim/Machine.h"
 #include "ditron/support/Suggest.h"
 
@@ -28,6 +29,24 @@ std::string formatElement(DataType type, const std::byte *address) {
     return fmt::format("{}", *reinterpret_cast<const uint64_t *>(address));
   const double value = loadElement(type, address);
   return isInteger(type) ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.6g}", value);
+}
+
+/// An error of a running kernel, which begins with "FILE:LINE:COLUMN: ", with that line of the source and a caret below.
+Status withSourceLine(const Status &status, const compiler::KernelSource &source) {
+  unsigned line = 0, column = 0;
+  if (status.isOk() || !status.message().starts_with(source.path + ":") ||
+      std::sscanf(status.message().c_str() + source.path.size(), ":%u:%u:", &line, &column) != 2)
+    return status;
+  frontend::SourceManager sources;
+  Expected<frontend::FileId> file = sources.add(source.path, source.text);
+  if (!file.isOk())
+    return status;
+  const uint32_t offset = sources.file(*file).offsetOf({line, column});
+  // The rendered message begins with the same place.
+  const size_t text = status.message().find(": ", source.path.size()) + 2;
+  return Status(status.code(), frontend::renderMessage(sources, frontend::Severity::Error,
+                                                       sources.file(*file).range(offset, offset),
+                                                       status.message().substr(text)));
 }
 
 /// The innermost dimension on a line, at most this many elements and lines.
@@ -56,7 +75,7 @@ Status KernelRun::run() {
     if (Status traced = world->writeTrace(options.trace); !traced.isOk() && ran.isOk())
       ran = traced;
   progress.stop();
-  DITRON_RETURN_IF_ERROR(ran);
+  DITRON_RETURN_IF_ERROR(withSourceLine(ran, source));
   DITRON_RETURN_IF_ERROR(writeOutputs());
   for (const std::string &name : options.prints)
     DITRON_RETURN_IF_ERROR(printArray(*findArray(name)));
@@ -76,7 +95,8 @@ Status KernelRun::makeWorld() {
   DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, options.target, worldOptions));
   DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(options.target, knobs));
-  DITRON_ASSIGN_OR_RETURN(function, jit->load(reference.source, reference.kernel));
+  source = std::move(reference.source);
+  DITRON_ASSIGN_OR_RETURN(function, jit->load(source, reference.kernel));
   jit->setObserver([this](const std::string &kernel, const compiler::CompileReport *report) {
     if (!report) {
       progress.activity("compiling " + kernel);

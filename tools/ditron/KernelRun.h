@@ -78,6 +78,7 @@ private:
   Progress progress;
   std::unique_ptr<runtime::World> world;
   std::unique_ptr<jit::Jit> jit;
+  compiler::KernelSource source;
   jit::KernelFunction function;
   std::vector<std::pair<std::string, runtime::Argument>> scalars; ///< The same on all ranks.
   std::vector<Array> arrays;

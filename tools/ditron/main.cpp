@@ -6,9 +6,44 @@
 #include "Command.h"
 #include "OverlapCommands.h"
 
+#include "ditron/support/Suggest.h"
+
+#include <cstdio>
 #include <fmt/format.h>
 
 using namespace ditron;
+
+namespace {
+
+/// Prints what was wrong with the command line, with the nearest option or subcommand.
+int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, char **argv) {
+  const std::vector<CLI::App *> chosen = app.get_subcommands();
+  const CLI::App &command = chosen.empty() ? app : *chosen.front();
+  std::vector<std::string> known;
+  std::string culprit, problem = error.what();
+  if (chosen.empty()) {
+    for (const CLI::App *candidate : app.get_subcommands([](const CLI::App *) { return true; }))
+      known.push_back(candidate->get_name());
+    if (argc > 1) {
+      culprit = argv[1];
+      problem = fmt::format("'{}' is no subcommand", culprit);
+    }
+  } else if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
+    for (const CLI::Option *option : command.get_options())
+      for (const std::string &name : option->get_lnames())
+        known.push_back("--" + name);
+    // CLI11 says "...: value --word", in any order: the options among the words are what was meant wrongly.
+    const size_t colon = problem.rfind(": "), dashes = problem.find(" -");
+    const size_t start = dashes != std::string::npos ? dashes + 1 : colon == std::string::npos ? 0 : colon + 2;
+    culprit = problem.substr(start, problem.find_first_of(" =", start) - start);
+    problem = fmt::format("'{}' is not expected here", culprit);
+  }
+  fmt::print(stderr, "ditron: error: {}{}; see {} --help\n", problem, culprit.empty() ? "" : didYouMean(culprit, known),
+             chosen.empty() ? "ditron" : "ditron " + command.get_name());
+  return tool::ExitUserError;
+}
+
+} // namespace
 
 int main(int argc, char **argv) {
   tool::CommandContext context;
@@ -36,8 +71,8 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    // Prints help, or the error; CLI11's own codes for errors are all ours for a wrong command line.
-    return app.exit(error) == 0 ? tool::ExitDone : tool::ExitUserError;
+    // "Errors" with code 0 are --help and --version.
+    return error.get_exit_code() == 0 ? app.exit(error) : reportUsage(app, error, argc, argv);
   }
   return context.exitCode;
 }
