@@ -211,32 +211,38 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
 
 // -----
 
-// A scan has the layout of its source; a store that wants another one gets a conversion, before or after it.
+// The source of a scan was decided by its other user, its result by the store: a conversion, and one layout for the scan.
+// CHECK-DAG: #[[$ROWS:L[0-9]*]] = #dgpu.layout<16x16, reg = {j0 j1 i3}
+// CHECK-DAG: #[[$COLS:L[0-9]*]] = #dgpu.layout<16x16, reg = {j3 i0 i1}
 // CHECK-LABEL: func.func @scan
 module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
-  func.func @scan(%x: !tile.ptr<f32> {tile.divisibility = 16 : i64}) attributes {tile.kernel} {
+  func.func @scan(%x: !tile.ptr<i32> {tile.divisibility = 16 : i64}) attributes {tile.kernel} {
     %r = tile.arange 0, 16 : tensor<16xi32>
     %c16 = arith.constant dense<16> : tensor<16x1xi32>
+    %r16 = arith.constant dense<16> : tensor<1x16xi32>
     %col = tile.expand_dims %r axis 1 : tensor<16xi32> -> tensor<16x1xi32>
     %row = tile.expand_dims %r axis 0 : tensor<16xi32> -> tensor<1x16xi32>
     %colS = arith.muli %col, %c16 : tensor<16x1xi32>
-    %colB = tile.broadcast %colS : tensor<16x1xi32> -> tensor<16x16xi32>
+    %rowS = arith.muli %row, %r16 : tensor<1x16xi32>
+    %colSB = tile.broadcast %colS : tensor<16x1xi32> -> tensor<16x16xi32>
     %rowB = tile.broadcast %row : tensor<1x16xi32> -> tensor<16x16xi32>
-    %off = arith.addi %colB, %rowB : tensor<16x16xi32>
-    %xs = tile.splat %x : !tile.ptr<f32> -> tensor<16x16x!tile.ptr<f32>>
-    %xp = tile.addptr %xs, %off : tensor<16x16x!tile.ptr<f32>>, tensor<16x16xi32>
-    %v = tile.load %xp : tensor<16x16x!tile.ptr<f32>> -> tensor<16x16xf32>
-    %t = tile.trans %v [1, 0] : tensor<16x16xf32> -> tensor<16x16xf32>
-    %r1 = tile.scan(%t) axis 1 {
-    ^bb0(%a: f32, %b: f32):
-      %m = arith.addf %a, %b : f32
-      tile.yield %m : f32
-    } : (tensor<16x16xf32>) -> tensor<16x16xf32>
+    %colB = tile.broadcast %col : tensor<16x1xi32> -> tensor<16x16xi32>
+    %rowSB = tile.broadcast %rowS : tensor<1x16xi32> -> tensor<16x16xi32>
+    %byRows = arith.addi %colSB, %rowB : tensor<16x16xi32>
+    %byCols = arith.addi %colB, %rowSB : tensor<16x16xi32>
+    %xs = tile.splat %x : !tile.ptr<i32> -> tensor<16x16x!tile.ptr<i32>>
+    %xr = tile.addptr %xs, %byRows : tensor<16x16x!tile.ptr<i32>>, tensor<16x16xi32>
+    %xc = tile.addptr %xs, %byCols : tensor<16x16x!tile.ptr<i32>>, tensor<16x16xi32>
+    tile.store %xr, %byRows : tensor<16x16x!tile.ptr<i32>>, tensor<16x16xi32>
+    // CHECK: dgpu.convert_layout {{.*}} -> tensor<16x16xi32, #[[$COLS]]>
     // CHECK: tile.scan
-    // CHECK: (tensor<16x16xf32, #[[L:.*]]>) -> tensor<16x16xf32, #[[L]]>
-    // CHECK: dgpu.convert_layout
-    // CHECK: tile.store
-    tile.store %xp, %r1 : tensor<16x16x!tile.ptr<f32>>, tensor<16x16xf32>
+    // CHECK: (tensor<16x16xi32, #[[$COLS]]>) -> tensor<16x16xi32, #[[$COLS]]>
+    %s = tile.scan(%byRows) axis 1 {
+    ^bb0(%a: i32, %b: i32):
+      %m = arith.addi %a, %b : i32
+      tile.yield %m : i32
+    } : (tensor<16x16xi32>) -> tensor<16x16xi32>
+    tile.store %xc, %s : tensor<16x16x!tile.ptr<i32>>, tensor<16x16xi32>
     return
   }
 }
