@@ -14,6 +14,7 @@
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/sim/SimCodegen.h"
 #include "ditron/target/sim/SimTarget.h"
+#include "ditron/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,6 +23,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -33,7 +36,7 @@ static Status fromLLVM(llvm::Error error) {
 }
 
 /// Lowered and compiled.
-static Expected<SimCode> compile(const std::string &source) {
+static Expected<SimCode> compile(const std::string &source, const std::string &earlierPasses) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect, mlir::arith::ArithDialect,
                       mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::func::FuncDialect,
@@ -47,7 +50,11 @@ static Expected<SimCode> compile(const std::string &source) {
   if (!module)
     return invalidArgument("the test's IR does not parse: " + messages + source);
   registerTargets();
+  mlir::registerTransformsPasses();
+  transforms::registerTransformsPasses();
   mlir::PassManager passes(&context);
+  if (mlir::failed(mlir::parsePassPipeline(earlierPasses, passes)))
+    return invalidArgument("no such pipeline: " + earlierPasses);
   passes.addPass(createDitronToLLVMPass("sim:sm_80"));
   if (mlir::failed(passes.run(*module)))
     return internalError("lowering failed: " + messages);
@@ -83,7 +90,7 @@ static llvm::orc::SymbolMap engineSymbols(llvm::orc::LLJIT &jit) {
 }
 
 Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
-  DITRON_ASSIGN_OR_RETURN(SimCode code, compile(run.source));
+  DITRON_ASSIGN_OR_RETURN(SimCode code, compile(run.source, run.passes));
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit)
     return fromLLVM(jit.takeError());
@@ -115,7 +122,7 @@ Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
   int64_t words[] = {0, 1, reinterpret_cast<int64_t>(machine->symmetricBase(0))};
   std::memcpy(world, words, sizeof(words));
   launch.arguments.add(world);
-  launch.grid = {run.grid, 1, 1};
+  launch.grid = {run.gridX, run.gridY, 1};
   launch.threadsPerBlock = 32 * run.numWarps;
   launch.sharedBytes = run.sharedBytes;
   DITRON_ASSIGN_OR_RETURN(sim::StreamId stream, machine->createStream(0, "test"));

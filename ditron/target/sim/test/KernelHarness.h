@@ -32,10 +32,12 @@ struct ArrayArgument {
 
 struct KernelRun {
   std::string source;        ///< MLIR text with one func.func @kernel: array arguments, then i32 arguments, then the world view.
-  uint32_t grid = 1;
+  uint32_t gridX = 1, gridY = 1;
   uint32_t numWarps = 1;
   uint64_t sharedBytes = 96 * 1024;
   std::vector<int32_t> integers;
+  /// Passes before ditron-to-llvm, in the pass manager's text form, for example "dgpu-assign-layouts,cse".
+  std::string passes;
 };
 
 /// Runs the kernel; the arrays are replaced by what it left in them.
