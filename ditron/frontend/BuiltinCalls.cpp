@@ -107,7 +107,8 @@ bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, Lang
                                              expectation(param.rule).str(), given));
   bool wantsConstant = param.rule == ParamRule::Int || param.rule == ParamRule::Bool || param.rule == ParamRule::Const ||
                        param.rule == ParamRule::Shape;
-  if (wantsConstant && argument.isDecayedName)
+  bool isRunTimeInTuple = param.rule == ParamRule::Shape && value.isTuple() && !value.isCompileTime();
+  if (wantsConstant && (argument.isDecayedName || isRunTimeInTuple))
     diagnostic.hint("a number becomes a run-time value when it is assigned; declare the name with `: tl.constexpr`");
   else
     diagnostic.hint("the function is " + signatureOf(builtin));

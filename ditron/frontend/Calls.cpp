@@ -8,9 +8,50 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include <fmt/format.h>
 
 namespace ditron::frontend {
+namespace {
+
+/// Replaces every branch of a block that only computes by both sides and a choice, and gives the value of the block in
+/// terms of the new operations. Combine regions hold no control flow.
+LangValue selectInsteadOfBranches(Emitter &emit, mlir::Block &block, const LangValue &value) {
+  llvm::SmallVector<LangValue> leaves;
+  flatten(value, leaves);
+  auto computes = [](mlir::Region &region) {
+    return region.empty() || llvm::all_of(region.front().without_terminator(), [](mlir::Operation &op) {
+             return mlir::isPure(&op) && op.getNumRegions() == 0;
+           });
+  };
+  // Inner branches first, so that the outer ones then hold nothing but plain operations.
+  llvm::SmallVector<mlir::scf::IfOp> branches;
+  block.walk([&](mlir::scf::IfOp op) { branches.push_back(op); });
+  for (mlir::scf::IfOp op : branches) {
+    if (op.getNumResults() == 0 || !computes(op.getThenRegion()) || !computes(op.getElseRegion()))
+      continue;
+    mlir::OpBuilder builder(op);
+    auto inlined = [&](mlir::Region &region) {
+      mlir::Block &side = region.front();
+      llvm::SmallVector<mlir::Value> yields(side.getTerminator()->getOperands());
+      op->getBlock()->getOperations().splice(op->getIterator(), side.getOperations(), side.begin(), std::prev(side.end()));
+      return yields;
+    };
+    auto thenValues = inlined(op.getThenRegion()), elseValues = inlined(op.getElseRegion());
+    for (auto [result, x, y] : llvm::zip(op.getResults(), thenValues, elseValues)) {
+      mlir::Value chosen = mlir::arith::SelectOp::create(builder, op.getLoc(), op.getCondition(), x, y);
+      for (LangValue &leaf : leaves)
+        if (leaf.isTensor() && leaf.ir() == result)
+          leaf = LangValue::tensor(chosen, leaf.type());
+      result.replaceAllUsesWith(chosen);
+    }
+    op.erase();
+  }
+  llvm::ArrayRef<LangValue> rest = leaves;
+  return unflatten(value, rest);
+}
+
+} // namespace
 
 bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments) {
   bool isGood = true;
@@ -150,8 +191,10 @@ LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<C
   }
   if (emit.callSites.size() >= maxCallDepth) {
     isStopped = true;
-    emit.diagnosticEngine().error(range, fmt::format("calls are nested more than {} deep: '{}' seems to call itself without end",
-                                                     maxCallDepth, node->name.text.str()));
+    emit.diagnosticEngine()
+        .error(range, fmt::format("calls are nested more than {} deep: '{}' seems to call itself without end", maxCallDepth,
+                                  node->name.text.str()))
+        .note(emit.callSites.front(), "the outermost call is here");
     return LangValue::poison();
   }
   auto next = std::make_unique<Frame>();
@@ -175,6 +218,7 @@ LangValue Importer::callCombine(const FunctionValue &function, llvm::ArrayRef<La
   LangValue result = callFunction(function, bound, range);
   if (result.isPoison())
     return result;
+  result = selectInsteadOfBranches(emit, *block, result);
   for (mlir::Operation &op : *block)
     if (!llvm::isa<mlir::arith::ArithDialect, mlir::math::MathDialect>(op.getDialect()))
       return emit.fail(range, fmt::format("the combine function '{}' must be plain arithmetic on scalars, without branches "

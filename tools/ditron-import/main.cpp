@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
   auto signature = frontend::parseSignature(signatureText);
   if (!signature.isOk())
     return fail(signature.status());
-  options.printStatic = [](llvm::StringRef text) { fmt::print("// static_print: {}\n", text.str()); };
+  options.printStatic = [](llvm::StringRef text) { llvm::outs() << "// static_print: " << text << '\n'; };
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   auto module = frontend::importKernel(context, sources.file(*id), kernel, *signature, options, diagnostics);
   if (!module.isOk())

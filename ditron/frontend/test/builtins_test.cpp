@@ -62,7 +62,7 @@ TEST(Builtins, ModulesAreFoundByName) {
 
 TEST(Builtins, NearestNames) {
   EXPECT_EQ(nearestName(ModuleTile, "aragne"), "arange");
-  EXPECT_EQ(nearestName(ModuleTile, "float23"), "float32");
+  EXPECT_EQ(nearestName(ModuleTile, "flaot32"), "float32");
   EXPECT_EQ(nearestName(ModuleTile, "completely_different"), "");
 }
 

@@ -1,0 +1,109 @@
+# RUN: not ditron-import %s:kernel --signature "*fp32, i32, fp32" 2>&1 | FileCheck %s
+# Dot products, reductions, scans.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def pair(a, b):
+    return a, b
+
+
+@triton.jit
+def integer(a, b):
+    return 1 if a > b else 2
+
+
+@triton.jit
+def looping(a, b):
+    for i in range(3):
+        a += b
+    return a
+
+
+@triton.jit
+def narrow(a, b):
+    return (a + b).to(tl.float16)
+
+
+@triton.jit
+def kernel(p, n, f):
+    x = tl.zeros((64, 64), tl.float32)
+    h = tl.zeros((64, 64), tl.float16)
+    tl.sum(f)
+    # CHECK: reductions.py:[[#@LINE-1]]:12: error: tl.sum needs a block of numbers, but got run-time fp32
+    # CHECK-NEXT:     tl.sum(f)
+    # CHECK-NEXT:            ^
+    tl.sum(x, axis=2)
+    # CHECK: reductions.py:[[#@LINE-1]]:20: error: axis 2 is out of range for fp32[64, 64]
+    # CHECK-NEXT:     tl.sum(x, axis=2)
+    # CHECK-NEXT:                    ^
+    tl.max(x, return_indices=True)
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: tl.max with indices needs an axis
+    # CHECK-NEXT:     tl.max(x, return_indices=True)
+    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    tl.xor_sum(x)
+    # CHECK: reductions.py:[[#@LINE-1]]:16: error: tl.xor_sum needs integers, but got block fp32[64, 64]
+    # CHECK-NEXT:     tl.xor_sum(x)
+    # CHECK-NEXT:                ^
+    tl.softmax(h)
+    # CHECK: reductions.py:[[#@LINE-1]]:16: error: argument 'x' of tl.softmax must be fp32 or fp64, but got block fp16[64, 64]
+    # CHECK-NEXT:     tl.softmax(h)
+    # CHECK-NEXT:                ^
+    tl.softmax(x, dim=1)
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: tl.softmax along a dimension other than 0 needs keep_dims=True
+    # CHECK-NEXT:     tl.softmax(x, dim=1)
+    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~
+    tl.reduce(x, 0, tl.sum)
+    # CHECK: reductions.py:[[#@LINE-1]]:21: error: argument 'combine_fn' of tl.reduce must be a @jit function, but got function 'tl.sum'
+    # CHECK-NEXT:     tl.reduce(x, 0, tl.sum)
+    # CHECK-NEXT:                     ^~~~~~
+    # CHECK-NEXT: note: the function is tl.reduce(input, axis: int, combine_fn: fn, keep_dims: bool=False)
+    tl.reduce(x, 0, pair)
+    # CHECK: reductions.py:[[#@LINE-1]]:21: error: the combine function 'pair' must give 1 values, but gives 2
+    # CHECK-NEXT:     tl.reduce(x, 0, pair)
+    # CHECK-NEXT:                     ^~~~
+    tl.reduce(x, 0, integer)
+    # CHECK: reductions.py:[[#@LINE-1]]:21: error: the combine function 'integer' must give fp32, but gives run-time int32
+    # CHECK-NEXT:     tl.reduce(x, 0, integer)
+    # CHECK-NEXT:                     ^~~~~~~
+    tl.reduce(x, 0, narrow)
+    # CHECK: reductions.py:[[#@LINE-1]]:21: error: the combine function 'narrow' must give fp32, but gives run-time fp16
+    # CHECK-NEXT:     tl.reduce(x, 0, narrow)
+    # CHECK-NEXT:                     ^~~~~~
+    tl.reduce(x, 0, looping)
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: the combine function 'looping' must be plain arithmetic on scalars, without branches on run-time values and memory accesses
+    # CHECK-NEXT:     tl.reduce(x, 0, looping)
+    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~
+    tl.reduce(f, 0, pair)
+    # CHECK: reductions.py:[[#@LINE-1]]:15: error: tl.reduce needs a block or a tuple of blocks of one shape, but got run-time fp32
+    # CHECK-NEXT:     tl.reduce(f, 0, pair)
+    # CHECK-NEXT:               ^
+    tl.dot(x, tl.zeros((64,), tl.float32))
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: tl.dot needs two blocks of rank 2, but got fp32[64, 64] and fp32[64]
+    # CHECK-NEXT:     tl.dot(x, tl.zeros((64,), tl.float32))
+    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    tl.dot(h, tl.zeros((32, 64), tl.float16))
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: the inner sizes of tl.dot differ: fp16[64, 64] and fp16[32, 64] (64 and 32)
+    # CHECK-NEXT:     tl.dot(h, tl.zeros((32, 64), tl.float16))
+    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    tl.dot(tl.zeros((64, 8), tl.float16), tl.zeros((8, 64), tl.float16))
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: Input shapes should have M >= 1, N >= 1 and K >= 16 for elements of 16 bits, but K is 8
+    # CHECK-NEXT:     tl.dot(tl.zeros((64, 8), tl.float16), tl.zeros((8, 64), tl.float16))
+    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    tl.dot(h, h, out_dtype=tl.bfloat16)
+    # CHECK: reductions.py:[[#@LINE-1]]:28: error: tl.dot cannot accumulate in bf16; use fp32 and cast the result
+    # CHECK-NEXT:     tl.dot(h, h, out_dtype=tl.bfloat16)
+    # CHECK-NEXT:                            ^~~~~~~~~~~
+    tl.dot(h, h, out_dtype=tl.int32)
+    # CHECK: reductions.py:[[#@LINE-1]]:28: error: tl.dot of fp16 gives fp32, not int32
+    # CHECK-NEXT:     tl.dot(h, h, out_dtype=tl.int32)
+    # CHECK-NEXT:                            ^~~~~~~~
+    tl.dot(h, h, acc=tl.zeros((64, 32), tl.float32))
+    # CHECK: reductions.py:[[#@LINE-1]]:22: error: argument 'acc' of tl.dot must be fp32[64, 64], but got block fp32[64, 32]
+    # CHECK-NEXT:     tl.dot(h, h, acc=tl.zeros((64, 32), tl.float32))
+    # CHECK-NEXT:                      ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    tl.dot(x, x, input_precision="fp32")
+    # CHECK: reductions.py:[[#@LINE-1]]:34: error: argument 'input_precision' of tl.dot cannot be 'fp32'; it is one of 'tf32', 'tf32x3', 'ieee'
+    # CHECK-NEXT:     tl.dot(x, x, input_precision="fp32")
+    # CHECK-NEXT:                                  ^~~~~~
