@@ -1,8 +1,8 @@
-//===- Compiler.cpp - Kernel source to artifact ---------------------------------------------------------------------===//
+//===- Compiler.cpp - Kernel source to artifact -------------------------------------------------------------------===//
 //
 // Import, the pipeline, code generation, and the artifact that describes the result.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/Compiler.h"
 
 #include "ditron/compiler/Pipeline.h"
@@ -44,9 +44,8 @@ mlir::DialectRegistry makeRegistry() {
 class Compilation {
 public:
   Compilation(const CompileJob &job, CompileReport &report)
-      : job(job), report(report), registry(makeRegistry()),
-        context(registry, mlir::MLIRContext::Threading::DISABLED), diagnostics(sources), messages(context, sources),
-        run(job, messages, report) {
+      : job(job), report(report), registry(makeRegistry()), context(registry, mlir::MLIRContext::Threading::DISABLED),
+        diagnostics(sources), messages(context, sources), run(job, messages, report) {
     context.loadAllAvailableDialects();
   }
 
@@ -69,8 +68,8 @@ public:
       options.numWarps = job.options.numWarps;
       options.threadsPerWarp = static_cast<unsigned>(targetInfo->warpSize());
       options.printStatic = [this](llvm::StringRef text) { report.printed += text.str() + "\n"; };
-      DITRON_ASSIGN_OR_RETURN(module, frontend::importKernel(context, sources.file(file), job.kernel, job.signature,
-                                                             options, diagnostics));
+      DITRON_ASSIGN_OR_RETURN(
+          module, frontend::importKernel(context, sources.file(file), job.kernel, job.signature, options, diagnostics));
       return Status::ok();
     }));
     annotateModule(*module, job.options, *targetInfo);
@@ -110,7 +109,8 @@ public:
   /// The description of the compiled kernel. Parameters are those of the signature that are not compile-time.
   Expected<Artifact> describe(target::SimCode code) const {
     DITRON_ASSIGN_OR_RETURN(KernelInterface interface, describeKernel(job.source, job.kernel));
-    DITRON_ASSIGN_OR_RETURN(std::vector<const frontend::ArgumentSpec *> specs, matchSignature(interface, job.signature));
+    DITRON_ASSIGN_OR_RETURN(std::vector<const frontend::ArgumentSpec *> specs,
+                            matchSignature(interface, job.signature));
     Artifact artifact;
     artifact.kernel = job.kernel;
     artifact.entrySymbol = target::simEntryName(job.kernel);
@@ -165,8 +165,8 @@ Expected<EmitStage> parseEmitStage(std::string_view name) {
     if (stageNames[i] == name)
       return static_cast<EmitStage>(i);
   const std::vector<std::string> names(std::begin(stageNames), std::end(stageNames));
-  return invalidArgument(fmt::format("unknown stage '{}'{}; accepted are {}", name, didYouMean(name, names),
-                                     fmt::join(names, ", ")));
+  return invalidArgument(
+      fmt::format("unknown stage '{}'{}; accepted are {}", name, didYouMean(name, names), fmt::join(names, ", ")));
 }
 
 Expected<Artifact> compileKernel(const KernelSource &source, std::string_view kernel,
@@ -197,7 +197,8 @@ Expected<std::string> emitStage(const KernelSource &source, std::string_view ker
   DITRON_RETURN_IF_ERROR(compilation.assignHardware());
   if (stage == EmitStage::Layout)
     return compilation.moduleText();
-  DITRON_ASSIGN_OR_RETURN(target::SimCode code, compilation.generate(stage == EmitStage::Llvm, stage == EmitStage::Asm));
+  DITRON_ASSIGN_OR_RETURN(target::SimCode code,
+                          compilation.generate(stage == EmitStage::Llvm, stage == EmitStage::Asm));
   return stage == EmitStage::Llvm ? std::move(code.llvmText) : std::move(code.assemblyText);
 }
 

@@ -1,10 +1,11 @@
-//===- Compiler.h - Kernel source to artifact ---------------------------------------------------------------*- C++ -*-===//
+//===- Compiler.h - Kernel source to artifact -----------------------------------------------------------*- C++ -*-===//
 //
-// The compiler as one function: a kernel of a file, for one signature and one target, becomes an Artifact. Wrong kernels give
-// CompileError with the rendered diagnostic (source line and caret); what the compiler itself gets wrong gives Internal with
-// the name of the stage and the path of a reproducer. One call is independent of every other; none uses threads.
+// The compiler as one function: a kernel of a file, for one signature and one target, becomes an Artifact. Wrong
+// kernels give CompileError with the rendered diagnostic (source line and caret); what the compiler itself gets wrong
+// gives Internal with the name of the stage and the path of a reproducer. One call is independent of every other; none
+// uses threads.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_COMPILER_COMPILER_H
 #define DITRON_COMPILER_COMPILER_H
 

@@ -1,8 +1,8 @@
-//===- KernelInterface.cpp - The parameters of a kernel as its file declares them -----------------------------------===//
+//===- KernelInterface.cpp - The parameters of a kernel as its file declares them ---------------------------------===//
 //
 // Takes the frontend's description and adds what the decorator says about specialisation.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/KernelInterface.h"
 
 #include "ditron/frontend/Import.h"
@@ -96,7 +96,8 @@ Expected<KernelInterface> describeKernel(const KernelSource &source, std::string
   return result;
 }
 
-Expected<std::vector<const ArgumentSpec *>> matchSignature(const KernelInterface &kernel, const KernelSignature &signature) {
+Expected<std::vector<const ArgumentSpec *>> matchSignature(const KernelInterface &kernel,
+                                                           const KernelSignature &signature) {
   std::vector<const ArgumentSpec *> result(kernel.parameters.size());
   size_t next = 0;
   for (const ArgumentSpec &spec : signature.arguments) {
@@ -110,8 +111,8 @@ Expected<std::vector<const ArgumentSpec *>> matchSignature(const KernelInterface
       index = *named;
     }
     if (index >= result.size())
-      return invalidArgument(fmt::format("the signature has more than the {} parameters of kernel '{}' ({})", result.size(),
-                                         kernel.name, fmt::join(kernel.parameterNames(), ", ")));
+      return invalidArgument(fmt::format("the signature has more than the {} parameters of kernel '{}' ({})",
+                                         result.size(), kernel.name, fmt::join(kernel.parameterNames(), ", ")));
     if (result[index])
       return invalidArgument(fmt::format("the signature gives parameter '{}' of kernel '{}' twice",
                                          kernel.parameters[index].name, kernel.name));
@@ -120,12 +121,11 @@ Expected<std::vector<const ArgumentSpec *>> matchSignature(const KernelInterface
   }
   for (size_t i = 0; i < result.size(); ++i)
     if (!result[i] && !kernel.parameters[i].hasDefault)
-      return invalidArgument(fmt::format("the signature lacks parameter '{}' of kernel '{}' ({}){}",
-                                         kernel.parameters[i].name, kernel.name,
-                                         fmt::join(kernel.parameterNames(), ", "),
-                                         kernel.parameters[i].isConstexpr
-                                             ? fmt::format("; write constexpr {}=VALUE", kernel.parameters[i].name)
-                                             : ""));
+      return invalidArgument(fmt::format(
+          "the signature lacks parameter '{}' of kernel '{}' ({}){}", kernel.parameters[i].name, kernel.name,
+          fmt::join(kernel.parameterNames(), ", "),
+          kernel.parameters[i].isConstexpr ? fmt::format("; write constexpr {}=VALUE", kernel.parameters[i].name)
+                                           : ""));
   return result;
 }
 

@@ -1,9 +1,9 @@
-//===- KernelMessages.cpp - MLIR diagnostics in terms of the kernel's source ----------------------------------------===//
+//===- KernelMessages.cpp - MLIR diagnostics in terms of the kernel's source --------------------------------------===//
 //
-// Translates locations into source ranges. A location is unwrapped into a chain: the innermost place first, then the place
-// of each call that was inlined around it.
+// Translates locations into source ranges. A location is unwrapped into a chain: the innermost place first, then the
+// place of each call that was inlined around it.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/KernelMessages.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -51,9 +51,8 @@ void collectPlaces(mlir::Location location, const SourceManager &sources, llvm::
 
 bool isCompilerBug(llvm::StringRef text) {
   return text.starts_with("compiler bug") || (text.starts_with("'") && text.contains("' op ")) ||
-         text.starts_with("failed to legalize") ||
-         text.contains("unresolved materialization") || text.starts_with("operand #") ||
-         text.contains("does not dominate this use");
+         text.starts_with("failed to legalize") || text.contains("unresolved materialization") ||
+         text.starts_with("operand #") || text.contains("does not dominate this use");
 }
 
 } // namespace

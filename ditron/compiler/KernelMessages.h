@@ -1,12 +1,14 @@
-//===- KernelMessages.h - MLIR diagnostics in terms of the kernel's source ----------------------------------*- C++ -*-===//
+//===- KernelMessages.h - MLIR diagnostics in terms of the kernel's source ------------------------------*- C++ -*-===//
 //
-// While one of these lives, what MLIR's passes report through its context is collected and rendered as the frontend renders
-// its own messages: file, line, column, the source line with a caret, and a note for each call that was inlined.
+// While one of these lives, what MLIR's passes report through its context is collected and rendered as the frontend
+// renders its own messages: file, line, column, the source line with a caret, and a note for each call that was
+// inlined.
 //
 // Which errors are the user's? Passes report those at an operation with emitError and a sentence about the kernel. A
-// verifier that fails ("'tile.load' op ..."), or a conversion that does not know an operation, is a mistake of the compiler.
+// verifier that fails ("'tile.load' op ..."), or a conversion that does not know an operation, is a mistake of the
+// compiler.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_COMPILER_KERNELMESSAGES_H
 #define DITRON_COMPILER_KERNELMESSAGES_H
 

@@ -1,8 +1,8 @@
-//===- Options.cpp - What to compile, and how -----------------------------------------------------------------------===//
+//===- Options.cpp - What to compile, and how ---------------------------------------------------------------------===//
 //
 // Checks of the options, their cache key, and the table of stage times.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/Options.h"
 
 #include "ditron/support/TargetName.h"
@@ -31,7 +31,8 @@ Status CompileOptions::check() const {
   DITRON_ASSIGN_OR_RETURN(TargetName name, parseTargetName(target));
   const uint32_t mostWarps = 1024 / name.warpSize;
   if (!std::has_single_bit(numWarps) || numWarps > mostWarps)
-    return invalidArgument(fmt::format("num_warps is {}; accepted are powers of two from 1 to {}", numWarps, mostWarps));
+    return invalidArgument(
+        fmt::format("num_warps is {}; accepted are powers of two from 1 to {}", numWarps, mostWarps));
   if (numStages < 1 || numStages > 16)
     return invalidArgument(fmt::format("num_stages is {}; accepted are 1 to 16", numStages));
   return Status::ok();
@@ -39,7 +40,8 @@ Status CompileOptions::check() const {
 
 std::string CompileOptions::key() const {
   Expected<TargetName> name = parseTargetName(target);
-  return fmt::format("{};warps={};stages={};{}", name.isOk() ? name->text : target, numWarps, numStages, knobs.codeKey());
+  return fmt::format("{};warps={};stages={};{}", name.isOk() ? name->text : target, numWarps, numStages,
+                     knobs.codeKey());
 }
 
 double CompileReport::totalMilliseconds() const {

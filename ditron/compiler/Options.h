@@ -1,9 +1,9 @@
-//===- Options.h - What to compile, and how -----------------------------------------------------------------*- C++ -*-===//
+//===- Options.h - What to compile, and how -------------------------------------------------------------*- C++ -*-===//
 //
-// Plain values of the compiler's interface, free of MLIR and LLVM, so that the rooms above the compiler (jit, ops) can name
-// them without either.
+// Plain values of the compiler's interface, free of MLIR and LLVM, so that the rooms above the compiler (jit, ops) can
+// name them without either.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_COMPILER_OPTIONS_H
 #define DITRON_COMPILER_OPTIONS_H
 

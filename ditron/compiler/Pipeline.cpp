@@ -1,10 +1,10 @@
-//===- Pipeline.cpp - The stages between import and code generation -------------------------------------------------===//
+//===- Pipeline.cpp - The stages between import and code generation -----------------------------------------------===//
 //
 // The whole compiler in the order in which it happens; import comes before this and LLVM's code generator after it
 // (Compiler.cpp). A line is a stage: its name in reports and dump files, then its passes. No stage asks which target it
 // compiles for: what differs is asked of TargetInfo.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/Pipeline.h"
 
 #include "ditron/analysis/Passes.h"
@@ -31,8 +31,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   transforms::AllocateSharedOptions memory;
   memory.limitBytes = target.sharedMemoryLimit();
 
-  // A block-level operation that only some threads reach would hang or misbehave silently: refuse it while the IR is still
-  // close to the source.
+  // A block-level operation that only some threads reach would hang or misbehave silently: refuse it while the IR is
+  // still close to the source.
   DITRON_RETURN_IF_ERROR(run.passes("uniformity", module, analysis::createVerifyUniformity()));
   // Constants, dead code and equal expressions, which the importer leaves in plenty.
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));

@@ -1,8 +1,8 @@
-//===- Pipeline.h - The stages between import and code generation -------------------------------------------*- C++ -*-===//
+//===- Pipeline.h - The stages between import and code generation ---------------------------------------*- C++ -*-===//
 //
 // The order of the passes, as two readable functions. What a stage does is said in the Passes.td of its room.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_COMPILER_PIPELINE_H
 #define DITRON_COMPILER_PIPELINE_H
 

@@ -1,8 +1,8 @@
-//===- StageRunner.cpp - One compilation on its way through the stages ----------------------------------------------===//
+//===- StageRunner.cpp - One compilation on its way through the stages --------------------------------------------===//
 //
 // Times, dumps and reproducers. Nothing here decides what is compiled.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/StageRunner.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -71,7 +71,8 @@ StageRunner::StageRunner(const CompileJob &job, KernelMessages &messages, Compil
   llvm::SmallString<128> folder(knobs.dumpDir);
   llvm::sys::path::append(folder, fmt::format("{}-{}", job.kernel, variantHash(job)));
   if (std::error_code error = llvm::sys::fs::create_directories(folder)) {
-    report.messages += fmt::format("warning: cannot make the dump folder '{}': {}\n", folder.str().str(), error.message());
+    report.messages +=
+        fmt::format("warning: cannot make the dump folder '{}': {}\n", folder.str().str(), error.message());
     return;
   }
   dumpFolder = folder.str().str();
@@ -79,7 +80,8 @@ StageRunner::StageRunner(const CompileJob &job, KernelMessages &messages, Compil
   dump("command", "txt", job.commandLine() + "\n");
 }
 
-Status StageRunner::passes(std::string_view stage, mlir::ModuleOp module, std::vector<std::unique_ptr<mlir::Pass>> list) {
+Status StageRunner::passes(std::string_view stage, mlir::ModuleOp module,
+                           std::vector<std::unique_ptr<mlir::Pass>> list) {
   StageClock clock(report, stage);
   mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName(),
                             mlir::OpPassManager::Nesting::Implicit);
@@ -119,17 +121,16 @@ Status StageRunner::compilerBug(std::string_view stage, llvm::StringRef before, 
   else
     (void)llvm::sys::fs::create_directories(path);
   llvm::sys::path::append(path, fmt::format("ditron-reproducer-{}-{}.txt", job.kernel, variantHash(job)));
-  const std::string text = fmt::format("Reproducer of a compiler bug in stage '{}'.\n\n"
-                                       "==== command\n{}\n==== problem\n{}\n==== kernel file {}\n{}\n"
-                                       "==== IR before the stage\n{}\n",
-                                       stage, job.commandLine(), problem.str(), job.source.path, job.source.text,
-                                       before.str());
+  const std::string text =
+      fmt::format("Reproducer of a compiler bug in stage '{}'.\n\n"
+                  "==== command\n{}\n==== problem\n{}\n==== kernel file {}\n{}\n"
+                  "==== IR before the stage\n{}\n",
+                  stage, job.commandLine(), problem.str(), job.source.path, job.source.text, before.str());
   const std::string failure = writeFile(path.str().str(), text);
-  return internalError(fmt::format("compiler bug in stage '{}' while compiling kernel '{}':\n{}{}", stage, job.kernel,
-                                   problem.str(),
-                                   failure.empty()
-                                       ? fmt::format("note: reproducer written to {}", path.str().str())
-                                       : fmt::format("note: no reproducer: cannot write {}: {}", path.str().str(), failure)));
+  return internalError(fmt::format(
+      "compiler bug in stage '{}' while compiling kernel '{}':\n{}{}", stage, job.kernel, problem.str(),
+      failure.empty() ? fmt::format("note: reproducer written to {}", path.str().str())
+                      : fmt::format("note: no reproducer: cannot write {}: {}", path.str().str(), failure)));
 }
 
 } // namespace ditron::compiler

@@ -1,10 +1,11 @@
-//===- StageRunner.h - One compilation on its way through the stages ----------------------------------------*- C++ -*-===//
+//===- StageRunner.h - One compilation on its way through the stages ------------------------------------*- C++ -*-===//
 //
-// Runs the stages that Pipeline.cpp names, and does around each what is the same for all: measure the time, verify, write the
-// IR into the dump folder, and on failure turn what was reported into a Status, with a reproducer when the compiler is to
-// blame. The reproducer holds the kernel's file, the options, and the IR as it was before the stage that failed.
+// Runs the stages that Pipeline.cpp names, and does around each what is the same for all: measure the time, verify,
+// write the IR into the dump folder, and on failure turn what was reported into a Status, with a reproducer when the
+// compiler is to blame. The reproducer holds the kernel's file, the options, and the IR as it was before the stage that
+// failed.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_COMPILER_STAGERUNNER_H
 #define DITRON_COMPILER_STAGERUNNER_H
 

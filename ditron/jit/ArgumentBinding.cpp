@@ -1,8 +1,8 @@
-//===- ArgumentBinding.cpp - From a call's arguments to a signature -------------------------------------------------===//
+//===- ArgumentBinding.cpp - From a call's arguments to a signature -----------------------------------------------===//
 //
 // Two steps: which argument goes to which parameter, then what each becomes in the signature.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/jit/ArgumentBinding.h"
 
 #include "ditron/support/Suggest.h"
@@ -75,7 +75,9 @@ std::optional<LangType> annotatedType(std::string_view annotation) {
 }
 
 /// "tl.const" makes pointers read-only.
-bool isConstAnnotation(std::string_view annotation) { return annotation == "tl.const" || annotation == "tl.core.const"; }
+bool isConstAnnotation(std::string_view annotation) {
+  return annotation == "tl.const" || annotation == "tl.core.const";
+}
 
 /// One parameter with its argument.
 class ParameterBinder {
@@ -169,8 +171,8 @@ Expected<std::vector<const Argument *>> assignArguments(const KernelInterface &k
   std::vector<std::string> missing;
   for (size_t i = 0; i < given.size(); ++i)
     if (!given[i] && !kernel.parameters[i].hasDefault)
-      missing.push_back(fmt::format("'{}'{}", kernel.parameters[i].name,
-                                    kernel.parameters[i].isConstexpr ? " (tl.constexpr)" : ""));
+      missing.push_back(
+          fmt::format("'{}'{}", kernel.parameters[i].name, kernel.parameters[i].isConstexpr ? " (tl.constexpr)" : ""));
   if (!missing.empty())
     return invalidArgument(fmt::format("kernel '{}' lacks {} {}", kernel.name,
                                        missing.size() == 1 ? "argument" : "arguments", fmt::join(missing, ", ")));

@@ -1,9 +1,9 @@
-//===- ArgumentBinding.h - From a call's arguments to a signature -------------------------------------------*- C++ -*-===//
+//===- ArgumentBinding.h - From a call's arguments to a signature ---------------------------------------*- C++ -*-===//
 //
-// Binds arguments to parameters as Python does and decides what each is compiled as (the table in Jit.h). The result is a
-// signature, which selects the variant, and the values that are left for run time.
+// Binds arguments to parameters as Python does and decides what each is compiled as (the table in Jit.h). The result is
+// a signature, which selects the variant, and the values that are left for run time.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_JIT_ARGUMENTBINDING_H
 #define DITRON_JIT_ARGUMENTBINDING_H
 

@@ -1,8 +1,8 @@
-//===- CodeLoader.cpp - Compiled host objects into this process -----------------------------------------------------===//
+//===- CodeLoader.cpp - Compiled host objects into this process ---------------------------------------------------===//
 //
 // An LLJIT without its compiler half. Linking happens on the calling thread.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/jit/CodeLoader.h"
 
 #include "ditron/jit/SimSymbols.h"
@@ -55,11 +55,10 @@ Expected<std::unique_ptr<CodeLoader>> CodeLoader::create() {
       llvm::orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
   if (!process)
     return toStatus(process.takeError(), "cannot start the linker");
-  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =
-      llvm::orc::LLJITBuilder()
-          .setExecutorProcessControl(std::move(*process))
-          .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
-          .create();
+  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit = llvm::orc::LLJITBuilder()
+                                                              .setExecutorProcessControl(std::move(*process))
+                                                              .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
+                                                              .create();
   if (!jit)
     return toStatus(jit.takeError(), "cannot start the linker");
   auto session = std::make_shared<Session>();

@@ -1,10 +1,10 @@
-//===- CodeLoader.h - Compiled host objects into this process -----------------------------------------------*- C++ -*-===//
+//===- CodeLoader.h - Compiled host objects into this process -------------------------------------------*- C++ -*-===//
 //
 // Links the relocatable objects of simulated targets with LLVM's ORC: calls of the simulator go to the engine in this
-// process, mathematical functions to its libm. Each object gets a name space of its own, so that variants of one kernel can
-// live side by side, and is unmapped when its last owner goes.
+// process, mathematical functions to its libm. Each object gets a name space of its own, so that variants of one kernel
+// can live side by side, and is unmapped when its last owner goes.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_JIT_CODELOADER_H
 #define DITRON_JIT_CODELOADER_H
 

@@ -1,8 +1,8 @@
-//===- Jit.cpp - Kernels by file and name ---------------------------------------------------------------------------===//
+//===- Jit.cpp - Kernels by file and name -------------------------------------------------------------------------===//
 //
 // The caches: kernel functions by source and name, variants by signature and options.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/jit/Jit.h"
 
 #include "ditron/compiler/Compiler.h"
@@ -71,7 +71,8 @@ Expected<KernelFunction> Jit::load(const compiler::KernelSource &source, std::st
 }
 
 Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &function,
-                                              const frontend::KernelSignature &signature, const LaunchOptions &options) {
+                                              const frontend::KernelSignature &signature,
+                                              const LaunchOptions &options) {
   compiler::CompileOptions compile;
   compile.target = target;
   compile.numWarps = options.numWarps;
@@ -96,7 +97,8 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
   DITRON_RETURN_IF_ERROR(artifact.status());
   DITRON_ASSIGN_OR_RETURN(runtime::ModuleImage image, loader->load(*artifact));
   artifact->code.clear(); // linked: the object's bytes are needed no more
-  DITRON_ASSIGN_OR_RETURN(runtime::Kernel kernel, runtime::Kernel::create(std::move(artifact).value(), std::move(image)));
+  DITRON_ASSIGN_OR_RETURN(runtime::Kernel kernel,
+                          runtime::Kernel::create(std::move(artifact).value(), std::move(image)));
   variants.emplace(std::move(key), kernel);
   return kernel;
 }

@@ -1,8 +1,8 @@
-//===- Jit.h - Kernels by file and name ---------------------------------------------------------------------*- C++ -*-===//
+//===- Jit.h - Kernels by file and name -----------------------------------------------------------------*- C++ -*-===//
 //
 // Launching a kernel the way Python launches a Triton kernel: give the arguments, and the right variant is compiled on
-// demand. The arguments are bound to the parameters by Python's rules (positional, keyword, defaults); what they are decides
-// the variant:
+// demand. The arguments are bound to the parameters by Python's rules (positional, keyword, defaults); what they are
+// decides the variant:
 //
 //   argument                  compiled as
 //   pointer                   *dtype; "multiple of 16" when its address is one
@@ -13,14 +13,14 @@
 //   None, string, dtype       compile-time
 //   tl.constexpr parameter    compile-time, any value
 //
-// do_not_specialize and do_not_specialize_on_alignment of the kernel's decorator are kept. Variants are cached in memory by
-// everything that the code depends on. May be called from a rank's host code inside World::runRanks.
+// do_not_specialize and do_not_specialize_on_alignment of the kernel's decorator are kept. Variants are cached in
+// memory by everything that the code depends on. May be called from a rank's host code inside World::runRanks.
 //
 //   auto jit = Jit::create("sim:sm_80");
 //   auto add = (*jit)->load(source, "add_kernel");
 //   (*jit)->launch(stream, *add, {.grid = {8, 1, 1}}, {{x, y, z, 1000}, {{"BLOCK", 128}}});
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_JIT_JIT_H
 #define DITRON_JIT_JIT_H
 
@@ -98,7 +98,8 @@ public:
   /// The signature that the arguments select, in text form; for messages and tests.
   Expected<std::string> signatureFor(const KernelFunction &function, const CallArguments &arguments) const;
 
-  /// Called before and after each compilation with the kernel's name and, after, the report; for progress on a terminal.
+  /// Called before and after each compilation with the kernel's name and, after, the report; for progress on a
+  /// terminal.
   using Observer = std::function<void(const std::string &kernel, const compiler::CompileReport *report)>;
   void setObserver(Observer observer);
 

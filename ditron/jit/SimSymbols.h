@@ -1,8 +1,8 @@
-//===- SimSymbols.h - The simulator's functions by name -----------------------------------------------------*- C++ -*-===//
+//===- SimSymbols.h - The simulator's functions by name -------------------------------------------------*- C++ -*-===//
 //
 // Addresses of everything in sim/Abi.h, for linking. Naming them also keeps the static linker from dropping them.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_JIT_SIMSYMBOLS_H
 #define DITRON_JIT_SIMSYMBOLS_H
 

@@ -1,8 +1,8 @@
-//===- Argument.cpp - Values for kernel parameters ------------------------------------------------------------------===//
+//===- Argument.cpp - Values for kernel parameters ----------------------------------------------------------------===//
 //
 // Checking and packing. Every refusal has one form: which parameter of which kernel, what was given, what is expected.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Argument.h"
 
 #include <cstring>
@@ -27,7 +27,8 @@ struct Checker {
   const Argument &argument;
 
   Status fail(std::string_view problem) const {
-    return invalidArgument(fmt::format("kernel '{}', argument '{}' (number {}): {}", kernel, parameter.name, index, problem));
+    return invalidArgument(
+        fmt::format("kernel '{}', argument '{}' (number {}): {}", kernel, parameter.name, index, problem));
   }
   Status mismatch() const {
     return fail(fmt::format("expected {}, given {}", describeType(parameter.type), argument.describe()));
@@ -38,8 +39,8 @@ struct Checker {
       return packPointer(packed);
     const std::optional<DataType> type = parseDataType(parameter.type);
     if (!type)
-      return internalError(fmt::format("kernel '{}' has a parameter '{}' of unknown type '{}'", kernel, parameter.name,
-                                       parameter.type));
+      return internalError(
+          fmt::format("kernel '{}' has a parameter '{}' of unknown type '{}'", kernel, parameter.name, parameter.type));
     if (argument.forcedType() && *argument.forcedType() != *type)
       return mismatch();
     alignas(8) std::byte storage[8] = {};

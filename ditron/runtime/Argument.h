@@ -1,10 +1,11 @@
-//===- Argument.h - Values for kernel parameters -----------------------------------------------------------*- C++ -*-===//
+//===- Argument.h - Values for kernel parameters --------------------------------------------------------*- C++ -*-===//
 //
-// An Argument is one value that host code gives to a kernel: a typed pointer, an integer, a float, a bool, None, or (for
-// compile-time parameters) a string or a dtype. Launching a compiled kernel checks each against what the code was compiled for: count,
-// type, range, and the divisibility that the code relies on. Errors name the parameter, what was given and what is expected.
+// An Argument is one value that host code gives to a kernel: a typed pointer, an integer, a float, a bool, None, or
+// (for compile-time parameters) a string or a dtype. Launching a compiled kernel checks each against what the code was
+// compiled for: count, type, range, and the divisibility that the code relies on. Errors name the parameter, what was
+// given and what is expected.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_ARGUMENT_H
 #define DITRON_RUNTIME_ARGUMENT_H
 

@@ -1,8 +1,8 @@
-//===- Buffer.cpp - Memory on ranks ---------------------------------------------------------------------------------===//
+//===- Buffer.cpp - Memory on ranks -------------------------------------------------------------------------------===//
 //
 // Ownership and host access. The element count is limited so that sizes in bytes never overflow.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Buffer.h"
 
 #include "ditron/runtime/Device.h"
@@ -38,9 +38,11 @@ Status checkFloatCount(std::string_view name, uint64_t given, uint64_t count) {
 
 } // namespace
 
-Expected<Buffer> Buffer::allocate(std::shared_ptr<Device> device, DataType type, uint64_t count, std::string_view name) {
+Expected<Buffer> Buffer::allocate(std::shared_ptr<Device> device, DataType type, uint64_t count,
+                                  std::string_view name) {
   DITRON_RETURN_IF_ERROR(checkCount(type, count, name));
-  DITRON_ASSIGN_OR_RETURN(void *address, device->allocate(count * sizeOf(type), name, sizeOf(type), MemoryKind::Device));
+  DITRON_ASSIGN_OR_RETURN(void *address,
+                          device->allocate(count * sizeOf(type), name, sizeOf(type), MemoryKind::Device));
   Buffer buffer;
   buffer.device = std::move(device);
   buffer.pointerValue = {address, type};
@@ -119,8 +121,8 @@ Expected<SymmetricBuffer> SymmetricBuffer::allocate(std::vector<std::shared_ptr<
     DITRON_ASSIGN_OR_RETURN(void *address,
                             device->allocate(count * sizeOf(type), name, sizeOf(type), MemoryKind::Symmetric));
     storage->addresses.push_back(address);
-    const uint64_t offset = static_cast<uint64_t>(static_cast<std::byte *>(address) -
-                                                  static_cast<std::byte *>(device->symmetricBase()));
+    const uint64_t offset =
+        static_cast<uint64_t>(static_cast<std::byte *>(address) - static_cast<std::byte *>(device->symmetricBase()));
     if (storage->addresses.size() == 1)
       storage->offset = offset;
     else if (offset != storage->offset)
@@ -146,7 +148,8 @@ Status SymmetricBuffer::upload(uint32_t rank, const void *source, uint64_t size,
 
 Status SymmetricBuffer::download(uint32_t rank, void *destination, uint64_t size, uint64_t byteOffset) const {
   DITRON_RETURN_IF_ERROR(checkRange(name(), bytes(), size, byteOffset));
-  return storage->devices[rank]->download(destination, static_cast<const std::byte *>(on(rank).address) + byteOffset, size);
+  return storage->devices[rank]->download(destination, static_cast<const std::byte *>(on(rank).address) + byteOffset,
+                                          size);
 }
 
 Status SymmetricBuffer::uploadFloats(uint32_t rank, std::span<const float> values) const {

@@ -1,14 +1,15 @@
-//===- Buffer.h - Memory on ranks --------------------------------------------------------------------------*- C++ -*-===//
+//===- Buffer.h - Memory on ranks -----------------------------------------------------------------------*- C++ -*-===//
 //
-// Owners of device memory. A Buffer is an array of one element type on one rank; a SymmetricBuffer is an array that lies at
-// the same offset of every rank's symmetric heap, so that a kernel finds any rank's copy from its own (symm_at) and host
-// code finds it with on(rank). A Pointer is an address with an element type: what launches, copies and signals take. All
-// three are made by World and Rank.
+// Owners of device memory. A Buffer is an array of one element type on one rank; a SymmetricBuffer is an array that
+// lies at the same offset of every rank's symmetric heap, so that a kernel finds any rank's copy from its own (symm_at)
+// and host code finds it with on(rank). A Pointer is an address with an element type: what launches, copies and signals
+// take. All three are made by World and Rank.
 //
-// Owners free their memory when destroyed; work that is still queued on it is the caller's mistake (the simulator reports
-// such a use after free), so synchronise first. They keep the device alive, so the order of destruction does not matter.
+// Owners free their memory when destroyed; work that is still queued on it is the caller's mistake (the simulator
+// reports such a use after free), so synchronise first. They keep the device alive, so the order of destruction does
+// not matter.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_BUFFER_H
 #define DITRON_RUNTIME_BUFFER_H
 
@@ -43,7 +44,8 @@ public:
   ~Buffer();
 
   /// Allocates; Rank::allocate is the usual way.
-  static Expected<Buffer> allocate(std::shared_ptr<Device> device, DataType type, uint64_t count, std::string_view name);
+  static Expected<Buffer> allocate(std::shared_ptr<Device> device, DataType type, uint64_t count,
+                                   std::string_view name);
 
   bool isValid() const { return pointerValue.address != nullptr; }
   void *address() const { return pointerValue.address; }
@@ -69,14 +71,14 @@ private:
   std::string nameText;
 };
 
-/// An array on every rank, at the same offset of each symmetric heap. Zero-filled when made. Copies share the memory, which
-/// is freed with the last of them.
+/// An array on every rank, at the same offset of each symmetric heap. Zero-filled when made. Copies share the memory,
+/// which is freed with the last of them.
 class SymmetricBuffer {
 public:
   SymmetricBuffer() = default;
 
-  /// Allocates on all devices; World::allocateSymmetric is the usual way. Fails when the offsets come out different, that
-  /// is, when the ranks' symmetric heaps have had different histories.
+  /// Allocates on all devices; World::allocateSymmetric is the usual way. Fails when the offsets come out different,
+  /// that is, when the ranks' symmetric heaps have had different histories.
   static Expected<SymmetricBuffer> allocate(std::vector<std::shared_ptr<Device>> devices, DataType type, uint64_t count,
                                             std::string_view name);
 

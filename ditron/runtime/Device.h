@@ -1,12 +1,12 @@
-//===- Device.h - What a backend implements ----------------------------------------------------------------*- C++ -*-===//
+//===- Device.h - What a backend implements -------------------------------------------------------------*- C++ -*-===//
 //
 // One rank's GPU behind one small interface: memory, streams, events, copies, signals in stream order, graphs and
-// launches. runtime/sim implements it over the simulator; a CUDA and a HIP backend implement the same. User code does not
-// call it: Buffer, Stream, Event and Kernel are the owners over it that give the errors their context.
+// launches. runtime/sim implements it over the simulator; a CUDA and a HIP backend implement the same. User code does
+// not call it: Buffer, Stream, Event and Kernel are the owners over it that give the errors their context.
 //
 // Handles are numbers that a backend hands out. Every enqueue copies what it is given and returns at once.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_DEVICE_H
 #define DITRON_RUNTIME_DEVICE_H
 
@@ -18,8 +18,8 @@ namespace ditron::runtime {
 
 /// What a launch or a choice of variant may ask of a device.
 struct DeviceAttributes {
-  std::string name;              ///< For people: "simulated sm_80".
-  uint32_t multiprocessors = 0;  ///< SMs: how many blocks a persistent kernel should have.
+  std::string name;             ///< For people: "simulated sm_80".
+  uint32_t multiprocessors = 0; ///< SMs: how many blocks a persistent kernel should have.
   uint32_t warpSize = 32;
   uint64_t sharedBytesPerBlock = 0;
   uint32_t maxThreadsPerBlock = 0;

@@ -1,8 +1,8 @@
-//===- Kernel.cpp - Compiled kernels that can be launched -----------------------------------------------------------===//
+//===- Kernel.cpp - Compiled kernels that can be launched ---------------------------------------------------------===//
 //
 // Construction and its checks.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Kernel.h"
 
 #include "ditron/support/TargetName.h"
@@ -14,8 +14,8 @@ namespace ditron::runtime {
 Expected<Kernel> Kernel::create(Artifact artifact, ModuleImage image) {
   DITRON_ASSIGN_OR_RETURN(TargetName target, parseTargetName(artifact.target));
   if (target.simulated && !image.hostEntry)
-    return invalidArgument(fmt::format("kernel '{}' for {} needs the address of its entry function", artifact.kernel,
-                                       artifact.target));
+    return invalidArgument(
+        fmt::format("kernel '{}' for {} needs the address of its entry function", artifact.kernel, artifact.target));
   if (artifact.threadsPerWarp != target.warpSize)
     return invalidArgument(fmt::format("kernel '{}' was compiled for warps of {} threads, {} has {}", artifact.kernel,
                                        artifact.threadsPerWarp, artifact.target, target.warpSize));

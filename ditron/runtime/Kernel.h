@@ -1,10 +1,10 @@
-//===- Kernel.h - Compiled kernels that can be launched -----------------------------------------------------*- C++ -*-===//
+//===- Kernel.h - Compiled kernels that can be launched -------------------------------------------------*- C++ -*-===//
 //
-// A Kernel is an Artifact (what was compiled and what a launch has to know) together with a ModuleImage (the code in the
-// form that a device loads): for simulated devices the address of the linked entry function and whatever keeps it mapped;
-// for GPUs the text of the module. It belongs to no device; devices load it when it is first launched on them.
+// A Kernel is an Artifact (what was compiled and what a launch has to know) together with a ModuleImage (the code in
+// the form that a device loads): for simulated devices the address of the linked entry function and whatever keeps it
+// mapped; for GPUs the text of the module. It belongs to no device; devices load it when it is first launched on them.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_KERNEL_H
 #define DITRON_RUNTIME_KERNEL_H
 

@@ -1,8 +1,8 @@
-//===- Stream.cpp - Queues of work on one rank ----------------------------------------------------------------------===//
+//===- Stream.cpp - Queues of work on one rank --------------------------------------------------------------------===//
 //
 // Checks what can be checked without a device, and passes on.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Stream.h"
 
 #include <fmt/format.h>
@@ -55,10 +55,11 @@ Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::spa
                   fmt::format("kernel '{}' has {} threads per block; {} allows {}", kernel.name(),
                               kernel.threadsPerBlock(), limits.name, limits.maxThreadsPerBlock));
   if (kernel.artifact().sharedBytes > limits.sharedBytesPerBlock)
-    return Status(StatusCode::ResourceExhausted,
-                  fmt::format("kernel '{}' needs {} bytes of shared memory per block; {} has {}. Smaller tiles or fewer "
-                              "stages need less",
-                              kernel.name(), kernel.artifact().sharedBytes, limits.name, limits.sharedBytesPerBlock));
+    return Status(
+        StatusCode::ResourceExhausted,
+        fmt::format("kernel '{}' needs {} bytes of shared memory per block; {} has {}. Smaller tiles or fewer "
+                    "stages need less",
+                    kernel.name(), kernel.artifact().sharedBytes, limits.name, limits.sharedBytesPerBlock));
   PackedLaunch launch;
   launch.kernel = &kernel;
   launch.config = config;
@@ -94,7 +95,8 @@ Status Stream::fill(Pointer destination, int byteValue, uint64_t count) {
 Status Stream::checkWord(std::string_view operation, Pointer word) const {
   if (isInteger(word.type) && sizeOf(word.type) >= 4)
     return Status::ok();
-  return invalidArgument(fmt::format("{} on a {} word; signals are i32, u32, i64 or u64", operation, toString(word.type)));
+  return invalidArgument(
+      fmt::format("{} on a {} word; signals are i32, u32, i64 or u64", operation, toString(word.type)));
 }
 
 Status Stream::signalWrite(Pointer word, uint64_t value) {

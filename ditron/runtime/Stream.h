@@ -1,10 +1,10 @@
-//===- Stream.h - Queues of work on one rank ----------------------------------------------------------------*- C++ -*-===//
+//===- Stream.h - Queues of work on one rank ------------------------------------------------------------*- C++ -*-===//
 //
-// A Stream runs what is appended to it in order; streams run beside each other and are ordered by events and signals. All
-// members but synchronize only enqueue. Signals are words of 4 or 8 bytes (the pointer's element type says which) in
-// symmetric or device memory; the library's own grow only and are waited for with GreaterEqual (DESIGN.md 5).
+// A Stream runs what is appended to it in order; streams run beside each other and are ordered by events and signals.
+// All members but synchronize only enqueue. Signals are words of 4 or 8 bytes (the pointer's element type says which)
+// in symmetric or device memory; the library's own grow only and are waited for with GreaterEqual (DESIGN.md 5).
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_STREAM_H
 #define DITRON_RUNTIME_STREAM_H
 
@@ -54,7 +54,8 @@ public:
 
   /// Creates; Rank::createStream is the usual way. `worldView` is the address of the rank's world view, the hidden last
   /// argument of every launch.
-  static Expected<Stream> create(std::shared_ptr<Device> device, void *worldView, std::string_view name, int priority = 0);
+  static Expected<Stream> create(std::shared_ptr<Device> device, void *worldView, std::string_view name,
+                                 int priority = 0);
 
   bool isValid() const { return device != nullptr; }
   const std::string &name() const { return nameText; }

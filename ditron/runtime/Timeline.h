@@ -1,9 +1,10 @@
-//===- Timeline.h - Questions about what overlapped ---------------------------------------------------------*- C++ -*-===//
+//===- Timeline.h - Questions about what overlapped -----------------------------------------------------*- C++ -*-===//
 //
-// Answers from the recorded timeline of a simulated world (WorldOptions::trace). The question that an overlapped operator
-// must answer is: how much of the computation had begun, or was even done, before the last of the communication was over?
+// Answers from the recorded timeline of a simulated world (WorldOptions::trace). The question that an overlapped
+// operator must answer is: how much of the computation had begun, or was even done, before the last of the
+// communication was over?
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_TIMELINE_H
 #define DITRON_RUNTIME_TIMELINE_H
 
@@ -32,7 +33,8 @@ struct Overlap {
 Expected<Overlap> overlapWithCopies(const World &world, uint32_t rank, std::string_view kernel, CopyDirection direction,
                                     std::string_view copyPrefix = "");
 
-/// From the first start to the last end of all launches and copies recorded, in picoseconds of virtual time; 0 for none.
+/// From the first start to the last end of all launches and copies recorded, in picoseconds of virtual time; 0 for
+/// none.
 Expected<int64_t> spanOfRecordedWork(const World &world);
 
 } // namespace ditron::runtime

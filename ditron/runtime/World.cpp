@@ -1,9 +1,9 @@
-//===- World.cpp - The ranks of a distributed program ---------------------------------------------------------------===//
+//===- World.cpp - The ranks of a distributed program -------------------------------------------------------------===//
 //
-// Builds the machine, a device, the world view and a default stream per rank, and makes allocation of symmetric memory a
-// collective when ranks have host code of their own.
+// Builds the machine, a device, the world view and a default stream per rank, and makes allocation of symmetric memory
+// a collective when ranks have host code of their own.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/World.h"
 
 #include "ditron/runtime/sim/SimDevice.h"
@@ -81,7 +81,8 @@ Expected<std::unique_ptr<World>> World::local(uint32_t numRanks, std::string_vie
     std::unique_ptr<Rank> rank(new Rank());
     rank->owner = world.get();
     rank->idValue = id;
-    rank->deviceValue = std::make_shared<SimDevice>(world->simulated, id, fmt::format("simulated {}", name.architecture));
+    rank->deviceValue =
+        std::make_shared<SimDevice>(world->simulated, id, fmt::format("simulated {}", name.architecture));
     DITRON_ASSIGN_OR_RETURN(rank->viewBuffer, rank->allocate(DataType::I64, 2 + numRanks, "world view"));
     DITRON_ASSIGN_OR_RETURN(rank->defaultStream, rank->createStream("default"));
     world->ranks.push_back(std::move(rank));
@@ -119,10 +120,10 @@ Expected<SymmetricBuffer> World::allocateSymmetric(DataType type, uint64_t count
     }
     collective = {type, count, std::string(name), std::move(buffer).value(), 0};
   } else if (collective.type != type || collective.count != count || collective.name != name) {
-    return invalidArgument(
-        fmt::format("rank {} allocates symmetric buffer '{}' of {} {} where another rank allocates '{}' of {} {}; all "
-                    "ranks must make the same allocations in the same order",
-                    *caller, name, count, toString(type), collective.name, collective.count, toString(collective.type)));
+    return invalidArgument(fmt::format(
+        "rank {} allocates symmetric buffer '{}' of {} {} where another rank allocates '{}' of {} {}; all "
+        "ranks must make the same allocations in the same order",
+        *caller, name, count, toString(type), collective.name, collective.count, toString(collective.type)));
   }
   SymmetricBuffer buffer = collective.buffer;
   if (++collective.takers == numRanks())

@@ -1,7 +1,7 @@
-//===- World.h - The ranks of a distributed program ---------------------------------------------------------*- C++ -*-===//
+//===- World.h - The ranks of a distributed program -----------------------------------------------------*- C++ -*-===//
 //
-// A World is a number of ranks, each a GPU of its own with a symmetric heap that all others can address. World::local makes
-// them all in this process, on simulated GPUs. Two ways to drive them, which may be mixed:
+// A World is a number of ranks, each a GPU of its own with a symmetric heap that all others can address. World::local
+// makes them all in this process, on simulated GPUs. Two ways to drive them, which may be mixed:
 //
 //   for (uint32_t r = 0; r < world.numRanks(); ++r)        // one host thread enqueues for everyone
 //     world.rank(r).stream().launch(kernel, {.grid = {n, 1, 1}}, {x[r], y[r], 7});
@@ -15,7 +15,7 @@
 // Errors that happen while kernels run (deadlock, access out of bounds) end the run: they come back from synchronize or
 // runRanks and from every later call. A world belongs to the operating-system thread that made it.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_WORLD_H
 #define DITRON_RUNTIME_WORLD_H
 
@@ -56,7 +56,8 @@ public:
   /// A zero-filled array. `name` appears in reports and traces.
   Expected<Buffer> allocate(DataType type, uint64_t count, std::string_view name);
 
-  /// Address of the words that a kernel's hidden last argument points to: rank, number of ranks, symmetric heap of each rank.
+  /// Address of the words that a kernel's hidden last argument points to: rank, number of ranks, symmetric heap of each
+  /// rank.
   void *worldView() const { return viewBuffer.address(); }
 
   /// Waits for all streams of this rank.
@@ -89,12 +90,12 @@ public:
   const WorldOptions &options() const { return optionValues; }
   Rank &rank(uint32_t id) { return *ranks[id]; }
 
-  /// A zero-filled array at the same offset on every rank. Inside runRanks it is a collective: every rank calls it, in the
-  /// same order, with the same arguments, and gets the same array.
+  /// A zero-filled array at the same offset on every rank. Inside runRanks it is a collective: every rank calls it, in
+  /// the same order, with the same arguments, and gets the same array.
   Expected<SymmetricBuffer> allocateSymmetric(DataType type, uint64_t count, std::string_view name);
 
-  /// Runs `host` for every rank as interleaved host code until all have returned. Gives the error of the run, or that of the
-  /// lowest rank whose function returned one.
+  /// Runs `host` for every rank as interleaved host code until all have returned. Gives the error of the run, or that
+  /// of the lowest rank whose function returned one.
   Status runRanks(const std::function<Status(Rank &)> &host);
   /// Waits for all streams of all ranks.
   Status synchronize();

@@ -1,9 +1,9 @@
-//===- DataType.cpp - Element types of buffers and kernel parameters ------------------------------------------------===//
+//===- DataType.cpp - Element types of buffers and kernel parameters ----------------------------------------------===//
 //
 // Names, sizes and value conversions. All narrow floats go through two generic routines that are told the number of
 // exponent and fraction bits; bf16 and fp32 have short cuts since whole matrices pass through them.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/support/DataType.h"
 
 #include "ditron/support/Suggest.h"
@@ -72,8 +72,8 @@ uint32_t encode(float value, unsigned exponentBits, unsigned fractionBits, TopEx
   const int unitExponent = std::max(exponent - 1, 1 - bias) - static_cast<int>(fractionBits);
   // nearbyint rounds half to even in the default mode, and the quotient is exact.
   const double units = std::nearbyint(std::ldexp(magnitude, -unitExponent));
-  // units has fractionBits + 1 bits for a normal value, fewer for a subnormal one, and may have carried one further: adding
-  // it onto the exponent field below its implicit bit handles all three.
+  // units has fractionBits + 1 bits for a normal value, fewer for a subnormal one, and may have carried one further:
+  // adding it onto the exponent field below its implicit bit handles all three.
   const int field = unitExponent + static_cast<int>(fractionBits) - (1 - bias);
   const uint64_t pattern = (static_cast<uint64_t>(field) << fractionBits) + static_cast<uint64_t>(units);
   return sign | (pattern > largest ? overflow : static_cast<uint32_t>(pattern));
@@ -160,7 +160,8 @@ uint16_t floatToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if (std::isnan(value))
     return static_cast<uint16_t>(bits >> 16 | 0x40);
-  // Adding just under half a unit, plus one when the kept part is odd, rounds to nearest even; overflow carries into infinity.
+  // Adding just under half a unit, plus one when the kept part is odd, rounds to nearest even; overflow carries into
+  // infinity.
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 

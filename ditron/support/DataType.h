@@ -1,10 +1,10 @@
-//===- DataType.h - Element types of buffers and kernel parameters -----------------------------------------*- C++ -*-===//
+//===- DataType.h - Element types of buffers and kernel parameters --------------------------------------*- C++ -*-===//
 //
 // The element types that host code can name, with the names of Triton's kernel signatures ("bf16", "fp32", "i32", "u8",
-// "fp8e5"), their sizes, and conversions of single values and of whole arrays to and from float and double. Narrow floats
-// round to nearest, ties to even, as the hardware's conversions do.
+// "fp8e5"), their sizes, and conversions of single values and of whole arrays to and from float and double. Narrow
+// floats round to nearest, ties to even, as the hardware's conversions do.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SUPPORT_DATATYPE_H
 #define DITRON_SUPPORT_DATATYPE_H
 
@@ -53,8 +53,8 @@ bool isFloat(DataType type);
 bool isInteger(DataType type);
 bool isSignedInteger(DataType type);
 
-/// Bit pattern of a narrow float nearest to the value, ties to even. Past the largest value: infinity where the type has
-/// one, else (fp8e4nv) the largest finite value; NaN stays NaN.
+/// Bit pattern of a narrow float nearest to the value, ties to even. Past the largest value: infinity where the type
+/// has one, else (fp8e4nv) the largest finite value; NaN stays NaN.
 uint16_t floatToHalf(float value);
 uint16_t floatToBfloat16(float value);
 uint8_t floatToFloat8E5(float value);

@@ -1,8 +1,8 @@
-//===- Knobs.cpp - Environment variables ----------------------------------------------------------------------------===//
+//===- Knobs.cpp - Environment variables --------------------------------------------------------------------------===//
 //
 // Expands Knobs.def into the listing, the parser and the cache key.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/support/Knobs.h"
 
 #include "ditron/support/Suggest.h"
@@ -27,8 +27,8 @@ Status parseValue(std::string_view name, std::string_view text, bool &value) {
   else if (text == "0" || text == "false" || text == "no" || text == "off" || text.empty())
     value = false;
   else
-    return invalidArgument(fmt::format("environment variable {}='{}': expected 1 or 0 (also true, false, yes, no, on, off)",
-                                       name, text));
+    return invalidArgument(
+        fmt::format("environment variable {}='{}': expected 1 or 0 (also true, false, yes, no, on, off)", name, text));
   return Status::ok();
 }
 
@@ -84,8 +84,8 @@ Expected<Knobs> Knobs::parse(std::span<const char *const> environment) {
     std::vector<std::string> known;
     for (const KnobInfo &info : knobTable())
       known.emplace_back(info.name);
-    return invalidArgument(fmt::format("environment variable {} is not one of Ditron's{}; `ditron knobs` lists them", name,
-                                       didYouMean(name, known)));
+    return invalidArgument(fmt::format("environment variable {} is not one of Ditron's{}; `ditron knobs` lists them",
+                                       name, didYouMean(name, known)));
   }
   if (knobs.optLevel < 0 || knobs.optLevel > 3)
     return invalidArgument(fmt::format("environment variable DITRON_OPT_LEVEL={}: expected 0 to 3", knobs.optLevel));

@@ -1,10 +1,10 @@
-//===- Knobs.h - Environment variables ---------------------------------------------------------------------*- C++ -*-===//
+//===- Knobs.h - Environment variables ------------------------------------------------------------------*- C++ -*-===//
 //
-// The values of the table Knobs.def, read once from an environment and passed on as a value: no library code calls getenv.
-// A DITRON_* variable that is not in the table is an error which names the nearest one that is, since a mistyped knob that
-// silently does nothing costs an afternoon.
+// The values of the table Knobs.def, read once from an environment and passed on as a value: no library code calls
+// getenv. A DITRON_* variable that is not in the table is an error which names the nearest one that is, since a
+// mistyped knob that silently does nothing costs an afternoon.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SUPPORT_KNOBS_H
 #define DITRON_SUPPORT_KNOBS_H
 

@@ -1,9 +1,9 @@
-//===- Npy.cpp - NumPy array files ----------------------------------------------------------------------------------===//
+//===- Npy.cpp - NumPy array files --------------------------------------------------------------------------------===//
 //
-// The header of an .npy file is a Python dictionary literal with exactly the keys descr, fortran_order and shape. A small
-// scanner reads just that form; anything else is refused with its position.
+// The header of an .npy file is a Python dictionary literal with exactly the keys descr, fortran_order and shape. A
+// small scanner reads just that form; anything else is refused with its position.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/support/Npy.h"
 
 #include <algorithm>
@@ -70,7 +70,8 @@ public:
 
 private:
   Status fail(std::string_view wanted) const {
-    return invalidArgument(fmt::format("{}: damaged .npy header: expected {} at byte {} of it", name, wanted, position));
+    return invalidArgument(
+        fmt::format("{}: damaged .npy header: expected {} at byte {} of it", name, wanted, position));
   }
   void skipSpace() {
     while (position < text.size() && std::isspace(static_cast<unsigned char>(text[position])))
@@ -257,7 +258,8 @@ std::vector<std::byte> formatNpy(DataType type, std::span<const int64_t> shape, 
   return bytes;
 }
 
-Status writeNpy(const std::string &path, DataType type, std::span<const int64_t> shape, std::span<const std::byte> data) {
+Status writeNpy(const std::string &path, DataType type, std::span<const int64_t> shape,
+                std::span<const std::byte> data) {
   const uint64_t wanted = static_cast<uint64_t>(elementCount(shape)) * sizeOf(type);
   if (wanted != data.size())
     return invalidArgument(fmt::format("cannot write '{}': shape {} of {} needs {} bytes, {} were given", path,

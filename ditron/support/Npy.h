@@ -1,10 +1,10 @@
-//===- Npy.h - NumPy array files ---------------------------------------------------------------------------*- C++ -*-===//
+//===- Npy.h - NumPy array files ------------------------------------------------------------------------*- C++ -*-===//
 //
-// Reads and writes .npy files, versions 1 to 3: little-endian b1, i1-i8, u1-u8, f2, f4, f8 in C order. What NumPy cannot
-// name is kept as words: bf16 and the fp8 types are written as u2 and u1 (and 2-byte or 1-byte void, as ml_dtypes writes
-// them, is read as such words); the caller says what the words mean.
+// Reads and writes .npy files, versions 1 to 3: little-endian b1, i1-i8, u1-u8, f2, f4, f8 in C order. What NumPy
+// cannot name is kept as words: bf16 and the fp8 types are written as u2 and u1 (and 2-byte or 1-byte void, as
+// ml_dtypes writes them, is read as such words); the caller says what the words mean.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SUPPORT_NPY_H
 #define DITRON_SUPPORT_NPY_H
 
@@ -34,7 +34,8 @@ Expected<NpyArray> readNpy(const std::string &path);
 Expected<NpyArray> parseNpy(std::span<const std::byte> bytes, const std::string &name);
 
 /// Writes a file (version 1, C order). `data` holds the elements of `shape`; its size is checked.
-Status writeNpy(const std::string &path, DataType type, std::span<const int64_t> shape, std::span<const std::byte> data);
+Status writeNpy(const std::string &path, DataType type, std::span<const int64_t> shape,
+                std::span<const std::byte> data);
 /// The bytes of such a file.
 std::vector<std::byte> formatNpy(DataType type, std::span<const int64_t> shape, std::span<const std::byte> data);
 

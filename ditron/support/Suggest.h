@@ -1,9 +1,9 @@
-//===- Suggest.h - The nearest valid name ------------------------------------------------------------------*- C++ -*-===//
+//===- Suggest.h - The nearest valid name ---------------------------------------------------------------*- C++ -*-===//
 //
 // Everything that refuses an unknown name (option, environment variable, parameter, type) says which valid name was
 // probably meant. The distance counts insertions, deletions, substitutions and swaps of neighbours, ignoring case.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SUPPORT_SUGGEST_H
 #define DITRON_SUPPORT_SUGGEST_H
 

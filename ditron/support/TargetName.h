@@ -1,9 +1,9 @@
-//===- TargetName.h - Names of targets ---------------------------------------------------------------------*- C++ -*-===//
+//===- TargetName.h - Names of targets ------------------------------------------------------------------*- C++ -*-===//
 //
-// What a kernel is compiled for and what a world runs on: "sim:sm_80" is a simulated GPU with the warp size, tensor-core
-// instructions and asynchronous copies of NVIDIA's compute capability 8.0. "sim" alone is short for it.
+// What a kernel is compiled for and what a world runs on: "sim:sm_80" is a simulated GPU with the warp size,
+// tensor-core instructions and asynchronous copies of NVIDIA's compute capability 8.0. "sim" alone is short for it.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SUPPORT_TARGETNAME_H
 #define DITRON_SUPPORT_TARGETNAME_H
 

@@ -1,8 +1,8 @@
-//===- ArgumentText.cpp - Kernel arguments as text ------------------------------------------------------------------===//
+//===- ArgumentText.cpp - Kernel arguments as text ----------------------------------------------------------------===//
 //
 // Parsing, and making the arrays that the text describes.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ArgumentText.h"
 
 #include "ditron/frontend/Signature.h"
@@ -19,9 +19,9 @@ using runtime::Argument;
 namespace {
 
 constexpr std::string_view rankMark = "{rank}";
-constexpr std::string_view acceptedForms =
-    "accepted are a literal (3, 2.5, true, None, i64:7, fp32:1.5), @x.npy, bf16@x.npy, zeros:fp32[128,64] (also ones, arange, "
-    "rand), and symm: before an array";
+constexpr std::string_view acceptedForms = "accepted are a literal (3, 2.5, true, None, i64:7, fp32:1.5), @x.npy, "
+                                           "bf16@x.npy, zeros:fp32[128,64] (also ones, arange, "
+                                           "rand), and symm: before an array";
 
 Status fail(std::string_view name, std::string_view text, std::string_view problem) {
   return invalidArgument(fmt::format("argument {}='{}': {}", name, text, problem));
@@ -120,7 +120,8 @@ constexpr GeneratorRow generators[] = {
     {"rand", ArrayText::Source::Random},
 };
 
-Expected<ArgumentText> parseGenerator(std::string_view name, std::string_view text, ArrayText array, std::string_view rest) {
+Expected<ArgumentText> parseGenerator(std::string_view name, std::string_view text, ArrayText array,
+                                      std::string_view rest) {
   const size_t open = rest.find('[');
   if (open == std::string_view::npos || !rest.ends_with(']'))
     return fail(name, text, "write a type and a shape after the colon, as in zeros:fp32[128,64]");
@@ -258,7 +259,8 @@ Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_vie
     return array;
   }
   if (isFloat(type) && isFloat(array.type)) {
-    NpyArray converted{type, array.shape, std::vector<std::byte>(static_cast<size_t>(array.elementCount()) * sizeOf(type))};
+    NpyArray converted{type, array.shape,
+                       std::vector<std::byte>(static_cast<size_t>(array.elementCount()) * sizeOf(type))};
     for (int64_t i = 0; i < array.elementCount(); ++i)
       storeElement(type, converted.data.data() + i * sizeOf(type),
                    loadElement(array.type, array.data.data() + i * sizeOf(array.type)));
@@ -276,7 +278,8 @@ Expected<NpyArray> ArrayText::make(uint32_t rank, uint64_t seed, std::string_vie
   uint64_t bytes = sizeOf(*type);
   for (int64_t size : shape)
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) || bytes > uint64_t(1) << 40)
-      return invalidArgument(fmt::format("argument {}: an array of {} elements is too large", name, shapeToString(shape)));
+      return invalidArgument(
+          fmt::format("argument {}: an array of {} elements is too large", name, shapeToString(shape)));
   NpyArray array{*type, shape, std::vector<std::byte>(bytes)};
   if (source == Source::Zeros)
     return array;

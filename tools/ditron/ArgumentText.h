@@ -1,17 +1,18 @@
-//===- ArgumentText.h - Kernel arguments as text ------------------------------------------------------------*- C++ -*-===//
+//===- ArgumentText.h - Kernel arguments as text --------------------------------------------------------*- C++ -*-===//
 //
 // The values of --arg, --constexpr and --out.
 //
 //   3   -0x10   2.5   inf   true   None         literals
 //   i64:7   fp32:1.5   u8:3                     literals of a type
 //   @x.npy                                      array from a file; {rank} in the path is replaced by the rank
-//   bf16@x.npy                                  words of the file seen as bf16 (also fp16, fp8e5, fp8e4nv); a file of floats
+//   bf16@x.npy                                  words of the file seen as bf16 (also fp16, fp8e5, fp8e4nv); a file of
+//   floats
 //                                               is rounded to the type
 //   zeros:fp32[128,64]   ones:   arange:        array of zeros, of ones, or 0, 1, 2, ...
 //   rand:bf16[128,64]                           reproducible numbers, floats in [-1, 1), integers in [-8, 8) or [0, 16)
 //   symm:@x.npy   symm:zeros:fp32[128]          the same on the symmetric heap
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_ARGUMENTTEXT_H
 #define DITRON_TOOLS_DITRON_ARGUMENTTEXT_H
 
@@ -25,9 +26,9 @@ struct ArrayText {
   enum class Source { File, Zeros, Ones, Arange, Random };
   Source source = Source::Zeros;
   bool symmetric = false;
-  std::string path;               ///< Of a file, with {rank} in it.
-  std::optional<DataType> type;   ///< Always set but for files read as they are.
-  std::vector<int64_t> shape;     ///< Not of files.
+  std::string path;             ///< Of a file, with {rank} in it.
+  std::optional<DataType> type; ///< Always set but for files read as they are.
+  std::vector<int64_t> shape;   ///< Not of files.
 
   /// The array for one rank. `seed` makes random numbers; `name` is the parameter.
   Expected<NpyArray> make(uint32_t rank, uint64_t seed, std::string_view name) const;
@@ -51,8 +52,8 @@ Expected<OutputText> parseOutputText(std::string_view name, std::string_view tex
 std::string pathForRank(const std::string &path, uint32_t rank);
 bool hasRank(const std::string &path);
 
-/// The array's values in another type. Words (u2, u1, i2, i1 files) are seen as the float type of their width; floats are
-/// rounded to it; anything else must be of that type already.
+/// The array's values in another type. Words (u2, u1, i2, i1 files) are seen as the float type of their width; floats
+/// are rounded to it; anything else must be of that type already.
 Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_view name);
 
 } // namespace ditron::tool

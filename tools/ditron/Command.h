@@ -1,7 +1,7 @@
-//===- Command.h - What the subcommands of ditron share -----------------------------------------------------*- C++ -*-===//
+//===- Command.h - What the subcommands of ditron share -------------------------------------------------*- C++ -*-===//
 //
-// A subcommand is a file with one function that adds it to the command line; main.cpp has the table of them. Exit codes are
-// the same for all:
+// A subcommand is a file with one function that adds it to the command line; main.cpp has the table of them. Exit codes
+// are the same for all:
 //
 //   0  done
 //   1  the command line, a file or the kernel's source is wrong
@@ -9,7 +9,7 @@
 //   3  not enough memory, shared memory or threads
 //   4  a bug of Ditron itself
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_COMMAND_H
 #define DITRON_TOOLS_DITRON_COMMAND_H
 

@@ -1,8 +1,8 @@
-//===- CompileCommand.cpp - ditron compile ----------------------------------------------------------------------------===//
+//===- CompileCommand.cpp - ditron compile ------------------------------------------------------------------------===//
 //
 // Compiles one variant of a kernel and shows a stage of it.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "Command.h"
 #include "Progress.h"
 
@@ -70,7 +70,8 @@ Expected<frontend::KernelSignature> readSignature(const KernelReference &referen
       parameters.push_back(parameter.isConstexpr ? "constexpr " + parameter.name + "=..." : parameter.name + "'s type");
   if (parameters.empty())
     return frontend::KernelSignature();
-  return invalidArgument(fmt::format("kernel '{}' needs --signature \"{}\"", reference.kernel, fmt::join(parameters, ", ")));
+  return invalidArgument(
+      fmt::format("kernel '{}' needs --signature \"{}\"", reference.kernel, fmt::join(parameters, ", ")));
 }
 
 Status compile(const CompileArguments &arguments, const Knobs &knobs) {
@@ -100,7 +101,8 @@ Status compile(const CompileArguments &arguments, const Knobs &knobs) {
   } else {
     Expected<Artifact> artifact =
         compiler::compileKernel(reference.source, reference.kernel, signature, options, &report);
-    text = artifact.isOk() ? Expected<std::string>(describeArtifact(*artifact)) : Expected<std::string>(artifact.status());
+    text =
+        artifact.isOk() ? Expected<std::string>(describeArtifact(*artifact)) : Expected<std::string>(artifact.status());
   }
   progress.stop();
   fmt::print(stderr, "{}{}", report.printed, report.messages);

@@ -1,8 +1,8 @@
-//===- GridExpression.cpp - Launch grids as integer expressions -----------------------------------------------------===//
+//===- GridExpression.cpp - Launch grids as integer expressions ---------------------------------------------------===//
 //
 // Recursive descent; arithmetic is checked for overflow.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "GridExpression.h"
 
 #include "ditron/support/Suggest.h"
@@ -44,9 +44,10 @@ private:
     skipSpace();
     if (position == text.size())
       return fail("the expression ends too early");
-    return fail(fmt::format("'{}' at position {} is not expected here; accepted are integers, names, + - * // % ( ), cdiv, "
-                            "min and max",
-                            text[position], position + 1));
+    return fail(
+        fmt::format("'{}' at position {} is not expected here; accepted are integers, names, + - * // % ( ), cdiv, "
+                    "min and max",
+                    text[position], position + 1));
   }
   Status overflow() const { return fail("the value does not fit into 64 bits"); }
 
@@ -136,7 +137,8 @@ private:
 
   Expected<int64_t> name() {
     const size_t begin = position;
-    while (position < text.size() && (std::isalnum(static_cast<unsigned char>(text[position])) || text[position] == '_'))
+    while (position < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[position])) || text[position] == '_'))
       ++position;
     const std::string word(text.substr(begin, position - begin));
     if (word.empty())
@@ -149,7 +151,8 @@ private:
     for (const auto &[name, value] : names)
       known.push_back(name);
     return fail(fmt::format("'{}' is no integer given with --arg or --constexpr{}; known are {}", word,
-                            didYouMean(word, known), known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+                            didYouMean(word, known),
+                            known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
   }
 
   Expected<int64_t> call(const std::string &function) {
@@ -190,14 +193,14 @@ Expected<std::array<uint32_t, 3>> evaluateGrid(std::string_view text, const Inte
   if (!values.isOk())
     return values.status().withContext("--grid");
   if (values->size() > 3)
-    return invalidArgument(fmt::format("--grid '{}': at most three dimensions X,Y,Z are accepted, {} given", text,
-                                       values->size()));
+    return invalidArgument(
+        fmt::format("--grid '{}': at most three dimensions X,Y,Z are accepted, {} given", text, values->size()));
   std::array<uint32_t, 3> grid = {1, 1, 1};
   for (size_t axis = 0; axis < values->size(); ++axis) {
     const int64_t value = (*values)[axis];
     if (value < 1 || value > INT32_MAX)
-      return invalidArgument(fmt::format("--grid '{}': dimension {} is {}; accepted are 1 to {}", text, "xyz"[axis], value,
-                                         INT32_MAX));
+      return invalidArgument(
+          fmt::format("--grid '{}': dimension {} is {}; accepted are 1 to {}", text, "xyz"[axis], value, INT32_MAX));
     grid[axis] = static_cast<uint32_t>(value);
   }
   return grid;

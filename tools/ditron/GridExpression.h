@@ -1,4 +1,4 @@
-//===- GridExpression.h - Launch grids as integer expressions -----------------------------------------------*- C++ -*-===//
+//===- GridExpression.h - Launch grids as integer expressions -------------------------------------------*- C++ -*-===//
 //
 // The argument of --grid: one to three integer expressions between commas, such as
 //
@@ -7,7 +7,7 @@
 // with + - * // % (floor, as in Python), parentheses, cdiv, min and max. Names are the integers given with --arg and
 // --constexpr, and RANKS and SMS.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_GRIDEXPRESSION_H
 #define DITRON_TOOLS_DITRON_GRIDEXPRESSION_H
 

@@ -1,8 +1,8 @@
-//===- KernelRun.cpp - One launch of a kernel on every rank ---------------------------------------------------------===//
+//===- KernelRun.cpp - One launch of a kernel on every rank -------------------------------------------------------===//
 //
 // Everything that can be wrong with the command line is found before anything is compiled or run.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "KernelRun.h"
 
 #include "Command.h"
@@ -31,7 +31,8 @@ std::string formatElement(DataType type, const std::byte *address) {
   return isInteger(type) ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.6g}", value);
 }
 
-/// An error of a running kernel, which begins with "FILE:LINE:COLUMN: ", with that line of the source and a caret below.
+/// An error of a running kernel, which begins with "FILE:LINE:COLUMN: ", with that line of the source and a caret
+/// below.
 Status withSourceLine(const Status &status, const compiler::KernelSource &source) {
   unsigned line = 0, column = 0;
   if (status.isOk() || !status.message().starts_with(source.path + ":") ||
@@ -44,9 +45,9 @@ Status withSourceLine(const Status &status, const compiler::KernelSource &source
   const uint32_t offset = sources.file(*file).offsetOf({line, column});
   // The rendered message begins with the same place.
   const size_t text = status.message().find(": ", source.path.size()) + 2;
-  return Status(status.code(), frontend::renderMessage(sources, frontend::Severity::Error,
-                                                       sources.file(*file).range(offset, offset),
-                                                       status.message().substr(text)));
+  return Status(status.code(),
+                frontend::renderMessage(sources, frontend::Severity::Error, sources.file(*file).range(offset, offset),
+                                        status.message().substr(text)));
 }
 
 /// The innermost dimension on a line, at most this many elements and lines.
@@ -115,8 +116,8 @@ Status KernelRun::checkKnown(std::string_view option, const std::string &name) c
   const std::vector<std::string> names = function.parameterNames();
   if (std::find(names.begin(), names.end(), name) != names.end())
     return Status::ok();
-  return invalidArgument(fmt::format("{} {}: kernel '{}' has no such parameter{}; it has {}", option, name, function.name(),
-                                     didYouMean(name, names), fmt::join(names, ", ")));
+  return invalidArgument(fmt::format("{} {}: kernel '{}' has no such parameter{}; it has {}", option, name,
+                                     function.name(), didYouMean(name, names), fmt::join(names, ", ")));
 }
 
 Status KernelRun::bindArguments() {
@@ -125,8 +126,8 @@ Status KernelRun::bindArguments() {
     const auto &[name, value] = assignment;
     DITRON_RETURN_IF_ERROR(checkKnown("--constexpr", name));
     if (!function.isConstexpr(name))
-      return invalidArgument(fmt::format("--constexpr {}: the parameter is not declared tl.constexpr; use --arg {}={}", name,
-                                         name, value));
+      return invalidArgument(fmt::format("--constexpr {}: the parameter is not declared tl.constexpr; use --arg {}={}",
+                                         name, name, value));
     DITRON_ASSIGN_OR_RETURN(Argument argument, parseConstexprText(name, value));
     if (argument.is<int64_t>())
       integers[name] = argument.get<int64_t>();
@@ -137,8 +138,8 @@ Status KernelRun::bindArguments() {
     const auto &[name, value] = assignment;
     DITRON_RETURN_IF_ERROR(checkKnown("--arg", name));
     if (function.isConstexpr(name))
-      return invalidArgument(fmt::format("--arg {}: the parameter is declared tl.constexpr; use --constexpr {}={}", name,
-                                         name, value));
+      return invalidArgument(
+          fmt::format("--arg {}: the parameter is declared tl.constexpr; use --constexpr {}={}", name, name, value));
     if (findArray(name))
       return invalidArgument(fmt::format("--arg {} is given twice", name));
     DITRON_ASSIGN_OR_RETURN(ArgumentText parsed, parseArgumentText(name, value));
@@ -163,9 +164,10 @@ Status KernelRun::makeArray(const std::string &name, const ArrayText &text) {
       return invalidArgument(fmt::format("argument {}: elements are {} on rank 0 but {} on rank {}", name,
                                          toString(data.front().type), toString(array.type), rank));
     if (text.symmetric && !data.empty() && array.shape != data.front().shape)
-      return invalidArgument(fmt::format("argument {}: symmetric arrays have one shape, but it is {} on rank 0 and {} on "
-                                         "rank {}",
-                                         name, shapeToString(data.front().shape), shapeToString(array.shape), rank));
+      return invalidArgument(
+          fmt::format("argument {}: symmetric arrays have one shape, but it is {} on rank 0 and {} on "
+                      "rank {}",
+                      name, shapeToString(data.front().shape), shapeToString(array.shape), rank));
     data.push_back(std::move(array));
   }
   Array &array = arrays.emplace_back();
@@ -243,7 +245,8 @@ Status KernelRun::writeOutputs() {
       NpyArray array{output.array->type, output.array->shapes[rank], {}};
       DITRON_ASSIGN_OR_RETURN(array.data, output.array->download(rank));
       if (output.text.type) {
-        DITRON_ASSIGN_OR_RETURN(NpyArray converted, interpretArray(std::move(array), *output.text.type, output.array->name));
+        DITRON_ASSIGN_OR_RETURN(NpyArray converted,
+                                interpretArray(std::move(array), *output.text.type, output.array->name));
         array = std::move(converted);
       }
       DITRON_RETURN_IF_ERROR(writeNpy(pathForRank(output.text.path, rank), array.type, array.shape, array.data));
@@ -275,9 +278,9 @@ void KernelRun::printSummary(double seconds) {
   const double microseconds = static_cast<double>(world->machine()->now()) / 1e6;
   fmt::print("{}: {} {} of {} on {}, grid {}x{}x{}, {} warps per block: {:.1f} us of simulated time, {:.2f} s here "
              "({:.2f} s compiling)\n",
-             function.name(), options.ranks, options.ranks == 1 ? "rank" : "ranks", options.sms == 1 ? "1 SM" : fmt::format("{} SMs", options.sms),
-             world->target(), grid[0], grid[1], grid[2], options.numWarps, microseconds, seconds,
-             jit->counters().compileMilliseconds / 1000);
+             function.name(), options.ranks, options.ranks == 1 ? "rank" : "ranks",
+             options.sms == 1 ? "1 SM" : fmt::format("{} SMs", options.sms), world->target(), grid[0], grid[1], grid[2],
+             options.numWarps, microseconds, seconds, jit->counters().compileMilliseconds / 1000);
   for (const Output &output : outputs)
     fmt::print("wrote {} to {}\n", output.array->name, output.text.path);
   if (!options.trace.empty())

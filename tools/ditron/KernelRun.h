@@ -1,9 +1,9 @@
-//===- KernelRun.h - One launch of a kernel on every rank ---------------------------------------------------*- C++ -*-===//
+//===- KernelRun.h - One launch of a kernel on every rank -----------------------------------------------*- C++ -*-===//
 //
-// The work behind `ditron run`: makes the ranks and the arguments, compiles, launches once on every rank, waits, and gives
-// the arrays back.
+// The work behind `ditron run`: makes the ranks and the arguments, compiles, launches once on every rank, waits, and
+// gives the arrays back.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_KERNELRUN_H
 #define DITRON_TOOLS_DITRON_KERNELRUN_H
 
@@ -50,11 +50,13 @@ private:
   struct Array {
     std::string name;
     DataType type = DataType::F32;
-    std::vector<std::vector<int64_t>> shapes;  ///< Per rank.
-    std::vector<runtime::Buffer> buffers;      ///< Per rank, unless symmetric.
+    std::vector<std::vector<int64_t>> shapes; ///< Per rank.
+    std::vector<runtime::Buffer> buffers;     ///< Per rank, unless symmetric.
     runtime::SymmetricBuffer symmetric;
 
-    runtime::Pointer on(uint32_t rank) const { return symmetric.isValid() ? symmetric.on(rank) : buffers[rank].pointer(); }
+    runtime::Pointer on(uint32_t rank) const {
+      return symmetric.isValid() ? symmetric.on(rank) : buffers[rank].pointer();
+    }
     Expected<std::vector<std::byte>> download(uint32_t rank) const;
   };
   struct Output {

@@ -1,9 +1,9 @@
-//===- Progress.h - A sign of life on the terminal ----------------------------------------------------------*- C++ -*-===//
+//===- Progress.h - A sign of life on the terminal ------------------------------------------------------*- C++ -*-===//
 //
-// Says on stderr what is going on when it takes longer than two seconds, and nothing otherwise. On a terminal one line is
-// kept up to date; elsewhere a line is written every ten seconds.
+// Says on stderr what is going on when it takes longer than two seconds, and nothing otherwise. On a terminal one line
+// is kept up to date; elsewhere a line is written every ten seconds.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_PROGRESS_H
 #define DITRON_TOOLS_DITRON_PROGRESS_H
 

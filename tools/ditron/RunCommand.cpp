@@ -1,8 +1,8 @@
-//===- RunCommand.cpp - ditron run ------------------------------------------------------------------------------------===//
+//===- RunCommand.cpp - ditron run --------------------------------------------------------------------------------===//
 //
 // The options of `ditron run`.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "Command.h"
 #include "KernelRun.h"
 
@@ -54,7 +54,8 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   addRepeated(command, "--out", options->outputs, "NAME=FILE.npy",
               "Write an array after the run; {rank} in the path; TYPE@FILE.npy converts floats");
   addRepeated(command, "--print", options->prints, "NAME", "Print an array after the run");
-  command->add_option("--seed", options->seed, "Chooses the interleaving and the random arguments")->capture_default_str();
+  command->add_option("--seed", options->seed, "Chooses the interleaving and the random arguments")
+      ->capture_default_str();
   command->add_option("--sms", options->sms, "Simulated SMs per rank")->capture_default_str();
   addRepeated(command, "--slow-rank", options->slowRanks, "R:FACTOR", "Make a rank slower by a factor");
   command->add_option("--trace", options->trace, "Write a Chrome/Perfetto trace of the run")->type_name("FILE.json");

@@ -1,8 +1,8 @@
-//===- main.cpp - ditron ----------------------------------------------------------------------------------------------===//
+//===- main.cpp - ditron ------------------------------------------------------------------------------------------===//
 //
 // The command line: a table of subcommands. Each is a file of this folder.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "Command.h"
 #include "OverlapCommands.h"
 
@@ -57,14 +57,11 @@ int main(int argc, char **argv) {
   CLI::App app("Ditron: compiles distributed kernels written in the Triton language, and runs them.", "ditron");
   app.require_subcommand(1);
   app.set_version_flag("--version", "ditron 0.1.0");
-  app.footer("Exit codes: 0 done; 1 the command line, a file or the kernel's source is wrong; 2 the kernel failed while\n"
-             "running (deadlock, access out of bounds); 3 not enough memory; 4 a bug of Ditron.");
+  app.footer(
+      "Exit codes: 0 done; 1 the command line, a file or the kernel's source is wrong; 2 the kernel failed while\n"
+      "running (deadlock, access out of bounds); 3 not enough memory; 4 a bug of Ditron.");
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
-      tool::addRunCommand,
-      tool::addCompileCommand,
-      tool::addBenchCommand,
-      tool::addDemoCommand,
-      tool::addKnobsCommand,
+      tool::addRunCommand, tool::addCompileCommand, tool::addBenchCommand, tool::addDemoCommand, tool::addKnobsCommand,
   };
   for (auto *add : commands)
     add(app, context);

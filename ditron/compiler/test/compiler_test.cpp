@@ -1,4 +1,4 @@
-//===- compiler_test.cpp - The compiler as a library ----------------------------------------------------------------------===//
+//===- compiler_test.cpp - The compiler as a library --------------------------------------------------------------===//
 #include "ditron/compiler/Compiler.h"
 #include "ditron/compiler/StageRunner.h"
 
@@ -193,7 +193,8 @@ TEST(Compiler, emitsEveryStage) {
     return text.isOk() ? *text : std::string();
   };
   EXPECT_THAT(emit(EmitStage::Ast), HasSubstr("FunctionDef"));
-  EXPECT_THAT(emit(EmitStage::Tile), AllOf(HasSubstr("tile.load"), HasSubstr("tensor<256x"), Not(HasSubstr("#dgpu.layout"))));
+  EXPECT_THAT(emit(EmitStage::Tile),
+              AllOf(HasSubstr("tile.load"), HasSubstr("tensor<256x"), Not(HasSubstr("#dgpu.layout"))));
   EXPECT_THAT(emit(EmitStage::Layout), AllOf(HasSubstr("tile.load"), HasSubstr("dgpu.shared_bytes")));
   EXPECT_THAT(emit(EmitStage::Llvm), AllOf(HasSubstr("@add__entry"), HasSubstr("@ditron_sim_access")));
   EXPECT_THAT(emit(EmitStage::Asm), HasSubstr("add__entry:"));
@@ -216,7 +217,8 @@ TEST(Compiler, artifactDescribesTheLaunch) {
   EXPECT_EQ(artifact->parameters[3].bytes, 4u);
   EXPECT_EQ(artifact->code.substr(1, 3), "ELF");
   EXPECT_GT(report.totalMilliseconds(), 0);
-  EXPECT_THAT(report.timesText(), AllOf(HasSubstr("import"), HasSubstr("layouts"), HasSubstr("code"), HasSubstr("total")));
+  EXPECT_THAT(report.timesText(),
+              AllOf(HasSubstr("import"), HasSubstr("layouts"), HasSubstr("code"), HasSubstr("total")));
 }
 
 TEST(Compiler, sameInputSameCode) {

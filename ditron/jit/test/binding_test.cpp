@@ -1,4 +1,4 @@
-//===- binding_test.cpp - From a call's arguments to a signature --------------------------------------------------------===//
+//===- binding_test.cpp - From a call's arguments to a signature --------------------------------------------------===//
 #include "ditron/jit/ArgumentBinding.h"
 
 #include <gmock/gmock.h>
@@ -128,7 +128,8 @@ TEST(Binding, annotations) {
 
 TEST(Binding, errors) {
   EXPECT_EQ(errorOf({{at(0)}, {}}), "kernel 'k' lacks argument 'n'");
-  EXPECT_THAT(errorOf({{at(0), 1, 2.0, 3, 4, 5}, {}}), HasSubstr("at most 5 positional arguments (x, n, scale, mask, BLOCK)"));
+  EXPECT_THAT(errorOf({{at(0), 1, 2.0, 3, 4, 5}, {}}),
+              HasSubstr("at most 5 positional arguments (x, n, scale, mask, BLOCK)"));
   EXPECT_THAT(errorOf({{at(0), 1}, {{"BLOKC", 3}}}), HasSubstr("no parameter 'BLOKC'; did you mean 'BLOCK'?"));
   EXPECT_THAT(errorOf({{at(0), 1}, {{"n", 3}}}), HasSubstr("several values for argument 'n'"));
   EXPECT_THAT(errorOf({{at(0), 2}, {{"BLOCK", at(16)}}}), HasSubstr("takes a compile-time value, given bf16 pointer"));

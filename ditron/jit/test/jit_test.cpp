@@ -1,4 +1,4 @@
-//===- jit_test.cpp - Kernels from Triton source, run on simulated ranks ------------------------------------------------===//
+//===- jit_test.cpp - Kernels from Triton source, run on simulated ranks ------------------------------------------===//
 #include "ditron/jit/CodeLoader.h"
 #include "ditron/jit/Jit.h"
 #include "ditron/jit/SimSymbols.h"
@@ -139,7 +139,8 @@ TEST(Jit, explicitSignatureIsCheckedAtLaunch) {
   KernelFunction add = *jit->load(source, "add");
   Expected<runtime::Kernel> kernel = jit->compile(add, "*fp32:16, *fp32, *fp32, i32, constexpr BLOCK=64");
   ASSERT_TRUE(ok(kernel.status()));
-  Buffer x = *world->rank(0).allocate(DataType::F32, 64, "x"), half = *world->rank(0).allocate(DataType::F16, 64, "half");
+  Buffer x = *world->rank(0).allocate(DataType::F32, 64, "x"),
+         half = *world->rank(0).allocate(DataType::F16, 64, "half");
   runtime::Stream &stream = world->rank(0).stream();
   EXPECT_TRUE(ok(stream.launch(*kernel, {}, {x, x.pointer() + 1, x, 3})));
   EXPECT_THAT(stream.launch(*kernel, {}, {x.pointer() + 1, x, x, 3}).message(), HasSubstr("argument 'x' (number 0)"));
@@ -154,8 +155,9 @@ TEST(Jit, compileErrorsAndTheObserver) {
   jit->setObserver([&](const std::string &kernel, const compiler::CompileReport *report) {
     events.push_back(kernel + (report ? " done" : " starts"));
   });
-  const compiler::KernelSource wrong = {"wrong.py", "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n"
-                                                    "    tl.store(x, undefined_name)\n"};
+  const compiler::KernelSource wrong = {"wrong.py",
+                                        "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n"
+                                        "    tl.store(x, undefined_name)\n"};
   Expected<KernelFunction> function = jit->load(wrong, "k");
   ASSERT_TRUE(ok(function.status()));
   Status status = jit->compile(*function, "*fp32").status();
@@ -179,8 +181,8 @@ TEST(Jit, ringThroughSymmetricMemory) {
     Status status = world->runRanks([&](Rank &rank) -> Status {
       DITRON_ASSIGN_OR_RETURN(KernelFunction ring, jit->load(source, "ring"));
       DITRON_ASSIGN_OR_RETURN(Buffer out, rank.allocate(DataType::I32, 64, "out"));
-      DITRON_RETURN_IF_ERROR(jit->launch(rank.stream(), ring, {},
-                                         {{data.on(rank.id()), signal.on(rank.id()), out}, {{"BLOCK", 64}}}));
+      DITRON_RETURN_IF_ERROR(
+          jit->launch(rank.stream(), ring, {}, {{data.on(rank.id()), signal.on(rank.id()), out}, {{"BLOCK", 64}}}));
       DITRON_RETURN_IF_ERROR(rank.synchronize());
       DITRON_RETURN_IF_ERROR(out.download(results[rank.id()].data(), 64 * 4));
       return rank.hostBarrier();

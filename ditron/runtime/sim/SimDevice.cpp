@@ -1,8 +1,8 @@
-//===- SimDevice.cpp - The simulated backend ------------------------------------------------------------------------===//
+//===- SimDevice.cpp - The simulated backend ----------------------------------------------------------------------===//
 //
 // A thin translation of Device into sim::Machine.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/sim/SimDevice.h"
 
 #include <cstring>
@@ -59,9 +59,11 @@ void *SimDevice::symmetricBase() const { return machine->symmetricBase(rankId); 
 Status SimDevice::checkHostAccess(const void *address, uint64_t bytes) const {
   std::optional<sim::AddressInfo> info = machine->describe(address);
   if (!info)
-    return Status(StatusCode::OutOfBounds, fmt::format("host access to {}, which is no device memory", fmt::ptr(address)));
+    return Status(StatusCode::OutOfBounds,
+                  fmt::format("host access to {}, which is no device memory", fmt::ptr(address)));
   if (info->freed)
-    return Status(StatusCode::OutOfBounds, fmt::format("host access to '{}' on rank {}, which was freed", info->name, info->rank));
+    return Status(StatusCode::OutOfBounds,
+                  fmt::format("host access to '{}' on rank {}, which was freed", info->name, info->rank));
   if (info->offset > info->bytes || bytes > info->bytes - info->offset)
     return Status(StatusCode::OutOfBounds,
                   fmt::format("host access to bytes [{}, {}) of '{}' on rank {}, which has {}", info->offset,
@@ -135,7 +137,8 @@ Status SimDevice::signalAdd(StreamHandle stream, void *address, uint64_t value, 
   return machine->signalAdd(streamId(stream), address, value, bytes);
 }
 
-Status SimDevice::signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value, uint32_t bytes) {
+Status SimDevice::signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value,
+                             uint32_t bytes) {
   return machine->signalWait(streamId(stream), address, simCompare(compare), value, bytes);
 }
 

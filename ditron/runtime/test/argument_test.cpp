@@ -1,4 +1,4 @@
-//===- argument_test.cpp - Checking and packing of kernel arguments ---------------------------------------------------===//
+//===- argument_test.cpp - Checking and packing of kernel arguments -----------------------------------------------===//
 #include "ditron/runtime/Argument.h"
 
 #include <cstring>
@@ -30,10 +30,17 @@ std::string errorOf(ArtifactParameter parameter, Argument argument) {
 
 TEST(Argument, packsEveryType) {
   auto *address = reinterpret_cast<void *>(0x1230);
-  Expected<PackedArguments> packed =
-      pack({{"x", "*bf16", 8, 16}, {"b", "i1", 1}, {"s", "i8", 1}, {"n", "i32", 4}, {"l", "u64", 8}, {"h", "fp16", 2},
-            {"f", "fp32", 4}, {"d", "fp64", 8}, {"c", "*kfp32", 8}},
-           {Pointer{address, DataType::BF16}, true, -3, 1 << 20, ~uint64_t(0), 1.5, 2, 0.1, Pointer{address, DataType::F32}});
+  Expected<PackedArguments> packed = pack({{"x", "*bf16", 8, 16},
+                                           {"b", "i1", 1},
+                                           {"s", "i8", 1},
+                                           {"n", "i32", 4},
+                                           {"l", "u64", 8},
+                                           {"h", "fp16", 2},
+                                           {"f", "fp32", 4},
+                                           {"d", "fp64", 8},
+                                           {"c", "*kfp32", 8}},
+                                          {Pointer{address, DataType::BF16}, true, -3, 1 << 20, ~uint64_t(0), 1.5, 2,
+                                           0.1, Pointer{address, DataType::F32}});
   ASSERT_TRUE(packed.isOk()) << packed.status().message();
   EXPECT_EQ(valueAt<void *>(*packed, 0), address);
   EXPECT_EQ(valueAt<uint8_t>(*packed, 1), 1);

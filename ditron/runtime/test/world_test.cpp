@@ -1,9 +1,9 @@
-//===- world_test.cpp - Worlds of simulated ranks running kernels written in C++ --------------------------------------===//
+//===- world_test.cpp - Worlds of simulated ranks running kernels written in C++ ----------------------------------===//
 //
-// The kernels here stand where compiled ones will: entry functions that call the simulator's ABI, wrapped as Kernels. So the
-// runtime is tested without a compiler.
+// The kernels here stand where compiled ones will: entry functions that call the simulator's ABI, wrapped as Kernels.
+// So the runtime is tested without a compiler.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Timeline.h"
 #include "ditron/runtime/World.h"
 #include "ditron/sim/Abi.h"
@@ -68,7 +68,8 @@ Kernel makeKernel(std::string name, HostEntry entry, std::vector<ArtifactParamet
 }
 
 Kernel addKernel() {
-  return makeKernel("add", addEntry, {{"x", "*fp32", 8, 16}, {"y", "*fp32", 8, 16}, {"z", "*fp32", 8, 16}, {"n", "i32", 4}});
+  return makeKernel("add", addEntry,
+                    {{"x", "*fp32", 8, 16}, {"y", "*fp32", 8, 16}, {"z", "*fp32", 8, 16}, {"n", "i32", 4}});
 }
 Kernel ringKernel() { return makeKernel("ring", ringEntry, {{"buffer", "*i64", 8}}); }
 Kernel waitKernel() { return makeKernel("wait", waitEntry, {{"signal", "*i64", 8}, {"value", "i64", 8}}); }
@@ -91,7 +92,8 @@ TEST(World, optionsAreChecked) {
   EXPECT_THAT(World::local(2, "sim:sm_08").status().message(), HasSubstr("did you mean 'sim:sm_80'"));
   WorldOptions slow;
   slow.slowRanks[2] = 4;
-  EXPECT_THAT(World::local(2, "sim", slow).status().message(), HasSubstr("slow rank 2 does not exist; ranks are 0 to 1"));
+  EXPECT_THAT(World::local(2, "sim", slow).status().message(),
+              HasSubstr("slow rank 2 does not exist; ranks are 0 to 1"));
   slow.slowRanks = {{0, 0.5}};
   EXPECT_THAT(World::local(2, "sim", slow).status().message(), HasSubstr("numbers from 1"));
   WorldOptions none;
@@ -162,8 +164,8 @@ TEST(World, kernelsReachPeersThroughTheWorldView) {
   }
 }
 
-// Each rank pushes its block to all others and raises a signal; each rank's second stream waits for all signals before it
-// reads. The classic all-gather, with one slow rank.
+// Each rank pushes its block to all others and raises a signal; each rank's second stream waits for all signals before
+// it reads. The classic all-gather, with one slow rank.
 TEST(World, allGatherWithCopiesAndSignals) {
   for (uint64_t seed : {3, 4}) {
     WorldOptions options;
@@ -272,7 +274,8 @@ TEST(World, launchErrors) {
   EXPECT_TRUE(ok(world->synchronize()));
   std::vector<float> tooMany(33);
   EXPECT_THAT(x.uploadFloats(tooMany).message(), HasSubstr("buffer 'x' has 32 elements, given 33"));
-  EXPECT_THAT(x.download(tooMany.data(), 64, 100).message(), HasSubstr("bytes [100, 164) of buffer 'x', which has 128"));
+  EXPECT_THAT(x.download(tooMany.data(), 64, 100).message(),
+              HasSubstr("bytes [100, 164) of buffer 'x', which has 128"));
 }
 
 TEST(World, deadlockIsAStatus) {

@@ -1,4 +1,4 @@
-//===- datatype_test.cpp - Element types: names and value conversions -----------------------------------------------===//
+//===- datatype_test.cpp - Element types: names and value conversions ---------------------------------------------===//
 #include "ditron/support/DataType.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-//===- knobs_test.cpp - Environment variables and name suggestions ----------------------------------------------------===//
+//===- knobs_test.cpp - Environment variables and name suggestions ------------------------------------------------===//
 #include "ditron/support/Knobs.h"
 #include "ditron/support/Suggest.h"
 

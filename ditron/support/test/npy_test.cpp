@@ -1,4 +1,4 @@
-//===- npy_test.cpp - NumPy array files ------------------------------------------------------------------------------===//
+//===- npy_test.cpp - NumPy array files ---------------------------------------------------------------------------===//
 #include "ditron/support/Npy.h"
 
 #include <cstring>
@@ -59,15 +59,16 @@ TEST(Npy, headerIsAligned) {
 }
 
 TEST(Npy, readsNumpysForms) {
-  Expected<NpyArray> two =
-      parseNpy(file("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }   \n", std::string("\1\0\0\0\2\0\0\0", 8), 2),
-               "two");
+  Expected<NpyArray> two = parseNpy(
+      file("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }   \n", std::string("\1\0\0\0\2\0\0\0", 8), 2),
+      "two");
   ASSERT_TRUE(two.isOk()) << two.status().message();
   EXPECT_EQ(two->type, DataType::I32);
   EXPECT_EQ(loadElement(DataType::I32, two->data.data() + 4), 2.0);
   // One long dimension is in both orders.
   EXPECT_TRUE(parseNpy(file("{'descr': '<i2', 'fortran_order': True, 'shape': (1, 2)}", "abcd"), "f").isOk());
-  EXPECT_EQ(parseNpy(file("{'descr': '|V2', 'fortran_order': False, 'shape': (2,)}", "abcd"), "v")->type, DataType::U16);
+  EXPECT_EQ(parseNpy(file("{'descr': '|V2', 'fortran_order': False, 'shape': (2,)}", "abcd"), "v")->type,
+            DataType::U16);
 }
 
 static std::string errorOf(const Expected<NpyArray> &array) {
@@ -78,8 +79,9 @@ static std::string errorOf(const Expected<NpyArray> &array) {
 TEST(Npy, errorsSayWhatIsWrong) {
   EXPECT_THAT(errorOf(readNpy("/no/such.npy")), HasSubstr("/no/such.npy"));
   EXPECT_THAT(errorOf(parseNpy(bytesOf("hello, this is not it"), "x.npy")), HasSubstr("x.npy: not an .npy file"));
-  EXPECT_THAT(errorOf(parseNpy(file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", "0123456789abcdef"), "x")),
-              HasSubstr("Fortran order; save numpy.ascontiguousarray"));
+  EXPECT_THAT(
+      errorOf(parseNpy(file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", "0123456789abcdef"), "x")),
+      HasSubstr("Fortran order; save numpy.ascontiguousarray"));
   EXPECT_THAT(errorOf(parseNpy(file("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", "abcd"), "x")),
               HasSubstr("big-endian"));
   EXPECT_THAT(errorOf(parseNpy(file("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "abcd"), "x")),
@@ -89,9 +91,30 @@ TEST(Npy, errorsSayWhatIsWrong) {
   EXPECT_THAT(errorOf(parseNpy(file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "abcd"), "x")),
               HasSubstr("structured arrays"));
   EXPECT_THAT(errorOf(parseNpy(file("{'descr': '<f4', 'shape': (1,)}", "abcd"), "x")), HasSubstr("lacks"));
-  EXPECT_THAT(errorOf(parseNpy(file("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 9)}", ""), "x")),
-              HasSubstr("too large"));
+  EXPECT_THAT(
+      errorOf(parseNpy(file("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 9)}", ""), "x")),
+      HasSubstr("too large"));
   EXPECT_THAT(errorOf(parseNpy(file("{'descr: 3", ""), "x")), HasSubstr("damaged .npy header"));
   EXPECT_THAT(writeNpy("/tmp/ditron_never.npy", DataType::F32, std::vector<int64_t>{2}, bytesOf("abcd")).message(),
               HasSubstr("needs 8 bytes, 4 were given"));
+}
+
+// A file that was cut short, or whose bytes were changed, gives an array or an error, never a crash.
+TEST(Npy, damagedFilesAreRefused) {
+  const std::vector<std::byte> whole =
+      file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n", "0123456789abcdef");
+  ASSERT_TRUE(parseNpy(whole, "whole").isOk());
+  for (size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(parseNpy(std::span(whole).first(size), "cut").isOk()) << size;
+  }
+  for (size_t position = 0; position < whole.size(); ++position) {
+    for (int value : {0, 0x27, 0x28, 0x39, 0xff}) {
+      std::vector<std::byte> changed = whole;
+      changed[position] = std::byte(value);
+      Expected<NpyArray> array = parseNpy(changed, "changed");
+      if (array.isOk()) {
+        EXPECT_EQ(array->data.size(), static_cast<size_t>(array->elementCount()) * sizeOf(array->type));
+      }
+    }
+  }
 }

@@ -1,4 +1,4 @@
-//===- status_test.cpp - The error type -------------------------------------------------------------------------------===//
+//===- status_test.cpp - The error type ---------------------------------------------------------------------------===//
 #include "ditron/support/Status.h"
 
 #include <gtest/gtest.h>

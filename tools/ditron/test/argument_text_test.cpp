@@ -1,4 +1,4 @@
-//===- argument_text_test.cpp - Kernel arguments as text --------------------------------------------------------------===//
+//===- argument_text_test.cpp - Kernel arguments as text ----------------------------------------------------------===//
 #include "ArgumentText.h"
 
 #include <cmath>
@@ -78,7 +78,8 @@ TEST(ArgumentText, arrays) {
 }
 
 TEST(ArgumentText, errorsNameTheValueAndWhatIsAccepted) {
-  EXPECT_THAT(errorOf("zeroes:fp32[4]"), AllOf(HasSubstr("argument x='zeroes:fp32[4]'"), HasSubstr("did you mean 'zeros'")));
+  EXPECT_THAT(errorOf("zeroes:fp32[4]"),
+              AllOf(HasSubstr("argument x='zeroes:fp32[4]'"), HasSubstr("did you mean 'zeros'")));
   EXPECT_THAT(errorOf("zeros:float[4]"), AllOf(HasSubstr("argument x="), HasSubstr("accepted are i1")));
   EXPECT_THAT(errorOf("zeros:fp32"), HasSubstr("as in zeros:fp32[128,64]"));
   EXPECT_THAT(errorOf("zeros:fp32[4,]"), HasSubstr("'' is no size"));
@@ -117,8 +118,10 @@ TEST(ArgumentText, filesPerRankAndAsBf16) {
     std::vector<float> scaled = {values[0] * (rank + 1), values[1] * (rank + 1)};
     std::vector<std::byte> floats = fromFloats(DataType::F32, scaled.data(), 2);
     std::vector<std::byte> brains = fromFloats(DataType::BF16, scaled.data(), 2);
-    ASSERT_TRUE(writeNpy(folder + fmt::format("/ditron_f{}.npy", rank), DataType::F32, std::vector<int64_t>{2}, floats).isOk());
-    ASSERT_TRUE(writeNpy(folder + fmt::format("/ditron_b{}.npy", rank), DataType::BF16, std::vector<int64_t>{2}, brains).isOk());
+    ASSERT_TRUE(
+        writeNpy(folder + fmt::format("/ditron_f{}.npy", rank), DataType::F32, std::vector<int64_t>{2}, floats).isOk());
+    ASSERT_TRUE(writeNpy(folder + fmt::format("/ditron_b{}.npy", rank), DataType::BF16, std::vector<int64_t>{2}, brains)
+                    .isOk());
   }
   EXPECT_THAT(floatsOf(*array("@" + folder + "/ditron_f{rank}.npy").make(1, 0, "x")), ElementsAre(2.0f, -5.0f));
   for (const char *file : {"/ditron_f1.npy", "/ditron_b{rank}.npy"}) {
@@ -128,7 +131,8 @@ TEST(ArgumentText, filesPerRankAndAsBf16) {
   }
   Expected<NpyArray> wrong = array("i32@" + folder + "/ditron_f0.npy").make(0, 0, "x");
   EXPECT_THAT(wrong.status().message(), HasSubstr("elements of type fp32, which cannot be read as i32"));
-  EXPECT_THAT(array("@" + folder + "/ditron_f{rank}.npy").make(2, 0, "x").status().message(), HasSubstr("ditron_f2.npy"));
+  EXPECT_THAT(array("@" + folder + "/ditron_f{rank}.npy").make(2, 0, "x").status().message(),
+              HasSubstr("ditron_f2.npy"));
   for (uint32_t rank : {0, 1})
     for (char kind : {'f', 'b'})
       std::filesystem::remove(folder + fmt::format("/ditron_{}{}.npy", kind, rank));

@@ -1,4 +1,4 @@
-//===- grid_test.cpp - Launch grids as integer expressions ------------------------------------------------------------===//
+//===- grid_test.cpp - Launch grids as integer expressions --------------------------------------------------------===//
 #include "GridExpression.h"
 
 #include <gmock/gmock.h>
