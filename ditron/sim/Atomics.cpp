@@ -1,9 +1,9 @@
-//===- Atomics.cpp - Arithmetic of atomic operations ------------------------------------------------------------------===//
+//===- Atomics.cpp - Arithmetic of atomic operations --------------------------------------------------------------===//
 //
-// One switch over types, one over operations. Floating minimum and maximum ignore a NaN when the other operand is a number,
-// as the hardware's do.
+// One switch over types, one over operations. Floating minimum and maximum ignore a NaN when the other operand is a
+// number, as the hardware's do.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Atomics.h"
 
 #include "ditron/sim/Abi.h"
@@ -86,7 +86,8 @@ std::optional<uint64_t> atomicResult(uint32_t op, uint32_t type, uint64_t old, u
       return floatToHalf(*r);
     return std::nullopt;
   case DITRON_SIM_BF16:
-    if (auto r = floatResult(op, bfloatToFloat(static_cast<uint16_t>(old)), bfloatToFloat(static_cast<uint16_t>(value))))
+    if (auto r =
+            floatResult(op, bfloatToFloat(static_cast<uint16_t>(old)), bfloatToFloat(static_cast<uint16_t>(value))))
       return floatToBfloat(*r);
     return std::nullopt;
   case DITRON_SIM_F32:

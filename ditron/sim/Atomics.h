@@ -1,8 +1,8 @@
-//===- Atomics.h - Arithmetic of atomic operations ---------------------------------------------------------*- C++ -*-===//
+//===- Atomics.h - Arithmetic of atomic operations ------------------------------------------------------*- C++ -*-===//
 //
 // What a read-modify-write makes of an old and a given value, as bit patterns. No memory and no threads here.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_ATOMICS_H
 #define DITRON_SIM_ATOMICS_H
 

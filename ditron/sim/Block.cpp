@@ -1,8 +1,8 @@
-//===- Block.cpp - A resident block and its threads -------------------------------------------------------------------===//
+//===- Block.cpp - A resident block and its threads ---------------------------------------------------------------===//
 //
 // Fibers of a block: start, switch, park, finish; and the block as an agent. Rendezvous are in Collectives.cpp.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Block.h"
 
 #include "ditron/sim/Engine.h"
@@ -31,12 +31,12 @@ std::string siteText(const DitronSimSite *site) {
 }
 
 bool sameSite(const DitronSimSite *a, const DitronSimSite *b) {
-  return a == b ||
-         (a && b && a->line == b->line && a->column == b->column && std::strcmp(a->file, b->file) == 0);
+  return a == b || (a && b && a->line == b->line && a->column == b->column && std::strcmp(a->file, b->file) == 0);
 }
 
 Block::Block(Engine &engine, Rank &rank, uint32_t slot)
-    : engine(engine), rank(rank), slot(slot), checked(engine.options.checkBounds), cache(engine.memory.cache(rank.id)) {}
+    : engine(engine), rank(rank), slot(slot), checked(engine.options.checkBounds), cache(engine.memory.cache(rank.id)) {
+}
 
 Block::~Block() { returnThreads(); }
 
@@ -104,7 +104,7 @@ void Block::returnThreads() {
   shared = nullptr;
 }
 
-//===- Switching ------------------------------------------------------------------------------------------------------===//
+//===- Switching --------------------------------------------------------------------------------------------------===//
 
 void Block::saveArrival(Transfer transfer) {
   if (transfer.data)
@@ -180,7 +180,7 @@ void Block::releaseWaiter(Waiter &waiter, SimTime when) {
   engine.scheduler.wake(*this, clock);
 }
 
-//===- The block as an agent ------------------------------------------------------------------------------------------===//
+//===- The block as an agent --------------------------------------------------------------------------------------===//
 
 void Block::step(SimTime now) {
   clock = std::max(clock, now);
@@ -224,7 +224,8 @@ void Block::finish() {
     engine.trace.span(rank.id, slot, kernel->name, SpanKind::Block, start, clock,
                       fmt::format("\"block\":\"({},{},{})\"", blockId[0], blockId[1], blockId[2]));
     if (kernel->record != SIZE_MAX)
-      engine.trace.launches[kernel->record].blocks[linearId] = {{blockId[0], blockId[1], blockId[2]}, slot, start, clock};
+      engine.trace.launches[kernel->record].blocks[linearId] = {
+          {blockId[0], blockId[1], blockId[2]}, slot, start, clock};
   }
   returnThreads();
   engine.blockFinished(*this);
@@ -246,9 +247,10 @@ void Block::settle() {
   if (!globalBytes[0] && !globalBytes[1] && !sharedTraffic && clocks == 0)
     return;
   double share = engine.options.blocksPerSm; // resident blocks of an SM share what it gives
-  double nanoseconds = static_cast<double>(globalBytes[0]) * share / cost.hbmBytesPerNsPerSm +
-                       static_cast<double>(globalBytes[1]) * engine.options.smsPerRank * share / cost.linkBytesPerNs +
-                       (clocks + static_cast<double>(sharedTraffic) / cost.sharedBytesPerClock) * share / cost.smClockGHz;
+  double nanoseconds =
+      static_cast<double>(globalBytes[0]) * share / cost.hbmBytesPerNsPerSm +
+      static_cast<double>(globalBytes[1]) * engine.options.smsPerRank * share / cost.linkBytesPerNs +
+      (clocks + static_cast<double>(sharedTraffic) / cost.sharedBytesPerClock) * share / cost.smClockGHz;
   clock += engine.scheduler.cost(nanoseconds * rank.slowFactor);
   engine.counters.localBytes += globalBytes[0];
   engine.counters.remoteBytes += globalBytes[1];
@@ -280,11 +282,11 @@ Writer Block::writer(const Thread &thread, const DitronSimSite *site) const {
   return writer;
 }
 
-//===- Reports --------------------------------------------------------------------------------------------------------===//
+//===- Reports ----------------------------------------------------------------------------------------------------===//
 
 std::string Block::describe() const {
-  return fmt::format("kernel {}, rank {}, block ({},{},{})", kernel->description().name, rank.id, blockId[0], blockId[1],
-                     blockId[2]);
+  return fmt::format("kernel {}, rank {}, block ({},{},{})", kernel->description().name, rank.id, blockId[0],
+                     blockId[1], blockId[2]);
 }
 
 std::string Block::describeParked() const {

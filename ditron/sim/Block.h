@@ -1,4 +1,4 @@
-//===- Block.h - A resident block and its threads ----------------------------------------------------------*- C++ -*-===//
+//===- Block.h - A resident block and its threads -------------------------------------------------------*- C++ -*-===//
 //
 // A Block is an SM slot of a rank: the place where one block at a time is resident. Its threads are fibers. They run
 // round-robin under the block's one agent and switch to each other directly; control returns to the scheduler only when
@@ -8,12 +8,12 @@
 //
 // Where a thread can park:
 //   AtBarrier    the block barrier; the last arriving live thread releases all
-//   AtWarp       a rendezvous of some lanes of a warp (shuffle, ballot, warp barrier, mma); the last lane does the work for all
+//   AtWarp       a meeting of some lanes of a warp (shuffle, ballot, warp barrier, mma); the last lane works for all
 //   WaitingWord  a word of memory (Watch.h); released by a write from anywhere
 // If all live threads are parked and none waits for a word, no write can help: that is reported at once, with who waits
 // where.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_BLOCK_H
 #define DITRON_SIM_BLOCK_H
 
@@ -104,14 +104,15 @@ public:
   Block(Engine &engine, Rank &rank, uint32_t slot);
   ~Block() override;
 
-  /// Makes the slot run the block of that linear id. The block acts from `now` on. Threads, stacks and shared memory are taken
-  /// only when it first acts, from pools: blocks that run from start to end without a wait all use the same, warm ones.
+  /// Makes the slot run the block of that linear id. The block acts from `now` on. Threads, stacks and shared memory
+  /// are taken only when it first acts, from pools: blocks that run from start to end without a wait all use the same,
+  /// warm ones.
   void begin(KernelRun &run, uint64_t linearId, SimTime now);
   void step(SimTime now) override;
   /// Ends the residency without running anything further; frames of fibers are dropped.
   void abandon();
 
-  //===- For the ABI functions, on the fiber of `thread` ---------------------------------------------------------------===//
+  //===- For the ABI functions, on the fiber of `thread` ----------------------------------------------------------===//
 
   /// Parks the thread (its state says where) until somebody makes it ready.
   void park(Thread &thread) { switchAway(thread); }
@@ -128,18 +129,19 @@ public:
   /// A write, or the end of patience, releases the thread's wait at `when`.
   void releaseWaiter(Waiter &waiter, SimTime when);
   void barrier(Thread &thread, const DitronSimSite *site);
-  /// Meets the lanes of the mask; the last to arrive completes the meeting for all. `shape` holds the tile counts of an mma.
+  /// Meets the lanes of the mask; the last to arrive completes the meeting for all. `shape` holds the tile counts of an
+  /// mma.
   void meet(Thread &thread, CollectiveKind kind, uint32_t variant, uint64_t mask, const DitronSimSite *site,
             const uint32_t *shape = nullptr);
   /// Turns the work accounted so far into time on the clock.
   void settle();
-  /// Charges the latency of one access by the whole block: successive threads at the same line share it. True for the first
-  /// of them.
+  /// Charges the latency of one access by the whole block: successive threads at the same line share it. True for the
+  /// first of them.
   bool chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote);
   /// Writer record of the thread for a write at the present clock.
   Writer writer(const Thread &thread, const DitronSimSite *site) const;
 
-  //===- For reports ----------------------------------------------------------------------------------------------------===//
+  //===- For reports ----------------------------------------------------------------------------------------------===//
 
   /// "kernel k, rank r, block (x,y,z)".
   std::string describe() const;

@@ -1,9 +1,9 @@
-//===- Collectives.cpp - Meetings of threads --------------------------------------------------------------------------===//
+//===- Collectives.cpp - Meetings of threads ----------------------------------------------------------------------===//
 //
-// The block barrier and the rendezvous of lanes: shuffle, ballot, warp barrier, mma. The last lane to arrive does the work of
-// all lanes and makes the others ready; so a meeting costs one switch per thread and nothing else.
+// The block barrier and the rendezvous of lanes: shuffle, ballot, warp barrier, mma. The last lane to arrive does the
+// work of all lanes and makes the others ready; so a meeting costs one switch per thread and nothing else.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Engine.h"
 #include "ditron/sim/Mma.h"
 
@@ -23,7 +23,7 @@ std::string_view collectiveName(CollectiveKind kind) {
   return "collective";
 }
 
-//===- Block barrier --------------------------------------------------------------------------------------------------===//
+//===- Block barrier ----------------------------------------------------------------------------------------------===//
 
 void Block::barrier(Thread &thread, const DitronSimSite *site) {
   if (engine.options.preemptAtBarriers && atBarrier + 1 == live)
@@ -54,8 +54,8 @@ void Block::releaseBarrier(Thread *last) {
       if (!bothHere || sameSite(thread->site, first->site))
         continue;
       std::string what =
-          fmt::format("threads of warp {} meet at different block barriers: thread {} at {}, thread {} at {}", thread->warpId,
-                      first->threadId, siteText(first->site), thread->threadId, siteText(thread->site));
+          fmt::format("threads of warp {} meet at different block barriers: thread {} at {}, thread {} at {}",
+                      thread->warpId, first->threadId, siteText(first->site), thread->threadId, siteText(thread->site));
       if (last)
         failThread(*last, StatusCode::InvalidArgument, what, last->site);
       engine.fail({StatusCode::InvalidArgument, fmt::format("{}: {}: {}", siteText(thread->site), describe(), what)});
@@ -68,7 +68,7 @@ void Block::releaseBarrier(Thread *last) {
       makeReady(*thread);
 }
 
-//===- Meetings of lanes ------------------------------------------------------------------------------------------------===//
+//===- Meetings of lanes ------------------------------------------------------------------------------------------===//
 
 void Block::meet(Thread &thread, CollectiveKind kind, uint32_t variant, uint64_t mask, const DitronSimSite *site,
                  const uint32_t *shape) {
@@ -76,9 +76,10 @@ void Block::meet(Thread &thread, CollectiveKind kind, uint32_t variant, uint64_t
   const uint64_t bit = uint64_t(1) << thread.laneId;
   mask &= ~uint64_t(0) >> (64 - engine.options.warpSize);
   if (!(mask & bit))
-    failThread(thread, StatusCode::InvalidArgument,
-               fmt::format("lane {} calls a {} whose mask 0x{:x} does not name it", thread.laneId, collectiveName(kind), mask),
-               site);
+    failThread(
+        thread, StatusCode::InvalidArgument,
+        fmt::format("lane {} calls a {} whose mask 0x{:x} does not name it", thread.laneId, collectiveName(kind), mask),
+        site);
   Rendezvous *meeting = nullptr, *vacant = nullptr;
   for (Rendezvous &candidate : warp.meetings) {
     if (candidate.arrived && candidate.mask == mask) {
@@ -90,7 +91,8 @@ void Block::meet(Thread &thread, CollectiveKind kind, uint32_t variant, uint64_t
   }
   if (!meeting) {
     if (!vacant)
-      failThread(thread, StatusCode::Unsupported, "more than eight groups of lanes of one warp meet at the same time", site);
+      failThread(thread, StatusCode::Unsupported, "more than eight groups of lanes of one warp meet at the same time",
+                 site);
     meeting = vacant;
     meeting->kind = kind;
     meeting->variant = variant;
@@ -103,11 +105,12 @@ void Block::meet(Thread &thread, CollectiveKind kind, uint32_t variant, uint64_t
     }
   } else if (meeting->kind != kind || meeting->variant != variant ||
              (site != meeting->site && !sameSite(site, meeting->site))) {
-    failThread(thread, StatusCode::InvalidArgument,
-               fmt::format("threads of warp {} meet at different collectives: lane {} at the {} {}, lane {} at the {} {}",
-                           thread.warpId, std::countr_zero(meeting->arrived), collectiveName(meeting->kind),
-                           siteText(meeting->site), thread.laneId, collectiveName(kind), siteText(site)),
-               site);
+    failThread(
+        thread, StatusCode::InvalidArgument,
+        fmt::format("threads of warp {} meet at different collectives: lane {} at the {} {}, lane {} at the {} {}",
+                    thread.warpId, std::countr_zero(meeting->arrived), collectiveName(meeting->kind),
+                    siteText(meeting->site), thread.laneId, collectiveName(kind), siteText(site)),
+        site);
   }
   meeting->arrived |= bit;
   thread.site = site;
@@ -158,8 +161,8 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
   case CollectiveKind::Mma: {
     if (arrived != 0xffffffffu) {
       engine.fail({StatusCode::InvalidArgument,
-                   fmt::format("{}: {}: a lane of a warp returned instead of joining the matrix multiply", siteText(meeting.site),
-                               describe())});
+                   fmt::format("{}: {}: a lane of a warp returned instead of joining the matrix multiply",
+                               siteText(meeting.site), describe())});
       return;
     }
     MmaCall call{meeting.variant, meeting.mTiles, meeting.nTiles, meeting.kTiles};
@@ -189,7 +192,7 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
 
 } // namespace ditron::sim
 
-//===- The ABI ----------------------------------------------------------------------------------------------------------===//
+//===- The ABI ----------------------------------------------------------------------------------------------------===//
 
 using namespace ditron;
 using namespace ditron::sim;
@@ -223,15 +226,16 @@ uint64_t ditron_sim_ballot(DitronSimThread *self, uint64_t mask, uint32_t predic
   return thread.result;
 }
 
-void ditron_sim_mma(DitronSimThread *self, uint32_t type, uint32_t mTiles, uint32_t nTiles, uint32_t kTiles, const void *a,
-                    const void *b, void *c, const DitronSimSite *site) {
+void ditron_sim_mma(DitronSimThread *self, uint32_t type, uint32_t mTiles, uint32_t nTiles, uint32_t kTiles,
+                    const void *a, const void *b, void *c, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   // The meeting needs 32 lanes' registers: a warp that is not full has no tensor-core operation.
   if (thread.warp->live != 0xffffffffu)
     thread.block->failThread(thread, StatusCode::InvalidArgument,
                              "a matrix multiply needs a full warp of 32 threads that have not returned", site);
   if (mmaFlops({type, 1, 1, 1}) == 0)
-    thread.block->failThread(thread, StatusCode::Unsupported, fmt::format("no matrix multiply for element type {}", type), site);
+    thread.block->failThread(thread, StatusCode::Unsupported,
+                             fmt::format("no matrix multiply for element type {}", type), site);
   thread.mmaA = a;
   thread.mmaB = b;
   thread.mmaC = c;
@@ -239,11 +243,12 @@ void ditron_sim_mma(DitronSimThread *self, uint32_t type, uint32_t mTiles, uint3
   thread.block->meet(thread, CollectiveKind::Mma, type, ~uint64_t(0), site, shape);
 }
 
-void ditron_sim_fma_dot(DitronSimThread *self, uint32_t type, uint32_t m, uint32_t n, uint32_t k, const void *a, const void *b,
-                        void *c, const DitronSimSite *site) {
+void ditron_sim_fma_dot(DitronSimThread *self, uint32_t type, uint32_t m, uint32_t n, uint32_t k, const void *a,
+                        const void *b, void *c, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   if (!multiplyPrivate(type, m, n, k, a, b, c))
-    thread.block->failThread(thread, StatusCode::Unsupported, fmt::format("no dot product for element type {}", type), site);
+    thread.block->failThread(thread, StatusCode::Unsupported, fmt::format("no dot product for element type {}", type),
+                             site);
   thread.block->clocks += 2.0 * m * n * k / thread.block->engine.options.cost.fmaFlopsPerClock;
 }
 

@@ -1,8 +1,8 @@
-//===- CopyEngine.cpp - Asynchronous copies of a rank -----------------------------------------------------------------===//
+//===- CopyEngine.cpp - Asynchronous copies of a rank -------------------------------------------------------------===//
 //
 // The front request moves chunk by chunk; a chunk that crosses ranks occupies the sender's and the receiver's links.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/CopyEngine.h"
 
 #include "ditron/sim/Engine.h"
@@ -107,7 +107,8 @@ void CopyEngine::step(SimTime now) {
   if (engine.trace.isEnabled()) {
     engine.trace.span(rank.id, copyTracks + number, engine.trace.intern(request.op->name), SpanKind::Copy, began, now,
                       fmt::format("\"bytes\":{},\"from\":{},\"to\":{}", total(), sourceRank, destinationRank));
-    engine.trace.copies.push_back({request.op->name, rank.id, sourceRank, destinationRank, number, total(), began, now});
+    engine.trace.copies.push_back(
+        {request.op->name, rank.id, sourceRank, destinationRank, number, total(), began, now});
   }
   requests.pop_front();
   active = false;

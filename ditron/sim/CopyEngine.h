@@ -1,9 +1,9 @@
-//===- CopyEngine.h - Asynchronous copies of a rank --------------------------------------------------------*- C++ -*-===//
+//===- CopyEngine.h - Asynchronous copies of a rank -----------------------------------------------------*- C++ -*-===//
 //
 // A copy engine carries out copies and fills one after the other, in chunks: the bytes of a chunk appear at the virtual
 // time at which the chunk is through, not when the copy was asked for and not all at once.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_COPYENGINE_H
 #define DITRON_SIM_COPYENGINE_H
 

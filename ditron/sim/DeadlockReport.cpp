@@ -1,8 +1,8 @@
-//===- DeadlockReport.cpp - Who waits for what, and why nobody comes --------------------------------------------------===//
+//===- DeadlockReport.cpp - Who waits for what, and why nobody comes ----------------------------------------------===//
 //
 // Gathers all waits, groups those that differ only in block or thread, and writes them down by rank.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/DeadlockReport.h"
 
 #include "ditron/sim/Engine.h"
@@ -21,7 +21,9 @@ std::string micros(SimTime time) { return fmt::format("{}.{:03} us", time / 1000
 
 std::string blockText(const uint32_t *block) { return fmt::format("({},{},{})", block[0], block[1], block[2]); }
 
-std::string plural(uint64_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string plural(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 /// "0, 2..5, 9" of an ascending list.
 std::string ranges(const std::set<uint64_t> &values) {
@@ -93,9 +95,9 @@ std::string describeWaits(Engine &engine) {
       return;
     }
     const Block &block = *waiter.thread->block;
-    Group &group = groups[{block.rank.id,
-                           fmt::format("kernel {} at {}", block.kernel->description().name, siteText(waiter.thread->site)),
-                           signalText(engine, waiter)}];
+    Group &group = groups[{
+        block.rank.id, fmt::format("kernel {} at {}", block.kernel->description().name, siteText(waiter.thread->site)),
+        signalText(engine, waiter)}];
     if (!group.sample || block.linearId < group.sample->linearId) {
       group.sample = &block;
       group.others = block.describeParked();
@@ -136,7 +138,8 @@ std::string describeHead(Engine &engine, const Stream &stream) {
     }
     return fmt::format("is about to start kernel {}", op.name);
   case OpKind::SignalWait: return "is held by the signal wait above";
-  case OpKind::EventWait: return fmt::format("waits for event {}, whose recording has not completed", engine.events[op.event.value]->name);
+  case OpKind::EventWait:
+    return fmt::format("waits for event {}, whose recording has not completed", engine.events[op.event.value]->name);
   default: return fmt::format("is at its operation {}", op.name);
   }
 }
@@ -163,15 +166,17 @@ std::string describeRank(Engine &engine, const Rank &rank) {
     if (uint64_t waiting = run->totalBlocks - run->startedBlocks) {
       const std::string &name = run->description().name;
       if (run->description().cooperative && run->startedBlocks == 0)
-        text += fmt::format("    {} of cooperative kernel {} never started: {} of {} SM slots are held by waiting blocks, and it "
-                            "needs {} free at once\n",
-                            plural(waiting, "block"), name, held, slots, run->totalBlocks);
+        text += fmt::format(
+            "    {} of cooperative kernel {} never started: {} of {} SM slots are held by waiting blocks, and it "
+            "needs {} free at once\n",
+            plural(waiting, "block"), name, held, slots, run->totalBlocks);
       else
         text += fmt::format("    {} of kernel {} never started: all {} SM slots are held by waiting blocks\n",
                             plural(waiting, "block"), name, slots);
     } else {
-      text += fmt::format("    {} of kernel {} resident and waiting, {} of {} SM slots in use\n",
-                          plural(run->startedBlocks - run->finishedBlocks, "block"), run->description().name, held, slots);
+      text +=
+          fmt::format("    {} of kernel {} resident and waiting, {} of {} SM slots in use\n",
+                      plural(run->startedBlocks - run->finishedBlocks, "block"), run->description().name, held, slots);
     }
   return text.empty() ? "    idle\n" : text;
 }

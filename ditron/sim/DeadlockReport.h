@@ -1,9 +1,9 @@
-//===- DeadlockReport.h - Who waits for what, and why nobody comes -----------------------------------------*- C++ -*-===//
+//===- DeadlockReport.h - Who waits for what, and why nobody comes --------------------------------------*- C++ -*-===//
 //
-// The text of a deadlock: every wait with its place, the signal by name, the value seen and wanted, and who wrote it last;
-// then, per rank, what everything else is doing.
+// The text of a deadlock: every wait with its place, the signal by name, the value seen and wanted, and who wrote it
+// last; then, per rank, what everything else is doing.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_DEADLOCKREPORT_H
 #define DITRON_SIM_DEADLOCKREPORT_H
 

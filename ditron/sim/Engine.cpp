@@ -1,8 +1,8 @@
-//===- Engine.cpp - The state of a machine ----------------------------------------------------------------------------===//
+//===- Engine.cpp - The state of a machine ------------------------------------------------------------------------===//
 //
 // Construction, the run loop, and the way from a write to those who sleep on the word.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Engine.h"
 
 #include "ditron/sim/DeadlockReport.h"
@@ -16,9 +16,9 @@ namespace ditron::sim {
 
 namespace {
 constexpr uint32_t threadStacksPerSlab = 64;
-/// How often polling threads are resumed while nothing else can run and none of them gets anywhere. A compiler-proven spin
-/// loop needs one round; the rest is for a loop that is entered again with the same value. A loop of unknown body may count
-/// its own attempts and give up: it gets many.
+/// How often polling threads are resumed while nothing else can run and none of them gets anywhere. A compiler-proven
+/// spin loop needs one round; the rest is for a loop that is entered again with the same value. A loop of unknown body
+/// may count its own attempts and give up: it gets many.
 constexpr uint64_t spinRounds = 16;
 constexpr uint64_t pollRounds = 10000;
 } // namespace
@@ -48,9 +48,10 @@ Status Machine::State::start() {
     for (uint32_t s = 0; s < options.smsPerRank * options.blocksPerSm; ++s) {
       rank->slots.push_back(std::make_unique<Block>(*this, *rank, s));
       rank->freeSlots.push_back(s);
-      trace.nameTrack(r, s, options.blocksPerSm == 1 ? fmt::format("SM {}", s)
-                                                     : fmt::format("SM {} slot {}", s / options.blocksPerSm,
-                                                                   s % options.blocksPerSm));
+      trace.nameTrack(r, s,
+                      options.blocksPerSm == 1
+                          ? fmt::format("SM {}", s)
+                          : fmt::format("SM {} slot {}", s / options.blocksPerSm, s % options.blocksPerSm));
     }
     for (uint32_t c = 0; c < options.copyEnginesPerRank; ++c) {
       rank->copyEngines.push_back(std::make_unique<CopyEngine>(*this, *rank, c));
@@ -86,7 +87,7 @@ char *Machine::State::takeSharedMemory() {
   return static_cast<char *>(std::aligned_alloc(alignment, bytes));
 }
 
-//===- Errors ---------------------------------------------------------------------------------------------------------===//
+//===- Errors -----------------------------------------------------------------------------------------------------===//
 
 void Machine::State::fail(Status error) {
   if (status.isOk())
@@ -103,7 +104,7 @@ void Machine::State::stopEverything() {
   }
 }
 
-//===- Writes and waits -----------------------------------------------------------------------------------------------===//
+//===- Writes and waits -------------------------------------------------------------------------------------------===//
 
 SimTime Machine::State::signalLatency(uint32_t writerRank, const void *address, uint32_t waiterRank) {
   const Allocation *home = memory.find(address);
@@ -126,7 +127,8 @@ void Machine::State::releaseAll(const std::vector<Waiter *> &released, const Wri
   for (Waiter *waiter : list) {
     uint32_t rank = waiter->thread ? waiter->thread->block->rank.id : waiter->stream->rank.id;
     SimTime written = writer ? writer->time : scheduler.now;
-    SimTime when = std::max(waiter->since, written + signalLatency(writer ? writer->rank : rank, waiter->address, rank));
+    SimTime when =
+        std::max(waiter->since, written + signalLatency(writer ? writer->rank : rank, waiter->address, rank));
     Block *block = waiter->thread ? waiter->thread->block : nullptr;
     // Of the threads of a block that wake together one is drawn.
     if (trace.isEnabled() && (!block || block != drawn)) {
@@ -169,13 +171,13 @@ void Machine::State::rescan(const Writer *writer) {
     releaseAll(watches.rescan(), writer);
 }
 
-//===- Running --------------------------------------------------------------------------------------------------------===//
+//===- Running ----------------------------------------------------------------------------------------------------===//
 
 bool Machine::State::wakeHosts() {
   hostConditionsDirty = false;
   bool any = false;
   for (auto &host : hosts)
-    if (!host->finished && host->condition && !host->isQueued() && (stopped() || host->condition())) {
+    if (!host->finished && host->condition && !host->isQueued() && host->condition()) {
       host->condition = nullptr;
       scheduler.wake(*host, std::max(host->clock, scheduler.now));
       any = true;

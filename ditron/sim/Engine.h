@@ -1,8 +1,8 @@
-//===- Engine.h - The state of a machine -------------------------------------------------------------------*- C++ -*-===//
+//===- Engine.h - The state of a machine ----------------------------------------------------------------*- C++ -*-===//
 //
 // What Machine hides: everything the agents share, and the run loop.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_ENGINE_H
 #define DITRON_SIM_ENGINE_H
 
@@ -53,13 +53,13 @@ struct Machine::State {
   ~State();
   Status start();
 
-  //===- Errors ---------------------------------------------------------------------------------------------------------===//
+  //===- Errors ---------------------------------------------------------------------------------------------------===//
 
   /// Ends the run; the first error stands.
   void fail(Status error);
   bool stopped() const { return !status.isOk(); }
 
-  //===- Writes and waits ---------------------------------------------------------------------------------------------------===//
+  //===- Writes and waits -----------------------------------------------------------------------------------------===//
 
   /// A word was written through the engine: remembers who did it and wakes sleepers.
   void wordWritten(const void *address, uint32_t bytes, const Writer &writer);
@@ -70,14 +70,14 @@ struct Machine::State {
   /// Time from a write by `writerRank` to a word of `homeRank` until a sleeper on `waiterRank` acts on it.
   SimTime signalLatency(uint32_t writerRank, const void *address, uint32_t waiterRank);
 
-  //===- Kernels (Kernels.cpp) ------------------------------------------------------------------------------------------------===//
+  //===- Kernels (Kernels.cpp) ------------------------------------------------------------------------------------===//
 
   void submitKernel(Stream &stream, std::shared_ptr<const PreparedLaunch> launch, SimTime now);
   /// Starts blocks on free slots.
   void dispatch(Rank &rank, SimTime now);
   void blockFinished(Block &block);
 
-  //===- Running ----------------------------------------------------------------------------------------------------------------===//
+  //===- Running --------------------------------------------------------------------------------------------------===//
 
   /// Runs agents until the condition holds or the run fails; nothing left to run is a failure too, a deadlock.
   void run(const std::function<bool()> &condition);
@@ -87,7 +87,7 @@ struct Machine::State {
   Status checkEnqueue(StreamId stream, Stream *&found);
   /// Appends to the stream, or to the graph that the stream is being captured into.
   Status enqueue(Stream &stream, StreamOp op);
-  //===- Pools: last in, first out, so that what is taken is warm ------------------------------------------------------------===//
+  //===- Pools: last in, first out, so that what is taken is warm -------------------------------------------------===//
 
   /// A thread with a stack; null when there is no memory.
   std::unique_ptr<Thread> takeThread();

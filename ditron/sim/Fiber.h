@@ -1,13 +1,13 @@
-//===- Fiber.h - Stacks and context switches ---------------------------------------------------------------*- C++ -*-===//
+//===- Fiber.h - Stacks and context switches ------------------------------------------------------------*- C++ -*-===//
 //
-// The two things a fiber needs: a stack from a pool, and the switch (Boost.Context's fcontext, the lowest layer, since a
-// GPU thread switches to the next GPU thread directly and not through a scheduler).
+// The two things a fiber needs: a stack from a pool, and the switch (Boost.Context's fcontext, the lowest layer, since
+// a GPU thread switches to the next GPU thread directly and not through a scheduler).
 //
-// Stacks come in slabs, each stack with an unmapped guard page below it; pages cost memory only when touched. The top of
-// successive stacks is shifted by some cache lines: threads of a block stand at the same depth, and without the shift
-// their hot lines would all fall into the same few cache sets.
+// Stacks come in slabs, each stack with an unmapped guard page below it; pages cost memory only when touched. The top
+// of successive stacks is shifted by some cache lines: threads of a block stand at the same depth, and without the
+// shift their hot lines would all fall into the same few cache sets.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_FIBER_H
 #define DITRON_SIM_FIBER_H
 

@@ -1,12 +1,12 @@
-//===- Graph.cpp - Capture and replay ---------------------------------------------------------------------------------===//
+//===- Graph.cpp - Capture and replay -----------------------------------------------------------------------------===//
 //
 // Enqueueing ends here, since here it is decided whether an operation runs or is captured.
 //
-// A capture spreads as CUDA's does: from the stream it began on to every stream that waits for an event recorded inside.
-// Before it ends, each such stream must have been joined again: its last operation is a recording that another captured
-// stream waits for.
+// A capture spreads as CUDA's does: from the stream it began on to every stream that waits for an event recorded
+// inside. Before it ends, each such stream must have been joined again: its last operation is a recording that another
+// captured stream waits for.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Engine.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,8 @@ void captureOp(Graph &graph, Engine &engine, const Stream &stream, StreamOp op) 
     op.event.value = open->second;
     uint32_t from = graph.eventLanes[open->second];
     // Joined when nothing of the lane comes after the recording.
-    auto last = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), [&](const Graph::Node &node) { return node.lane == from; });
+    auto last = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(),
+                             [&](const Graph::Node &node) { return node.lane == from; });
     if (from != lane && last != graph.nodes.rend() && last->op->kind == OpKind::EventRecord &&
         last->op->event.value == open->second)
       graph.lanes[from].joined = true;
@@ -69,9 +70,10 @@ Status Machine::State::enqueue(Stream &stream, StreamOp op) {
     if (event.capture && !stream.capture)
       stream.capture = event.capture; // the capture spreads
     if (stream.capture && event.capture != stream.capture)
-      return invalidArgument(fmt::format("stream {} is being captured and cannot wait for event {}, which was not recorded in "
-                                         "the same capture",
-                                         stream.name, event.name));
+      return invalidArgument(
+          fmt::format("stream {} is being captured and cannot wait for event {}, which was not recorded in "
+                      "the same capture",
+                      stream.name, event.name));
     op.recording = event.recorded;
     if (!stream.capture && op.recording == 0)
       return Status::ok(); // never recorded: nothing to wait for
@@ -117,9 +119,10 @@ Expected<std::shared_ptr<const Graph>> Machine::endCapture(StreamId id) {
       event->capture = nullptr;
   for (const Graph::Lane &lane : graph->lanes)
     if (!lane.joined)
-      return invalidArgument(fmt::format("the capture of stream {} ends while stream {} has captured work that nothing waits "
-                                         "for; record an event on it and wait for that",
-                                         stream->name, impl->streams[lane.stream.value]->name));
+      return invalidArgument(
+          fmt::format("the capture of stream {} ends while stream {} has captured work that nothing waits "
+                      "for; record an event on it and wait for that",
+                      stream->name, impl->streams[lane.stream.value]->name));
   graph->openEvents.clear();
   return std::shared_ptr<const Graph>(std::move(graph));
 }
@@ -146,9 +149,9 @@ Status Machine::launchGraph(StreamId id, std::shared_ptr<const Graph> graph) {
     auto found = std::find_if(lane.replayStreams.begin(), lane.replayStreams.end(),
                               [&](StreamId made) { return impl->streams[made.value]->isIdle(); });
     if (found == lane.replayStreams.end()) {
-      DITRON_ASSIGN_OR_RETURN(StreamId made,
-                              createStream(lane.rank, fmt::format("{} (graph)", impl->streams[lane.stream.value]->name),
-                                           lane.priority));
+      DITRON_ASSIGN_OR_RETURN(
+          StreamId made,
+          createStream(lane.rank, fmt::format("{} (graph)", impl->streams[lane.stream.value]->name), lane.priority));
       impl->streams[made.value]->internal = true;
       lane.replayStreams.push_back(made);
       found = lane.replayStreams.end() - 1;

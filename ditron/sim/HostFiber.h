@@ -1,9 +1,10 @@
-//===- HostFiber.h - Host code of a rank -------------------------------------------------------------------*- C++ -*-===//
+//===- HostFiber.h - Host code of a rank ----------------------------------------------------------------*- C++ -*-===//
 //
-// The host code that runRanks runs for a rank, as a fiber and an agent. Unlike GPU threads host code owns things, so its
-// frames are never dropped: after an error every blocking call returns the error at once, and the code runs to its end.
+// The host code that runRanks runs for a rank, as a fiber and an agent. Unlike GPU threads host code owns things, so
+// its frames are never dropped: after an error every blocking call returns the error at once, and the code runs to its
+// end.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_HOSTFIBER_H
 #define DITRON_SIM_HOSTFIBER_H
 

@@ -1,11 +1,11 @@
-//===- Kernels.cpp - From a launch to blocks on slots -----------------------------------------------------------------===//
+//===- Kernels.cpp - From a launch to blocks on slots -------------------------------------------------------------===//
 //
-// Every rank has a fixed number of slots, and a launch whose blocks do not all fit keeps the rest until slots become free.
-// Blocks start in order of their linear id and never leave a slot before they are done: kernels whose blocks wait for each
-// other beyond that number deadlock here as they do on a GPU. Launches of higher priority get free slots first, then older
-// ones; a launch that does not fill the machine lets younger ones in beside it.
+// Every rank has a fixed number of slots, and a launch whose blocks do not all fit keeps the rest until slots become
+// free. Blocks start in order of their linear id and never leave a slot before they are done: kernels whose blocks wait
+// for each other beyond that number deadlock here as they do on a GPU. Launches of higher priority get free slots
+// first, then older ones; a launch that does not fill the machine lets younger ones in beside it.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Engine.h"
 
 #include <algorithm>
@@ -28,7 +28,8 @@ void Machine::State::submitKernel(Stream &stream, std::shared_ptr<const Prepared
   }
   stream.running = run.get();
   std::vector<std::unique_ptr<KernelRun>> &runs = stream.rank.runs;
-  auto place = std::find_if(runs.begin(), runs.end(), [&](const auto &other) { return other->stream->priority < stream.priority; });
+  auto place = std::find_if(runs.begin(), runs.end(),
+                            [&](const auto &other) { return other->stream->priority < stream.priority; });
   runs.insert(place, std::move(run));
   dispatch(stream.rank, now);
 }
@@ -68,7 +69,8 @@ void Machine::State::blockFinished(Block &block) {
       now = end;
     }
     stream.running = nullptr;
-    auto place = std::find_if(rank.runs.begin(), rank.runs.end(), [&](const auto &other) { return other.get() == run; });
+    auto place =
+        std::find_if(rank.runs.begin(), rank.runs.end(), [&](const auto &other) { return other.get() == run; });
     std::unique_ptr<KernelRun> finished = std::move(*place);
     rank.runs.erase(place);
     stream.operationDone(now);

@@ -1,8 +1,8 @@
-//===- Machine.cpp - A node of simulated GPUs -------------------------------------------------------------------------===//
+//===- Machine.cpp - A node of simulated GPUs ---------------------------------------------------------------------===//
 //
 // The public functions: they check what the host says, make records, and hand over to the engine.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Machine.h"
 
 #include "ditron/sim/Engine.h"
@@ -74,7 +74,7 @@ SimTime Machine::now() const {
   return impl->currentHost ? impl->currentHost->clock : std::max(impl->outsideClock, impl->scheduler.now);
 }
 
-//===- Memory ---------------------------------------------------------------------------------------------------------===//
+//===- Memory -----------------------------------------------------------------------------------------------------===//
 
 Expected<void *> Machine::allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes,
                                    MemoryKind kind) {
@@ -91,20 +91,18 @@ std::optional<AddressInfo> Machine::describe(const void *address) const {
   const Allocation *allocation = impl->memory.find(address);
   if (!allocation)
     return std::nullopt;
-  return AddressInfo{allocation->rank,
-                     allocation->kind,
-                     allocation->name,
-                     static_cast<uint64_t>(static_cast<const char *>(address) - allocation->begin),
-                     allocation->size(),
-                     allocation->elementBytes,
+  return AddressInfo{allocation->rank,   allocation->kind,
+                     allocation->name,   static_cast<uint64_t>(static_cast<const char *>(address) - allocation->begin),
+                     allocation->size(), allocation->elementBytes,
                      allocation->freed};
 }
 
-//===- Streams and events ---------------------------------------------------------------------------------------------===//
+//===- Streams and events -----------------------------------------------------------------------------------------===//
 
 Expected<StreamId> Machine::createStream(uint32_t rank, std::string_view name, int priority) {
   if (rank >= impl->options.ranks)
-    return invalidArgument(fmt::format("stream {}: rank {} does not exist, ranks are 0..{}", name, rank, impl->options.ranks - 1));
+    return invalidArgument(
+        fmt::format("stream {}: rank {} does not exist, ranks are 0..{}", name, rank, impl->options.ranks - 1));
   auto id = static_cast<uint32_t>(impl->streams.size());
   impl->streams.push_back(std::make_unique<Stream>(*impl, *impl->ranks[rank], id, name, priority));
   impl->ranks[rank]->streams.push_back(impl->streams.back().get());
@@ -126,7 +124,9 @@ Expected<uint32_t> Machine::streamRank(StreamId id) const {
   return impl->streams[id.value]->rank.id;
 }
 
-bool Machine::isIdle(StreamId id) const { return id.value >= impl->streams.size() || impl->streams[id.value]->isIdle(); }
+bool Machine::isIdle(StreamId id) const {
+  return id.value >= impl->streams.size() || impl->streams[id.value]->isIdle();
+}
 
 Status Machine::launch(StreamId id, LaunchDescription launch) {
   Stream *stream = nullptr;
@@ -143,14 +143,15 @@ Status Machine::launch(StreamId id, LaunchDescription launch) {
     return invalidArgument(fmt::format("{}: {} threads per block; accepted is 1 to {}", what, launch.threadsPerBlock,
                                        options.maxThreadsPerBlock));
   if (launch.sharedBytes > options.sharedBytesPerBlock)
-    return {StatusCode::ResourceExhausted, fmt::format("{}: {} bytes of shared memory per block; the device has {}", what,
-                                                       launch.sharedBytes, options.sharedBytesPerBlock)};
+    return {StatusCode::ResourceExhausted, fmt::format("{}: {} bytes of shared memory per block; the device has {}",
+                                                       what, launch.sharedBytes, options.sharedBytesPerBlock)};
   uint64_t blocks = uint64_t(1) * launch.grid[0] * launch.grid[1] * launch.grid[2];
   uint64_t slots = uint64_t(1) * options.smsPerRank * options.blocksPerSm;
   if (launch.cooperative && blocks > slots)
-    return {StatusCode::ResourceExhausted,
-            fmt::format("{}: a cooperative launch of {} blocks needs as many resident at once; the device has room for {}", what,
-                        blocks, slots)};
+    return {
+        StatusCode::ResourceExhausted,
+        fmt::format("{}: a cooperative launch of {} blocks needs as many resident at once; the device has room for {}",
+                    what, blocks, slots)};
   StreamOp op(OpKind::Launch, launch.name);
   auto prepared = std::make_shared<PreparedLaunch>();
   prepared->description = std::move(launch);
@@ -167,14 +168,17 @@ Status Machine::copy(StreamId id, CopyDescription copy) {
     copy.rowBytes = 0, copy.rows = 1;
   for (uint64_t pitch : {copy.destinationPitch, copy.sourcePitch})
     if (pitch != 0 && pitch < copy.rowBytes)
-      return invalidArgument(fmt::format("copy {}: the pitch {} is less than the {} bytes of a row", copy.name, pitch, copy.rowBytes));
+      return invalidArgument(
+          fmt::format("copy {}: the pitch {} is less than the {} bytes of a row", copy.name, pitch, copy.rowBytes));
   uint64_t last = copy.rows - 1;
-  DITRON_RETURN_IF_ERROR(checkBulk(impl->memory, copy.destination,
-                                   copy.rowBytes ? last * (copy.destinationPitch ? copy.destinationPitch : copy.rowBytes) + copy.rowBytes : 0,
-                                   fmt::format("destination of copy {}", copy.name)));
-  DITRON_RETURN_IF_ERROR(checkBulk(impl->memory, copy.source,
-                                   copy.rowBytes ? last * (copy.sourcePitch ? copy.sourcePitch : copy.rowBytes) + copy.rowBytes : 0,
-                                   fmt::format("source of copy {}", copy.name)));
+  DITRON_RETURN_IF_ERROR(checkBulk(
+      impl->memory, copy.destination,
+      copy.rowBytes ? last * (copy.destinationPitch ? copy.destinationPitch : copy.rowBytes) + copy.rowBytes : 0,
+      fmt::format("destination of copy {}", copy.name)));
+  DITRON_RETURN_IF_ERROR(
+      checkBulk(impl->memory, copy.source,
+                copy.rowBytes ? last * (copy.sourcePitch ? copy.sourcePitch : copy.rowBytes) + copy.rowBytes : 0,
+                fmt::format("source of copy {}", copy.name)));
   StreamOp op(OpKind::Copy, copy.name);
   op.copy = std::move(copy);
   return impl->enqueue(*stream, std::move(op));
@@ -247,14 +251,19 @@ static Status enqueueEvent(Machine::State &state, StreamId id, EventId event, Op
   return state.enqueue(*stream, std::move(op));
 }
 
-Status Machine::recordEvent(StreamId stream, EventId event) { return enqueueEvent(*impl, stream, event, OpKind::EventRecord); }
-Status Machine::waitEvent(StreamId stream, EventId event) { return enqueueEvent(*impl, stream, event, OpKind::EventWait); }
+Status Machine::recordEvent(StreamId stream, EventId event) {
+  return enqueueEvent(*impl, stream, event, OpKind::EventRecord);
+}
+Status Machine::waitEvent(StreamId stream, EventId event) {
+  return enqueueEvent(*impl, stream, event, OpKind::EventWait);
+}
 
 Status Machine::synchronizeEvent(EventId id) {
   DITRON_RETURN_IF_ERROR(checkEvent(*impl, id));
   Event &event = *impl->events[id.value];
   const uint64_t recording = event.recorded;
-  return impl->blockHost([&event, recording] { return event.completed >= recording; }, fmt::format("event {}", event.name));
+  return impl->blockHost([&event, recording] { return event.completed >= recording; },
+                         fmt::format("event {}", event.name));
 }
 
 std::optional<SimTime> Machine::eventTime(EventId id) const {
@@ -263,7 +272,7 @@ std::optional<SimTime> Machine::eventTime(EventId id) const {
   return impl->events[id.value]->time;
 }
 
-//===- Host code ------------------------------------------------------------------------------------------------------===//
+//===- Host code --------------------------------------------------------------------------------------------------===//
 
 /// Without checked accesses the red zones are the only witnesses of an overrun.
 static Status afterSynchronize(Machine::State &state, Status status) {
@@ -280,7 +289,8 @@ Status Machine::synchronize(StreamId id) {
   Stream *stream = impl->streams[id.value].get();
   if (stream->capture)
     return invalidArgument(fmt::format("stream {} is being captured and cannot be waited for", stream->name));
-  return afterSynchronize(*impl, impl->blockHost([stream] { return stream->isIdle(); }, fmt::format("stream {}", stream->name)));
+  return afterSynchronize(
+      *impl, impl->blockHost([stream] { return stream->isIdle(); }, fmt::format("stream {}", stream->name)));
 }
 
 Status Machine::synchronizeRank(uint32_t rank) {
@@ -288,7 +298,8 @@ Status Machine::synchronizeRank(uint32_t rank) {
     return invalidArgument(fmt::format("rank {} does not exist, ranks are 0..{}", rank, impl->options.ranks - 1));
   const Rank *target = impl->ranks[rank].get();
   auto idle = [target] {
-    return std::all_of(target->streams.begin(), target->streams.end(), [](const Stream *stream) { return stream->isIdle(); });
+    return std::all_of(target->streams.begin(), target->streams.end(),
+                       [](const Stream *stream) { return stream->isIdle(); });
   };
   return afterSynchronize(*impl, impl->blockHost(idle, fmt::format("all streams of rank {}", rank)));
 }
@@ -347,7 +358,8 @@ Status Machine::hostBarrier() {
     impl->hostConditionsDirty = true;
     return impl->status;
   }
-  return hostWait([this, generation] { return impl->barrierGeneration != generation; }, "the other ranks at a host barrier");
+  return hostWait([this, generation] { return impl->barrierGeneration != generation; },
+                  "the other ranks at a host barrier");
 }
 
 Status Machine::hostWait(std::function<bool()> condition, std::string_view description) {
@@ -356,7 +368,7 @@ Status Machine::hostWait(std::function<bool()> condition, std::string_view descr
   return impl->blockHost(std::move(condition), std::string(description));
 }
 
-//===- What happened --------------------------------------------------------------------------------------------------===//
+//===- What happened ----------------------------------------------------------------------------------------------===//
 
 const Counters &Machine::counters() const { return impl->counters; }
 const std::vector<LaunchRecord> &Machine::launches() const { return impl->trace.launches; }
@@ -377,7 +389,8 @@ Status Machine::writeChromeTrace(const std::string &path) const {
     return invalidArgument(fmt::format("cannot write the trace to {}", path));
   bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   written &= std::fclose(file) == 0;
-  return written ? Status::ok() : Status(StatusCode::ResourceExhausted, fmt::format("writing the trace to {} failed", path));
+  return written ? Status::ok()
+                 : Status(StatusCode::ResourceExhausted, fmt::format("writing the trace to {} failed", path));
 }
 
 } // namespace ditron::sim

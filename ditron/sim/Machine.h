@@ -1,20 +1,21 @@
-//===- Machine.h - A node of simulated GPUs ----------------------------------------------------------------*- C++ -*-===//
+//===- Machine.h - A node of simulated GPUs -------------------------------------------------------------*- C++ -*-===//
 //
-// The host's side of the simulator engine: N ranks (GPUs) in one process under one deterministic scheduler. The runtime's
-// `sim` device is written against this header; compiled kernels are written against Abi.h.
+// The host's side of the simulator engine: N ranks (GPUs) in one process under one deterministic scheduler. The
+// runtime's `sim` device is written against this header; compiled kernels are written against Abi.h.
 //
-// How it works, in one paragraph. Everything that can act is an agent with a clock of its own: a resident block, a stream, a
-// copy engine, the host code of a rank. The scheduler always runs the agent with the smallest clock; costs carry a jitter
-// from the seed, so that another seed gives another interleaving, and the same seed gives the same run, byte for byte. A
-// thread of a block is a fiber; threads meet at barriers, shuffles and mma, and sleep on words of memory. When nothing can
-// run and nothing is in flight while something still waits, that is a deadlock, found by this very fact and explained.
+// How it works, in one paragraph. Everything that can act is an agent with a clock of its own: a resident block, a
+// stream, a copy engine, the host code of a rank. The scheduler always runs the agent with the smallest clock; costs
+// carry a jitter from the seed, so that another seed gives another interleaving, and the same seed gives the same run,
+// byte for byte. A thread of a block is a fiber; threads meet at barriers, shuffles and mma, and sleep on words of
+// memory. When nothing can run and nothing is in flight while something still waits, that is a deadlock, found by this
+// very fact and explained.
 //
-// Threads: a Machine belongs to the operating-system thread that created it. Nothing here throws or exits. An error inside a
-// kernel ends the run: the Status comes back from synchronize/runRanks, and from every later call.
+// Threads: a Machine belongs to the operating-system thread that created it. Nothing here throws or exits. An error
+// inside a kernel ends the run: the Status comes back from synchronize/runRanks, and from every later call.
 //
 // Not here: what the code generator needs (Abi.h), weak memory, races (later modes behind the same ABI functions).
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_MACHINE_H
 #define DITRON_SIM_MACHINE_H
 
@@ -38,26 +39,26 @@ namespace ditron::sim {
 /// Virtual time in picoseconds.
 using SimTime = int64_t;
 
-/// What operations cost in virtual time. The defaults are an A100 cut down to eight SMs: figures per SM are the real ones,
-/// and what a whole GPU shares (links) is scaled by 8/108, so that compute and communication keep their balance.
+/// What operations cost in virtual time. The defaults are an A100 cut down to eight SMs: figures per SM are the real
+/// ones, and what a whole GPU shares (links) is scaled by 8/108, so that compute and communication keep their balance.
 struct CostModel {
-  double smClockGHz = 1.41;             ///< Clock of an SM.
-  double hbmBytesPerNsPerSm = 14.4;     ///< Device memory bandwidth that one SM gets.
-  double sharedBytesPerClock = 128;     ///< Shared memory bandwidth of an SM.
-  double mmaFlopsPerClock16 = 2048;     ///< Tensor-core multiply and add operations per clock and SM, 16-bit operands.
-  double mmaFlopsPerClock8 = 4096;      ///< The same for 8-bit operands.
-  double mmaFlopsPerClockTf32 = 1024;   ///< The same for tf32.
-  double fmaFlopsPerClock = 128;        ///< The same on the ordinary units.
-  double linkBytesPerNs = 22;           ///< Bandwidth of one GPU's links, each direction.
-  double linkLatencyNs = 1000;          ///< Latency of a remote access, a remote signal and the start of a remote copy.
-  double localLatencyNs = 400;          ///< Latency of a local global-memory round trip (signal, atomic, poll).
-  double barrierClocks = 30;            ///< A block barrier.
-  double shuffleClocks = 2;             ///< A shuffle, ballot or warp barrier.
-  double launchLatencyNs = 3000;        ///< From a kernel at the head of its stream to its first block.
-  double blockStartNs = 200;            ///< Start of one block on an SM.
-  double copyStartNs = 1500;            ///< Start of a copy on a copy engine.
-  uint64_t copyChunkBytes = 64 * 1024;  ///< A copy becomes visible in pieces of this size.
-  double hostCallNs = 1000;             ///< One enqueue or other call of host code.
+  double smClockGHz = 1.41;            ///< Clock of an SM.
+  double hbmBytesPerNsPerSm = 14.4;    ///< Device memory bandwidth that one SM gets.
+  double sharedBytesPerClock = 128;    ///< Shared memory bandwidth of an SM.
+  double mmaFlopsPerClock16 = 2048;    ///< Tensor-core multiply and add operations per clock and SM, 16-bit operands.
+  double mmaFlopsPerClock8 = 4096;     ///< The same for 8-bit operands.
+  double mmaFlopsPerClockTf32 = 1024;  ///< The same for tf32.
+  double fmaFlopsPerClock = 128;       ///< The same on the ordinary units.
+  double linkBytesPerNs = 22;          ///< Bandwidth of one GPU's links, each direction.
+  double linkLatencyNs = 1000;         ///< Latency of a remote access, a remote signal and the start of a remote copy.
+  double localLatencyNs = 400;         ///< Latency of a local global-memory round trip (signal, atomic, poll).
+  double barrierClocks = 30;           ///< A block barrier.
+  double shuffleClocks = 2;            ///< A shuffle, ballot or warp barrier.
+  double launchLatencyNs = 3000;       ///< From a kernel at the head of its stream to its first block.
+  double blockStartNs = 200;           ///< Start of one block on an SM.
+  double copyStartNs = 1500;           ///< Start of a copy on a copy engine.
+  uint64_t copyChunkBytes = 64 * 1024; ///< A copy becomes visible in pieces of this size.
+  double hostCallNs = 1000;            ///< One enqueue or other call of host code.
 };
 
 /// How the machine is made and how it behaves.
@@ -70,13 +71,14 @@ struct MachineOptions {
   uint64_t sharedBytesPerBlock = 164 * 1024; ///< The most a launch may ask for.
   uint32_t maxThreadsPerBlock = 1024;
   uint64_t seed = 0;
-  double jitter = 0.1;                    ///< Costs are multiplied by a factor in [1 - jitter, 1 + jitter]; the seed chooses.
-  std::map<uint32_t, double> slowRanks;   ///< Rank -> factor on the costs of its SMs and launches.
-  bool checkBounds = true;                ///< Check each access of a kernel against the allocations.
-  bool preemptAtBarriers = false;         ///< Also leave a block at its barriers: finer interleavings, slower runs.
-  bool recordTrace = false;               ///< Keep spans and arrows for writeChromeTrace, and the timeline queries.
-  uint64_t memoryPerRank = uint64_t(64) << 30; ///< Address range reserved per rank and kind; only touched pages cost memory.
-  uint64_t threadStackBytes = 64 * 1024;  ///< Stack of a GPU thread.
+  double jitter = 0.1; ///< Costs are multiplied by a factor in [1 - jitter, 1 + jitter]; the seed chooses.
+  std::map<uint32_t, double> slowRanks; ///< Rank -> factor on the costs of its SMs and launches.
+  bool checkBounds = true;              ///< Check each access of a kernel against the allocations.
+  bool preemptAtBarriers = false;       ///< Also leave a block at its barriers: finer interleavings, slower runs.
+  bool recordTrace = false;             ///< Keep spans and arrows for writeChromeTrace, and the timeline queries.
+  uint64_t memoryPerRank =
+      uint64_t(64) << 30;                ///< Address range reserved per rank and kind; only touched pages cost memory.
+  uint64_t threadStackBytes = 64 * 1024; ///< Stack of a GPU thread.
   uint64_t hostStackBytes = uint64_t(8) << 20; ///< Stack of a rank's host code; pages are committed when touched.
   CostModel cost;
 };
@@ -164,7 +166,7 @@ struct Counters {
   uint64_t localBytes = 0;  ///< Global memory of the block's own rank, by accounted accesses.
   uint64_t remoteBytes = 0; ///< The same for other ranks.
   uint64_t sharedBytes = 0;
-  uint64_t copyBytes = 0;   ///< By copy engines.
+  uint64_t copyBytes = 0; ///< By copy engines.
   uint64_t schedulerSteps = 0;
 };
 
@@ -215,11 +217,11 @@ public:
   /// The clock of the calling host code: of the current rank's host code, or the time up to which the machine has run.
   SimTime now() const;
 
-  //===- Memory -------------------------------------------------------------------------------------------------------===//
+  //===- Memory ---------------------------------------------------------------------------------------------------===//
 
-  /// Zero-filled memory on a rank, 256-byte aligned, with an unmapped-to-kernels gap on both sides. `elementBytes` serves
-  /// messages (name[index]). A Symmetric allocation lands at an offset that depends only on the sequence of symmetric
-  /// allocations and frees on that rank, so that equal sequences give equal offsets on all ranks.
+  /// Zero-filled memory on a rank, 256-byte aligned, with an unmapped-to-kernels gap on both sides. `elementBytes`
+  /// serves messages (name[index]). A Symmetric allocation lands at an offset that depends only on the sequence of
+  /// symmetric allocations and frees on that rank, so that equal sequences give equal offsets on all ranks.
   Expected<void *> allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes = 1,
                             MemoryKind kind = MemoryKind::Device);
   /// Symmetric memory on all ranks at once, at one offset from every rank's symmetricBase.
@@ -233,7 +235,7 @@ public:
   /// The allocation (also a freed one) that holds the address.
   std::optional<AddressInfo> describe(const void *address) const;
 
-  //===- Streams and events -------------------------------------------------------------------------------------------===//
+  //===- Streams and events ---------------------------------------------------------------------------------------===//
   // Each call appends to the stream and returns; operations of one stream run in order. Arguments are copied.
 
   /// Higher priority streams get free SM slots first.
@@ -257,14 +259,15 @@ public:
 
   Expected<EventId> createEvent(std::string_view name = "event");
   Status recordEvent(StreamId stream, EventId event);
-  /// Holds the stream until the latest recording of the event, as of this call, has completed; nothing if there is none.
+  /// Holds the stream until the latest recording of the event, as of this call, has completed; nothing if there is
+  /// none.
   Status waitEvent(StreamId stream, EventId event);
   /// Blocks the host until the latest recording of the event has completed.
   Status synchronizeEvent(EventId event);
   /// When the latest completed recording happened; none if it never completed.
   std::optional<SimTime> eventTime(EventId event) const;
 
-  //===- Capture and replay -------------------------------------------------------------------------------------------===//
+  //===- Capture and replay ---------------------------------------------------------------------------------------===//
 
   /// From now on operations of the stream (and of streams that wait for its captured events) are kept instead of run.
   Status beginCapture(StreamId stream);
@@ -274,8 +277,9 @@ public:
   /// Appends one replay of the whole graph to the stream. Any number of replays, also of several graphs.
   Status launchGraph(StreamId stream, std::shared_ptr<const Graph> graph);
 
-  //===- Host code ----------------------------------------------------------------------------------------------------===//
-  // Called inside runRanks these park the calling rank's host code while others run; called outside they run the machine.
+  //===- Host code ------------------------------------------------------------------------------------------------===//
+  // Called inside runRanks these park the calling rank's host code while others run; called outside they run the
+  // machine.
 
   Status synchronize(StreamId stream);
   /// All streams of a rank.
@@ -283,26 +287,26 @@ public:
   /// All streams of all ranks.
   Status synchronize();
 
-  /// Runs `host(rank)` for every rank as interleaved host code, until all have returned. Gives the error of the run, or the
-  /// error of the lowest rank whose function returned one.
+  /// Runs `host(rank)` for every rank as interleaved host code, until all have returned. Gives the error of the run, or
+  /// the error of the lowest rank whose function returned one.
   Status runRanks(const std::function<Status(uint32_t rank)> &host);
   /// The rank whose host code is calling; none outside of runRanks.
   std::optional<uint32_t> currentHostRank() const;
   /// Parks the calling host code until all ranks' host codes are here. Only inside runRanks.
   Status hostBarrier();
-  /// Parks the calling host code until `condition` holds. It is evaluated again whenever other host code or a host callback
-  /// has run. `description` completes "waits for ..." in a deadlock report. Only inside runRanks.
+  /// Parks the calling host code until `condition` holds. It is evaluated again whenever other host code or a host
+  /// callback has run. `description` completes "waits for ..." in a deadlock report. Only inside runRanks.
   Status hostWait(std::function<bool()> condition, std::string_view description);
 
-  //===- What happened ------------------------------------------------------------------------------------------------===//
+  //===- What happened --------------------------------------------------------------------------------------------===//
 
   const Counters &counters() const;
   /// Empty unless options().recordTrace.
   const std::vector<LaunchRecord> &launches() const;
   const std::vector<CopyRecord> &copies() const;
   const std::vector<WaitRecord> &waits() const;
-  /// Chrome trace JSON, which Perfetto opens: process = rank, thread = SM slot, stream or copy engine; arrows from a signal's
-  /// write to the wait that it released.
+  /// Chrome trace JSON, which Perfetto opens: process = rank, thread = SM slot, stream or copy engine; arrows from a
+  /// signal's write to the wait that it released.
   Status writeChromeTrace(const std::string &path) const;
   /// The same as text.
   std::string chromeTrace() const;

@@ -1,8 +1,8 @@
-//===- Memory.cpp - Simulated memory and its table of allocations -----------------------------------------------------===//
+//===- Memory.cpp - Simulated memory and its table of allocations -------------------------------------------------===//
 //
 // Arenas, the allocation table, and the texts about addresses.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Memory.h"
 
 #include <fmt/format.h>
@@ -55,9 +55,10 @@ Status Memory::reserve() {
         break;
     }
     if (base == MAP_FAILED)
-      return {StatusCode::ResourceExhausted,
-              fmt::format("cannot reserve {} of addresses for a simulated GPU; lower memoryPerRank or the number of ranks",
-                          byteCount(bytes))};
+      return {
+          StatusCode::ResourceExhausted,
+          fmt::format("cannot reserve {} of addresses for a simulated GPU; lower memoryPerRank or the number of ranks",
+                      byteCount(bytes))};
     arena.base = static_cast<char *>(base);
     arena.bytes = bytes;
   }
@@ -89,9 +90,8 @@ Expected<char *> Memory::cut(Arena &arena, uint64_t capacity) {
   // Red zone, allocation, and room for the red zone behind it (which the next allocation then shares).
   uint64_t needed = arena.used + redZoneBytes + capacity + redZoneBytes;
   if (needed > arena.bytes)
-    return Status(StatusCode::ResourceExhausted,
-                  fmt::format("out of simulated memory: {} asked for, {} of {} in use", byteCount(capacity), arena.used,
-                              byteCount(arena.bytes)));
+    return Status(StatusCode::ResourceExhausted, fmt::format("out of simulated memory: {} asked for, {} of {} in use",
+                                                             byteCount(capacity), arena.used, byteCount(arena.bytes)));
   DITRON_RETURN_IF_ERROR(commit(arena, needed));
   char *begin = arena.base + arena.used + redZoneBytes;
   std::memset(begin - redZoneBytes, redZoneByte, redZoneBytes);
@@ -99,8 +99,8 @@ Expected<char *> Memory::cut(Arena &arena, uint64_t capacity) {
   return begin;
 }
 
-void Memory::place(char *begin, uint64_t bytes, uint64_t capacity, uint32_t rank, MemoryKind kind, std::string_view name,
-                   uint32_t elementBytes) {
+void Memory::place(char *begin, uint64_t bytes, uint64_t capacity, uint32_t rank, MemoryKind kind,
+                   std::string_view name, uint32_t elementBytes) {
   Allocation allocation;
   allocation.begin = begin;
   allocation.end = begin + bytes;
@@ -117,7 +117,8 @@ void Memory::place(char *begin, uint64_t bytes, uint64_t capacity, uint32_t rank
 Expected<void *> Memory::allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes,
                                   MemoryKind kind) {
   if (rank >= options.ranks)
-    return invalidArgument(fmt::format("allocation {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
+    return invalidArgument(
+        fmt::format("allocation {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
   Arena &target = arena(rank, kind);
   uint64_t capacity = roundUp(std::max<uint64_t>(bytes, 1), alignment);
   if (target.used + capacity + 2 * redZoneBytes > target.bytes)
@@ -201,7 +202,9 @@ const Allocation *Memory::nearest(const void *address) const {
       if (allocation.begin < arena.base || allocation.begin >= arena.base + arena.bytes)
         return;
       const char *a = static_cast<const char *>(address);
-      uint64_t distance = a < allocation.begin ? allocation.begin - a : a >= allocation.end ? a - allocation.end + 1 : 0;
+      uint64_t distance = a < allocation.begin  ? allocation.begin - a
+                          : a >= allocation.end ? a - allocation.end + 1
+                                                : 0;
       if (distance < bestDistance) {
         best = &allocation;
         bestDistance = distance;
@@ -222,8 +225,8 @@ std::string Memory::describeNearest(const void *address, uint64_t bytes) const {
   if (!near)
     return "the address is in no memory of any rank";
   const char *a = static_cast<const char *>(address);
-  std::string what = fmt::format("{}{} ({}, {} of rank {})", near->freed ? "freed " : "", near->name, byteCount(near->size()),
-                                 kindName(near->kind), near->rank);
+  std::string what = fmt::format("{}{} ({}, {} of rank {})", near->freed ? "freed " : "", near->name,
+                                 byteCount(near->size()), kindName(near->kind), near->rank);
   if (a < near->begin)
     return fmt::format("{} before the start of {}", byteCount(near->begin - a), what);
   if (a >= near->end)
@@ -257,7 +260,8 @@ std::string Memory::checkBulk(const void *address, uint64_t bytes) {
     return fmt::format("{} at {} lie outside of every allocation: {}", byteCount(bytes), fmt::ptr(address),
                        describeNearest(address, bytes));
   if (allocation->freed)
-    return fmt::format("{} at {} are freed memory: {}", byteCount(bytes), fmt::ptr(address), describeNearest(address, bytes));
+    return fmt::format("{} at {} are freed memory: {}", byteCount(bytes), fmt::ptr(address),
+                       describeNearest(address, bytes));
   return {};
 }
 

@@ -1,13 +1,13 @@
-//===- Memory.h - Simulated memory and its table of allocations --------------------------------------------*- C++ -*-===//
+//===- Memory.h - Simulated memory and its table of allocations -----------------------------------------*- C++ -*-===//
 //
-// Each rank has one reserved address range per memory kind, and allocations are cut from it front to back with a red zone
-// between them. Addresses are not used again until the range is exhausted: a freed allocation stays in the table as such,
-// so that a late touch is told apart from a wild one. Pages of freed memory go back to the system.
+// Each rank has one reserved address range per memory kind, and allocations are cut from it front to back with a red
+// zone between them. Addresses are not used again until the range is exhausted: a freed allocation stays in the table
+// as such, so that a late touch is told apart from a wild one. Pages of freed memory go back to the system.
 //
-// The table answers "what is at this address" for checks and for messages. Checks on the hot path do not come here: they
-// hit the AccessCache of the rank, which remembers, per source line, the allocation that was last found.
+// The table answers "what is at this address" for checks and for messages. Checks on the hot path do not come here:
+// they hit the AccessCache of the rank, which remembers, per source line, the allocation that was last found.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_MEMORY_H
 #define DITRON_SIM_MEMORY_H
 
@@ -65,7 +65,8 @@ public:
   /// Reserves the address ranges.
   Status reserve();
 
-  Expected<void *> allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes, MemoryKind kind);
+  Expected<void *> allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes,
+                            MemoryKind kind);
   Expected<uint64_t> allocateSymmetric(uint64_t bytes, std::string_view name, uint32_t elementBytes);
   Status free(void *address);
   Status freeSymmetric(uint64_t offset);
@@ -77,8 +78,8 @@ public:
   const Allocation *nearest(const void *address) const;
   /// Whether the address lies in a range reserved here, that is, is simulated memory at all.
   bool isSimulated(const void *address) const;
-  /// What is wrong with bytes [address, address + bytes) as seen from the rank's kernels; empty when nothing is. Fills the
-  /// cache entry on success.
+  /// What is wrong with bytes [address, address + bytes) as seen from the rank's kernels; empty when nothing is. Fills
+  /// the cache entry on success.
   std::string checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry);
   /// The same for copy engines and stream operations, which may reach any rank, and host memory.
   std::string checkBulk(const void *address, uint64_t bytes);
@@ -95,8 +96,8 @@ private:
   struct Arena {
     char *base = nullptr;
     uint64_t bytes = 0;
-    uint64_t used = 0;      ///< Bytes cut so far.
-    uint64_t committed = 0; ///< Bytes made accessible so far.
+    uint64_t used = 0;        ///< Bytes cut so far.
+    uint64_t committed = 0;   ///< Bytes made accessible so far.
     std::deque<char *> freed; ///< Begins of quarantined allocations, oldest first.
   };
   Arena &arena(uint32_t rank, MemoryKind kind) { return arenas[rank * 3 + static_cast<uint32_t>(kind)]; }

@@ -1,13 +1,13 @@
-//===- MemoryAccess.cpp - What threads do to memory -------------------------------------------------------------------===//
+//===- MemoryAccess.cpp - What threads do to memory ---------------------------------------------------------------===//
 //
 // The memory half of the ABI: the check before native accesses, ordered loads and stores, atomics, waits, fences,
 // asynchronous copies. Everything that another agent may observe first lets agents that are behind catch up
 // (yieldIfAhead), so that communication happens in the order of virtual time.
 //
-// Orders and scopes are accepted and not yet used: memory here is sequentially consistent. A weak-memory mode belongs into
-// these functions.
+// Orders and scopes are accepted and not yet used: memory here is sequentially consistent. A weak-memory mode belongs
+// into these functions.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Atomics.h"
 #include "ditron/sim/Engine.h"
 
@@ -29,18 +29,20 @@ bool isShared(const Thread &thread, const void *address) {
   return offset < thread.sharedBytes;
 }
 
-[[noreturn]] __attribute__((noinline)) void failAccess(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
-                                                       const std::string &problem, const DitronSimSite *site) {
-  thread.block->failThread(thread, StatusCode::OutOfBounds,
-                           fmt::format("{} of {} at {} {}", accessName(access), byteCount(bytes), fmt::ptr(address), problem),
-                           site);
+[[noreturn]] __attribute__((noinline)) void failAccess(Thread &thread, const void *address, uint64_t bytes,
+                                                       uint32_t access, const std::string &problem,
+                                                       const DitronSimSite *site) {
+  thread.block->failThread(
+      thread, StatusCode::OutOfBounds,
+      fmt::format("{} of {} at {} {}", accessName(access), byteCount(bytes), fmt::ptr(address), problem), site);
 }
 
-[[noreturn]] __attribute__((noinline)) void failShared(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
-                                                       const DitronSimSite *site) {
+[[noreturn]] __attribute__((noinline)) void failShared(Thread &thread, const void *address, uint64_t bytes,
+                                                       uint32_t access, const DitronSimSite *site) {
   auto offset = static_cast<const char *>(address) - thread.sharedMemory;
   failAccess(thread, address, bytes, access,
-             fmt::format("is outside of the block's shared memory: offset {}, size {}", offset, thread.sharedBytes), site);
+             fmt::format("is outside of the block's shared memory: offset {}, size {}", offset, thread.sharedBytes),
+             site);
 }
 
 /// Fills the cache entry or ends the run.
@@ -62,7 +64,8 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
   Block &block = *thread.block;
   if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
     block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("{} of {}: only 1, 2, 4 and 8 bytes exist", accessName(access), byteCount(bytes)), site);
+                     fmt::format("{} of {}: only 1, 2, 4 and 8 bytes exist", accessName(access), byteCount(bytes)),
+                     site);
   if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
     failAccess(thread, address, bytes, access, "is not aligned to its size", site);
   if (isShared(thread, address)) {
@@ -130,7 +133,8 @@ SimTime sleepOn(Thread &thread, const void *address, uint32_t bytes, Waiter::Kin
   return waiter.since;
 }
 
-/// Notes that the thread read `value` at `address` without effect; true when it has done so over and over, that is, polls.
+/// Notes that the thread read `value` at `address` without effect; true when it has done so over and over, that is,
+/// polls.
 bool notePoll(Thread &thread, const void *address, uint64_t value, uint32_t patience, const DitronSimSite *site) {
   if (thread.pollSite == site && thread.pollAddress == address && thread.pollValue == value)
     return ++thread.pollRepeats >= patience;
@@ -165,8 +169,8 @@ void recordWait(Block &block, const void *address, SimTime since) {
   // Threads of a block that wait for the same word make one record.
   if (!trace.waits.empty()) {
     const WaitRecord &last = trace.waits.back();
-    if (last.rank == record.rank && last.block == record.block && last.kernel == record.kernel && last.signal == record.signal &&
-        last.end == record.end)
+    if (last.rank == record.rank && last.block == record.block && last.kernel == record.kernel &&
+        last.signal == record.signal && last.end == record.end)
       return;
   }
   trace.waits.push_back(std::move(record));
@@ -275,8 +279,8 @@ uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type
   uint64_t old = loadBits(address, bytes);
   std::optional<uint64_t> result = atomicResult(op, type, old, value);
   if (!result)
-    thread.block->failThread(thread, StatusCode::Unsupported, fmt::format("no atomic operation {} on element type {}", op, type),
-                             site);
+    thread.block->failThread(thread, StatusCode::Unsupported,
+                             fmt::format("no atomic operation {} on element type {}", op, type), site);
   storeBits(address, *result, bytes);
   if (!isAtomicRead(op, bytes, value)) {
     thread.pollSite = nullptr;
@@ -319,10 +323,11 @@ void ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t 
   Thread &thread = asThread(self);
   Block &block = *thread.block;
   if (bytes != 4 && bytes != 8)
-    block.failThread(thread, StatusCode::InvalidArgument, fmt::format("wait on {}: only 4 and 8 bytes exist", byteCount(bytes)),
-                     site);
+    block.failThread(thread, StatusCode::InvalidArgument,
+                     fmt::format("wait on {}: only 4 and 8 bytes exist", byteCount(bytes)), site);
   if (compare > DITRON_SIM_GE)
-    block.failThread(thread, StatusCode::InvalidArgument, fmt::format("wait with unknown comparison {}", compare), site);
+    block.failThread(thread, StatusCode::InvalidArgument, fmt::format("wait with unknown comparison {}", compare),
+                     site);
   thread.pollSite = nullptr;
   auto comparison = static_cast<Compare>(compare);
   int64_t wanted = bytes == 4 ? static_cast<int32_t>(value) : static_cast<int64_t>(value);
@@ -380,7 +385,8 @@ void ditron_sim_async_wait(DitronSimThread *self, uint32_t pending, const Ditron
 
 void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSimSite *site) {
   Thread &thread = asThread(self);
-  thread.block->failThread(thread, StatusCode::InvalidArgument, fmt::format("trap: {}", message ? message : "no message"), site);
+  thread.block->failThread(thread, StatusCode::InvalidArgument,
+                           fmt::format("trap: {}", message ? message : "no message"), site);
 }
 
 } // extern "C"

@@ -1,9 +1,9 @@
-//===- Mma.cpp - Matrix multiply of a warp ----------------------------------------------------------------------------===//
+//===- Mma.cpp - Matrix multiply of a warp ------------------------------------------------------------------------===//
 //
-// Three steps per call: words of A and B to dense panels (fp32, or int32 for 8-bit), C to a dense panel; the product; C back.
-// The product and the widening of operands are compiled for several instruction sets and picked at load time.
+// Three steps per call: words of A and B to dense panels (fp32, or int32 for 8-bit), C to a dense panel; the product; C
+// back. The product and the widening of operands are compiled for several instruction sets and picked at load time.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Mma.h"
 
 #include "ditron/sim/Abi.h"
@@ -62,7 +62,7 @@ struct Panels {
 };
 thread_local Panels panels;
 
-//===- Words to panels --------------------------------------------------------------------------------------------------===//
+//===- Words to panels --------------------------------------------------------------------------------------------===//
 
 /// Words of A into rows: row i of the result holds the words of matrix row i in ascending k.
 void gatherA(const MmaCall &call, const MmaLane *lanes, uint32_t *words) {
@@ -118,7 +118,7 @@ void scatterC(const MmaCall &call, const MmaLane *lanes, const uint32_t *panel, 
   }
 }
 
-//===- Widening ---------------------------------------------------------------------------------------------------------===//
+//===- Widening ---------------------------------------------------------------------------------------------------===//
 
 /// tf32 keeps 10 fraction bits: to nearest, ties away from zero. Infinities and NaNs stay what they are.
 inline uint32_t roundTf32(uint32_t bits) {
@@ -197,10 +197,10 @@ DITRON_SIM_VECTORISED void widenB(uint32_t type, const uint32_t *words, uint32_t
   }
 }
 
-//===- The product ------------------------------------------------------------------------------------------------------===//
+//===- The product ------------------------------------------------------------------------------------------------===//
 
-/// C[rows][columns] += A[rows][depth] * B[depth][columns], blocks of four rows by up to four vectors in registers. rows is a
-/// multiple of 4, columns of 16.
+/// C[rows][columns] += A[rows][depth] * B[depth][columns], blocks of four rows by up to four vectors in registers. rows
+/// is a multiple of 4, columns of 16.
 #define DITRON_SIM_PRODUCT(NAME, SCALAR, VECTOR, MULTIPLY_ADD)                                                         \
   DITRON_SIM_VECTORISED void NAME(const SCALAR *a, const SCALAR *b, SCALAR *c, uint32_t rows, uint32_t columns,        \
                                   uint32_t depth) {                                                                    \
@@ -249,8 +249,8 @@ DITRON_SIM_VECTORISED void widenB(uint32_t type, const uint32_t *words, uint32_t
 DITRON_SIM_PRODUCT(multiplyFloat, float, Float16, DITRON_SIM_FLOAT_FMA)
 DITRON_SIM_PRODUCT(multiplyInt, int32_t, Int16, DITRON_SIM_INT_FMA)
 
-
-DITRON_SIM_VECTORISED void multiplyPrivateFloat(uint32_t m, uint32_t n, uint32_t k, const float *a, const float *b, float *c) {
+DITRON_SIM_VECTORISED void multiplyPrivateFloat(uint32_t m, uint32_t n, uint32_t k, const float *a, const float *b,
+                                                float *c) {
   for (uint32_t i = 0; i < m; ++i)
     for (uint32_t l = 0; l < k; ++l) {
       const float factor = a[i * k + l];
@@ -296,21 +296,23 @@ void multiplyFragments(const MmaCall &call, const MmaLane *lanes) {
   widenA(call.type, aWords, aCount, a);
   widenB(call.type, bWords, depthWords, columns, b);
   if (call.type == DITRON_SIM_I8)
-    multiplyInt(reinterpret_cast<int32_t *>(a), reinterpret_cast<int32_t *>(b), reinterpret_cast<int32_t *>(c), rows, columns,
-                depth);
+    multiplyInt(reinterpret_cast<int32_t *>(a), reinterpret_cast<int32_t *>(b), reinterpret_cast<int32_t *>(c), rows,
+                columns, depth);
   else
-    multiplyFloat(reinterpret_cast<float *>(a), reinterpret_cast<float *>(b), reinterpret_cast<float *>(c), rows, columns,
-                  depth);
+    multiplyFloat(reinterpret_cast<float *>(a), reinterpret_cast<float *>(b), reinterpret_cast<float *>(c), rows,
+                  columns, depth);
   scatterC(call, lanes, c, columns);
 }
 
 bool multiplyPrivate(uint32_t type, uint32_t m, uint32_t n, uint32_t k, const void *a, const void *b, void *c) {
   switch (type) {
   case DITRON_SIM_F32:
-    multiplyPrivateFloat(m, n, k, static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(c));
+    multiplyPrivateFloat(m, n, k, static_cast<const float *>(a), static_cast<const float *>(b),
+                         static_cast<float *>(c));
     return true;
   case DITRON_SIM_F64:
-    multiplyPrivateDouble(m, n, k, static_cast<const double *>(a), static_cast<const double *>(b), static_cast<double *>(c));
+    multiplyPrivateDouble(m, n, k, static_cast<const double *>(a), static_cast<const double *>(b),
+                          static_cast<double *>(c));
     return true;
   case DITRON_SIM_I32:
     multiplyPrivateInt(m, n, k, static_cast<const uint32_t *>(a), static_cast<const uint32_t *>(b),

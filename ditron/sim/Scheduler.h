@@ -1,9 +1,9 @@
-//===- Scheduler.h - Agents in virtual time ----------------------------------------------------------------*- C++ -*-===//
+//===- Scheduler.h - Agents in virtual time -------------------------------------------------------------*- C++ -*-===//
 //
-// A priority queue of agents by the virtual time at which each wants to run next. Ties are broken by a random number and
-// costs carry a random factor, both from the seed: that is all the nondeterminism there is, so a seed names a run.
+// A priority queue of agents by the virtual time at which each wants to run next. Ties are broken by a random number
+// and costs carry a random factor, both from the seed: that is all the nondeterminism there is, so a seed names a run.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_SCHEDULER_H
 #define DITRON_SIM_SCHEDULER_H
 
@@ -39,7 +39,9 @@ public:
     return z ^ (z >> 31);
   }
   /// In [0, limit).
-  uint64_t below(uint64_t limit) { return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * limit) >> 64); }
+  uint64_t below(uint64_t limit) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * limit) >> 64);
+  }
   /// In [-1, 1).
   double signedUnit() { return static_cast<double>(static_cast<int64_t>(next()) >> 11) * 0x1p-52; }
 

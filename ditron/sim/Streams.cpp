@@ -1,9 +1,9 @@
-//===- Streams.cpp - In-order queues of operations --------------------------------------------------------------------===//
+//===- Streams.cpp - In-order queues of operations ----------------------------------------------------------------===//
 //
-// The stream as an agent. An operation passes through up to three phases: its start-up latency, the act itself, and, for
-// kernels, copies, waits, the time until somebody reports it done.
+// The stream as an agent. An operation passes through up to three phases: its start-up latency, the act itself, and,
+// for kernels, copies, waits, the time until somebody reports it done.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Streams.h"
 
 #include "ditron/sim/Engine.h"
@@ -61,7 +61,7 @@ void Stream::step(SimTime now) {
   if (queue.empty() || phase == Phase::Elsewhere)
     return;
   if (phase == Phase::Fresh) {
-    opStart = std::max(clock, queue.front().issued);
+    opStart = clock;
     phase = Phase::Latency;
     double latency = startLatency(head());
     SimTime begin = opStart + (latency > 0 ? engine.scheduler.cost(latency) : 0);
@@ -86,8 +86,8 @@ void Stream::writeSignal(const StreamOp &op, SimTime now) {
   else
     *static_cast<volatile uint64_t *>(op.address) = value;
   if (engine.trace.isEnabled())
-    engine.trace.span(rank.id, track, engine.trace.intern("signal " + engine.memory.signalName(op.address)), SpanKind::Signal,
-                      opStart, now, fmt::format("\"value\":{}", value));
+    engine.trace.span(rank.id, track, engine.trace.intern("signal " + engine.memory.signalName(op.address)),
+                      SpanKind::Signal, opStart, now, fmt::format("\"value\":{}", value));
   engine.wordWritten(op.address, op.bytes, writer(now));
 }
 
@@ -111,7 +111,8 @@ void Stream::perform(SimTime now) {
     return;
   case OpKind::SignalWait:
     if (std::string problem = engine.memory.checkBulk(op->address, op->bytes); !problem.empty()) {
-      engine.fail({StatusCode::OutOfBounds, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op->name, problem)});
+      engine.fail(
+          {StatusCode::OutOfBounds, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op->name, problem)});
       return;
     }
     waiter.address = op->address;
@@ -153,7 +154,8 @@ void Stream::perform(SimTime now) {
 
 void Stream::releaseWaiter(SimTime when) {
   if (engine.trace.isEnabled())
-    engine.trace.waits.push_back({rank.id, {}, {0, 0, 0}, engine.memory.signalName(waiter.address), waiter.since, when});
+    engine.trace.waits.push_back(
+        {rank.id, {}, {0, 0, 0}, engine.memory.signalName(waiter.address), waiter.since, when});
   operationDone(when);
 }
 

@@ -1,11 +1,11 @@
-//===- Streams.h - In-order queues of operations, events, graphs -------------------------------------------*- C++ -*-===//
+//===- Streams.h - In-order queues of operations, events, graphs ----------------------------------------*- C++ -*-===//
 //
-// A stream is an agent that takes its operations in order; each runs to completion before the next begins. An operation is
-// an immutable record that owns its arguments, so that a captured graph is nothing but such records with the stream each
-// was enqueued to, and a replay enqueues the same records again: the records of the capturing stream to the launching
-// stream, those of streams that joined the capture to internal streams, each with fresh events for the edges.
+// A stream is an agent that takes its operations in order; each runs to completion before the next begins. An operation
+// is an immutable record that owns its arguments, so that a captured graph is nothing but such records with the stream
+// each was enqueued to, and a replay enqueues the same records again: the records of the capturing stream to the
+// launching stream, those of streams that joined the capture to internal streams, each with fresh events for the edges.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_STREAMS_H
 #define DITRON_SIM_STREAMS_H
 
@@ -27,7 +27,17 @@ struct PreparedLaunch {
   std::vector<void *> pointers;
 };
 
-enum class OpKind : uint8_t { Launch, Copy, Memset, SignalWrite, SignalAdd, SignalWait, EventRecord, EventWait, Callback };
+enum class OpKind : uint8_t {
+  Launch,
+  Copy,
+  Memset,
+  SignalWrite,
+  SignalAdd,
+  SignalWait,
+  EventRecord,
+  EventWait,
+  Callback
+};
 
 /// One operation of a stream; never changed once made.
 struct StreamOp {
@@ -120,12 +130,12 @@ public:
     StreamId stream;
     uint32_t rank;
     int priority;
-    bool joined = true; ///< The lane's end is waited for by another lane.
+    bool joined = true;                          ///< The lane's end is waited for by another lane.
     mutable std::vector<StreamId> replayStreams; ///< Internal streams made for this lane (lane 0 has none).
   };
   StreamId origin;
-  std::vector<Lane> lanes; ///< Lane 0 is the stream that began the capture.
-  std::vector<Node> nodes; ///< In order of enqueueing.
+  std::vector<Lane> lanes;             ///< Lane 0 is the stream that began the capture.
+  std::vector<Node> nodes;             ///< In order of enqueueing.
   std::vector<std::string> eventNames; ///< Events of the graph, by number; ops of nodes refer to them by that number.
   // While capturing: real event -> number, and the lane that recorded it.
   std::vector<std::pair<EventId, uint32_t>> openEvents;

@@ -1,8 +1,8 @@
-//===- Trace.cpp - What happened when ---------------------------------------------------------------------------------===//
+//===- Trace.cpp - What happened when -----------------------------------------------------------------------------===//
 //
 // Chrome trace JSON, written by hand: it is a list of flat objects, large, and must be the same bytes for the same run.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Trace.h"
 
 #include <fmt/format.h>
@@ -66,8 +66,9 @@ void Trace::arrow(const Writer &from, uint32_t rank, uint32_t track, SimTime rel
 }
 
 std::string Trace::render() const {
-  std::string out = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"virtual time of the Ditron simulator (a model)\"},"
-                    "\"traceEvents\":[\n";
+  std::string out =
+      "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"virtual time of the Ditron simulator (a model)\"},"
+      "\"traceEvents\":[\n";
   auto sink = std::back_inserter(out);
   bool first = true;
   auto separator = [&] {
@@ -106,8 +107,8 @@ std::string Trace::render() const {
     fmt::format_to(sink, R"({{"ph":"s","name":"signal","cat":"signal","id":{},"pid":{},"tid":{},"ts":{}}})", id,
                    arrow.fromRank, arrow.fromTrack, micros(arrow.from));
     separator();
-    fmt::format_to(sink, R"({{"ph":"f","bp":"e","name":"signal","cat":"signal","id":{},"pid":{},"tid":{},"ts":{}}})", id,
-                   arrow.toRank, arrow.toTrack, micros(arrow.to));
+    fmt::format_to(sink, R"({{"ph":"f","bp":"e","name":"signal","cat":"signal","id":{},"pid":{},"tid":{},"ts":{}}})",
+                   id, arrow.toRank, arrow.toTrack, micros(arrow.to));
   }
   out += "\n]}\n";
   return out;

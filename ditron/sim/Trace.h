@@ -1,9 +1,9 @@
-//===- Trace.h - What happened when ------------------------------------------------------------------------*- C++ -*-===//
+//===- Trace.h - What happened when ---------------------------------------------------------------------*- C++ -*-===//
 //
 // Spans, arrows and timeline records, gathered only when asked for, and their rendering as Chrome trace JSON. Time is
 // virtual. A track is a row of the picture: an SM slot, a stream, a copy engine of a rank, or its host code.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_TRACE_H
 #define DITRON_SIM_TRACE_H
 

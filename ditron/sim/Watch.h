@@ -1,16 +1,16 @@
-//===- Watch.h - Sleeping on words of memory ---------------------------------------------------------------*- C++ -*-===//
+//===- Watch.h - Sleeping on words of memory ------------------------------------------------------------*- C++ -*-===//
 //
-// A thread or stream that waits for a word does not poll: it leaves a Waiter here, keyed by the 8-byte granule, and every
-// write that passes through the engine asks the table whether somebody sleeps on it. Stores that generated code makes
-// natively do not pass through the engine; so whenever an agent has run, rescan compares each watched granule with what was
-// last seen there.
+// A thread or stream that waits for a word does not poll: it leaves a Waiter here, keyed by the 8-byte granule, and
+// every write that passes through the engine asks the table whether somebody sleeps on it. Stores that generated code
+// makes natively do not pass through the engine; so whenever an agent has run, rescan compares each watched granule
+// with what was last seen there.
 //
-// There are three kinds of sleep. Until wakes when a comparison holds. Spin and Poll wake when the word changes: these are
-// threads that read the same word in a loop and read the same value again. The engine cannot see the rest of their loop, so
-// such a sleep is only a postponement: when nothing else can run, pollers are resumed once more (Machine.cpp, idle), and
-// only if they come back unchanged is it a deadlock.
+// There are three kinds of sleep. Until wakes when a comparison holds. Spin and Poll wake when the word changes: these
+// are threads that read the same word in a loop and read the same value again. The engine cannot see the rest of their
+// loop, so such a sleep is only a postponement: when nothing else can run, pollers are resumed once more (Machine.cpp,
+// idle), and only if they come back unchanged is it a deadlock.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_WATCH_H
 #define DITRON_SIM_WATCH_H
 
@@ -60,13 +60,16 @@ public:
   void add(Waiter &waiter);
   void remove(Waiter &waiter);
 
-  /// Takes out and returns the waiters whose condition holds after a write of these bytes. The result is valid until the
-  /// next call.
+  /// Takes out and returns the waiters whose condition holds after a write of these bytes. The result is valid until
+  /// the next call.
   const std::vector<Waiter *> &written(const void *address, uint64_t bytes);
   /// The same for writes that nobody announced: looks at every watched granule that changed.
   const std::vector<Waiter *> &rescan();
-  /// A watched granule that the bytes touch, for attributing native stores: whether there may be one (no false negatives).
-  bool mayWatch(const void *address) const { return filter[filterIndex(reinterpret_cast<uintptr_t>(address) >> 3)] != 0; }
+  /// A watched granule that the bytes touch, for attributing native stores: whether there may be one (no false
+  /// negatives).
+  bool mayWatch(const void *address) const {
+    return filter[filterIndex(reinterpret_cast<uintptr_t>(address) >> 3)] != 0;
+  }
 
   /// All waiters, in the order of their granules' first watch.
   template <typename Visit> void forEach(Visit visit) const {

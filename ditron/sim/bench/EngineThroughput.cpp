@@ -1,9 +1,9 @@
-//===- EngineThroughput.cpp - How fast the engine itself is -----------------------------------------------------------===//
+//===- EngineThroughput.cpp - How fast the engine itself is -------------------------------------------------------===//
 //
-// Kernels written by hand against the ABI, so that the figures say nothing about generated code: fiber switches, barriers,
-// shuffles, checked accesses, matrix multiply per tile shape, blocks. One line of JSON per figure.
+// Kernels written by hand against the ABI, so that the figures say nothing about generated code: fiber switches,
+// barriers, shuffles, checked accesses, matrix multiply per tile shape, blocks. One line of JSON per figure.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Abi.h"
 #include "ditron/sim/Machine.h"
 
@@ -23,7 +23,8 @@ struct Parameters {
   uint32_t repeats, type, m, n, k;
 };
 
-double seconds(Machine &machine, KernelEntry entry, uint32_t blocks, uint32_t threads, uint64_t shared, Parameters parameters) {
+double seconds(Machine &machine, KernelEntry entry, uint32_t blocks, uint32_t threads, uint64_t shared,
+               Parameters parameters) {
   Expected<StreamId> stream = machine.createStream(0, "bench");
   LaunchDescription launch;
   launch.name = "bench";
@@ -108,8 +109,10 @@ int main() {
   report("barrier, 128 threads, per switch", perSwitch(barrierKernel, 1, 128, 20000, machine), "ns");
   report("barrier, 512 threads, per switch", perSwitch(barrierKernel, 1, 512, 5000, machine), "ns");
   report("shuffle, 128 threads, per switch", perSwitch(shuffleKernel, 1, 128, 20000, machine), "ns");
-  report("shared access, checked", seconds(machine, accessKernel, 1, 1, 64, {20000000, 0, 0, 0, 0}) / 20000000 * 1e9, "ns");
-  report("global access, checked", seconds(machine, globalAccessKernel, 1, 1, 64, {20000000, 0, 0, 0, 0}) / 20000000 * 1e9, "ns");
+  report("shared access, checked", seconds(machine, accessKernel, 1, 1, 64, {20000000, 0, 0, 0, 0}) / 20000000 * 1e9,
+         "ns");
+  report("global access, checked",
+         seconds(machine, globalAccessKernel, 1, 1, 64, {20000000, 0, 0, 0, 0}) / 20000000 * 1e9, "ns");
   report("empty blocks of 128 threads", 20000 / seconds(machine, emptyKernel, 20000, 128, 0, {}), "1/s");
   const struct {
     const char *name;

@@ -1,10 +1,10 @@
-//===- AllGather_test.cpp - The machine's main job in small -----------------------------------------------------------===//
+//===- AllGather_test.cpp - The machine's main job in small -------------------------------------------------------===//
 //
-// Eight ranks: copy engines push shards in rotated order and raise generation-valued signals; a consumer kernel per rank waits
-// per tile, own shard first; twenty calls in a row with new data and no host synchronisation in between, several seeds, one
-// slow rank. This is the protocol of the library's AllGather+GEMM with the arithmetic left out.
+// Eight ranks: copy engines push shards in rotated order and raise generation-valued signals; a consumer kernel per
+// rank waits per tile, own shard first; twenty calls in a row with new data and no host synchronisation in between,
+// several seeds, one slow rank. This is the protocol of the library's AllGather+GEMM with the arithmetic left out.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 
 #include "ditron/sim/test/Harness.h"
 
@@ -24,7 +24,8 @@ void consumeKernel(void **arguments) {
   auto in = argument<TileArguments>(arguments, 0);
   const uint32_t owner = (in.rank + self->blockId[0] / tilesPerShard) % ranks, tile = self->blockId[0] % tilesPerShard;
   if (self->threadId == 0)
-    ditron_sim_wait_until(self, in.signals + owner, 8, DITRON_SIM_GE, in.generation, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_SYSTEM, AT(10));
+    ditron_sim_wait_until(self, in.signals + owner, 8, DITRON_SIM_GE, in.generation, DITRON_SIM_ACQUIRE,
+                          DITRON_SIM_SCOPE_SYSTEM, AT(10));
   ditron_sim_barrier(self, AT(11));
   uint64_t sum = 0;
   const uint64_t *words = in.gathered + owner * shardWords + tile * tileWords;
@@ -32,7 +33,8 @@ void consumeKernel(void **arguments) {
     ditron_sim_access(self, words + i, 8, 1, DITRON_SIM_LOAD, DITRON_SIM_GLOBAL, AT(12));
     sum += words[i];
   }
-  ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, in.sums + in.generation, sum, 1, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(13));
+  ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, in.sums + in.generation, sum, 1, DITRON_SIM_RELAXED,
+                        DITRON_SIM_SCOPE_GPU, AT(13));
 }
 
 void runCalls(uint64_t seed, bool slow) {
@@ -69,7 +71,8 @@ void runCalls(uint64_t seed, bool slow) {
         DITRON_RETURN_IF_ERROR(machine->signalWrite(comm, at(peer, signals) + rank, call));
       }
       TileArguments tile{at(rank, gathered), at(rank, signals), at(rank, done), sums[rank], rank, call};
-      DITRON_RETURN_IF_ERROR(machine->launch(compute, kernel("consume", consumeKernel, {ranks * tilesPerShard, 1, 1}, threads, 0, tile)));
+      DITRON_RETURN_IF_ERROR(
+          machine->launch(compute, kernel("consume", consumeKernel, {ranks * tilesPerShard, 1, 1}, threads, 0, tile)));
       for (uint32_t peer = 0; peer < ranks; ++peer)
         DITRON_RETURN_IF_ERROR(machine->signalWrite(compute, at(peer, done) + rank, call));
     }

@@ -1,4 +1,4 @@
-//===- Collectives_test.cpp - Barriers, shuffles, ballots, misuse -----------------------------------------------------===//
+//===- Collectives_test.cpp - Barriers, shuffles, ballots, misuse -------------------------------------------------===//
 
 #include "ditron/sim/test/Harness.h"
 
@@ -58,7 +58,8 @@ TEST(Launch, GivesEveryThreadItsIndices) {
     DitronSimThread *self = ditron_sim_self();
     uint32_t block = (self->blockId[2] * self->gridDim[1] + self->blockId[1]) * self->gridDim[0] + self->blockId[0];
     argument<uint32_t *>(arguments, 0)[block * self->numThreads + self->threadId] =
-        block * 10000 + self->warpId * 100 + self->laneId + argument<uint16_t>(arguments, 1) + argument<double>(arguments, 2);
+        block * 10000 + self->warpId * 100 + self->laneId + argument<uint16_t>(arguments, 1) +
+        argument<double>(arguments, 2);
   };
   ASSERT_OK(runOnce(*machine, kernel("indices", entry, {3, 4, 5}, 40, 0, out, uint16_t(7), 5.0)));
   for (uint32_t i = 0; i < 3 * 4 * 5 * 40; ++i)
@@ -73,8 +74,8 @@ struct ShuffleCase {
 void shuffleKernel(void **arguments) {
   DitronSimThread *self = ditron_sim_self();
   uint64_t mine = uint64_t(self->threadId) << 40 | 0x123;
-  argument<uint64_t *>(arguments, 0)[self->threadId] =
-      ditron_sim_shuffle(self, argument<uint32_t>(arguments, 1), mine, argument<uint32_t>(arguments, 2), ~uint64_t(0), AT(3));
+  argument<uint64_t *>(arguments, 0)[self->threadId] = ditron_sim_shuffle(
+      self, argument<uint32_t>(arguments, 1), mine, argument<uint32_t>(arguments, 2), ~uint64_t(0), AT(3));
 }
 
 TEST(Shuffle, MovesValuesOfAllKinds) {
@@ -85,7 +86,8 @@ TEST(Shuffle, MovesValuesOfAllKinds) {
     auto *out = makeBuffer<uint64_t>(*machine, 0, 128, "out");
     const int w = static_cast<int>(warpSize);
     for (uint32_t operand : {0u, 1u, 3u, 16u, 31u, 40u})
-      for (uint32_t kind : {DITRON_SIM_SHUFFLE_INDEX, DITRON_SIM_SHUFFLE_UP, DITRON_SIM_SHUFFLE_DOWN, DITRON_SIM_SHUFFLE_BUTTERFLY}) {
+      for (uint32_t kind :
+           {DITRON_SIM_SHUFFLE_INDEX, DITRON_SIM_SHUFFLE_UP, DITRON_SIM_SHUFFLE_DOWN, DITRON_SIM_SHUFFLE_BUTTERFLY}) {
         ASSERT_OK(runOnce(*machine, kernel("shuffle", shuffleKernel, {1, 1, 1}, 128, 0, out, kind, operand)));
         for (int i = 0; i < 128; ++i) {
           int lane = i % w, from = lane, o = static_cast<int>(operand);
@@ -97,7 +99,8 @@ TEST(Shuffle, MovesValuesOfAllKinds) {
             from = lane + o >= w ? lane : lane + o;
           else if ((lane ^ o) < w)
             from = lane ^ o;
-          ASSERT_EQ(out[i], uint64_t(i - lane + from) << 40 | 0x123) << "kind " << kind << " operand " << operand << " thread " << i;
+          ASSERT_EQ(out[i], uint64_t(i - lane + from) << 40 | 0x123)
+              << "kind " << kind << " operand " << operand << " thread " << i;
         }
       }
   }
@@ -131,7 +134,8 @@ TEST(Ballot, CollectsPredicatesOfTheMask) {
     DitronSimThread *self = ditron_sim_self();
     if (self->laneId < 4)
       return; // returned lanes count as 0
-    argument<uint64_t *>(arguments, 0)[self->threadId] = ditron_sim_ballot(self, 0xffffffff, self->laneId % 3 == 0, AT(7));
+    argument<uint64_t *>(arguments, 0)[self->threadId] =
+        ditron_sim_ballot(self, 0xffffffff, self->laneId % 3 == 0, AT(7));
   };
   ASSERT_OK(runOnce(*machine, kernel("ballot", entry, {1, 1, 1}, 64, 0, out)));
   uint64_t expected = 0;
@@ -140,6 +144,20 @@ TEST(Ballot, CollectsPredicatesOfTheMask) {
       expected |= uint64_t(1) << lane;
   for (uint32_t i = 0; i < 64; ++i)
     EXPECT_EQ(out[i], i % 32 < 4 ? 0 : expected);
+}
+
+TEST(Ballot, CompletesWhenTheMissingLanesReturn) {
+  auto machine = makeMachine();
+  auto *out = makeBuffer<uint64_t>(*machine, 0, 32, "out");
+  auto entry = [](void **arguments) {
+    DitronSimThread *self = ditron_sim_self();
+    if (self->laneId >= 28) // the others have arrived by then
+      return;
+    argument<uint64_t *>(arguments, 0)[self->threadId] = ditron_sim_ballot(self, 0xffffffff, 1, AT(8));
+  };
+  ASSERT_OK(runOnce(*machine, kernel("ballot", entry, {1, 1, 1}, 32, 0, out)));
+  for (uint32_t i = 0; i < 28; ++i)
+    EXPECT_EQ(out[i], 0x0fffffffu);
 }
 
 TEST(Misuse, LanesAtDifferentCollectives) {
@@ -153,8 +171,9 @@ TEST(Misuse, LanesAtDifferentCollectives) {
   };
   Status status = runOnce(*machine, kernel("diverged", entry, {1, 1, 1}, 32, 0));
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_EQ(status.message(), "kernel.py:20:5: kernel diverged, rank 0, block (0,0,0), thread 5: threads of warp 0 meet at different "
-                              "collectives: lane 0 at the warp shuffle kernel.py:10:5, lane 5 at the ballot kernel.py:20:5");
+  EXPECT_EQ(status.message(),
+            "kernel.py:20:5: kernel diverged, rank 0, block (0,0,0), thread 5: threads of warp 0 meet at different "
+            "collectives: lane 0 at the warp shuffle kernel.py:10:5, lane 5 at the ballot kernel.py:20:5");
 }
 
 TEST(Misuse, BarrierUnderDivergence) {
@@ -188,8 +207,9 @@ TEST(Misuse, DifferentBarriersWithinOneWarp) {
   auto machine = makeMachine();
   Status status = runOnce(*machine, kernel("split", entry, {1, 1, 1}, 64, 0, uint32_t(40)));
   EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("threads of warp 1 meet at different block barriers: thread 32 at kernel.py:11:5, thread "
-                                          "40 at kernel.py:12:5"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("threads of warp 1 meet at different block barriers: thread 32 at kernel.py:11:5, thread "
+                        "40 at kernel.py:12:5"));
 }
 
 TEST(Misuse, MaskWithoutTheCallingLane) {
@@ -208,7 +228,8 @@ TEST(Trap, EndsTheRunAndTheMachine) {
     ditron_sim_barrier(self, AT(31));
   };
   Status status = runOnce(*machine, kernel("asserting", entry, {8, 1, 1}, 32, 0));
-  EXPECT_EQ(status.message(), "kernel.py:30:5: kernel asserting, rank 0, block (3,0,0), thread 2: trap: expected K > 0");
+  EXPECT_EQ(status.message(),
+            "kernel.py:30:5: kernel asserting, rank 0, block (3,0,0), thread 2: trap: expected K > 0");
   EXPECT_EQ(machine->status().message(), status.message());
   // The machine refuses everything with the same error.
   EXPECT_EQ(machine->synchronize().message(), status.message());

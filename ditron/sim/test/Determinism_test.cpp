@@ -1,4 +1,4 @@
-//===- Determinism_test.cpp - Seeds, slow ranks, traces ---------------------------------------------------------------===//
+//===- Determinism_test.cpp - Seeds, slow ranks, traces -----------------------------------------------------------===//
 
 #include "ditron/sim/test/Harness.h"
 
@@ -19,8 +19,8 @@ struct Outcome {
   std::vector<SimTime> rankEnds;
 };
 
-// Blocks of all ranks take tickets from a counter on rank 0 (their order is the interleaving), compute, and notify rank 0,
-// where a kernel waits for each rank in turn.
+// Blocks of all ranks take tickets from a counter on rank 0 (their order is the interleaving), compute, and notify rank
+// 0, where a kernel waits for each rank in turn.
 void workerKernel(void **arguments) {
   DitronSimThread *self = ditron_sim_self();
   auto *tickets = argument<uint64_t *>(arguments, 0), *signals = argument<uint64_t *>(arguments, 1);
@@ -33,16 +33,20 @@ void workerKernel(void **arguments) {
     ditron_sim_barrier(self, AT(11));
   }
   if (self->threadId == 0) {
-    uint64_t ticket = ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, tickets, 1, 1, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_SYSTEM, AT(12));
-    ditron_sim_st(self, tickets + 1 + ticket, rank * 100 + self->blockId[0], 8, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_SYSTEM, AT(13));
-    ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, signals + rank, 1, 1, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_SYSTEM, AT(14));
+    uint64_t ticket = ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, tickets, 1, 1, DITRON_SIM_RELAXED,
+                                            DITRON_SIM_SCOPE_SYSTEM, AT(12));
+    ditron_sim_st(self, tickets + 1 + ticket, rank * 100 + self->blockId[0], 8, DITRON_SIM_RELAXED,
+                  DITRON_SIM_SCOPE_SYSTEM, AT(13));
+    ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, signals + rank, 1, 1, DITRON_SIM_RELEASE,
+                          DITRON_SIM_SCOPE_SYSTEM, AT(14));
   }
 }
 
 void collectKernel(void **arguments) {
   DitronSimThread *self = ditron_sim_self();
   for (int rank = 0; rank < 4; ++rank)
-    ditron_sim_wait_until(self, argument<uint64_t *>(arguments, 0) + rank, 8, DITRON_SIM_GE, 12, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_SYSTEM, AT(15));
+    ditron_sim_wait_until(self, argument<uint64_t *>(arguments, 0) + rank, 8, DITRON_SIM_GE, 12, DITRON_SIM_ACQUIRE,
+                          DITRON_SIM_SCOPE_SYSTEM, AT(15));
 }
 
 Outcome runWorkers(MachineOptions options) {
@@ -52,10 +56,12 @@ Outcome runWorkers(MachineOptions options) {
   auto *tickets = makeBuffer<uint64_t>(*machine, 0, 49, "tickets", MemoryKind::Symmetric);
   auto *signals = makeBuffer<uint64_t>(*machine, 0, 4, "signals", MemoryKind::Symmetric);
   std::vector<uint64_t *> scratch;
-  EXPECT_OK(machine->launch(makeStream(*machine, 0, "collect"), kernel("collect", collectKernel, {1, 1, 1}, 1, 0, signals)));
+  EXPECT_OK(
+      machine->launch(makeStream(*machine, 0, "collect"), kernel("collect", collectKernel, {1, 1, 1}, 1, 0, signals)));
   for (uint32_t r = 0; r < 4; ++r) {
     scratch.push_back(makeBuffer<uint64_t>(*machine, r, 12 * 64, "scratch"));
-    EXPECT_OK(machine->launch(makeStream(*machine, r), kernel("worker", workerKernel, {12, 1, 1}, 64, 0, tickets, signals, uint64_t(r), scratch[r])));
+    EXPECT_OK(machine->launch(makeStream(*machine, r), kernel("worker", workerKernel, {12, 1, 1}, 64, 0, tickets,
+                                                              signals, uint64_t(r), scratch[r])));
   }
   EXPECT_OK(machine->synchronize());
   Outcome outcome{machine->chromeTrace(), {tickets + 1, tickets + 49}, {}, machine->now(), std::vector<SimTime>(4)};
@@ -145,7 +151,8 @@ TEST(Trace, IsWrittenToAFile) {
   std::ifstream file(path);
   std::string text((std::istreambuf_iterator<char>(file)), {});
   EXPECT_EQ(text, machine->chromeTrace());
-  EXPECT_THAT(machine->writeChromeTrace("/nonexistent/trace.json").message(), HasSubstr("cannot write the trace to /nonexistent/trace.json"));
+  EXPECT_THAT(machine->writeChromeTrace("/nonexistent/trace.json").message(),
+              HasSubstr("cannot write the trace to /nonexistent/trace.json"));
 }
 
 TEST(Timeline, RecordsBlocksInLinearOrder) {

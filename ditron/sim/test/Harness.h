@@ -1,9 +1,9 @@
-//===- Harness.h - What the simulator's tests share ------------------------------------------------------------*- C++ -*-===//
+//===- Harness.h - What the simulator's tests share -----------------------------------------------------*- C++ -*-===//
 //
-// Kernels in these tests are C++ functions that call the ABI as compiled code does. LAUNCH_SITE gives the source position of
-// a call; the file name is fixed so that texts can be compared.
+// Kernels in these tests are C++ functions that call the ABI as compiled code does. LAUNCH_SITE gives the source
+// position of a call; the file name is fixed so that texts can be compared.
 //
-//===------------------------------------------------------------------------------------------------------------------===//
+//===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_TEST_HARNESS_H
 #define DITRON_SIM_TEST_HARNESS_H
 
@@ -48,8 +48,8 @@ inline StreamId makeStream(Machine &machine, uint32_t rank, const char *name = "
 }
 
 template <typename... Args>
-LaunchDescription kernel(const char *name, KernelEntry entry, std::array<uint32_t, 3> grid, uint32_t threads, uint64_t shared,
-                         Args... args) {
+LaunchDescription kernel(const char *name, KernelEntry entry, std::array<uint32_t, 3> grid, uint32_t threads,
+                         uint64_t shared, Args... args) {
   LaunchDescription launch;
   launch.name = name;
   launch.entry = entry;

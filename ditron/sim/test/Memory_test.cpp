@@ -1,4 +1,4 @@
-//===- Memory_test.cpp - Allocations, bounds, atomics, asynchronous copies --------------------------------------------===//
+//===- Memory_test.cpp - Allocations, bounds, atomics, asynchronous copies ----------------------------------------===//
 
 #include "ditron/sim/Atomics.h"
 #include "ditron/sim/test/Harness.h"
@@ -34,7 +34,8 @@ TEST(Bounds, AcceptTheWholeAllocationAndNothingElse) {
       continue;
     }
     EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
-    EXPECT_THAT(status.message(), AllOf(HasSubstr("kernel.py:50:5: kernel load, rank 0, block ("), HasSubstr("thread 3: load of 4 bytes at 0x")));
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("kernel.py:50:5: kernel load, rank 0, block ("),
+                                        HasSubstr("thread 3: load of 4 bytes at 0x")));
     if (index == 100)
       EXPECT_THAT(status.message(), HasSubstr("just past the end of weights (400 bytes, device memory of rank 0)"));
     if (index == -1)
@@ -50,8 +51,12 @@ TEST(Bounds, AnAccessThatStraddlesTheEndIsReported) {
   auto machine = makeMachine();
   auto *data = makeBuffer<char>(*machine, 0, 102, "bytes");
   auto *out = makeBuffer<float>(*machine, 0, 1, "out");
-  Status status = runOnce(*machine, kernel("load", loadKernel, {1, 1, 1}, 32, 0, reinterpret_cast<float *>(data), int64_t(25), out));
-  EXPECT_THAT(status.message(), HasSubstr("it begins 2 bytes before the end of bytes (102 bytes, device memory of rank 0) and runs 2 bytes past it"));
+  Status status = runOnce(
+      *machine, kernel("load", loadKernel, {1, 1, 1}, 32, 0, reinterpret_cast<float *>(data), int64_t(25), out));
+  EXPECT_THAT(
+      status.message(),
+      HasSubstr(
+          "it begins 2 bytes before the end of bytes (102 bytes, device memory of rank 0) and runs 2 bytes past it"));
 }
 
 TEST(Bounds, UseAfterFreeIsNamed) {
@@ -76,7 +81,8 @@ TEST(Bounds, OtherRanksSeeSymmetricMemoryOnly) {
     data[4] = 2.5f;
     Status status = runOnce(*machine, kernel("load", loadKernel, {1, 1, 1}, 32, 0, data, int64_t(4), out));
     if (kind == MemoryKind::Device) {
-      EXPECT_THAT(status.message(), HasSubstr("touches another rank's memory that is not symmetric: at offset 16 of theirs"));
+      EXPECT_THAT(status.message(),
+                  HasSubstr("touches another rank's memory that is not symmetric: at offset 16 of theirs"));
     } else {
       EXPECT_OK(status);
       EXPECT_EQ(*out, 2.5f);
@@ -88,7 +94,8 @@ TEST(Bounds, OtherRanksSeeSymmetricMemoryOnly) {
 TEST(Bounds, SharedMemoryIsChecked) {
   auto entry = [](void **arguments) {
     DitronSimThread *self = ditron_sim_self();
-    ditron_sim_access(self, self->sharedMemory + argument<int>(arguments, 0), 8, 1, DITRON_SIM_STORE, DITRON_SIM_SHARED, AT(51));
+    ditron_sim_access(self, self->sharedMemory + argument<int>(arguments, 0), 8, 1, DITRON_SIM_STORE, DITRON_SIM_SHARED,
+                      AT(51));
   };
   for (int offset : {0, 248, 249, -8, 256}) {
     auto machine = makeMachine();
@@ -96,7 +103,8 @@ TEST(Bounds, SharedMemoryIsChecked) {
     if (offset == 0 || offset == 248)
       EXPECT_OK(status);
     else
-      EXPECT_THAT(status.message(), HasSubstr("is outside of the block's shared memory: offset " + std::to_string(offset) + ", size 256"));
+      EXPECT_THAT(status.message(), HasSubstr("is outside of the block's shared memory: offset " +
+                                              std::to_string(offset) + ", size 256"));
   }
 }
 
@@ -159,13 +167,16 @@ TEST(Options, NonsenseIsRefused) {
   EXPECT_EQ(Machine::create(options).status().message(), "simulator option warpSize: accepted is 32 or 64");
   options.warpSize = 32;
   options.slowRanks[1] = 2;
-  EXPECT_EQ(Machine::create(options).status().message(), "simulator option slowRanks: accepted is a rank of 0..0 with a factor greater than 0");
+  EXPECT_EQ(Machine::create(options).status().message(),
+            "simulator option slowRanks: accepted is a rank of 0..0 with a factor greater than 0");
 }
 
-//===- Atomics --------------------------------------------------------------------------------------------------------===//
+//===- Atomics ----------------------------------------------------------------------------------------------------===//
 
 TEST(Atomics, ArithmeticOfEveryOperationAndType) {
-  auto integer = [](uint32_t op, uint32_t type, uint64_t old, uint64_t value) { return atomicResult(op, type, old, value).value(); };
+  auto integer = [](uint32_t op, uint32_t type, uint64_t old, uint64_t value) {
+    return atomicResult(op, type, old, value).value();
+  };
   for (uint32_t type : {DITRON_SIM_I8, DITRON_SIM_I16, DITRON_SIM_I32, DITRON_SIM_I64}) {
     const uint64_t ones = typeBytes(type) == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * typeBytes(type)) - 1;
     EXPECT_EQ(integer(DITRON_SIM_RMW_ADD, type, ones, 2), 1u); // wraps
@@ -179,10 +190,13 @@ TEST(Atomics, ArithmeticOfEveryOperationAndType) {
     EXPECT_EQ(integer(DITRON_SIM_RMW_EXCHANGE, type, 3, 9), 9u);
     EXPECT_FALSE(atomicResult(DITRON_SIM_RMW_FADD, type, 0, 0));
   }
-  EXPECT_EQ(integer(DITRON_SIM_RMW_FADD, DITRON_SIM_F32, std::bit_cast<uint32_t>(1.5f), std::bit_cast<uint32_t>(2.0f)), std::bit_cast<uint32_t>(3.5f));
-  EXPECT_EQ(integer(DITRON_SIM_RMW_FMAX, DITRON_SIM_F64, std::bit_cast<uint64_t>(-1.5), std::bit_cast<uint64_t>(-2.0)), std::bit_cast<uint64_t>(-1.5));
+  EXPECT_EQ(integer(DITRON_SIM_RMW_FADD, DITRON_SIM_F32, std::bit_cast<uint32_t>(1.5f), std::bit_cast<uint32_t>(2.0f)),
+            std::bit_cast<uint32_t>(3.5f));
+  EXPECT_EQ(integer(DITRON_SIM_RMW_FMAX, DITRON_SIM_F64, std::bit_cast<uint64_t>(-1.5), std::bit_cast<uint64_t>(-2.0)),
+            std::bit_cast<uint64_t>(-1.5));
   EXPECT_EQ(integer(DITRON_SIM_RMW_FMIN, DITRON_SIM_F16, floatToHalf(3), floatToHalf(-2)), floatToHalf(-2));
-  EXPECT_EQ(integer(DITRON_SIM_RMW_FADD, DITRON_SIM_BF16, floatToBfloat(256), floatToBfloat(1)), floatToBfloat(256)); // ties to even
+  EXPECT_EQ(integer(DITRON_SIM_RMW_FADD, DITRON_SIM_BF16, floatToBfloat(256), floatToBfloat(1)),
+            floatToBfloat(256)); // ties to even
   EXPECT_EQ(integer(DITRON_SIM_RMW_EXCHANGE, DITRON_SIM_F32, 1, 7), 7u);
 }
 
@@ -203,19 +217,20 @@ void countKernel(void **arguments) {
   DitronSimThread *self = ditron_sim_self();
   auto *counters = argument<uint64_t *>(arguments, 0);
   // Every thread takes a ticket; odd threads are masked.
-  uint64_t ticket = ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, counters, 1, self->threadId % 2 == 0, DITRON_SIM_RELAXED,
-                                          DITRON_SIM_SCOPE_GPU, AT(53));
+  uint64_t ticket = ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, counters, 1,
+                                          self->threadId % 2 == 0, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(53));
   if (self->threadId % 2 == 0)
     counters[1 + ticket] += 1;
   else if (ticket != 0)
     counters[0] = 1u << 30;
-  ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_FADD, DITRON_SIM_F32, argument<float *>(arguments, 1), std::bit_cast<uint32_t>(0.5f), 1,
-                        DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(54));
+  ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_FADD, DITRON_SIM_F32, argument<float *>(arguments, 1),
+                        std::bit_cast<uint32_t>(0.5f), 1, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(54));
   auto *shared = reinterpret_cast<uint32_t *>(self->sharedMemory);
   if (self->threadId == 0)
     *shared = 0;
   ditron_sim_barrier(self, AT(55));
-  ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, shared, 3, 1, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_BLOCK, AT(56));
+  ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, shared, 3, 1, DITRON_SIM_RELAXED,
+                        DITRON_SIM_SCOPE_BLOCK, AT(56));
   ditron_sim_barrier(self, AT(57));
   if (self->threadId == 1)
     argument<float *>(arguments, 1)[1 + self->blockId[0]] = static_cast<float>(*shared);
@@ -247,7 +262,8 @@ TEST(Atomics, CompareAndSwapTakesALock) {
     if (self->threadId == 0) {
       while (ditron_sim_atomic_cas(self, lock, 0, 1, 4, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_GPU, AT(58)) != 0) {
       }
-      uint32_t seen = static_cast<uint32_t>(ditron_sim_ld(self, lock + 1, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, 0, AT(59)));
+      uint32_t seen =
+          static_cast<uint32_t>(ditron_sim_ld(self, lock + 1, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, 0, AT(59)));
       ditron_sim_st(self, lock + 1, seen + 1, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(60));
       ditron_sim_st(self, lock, 0, 4, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_GPU, AT(61));
     }
@@ -261,12 +277,14 @@ TEST(Atomics, MisalignedAddressesAreReported) {
   auto machine = makeMachine();
   auto *data = makeBuffer<char>(*machine, 0, 64, "data");
   auto entry = [](void **arguments) {
-    ditron_sim_st(ditron_sim_self(), argument<char *>(arguments, 0) + 2, 1, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(62));
+    ditron_sim_st(ditron_sim_self(), argument<char *>(arguments, 0) + 2, 1, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU,
+                  AT(62));
   };
-  EXPECT_THAT(runOnce(*machine, kernel("misaligned", entry, {1, 1, 1}, 1, 0, data)).message(), HasSubstr("is not aligned to its size"));
+  EXPECT_THAT(runOnce(*machine, kernel("misaligned", entry, {1, 1, 1}, 1, 0, data)).message(),
+              HasSubstr("is not aligned to its size"));
 }
 
-//===- Asynchronous copies ----------------------------------------------------------------------------------------------===//
+//===- Asynchronous copies ----------------------------------------------------------------------------------------===//
 
 TEST(AsyncCopy, ArrivesAtTheWaitAndNotBefore) {
   auto machine = makeMachine();

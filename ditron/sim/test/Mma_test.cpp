@@ -1,4 +1,4 @@
-//===- Mma_test.cpp - Matrix multiply against a plain loop ------------------------------------------------------------===//
+//===- Mma_test.cpp - Matrix multiply against a plain loop --------------------------------------------------------===//
 
 #include "ditron/sim/Atomics.h"
 #include "ditron/sim/test/Harness.h"
@@ -23,8 +23,8 @@ float roundToTf32(float value) {
   return value;
 }
 
-/// Matrices of operands as the numbers they stand for, plus the words of the fragments, by the closed formulas of the PTX
-/// manual written out per element (not by the engine's gather).
+/// Matrices of operands as the numbers they stand for, plus the words of the fragments, by the closed formulas of the
+/// PTX manual written out per element (not by the engine's gather).
 struct MmaProblem {
   uint32_t type, mTiles, nTiles, kTiles;
   std::vector<double> a, b; // m x k, k x n
@@ -116,13 +116,16 @@ void mmaKernel(void **) {
   for (uint32_t i = 0; i < p.m(); ++i)
     for (uint32_t j = 0; j < p.n(); ++j)
       if (auto [lane, reg] = ownerOfC(p, i, j); lane == self->laneId)
-        std::memcpy(&registers[reg], p.type == DITRON_SIM_I8 ? static_cast<void *>(&p.cInt[i * p.n() + j]) : &p.cFloat[i * p.n() + j], 4);
-  ditron_sim_mma(self, p.type, p.mTiles, p.nTiles, p.kTiles, p.aWords[self->laneId].data(), p.bWords[self->laneId].data(),
-                 registers, AT(40));
+        std::memcpy(&registers[reg],
+                    p.type == DITRON_SIM_I8 ? static_cast<void *>(&p.cInt[i * p.n() + j]) : &p.cFloat[i * p.n() + j],
+                    4);
+  ditron_sim_mma(self, p.type, p.mTiles, p.nTiles, p.kTiles, p.aWords[self->laneId].data(),
+                 p.bWords[self->laneId].data(), registers, AT(40));
   for (uint32_t i = 0; i < p.m(); ++i)
     for (uint32_t j = 0; j < p.n(); ++j)
       if (auto [lane, reg] = ownerOfC(p, i, j); lane == self->laneId)
-        std::memcpy(p.type == DITRON_SIM_I8 ? static_cast<void *>(&p.cInt[i * p.n() + j]) : &p.cFloat[i * p.n() + j], &registers[reg], 4);
+        std::memcpy(p.type == DITRON_SIM_I8 ? static_cast<void *>(&p.cInt[i * p.n() + j]) : &p.cFloat[i * p.n() + j],
+                    &registers[reg], 4);
 }
 
 TEST(Mma, EqualsAPlainLoopForEveryTypeAndTileCount) {

@@ -1,4 +1,4 @@
-//===- Streams_test.cpp - Streams, events, copies, graphs, host code --------------------------------------------------===//
+//===- Streams_test.cpp - Streams, events, copies, graphs, host code ----------------------------------------------===//
 
 #include "ditron/sim/test/Harness.h"
 
@@ -23,7 +23,8 @@ MachineOptions ranks(uint32_t count, uint64_t seed = 0) {
 void affineKernel(void **arguments) {
   DitronSimThread *self = ditron_sim_self();
   uint32_t i = self->blockId[0] * self->numThreads + self->threadId;
-  argument<uint64_t *>(arguments, 1)[i] = argument<uint64_t *>(arguments, 0)[i] * argument<uint64_t>(arguments, 2) + argument<uint64_t>(arguments, 3);
+  argument<uint64_t *>(arguments, 1)[i] =
+      argument<uint64_t *>(arguments, 0)[i] * argument<uint64_t>(arguments, 2) + argument<uint64_t>(arguments, 3);
 }
 LaunchDescription affine(const uint64_t *in, uint64_t *out, uint64_t factor, uint64_t addend, uint32_t blocks = 4) {
   return kernel("affine", affineKernel, {blocks, 1, 1}, 32, 0, in, out, factor, addend);
@@ -32,7 +33,8 @@ LaunchDescription affine(const uint64_t *in, uint64_t *out, uint64_t factor, uin
 TEST(Streams, RunOperationsInOrder) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     auto machine = makeMachine(ranks(1, seed));
-    auto *data = makeBuffer<uint64_t>(*machine, 0, 128, "data"), *other = makeBuffer<uint64_t>(*machine, 0, 128, "other");
+    auto *data = makeBuffer<uint64_t>(*machine, 0, 128, "data"),
+         *other = makeBuffer<uint64_t>(*machine, 0, 128, "other");
     StreamId stream = makeStream(*machine, 0);
     std::vector<int> order;
     ASSERT_OK(machine->memset(stream, data, 1, 128 * 8));
@@ -110,7 +112,8 @@ TEST(Streams, SignalsHoldAndReleaseStreamsAndKernels) {
     StreamId producer = makeStream(*machine, 0), consumer = makeStream(*machine, 1);
     auto entry = [](void **arguments) {
       DitronSimThread *self = ditron_sim_self();
-      ditron_sim_wait_until(self, argument<uint64_t *>(arguments, 1), 8, DITRON_SIM_EQ, 5, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_SYSTEM, AT(20));
+      ditron_sim_wait_until(self, argument<uint64_t *>(arguments, 1), 8, DITRON_SIM_EQ, 5, DITRON_SIM_ACQUIRE,
+                            DITRON_SIM_SCOPE_SYSTEM, AT(20));
       argument<uint64_t *>(arguments, 0)[self->threadId] *= 2;
     };
     ASSERT_OK(machine->signalWait(consumer, small, Compare::Less, 0, 4));
@@ -135,7 +138,9 @@ TEST(Copies, RowsWithPitches) {
   for (int i = 0; i < 1000; ++i)
     from[i] = static_cast<uint8_t>(i);
   StreamId stream = makeStream(*machine, 0);
-  ASSERT_OK(machine->copy(stream, {.destination = to, .source = from + 3, .rowBytes = 10, .rows = 7, .destinationPitch = 20, .sourcePitch = 100}));
+  ASSERT_OK(machine->copy(
+      stream,
+      {.destination = to, .source = from + 3, .rowBytes = 10, .rows = 7, .destinationPitch = 20, .sourcePitch = 100}));
   ASSERT_OK(machine->synchronize());
   for (int i = 0; i < 1000; ++i) {
     bool inside = i / 20 < 7 && i % 20 < 10;
@@ -143,8 +148,9 @@ TEST(Copies, RowsWithPitches) {
   }
   EXPECT_THAT(machine->copy(stream, {.destination = to, .source = from, .rowBytes = 1001}).message(),
               HasSubstr("destination of copy copy: 1001 bytes at 0x"));
-  EXPECT_THAT(machine->copy(stream, {.destination = to, .source = from, .rowBytes = 10, .rows = 2, .sourcePitch = 5}).message(),
-              HasSubstr("the pitch 5 is less than the 10 bytes of a row"));
+  EXPECT_THAT(
+      machine->copy(stream, {.destination = to, .source = from, .rowBytes = 10, .rows = 2, .sourcePitch = 5}).message(),
+      HasSubstr("the pitch 5 is less than the 10 bytes of a row"));
   ASSERT_OK(machine->copy(stream, {.destination = to, .source = from, .rowBytes = 0}));
   EXPECT_OK(machine->synchronize());
 }
@@ -158,7 +164,8 @@ TEST(Copies, BecomeVisiblePieceByPiece) {
   auto entry = [](void **arguments) {
     DitronSimThread *self = ditron_sim_self();
     uint64_t index = self->blockId[0] ? argument<uint64_t>(arguments, 1) - 1 : 0;
-    ditron_sim_wait_until(self, argument<uint64_t *>(arguments, 0) + index, 8, DITRON_SIM_EQ, 1, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_SYSTEM, AT(21));
+    ditron_sim_wait_until(self, argument<uint64_t *>(arguments, 0) + index, 8, DITRON_SIM_EQ, 1, DITRON_SIM_ACQUIRE,
+                          DITRON_SIM_SCOPE_SYSTEM, AT(21));
   };
   ASSERT_OK(machine->launch(makeStream(*machine, 1), kernel("watch", entry, {2, 1, 1}, 1, 0, to, uint64_t(count))));
   ASSERT_OK(machine->copy(makeStream(*machine, 0), {.destination = to, .source = from, .rowBytes = count * 8}));
@@ -174,8 +181,8 @@ TEST(Copies, FreedMemoryIsNoticedWhenTheCopyRuns) {
   StreamId stream = makeStream(*machine, 0);
   ASSERT_OK(machine->copy(stream, {.destination = to, .source = from, .rowBytes = 32, .name = "late"}));
   ASSERT_OK(machine->free(from));
-  EXPECT_THAT(machine->synchronize().message(),
-              AllOf(HasSubstr("rank 0, stream main, copy engine 0, late"), HasSubstr("are freed memory: at offset 0 of freed from")));
+  EXPECT_THAT(machine->synchronize().message(), AllOf(HasSubstr("rank 0, stream main, copy engine 0, late"),
+                                                      HasSubstr("are freed memory: at offset 0 of freed from")));
 }
 
 TEST(Copies, TwoEnginesWorkAtTheSameTime) {
@@ -191,12 +198,13 @@ TEST(Copies, TwoEnginesWorkAtTheSameTime) {
   EXPECT_LT(machine->copies()[1].start, machine->copies()[0].end);
 }
 
-//===- Graphs ---------------------------------------------------------------------------------------------------------===//
+//===- Graphs -----------------------------------------------------------------------------------------------------===//
 
 TEST(Graphs, ReplayForkJoinAcrossStreams) {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     auto machine = makeMachine(ranks(2, seed));
-    auto *data = makeBuffer<uint64_t>(*machine, 0, 128, "data"), *copyOf = makeBuffer<uint64_t>(*machine, 1, 128, "copy");
+    auto *data = makeBuffer<uint64_t>(*machine, 0, 128, "data"),
+         *copyOf = makeBuffer<uint64_t>(*machine, 1, 128, "copy");
     StreamId main = makeStream(*machine, 0), side = makeStream(*machine, 1, "side");
     EventId fork = *machine->createEvent("fork"), join = *machine->createEvent("join");
     ASSERT_OK(machine->beginCapture(main));
@@ -244,12 +252,13 @@ TEST(Graphs, MistakesAreRefused) {
   ASSERT_OK(machine->recordEvent(main, fork));
   ASSERT_OK(machine->waitEvent(side, fork));
   ASSERT_OK(machine->launch(side, affine(data, data, 1, 1)));
-  EXPECT_THAT(machine->endCapture(main).status().message(), HasSubstr("stream side has captured work that nothing waits for"));
+  EXPECT_THAT(machine->endCapture(main).status().message(),
+              HasSubstr("stream side has captured work that nothing waits for"));
   EXPECT_FALSE(machine->isCapturing(side));
   EXPECT_OK(machine->synchronize());
 }
 
-//===- Host code ------------------------------------------------------------------------------------------------------===//
+//===- Host code --------------------------------------------------------------------------------------------------===//
 
 TEST(Host, RanksRunInterleavedAndMeet) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
@@ -295,7 +304,8 @@ TEST(Host, ConditionsAreSeen) {
 
 TEST(Host, ErrorsComeBackWithTheRank) {
   auto machine = makeMachine(ranks(3));
-  Status status = machine->runRanks([&](uint32_t rank) -> Status { return rank == 1 ? notFound("no weights") : Status::ok(); });
+  Status status =
+      machine->runRanks([&](uint32_t rank) -> Status { return rank == 1 ? notFound("no weights") : Status::ok(); });
   EXPECT_EQ(status.code(), StatusCode::NotFound);
   EXPECT_EQ(status.message(), "rank 1: no weights");
   EXPECT_OK(machine->status()); // the machine itself is fine
@@ -337,10 +347,15 @@ TEST(Host, DeadlockTextShowsHostCode) {
     return machine->synchronize(stream);
   });
   EXPECT_EQ(status.code(), StatusCode::Deadlock);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("  rank 0:\n    host code: has returned\n"),
-                                      HasSubstr("  rank 1:\n    host code: waits for the other ranks at a host barrier\n"),
-                                      HasSubstr("  rank 2:\n    host code: waits for stream main\n    stream main is held by the signal wait above"),
-                                      HasSubstr("rank 2, stream main, signal wait\n    waits for flag[0] on rank 2: has 0, wants == 1; never written")));
+  EXPECT_THAT(
+      status.message(),
+      AllOf(
+          HasSubstr("  rank 0:\n    host code: has returned\n"),
+          HasSubstr("  rank 1:\n    host code: waits for the other ranks at a host barrier\n"),
+          HasSubstr(
+              "  rank 2:\n    host code: waits for stream main\n    stream main is held by the signal wait above"),
+          HasSubstr(
+              "rank 2, stream main, signal wait\n    waits for flag[0] on rank 2: has 0, wants == 1; never written")));
 }
 
 } // namespace

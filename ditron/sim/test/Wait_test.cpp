@@ -1,4 +1,4 @@
-//===- Wait_test.cpp - Waiting for words, deadlocks and their text ----------------------------------------------------===//
+//===- Wait_test.cpp - Waiting for words, deadlocks and their text ------------------------------------------------===//
 
 #include "ditron/sim/test/Harness.h"
 
@@ -20,11 +20,13 @@ template <typename T> T *at(Machine &machine, uint32_t rank, uint64_t offset) {
   return reinterpret_cast<T *>(static_cast<char *>(machine.symmetricBase(rank)) + offset);
 }
 
-void waitFor(DitronSimThread *self, const void *address, uint64_t value, const DitronSimSite *site, uint32_t compare = DITRON_SIM_GE) {
+void waitFor(DitronSimThread *self, const void *address, uint64_t value, const DitronSimSite *site,
+             uint32_t compare = DITRON_SIM_GE) {
   ditron_sim_wait_until(self, address, 8, compare, value, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_SYSTEM, site);
 }
 
-// A ring: each rank stores data and a flag at its right neighbour, then waits for its own flag; ten rounds with new data.
+// A ring: each rank stores data and a flag at its right neighbour, then waits for its own flag; ten rounds with new
+// data.
 void ringKernel(void **arguments) {
   DitronSimThread *self = ditron_sim_self();
   auto *mine = argument<uint64_t *>(arguments, 0), *right = argument<uint64_t *>(arguments, 1);
@@ -61,8 +63,9 @@ TEST(Wait, RanksExchangeDataInARing) {
     std::vector<uint64_t *> outs;
     for (uint32_t r = 0; r < 4; ++r) {
       outs.push_back(makeBuffer<uint64_t>(*machine, r, 32, "out"));
-      ASSERT_OK(machine->launch(makeStream(*machine, r), kernel("ring", ringKernel, {1, 1, 1}, 32, 0, at<uint64_t>(*machine, r, *offset),
-                                                                at<uint64_t>(*machine, (r + 1) % 4, *offset), outs[r], uint64_t(r))));
+      ASSERT_OK(machine->launch(makeStream(*machine, r),
+                                kernel("ring", ringKernel, {1, 1, 1}, 32, 0, at<uint64_t>(*machine, r, *offset),
+                                       at<uint64_t>(*machine, (r + 1) % 4, *offset), outs[r], uint64_t(r))));
     }
     ASSERT_OK(machine->synchronize());
     for (uint32_t r = 0; r < 4; ++r)
@@ -122,7 +125,8 @@ TEST(Wait, SpinLoopsSleepAndWake) {
     auto storer = [](void **arguments) {
       DitronSimThread *self = ditron_sim_self();
       for (uint32_t value = 1; value <= 7; ++value)
-        ditron_sim_st(self, argument<uint32_t *>(arguments, 0), value, 4, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_SYSTEM, AT(85));
+        ditron_sim_st(self, argument<uint32_t *>(arguments, 0), value, 4, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_SYSTEM,
+                      AT(85));
     };
     ASSERT_OK(machine->launch(makeStream(*machine, 0), kernel("poller", poller, {2, 1, 1}, 1, 0, flag, spin)));
     ASSERT_OK(machine->launch(makeStream(*machine, 1), kernel("storer", storer, {1, 1, 1}, 1, 0, flag)));
@@ -145,7 +149,8 @@ TEST(Wait, PollingSharedMemoryLetsTheBlockRun) {
       }
       while (ditron_sim_atomic_cas(self, words + 1, 1, 2, 4, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_BLOCK, AT(88)) != 1) {
       }
-      while (ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, words + 2, 0, 1, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_BLOCK, AT(88)) == 0) {
+      while (ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, words + 2, 0, 1, DITRON_SIM_ACQUIRE,
+                                   DITRON_SIM_SCOPE_BLOCK, AT(88)) == 0) {
       }
       *argument<uint32_t *>(arguments, 0) = words[1];
     }
@@ -170,8 +175,10 @@ TEST(Deadlock, SpinLoopsAreFoundToo) {
     };
     Status status = runOnce(*machine, kernel("poller", poller, {1, 1, 1}, 1, 0, flag, spin));
     EXPECT_EQ(status.code(), StatusCode::Deadlock);
-    EXPECT_THAT(status.message(), HasSubstr("rank 0, kernel poller at kernel.py:84:5, block (0,0,0), thread 0\n"
-                                            "    waits for flag[2] on rank 0: has 0, polls it in a loop until it changes; never written"));
+    EXPECT_THAT(
+        status.message(),
+        HasSubstr("rank 0, kernel poller at kernel.py:84:5, block (0,0,0), thread 0\n"
+                  "    waits for flag[2] on rank 0: has 0, polls it in a loop until it changes; never written"));
   }
 }
 
@@ -179,13 +186,14 @@ TEST(Deadlock, ALockThatIsNeverReleased) {
   auto machine = makeMachine();
   auto *lock = makeBuffer<uint32_t>(*machine, 0, 1, "lock");
   auto entry = [](void **arguments) {
-    while (ditron_sim_atomic_cas(ditron_sim_self(), argument<uint32_t *>(arguments, 0), 0, 1, 4, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_GPU,
-                                 AT(86)) != 0) {
+    while (ditron_sim_atomic_cas(ditron_sim_self(), argument<uint32_t *>(arguments, 0), 0, 1, 4, DITRON_SIM_ACQUIRE,
+                                 DITRON_SIM_SCOPE_GPU, AT(86)) != 0) {
     }
   };
   Status status = runOnce(*machine, kernel("locker", entry, {3, 1, 1}, 1, 0, lock));
   EXPECT_EQ(status.code(), StatusCode::Deadlock);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("waits for lock[0] on rank 0: has 1"), HasSubstr("last written by rank 0, kernel locker, block (")));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("waits for lock[0] on rank 0: has 1"),
+                                      HasSubstr("last written by rank 0, kernel locker, block (")));
 }
 
 TEST(Deadlock, TextNamesEverything) {
@@ -201,7 +209,8 @@ TEST(Deadlock, TextNamesEverything) {
     ditron_sim_barrier(self, AT(33));
   };
   auto producer = [](void **arguments) {
-    ditron_sim_st(ditron_sim_self(), argument<uint64_t *>(arguments, 0) + 3, 1, 8, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_SYSTEM, AT(40));
+    ditron_sim_st(ditron_sim_self(), argument<uint64_t *>(arguments, 0) + 3, 1, 8, DITRON_SIM_RELEASE,
+                  DITRON_SIM_SCOPE_SYSTEM, AT(40));
   };
   StreamId main0 = makeStream(*machine, 0), comm0 = makeStream(*machine, 0, "comm"), main1 = makeStream(*machine, 1);
   ASSERT_OK(machine->launch(main0, kernel("gemm", consumer, {20, 1, 1}, 64, 0, at<uint64_t>(*machine, 0, *offset))));
@@ -212,23 +221,25 @@ TEST(Deadlock, TextNamesEverything) {
   Status status = machine->synchronize();
   EXPECT_EQ(status.code(), StatusCode::Deadlock);
   // The virtual times depend on the cost model; everything else is fixed.
-  EXPECT_THAT(status.message(), testing::MatchesRegex(
-                                    "deadlock at virtual time [0-9.]+ us: nothing can run and nothing is in flight\n"
-                                    "waiting:\n"
-                                    "  rank 0, kernel gemm at kernel.py:31:5, blocks 0..7, thread 0\n"
-                                    "    waits for ag_signal\\[3\\] on rank 0: has 1, wants >= 2; last written by rank 1, kernel producer, "
-                                    "block \\(0,0,0\\), kernel.py:40:5 at [0-9.]+ us\n"
-                                    "    in the same block: threads 1..63 wait at the block barrier kernel.py:33:5\n"
-                                    "  rank 0, stream comm, signal wait\n"
-                                    "    waits for ag_signal\\[5\\] on rank 0: has 0, wants >= 1; never written\n"
-                                    "what the ranks are doing:\n"
-                                    "  rank 0:\n"
-                                    "    stream main runs kernel gemm: 0 of 20 blocks finished, 8 resident, 12 not started; 1 operation queued "
-                                    "behind it\n"
-                                    "    stream comm is held by the signal wait above; 1 operation queued behind it\n"
-                                    "    12 blocks of kernel gemm never started: all 8 SM slots are held by waiting blocks\n"
-                                    "  rank 1:\n"
-                                    "    idle"));
+  EXPECT_THAT(
+      status.message(),
+      testing::MatchesRegex(
+          "deadlock at virtual time [0-9.]+ us: nothing can run and nothing is in flight\n"
+          "waiting:\n"
+          "  rank 0, kernel gemm at kernel.py:31:5, blocks 0..7, thread 0\n"
+          "    waits for ag_signal\\[3\\] on rank 0: has 1, wants >= 2; last written by rank 1, kernel producer, "
+          "block \\(0,0,0\\), kernel.py:40:5 at [0-9.]+ us\n"
+          "    in the same block: threads 1..63 wait at the block barrier kernel.py:33:5\n"
+          "  rank 0, stream comm, signal wait\n"
+          "    waits for ag_signal\\[5\\] on rank 0: has 0, wants >= 1; never written\n"
+          "what the ranks are doing:\n"
+          "  rank 0:\n"
+          "    stream main runs kernel gemm: 0 of 20 blocks finished, 8 resident, 12 not started; 1 operation queued "
+          "behind it\n"
+          "    stream comm is held by the signal wait above; 1 operation queued behind it\n"
+          "    12 blocks of kernel gemm never started: all 8 SM slots are held by waiting blocks\n"
+          "  rank 1:\n"
+          "    idle"));
 }
 
 // Blocks that wait for blocks of a later id: fine while all are resident, a deadlock beyond.
@@ -250,7 +261,8 @@ TEST(Residency, BlocksThatWaitForLaterOnesNeedToBeResident) {
       continue;
     }
     EXPECT_EQ(status.code(), StatusCode::Deadlock);
-    EXPECT_THAT(status.message(), HasSubstr("1 block of kernel reverse never started: all 8 SM slots are held by waiting blocks"));
+    EXPECT_THAT(status.message(),
+                HasSubstr("1 block of kernel reverse never started: all 8 SM slots are held by waiting blocks"));
   }
   // Two blocks per SM make room; a cooperative launch is refused beforehand.
   MachineOptions options;
@@ -260,15 +272,17 @@ TEST(Residency, BlocksThatWaitForLaterOnesNeedToBeResident) {
   EXPECT_OK(runOnce(*machine, kernel("reverse", reverseKernel, {16, 1, 1}, 1, 0, flags)));
   LaunchDescription launch = kernel("reverse", reverseKernel, {17, 1, 1}, 1, 0, flags);
   launch.cooperative = true;
-  EXPECT_EQ(runOnce(*machine, launch).message(), "launch of kernel reverse on rank 0: a cooperative launch of 17 blocks needs as many resident "
-                                                 "at once; the device has room for 16");
+  EXPECT_EQ(runOnce(*machine, launch).message(),
+            "launch of kernel reverse on rank 0: a cooperative launch of 17 blocks needs as many resident "
+            "at once; the device has room for 16");
 }
 
 TEST(Residency, TwoGridsCompeteForSlots) {
   // The waiting grid fills the machine before the grid that would release it starts (bug zoo Z14).
   auto waiter = [](void **arguments) { waitFor(ditron_sim_self(), argument<uint64_t *>(arguments, 0), 1, AT(92)); };
   auto setter = [](void **arguments) {
-    ditron_sim_st(ditron_sim_self(), argument<uint64_t *>(arguments, 0), 1, 8, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_GPU, AT(93));
+    ditron_sim_st(ditron_sim_self(), argument<uint64_t *>(arguments, 0), 1, 8, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_GPU,
+                  AT(93));
   };
   for (uint32_t blocks : {7u, 8u}) {
     auto machine = makeMachine();
@@ -281,20 +295,71 @@ TEST(Residency, TwoGridsCompeteForSlots) {
       EXPECT_OK(status);
     } else {
       EXPECT_EQ(status.code(), StatusCode::Deadlock);
-      EXPECT_THAT(status.message(), HasSubstr("1 block of kernel setter never started: all 8 SM slots are held by waiting blocks"));
+      EXPECT_THAT(status.message(),
+                  HasSubstr("1 block of kernel setter never started: all 8 SM slots are held by waiting blocks"));
     }
   }
-  // A higher priority does not evict, but a free slot goes to it first.
+}
+
+TEST(Residency, FreeSlotsGoToTheHigherPriorityFirst) {
+  for (int priority : {0, 1}) {
+    MachineOptions options;
+    options.recordTrace = true;
+    auto machine = makeMachine(options);
+    Expected<StreamId> urgent = machine->createStream(0, "urgent", priority);
+    ASSERT_TRUE(urgent.isOk());
+    auto entry = [](void **) {
+      for (int i = 0; i < 100; ++i)
+        ditron_sim_barrier(ditron_sim_self(), AT(94));
+    };
+    ASSERT_OK(machine->launch(makeStream(*machine, 0), kernel("long", entry, {100, 1, 1}, 32, 0)));
+    ASSERT_OK(machine->launch(*urgent, kernel("short", entry, {8, 1, 1}, 32, 0)));
+    ASSERT_OK(machine->synchronize());
+    const LaunchRecord &first = machine->launches()[0], &second = machine->launches()[1];
+    ASSERT_EQ(second.name, "short");
+    // With equal priority the older grid hands out all its blocks first.
+    if (priority == 0)
+      EXPECT_GE(second.blocks[0].start, first.blocks[92].start);
+    else
+      EXPECT_LT(second.blocks[7].start, first.blocks[40].start);
+  }
+}
+
+// What blocks do to each other happens in the order of virtual time, though each runs undisturbed in between.
+TEST(Order, TicketsAreTakenInVirtualTime) {
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    MachineOptions options;
+    options.seed = seed;
+    auto machine = makeMachine(options);
+    auto *tickets = makeBuffer<uint64_t>(*machine, 0, 9, "tickets");
+    auto entry = [](void **arguments) {
+      DitronSimThread *self = ditron_sim_self();
+      // The first block works longest.
+      for (uint32_t i = 0; i < 100 * (8 - self->blockId[0]); ++i)
+        ditron_sim_barrier(self, AT(95));
+      if (self->threadId != 0)
+        return;
+      auto *tickets = argument<uint64_t *>(arguments, 0);
+      uint64_t ticket = ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I64, tickets, 1, 1,
+                                              DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(96));
+      tickets[1 + ticket] = self->blockId[0];
+    };
+    ASSERT_OK(runOnce(*machine, kernel("tickets", entry, {8, 1, 1}, 32, 0, tickets)));
+    EXPECT_EQ(std::vector<uint64_t>(tickets + 1, tickets + 9), (std::vector<uint64_t>{7, 6, 5, 4, 3, 2, 1, 0}));
+  }
+}
+
+TEST(Deadlock, TextNamesTheCopyThatWroteTheWord) {
   auto machine = makeMachine();
-  auto *flag = makeBuffer<uint64_t>(*machine, 0, 1, "flag");
-  Expected<StreamId> urgent = machine->createStream(0, "urgent", 1);
-  ASSERT_TRUE(urgent.isOk());
-  auto idle = [](void **) {};
-  StreamId first = makeStream(*machine, 0, "first");
-  ASSERT_OK(machine->launch(first, kernel("idle", idle, {100, 1, 1}, 32, 0)));
-  ASSERT_OK(machine->launch(first, kernel("waiter", waiter, {8, 1, 1}, 32, 0, flag)));
-  ASSERT_OK(machine->launch(*urgent, kernel("setter", setter, {1, 1, 1}, 1, 0, flag)));
-  EXPECT_OK(machine->synchronize());
+  auto *words = makeBuffer<uint32_t>(*machine, 0, 8, "words"), *source = makeBuffer<uint32_t>(*machine, 0, 8, "source");
+  source[3] = 5;
+  StreamId stream = makeStream(*machine, 0);
+  ASSERT_OK(machine->copy(stream, {.destination = words, .source = source, .rowBytes = 32, .name = "shard 3"}));
+  ASSERT_OK(machine->signalWait(stream, words + 3, Compare::Greater, 5, 4));
+  EXPECT_THAT(
+      machine->synchronize().message(),
+      testing::ContainsRegex("waits for words.3. on rank 0: has 5, wants > 5; last written by rank 0, copy shard "
+                             "3 at [0-9.]+ us"));
 }
 
 } // namespace
