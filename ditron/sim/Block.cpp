@@ -277,7 +277,7 @@ Writer Block::writer(const Thread &thread, const DitronSimSite *site) const {
   writer.name = kernel->name;
   writer.track = slot;
   std::copy_n(blockId, 3, writer.block);
-  writer.site = site;
+  writer.place = engine.places.record(site);
   writer.time = clock;
   return writer;
 }

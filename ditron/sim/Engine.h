@@ -104,6 +104,7 @@ struct Machine::State {
   Memory memory;
   WatchTable watches;
   WriterTable writers;
+  PlaceTable places;
   Trace trace;
   Counters counters;
   Status status;

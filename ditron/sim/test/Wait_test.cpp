@@ -349,6 +349,29 @@ TEST(Order, TicketsAreTakenInVirtualTime) {
   }
 }
 
+// The site of a write may be gone, with its code, when the report is made.
+TEST(Deadlock, TextSurvivesUnloadedCode) {
+  struct Code {
+    std::string file = "unloaded.py";
+    DitronSimSite site{file.c_str(), 7, 9};
+  };
+  auto machine = makeMachine();
+  auto *flag = makeBuffer<uint64_t>(*machine, 0, 1, "flag");
+  auto code = std::make_shared<Code>();
+  auto entry = [](void **arguments) {
+    ditron_sim_st(ditron_sim_self(), argument<uint64_t *>(arguments, 0), 4, 8, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_GPU,
+                  argument<const DitronSimSite *>(arguments, 1));
+  };
+  const DitronSimSite *site = &code->site;
+  LaunchDescription launch = kernel("store", entry, {1, 1, 1}, 1, 0, flag, site);
+  launch.keepAlive = std::move(code);
+  StreamId stream = makeStream(*machine, 0);
+  ASSERT_OK(machine->launch(stream, std::move(launch)));
+  ASSERT_OK(machine->synchronize());
+  ASSERT_OK(machine->signalWait(stream, flag, Compare::Equal, 5));
+  EXPECT_THAT(machine->synchronize().message(), HasSubstr("kernel store, block (0,0,0), unloaded.py:7:9 at"));
+}
+
 TEST(Deadlock, TextNamesTheCopyThatWroteTheWord) {
   auto machine = makeMachine();
   auto *words = makeBuffer<uint32_t>(*machine, 0, 8, "words"), *source = makeBuffer<uint32_t>(*machine, 0, 8, "source");
