@@ -90,35 +90,50 @@ public:
     const DistributedLayout &registers = dgpu::layoutOf(op.getPtr().getType());
     const layout::SharedLayout &shared = type.getLayout().getLayout();
     int elementBytes = shared.elementBytes();
-    auto axis = op->getAttrOfType<IntegerAttr>(vectorAxisAttrName);
-    auto elems = op->getAttrOfType<IntegerAttr>(vectorElemsAttrName);
-    int64_t contiguous = elems ? elems.getInt() : 1;
-    OffsetPlan plan = layout::makeOffsetPlan(registers, shared, static_cast<int>(contiguous) * elementBytes * 8);
-    int bytes = plan.vecElems * elementBytes;
-    if (bytes != 4 && bytes != 8 && bytes != 16)
-      return op.emitOpError("needs pieces of 4, 8 or 16 bytes that are consecutive in global and in shared memory, but "
-                            "finds pieces of ")
-             << bytes << " bytes";
-    if (plan.vecElems > 1) {
-      int lowest = layout::lowestBitOfAxis(registers.shape(), static_cast<int>(axis.getInt()));
-      const std::vector<int> &regs = plan.accesses.front().regs;
-      if (registerPart(registers, regs[1]) - registerPart(registers, regs[0]) != int64_t(1) << lowest)
-        return op.emitOpError("copies along another dimension than the one that is consecutive in shared memory");
-    }
     ValueRange ptr = adaptor.getPtr(), mask = adaptor.getMask();
+    auto maskOf = [&](int reg) { return mask.empty() ? Value() : mask[mask.size() == 1 ? 0 : reg]; };
     Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
+    OffsetPlan plan = copyPlan(op, registers, shared);
+    int bytes = plan.vecElems * elementBytes;
+    if (bytes != 4 && bytes != 8 && bytes != 16) {
+      // Pieces that the hardware cannot copy asynchronously: through registers, complete at once, which every wait allows.
+      Type storage = memoryType(getTypeConverter()->convertType(type.getElementType()));
+      Values values;
+      for (int reg = 0; reg < registers.numRegs(); ++reg)
+        values.push_back(target.loadVector(e, ptr[reg], storage, 1, maskOf(reg), {}, AddressSpace::Global, {})[0]);
+      OffsetPlan store = layout::makeOffsetPlan(registers, shared, target.maxVectorBytes() * 8);
+      storeTile(e, target, store, base, values, isRepresentative(e, target, registers));
+      rewriter.eraseOp(op);
+      return success();
+    }
     // A false predicate writes zeros, so threads that hold copies must be kept away by a branch.
     emitIf(e, isRepresentative(e, target, registers), {}, [&](Emitter &inner) -> Values {
       Values addresses = sharedAddresses(inner, target, plan, base, elementBytes);
       for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
         int reg = access.regs.front();
-        Value predicate = mask.empty() ? Value() : mask[mask.size() == 1 ? 0 : reg];
-        target.asyncCopy(inner, address, ptr[reg], bytes, predicate);
+        target.asyncCopy(inner, address, ptr[reg], bytes, maskOf(reg));
       }
       return {};
     });
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  /// Pieces that are consecutive in global memory (as annotated) and in shared memory.
+  static OffsetPlan copyPlan(dgpu::AsyncCopyOp op, const DistributedLayout &registers,
+                             const layout::SharedLayout &shared) {
+    auto axis = op->getAttrOfType<IntegerAttr>(vectorAxisAttrName);
+    auto elems = op->getAttrOfType<IntegerAttr>(vectorElemsAttrName);
+    int64_t contiguous = elems ? elems.getInt() : 1;
+    OffsetPlan plan = layout::makeOffsetPlan(registers, shared, static_cast<int>(contiguous) * shared.elementBits());
+    if (plan.vecElems == 1)
+      return plan;
+    int lowest = layout::lowestBitOfAxis(registers.shape(), static_cast<int>(axis.getInt()));
+    const std::vector<int> &regs = plan.accesses.front().regs;
+    bool sameDimension =
+        registerPart(registers, regs[1]) - registerPart(registers, regs[0]) == int64_t(1) << lowest;
+    return sameDimension ? plan : layout::makeOffsetPlan(registers, shared, shared.elementBits());
   }
 };
 

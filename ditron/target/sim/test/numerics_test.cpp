@@ -10,6 +10,7 @@
 
 #include "ditron/layout/Builders.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
@@ -63,10 +64,11 @@ TEST(SimNumerics, StoreWritesWhatLoadRead) {
 }
 
 TEST(SimNumerics, ConvertLayoutKeepsEveryElement) {
+  const std::array<std::pair<std::string, int>, 4> elements{{{"i32", 4}, {"i16", 2}, {"i1", 1}, {"i64", 8}}};
   std::mt19937 random(2);
   for (int round = 0; round < 4 * rounds; ++round) {
     int warpBits = round % 3;
-    std::string element = round % 2 ? "i32" : "i16";
+    const auto &[element, bytes] = elements[round % elements.size()];
     DistributedLayout source = randomLayout(random, {16, 16}, warpBits), result = randomLayout(random, {16, 16}, warpBits);
     SCOPED_TRACE(source.toString() + " -> " + result.toString());
     TileProgram program(1 << warpBits);
@@ -75,8 +77,10 @@ TEST(SimNumerics, ConvertLayoutKeepsEveryElement) {
     program.line(fmt::format("{} = dgpu.convert_layout {} {{offset_bytes = 64 : i64}} : {} -> {}", converted, loaded,
                              TileProgram::tensor(source, element), TileProgram::tensor(result, element)));
     program.store(out, converted, result, element);
-    int bytes = element == "i32" ? 4 : 2;
     ArrayArgument data = ArrayArgument::of(sampleIntegers(256 * bytes / 4));
+    if (element == "i1")
+      for (std::byte &value : data.bytes)
+        value &= std::byte(1);
     auto arrays = runProgram(program, 1 << warpBits, {data, {std::vector<std::byte>(256 * bytes)}});
     EXPECT_EQ(arrays[1].bytes, data.bytes);
   }
@@ -413,6 +417,110 @@ TEST(SimNumerics, AsyncCopiesFillASlotAndZeroWhatIsMasked) {
     auto arrays = runProgram(program, 4, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(rows * 64))});
     EXPECT_EQ(arrays[1].as<uint16_t>(), expected);
   }
+}
+
+TEST(SimNumerics, AsyncCopiesOfOddPiecesGoThroughRegisters) {
+  // Rows are 33 elements apart: nothing wider than one f16 is aligned, which no asynchronous copy can do.
+  int order[] = {1, 0};
+  DistributedLayout layout = layout::tile({16, 32}, order, 2, 32, 2), flat = layout.reshape({512});
+  layout::SharedLayout shared = layout::swizzledShared(layout.shape(), order, 16, 64);
+  TileProgram program(2);
+  std::string in = program.array("f16"), out = program.array("f16");
+  std::string buffer = fmt::format("!dgpu.buffer<1 x 16x32 x f16, #dgpu.shared<{}>>", shared.toString());
+  std::string type = TileProgram::tensor(layout, "f16"), pointers = TileProgram::tensor(layout, "!tile.ptr<f16>"),
+              integers = TileProgram::tensor(layout, "i32");
+  std::string indices = program.indices(layout);
+  program.line(fmt::format("%c32 = arith.constant dense<32> : {}", integers));
+  program.line(fmt::format("%row = arith.divsi {}, %c32 : {}", indices, integers));
+  program.line(fmt::format("%offset = arith.addi {}, %row : {}", indices, integers));
+  program.line(fmt::format("%bases = tile.splat {} : !tile.ptr<f16> -> {}", in, pointers));
+  program.line(fmt::format("%ptr = tile.addptr %bases, %offset : {}, {}", pointers, integers));
+  program.line("%c0 = arith.constant 0 : i32");
+  program.line("%buffer = dgpu.buffer_alloc {offset_bytes = 0 : i64} : " + buffer);
+  program.line(fmt::format("dgpu.async_copy %ptr to %buffer[%c0] : {}, {}", pointers, buffer));
+  program.line("dgpu.async_commit");
+  program.line("dgpu.async_wait 0");
+  program.line("dgpu.barrier");
+  program.line(fmt::format("%read = dgpu.buffer_load %buffer[%c0] : {} -> {}", buffer, type));
+  program.store(out, "%read", layout, "f16");
+  std::vector<uint16_t> data(16 * 33), expected;
+  std::iota(data.begin(), data.end(), uint16_t(1));
+  for (int i = 0; i < 16; ++i)
+    expected.insert(expected.end(), data.begin() + i * 33, data.begin() + i * 33 + 32);
+  auto arrays = runProgram(program, 2, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(512))});
+  EXPECT_EQ(arrays[1].as<uint16_t>(), expected);
+}
+
+TEST(SimNumerics, MathFunctions) {
+  int order[] = {0};
+  DistributedLayout layout = layout::tile({64}, order, 2, 32, 1);
+  struct Function {
+    const char *op;
+    double (*reference)(double);
+  };
+  const Function functions[] = {
+      {"exp", [](double x) { return std::exp(x); }},     {"exp2", [](double x) { return std::exp2(x); }},
+      {"log", [](double x) { return std::log(x); }},     {"log2", [](double x) { return std::log2(x); }},
+      {"sqrt", [](double x) { return std::sqrt(x); }},   {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
+      {"sin", [](double x) { return std::sin(x); }},     {"cos", [](double x) { return std::cos(x); }},
+      {"tanh", [](double x) { return std::tanh(x); }},   {"erf", [](double x) { return std::erf(x); }},
+      {"floor", [](double x) { return std::floor(x); }}, {"absf", [](double x) { return std::fabs(x); }},
+  };
+  for (const std::string element : {"f32", "f16", "bf16"})
+    for (const Function &function : functions) {
+      SCOPED_TRACE(element + " " + function.op);
+      TileProgram program(1);
+      std::string in = program.array("f32"), out = program.array("f32");
+      std::string loaded = program.load(in, layout, "f32"), full = TileProgram::tensor(layout, "f32"),
+                  type = TileProgram::tensor(layout, element);
+      if (element == "f32") {
+        program.line(fmt::format("%w = math.{} {} : {}", function.op, loaded, full));
+      } else {
+        program.line(fmt::format("%x = arith.truncf {} : {} to {}", loaded, full, type));
+        program.line(fmt::format("%y = math.{} %x : {}", function.op, type));
+        program.line(fmt::format("%w = arith.extf %y : {} to {}", type, full));
+      }
+      program.store(out, "%w", layout, "f32");
+      std::vector<float> data(64);
+      for (int i = 0; i < 64; ++i)
+        data[i] = (i + 1) / 16.0f; // exact in all formats
+      auto arrays = runProgram(program, 1, {ArrayArgument::of(data), ArrayArgument::of(std::vector<float>(64))});
+      double tolerance = element == "f32" ? 2e-6 : element == "f16" ? 1e-3 : 8e-3;
+      std::vector<float> results = arrays[1].as<float>();
+      for (int i = 0; i < 64; ++i) {
+        double expected = function.reference(data[i]);
+        EXPECT_NEAR(results[i], expected, tolerance * std::max(1.0, std::fabs(expected)));
+      }
+    }
+}
+
+TEST(SimNumerics, BranchesAndWhileLoopsCarryTiles) {
+  int order[] = {0};
+  DistributedLayout layout = layout::tile({64}, order, 2, 32, 1);
+  std::string type = TileProgram::tensor(layout, "i32");
+  TileProgram program(1);
+  std::string out = program.array("i32"), indices = program.indices(layout);
+  program.line("%c0 = arith.constant 0 : i32");
+  program.line("%c1 = arith.constant 1 : i32");
+  program.line("%c4 = arith.constant 4 : i32");
+  program.line(fmt::format("%twice = arith.constant dense<2> : {}", type));
+  // Doubles the tile while the counter is below 4; skips odd counters by a branch.
+  program.line(fmt::format("%k, %tile = scf.while (%a = %c0, %t = {}) : (i32, {}) -> (i32, {}) {{", indices, type, type));
+  program.line("%go = arith.cmpi slt, %a, %c4 : i32");
+  program.line(fmt::format("scf.condition(%go) %a, %t : i32, {} }} do {{ ^bb0(%a: i32, %t: {}):", type, type));
+  program.line("%bit = arith.andi %a, %c1 : i32");
+  program.line("%odd = arith.cmpi eq, %bit, %c1 : i32");
+  program.line(fmt::format("%u = scf.if %odd -> ({}) {{ scf.yield %t : {} }} else {{", type, type));
+  program.line(fmt::format("%d = arith.muli %t, %twice : {}", type));
+  program.line(fmt::format("scf.yield %d : {} }}", type));
+  program.line("%b = arith.addi %a, %c1 : i32");
+  program.line(fmt::format("scf.yield %b, %u : i32, {} }}", type));
+  program.store(out, "%tile", layout, "i32");
+  auto arrays = runProgram(program, 1, {ArrayArgument::of(std::vector<int32_t>(64))});
+  std::vector<int32_t> expected;
+  for (int i = 0; i < 64; ++i)
+    expected.push_back(4 * i);
+  EXPECT_EQ(arrays[0].as<int32_t>(), expected);
 }
 
 TEST(SimNumerics, MasksKeepMemoryUntouchedAndGiveOther) {

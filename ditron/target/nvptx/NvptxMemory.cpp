@@ -1,0 +1,183 @@
+//===- NvptxMemory.cpp - NVIDIA leaves: loads, stores, fences, asynchronous copies ----------------------------------------===//
+//
+// An access moves one to four words: 32 bits each, 64 for 64-bit elements, or one narrow word when less than 32 bits are
+// moved. Plain accesses are LLVM's, which it may merge and hoist; those with a predicate or hints are inline PTX, where the
+// predicate guards the instruction and no branch is needed.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/nvptx/NvptxTargetInfo.h"
+#include "ditron/target/nvptx/PtxAsm.h"
+
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace ditron::target {
+
+namespace {
+
+/// How `count` elements are cut into words.
+struct WordPlan {
+  WordPlan(Emitter &e, Type element, int count)
+      : element(element), elementBits(Emitter::bitWidth(element)), totalBits(elementBits * count),
+        wordBits(std::min(totalBits, std::max(elementBits, 32u))), numWords(totalBits / wordBits),
+        word(e.getIntegerType(wordBits)), elementsPerWord(wordBits / elementBits) {}
+
+  Type element;
+  unsigned elementBits, totalBits, wordBits, numWords;
+  Type word;
+  unsigned elementsPerWord;
+
+  /// ".v4.b32" and the like.
+  std::string suffix() const { return fmt::format("{}.b{}", numWords > 1 ? fmt::format(".v{}", numWords) : "", wordBits); }
+  unsigned bytes() const { return totalBits / 8; }
+
+  SmallVector<Value> toWords(Emitter &e, ValueRange elements) const {
+    SmallVector<Value> words;
+    for (unsigned begin = 0; begin < elements.size(); begin += elementsPerWord)
+      words.push_back(elementsPerWord == 1
+                          ? e.toBits(elements[begin])
+                          : Value(LLVM::BitcastOp::create(e, word, e.packVector(elements.slice(begin, elementsPerWord)))));
+    return words;
+  }
+
+  SmallVector<Value> toElements(Emitter &e, ValueRange words) const {
+    SmallVector<Value> elements;
+    for (Value one : words) {
+      if (elementsPerWord == 1)
+        elements.push_back(e.fromBits(one, element));
+      else
+        llvm::append_range(elements,
+                           e.unpackVector(LLVM::BitcastOp::create(e, VectorType::get({elementsPerWord}, element), one)));
+    }
+    return elements;
+  }
+};
+
+} // namespace
+
+/// Registers have at least 16 bits.
+static Type registerType(Emitter &e, Type word) { return word.isInteger(8) ? Type(e.getIntegerType(16)) : word; }
+
+/// The qualifiers that follow ld or st, before the vector width: volatile and state space, then cache operator or eviction
+/// priority, which exclude one another.
+static std::string accessQualifiers(AddressSpace space, const MemoryFlags &flags) {
+  std::string text = flags.isVolatile ? ".volatile" : "";
+  text += space == AddressSpace::Shared ? ".shared" : ".global";
+  if (flags.isVolatile || space == AddressSpace::Shared)
+    return text;
+  if (flags.cache != tile::CacheModifier::None)
+    return text + "." + tile::stringifyCacheModifier(flags.cache).str();
+  if (flags.evict == tile::EvictionPolicy::EvictFirst)
+    return text + ".L1::evict_first";
+  if (flags.evict == tile::EvictionPolicy::EvictLast)
+    return text + ".L1::evict_last";
+  return text;
+}
+
+static bool hasHints(const MemoryFlags &flags) {
+  return flags.isVolatile || flags.cache != tile::CacheModifier::None || flags.evict != tile::EvictionPolicy::Normal;
+}
+
+SmallVector<Value> NvptxTargetInfo::loadVector(Emitter &e, Value ptr, Type element, int count, Value predicate,
+                                               ValueRange other, AddressSpace space, const MemoryFlags &flags) {
+  WordPlan plan(e, element, count);
+  Value address = inAddressSpace(e, ptr, space);
+  if (!predicate && !hasHints(flags)) {
+    Type type = plan.numWords == 1 ? plan.word : VectorType::get({plan.numWords}, plan.word);
+    Value loaded = LLVM::LoadOp::create(e, type, address, /*alignment=*/plan.bytes());
+    return plan.toElements(e, plan.numWords == 1 ? SmallVector<Value>{loaded} : e.unpackVector(loaded));
+  }
+  PtxAsm code(e);
+  SmallVector<std::string> names;
+  for (unsigned i = 0; i < plan.numWords; ++i)
+    names.push_back(code.output(registerType(e, plan.word)));
+  std::string from = code.input(address), guard = code.guard(predicate);
+  if (predicate) { // where the load does not happen the registers keep what they held
+    SmallVector<Value> fallback = other.empty() ? SmallVector<Value>() : plan.toWords(e, other);
+    for (unsigned i = 0; i < plan.numWords; ++i)
+      code.initialize(i, e.zextOrTrunc(fallback.empty() ? e.zero(plan.word) : fallback[i], registerType(e, plan.word)));
+  }
+  SmallVector<Value> words = code.emit(fmt::format("{}ld{}{} {}, [{}];", guard, accessQualifiers(space, flags),
+                                                   plan.suffix(), ptxVector(names), from));
+  for (Value &word : words)
+    word = e.zextOrTrunc(word, plan.word);
+  return plan.toElements(e, words);
+}
+
+void NvptxTargetInfo::storeVector(Emitter &e, Value ptr, ValueRange values, Value predicate, AddressSpace space,
+                                  const MemoryFlags &flags) {
+  WordPlan plan(e, values.front().getType(), static_cast<int>(values.size()));
+  Value address = inAddressSpace(e, ptr, space);
+  SmallVector<Value> words = plan.toWords(e, values);
+  if (!predicate && !hasHints(flags)) {
+    LLVM::StoreOp::create(e, words.size() == 1 ? words.front() : e.packVector(words), address,
+                          /*alignment=*/plan.bytes());
+    return;
+  }
+  PtxAsm code(e);
+  std::string guard = code.guard(predicate), to = code.input(address);
+  SmallVector<std::string> names;
+  for (Value word : words)
+    names.push_back(code.input(e.zextOrTrunc(word, registerType(e, plan.word))));
+  code.emit(fmt::format("{}st{}{} [{}], {};", guard, accessQualifiers(space, flags), plan.suffix(), to,
+                        ptxVector(names)));
+}
+
+Value NvptxTargetInfo::orderedLoad(Emitter &e, Type storage, Value ptr, tile::MemoryOrder order,
+                                   tile::MemoryScope scope, bool spin) {
+  WordPlan plan(e, storage, 1);
+  bool acquires = order == tile::MemoryOrder::Acquire || order == tile::MemoryOrder::AcquireRelease;
+  PtxAsm code(e);
+  std::string result = code.output(registerType(e, plan.word));
+  std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
+  Value word = code.emit(fmt::format("ld.{}{}.global{} {}, [{}];", acquires ? "acquire" : "relaxed",
+                                     ptxScope(scope).str(), plan.suffix(), result, address))[0];
+  return e.fromBits(e.zextOrTrunc(word, plan.word), storage);
+}
+
+void NvptxTargetInfo::orderedStore(Emitter &e, Value ptr, Value value, tile::MemoryOrder order,
+                                   tile::MemoryScope scope) {
+  WordPlan plan(e, value.getType(), 1);
+  bool releases = order == tile::MemoryOrder::Release || order == tile::MemoryOrder::AcquireRelease;
+  PtxAsm code(e);
+  std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
+  std::string word = code.input(e.zextOrTrunc(e.toBits(value), registerType(e, plan.word)));
+  code.emit(fmt::format("st.{}{}.global{} [{}], {};", releases ? "release" : "relaxed", ptxScope(scope).str(),
+                        plan.suffix(), address, word));
+}
+
+void NvptxTargetInfo::fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) {
+  if (order != tile::MemoryOrder::Relaxed)
+    PtxAsm(e).emit(fmt::format("fence.acq_rel{};", ptxScope(scope).str()));
+}
+
+void NvptxTargetInfo::asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate) {
+  // Whole 16 bytes bypass L1, the data is used once. A smaller source size fills the rest with zeros.
+  std::string name = fmt::format("llvm.nvvm.cp.async.{}.shared.global.{}", bytes == 16 ? "cg" : "ca", bytes);
+  SmallVector<Value> arguments = {inAddressSpace(e, shared, AddressSpace::Shared),
+                                  inAddressSpace(e, global, AddressSpace::Global)};
+  if (predicate) {
+    name += ".s";
+    arguments.push_back(e.select(predicate, e.i32(bytes), e.i32(0)));
+  }
+  callIntrinsic(e, name, Type(), arguments);
+}
+
+void NvptxTargetInfo::asyncCommit(Emitter &e) { callIntrinsic(e, "llvm.nvvm.cp.async.commit.group", Type(), {}); }
+
+void NvptxTargetInfo::asyncWait(Emitter &e, int pending) {
+  PtxAsm(e).emit(fmt::format("cp.async.wait_group {};", pending));
+}
+
+SmallVector<Value> NvptxTargetInfo::loadMatrix(Emitter &e, Value row, int count, bool transpose) {
+  PtxAsm code(e);
+  SmallVector<std::string> names;
+  for (int i = 0; i < count; ++i)
+    names.push_back(code.output(e.getI32Type()));
+  std::string address = code.input(inAddressSpace(e, row, AddressSpace::Shared));
+  return code.emit(fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16 {{{}}}, [{}];", count,
+                               transpose ? ".trans" : "", fmt::join(names, ", "), address));
+}
+
+} // namespace ditron::target

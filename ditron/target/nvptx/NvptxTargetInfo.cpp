@@ -1,0 +1,144 @@
+//===- NvptxTargetInfo.cpp - NVIDIA leaves: module, identity, threads together --------------------------------------------===//
+//
+// Identity comes from special registers; blocks are one-dimensional, so that the lane and warp follow from thread id x.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/nvptx/NvptxTargetInfo.h"
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/target/nvptx/NvptxTarget.h"
+#include "ditron/target/nvptx/PtxAsm.h"
+
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace ditron::target {
+
+static constexpr llvm::StringLiteral sharedMemoryName = "ditron_shared_memory";
+static constexpr unsigned globalSpace = 1, sharedSpace = 3;
+
+static Type pointerIn(MLIRContext *context, unsigned space) { return LLVM::LLVMPointerType::get(context, space); }
+
+Value inAddressSpace(Emitter &e, Value ptr, AddressSpace space) {
+  Type type = pointerIn(e.getContext(), space == AddressSpace::Shared ? sharedSpace : globalSpace);
+  if (ptr.getType() == type)
+    return ptr;
+  return LLVM::AddrSpaceCastOp::create(e, type, ptr);
+}
+
+StringRef ptxScope(tile::MemoryScope scope) {
+  switch (scope) {
+  case tile::MemoryScope::Block:
+    return ".cta";
+  case tile::MemoryScope::Gpu:
+    return ".gpu";
+  case tile::MemoryScope::System:
+    return ".sys";
+  }
+  return ".sys";
+}
+
+//===--- Module ---------------------------------------------------------------------------------------------------------===//
+
+LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
+  numWarps = dgpu::numWarpsOf(module);
+  boundsWaits = module->hasAttr(boundWaitsAttrName);
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  // Its size is what the launch says: an external array of unknown length.
+  LLVM::GlobalOp::create(builder, module.getLoc(), LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+                         /*isConstant=*/false, LLVM::Linkage::External, sharedMemoryName, Attribute(),
+                         /*alignment=*/architecture.capability >= 90 ? 1024 : 128, sharedSpace);
+  if (boundsWaits)
+    defineWaitLimit(module);
+  return success();
+}
+
+/// Pointer parameters become pointers to global memory, and alignments that the signature promises are passed on.
+static void finishParameters(LLVM::LLVMFuncOp kernel) {
+  MLIRContext *context = kernel.getContext();
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  SmallVector<Type> types;
+  SmallVector<Attribute> attributes;
+  for (auto [i, argument] : llvm::enumerate(kernel.getArguments())) {
+    NamedAttrList kept;
+    Type type = argument.getType();
+    if (isa<LLVM::LLVMPointerType>(type)) {
+      if (auto divisibility = kernel.getArgAttrOfType<IntegerAttr>(i, "tile.divisibility"))
+        kept.set(LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(divisibility.getInt()));
+      argument.setType(pointerIn(context, globalSpace));
+      auto generic = LLVM::AddrSpaceCastOp::create(builder, kernel.getLoc(), type, argument);
+      argument.replaceAllUsesExcept(generic, generic);
+    }
+    types.push_back(argument.getType());
+    attributes.push_back(kept.getDictionary(context));
+  }
+  kernel.setFunctionType(LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+  kernel.setArgAttrsAttr(builder.getArrayAttr(attributes));
+}
+
+LogicalResult NvptxTargetInfo::finishKernel(LLVM::LLVMFuncOp kernel) {
+  resolveWorldView(kernel);
+  finishParameters(kernel);
+  kernel.setCConv(LLVM::CConv::PTX_Kernel);
+  kernel.setNoUnwind(true);
+  Builder builder(kernel.getContext());
+  // The block size is exact: LLVM bounds thread ids by it, ptxas registers.
+  Attribute threads = builder.getStrArrayAttr({"nvvm.reqntid", std::to_string(numWarps * warpSize())});
+  kernel.setPassthroughAttr(builder.getArrayAttr(threads));
+  return success();
+}
+
+//===--- Who am I -------------------------------------------------------------------------------------------------------===//
+
+static Value specialRegister(Emitter &e, StringRef name) {
+  return callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name.str()), e.getI32Type(), {});
+}
+
+static char axisName(int axis) { return "xyz"[axis]; }
+
+Value NvptxTargetInfo::threadId(Emitter &e) { return specialRegister(e, "tid.x"); }
+Value NvptxTargetInfo::laneId(Emitter &e) { return e.bitAnd(threadId(e), e.i32(warpSize() - 1)); }
+Value NvptxTargetInfo::warpId(Emitter &e) { return numWarps == 1 ? e.i32(0) : e.lshr(threadId(e), 5); }
+Value NvptxTargetInfo::numThreads(Emitter &e) { return e.i32(numWarps * warpSize()); }
+Value NvptxTargetInfo::programId(Emitter &e, int axis) {
+  return specialRegister(e, fmt::format("ctaid.{}", axisName(axis)));
+}
+Value NvptxTargetInfo::numPrograms(Emitter &e, int axis) {
+  return specialRegister(e, fmt::format("nctaid.{}", axisName(axis)));
+}
+
+Value NvptxTargetInfo::sharedMemoryBase(Emitter &e) {
+  Value address = LLVM::AddressOfOp::create(e, pointerIn(e.getContext(), sharedSpace), sharedMemoryName);
+  return LLVM::AddrSpaceCastOp::create(e, e.pointerType(), address);
+}
+
+//===--- Threads together -----------------------------------------------------------------------------------------------===//
+
+void NvptxTargetInfo::blockBarrier(Emitter &e) {
+  callIntrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.all", Type(), {e.i32(0)});
+}
+
+void NvptxTargetInfo::warpBarrier(Emitter &e) { callIntrinsic(e, "llvm.nvvm.bar.warp.sync", Type(), {e.i32(-1)}); }
+
+Value NvptxTargetInfo::shuffle(Emitter &e, dist::ShuffleKind kind, Value word, Value operand, Value mask) {
+  StringRef names[] = {"idx", "up", "down", "bfly"};
+  // The last operand: no segments, and the lane number at which a shuffle stops (0 going up, else 31).
+  int64_t clamp = kind == dist::ShuffleKind::Up ? 0 : 31;
+  return callIntrinsic(e, fmt::format("llvm.nvvm.shfl.sync.{}.i32", names[static_cast<int>(kind)].str()),
+                       e.getI32Type(), {mask ? mask : e.i32(-1), word, operand, e.i32(clamp)});
+}
+
+Value NvptxTargetInfo::ballot(Emitter &e, Value mask, Value predicate) {
+  Value truth = predicate.getType().isInteger(1) ? predicate : e.isNotZero(predicate);
+  return callIntrinsic(e, "llvm.nvvm.vote.ballot.sync", e.getI32Type(), {mask ? mask : e.i32(-1), truth});
+}
+
+void registerNvptxTarget() {
+  registerTarget("cuda", [](StringRef name) -> Expected<std::unique_ptr<TargetInfo>> {
+    DITRON_ASSIGN_OR_RETURN(NvptxArchitecture architecture, nvptxArchitectureOf(name.str()));
+    return std::unique_ptr<TargetInfo>(std::make_unique<NvptxTargetInfo>(architecture));
+  });
+}
+
+} // namespace ditron::target

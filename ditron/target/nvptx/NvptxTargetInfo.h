@@ -1,0 +1,107 @@
+//===- NvptxTargetInfo.h - The leaves of NVIDIA GPUs ------------------------------------------------------*- C++ -*-===//
+//
+// The class behind the `cuda` targets, private to this room. Its parts are in several files: who am I and threads together
+// (NvptxTargetInfo.cpp), memory (NvptxMemory.cpp), atomics (NvptxAtomics.cpp), waits (NvptxWait.cpp), tensor cores
+// (NvptxMma.cpp), math (NvptxMath.cpp) and code generation (NvptxCodegen.cpp).
+//
+// Pointers are generic in our code. Every access casts its address to the global or shared address space, and kernel
+// parameters are global pointers cast once at entry: LLVM's InferAddressSpaces then removes the casts, and addresses stay 32
+// bits wide in shared memory. Global addresses have the same bits in both forms.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_NVPTX_NVPTXTARGETINFO_H
+#define DITRON_TARGET_NVPTX_NVPTXTARGETINFO_H
+
+#include "ditron/target/common/TargetInfo.h"
+#include "ditron/target/nvptx/Architecture.h"
+
+namespace ditron::target {
+
+class NvptxTargetInfo : public TargetInfo {
+public:
+  explicit NvptxTargetInfo(NvptxArchitecture architecture) : architecture(architecture) {}
+
+  //===--- Questions ------------------------------------------------------------------------------------------------===//
+
+  int warpSize() const override { return 32; }
+  bool hasAsyncCopy() const override { return true; }
+  bool hasLoadMatrix() const override { return true; }
+  int64_t sharedMemoryLimit() const override { return architecture.sharedBytes; }
+  bool isNativeFloat(mlir::FloatType type) const override {
+    return type.isF16() || type.isBF16() || type.isF32() || type.isF64();
+  }
+
+  //===--- Module ---------------------------------------------------------------------------------------------------===//
+
+  mlir::LogicalResult prepareModule(mlir::ModuleOp module) override;
+  mlir::LogicalResult finishKernel(mlir::LLVM::LLVMFuncOp kernel) override;
+  void populateMathPatterns(const mlir::LLVMTypeConverter &converter, mlir::RewritePatternSet &patterns) const override;
+  std::string entrySymbol(std::string_view kernel) const override { return std::string(kernel); }
+  Expected<TargetCode> generateCode(mlir::ModuleOp module, const CodegenOptions &options) const override;
+
+  //===--- Who am I -------------------------------------------------------------------------------------------------===//
+
+  mlir::Value threadId(Emitter &e) override;
+  mlir::Value laneId(Emitter &e) override;
+  mlir::Value warpId(Emitter &e) override;
+  mlir::Value numThreads(Emitter &e) override;
+  mlir::Value programId(Emitter &e, int axis) override;
+  mlir::Value numPrograms(Emitter &e, int axis) override;
+  mlir::Value sharedMemoryBase(Emitter &e) override;
+
+  //===--- Memory ---------------------------------------------------------------------------------------------------===//
+
+  llvm::SmallVector<mlir::Value> loadVector(Emitter &e, mlir::Value ptr, mlir::Type element, int count,
+                                            mlir::Value predicate, mlir::ValueRange other, AddressSpace space,
+                                            const MemoryFlags &flags) override;
+  void storeVector(Emitter &e, mlir::Value ptr, mlir::ValueRange values, mlir::Value predicate, AddressSpace space,
+                   const MemoryFlags &flags) override;
+  mlir::Value atomicRmw(Emitter &e, tile::AtomicOp op, mlir::Type semanticType, mlir::Value ptr, mlir::Value value,
+                        mlir::Value predicate, tile::MemoryOrder order, tile::MemoryScope scope) override;
+  mlir::Value atomicCas(Emitter &e, mlir::Value ptr, mlir::Value compare, mlir::Value value, tile::MemoryOrder order,
+                        tile::MemoryScope scope) override;
+  mlir::Value orderedLoad(Emitter &e, mlir::Type storage, mlir::Value ptr, tile::MemoryOrder order,
+                          tile::MemoryScope scope, bool spin) override;
+  void orderedStore(Emitter &e, mlir::Value ptr, mlir::Value value, tile::MemoryOrder order,
+                    tile::MemoryScope scope) override;
+  void waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
+                 tile::MemoryScope scope) override;
+  void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override;
+  void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) override;
+  void asyncCommit(Emitter &e) override;
+  void asyncWait(Emitter &e, int pending) override;
+  llvm::SmallVector<mlir::Value> loadMatrix(Emitter &e, mlir::Value row, int count, bool transpose) override;
+
+  //===--- Threads together -----------------------------------------------------------------------------------------===//
+
+  void blockBarrier(Emitter &e) override;
+  void warpBarrier(Emitter &e) override;
+  mlir::Value shuffle(Emitter &e, dist::ShuffleKind kind, mlir::Value word, mlir::Value operand,
+                      mlir::Value mask) override;
+  mlir::Value ballot(Emitter &e, mlir::Value mask, mlir::Value predicate) override;
+
+  //===--- Arithmetic -----------------------------------------------------------------------------------------------===//
+
+  llvm::SmallVector<mlir::Value> mma(Emitter &e, const MmaDot &dot) override;
+  llvm::SmallVector<mlir::Value> fmaDot(Emitter &e, const FmaDot &dot) override;
+
+private:
+  NvptxArchitecture architecture;
+  int numWarps = 0;          ///< Of the module being lowered.
+  bool boundsWaits = false;  ///< Waits give up after a time limit and report (NvptxWait.cpp).
+};
+
+/// A generic pointer cast to an address space (the pointer stays the same place).
+mlir::Value inAddressSpace(Emitter &e, mlir::Value ptr, AddressSpace space);
+/// ".cta", ".gpu" or ".sys".
+llvm::StringRef ptxScope(tile::MemoryScope scope);
+
+/// Waits with a time limit (NvptxWait.cpp).
+/// Defines the function in the module that tests whether a wait has lasted too long.
+void defineWaitLimit(mlir::ModuleOp module);
+/// Replaces the stand-ins for the world view in a kernel by its last argument.
+void resolveWorldView(mlir::LLVM::LLVMFuncOp kernel);
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_NVPTX_NVPTXTARGETINFO_H

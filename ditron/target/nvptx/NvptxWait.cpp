@@ -1,0 +1,188 @@
+//===- NvptxWait.cpp - NVIDIA leaves: waiting for a signal ------------------------------------------------------------------===//
+//
+// A wait is a loop around a load with acquire semantics. In test mode (module attribute boundWaitsAttrName) every turn also
+// asks `ditron_wait_expired` whether it is time to give up: the first wait that lasts longer than the limit writes a report
+// for the host, and from then on all waits end, so that the kernel drains instead of hanging. Results are then garbage; the
+// runtime must look at the report.
+//
+// The limit and the address of the report lie before the world view: word -1 is the address of the report (0: no limit),
+// word -2 the limit in nanoseconds. The report, in memory that the host reads:
+//   byte 0: u32 state (0 none, 1 being written, 2 written)    4: u32 rank       8: 3 x u32 block       20: u32 thread
+//   24: u32 line   28: u32 column   32: u32 comparison (dist::Compare)   36: u32 bytes of the word    40: u32 kind (0)
+//   48: u64 address   56: i64 value seen   64: i64 value wanted
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/nvptx/NvptxTargetInfo.h"
+#include "ditron/target/nvptx/PtxAsm.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <fmt/format.h>
+
+using namespace mlir;
+using LLVM::ICmpPredicate;
+
+namespace ditron::target {
+
+static constexpr llvm::StringLiteral expiredName = "ditron_wait_expired", worldName = "ditron_world_view";
+
+static ICmpPredicate predicateOf(dist::Compare compare) {
+  switch (compare) {
+  case dist::Compare::EQ:
+    return ICmpPredicate::eq;
+  case dist::Compare::NE:
+    return ICmpPredicate::ne;
+  case dist::Compare::GT:
+    return ICmpPredicate::sgt;
+  case dist::Compare::LE:
+    return ICmpPredicate::sle;
+  case dist::Compare::LT:
+    return ICmpPredicate::slt;
+  case dist::Compare::GE:
+    return ICmpPredicate::sge;
+  }
+  return ICmpPredicate::eq;
+}
+
+static Value nanoseconds(Emitter &e) {
+  return callIntrinsic(e, "llvm.nvvm.read.ptx.sreg.globaltimer", e.getI64Type(), {});
+}
+
+//===--- The test of a wait's age ---------------------------------------------------------------------------------------===//
+
+namespace {
+/// Writes the body of ditron_wait_expired: straight tests that return early.
+class WaitLimitBody {
+public:
+  WaitLimitBody(Emitter &e, LLVM::LLVMFuncOp function) : e(e), function(function) {
+    e.setInsertionPointToStart(function.addEntryBlock(e));
+  }
+
+  void write() {
+    ValueRange in = function.getArguments();
+    Value world = in[0], start = in[1], address = in[2], seen = in[3], wanted = in[4];
+    Value report = load(world, -8, e.getI64Type());
+    returnIf(e.isZero(report), false);
+    Value place = LLVM::IntToPtrOp::create(e, LLVM::LLVMPointerType::get(e.getContext(), 1), report);
+    PtxAsm poll(e);
+    std::string state = poll.output(e.getI32Type()), from = poll.input(place);
+    returnIf(e.isNotZero(poll.emit(fmt::format("ld.relaxed.sys.global.b32 {}, [{}];", state, from))[0]), true);
+    Value lasted = e.sub(nanoseconds(e), start);
+    returnIf(e.compare(ICmpPredicate::ult, lasted, load(world, -16, e.getI64Type())), false);
+    PtxAsm claim(e);
+    std::string old = claim.output(e.getI32Type()), word = claim.input(place);
+    Value owner = claim.emit(fmt::format("atom.relaxed.sys.global.cas.b32 {}, [{}], 0, 1;", old, word))[0];
+    returnIf(e.isNotZero(owner), true);
+    store(place, 4, e.zextOrTrunc(load(world, 0, e.getI64Type()), e.getI32Type()));
+    for (auto [i, name] : llvm::enumerate({"ctaid.x", "ctaid.y", "ctaid.z", "tid.x"}))
+      store(place, 8 + 4 * int(i),
+            callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name), e.getI32Type(), {}));
+    for (int i = 0; i < 4; ++i) // line, column, comparison, bytes
+      store(place, 24 + 4 * i, in[5 + i]);
+    store(place, 40, e.i32(0));
+    store(place, 48, address);
+    store(place, 56, seen);
+    store(place, 64, wanted);
+    PtxAsm publish(e);
+    std::string to = publish.input(place);
+    publish.emit(fmt::format("fence.acq_rel.sys; st.release.sys.global.b32 [{}], 2;", to));
+    LLVM::ReturnOp::create(e, e.i1(true));
+  }
+
+private:
+  Value load(Value base, int64_t offset, Type type) {
+    return LLVM::LoadOp::create(e, type, e.addBytes(base, offset), /*alignment=*/8);
+  }
+  void store(Value base, int64_t offset, Value value) {
+    LLVM::StoreOp::create(e, value, e.addBytes(base, offset), /*alignment=*/4, /*isVolatile=*/true);
+  }
+  void returnIf(Value condition, bool result) {
+    Block *leave = function.addBlock(), *next = function.addBlock();
+    LLVM::CondBrOp::create(e, condition, leave, next);
+    e.setInsertionPointToStart(leave);
+    LLVM::ReturnOp::create(e, e.i1(result));
+    e.setInsertionPointToStart(next);
+  }
+
+  Emitter &e;
+  LLVM::LLVMFuncOp function;
+};
+} // namespace
+
+void defineWaitLimit(ModuleOp module) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  Emitter e(module.getLoc(), builder);
+  Type i1 = e.getI1Type(), i32 = e.getI32Type(), i64 = e.getI64Type(), ptr = e.pointerType();
+  LLVM::LLVMFuncOp::create(e, worldName, LLVM::LLVMFunctionType::get(ptr, {}));
+  auto function = LLVM::LLVMFuncOp::create(
+      e, expiredName, LLVM::LLVMFunctionType::get(i1, {ptr, i64, i64, i64, i64, i32, i32, i32, i32}),
+      LLVM::Linkage::Internal);
+  function.setNoInline(true); // rarely entered past its first tests, and long
+  WaitLimitBody(e, function).write();
+}
+
+void resolveWorldView(LLVM::LLVMFuncOp kernel) {
+  SmallVector<LLVM::CallOp> calls;
+  kernel.walk([&](LLVM::CallOp call) {
+    if (call.getCallee() == worldName)
+      calls.push_back(call);
+  });
+  for (LLVM::CallOp call : calls) {
+    call.getResult().replaceAllUsesWith(kernel.getArguments().back());
+    call.erase();
+  }
+  if (auto declaration = kernel->getParentOfType<ModuleOp>().lookupSymbol<LLVM::LLVMFuncOp>(worldName))
+    if (SymbolTable::symbolKnownUseEmpty(declaration, kernel->getParentOfType<ModuleOp>()))
+      declaration.erase();
+}
+
+//===--- The wait -------------------------------------------------------------------------------------------------------===//
+
+/// Line and column of the kernel's source that a location leads to; zero when unknown.
+static std::pair<int64_t, int64_t> placeOf(Location loc) {
+  std::pair<int64_t, int64_t> place{0, 0};
+  loc->walk([&](Location one) {
+    auto file = dyn_cast<FileLineColRange>(one);
+    if (!file)
+      return WalkResult::advance();
+    place = {file.getStartLine(), file.getStartColumn()};
+    return WalkResult::interrupt();
+  });
+  return place;
+}
+
+void NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
+                                tile::MemoryScope scope) {
+  Value start = boundsWaits ? nanoseconds(e) : Value();
+  auto loop = scf::WhileOp::create(e, TypeRange(), ValueRange());
+  OpBuilder::InsertionGuard guard(e);
+  e.createBlock(&loop.getBefore());
+  Value seen = orderedLoad(e, value.getType(), ptr, order, scope, /*spin=*/false);
+  Value again = e.bitXor(e.compare(predicateOf(compare), seen, value), e.i1(true));
+  if (boundsWaits) {
+    auto [line, column] = placeOf(e.getLoc());
+    Type i64 = e.getI64Type();
+    // Only a wait that is not satisfied asks for its age.
+    auto check = scf::IfOp::create(e, e.getI1Type(), again, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard inner(e);
+    e.setInsertionPointToStart(check.thenBlock());
+    Value world = LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
+    Value expired =
+        LLVM::CallOp::create(e, e.getI1Type(), expiredName,
+                             ValueRange{world, start, e.toBits(ptr), e.sextOrTrunc(seen, i64),
+                                        e.sextOrTrunc(value, i64), e.i32(line), e.i32(column),
+                                        e.i32(static_cast<int>(compare)),
+                                        e.i32(Emitter::bitWidth(value.getType()) / 8)})
+            .getResult();
+    scf::YieldOp::create(e, e.bitXor(expired, e.i1(true)));
+    e.setInsertionPointToStart(check.elseBlock());
+    scf::YieldOp::create(e, e.i1(false));
+    again = check.getResult(0);
+  }
+  e.setInsertionPointToEnd(&loop.getBefore().front());
+  scf::ConditionOp::create(e, again, ValueRange());
+  e.createBlock(&loop.getAfter());
+  scf::YieldOp::create(e);
+}
+
+} // namespace ditron::target
