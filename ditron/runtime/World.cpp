@@ -9,6 +9,7 @@
 #include "ditron/runtime/sim/SimDevice.h"
 #include "ditron/support/TargetName.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -68,8 +69,9 @@ Expected<std::unique_ptr<World>> World::local(uint32_t numRanks, std::string_vie
   machineOptions.slowRanks = options.slowRanks;
   machineOptions.checkBounds = options.checkBounds;
   machineOptions.recordTrace = options.trace;
-  if (options.heapBytes)
-    machineOptions.memoryPerRank = options.heapBytes;
+  // Reservations cost addresses only, but a process has just 2^47 of those for three kinds of memory on all ranks.
+  machineOptions.memoryPerRank =
+      options.heapBytes ? options.heapBytes : std::min(machineOptions.memoryPerRank, (uint64_t(1) << 44) / numRanks);
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<sim::Machine> machine, sim::Machine::create(std::move(machineOptions)));
 
   std::unique_ptr<World> world(new World());

@@ -102,6 +102,19 @@ TEST(World, optionsAreChecked) {
   EXPECT_EQ(makeWorld(2)->target(), "sim:sm_80");
 }
 
+TEST(World, aThousandRanks) {
+  std::unique_ptr<World> world = makeWorld(1024);
+  ASSERT_TRUE(world);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 32, "words");
+  const Kernel ring = ringKernel();
+  for (uint32_t r = 0; r < 1024; ++r)
+    ASSERT_TRUE(ok(world->rank(r).stream().launch(ring, {}, {words.on(r)})));
+  ASSERT_TRUE(ok(world->synchronize()));
+  int64_t value = 0;
+  ASSERT_TRUE(ok(words.download(0, &value, sizeof(value))));
+  EXPECT_EQ(value, 1023 * 100);
+}
+
 TEST(World, vectorAddOnFourRanks) {
   std::unique_ptr<World> world = makeWorld(4);
   const Kernel add = addKernel();
