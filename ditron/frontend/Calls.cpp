@@ -136,7 +136,7 @@ bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<C
     if (param.kind == ast::ParamKind::VarPositional)
       variadic = &param;
     else if (param.kind == ast::ParamKind::VarKeyword)
-      return reject(param.range, fmt::format("parameter '**{}': such parameters are not part of the kernel language", param.name.text.str()));
+      return reject(range, fmt::format("parameter '**{}': such parameters are not part of the kernel language", param.name.text.str()));
     else if (param.kind != ast::ParamKind::KeywordOnly)
       positional.push_back(&param);
   }

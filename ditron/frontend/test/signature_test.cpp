@@ -51,6 +51,10 @@ TEST(Signature, RefusesMistakes) {
   EXPECT_THAT(roundTrip("constexpr"), HasSubstr("write constexpr NAME=VALUE"));
   EXPECT_THAT(roundTrip("constexpr B=what"), HasSubstr("'what' is not a compile-time value"));
   EXPECT_THAT(roundTrip("constexpr B=\"open"), HasSubstr("no closing"));
+  EXPECT_THAT(roundTrip("constexpr B=\"a\\q\""), HasSubstr("unknown escape"));
+  EXPECT_THAT(roundTrip("constexpr B="), HasSubstr("write constexpr NAME=VALUE"));
+  EXPECT_THAT(roundTrip("x="), HasSubstr("parameter 'x' has no type or value"));
+  EXPECT_FALSE(parseConstexpr("").isOk());
   EXPECT_THAT(roundTrip("x=i32, x=i64"), HasSubstr("'x' is given twice"));
 }
 
