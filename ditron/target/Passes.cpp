@@ -6,11 +6,15 @@
 #include "ditron/target/Passes.h"
 
 #include "ditron/target/common/Passes.h"
+#include "ditron/target/nvptx/NvptxTarget.h"
 #include "ditron/target/sim/SimTarget.h"
 
 namespace ditron::target {
 
-void registerTargets() { registerSimTarget(); }
+void registerTargets() {
+  registerSimTarget();
+  registerNvptxTarget();
+}
 
 void registerTargetPasses() {
   registerTargets();

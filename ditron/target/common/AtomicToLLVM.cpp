@@ -44,8 +44,8 @@ public:
     bool isUsed = !op.getResult().use_empty();
     if (releases(op.getOrder()))
       target.blockBarrier(e);
-    Value performs = isTensor ? isRepresentative(e, target, dgpu::layoutOf(op.getPtr().getType()))
-                              : isFirstThread(e, target);
+    Value performs =
+        isTensor ? isRepresentative(e, target, dgpu::layoutOf(op.getPtr().getType())) : isFirstThread(e, target);
     Values old;
     for (int reg = 0; reg < static_cast<int>(adaptor.getPtr().size()); ++reg)
       old.push_back(emitElement(e, op, adaptor, reg, performs));

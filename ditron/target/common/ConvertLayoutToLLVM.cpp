@@ -111,8 +111,8 @@ private:
     if (exchange.storeLaneFree)
       writes = e.isZero(e.bitAnd(target.laneId(e), e.i32(static_cast<int32_t>(exchange.storeLaneFree))));
     if (exchange.storeWarpFree)
-      writes = e.conjunction(
-          writes, e.isZero(e.bitAnd(target.warpId(e), e.i32(static_cast<int32_t>(exchange.storeWarpFree)))));
+      writes = e.conjunction(writes,
+                             e.isZero(e.bitAnd(target.warpId(e), e.i32(static_cast<int32_t>(exchange.storeWarpFree)))));
     storeTile(e, target, exchange.store, base, values, writes);
     if (exchange.scope == BarrierScope::Warp)
       target.warpBarrier(e);

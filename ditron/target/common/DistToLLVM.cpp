@@ -79,8 +79,7 @@ public:
     target.blockBarrier(e);
     emitIf(e, isFirstThread(e, target), {}, [&](Emitter &inner) -> Values {
       target.fence(inner, tile::MemoryOrder::Release, scope);
-      Value address =
-          peerAddress(inner, target, world, adaptor.getPtr().front(), adaptor.getRank().front());
+      Value address = peerAddress(inner, target, world, adaptor.getPtr().front(), adaptor.getRank().front());
       Value value = inner.sextOrTrunc(adaptor.getValue().front(), word);
       if (op.getOp() == dist::SignalOp::Set)
         target.orderedStore(inner, address, value, tile::MemoryOrder::Release, scope);
@@ -183,8 +182,8 @@ public:
     if (Emitter::bitWidth(value.getType()) > static_cast<unsigned>(target.shuffleBits()))
       return op.emitOpError("of a value wider than the target's shuffle is not supported");
     Type word = e.getIntegerType(target.shuffleBits());
-    Value received = target.shuffle(e, op.getKind(), e.zextOrTrunc(e.toBits(value), word),
-                                    adaptor.getOperand().front(), adaptor.getMask().front());
+    Value received = target.shuffle(e, op.getKind(), e.zextOrTrunc(e.toBits(value), word), adaptor.getOperand().front(),
+                                    adaptor.getMask().front());
     Value bits = e.zextOrTrunc(received, e.getIntegerType(Emitter::bitWidth(value.getType())));
     rewriter.replaceOp(op, e.fromBits(bits, value.getType()));
     return success();
@@ -206,9 +205,8 @@ public:
 } // namespace
 
 void populateDistPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<WaitPattern, NotifyPattern, ThreadIdPattern, LaneIdPattern, LdPattern, StPattern,
-               ThreadAtomicRmwPattern, ThreadAtomicCasPattern, ShufflePattern, BallotPattern>(patterns.getContext(),
-                                                                                              lowering);
+  patterns.add<WaitPattern, NotifyPattern, ThreadIdPattern, LaneIdPattern, LdPattern, StPattern, ThreadAtomicRmwPattern,
+               ThreadAtomicCasPattern, ShufflePattern, BallotPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -102,7 +102,9 @@ private:
     legal.addLegalDialect<LLVM::LLVMDialect>();
     legal.addLegalOp<ModuleOp>();
     auto hasLegalTypes = [&types](Operation *op) { return types.isLegal(op); };
-    legal.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect, ub::UBDialect>(hasLegalTypes);
+    legal.addDynamicallyLegalDialect<math::MathDialect, ub::UBDialect>(hasLegalTypes);
+    legal.addDynamicallyLegalDialect<arith::ArithDialect>(
+        [&](Operation *op) { return types.isLegal(op) && !isUnguardedDivision(target, op); });
     scf::populateSCFStructuralTypeConversionTarget(types, legal);
     legal.addDynamicallyLegalOp<func::FuncOp>(
         [&types](func::FuncOp op) { return types.isSignatureLegal(op.getFunctionType()); });

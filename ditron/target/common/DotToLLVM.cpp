@@ -72,8 +72,7 @@ private:
     dot.mTiles = rowsC;
     dot.nTiles = static_cast<int>(regsC.size()) / fragmentC.numRegs() / rowsC;
     dot.kTiles = rowsB;
-    if (rowsA != dot.mTiles ||
-        static_cast<int>(regsA.size()) != dot.mTiles * dot.kTiles * fragmentA.numRegs() ||
+    if (rowsA != dot.mTiles || static_cast<int>(regsA.size()) != dot.mTiles * dot.kTiles * fragmentA.numRegs() ||
         static_cast<int>(regsB.size()) != dot.nTiles * dot.kTiles * fragmentB.numRegs())
       return op.emitOpError("has operand layouts whose fragments do not match: a ")
              << layouts.a.toString() << "; b " << layouts.b.toString() << "; c " << layouts.c.toString();
@@ -121,8 +120,7 @@ private:
     std::vector<int64_t> ms = registerPositions(lc, row), ns = registerPositions(lc, col),
                          ks = registerPositions(la, col);
     bool fits = sameThreadBits(la, row, lc, row) && sameThreadBits(lb, col, lc, col) &&
-                static_cast<int64_t>(ks.size()) == la.shape()[col] &&
-                registerPositions(lb, row).size() == ks.size();
+                static_cast<int64_t>(ks.size()) == la.shape()[col] && registerPositions(lb, row).size() == ks.size();
     for (int axis = 0; axis < rank - 2; ++axis)
       fits &= sameThreadBits(la, axis, lc, axis) && sameThreadBits(lb, axis, lc, axis);
     if (!fits)

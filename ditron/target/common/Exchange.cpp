@@ -17,8 +17,7 @@ static Value shuffleWide(Emitter &e, TargetInfo &target, dist::ShuffleKind kind,
   Type word = e.getIntegerType(target.shuffleBits());
   Value low = target.shuffle(e, kind, e.zextOrTrunc(bits, word), operand, Value());
   Value high = target.shuffle(e, kind, e.zextOrTrunc(e.lshr(bits, target.shuffleBits()), word), operand, Value());
-  return e.bitOr(e.zextOrTrunc(low, bits.getType()),
-                 e.shl(e.zextOrTrunc(high, bits.getType()), target.shuffleBits()));
+  return e.bitOr(e.zextOrTrunc(low, bits.getType()), e.shl(e.zextOrTrunc(high, bits.getType()), target.shuffleBits()));
 }
 
 SmallVector<Value> shuffleValues(Emitter &e, TargetInfo &target, dist::ShuffleKind kind, ValueRange values,

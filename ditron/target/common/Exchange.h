@@ -22,16 +22,15 @@ llvm::SmallVector<mlir::Value> exchangeLaneBit(Emitter &e, TargetInfo &target, m
 
 /// One group of values of equal type in a round trip through shared memory.
 struct SharedSlots {
-  int64_t offsetBytes;    ///< From the base of shared memory.
+  int64_t offsetBytes; ///< From the base of shared memory.
   mlir::ValueRange values;
 };
 
 /// Through shared memory: every thread (where `writes`, null for all, is true) stores its values, value r of thread t at
 /// offsetBytes + (r * threads + t) * bytes; block barrier; every thread loads those of thread `source` (i32).
 llvm::SmallVector<llvm::SmallVector<mlir::Value>> exchangeThroughShared(Emitter &e, TargetInfo &target,
-                                                                        llvm::ArrayRef<SharedSlots> groups,
-                                                                        int threads, mlir::Value source,
-                                                                        mlir::Value writes);
+                                                                        llvm::ArrayRef<SharedSlots> groups, int threads,
+                                                                        mlir::Value source, mlir::Value writes);
 
 /// The address of a byte of shared memory.
 mlir::Value sharedAddress(Emitter &e, TargetInfo &target, int64_t offsetBytes);

@@ -52,8 +52,8 @@ static AccessShape widestAccess(const analysis::AxisInfoAnalysis &axes, const Ta
         break;
       neighbours *= 2;
     }
-    int64_t elems = std::min<int64_t>({neighbours, axes.contiguousElements(ptr, axis),
-                                       target.maxVectorBytes() / int64_t(pointer.getElementBytes())});
+    int64_t elems = std::min<int64_t>(
+        {neighbours, axes.contiguousElements(ptr, axis), target.maxVectorBytes() / int64_t(pointer.getElementBytes())});
     if (mask && isa<RankedTensorType>(mask.getType()))
       elems = std::min<int64_t>(elems, axes.maskAlignment(mask, axis));
     if (elems > widest.elems)

@@ -19,12 +19,12 @@ public:
     Emitter e(op.getLoc(), rewriter);
     auto pointer = cast<tile::PointerType>(tile::elementTypeOf(op.getPtr().getType()));
     int64_t bytes = pointer.getElementBytes();
-    rewriter.replaceOpWithMultiple(
-        op, applyToRegisters(adaptor.getPtr().size(), 1, {adaptor.getPtr(), adaptor.getOffset()},
-                             [&](ValueRange scalars) -> Values {
-                               Value offset = e.sextOrTrunc(scalars[1], e.getI64Type());
-                               return {e.addBytes(scalars[0], e.mul(offset, e.i64(bytes)))};
-                             }));
+    rewriter.replaceOpWithMultiple(op,
+                                   applyToRegisters(adaptor.getPtr().size(), 1, {adaptor.getPtr(), adaptor.getOffset()},
+                                                    [&](ValueRange scalars) -> Values {
+                                                      Value offset = e.sextOrTrunc(scalars[1], e.getI64Type());
+                                                      return {e.addBytes(scalars[0], e.mul(offset, e.i64(bytes)))};
+                                                    }));
     return success();
   }
 };
@@ -90,8 +90,8 @@ public:
 
 void populatePointerPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<AddPtrPattern, PtrToIntPattern, IntToPtrPattern, ForwardPattern<tile::PtrCastOp>,
-               ForwardPattern<tile::HintOp>, ForwardPattern<dist::ConsumeTokenOp>, AssumePattern>(
-      patterns.getContext(), lowering);
+               ForwardPattern<tile::HintOp>, ForwardPattern<dist::ConsumeTokenOp>, AssumePattern>(patterns.getContext(),
+                                                                                                  lowering);
 }
 
 } // namespace ditron::target

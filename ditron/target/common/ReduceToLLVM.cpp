@@ -41,9 +41,7 @@ public:
     for (const layout::ReduceStep &step : plan.steps) {
       LogicalResult done = success();
       switch (step.dim) {
-      case MachineDim::Reg:
-        done = combineRegisters(e, op, state, step.position);
-        break;
+      case MachineDim::Reg: done = combineRegisters(e, op, state, step.position); break;
       case MachineDim::Lane:
         done = combineWithPartner(e, op, state, fromLane(e, state, step.position),
                                   [&] { return e.bitOf(target.laneId(e), step.position); });
@@ -52,12 +50,10 @@ public:
         FailureOr<SmallVector<Values>> partner = fromWarp(e, op, state, *nextExchange++, step.position);
         if (failed(partner))
           return failure();
-        done = combineWithPartner(e, op, state, *partner,
-                                  [&] { return e.bitOf(target.warpId(e), step.position); });
+        done = combineWithPartner(e, op, state, *partner, [&] { return e.bitOf(target.warpId(e), step.position); });
         break;
       }
-      case MachineDim::Block:
-        return op.emitOpError("along an axis that lies across blocks is not supported");
+      case MachineDim::Block: return op.emitOpError("along an axis that lies across blocks is not supported");
       }
       if (failed(done))
         return failure();
@@ -118,8 +114,8 @@ private:
   }
 
   /// Combines own values with the partner's; `isRight` says (as i1) that this thread's bit is 1.
-  LogicalResult combineWithPartner(Emitter &e, tile::ReduceOp op, SmallVector<Values> &state,
-                                   ArrayRef<Values> partner, llvm::function_ref<Value()> isRight) const {
+  LogicalResult combineWithPartner(Emitter &e, tile::ReduceOp op, SmallVector<Values> &state, ArrayRef<Values> partner,
+                                   llvm::function_ref<Value()> isRight) const {
     Value right = isCommutative(op.getCombine()) ? Value() : isRight();
     for (size_t reg = 0; reg < state.front().size(); ++reg) {
       Values own = slice(state, reg), other = slice(partner, reg), lhs = own, rhs = other;

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -48,6 +49,37 @@ Value convertScalar(Emitter &e, TargetInfo &target, Value value, Type from, Type
   return arith::TruncFOp::create(e, to, value);
 }
 
+bool isUnguardedDivision(const TargetInfo &target, Operation *op) {
+  if (!target.divisionTraps() || !isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+    return false;
+  Attribute divisor;
+  if (!matchPattern(op->getOperand(1), m_Constant(&divisor)))
+    return true;
+  if (auto dense = dyn_cast<DenseElementsAttr>(divisor))
+    divisor = dense.isSplat() ? dense.getSplatValue<Attribute>() : Attribute();
+  auto number = dyn_cast_or_null<IntegerAttr>(divisor);
+  return !number || number.getValue().isZero() || number.getValue().isAllOnes();
+}
+
+/// Divides by 1 where the divisor is zero; a signed division by -1 is a subtraction.
+static Value emitGuardedDivision(Emitter &e, Operation *op, Value dividend, Value divisor) {
+  bool isSigned = isa<arith::DivSIOp, arith::RemSIOp>(op);
+  Value traps = e.isZero(divisor), isMinusOne;
+  if (isSigned) {
+    isMinusOne = e.compare(LLVM::ICmpPredicate::eq, divisor, e.constant(divisor.getType(), -1));
+    traps = e.bitOr(traps, isMinusOne);
+  }
+  Value safe = e.select(traps, e.constant(divisor.getType(), 1), divisor);
+  if (isa<arith::RemSIOp>(op))
+    return LLVM::SRemOp::create(e, dividend, safe);
+  if (isa<arith::RemUIOp>(op))
+    return LLVM::URemOp::create(e, dividend, safe);
+  if (isa<arith::DivUIOp>(op))
+    return LLVM::UDivOp::create(e, dividend, safe);
+  Value quotient = LLVM::SDivOp::create(e, dividend, safe);
+  return e.select(isMinusOne, e.sub(e.constant(dividend.getType(), 0), dividend), quotient);
+}
+
 SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, ValueRange operands) {
   auto elementOf = [](Value value) { return tile::elementTypeOf(value.getType()); };
   // Operations that move bits and do not compute work on storage types as they are.
@@ -57,6 +89,9 @@ SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, V
     return {e.bitcast(operands[0], target.storageType(elementOf(op->getResult(0))))};
   if (isa<arith::ExtFOp, arith::TruncFOp>(op))
     return {convertScalar(e, target, operands[0], elementOf(op->getOperand(0)), elementOf(op->getResult(0)))};
+
+  if (isUnguardedDivision(target, op))
+    return {emitGuardedDivision(e, op, operands[0], operands[1])};
 
   SmallVector<Value> arguments;
   for (auto [original, lowered] : llvm::zip(op->getOperands(), operands)) {

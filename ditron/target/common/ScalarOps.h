@@ -15,6 +15,9 @@ namespace ditron::target {
 /// True for operations that emitScalarOp can apply: elementwise arith and math operations without regions.
 bool isScalarizable(mlir::Operation *op);
 
+/// True for a division that would stop the program on this target for some divisor; emitScalarOp guards it.
+bool isUnguardedDivision(const TargetInfo &target, mlir::Operation *op);
+
 /// Applies `op` to lowered scalars (storage types). The semantic element types are those of op's own operands and results:
 /// where the target does not compute in one of them, the arithmetic is done in f32 in between.
 llvm::SmallVector<mlir::Value> emitScalarOp(Emitter &e, TargetInfo &target, mlir::Operation *op,

@@ -89,7 +89,8 @@ private:
       for (const Values &operand : state)
         own.push_back(operand[reg]);
       const Values &other = others.at(sourceRegister(reg));
-      FailureOr<Values> combined = emitCombine(e, target, op.getCombine(), reverse ? own : other, reverse ? other : own);
+      FailureOr<Values> combined =
+          emitCombine(e, target, op.getCombine(), reverse ? own : other, reverse ? other : own);
       if (failed(combined))
         return failure();
       for (size_t i = 0; i < own.size(); ++i)
@@ -113,8 +114,7 @@ private:
       Value lane = place(e, target.laneId(e), step.laneSet, step.laneClear, reverse);
       Value warp = place(e, target.warpId(e), step.warpSet, step.warpClear, reverse);
       Value thread = e.add(e.mul(warp, e.i32(target.warpSize())), lane);
-      SmallVector<Values> loaded =
-          exchangeThroughShared(e, target, groups, lowering.numThreads(), thread, Value());
+      SmallVector<Values> loaded = exchangeThroughShared(e, target, groups, lowering.numThreads(), thread, Value());
       for (auto &[reg, values] : others)
         for (const Values &operand : loaded)
           values.push_back(operand[reg]);

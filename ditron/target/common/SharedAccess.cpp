@@ -30,8 +30,8 @@ SmallVector<Value> sharedAddresses(Emitter &e, TargetInfo &target, const OffsetP
     if ((access.offset & plan.threadMask()) == 0)
       addresses.push_back(e.addBytes(threadBase, access.offset * elementBytes));
     else
-      addresses.push_back(e.addBytes(
-          base, e.zextOrTrunc(e.bitXor(thread, e.i32(access.offset * elementBytes)), e.getI64Type())));
+      addresses.push_back(
+          e.addBytes(base, e.zextOrTrunc(e.bitXor(thread, e.i32(access.offset * elementBytes)), e.getI64Type())));
   }
   return addresses;
 }

@@ -49,8 +49,7 @@ public:
     Emitter e(op.getLoc(), rewriter);
     auto type = cast<dgpu::BufferType>(op.getBuffer().getType());
     const DistributedLayout &registers = dgpu::layoutOf(op.getValue().getType());
-    OffsetPlan plan =
-        layout::makeOffsetPlan(registers, type.getLayout().getLayout(), target.maxVectorBytes() * 8);
+    OffsetPlan plan = layout::makeOffsetPlan(registers, type.getLayout().getLayout(), target.maxVectorBytes() * 8);
     Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
     storeTile(e, target, plan, base, adaptor.getValue(), isRepresentative(e, target, registers));
     rewriter.eraseOp(op);
@@ -67,8 +66,7 @@ public:
     Emitter e(op.getLoc(), rewriter);
     auto type = cast<dgpu::BufferType>(op.getBuffer().getType());
     const DistributedLayout &registers = dgpu::layoutOf(op.getType());
-    OffsetPlan plan =
-        layout::makeOffsetPlan(registers, type.getLayout().getLayout(), target.maxVectorBytes() * 8);
+    OffsetPlan plan = layout::makeOffsetPlan(registers, type.getLayout().getLayout(), target.maxVectorBytes() * 8);
     Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
     SmallVector<Type> types;
     if (failed(getTypeConverter()->convertType(op.getType(), types)))
@@ -131,8 +129,7 @@ private:
       return plan;
     int lowest = layout::lowestBitOfAxis(registers.shape(), static_cast<int>(axis.getInt()));
     const std::vector<int> &regs = plan.accesses.front().regs;
-    bool sameDimension =
-        registerPart(registers, regs[1]) - registerPart(registers, regs[0]) == int64_t(1) << lowest;
+    bool sameDimension = registerPart(registers, regs[1]) - registerPart(registers, regs[0]) == int64_t(1) << lowest;
     return sameDimension ? plan : layout::makeOffsetPlan(registers, shared, shared.elementBits());
   }
 };

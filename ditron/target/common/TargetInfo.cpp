@@ -31,6 +31,10 @@ void TargetInfo::populateMathPatterns(const LLVMTypeConverter &converter, Rewrit
   populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
 }
 
+SmallVector<Value> TargetInfo::loadMatrix(Emitter &e, Value row, int count, bool transpose) {
+  llvm::report_fatal_error("loadMatrix was asked of a target that does not offer it (hasLoadMatrix)");
+}
+
 void TargetInfo::assume(Emitter &e, Value condition) { LLVM::AssumeOp::create(e, condition); }
 
 namespace {

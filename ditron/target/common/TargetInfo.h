@@ -17,11 +17,14 @@
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/layout/Builders.h"
+#include "ditron/support/Artifact.h"
 #include "ditron/support/Status.h"
 #include "ditron/target/common/Emitter.h"
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace mlir {
 class LLVMTypeConverter;
@@ -31,6 +34,23 @@ class RewritePatternSet;
 namespace ditron::target {
 
 enum class AddressSpace { Global, Shared };
+
+/// Unit attribute of a module: waits give up after a time limit and report (test mode of targets that cannot see a deadlock).
+inline constexpr llvm::StringLiteral boundWaitsAttrName = "dgpu.bound_waits";
+
+struct CodegenOptions {
+  int optimizationLevel = 2; ///< 0 to 3.
+  bool keepLLVMText = false; ///< Also keep LLVM IR (optimised) as text.
+  bool keepAssembly = false;
+};
+
+/// What code generation makes of a lowered module.
+struct TargetCode {
+  ArtifactCode kind = ArtifactCode::HostObject;
+  std::string code;
+  std::string llvmText;     ///< When asked for.
+  std::string assemblyText; ///< When asked for.
+};
 
 /// Hints and requirements of one memory access.
 struct MemoryFlags {
@@ -70,6 +90,8 @@ public:
   /// The widest access of one thread.
   virtual int maxVectorBytes() const { return 16; }
   virtual bool hasAsyncCopy() const = 0;
+  /// True if the leaf loadMatrix exists.
+  virtual bool hasLoadMatrix() const { return false; }
   /// Shared memory that one block may have.
   virtual int64_t sharedMemoryLimit() const = 0;
   /// Width of the word that `shuffle` moves: 32 or 64.
@@ -77,6 +99,9 @@ public:
   /// True if the target computes in this floating-point type. Other types are stored as integers of their width and
   /// computed in f32.
   virtual bool isNativeFloat(mlir::FloatType type) const = 0;
+  /// True if an integer division by zero (or of the smallest integer by -1) stops the program. On GPUs its result is
+  /// unspecified and nothing happens, which kernels rely on in masked-off elements.
+  virtual bool divisionTraps() const { return false; }
   /// The type of a value in a register: itself, or an integer for floats that are not native.
   mlir::Type storageType(mlir::Type scalar) const;
 
@@ -90,6 +115,11 @@ public:
   virtual mlir::LogicalResult finishKernel(mlir::LLVM::LLVMFuncOp kernel) = 0;
   /// Patterns for the math dialect. The default is LLVM intrinsics, and libm calls for what LLVM has none for.
   virtual void populateMathPatterns(const mlir::LLVMTypeConverter &converter, mlir::RewritePatternSet &patterns) const;
+
+  /// The symbol by which the runtime starts a kernel.
+  virtual std::string entrySymbol(std::string_view kernel) const = 0;
+  /// Code of the target from a lowered module, which is not changed.
+  virtual Expected<TargetCode> generateCode(mlir::ModuleOp module, const CodegenOptions &options) const = 0;
 
   //===----------------------------------------------------------------------------------------------------------------===//
   // Who am I. All are i32, except for the base of shared memory.
@@ -138,6 +168,11 @@ public:
   virtual void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) = 0;
   virtual void asyncCommit(Emitter &e) = 0;
   virtual void asyncWait(Emitter &e, int pending) = 0;
+
+  /// Loads `count` (1, 2 or 4) matrices of 8 rows of 16 bytes from shared memory, all lanes of a warp together: lane
+  /// 8 * i + r says where row r of matrix i begins. Result i holds 4 bytes of matrix i: lane l those at position l % 4 of row
+  /// l / 4; with `transpose`, the 16-bit elements at position l / 4 of the rows 2 * (l % 4) and the next. Results are i32.
+  virtual llvm::SmallVector<mlir::Value> loadMatrix(Emitter &e, mlir::Value row, int count, bool transpose);
 
   //===----------------------------------------------------------------------------------------------------------------===//
   // Threads together

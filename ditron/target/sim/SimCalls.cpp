@@ -68,14 +68,10 @@ void SimCalls::declare(ModuleOp target) {
   MLIRContext *context = module.getContext();
   auto typeOf = [&](char letter) -> Type {
     switch (letter) {
-    case 'p':
-      return LLVM::LLVMPointerType::get(context);
-    case 'w':
-      return builder.getI32Type();
-    case 'd':
-      return builder.getI64Type();
-    default:
-      return LLVM::LLVMVoidType::get(context);
+    case 'p': return LLVM::LLVMPointerType::get(context);
+    case 'w': return builder.getI32Type();
+    case 'd': return builder.getI64Type();
+    default: return LLVM::LLVMVoidType::get(context);
     }
   };
   for (const Signature &signature : signatures) {
@@ -83,8 +79,7 @@ void SimCalls::declare(ModuleOp target) {
     for (char letter : signature.types.drop_front())
       parameters.push_back(typeOf(letter));
     auto type = LLVM::LLVMFunctionType::get(typeOf(signature.types.front()), parameters);
-    auto function =
-        LLVM::LLVMFuncOp::create(builder, module.getLoc(), (prefix + signature.name).str(), type);
+    auto function = LLVM::LLVMFuncOp::create(builder, module.getLoc(), (prefix + signature.name).str(), type);
     function.setNoUnwind(true);
     functions[signature.name] = type;
     if (signature.name == "self") {
@@ -173,8 +168,8 @@ Value SimCalls::site(Emitter &e) {
     auto type = LLVM::LLVMStructType::getLiteral(e.getContext(), {e.pointerType(), e.getI32Type(), e.getI32Type()});
     OpBuilder::InsertionGuard guard(e);
     e.setInsertionPointToStart(module.getBody());
-    auto global = LLVM::GlobalOp::create(e, type, /*isConstant=*/true, LLVM::Linkage::Internal, it->second,
-                                         Attribute());
+    auto global =
+        LLVM::GlobalOp::create(e, type, /*isConstant=*/true, LLVM::Linkage::Internal, it->second, Attribute());
     e.createBlock(&global.getInitializerRegion());
     Value record = LLVM::UndefOp::create(e, type);
     record = LLVM::InsertValueOp::create(e, record, addressOf(e, file), ArrayRef<int64_t>{0});

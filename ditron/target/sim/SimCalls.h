@@ -55,7 +55,7 @@ private:
   std::map<std::pair<mlir::Operation *, int64_t>, mlir::Value> entryValues;
   llvm::StringMap<mlir::LLVM::LLVMFunctionType> functions;
   std::map<std::tuple<std::string, unsigned, unsigned>, std::string> sites; ///< Place to the name of its constant.
-  std::map<std::string, std::string> strings;                              ///< Text to the name of its constant.
+  std::map<std::string, std::string> strings;                               ///< Text to the name of its constant.
 };
 
 } // namespace ditron::target

@@ -27,9 +27,9 @@ struct SimCodegenOptions {
 };
 
 struct SimCode {
-  std::vector<char> object;   ///< An ELF relocatable file for the host.
-  std::string llvmText;       ///< When asked for.
-  std::string assemblyText;   ///< When asked for.
+  std::vector<char> object; ///< An ELF relocatable file for the host.
+  std::string llvmText;     ///< When asked for.
+  std::string assemblyText; ///< When asked for.
 };
 
 /// The module is in the LLVM dialect. It is not changed.

@@ -11,6 +11,7 @@
 #include "ditron/sim/Abi.h"
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/target/sim/SimCalls.h"
+#include "ditron/target/sim/SimCodegen.h"
 
 #include <cstddef>
 #include <fmt/format.h>
@@ -42,14 +43,10 @@ static DitronSimType simTypeOf(Type type) {
   if (type.isF64())
     return DITRON_SIM_F64;
   switch (Emitter::bitWidth(memoryType(type))) {
-  case 8:
-    return DITRON_SIM_I8;
-  case 16:
-    return DITRON_SIM_I16;
-  case 32:
-    return DITRON_SIM_I32;
-  default:
-    return DITRON_SIM_I64;
+  case 8: return DITRON_SIM_I8;
+  case 16: return DITRON_SIM_I16;
+  case 32: return DITRON_SIM_I32;
+  default: return DITRON_SIM_I64;
   }
 }
 
@@ -63,6 +60,7 @@ public:
   bool hasAsyncCopy() const override { return true; }
   int64_t sharedMemoryLimit() const override { return 163 * 1024; }
   int shuffleBits() const override { return 64; }
+  bool divisionTraps() const override { return true; }
   bool isNativeFloat(FloatType type) const override { return type.isF16() || type.isF32() || type.isF64(); }
 
   //===--- Module ---------------------------------------------------------------------------------------------------===//
@@ -96,6 +94,15 @@ public:
     LLVM::CallOp::create(e, kernel, arguments);
     LLVM::ReturnOp::create(e, ValueRange());
     return success();
+  }
+
+  std::string entrySymbol(std::string_view kernel) const override { return simEntryName(kernel); }
+
+  Expected<TargetCode> generateCode(ModuleOp module, const CodegenOptions &options) const override {
+    SimCodegenOptions host{options.optimizationLevel, options.keepLLVMText, options.keepAssembly};
+    DITRON_ASSIGN_OR_RETURN(SimCode code, emitSimObject(module, host));
+    return TargetCode{ArtifactCode::HostObject, std::string(code.object.begin(), code.object.end()),
+                      std::move(code.llvmText), std::move(code.assemblyText)};
   }
 
   //===--- Who am I -------------------------------------------------------------------------------------------------===//
@@ -163,14 +170,15 @@ public:
 
   Value orderedLoad(Emitter &e, Type storage, Value ptr, tile::MemoryOrder order, tile::MemoryScope scope,
                     bool spin) override {
-    Value loaded = sim.call(e, "ld", {sim.self(e), ptr, bytesOf(e, storage), code(e, order), code(e, scope),
-                                      e.i32(spin), sim.site(e)});
+    Value loaded = sim.call(
+        e, "ld", {sim.self(e), ptr, bytesOf(e, storage), code(e, order), code(e, scope), e.i32(spin), sim.site(e)});
     return fromWord(e, loaded, storage);
   }
 
   void orderedStore(Emitter &e, Value ptr, Value value, tile::MemoryOrder order, tile::MemoryScope scope) override {
-    sim.call(e, "st", {sim.self(e), ptr, word(e, value), bytesOf(e, value.getType()), code(e, order), code(e, scope),
-                       sim.site(e)});
+    sim.call(
+        e, "st",
+        {sim.self(e), ptr, word(e, value), bytesOf(e, value.getType()), code(e, order), code(e, scope), sim.site(e)});
   }
 
   void waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
@@ -185,8 +193,7 @@ public:
   }
 
   void asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate) override {
-    sim.call(e, "async_copy",
-             {sim.self(e), shared, global, e.i32(bytes), predicateWord(e, predicate), sim.site(e)});
+    sim.call(e, "async_copy", {sim.self(e), shared, global, e.i32(bytes), predicateWord(e, predicate), sim.site(e)});
   }
   void asyncCommit(Emitter &e) override { sim.call(e, "async_commit", {sim.self(e), sim.site(e)}); }
   void asyncWait(Emitter &e, int pending) override {
@@ -199,8 +206,7 @@ public:
   void warpBarrier(Emitter &e) override { sim.call(e, "warp_barrier", {sim.self(e), sim.site(e)}); }
 
   Value shuffle(Emitter &e, dist::ShuffleKind kind, Value value, Value operand, Value mask) override {
-    return sim.call(e, "shuffle",
-                    {sim.self(e), code(e, kind), value, operand, laneMask(e, mask), sim.site(e)});
+    return sim.call(e, "shuffle", {sim.self(e), code(e, kind), value, operand, laneMask(e, mask), sim.site(e)});
   }
 
   Value ballot(Emitter &e, Value mask, Value predicate) override {
@@ -213,15 +219,16 @@ public:
   SmallVector<Value> mma(Emitter &e, const MmaDot &dot) override {
     DitronSimType type = dot.operandType.isF32() ? DITRON_SIM_TF32 : simTypeOf(dot.operandType);
     Value a = spill(e, dot.a), b = spill(e, dot.b), c = spill(e, dot.c);
-    sim.call(e, "mma", {sim.self(e), e.i32(type), e.i32(dot.mTiles), e.i32(dot.nTiles), e.i32(dot.kTiles), a, b, c,
-                        sim.site(e)});
+    sim.call(e, "mma",
+             {sim.self(e), e.i32(type), e.i32(dot.mTiles), e.i32(dot.nTiles), e.i32(dot.kTiles), a, b, c, sim.site(e)});
     return reload(e, c, dot.c);
   }
 
   SmallVector<Value> fmaDot(Emitter &e, const FmaDot &dot) override {
     Value a = spill(e, dot.a), b = spill(e, dot.b), c = spill(e, dot.c);
-    sim.call(e, "fma_dot", {sim.self(e), e.i32(simTypeOf(dot.accumulatorType)), e.i32(dot.m), e.i32(dot.n),
-                            e.i32(dot.k), a, b, c, sim.site(e)});
+    sim.call(e, "fma_dot",
+             {sim.self(e), e.i32(simTypeOf(dot.accumulatorType)), e.i32(dot.m), e.i32(dot.n), e.i32(dot.k), a, b, c,
+              sim.site(e)});
     return reload(e, c, dot.c);
   }
 

@@ -38,9 +38,9 @@ static Status fromLLVM(llvm::Error error) {
 /// Lowered and compiled.
 static Expected<SimCode> compile(const std::string &source, const std::string &earlierPasses) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect, mlir::arith::ArithDialect,
-                      mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::func::FuncDialect,
-                      mlir::LLVM::LLVMDialect>();
+  context
+      .loadDialect<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect, mlir::arith::ArithDialect,
+                   mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::func::FuncDialect, mlir::LLVM::LLVMDialect>();
   std::string messages;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
     messages += diagnostic.str() + "\n";
@@ -94,8 +94,7 @@ Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit)
     return fromLLVM(jit.takeError());
-  DITRON_RETURN_IF_ERROR(
-      fromLLVM((*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(engineSymbols(**jit)))));
+  DITRON_RETURN_IF_ERROR(fromLLVM((*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(engineSymbols(**jit)))));
   auto object = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(code.object.data(), code.object.size()));
   DITRON_RETURN_IF_ERROR(fromLLVM((*jit)->addObjectFile(std::move(object))));
   auto entry = (*jit)->lookup(simEntryName("kernel"));

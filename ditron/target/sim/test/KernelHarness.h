@@ -31,7 +31,8 @@ struct ArrayArgument {
 };
 
 struct KernelRun {
-  std::string source;        ///< MLIR text with one func.func @kernel: array arguments, then i32 arguments, then the world view.
+  std::string
+      source; ///< MLIR text with one func.func @kernel: array arguments, then i32 arguments, then the world view.
   uint32_t gridX = 1, gridY = 1;
   uint32_t numWarps = 1;
   uint64_t sharedBytes = 96 * 1024;

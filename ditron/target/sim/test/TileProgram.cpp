@@ -63,9 +63,10 @@ void TileProgram::store(const std::string &array, const std::string &value, cons
 }
 
 std::string TileProgram::text() const {
-  return fmt::format("module attributes {{dgpu.num_warps = {} : i32, dgpu.threads_per_warp = 32 : i32}} {{\n"
-                     "  func.func @kernel({}%world: !tile.ptr<i64>) attributes {{tile.kernel}} {{\n{}    return\n  }}\n}}\n",
-                     numWarps, parameters, body);
+  return fmt::format(
+      "module attributes {{dgpu.num_warps = {} : i32, dgpu.threads_per_warp = 32 : i32}} {{\n"
+      "  func.func @kernel({}%world: !tile.ptr<i64>) attributes {{tile.kernel}} {{\n{}    return\n  }}\n}}\n",
+      numWarps, parameters, body);
 }
 
 DistributedLayout randomLayout(std::mt19937 &random, const layout::Shape &shape, int warpBits) {

@@ -150,8 +150,9 @@ TEST_P(SimGemm, IsExactOnIntegers) {
 
   KernelRun run;
   run.source = gemmSource(c);
-  run.passes = "canonicalize,cse,dist-lower-world,dgpu-assign-layouts,dgpu-remove-conversions,dgpu-pipeline-loops,canonicalize,"
-               "cse,dgpu-verify-layouts,dgpu-allocate-shared,dgpu-insert-barriers,dgpu-verify-allocation";
+  run.passes =
+      "canonicalize,cse,dist-lower-world,dgpu-assign-layouts,dgpu-remove-conversions,dgpu-pipeline-loops,canonicalize,"
+      "cse,dgpu-verify-layouts,dgpu-allocate-shared,dgpu-insert-barriers,dgpu-verify-allocation";
   run.numWarps = c.numWarps;
   run.gridX = (c.m + c.blockM - 1) / c.blockM;
   run.gridY = (c.n + c.blockN - 1) / c.blockN;
@@ -163,17 +164,15 @@ TEST_P(SimGemm, IsExactOnIntegers) {
   EXPECT_EQ(arrays[2].as<float>(), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, SimGemm,
-                         testing::Values(GemmCase{"bf16", 64, 64, 32, 128, 128, 128, 4, 3},
-                                         GemmCase{"f16", 64, 32, 64, 100, 50, 130, 4, 2},
-                                         GemmCase{"bf16", 128, 64, 32, 160, 72, 96, 8, 4},
-                                         GemmCase{"f16", 32, 32, 32, 37, 41, 43, 1, 1},
-                                         GemmCase{"bf16", 16, 16, 16, 48, 32, 16, 4, 3},
-                                         GemmCase{"f32", 32, 32, 16, 50, 60, 70, 4, 3}),
-                         [](const testing::TestParamInfo<GemmCase> &info) {
-                           const GemmCase &c = info.param;
-                           return fmt::format("{}_{}x{}x{}_of_{}x{}x{}_w{}_s{}", c.element, c.m, c.n, c.k, c.blockM,
-                                              c.blockN, c.blockK, c.numWarps, c.numStages);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, SimGemm,
+    testing::Values(GemmCase{"bf16", 64, 64, 32, 128, 128, 128, 4, 3}, GemmCase{"f16", 64, 32, 64, 100, 50, 130, 4, 2},
+                    GemmCase{"bf16", 128, 64, 32, 160, 72, 96, 8, 4}, GemmCase{"f16", 32, 32, 32, 37, 41, 43, 1, 1},
+                    GemmCase{"bf16", 16, 16, 16, 48, 32, 16, 4, 3}, GemmCase{"f32", 32, 32, 16, 50, 60, 70, 4, 3}),
+    [](const testing::TestParamInfo<GemmCase> &info) {
+      const GemmCase &c = info.param;
+      return fmt::format("{}_{}x{}x{}_of_{}x{}x{}_w{}_s{}", c.element, c.m, c.n, c.k, c.blockM, c.blockN, c.blockK,
+                         c.numWarps, c.numStages);
+    });
 
 } // namespace

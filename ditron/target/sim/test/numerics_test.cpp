@@ -56,7 +56,8 @@ TEST(SimNumerics, StoreWritesWhatLoadRead) {
     program.line(sum + " = arith.addi " + loaded + ", " + indices + " : " + TileProgram::tensor(layout, "i32"));
     program.store(out, sum, layout, "i32");
     std::vector<int32_t> data = sampleIntegers(512);
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(512))});
+    auto arrays =
+        runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(512))});
     for (int i = 0; i < 512; ++i)
       data[i] += i;
     EXPECT_EQ(arrays[1].as<int32_t>(), data);
@@ -69,7 +70,8 @@ TEST(SimNumerics, ConvertLayoutKeepsEveryElement) {
   for (int round = 0; round < 4 * rounds; ++round) {
     int warpBits = round % 3;
     const auto &[element, bytes] = elements[round % elements.size()];
-    DistributedLayout source = randomLayout(random, {16, 16}, warpBits), result = randomLayout(random, {16, 16}, warpBits);
+    DistributedLayout source = randomLayout(random, {16, 16}, warpBits),
+                      result = randomLayout(random, {16, 16}, warpBits);
     SCOPED_TRACE(source.toString() + " -> " + result.toString());
     TileProgram program(1 << warpBits);
     std::string in = program.array(element), out = program.array(element);
@@ -110,11 +112,13 @@ TEST(SimNumerics, ReduceFollowsTheCanonicalOrder) {
                              "      %c = arith.constant 3 : i32\n      %m = arith.muli %a, %c : i32\n"
                              "      %s = arith.subi %m, %b : i32\n      tile.yield %s : i32\n"
                              "    }} {{offset_bytes = 0 : i64}} : ({}) -> {}",
-                             reduced, loaded, axis, TileProgram::tensor(source, "i32"), TileProgram::tensor(result, "i32")));
+                             reduced, loaded, axis, TileProgram::tensor(source, "i32"),
+                             TileProgram::tensor(result, "i32")));
     program.store(out, reduced, result, "i32");
     std::vector<int32_t> data = sampleIntegers(512);
     int64_t kept = shape[1 - axis];
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(kept))});
+    auto arrays =
+        runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(kept))});
     std::vector<int32_t> expected;
     for (int64_t i = 0; i < kept; ++i) {
       std::vector<int32_t> column;
@@ -142,7 +146,8 @@ TEST(SimNumerics, ReduceOfRankOneGivesAScalarToEveryThread) {
     program.store(out, all, source, "f32");
     std::vector<float> data(256);
     std::iota(data.begin(), data.end(), 1.0f);
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<float>(256))});
+    auto arrays =
+        runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<float>(256))});
     EXPECT_EQ(arrays[1].as<float>(), std::vector<float>(256, 256 * 257 / 2));
   }
 }
@@ -157,17 +162,19 @@ TEST(SimNumerics, ReduceOfTwoOperandsFindsTheFirstMaximum) {
     std::string in = program.array("i32"), out = program.array("i32");
     std::string loaded = program.load(in, source, "i32"), index = program.indices(source);
     std::string type = TileProgram::tensor(source, "i32"), reducedType = TileProgram::tensor(result, "i32");
-    program.line(fmt::format("%best:2 = tile.reduce ({}, {}) axis 1 {{ ^bb0(%a: i32, %i: i32, %b: i32, %j: i32):\n"
-                             "      %keep = arith.cmpi sge, %a, %b : i32\n"
-                             "      %v = arith.select %keep, %a, %b : i32\n      %k = arith.select %keep, %i, %j : i32\n"
-                             "      tile.yield %v, %k : i32, i32\n"
-                             "    }} {{offset_bytes = 0 : i64}} : ({}, {}) -> ({}, {})",
-                             loaded, index, type, type, reducedType, reducedType));
+    program.line(
+        fmt::format("%best:2 = tile.reduce ({}, {}) axis 1 {{ ^bb0(%a: i32, %i: i32, %b: i32, %j: i32):\n"
+                    "      %keep = arith.cmpi sge, %a, %b : i32\n"
+                    "      %v = arith.select %keep, %a, %b : i32\n      %k = arith.select %keep, %i, %j : i32\n"
+                    "      tile.yield %v, %k : i32, i32\n"
+                    "    }} {{offset_bytes = 0 : i64}} : ({}, {}) -> ({}, {})",
+                    loaded, index, type, type, reducedType, reducedType));
     program.store(out, "%best#1", result, "i32");
     std::vector<int32_t> data(512);
     for (int i = 0; i < 512; ++i)
       data[i] = (i * 37) % 11; // many equal maxima
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(8))});
+    auto arrays =
+        runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(8))});
     std::vector<int32_t> expected;
     for (int row = 0; row < 8; ++row)
       expected.push_back(std::max_element(data.begin() + row * 64, data.begin() + row * 64 + 64) - data.begin());
@@ -206,7 +213,8 @@ TEST(SimNumerics, ScanKeepsTheOrder) {
     std::vector<int32_t> data(256);
     for (int i = 0; i < 256; ++i)
       data[i] = int32_t(uint32_t(2 * i + 3) << 16 | uint32_t(i * i + 1));
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(256))});
+    auto arrays =
+        runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(256))});
     std::vector<int32_t> expected(256);
     for (int64_t line = 0; line < shape[1 - axis]; ++line) {
       auto at = [&](int64_t i) { return axis == 1 ? line * shape[1] + i : i * shape[1] + line; };
@@ -241,7 +249,8 @@ TEST(SimNumerics, TransAndBroadcastMoveNothing) {
                              TileProgram::tensor(turned, "i32")));
     program.store(out, trans, turned, "i32");
     std::vector<int32_t> data = sampleIntegers(16), expected(512);
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(512))});
+    auto arrays =
+        runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(512))});
     for (int i = 0; i < 16; ++i)
       for (int j = 0; j < 32; ++j)
         expected[j * 16 + i] = data[i] + i * 32 + j;
@@ -258,14 +267,16 @@ TEST(SimNumerics, AtomicsHappenOncePerElement) {
     TileProgram program(1 << warpBits);
     std::string words = program.array("i32"), out = program.array("i32");
     std::string type = TileProgram::tensor(layout, "i32"), pointers = TileProgram::tensor(layout, "!tile.ptr<i32>");
-    std::string indices = program.indices(layout), bases = program.fresh(), ptr = program.fresh(), old = program.fresh();
+    std::string indices = program.indices(layout), bases = program.fresh(), ptr = program.fresh(),
+                old = program.fresh();
     program.line(fmt::format("{} = tile.splat {} : !tile.ptr<i32> -> {}", bases, words, pointers));
     program.line(fmt::format("{} = tile.addptr {}, {} : {}, {}", ptr, bases, indices, pointers, type));
-    program.line(fmt::format("{} = tile.atomic_rmw add relaxed gpu {}, {} {{offset_bytes = 0 : i64}} : {}, {} -> {}", old,
-                             ptr, indices, pointers, type, type));
+    program.line(fmt::format("{} = tile.atomic_rmw add relaxed gpu {}, {} {{offset_bytes = 0 : i64}} : {}, {} -> {}",
+                             old, ptr, indices, pointers, type, type));
     program.store(out, old, layout, "i32");
     std::vector<int32_t> data = sampleIntegers(32), expected = data;
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(32))});
+    auto arrays =
+        runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(32))});
     for (int i = 0; i < 32; ++i)
       expected[i] += i;
     EXPECT_EQ(arrays[0].as<int32_t>(), expected);
@@ -281,8 +292,8 @@ uint16_t patternOf(const std::string &element, float value) {
 }
 
 /// Runs c = a * b + c with integers as data and returns whether it is exact.
-void checkDot(const std::string &element, const layout::DotLayouts &layouts, const layout::DotShape &shape, int numWarps,
-              const std::string &attributes) {
+void checkDot(const std::string &element, const layout::DotLayouts &layouts, const layout::DotShape &shape,
+              int numWarps, const std::string &attributes) {
   SCOPED_TRACE(fmt::format("{} {}x{}x{}", element, shape.m, shape.n, shape.k));
   std::string sumType = element == "i8" ? "i32" : "f32";
   TileProgram program(numWarps);
@@ -356,7 +367,8 @@ TEST(SimNumerics, BuffersKeepTilesInTheirSlots) {
   std::mt19937 random(9);
   for (int round = 0; round < rounds; ++round) {
     int warpBits = round % 3;
-    DistributedLayout source = randomLayout(random, {8, 64}, warpBits), result = randomLayout(random, {8, 64}, warpBits);
+    DistributedLayout source = randomLayout(random, {8, 64}, warpBits),
+                      result = randomLayout(random, {8, 64}, warpBits);
     int order[] = {1, 0};
     layout::SharedLayout shared = layout::swizzledShared({8, 64}, order, 16, 128);
     SCOPED_TRACE(source.toString() + " -> " + result.toString());
@@ -377,7 +389,8 @@ TEST(SimNumerics, BuffersKeepTilesInTheirSlots) {
     std::vector<uint16_t> data(512);
     for (int i = 0; i < 512; ++i)
       data[i] = patternOf("f16", float(i));
-    auto arrays = runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(512))});
+    auto arrays =
+        runProgram(program, 1 << warpBits, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(512))});
     EXPECT_EQ(arrays[1].as<uint16_t>(), data);
   }
 }
@@ -393,8 +406,7 @@ TEST(SimNumerics, AsyncCopiesFillASlotAndZeroWhatIsMasked) {
     TileProgram program(4);
     std::string in = program.array("bf16"), out = program.array("bf16");
     int rows = static_cast<int>(layout.shape()[0]);
-    std::string buffer =
-        fmt::format("!dgpu.buffer<2 x {}x64 x bf16, #dgpu.shared<{}>>", rows, shared.toString());
+    std::string buffer = fmt::format("!dgpu.buffer<2 x {}x64 x bf16, #dgpu.shared<{}>>", rows, shared.toString());
     std::string type = TileProgram::tensor(layout, "bf16"), pointers = TileProgram::tensor(layout, "!tile.ptr<bf16>"),
                 integers = TileProgram::tensor(layout, "i32"), bools = TileProgram::tensor(layout, "i1");
     std::string indices = program.indices(layout);
@@ -404,7 +416,8 @@ TEST(SimNumerics, AsyncCopiesFillASlotAndZeroWhatIsMasked) {
     program.line(fmt::format("%ptr = tile.addptr %bases, {} : {}, {}", indices, pointers, integers));
     program.line("%one = arith.constant 1 : i32");
     program.line("%buffer = dgpu.buffer_alloc {offset_bytes = 0 : i64} : " + buffer);
-    program.line(fmt::format("dgpu.async_copy %ptr to %buffer[%one] mask %mask : {}, {} mask {}", pointers, buffer, bools));
+    program.line(
+        fmt::format("dgpu.async_copy %ptr to %buffer[%one] mask %mask : {}, {} mask {}", pointers, buffer, bools));
     program.line("dgpu.async_commit");
     program.line("dgpu.async_wait 0");
     program.line("dgpu.barrier");
@@ -414,7 +427,8 @@ TEST(SimNumerics, AsyncCopiesFillASlotAndZeroWhatIsMasked) {
     for (size_t i = 0; i < data.size(); ++i)
       data[i] = static_cast<uint16_t>(i + 1);
     std::copy(data.begin(), data.begin() + 256, expected.begin());
-    auto arrays = runProgram(program, 4, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(rows * 64))});
+    auto arrays =
+        runProgram(program, 4, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(rows * 64))});
     EXPECT_EQ(arrays[1].as<uint16_t>(), expected);
   }
 }
@@ -494,6 +508,37 @@ TEST(SimNumerics, MathFunctions) {
     }
 }
 
+TEST(SimNumerics, DivisionNeverStopsTheProgram) {
+  int order[] = {0};
+  DistributedLayout layout = layout::tile({64}, order, 2, 32, 1);
+  std::string type = TileProgram::tensor(layout, "i32");
+  TileProgram program(1);
+  std::string a = program.array("i32"), b = program.array("i32"), quotients = program.array("i32"),
+              remainders = program.array("i32");
+  std::string x = program.load(a, layout, "i32"), y = program.load(b, layout, "i32");
+  program.line(fmt::format("%q = arith.divsi {}, {} : {}", x, y, type));
+  program.line(fmt::format("%r = arith.remsi {}, {} : {}", x, y, type));
+  program.line(fmt::format("%s = tile.load {} : !tile.ptr<i32> -> i32", b)); // 0: a scalar division by zero
+  program.line("%t = arith.divui %s, %s : i32");
+  program.line(fmt::format("tile.store {}, %t : !tile.ptr<i32>, i32", a));
+  program.store(quotients, "%q", layout, "i32");
+  program.store(remainders, "%r", layout, "i32");
+  std::vector<int32_t> dividends(64), divisors(64);
+  for (int i = 0; i < 64; ++i) {
+    dividends[i] = i % 2 ? INT32_MIN : 1000 + i;
+    divisors[i] = i % 8 - 1 - (i == 0 ? -1 : 0);
+  }
+  auto arrays = runProgram(program, 1,
+                           {ArrayArgument::of(dividends), ArrayArgument::of(divisors),
+                            ArrayArgument::of(std::vector<int32_t>(64)), ArrayArgument::of(std::vector<int32_t>(64))});
+  for (int i = 0; i < 64; ++i) {
+    if (divisors[i] == 0)
+      continue;
+    EXPECT_EQ(arrays[2].as<int32_t>()[i], int32_t(int64_t(dividends[i]) / divisors[i])) << i;
+    EXPECT_EQ(arrays[3].as<int32_t>()[i], int32_t(int64_t(dividends[i]) % divisors[i])) << i;
+  }
+}
+
 TEST(SimNumerics, BranchesAndWhileLoopsCarryTiles) {
   int order[] = {0};
   DistributedLayout layout = layout::tile({64}, order, 2, 32, 1);
@@ -505,7 +550,8 @@ TEST(SimNumerics, BranchesAndWhileLoopsCarryTiles) {
   program.line("%c4 = arith.constant 4 : i32");
   program.line(fmt::format("%twice = arith.constant dense<2> : {}", type));
   // Doubles the tile while the counter is below 4; skips odd counters by a branch.
-  program.line(fmt::format("%k, %tile = scf.while (%a = %c0, %t = {}) : (i32, {}) -> (i32, {}) {{", indices, type, type));
+  program.line(
+      fmt::format("%k, %tile = scf.while (%a = %c0, %t = {}) : (i32, {}) -> (i32, {}) {{", indices, type, type));
   program.line("%go = arith.cmpi slt, %a, %c4 : i32");
   program.line(fmt::format("scf.condition(%go) %a, %t : i32, {} }} do {{ ^bb0(%a: i32, %t: {}):", type, type));
   program.line("%bit = arith.andi %a, %c1 : i32");
@@ -575,8 +621,9 @@ TEST(SimNumerics, Bf16IsComputedInF32AndRounded) {
     rounded.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(roundToBf16(data[i])) >> 16));
     products.push_back(roundToBf16(roundToBf16(data[i]) * 0.333984375f));
   }
-  auto arrays = runProgram(program, 1, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(256)),
-                                        ArrayArgument::of(std::vector<float>(256))});
+  auto arrays = runProgram(program, 1,
+                           {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint16_t>(256)),
+                            ArrayArgument::of(std::vector<float>(256))});
   EXPECT_EQ(arrays[1].as<uint16_t>(), rounded);
   EXPECT_EQ(arrays[2].as<float>(), products);
 }
@@ -585,8 +632,8 @@ TEST(SimNumerics, Bf16IsComputedInF32AndRounded) {
 float valueOf8(uint8_t pattern, int mantissaBits, int bias) {
   int exponent = (pattern & 0x7f) >> mantissaBits, mantissa = pattern & ((1 << mantissaBits) - 1);
   float scale = std::ldexp(1.0f, -mantissaBits);
-  float magnitude = exponent == 0 ? std::ldexp(mantissa * scale, 1 - bias)
-                                  : std::ldexp(1.0f + mantissa * scale, exponent - bias);
+  float magnitude =
+      exponent == 0 ? std::ldexp(mantissa * scale, 1 - bias) : std::ldexp(1.0f + mantissa * scale, exponent - bias);
   return pattern & 0x80 ? -magnitude : magnitude;
 }
 
@@ -629,8 +676,9 @@ TEST(SimNumerics, EightBitFloatsRoundTripAndRoundToNearestEven) {
       data.push_back(1e9f);
       expected.push_back(format.maxFinite);
     }
-    auto arrays = runProgram(program, 4, {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint8_t>(1024)),
-                                          ArrayArgument::of(std::vector<float>(1024))});
+    auto arrays = runProgram(program, 4,
+                             {ArrayArgument::of(data), ArrayArgument::of(std::vector<uint8_t>(1024)),
+                              ArrayArgument::of(std::vector<float>(1024))});
     EXPECT_EQ(arrays[1].as<uint8_t>(), expected);
     std::vector<float> values;
     for (uint8_t pattern : expected)
@@ -649,17 +697,20 @@ TEST(SimNumerics, LoopsCarryTilesAndScalarStoresHappenOnce) {
   program.line("%c1 = arith.constant 1 : i32");
   program.line("%c5 = arith.constant 5 : i32");
   program.line(fmt::format("%zero = arith.constant dense<0> : {}", type));
-  program.line(fmt::format("%sum, %last = scf.for %i = %c0 to %c5 step %c1 iter_args(%acc = %zero, %k = %c1) -> ({}, i32) : i32 {{", type));
+  program.line(fmt::format(
+      "%sum, %last = scf.for %i = %c0 to %c5 step %c1 iter_args(%acc = %zero, %k = %c1) -> ({}, i32) : i32 {{", type));
   program.line(fmt::format("%is = tile.splat %i : i32 -> {}", type));
   program.line(fmt::format("%term = arith.muli %is, {} : {}", indices, type));
   program.line(fmt::format("%next = arith.addi %acc, %term : {}", type));
-  program.line("%old = tile.atomic_rmw add acq_rel gpu " + counter + ", %i {offset_bytes = 0 : i64} : !tile.ptr<i32>, i32 -> i32");
+  program.line("%old = tile.atomic_rmw add acq_rel gpu " + counter +
+               ", %i {offset_bytes = 0 : i64} : !tile.ptr<i32>, i32 -> i32");
   program.line("%k2 = arith.addi %k, %old : i32");
   program.line(fmt::format("scf.yield %next, %k2 : {}, i32 }}", type));
   program.line(fmt::format("%lasts = tile.splat %last : i32 -> {}", type));
   program.line(fmt::format("%all = arith.addi %sum, %lasts : {}", type));
   program.store(out, "%all", layout, "i32");
-  auto arrays = runProgram(program, 2, {ArrayArgument::of(std::vector<int32_t>(128)), ArrayArgument::of(std::vector<int32_t>(1))});
+  auto arrays = runProgram(program, 2,
+                           {ArrayArgument::of(std::vector<int32_t>(128)), ArrayArgument::of(std::vector<int32_t>(1))});
   // Old counter values are 0, 0, 1, 3, 6: each thread must see them all.
   std::vector<int32_t> expected;
   for (int i = 0; i < 128; ++i)
@@ -698,7 +749,8 @@ TEST(SimNumerics, SignalsAndThreadLevel) {
   program.line(fmt::format("%seen = dist.ld acquire sys {} : !tile.ptr<i64> -> i64", flags));
   program.line("%again = arith.cmpi ne, %seen, %seven : i64");
   program.line("scf.condition(%again) } do { scf.yield }");
-  auto arrays = runProgram(program, 2, {ArrayArgument::of(std::vector<int32_t>(66)), ArrayArgument::of(std::vector<int64_t>(1))});
+  auto arrays =
+      runProgram(program, 2, {ArrayArgument::of(std::vector<int32_t>(66)), ArrayArgument::of(std::vector<int64_t>(1))});
   std::vector<int32_t> expected;
   for (int i = 0; i < 64; ++i)
     expected.push_back(i ^ 1);
