@@ -146,7 +146,8 @@ private:
       for (Request *other : neighbours) {
         if (offset + request->bytes <= other->offset)
           break;
-        offset = std::max(offset, static_cast<int64_t>(llvm::alignTo(other->offset + other->bytes, request->alignment)));
+        offset =
+            std::max(offset, static_cast<int64_t>(llvm::alignTo(other->offset + other->bytes, request->alignment)));
       }
       request->offset = offset;
       placed.push_back(request);
@@ -173,8 +174,8 @@ private:
       SharedAllocation allocation(kernel);
       int64_t bytes = allocation.run();
       if (bytes > limitBytes) {
-        auto diagnostic = kernel.emitError() << "the kernel needs " << bytes << " bytes of shared memory, the target has "
-                                             << limitBytes.getValue()
+        auto diagnostic = kernel.emitError() << "the kernel needs " << bytes
+                                             << " bytes of shared memory, the target has " << limitBytes.getValue()
                                              << " bytes for a block; use smaller tiles or fewer stages (num_stages)";
         allocation.describe(diagnostic);
         return signalPassFailure();

@@ -75,7 +75,8 @@ private:
   void chooseAnchors() {
     kernel.walk([&](tile::DotOp dot) {
       DotChoice choice = chooseDotLayouts(dot, lanes, warps);
-      remark::analysis(dot.getLoc(), remark::RemarkOpts::name("dot").category("dgpu-assign-layouts")) << choice.description;
+      remark::analysis(dot.getLoc(), remark::RemarkOpts::name("dot").category("dgpu-assign-layouts"))
+          << choice.description;
       dots.try_emplace(dot, std::move(choice.layouts));
     });
     for (Operation *access : memory.accesses())
@@ -132,8 +133,7 @@ private:
           continue;
         if (auto implied = resultLayout(use, layout)) {
           // The first source decides for a reduction with several; for all others the operands are alike.
-          if (isa<tile::ReduceOp>(user) && decision(user->getOperand(0)) &&
-              !(*decision(user->getOperand(0)) == layout))
+          if (isa<tile::ReduceOp>(user) && decision(user->getOperand(0)) && !(*decision(user->getOperand(0)) == layout))
             continue;
           for (Value result : user->getResults())
             reach(result, *implied);
@@ -301,7 +301,8 @@ private:
     OpBuilder builder(operand.getOwner());
     auto type = cast<RankedTensorType>(operand.get().getType());
     auto wanted = dgpu::withLayout(type, dgpu::LayoutAttr::get(type.getContext(), layout));
-    operand.set(dgpu::ConvertLayoutOp::create(builder, operand.getOwner()->getLoc(), wanted, operand.get(), IntegerAttr()));
+    operand.set(
+        dgpu::ConvertLayoutOp::create(builder, operand.getOwner()->getLoc(), wanted, operand.get(), IntegerAttr()));
   }
 
   /// A reduction's results have its source's layout without the axis. If its users decided otherwise (a loop argument, say),

@@ -22,7 +22,7 @@ static std::optional<MmaKind> instructionFor(tile::DotOp dot) {
   Type accumulator = cast<RankedTensorType>(dot.getC().getType()).getElementType();
   if (element.isF16() || element.isBF16())
     return accumulator.isF32() || (accumulator.isF16() && element.isF16()) ? std::optional(MmaKind::M16N8K16B16)
-                                                                          : std::nullopt;
+                                                                           : std::nullopt;
   if (element.isInteger(8))
     return accumulator.isInteger(32) ? std::optional(MmaKind::M16N8K32B8) : std::nullopt;
   if (element.isF32() && accumulator.isF32() && dot.getPrecision() == tile::DotPrecision::TF32)
@@ -55,7 +55,8 @@ DotChoice chooseDotLayouts(tile::DotOp dot, int lanes, int warps) {
     if (feedsFirstOperand(dot) && shape.m >= int64_t(mmaShape(*kind).m) * warps)
       grid = {warps, 1};
     if (auto layouts = mmaLayouts(*kind, shape, grid); layouts.isOk()) {
-      std::string name(mmaFragment(*kind, DotOperand::A).name.substr(0, mmaFragment(*kind, DotOperand::A).name.rfind('.')));
+      std::string name(
+          mmaFragment(*kind, DotOperand::A).name.substr(0, mmaFragment(*kind, DotOperand::A).name.rfind('.')));
       return {*layouts, llvm::formatv("{0}, warps {1}x{2}", name, grid.m, grid.n).str()};
     }
   }

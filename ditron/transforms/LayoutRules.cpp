@@ -18,8 +18,9 @@ using ditron::layout::DistributedLayout;
 namespace ditron::transforms {
 
 bool isElementwise(Operation *op) {
-  return op->hasTrait<OpTrait::Elementwise>() || isa<tile::AddPtrOp, tile::PtrToIntOp, tile::IntToPtrOp, tile::PtrCastOp,
-                                                     tile::HintOp, dist::ConsumeTokenOp>(op);
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<tile::AddPtrOp, tile::PtrToIntOp, tile::IntToPtrOp, tile::PtrCastOp, tile::HintOp, dist::ConsumeTokenOp>(
+             op);
 }
 
 bool isLayoutFree(Operation *op) { return isa<tile::ArangeOp, tile::SplatOp, arith::ConstantOp>(op); }

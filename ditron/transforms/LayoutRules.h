@@ -32,11 +32,13 @@ layout::Shape tensorShape(mlir::Value value);
 
 /// The layout that `operand` must have when the operation's (first) tensor result, or for stores the pointer, has layout
 /// `result`. Nothing when the operation does not decide its operand's layout by its result's (reduce, dot, region ops).
-std::optional<layout::DistributedLayout> operandLayout(mlir::OpOperand &operand, const layout::DistributedLayout &result);
+std::optional<layout::DistributedLayout> operandLayout(mlir::OpOperand &operand,
+                                                       const layout::DistributedLayout &result);
 
 /// The layout of tensor results when `operand` has layout `source`. Nothing when the operand does not decide it (loads, dot,
 /// region ops).
-std::optional<layout::DistributedLayout> resultLayout(mlir::OpOperand &operand, const layout::DistributedLayout &source);
+std::optional<layout::DistributedLayout> resultLayout(mlir::OpOperand &operand,
+                                                      const layout::DistributedLayout &source);
 
 /// A row-major layout for a tensor of this shape that is always valid.
 layout::DistributedLayout defaultLayout(const layout::Shape &shape, int lanes, int warps);

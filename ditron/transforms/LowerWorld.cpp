@@ -35,15 +35,20 @@ public:
   WorldView(func::FuncOp kernel, Value pointer)
       : top(&kernel.getBody().front(), kernel.getBody().front().begin()), pointer(pointer) {}
 
-  Value rank() { return atTop(rankWord, [&] { return toI32(word(top, pointer.getLoc(), constant(top, 0))); }); }
-  Value numRanks() { return atTop(numRanksWord, [&] { return toI32(word(top, pointer.getLoc(), constant(top, 1))); }); }
+  Value rank() {
+    return atTop(rankWord, [&] { return toI32(word(top, pointer.getLoc(), constant(top, 0))); });
+  }
+  Value numRanks() {
+    return atTop(numRanksWord, [&] { return toI32(word(top, pointer.getLoc(), constant(top, 1))); });
+  }
 
   /// The heap base of a rank, as an address.
   Value base(OpBuilder &builder, Location loc, Value ofRank) {
     Value two = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(2));
     Value address = word(builder, loc, arith::AddIOp::create(builder, loc, ofRank, two));
     auto aligned = builder.getDenseI64ArrayAttr({symmetricHeapAlignmentBytes});
-    return tile::HintOp::create(builder, loc, address.getType(), address, aligned, DenseI64ArrayAttr(), DenseI64ArrayAttr());
+    return tile::HintOp::create(builder, loc, address.getType(), address, aligned, DenseI64ArrayAttr(),
+                                DenseI64ArrayAttr());
   }
   Value ownBase() {
     Value own = rank();

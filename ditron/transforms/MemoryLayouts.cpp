@@ -27,7 +27,8 @@ Value accessedPointers(Operation *op) {
 
 Value accessMask(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, dgpu::AsyncCopyOp>([](auto access) { return access.getMask(); })
+      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, dgpu::AsyncCopyOp>(
+          [](auto access) { return access.getMask(); })
       .Default(Value());
 }
 

@@ -66,7 +66,8 @@ void missed(Operation *op, const Twine &reason) {
 bool isChainOp(Operation *op) {
   if (op->getNumResults() != 1 || !isMemoryEffectFree(op))
     return false;
-  return isa<tile::TransOp, tile::ReshapeOp, tile::ExpandDimsOp>(op) || (isElementwise(op) && op->getNumOperands() == 1);
+  return isa<tile::TransOp, tile::ReshapeOp, tile::ExpandDimsOp>(op) ||
+         (isElementwise(op) && op->getNumOperands() == 1);
 }
 
 /// One load that will be copied ahead.
@@ -114,7 +115,8 @@ private:
     if (!obstacle)
       return true;
     if (hasCandidate())
-      missed(obstacle, "the loop is not pipelined: loads may not overtake '" + obstacle->getName().getStringRef() + "'");
+      missed(obstacle,
+             "the loop is not pipelined: loads may not overtake '" + obstacle->getName().getStringRef() + "'");
     return false;
   }
 
@@ -148,8 +150,8 @@ private:
 
   /// Adds a load to the staged ones, or says why not.
   std::string stage(tile::LoadOp load) {
-    if (load.getOther() && !matchPattern(load.getOther(), m_AnyZeroFloat()) && !matchPattern(load.getOther(), m_Zero()) &&
-        !isZeroSplat(load.getOther()))
+    if (load.getOther() && !matchPattern(load.getOther(), m_AnyZeroFloat()) &&
+        !matchPattern(load.getOther(), m_Zero()) && !isZeroSplat(load.getOther()))
       return "`other` is not zero";
     auto type = cast<RankedTensorType>(load.getResult().getType());
     if (type.getRank() != 2)
@@ -231,9 +233,8 @@ private:
       if (auto convert = dyn_cast<dgpu::ConvertLayoutOp>(user))
         readers.push_back(back(dgpu::layoutOf(convert.getResult().getType())));
       else if (isChainOp(user))
-        readerLayouts(user->getResult(0), readers, [&](DistributedLayout layout) {
-          return back(*operandLayout(use, layout));
-        });
+        readerLayouts(user->getResult(0), readers,
+                      [&](DistributedLayout layout) { return back(*operandLayout(use, layout)); });
       else
         readers.push_back(back(dgpu::layoutOf(value.getType())));
     }
@@ -386,8 +387,8 @@ private:
   /// `value`, which is the load's result or comes from it through chain operations, in `layout`, read from the slot.
   Value compute(OpBuilder &builder, Value value, const DistributedLayout &layout, StagedLoad &entry, Value slot) {
     if (value == entry.load.getResult()) {
-      auto type = dgpu::withLayout(cast<RankedTensorType>(value.getType()),
-                                   dgpu::LayoutAttr::get(value.getContext(), layout));
+      auto type =
+          dgpu::withLayout(cast<RankedTensorType>(value.getType()), dgpu::LayoutAttr::get(value.getContext(), layout));
       return dgpu::BufferLoadOp::create(builder, entry.load.getLoc(), type, entry.buffer, slot);
     }
     Operation *op = value.getDefiningOp();
@@ -405,15 +406,15 @@ private:
     collectConversions(entry.load.getResult(), conversions);
     for (dgpu::ConvertLayoutOp convert : conversions) {
       OpBuilder builder(convert);
-      Value read =
-          compute(builder, convert.getSource(), dgpu::layoutOf(convert.getResult().getType()), entry, slot);
+      Value read = compute(builder, convert.getSource(), dgpu::layoutOf(convert.getResult().getType()), entry, slot);
       convert.getResult().replaceAllUsesWith(read);
     }
     for (dgpu::ConvertLayoutOp convert : conversions)
       eraseUnused(convert);
     if (!entry.load->use_empty()) {
       OpBuilder builder(entry.load);
-      Value read = dgpu::BufferLoadOp::create(builder, entry.load.getLoc(), entry.load.getResult().getType(), entry.buffer, slot);
+      Value read = dgpu::BufferLoadOp::create(builder, entry.load.getLoc(), entry.load.getResult().getType(),
+                                              entry.buffer, slot);
       entry.load.getResult().replaceAllUsesWith(read);
     }
     entry.load.erase();
@@ -441,7 +442,8 @@ class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
     ModuleOp module = getOperation();
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) {
-      bool innermost = !loop.getBody()->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
+      bool innermost =
+          !loop.getBody()->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
       if (innermost && stagesOf(loop) > 1)
         loops.push_back(loop);
     });

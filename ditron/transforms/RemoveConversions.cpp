@@ -57,15 +57,11 @@ constexpr size_t maxSliceOps = 64;
 int64_t conversionCost(ConvertLayoutOp convert) {
   layout::ConvertPlan plan = analysis::convertPlanOf(convert);
   switch (plan.cls) {
-  case layout::ConvertClass::None:
-    return 0;
-  case layout::ConvertClass::Select:
-    return plan.selects;
-  case layout::ConvertClass::Shuffle:
-    return 4 * int64_t(plan.shuffles) + plan.selects;
+  case layout::ConvertClass::None: return 0;
+  case layout::ConvertClass::Select: return plan.selects;
+  case layout::ConvertClass::Shuffle: return 4 * int64_t(plan.shuffles) + plan.selects;
   case layout::ConvertClass::Shared:
-  case layout::ConvertClass::CrossBlock:
-    break;
+  case layout::ConvertClass::CrossBlock: break;
   }
   auto type = cast<RankedTensorType>(convert.getResult().getType());
   int64_t registers = dgpu::layoutOf(convert.getSource().getType()).numRegs() + dgpu::layoutOf(type).numRegs();
@@ -105,7 +101,8 @@ private:
     return found;
   }
 
-  static ConvertLayoutOp createConvert(OpBuilder &builder, Location loc, Value source, const DistributedLayout &layout) {
+  static ConvertLayoutOp createConvert(OpBuilder &builder, Location loc, Value source,
+                                       const DistributedLayout &layout) {
     auto type = cast<RankedTensorType>(source.getType());
     auto wanted = dgpu::withLayout(type, dgpu::LayoutAttr::get(type.getContext(), layout));
     return ConvertLayoutOp::create(builder, loc, wanted, source, IntegerAttr());

@@ -63,7 +63,8 @@ static Array permuted(const Array &array, const std::vector<int> &order) {
 }
 
 /// Calls `visit(result index without the axis, elements along the axis)`.
-static Array alongAxis(const Array &array, size_t axis, const std::function<int32_t(const std::vector<int32_t> &)> &fold) {
+static Array alongAxis(const Array &array, size_t axis,
+                       const std::function<int32_t(const std::vector<int32_t> &)> &fold) {
   Shape shape = array.shape;
   int64_t length = shape[axis];
   shape.erase(shape.begin() + axis);
@@ -85,7 +86,9 @@ static int32_t sumOf(const std::vector<int32_t> &elements) {
     sum += element;
   return wrap(sum);
 }
-static int32_t maximumOf(const std::vector<int32_t> &elements) { return *std::max_element(elements.begin(), elements.end()); }
+static int32_t maximumOf(const std::vector<int32_t> &elements) {
+  return *std::max_element(elements.begin(), elements.end());
+}
 
 static Array dotOf(const Array &a, const Array &b, const Array &c) {
   return generate(c.shape, [&](const Shape &index) {
@@ -119,17 +122,19 @@ std::string RandomProgram::splat(int32_t value, const Shape &shape) {
 
 std::string RandomProgram::region(const std::string &operation) {
   int id = next++;
-  return fmt::format("{{\n    ^bb0(%a{0}: i32, %b{0}: i32):\n      %m{0} = arith.{1} %a{0}, %b{0} : i32\n      tile.yield %m{0} : "
-                     "i32\n    }}",
-                     id, operation);
+  return fmt::format(
+      "{{\n    ^bb0(%a{0}: i32, %b{0}: i32):\n      %m{0} = arith.{1} %a{0}, %b{0} : i32\n      tile.yield %m{0} : "
+      "i32\n    }}",
+      id, operation);
 }
 
 std::string RandomProgram::text() const {
   std::string attribute = aligned ? " {tile.divisibility = 16 : i64}" : "";
-  return fmt::format("module attributes {{dgpu.target = \"sim:sm_80\", dgpu.num_warps = {} : i32, dgpu.threads_per_warp = 32 : i32, "
-                     "dgpu.num_stages = 3 : i32}} {{\n  func.func @kernel(%x: !tile.ptr<i32>{}, %y: !tile.ptr<i32>{}) attributes "
-                     "{{tile.kernel}} {{\n    %unknown0 = tile.program_id 1\n{}    return\n  }}\n}}\n",
-                     numWarps, attribute, attribute, body);
+  return fmt::format(
+      "module attributes {{dgpu.target = \"sim:sm_80\", dgpu.num_warps = {} : i32, dgpu.threads_per_warp = 32 : i32, "
+      "dgpu.num_stages = 3 : i32}} {{\n  func.func @kernel(%x: !tile.ptr<i32>{}, %y: !tile.ptr<i32>{}) attributes "
+      "{{tile.kernel}} {{\n    %unknown0 = tile.program_id 1\n{}    return\n  }}\n}}\n",
+      numWarps, attribute, attribute, body);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -177,7 +182,8 @@ Value RandomProgram::expandAndBroadcast(Value value, size_t axis, const Shape &s
     Shape expanded = current;
     expanded.insert(expanded.begin() + position, 1);
     std::string name = fresh();
-    line(fmt::format("{} = tile.expand_dims {} axis {} : {} -> {}", name, value.name, position, type(current), type(expanded)));
+    line(fmt::format("{} = tile.expand_dims {} axis {} : {} -> {}", name, value.name, position, type(current),
+                     type(expanded)));
     value.name = name;
     current = expanded;
   };
@@ -241,7 +247,8 @@ void RandomProgram::store(const Value &value) {
     expectation.places = {word};
   } else {
     Value index = indices(shape, randomOrder(shape.size()));
-    line(fmt::format("tile.store {}, {} : {}, {}", pointers("%y", word, index), value.name, pointerType(shape), type(shape)));
+    line(fmt::format("tile.store {}, {} : {}, {}", pointers("%y", word, index), value.name, pointerType(shape),
+                     type(shape)));
     for (int32_t offset : index.array.data)
       expectation.places.push_back(word + offset);
   }
@@ -264,8 +271,8 @@ void RandomProgram::load(Shape shape) {
     int limit = pick(0, static_cast<int>(sizeOf(shape)));
     std::string mask = fresh();
     line(fmt::format("{} = arith.cmpi slt, {}, {} : {}", mask, index.name, splat(limit, shape), type(shape)));
-    line(fmt::format("{} = tile.load {} mask {} : {} mask {} -> {}", name, places, mask, pointerType(shape), type(shape, "i1"),
-                     type(shape)));
+    line(fmt::format("{} = tile.load {} mask {} : {} mask {} -> {}", name, places, mask, pointerType(shape),
+                     type(shape, "i1"), type(shape)));
     for (int32_t &element : index.array.data)
       element = element < limit ? input[word + element] : 0;
   }
@@ -299,8 +306,8 @@ void RandomProgram::transpose() {
   std::shuffle(order.begin(), order.end(), random);
   Array result = permuted(source->array, order);
   std::string name = fresh();
-  line(fmt::format("{} = tile.trans {} [{}] : {} -> {}", name, source->name, fmt::join(order, ", "), type(source->array.shape),
-                   type(result.shape)));
+  line(fmt::format("{} = tile.trans {} [{}] : {} -> {}", name, source->name, fmt::join(order, ", "),
+                   type(source->array.shape), type(result.shape)));
   add(name, std::move(result));
 }
 
@@ -338,8 +345,8 @@ void RandomProgram::reduce() {
   bool sum = chance(0.5);
   Array result = alongAxis(source->array, axis, sum ? sumOf : maximumOf);
   std::string name = fresh();
-  line(fmt::format("{} = tile.reduce({}) axis {} {} : ({}) -> {}", name, source->name, axis, region(sum ? "addi" : "maxsi"),
-                   type(source->array.shape), type(result.shape)));
+  line(fmt::format("{} = tile.reduce({}) axis {} {} : ({}) -> {}", name, source->name, axis,
+                   region(sum ? "addi" : "maxsi"), type(source->array.shape), type(result.shape)));
   add(name, std::move(result));
 }
 
@@ -357,11 +364,13 @@ void RandomProgram::argmax() {
   Array where = alongAxis(array, axis, [](const std::vector<int32_t> &elements) {
     return static_cast<int32_t>(std::max_element(elements.begin(), elements.end()) - elements.begin());
   });
-  line(fmt::format("{0}:2 = tile.reduce({1}, {2}) axis {3} {{\n    ^bb0(%a{4}: i32, %i{4}: i32, %b{4}: i32, %j{4}: i32):\n"
-                   "      %g{4} = arith.cmpi sge, %a{4}, %b{4} : i32\n      %m{4} = arith.select %g{4}, %a{4}, %b{4} : i32\n"
-                   "      %k{4} = arith.select %g{4}, %i{4}, %j{4} : i32\n      tile.yield %m{4}, %k{4} : i32, i32\n    }} : ({5}, {5}) "
-                   "-> ({6}, {6})",
-                   name, sourceName, positions.name, axis, next++, type(array.shape), type(best.shape)));
+  line(fmt::format(
+      "{0}:2 = tile.reduce({1}, {2}) axis {3} {{\n    ^bb0(%a{4}: i32, %i{4}: i32, %b{4}: i32, %j{4}: i32):\n"
+      "      %g{4} = arith.cmpi sge, %a{4}, %b{4} : i32\n      %m{4} = arith.select %g{4}, %a{4}, %b{4} : i32\n"
+      "      %k{4} = arith.select %g{4}, %i{4}, %j{4} : i32\n      tile.yield %m{4}, %k{4} : i32, i32\n    }} : ({5}, "
+      "{5}) "
+      "-> ({6}, {6})",
+      name, sourceName, positions.name, axis, next++, type(array.shape), type(best.shape)));
   add(name + "#0", std::move(best));
   add(name + "#1", std::move(where));
 }
@@ -381,8 +390,8 @@ void RandomProgram::scan() {
     return sum ? sumOf(elements) : maximumOf(elements);
   });
   std::string name = fresh();
-  line(fmt::format("{} = tile.scan({}) axis {} {} : ({}) -> {}", name, source->name, axis, region(sum ? "addi" : "maxsi"),
-                   type(array.shape), type(array.shape)));
+  line(fmt::format("{} = tile.scan({}) axis {} {} : ({}) -> {}", name, source->name, axis,
+                   region(sum ? "addi" : "maxsi"), type(array.shape), type(array.shape)));
   add(name, std::move(result));
 }
 
@@ -391,7 +400,8 @@ void RandomProgram::select() {
   const Value *b = chooseLike(a->array), *c = chooseLike(a->array);
   std::string mask = fresh(), name = fresh(), tensor = type(a->array.shape);
   line(fmt::format("{} = arith.cmpi slt, {}, {} : {}", mask, a->name, b->name, tensor));
-  line(fmt::format("{} = arith.select {}, {}, {} : {}, {}", name, mask, c->name, a->name, type(a->array.shape, "i1"), tensor));
+  line(fmt::format("{} = arith.select {}, {}, {} : {}, {}", name, mask, c->name, a->name, type(a->array.shape, "i1"),
+                   tensor));
   Array result = a->array;
   for (size_t i = 0; i < result.data.size(); ++i)
     if (a->array.data[i] < b->array.data[i])
@@ -436,11 +446,13 @@ void RandomProgram::loop() {
   small.erase(small.begin() + axis);
   int trips = pick(0, 3), id = next++;
   std::string zero = scalar(0), one = scalar(1), end = scalar(trips), name = fresh(), tensor = type(shape);
-  line(fmt::format("{0}:2 = scf.for %iv{1} = {2} to {3} step {4} iter_args(%p{1} = {5}, %q{1} = {6}) -> ({7}, {7}) : i32 {{", name, id,
-                   zero, end, one, first.name, second.name, tensor));
+  line(fmt::format(
+      "{0}:2 = scf.for %iv{1} = {2} to {3} step {4} iter_args(%p{1} = {5}, %q{1} = {6}) -> ({7}, {7}) : i32 {{", name,
+      id, zero, end, one, first.name, second.name, tensor));
   std::string sum = fresh(), most = fresh(), spread = fresh(), result = fresh();
   line(fmt::format("{0} = arith.addi %p{1}, %q{1} : {2}", sum, id, tensor));
-  line(fmt::format("{} = tile.reduce(%q{}) axis {} {} : ({}) -> {}", most, id, axis, region("maxsi"), tensor, type(small)));
+  line(fmt::format("{} = tile.reduce(%q{}) axis {} {} : ({}) -> {}", most, id, axis, region("maxsi"), tensor,
+                   type(small)));
   if (small.empty()) {
     line(fmt::format("{} = tile.splat {} : i32 -> {}", spread, most, tensor));
   } else {
@@ -496,8 +508,8 @@ void RandomProgram::atomic() {
   outputWords = word + sizeOf(shape);
   Value index = indices(shape, randomOrder(shape.size()));
   std::string places = pointers("%y", word, index), name = fresh();
-  line(fmt::format("{} = tile.atomic_rmw add relaxed gpu {}, {} : {}, {} -> {}", name, places, source.name, pointerType(shape),
-                   type(shape), type(shape)));
+  line(fmt::format("{} = tile.atomic_rmw add relaxed gpu {}, {} : {}, {} -> {}", name, places, source.name,
+                   pointerType(shape), type(shape), type(shape)));
   Expectation expectation{name, {}, source.array.data};
   for (size_t i = 0; i < index.array.data.size(); ++i) {
     expectation.places.push_back(word + index.array.data[i]);
@@ -542,8 +554,8 @@ void RandomProgram::gemm() {
       args += fmt::format(", %ptr{}_{} = {}", i, id, operands[i].pointers);
       types += ", " + pointerType(operands[i].inMemory);
     }
-  line(fmt::format("{}:{} = scf.for %iv{} = {} to {} step {} iter_args({}) -> ({}) : i32 {{", name, movingPointers ? 3 : 1, id, zero, end,
-                   one, args, types));
+  line(fmt::format("{}:{} = scf.for %iv{} = {} to {} step {} iter_args({}) -> ({}) : i32 {{", name,
+                   movingPointers ? 3 : 1, id, zero, end, one, args, types));
   std::vector<std::string> narrow, moved;
   for (int i = 0; i < 2; ++i) {
     const Operand &operand = operands[i];
@@ -562,7 +574,8 @@ void RandomProgram::gemm() {
       line(fmt::format("{} = tile.load {} : {} -> {}", loaded, places, pointer, tensor));
     } else {
       std::string done = fresh(), left = fresh(), lefts = fresh(), inside = fresh();
-      line(fmt::format("{} = arith.muli %iv{}, {} : i32", done, id, scalar(static_cast<int32_t>(sizeOf(operand.inMemory)))));
+      line(fmt::format("{} = arith.muli %iv{}, {} : i32", done, id,
+                       scalar(static_cast<int32_t>(sizeOf(operand.inMemory)))));
       line(fmt::format("{} = arith.subi {}, {} : i32", left, scalar(operand.limit), done));
       line(fmt::format("{} = tile.splat {} : i32 -> {}", lefts, left, tensor));
       line(fmt::format("{} = arith.cmpi slt, {}, {} : {}", inside, operand.index.name, lefts, tensor));
@@ -585,7 +598,8 @@ void RandomProgram::gemm() {
   std::string dot = fresh();
   line(fmt::format("{} = tile.dot {}, {}, %acc{} : {}, {} -> {}", dot, narrow[0], narrow[1], id, type({m, k}, "i8"),
                    type({k, n}, "i8"), type({m, n})));
-  line(fmt::format("scf.yield {} : {}", movingPointers ? fmt::format("{}, {}, {}", dot, moved[0], moved[1]) : dot, types));
+  line(fmt::format("scf.yield {} : {}", movingPointers ? fmt::format("{}, {}, {}", dot, moved[0], moved[1]) : dot,
+                   types));
   line(stages == 0 ? "}" : fmt::format("}} {{tile.num_stages = {} : i32}}", stages));
 
   Array result = c.array;
@@ -608,37 +622,22 @@ void RandomProgram::gemm() {
 
 void RandomProgram::step(bool nested) {
   switch (pick(0, nested ? 12 : 17)) {
-  case 0:
-    return load(randomShape());
+  case 0: return load(randomShape());
   case 1:
-  case 2:
-    return binary();
-  case 3:
-    return transpose();
-  case 4:
-    return reshape();
-  case 5:
-    return broadcast();
-  case 6:
-    return reduce();
-  case 7:
-    return argmax();
-  case 8:
-    return scan();
-  case 9:
-    return select();
-  case 10:
-    return splatScalar();
-  case 11:
-    return dot();
-  case 12:
-    return loop();
-  case 13:
-    return branch();
-  case 14:
-    return atomic();
-  default:
-    return gemm();
+  case 2: return binary();
+  case 3: return transpose();
+  case 4: return reshape();
+  case 5: return broadcast();
+  case 6: return reduce();
+  case 7: return argmax();
+  case 8: return scan();
+  case 9: return select();
+  case 10: return splatScalar();
+  case 11: return dot();
+  case 12: return loop();
+  case 13: return branch();
+  case 14: return atomic();
+  default: return gemm();
   }
 }
 

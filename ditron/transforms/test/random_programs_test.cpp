@@ -35,8 +35,8 @@ struct Planned {
 /// All passes of this room, with the phase verifiers after each phase.
 Planned plan(const std::string &source) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
-                      mlir::scf::SCFDialect, mlir::func::FuncDialect>();
+  context.loadDialect<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect, mlir::arith::ArithDialect,
+                      mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::func::FuncDialect>();
   Planned planned;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
     planned.messages += diagnostic.str() + "\n";
