@@ -24,7 +24,7 @@ struct AllGatherGemmOptions {
   uint32_t numNodes = 1;           ///< Must divide the number of ranks; changes the order of tiles, never the result.
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
-  TileConfig tile;
+  TileConfig tile = {};
 };
 
 class AllGatherGemm {

@@ -20,13 +20,13 @@ namespace ditron::ops {
 
 struct GemmReduceScatterOptions {
   DataType dtype = DataType::BF16;           ///< Of A, B and the result: bf16, fp16 or fp32.
-  std::optional<DataType> partialType;       ///< Of the partial results in transit; dtype when not given, or fp32.
+  std::optional<DataType> partialType = std::nullopt; ///< Of the partial results in transit; dtype when not given, or fp32.
   int64_t maxRows = 0;                       ///< Largest M of any call; sizes the buffers.
   int64_t columns = 0;                       ///< N.
   uint32_t numNodes = 1;                     ///< Must divide the number of ranks; changes the order of tiles only.
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
-  TileConfig tile;
+  TileConfig tile = {};
 };
 
 class GemmReduceScatter {

@@ -85,6 +85,14 @@ class KernelTest : public testing::Test {
 protected:
   /// Makes the world; without a call of it there is one of one rank.
   void start(uint32_t ranks, const WorldOptions &options = {});
+  /// Options of a world with a seed and, perhaps, a rank for which everything takes `factor` times as long.
+  static WorldOptions seeded(uint64_t seed, std::optional<uint32_t> slowRank = std::nullopt, double factor = 8) {
+    WorldOptions options;
+    options.seed = seed;
+    if (slowRank)
+      options.slowRanks[*slowRank] = factor;
+    return options;
+  }
   World &world();
   Rank &rank(uint32_t id = 0) { return world().rank(id); }
 

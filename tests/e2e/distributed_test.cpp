@@ -1,0 +1,305 @@
+//===- distributed_test.cpp - Several ranks: symmetric memory, signals, waits -----------------------------------------===//
+//
+// Every test runs with two seeds and with one slow rank, so that the ranks meet in different orders.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelTest.h"
+
+#include <fmt/format.h>
+
+namespace ditron::e2e {
+namespace {
+
+/// (ranks, seed, slow rank or -1)
+using Setting = std::tuple<uint32_t, uint64_t, int>;
+
+class Distributed : public KernelTest, public testing::WithParamInterface<Setting> {
+protected:
+  void SetUp() override {
+    auto [count, seed, slow] = GetParam();
+    ranks = count;
+    start(ranks, seeded(seed, slow < 0 ? std::nullopt : std::optional<uint32_t>(slow % ranks)));
+  }
+  /// Enqueues the kernel on every rank with the arguments of that rank, then waits for all.
+  Status runEverywhere(std::string_view text, std::string_view kernel, const LaunchShape &shape,
+                       const std::function<jit::CallArguments(uint32_t)> &argumentsOf) {
+    for (uint32_t r = 0; r < ranks; ++r)
+      DITRON_RETURN_IF_ERROR(launch(text, kernel, shape, argumentsOf(r), r));
+    return world().synchronize();
+  }
+  /// One buffer of zeros on each rank.
+  std::vector<Buffer> everywhere(DataType type, uint64_t count, std::string_view name) {
+    std::vector<Buffer> buffers;
+    for (uint32_t r = 0; r < ranks; ++r)
+      buffers.push_back(zeros(type, count, name, r));
+    return buffers;
+  }
+  uint32_t ranks = 1;
+};
+
+std::string settingName(const testing::TestParamInfo<Setting> &info) {
+  auto [ranks, seed, slow] = info.param;
+  return fmt::format("ranks{}_seed{}{}", ranks, seed, slow < 0 ? "" : "_slow" + std::to_string(slow));
+}
+INSTANTIATE_TEST_SUITE_P(Worlds, Distributed,
+                         testing::Values(Setting(1, 0, -1), Setting(2, 1, -1), Setting(2, 2, 1), Setting(4, 1, -1), Setting(4, 2, 0),
+                                         Setting(8, 1, -1), Setting(8, 2, 5)),
+                         settingName);
+
+TEST_P(Distributed, RanksKnowThemselves) {
+  const char *text = R"(
+@triton.jit
+def who(out_ptr):
+    tl.store(out_ptr, dl.rank())
+    tl.store(out_ptr + 1, dl.num_ranks())
+)";
+  std::vector<Buffer> out = everywhere(DataType::I32, 2, "out");
+  ASSERT_OK(runEverywhere(text, "who", {.numWarps = 1}, [&](uint32_t r) { return jit::CallArguments{{out[r]}, {}}; }));
+  for (uint32_t r = 0; r < ranks; ++r)
+    expectSame(get<int32_t>(out[r]), {int32_t(r), int32_t(ranks)});
+}
+
+/// The kernel of README.md, word for word.
+const char *const ring = R"(
+@triton.jit
+def ring(x_ptr, inbox_ptr, signal_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    rank = dl.rank()
+    world = dl.num_ranks()
+    right = (rank + 1) % world
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(dl.symm_at(inbox_ptr, right) + offsets, x, mask=mask)
+    dl.notify(signal_ptr, right, signal=1, sig_op="set", comm_scope="intra_node")
+    token = dl.wait(signal_ptr, 1, "sys", "acquire", waitValue=1)
+    inbox_ptr = dl.consume_token(inbox_ptr, token)
+    tl.store(out_ptr + offsets, x + tl.load(inbox_ptr + offsets, mask=mask), mask=mask)
+)";
+
+TEST_P(Distributed, RingOfTheReadme) {
+  const int n = 100;
+  SymmetricBuffer inbox = symmetric(DataType::F32, n, "inbox"), signal = symmetric(DataType::I64, 1, "signal");
+  std::vector<Buffer> x, out = everywhere(DataType::F32, n, "out");
+  std::vector<std::vector<float>> data;
+  for (uint32_t r = 0; r < ranks; ++r) {
+    data.push_back(randomFloats(n, 100 + r));
+    x.push_back(put(data[r], "x", r));
+  }
+  ASSERT_OK(runEverywhere(ring, "ring", {}, [&](uint32_t r) {
+    return jit::CallArguments{{x[r], inbox.on(r), signal.on(r), out[r], n}, {{"BLOCK", 128}}};
+  }));
+  for (uint32_t r = 0; r < ranks; ++r) {
+    std::vector<float> expected(n);
+    for (int i = 0; i < n; ++i)
+      expected[i] = data[r][i] + data[(r + ranks - 1) % ranks][i];
+    expectSame(get<float>(out[r]), expected, fmt::format("rank {}", r));
+  }
+}
+
+/// Every rank adds to everyone's counter and waits until all have.
+TEST_P(Distributed, NotifyAddsAndWaitCompares) {
+  const char *text = R"(
+@triton.jit
+def count(counter_ptr, out_ptr, WORLD: tl.constexpr):
+    for r in range(WORLD):
+        dl.notify(counter_ptr, r, signal=dl.rank() + 1, sig_op="add", comm_scope="inter_node")
+    token = dl.wait(counter_ptr, 1, "sys", "acquire", waitValue=WORLD * (WORLD + 1) // 2)
+    counter_ptr = dl.consume_token(counter_ptr, token)
+    tl.store(out_ptr, tl.load(counter_ptr))
+)";
+  for (DataType type : {DataType::I64, DataType::U64, DataType::I32}) {
+    SymmetricBuffer counter = symmetric(type, 1, "counter");
+    std::vector<Buffer> out = everywhere(DataType::I64, 1, "out");
+    ASSERT_OK(runEverywhere(text, "count", {.numWarps = 2}, [&](uint32_t r) {
+      return jit::CallArguments{{counter.on(r), out[r]}, {{"WORLD", ranks}}};
+    }));
+    for (uint32_t r = 0; r < ranks; ++r)
+      expectSame(get<int64_t>(out[r]), {int64_t(ranks * (ranks + 1) / 2)}, toString(type));
+  }
+}
+
+/// All-to-all, pushed by one block per peer; the consumer's blocks wait for all words at once.
+TEST_P(Distributed, AllToAllWaitsForSeveralWords) {
+  const char *text = R"(
+@triton.jit
+def all_to_all(x_ptr, inbox_ptr, signal_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    me = dl.rank()
+    world = dl.num_ranks()
+    peer = (me + tl.program_id(0)) % world
+    i = tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(dl.symm_at(inbox_ptr, peer) + me * n + i, tl.load(x_ptr + peer * n + i, mask=mask), mask=mask)
+    dl.notify(signal_ptr + me, peer, signal=7, sig_op="set")
+    if tl.program_id(0) == world - 1:
+        token = dl.wait(signal_ptr, world, "sys", "acquire", waitValue=7)
+        inbox_ptr = dl.consume_token(inbox_ptr, token)
+        for r in range(0, world):
+            tl.store(out_ptr + r * n + i, tl.load(inbox_ptr + r * n + i, mask=mask), mask=mask)
+)";
+  const int n = 70;
+  SymmetricBuffer inbox = symmetric(DataType::I32, ranks * n, "inbox"), signal = symmetric(DataType::I64, ranks, "signal");
+  std::vector<Buffer> x, out = everywhere(DataType::I32, ranks * n, "out");
+  for (uint32_t r = 0; r < ranks; ++r) {
+    std::vector<int32_t> data(ranks * n);
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = int32_t(r * 100000 + i);
+    x.push_back(put(data, "x", r));
+  }
+  ASSERT_OK(runEverywhere(text, "all_to_all", {.grid = {ranks, 1, 1}}, [&](uint32_t r) {
+    return jit::CallArguments{{x[r], inbox.on(r), signal.on(r), out[r], n}, {{"BLOCK", 128}}};
+  }));
+  for (uint32_t r = 0; r < ranks; ++r) {
+    std::vector<int32_t> expected;
+    for (uint32_t from = 0; from < ranks; ++from)
+      for (int i = 0; i < n; ++i)
+        expected.push_back(int32_t(from * 100000 + r * n + i));
+    expectSame(get<int32_t>(out[r]), expected, fmt::format("rank {}", r));
+  }
+}
+
+/// Pulling: reads through symm_at after a barrier made of single words per rank.
+TEST_P(Distributed, RemoteReadsAfterABarrier) {
+  const char *text = R"(
+@triton.jit
+def barrier_all(word_ptr, generation):
+    __syncthreads()
+    thread = tid(0)
+    if thread < dl.num_ranks():
+        st(dl.symm_at(word_ptr, thread) + dl.rank(), generation, scope="sys", semantic="release")
+        while ld(word_ptr + thread, scope="sys", semantic="acquire") < generation:
+            pass
+    __syncthreads()
+
+@triton.jit
+def reduce_all(data_ptr, word_ptr, out_ptr, ROUNDS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for round in range(ROUNDS):
+        tl.store(data_ptr + i, (dl.rank() + 1) * (round + 1) + i)
+        barrier_all(word_ptr, (2 * round + 1).to(tl.int64))
+        total = tl.zeros([BLOCK], tl.int32)
+        for r in range(dl.num_ranks()):
+            total += tl.load(dl.symm_at(data_ptr, r) + i)
+        tl.store(out_ptr + round * BLOCK + i, total)
+        barrier_all(word_ptr, (2 * round + 2).to(tl.int64))
+)";
+  const int block = 64, rounds = 3;
+  SymmetricBuffer data = symmetric(DataType::I32, block, "data"), word = symmetric(DataType::I64, ranks, "word");
+  std::vector<Buffer> out = everywhere(DataType::I32, block * rounds, "out");
+  ASSERT_OK(runEverywhere(text, "reduce_all", {.numWarps = 2}, [&](uint32_t r) {
+    return jit::CallArguments{{data.on(r), word.on(r), out[r]}, {{"ROUNDS", rounds}, {"BLOCK", block}}};
+  }));
+  std::vector<int32_t> expected;
+  for (int round = 0; round < rounds; ++round)
+    for (int i = 0; i < block; ++i)
+      expected.push_back(int32_t(ranks * (ranks + 1) / 2) * (round + 1) + i * int32_t(ranks));
+  for (uint32_t r = 0; r < ranks; ++r)
+    expectSame(get<int32_t>(out[r]), expected, fmt::format("rank {}", r));
+}
+
+/// Atomics on another rank's memory, by threads and by blocks.
+TEST_P(Distributed, RemoteAtomics) {
+  const char *text = R"(
+@triton.jit
+def remote(sum_ptr, ticket_ptr, out_ptr, N: tl.constexpr):
+    target = (dl.rank() + 1) % dl.num_ranks()
+    tl.atomic_add(dl.symm_at(sum_ptr, target) + tl.arange(0, N), 1, sem="release", scope="sys")
+    thread = tid(0)
+    if thread < 4:
+        ticket = atomic_add(dl.symm_at(ticket_ptr, 0), 1, scope="sys", semantic="acq_rel")
+        st(dl.symm_at(out_ptr, 0) + ticket, dl.rank(), scope="sys", semantic="relaxed")
+)";
+  const uint32_t blocks = 3, n = 32;
+  SymmetricBuffer sum = symmetric(DataType::I32, n, "sum"), ticket = symmetric(DataType::I32, 1, "ticket"),
+                  out = symmetric(DataType::I32, ranks * blocks * 4, "out");
+  ASSERT_OK(runEverywhere(text, "remote", {.grid = {blocks, 1, 1}, .numWarps = 1}, [&](uint32_t r) {
+    return jit::CallArguments{{sum.on(r), ticket.on(r), out.on(r)}, {{"N", n}}};
+  }));
+  for (uint32_t r = 0; r < ranks; ++r)
+    expectSame(get<int32_t>(sum, r), std::vector<int32_t>(n, blocks));
+  std::vector<int32_t> who = get<int32_t>(out, 0);
+  std::vector<int> seen(ranks);
+  for (int32_t each : who)
+    ++seen.at(each);
+  EXPECT_EQ(seen, std::vector<int>(ranks, blocks * 4));
+}
+
+/// Producer and consumer kernels on two streams of a rank, ordered by signals with generations only; the copies are made by
+/// the copy engine.
+TEST_P(Distributed, StreamsCopiesAndSignals) {
+  const char *text = R"(
+@triton.jit
+def consume(inbox_ptr, ready_ptr, out_ptr, generation, n, BLOCK: tl.constexpr):
+    source = tl.program_id(0)
+    token = dl.wait(ready_ptr + source, 1, "sys", "acquire", waitValue=generation, compare="ge")
+    inbox_ptr = dl.consume_token(inbox_ptr, token)
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + source * n + i, tl.load(inbox_ptr + source * n + i, mask=i < n) * 2, mask=i < n)
+)";
+  const int n = 90;
+  SymmetricBuffer inbox = symmetric(DataType::F32, ranks * n, "inbox"), ready = symmetric(DataType::I64, ranks, "ready");
+  std::vector<Buffer> out = everywhere(DataType::F32, ranks * n, "out"), x = everywhere(DataType::F32, n, "x");
+  for (int64_t generation = 1; generation <= 3; ++generation) {
+    ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+      const uint32_t r = me.id();
+      DITRON_RETURN_IF_ERROR(x[r].uploadFloats(randomFloats(n, 1000 * generation + r)));
+      DITRON_ASSIGN_OR_RETURN(runtime::Stream copies, me.createStream("copies"));
+      DITRON_RETURN_IF_ERROR(launch(text, "consume", {.grid = {ranks, 1, 1}, .numWarps = 2},
+                                    {{inbox.on(r), ready.on(r), out[r], Argument::typed(DataType::I64, generation), n}, {{"BLOCK", 128}}}, r));
+      for (uint32_t step = 0; step < ranks; ++step) {
+        uint32_t to = (r + step) % ranks;
+        DITRON_RETURN_IF_ERROR(copies.copy(inbox.on(to) + r * n, x[r], n, "push"));
+        DITRON_RETURN_IF_ERROR(copies.signalWrite(ready.on(to) + r, generation));
+      }
+      DITRON_RETURN_IF_ERROR(me.stream().synchronize());
+      DITRON_RETURN_IF_ERROR(copies.synchronize());
+      return me.hostBarrier();
+    }));
+    for (uint32_t r = 0; r < ranks; ++r) {
+      std::vector<float> expected;
+      for (uint32_t from = 0; from < ranks; ++from)
+        for (float each : randomFloats(n, 1000 * generation + from))
+          expected.push_back(each * 2);
+      expectSame(get<float>(out[r]), expected, fmt::format("generation {}, rank {}", generation, r));
+    }
+  }
+}
+
+TEST_P(Distributed, CapturedAndReplayed) {
+  const char *text = R"(
+@triton.jit
+def step(counter_ptr, out_ptr, generation_ptr):
+    generation = tl.load(generation_ptr) + 1
+    __syncthreads()
+    tl.store(generation_ptr, generation)
+    dl.notify(counter_ptr, (dl.rank() + 1) % dl.num_ranks(), signal=generation, sig_op="set", comm_scope="intra_node")
+    token = dl.wait(counter_ptr, 1, "sys", "acquire", waitValue=generation, compare="ge")
+    tl.store(out_ptr + generation, tl.load(dl.consume_token(counter_ptr, token)))
+)";
+  SymmetricBuffer counter = symmetric(DataType::I64, 1, "counter");
+  std::vector<Buffer> out = everywhere(DataType::I64, 8, "out"), generation = everywhere(DataType::I64, 1, "generation");
+  std::vector<runtime::Graph> graphs(ranks);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    ASSERT_OK(rank(r).stream().beginCapture());
+    ASSERT_OK(launch(text, "step", {.numWarps = 1}, {{counter.on(r), out[r], generation[r]}, {}}, r));
+    auto graph = rank(r).stream().endCapture();
+    ASSERT_OK(graph);
+    graphs[r] = *graph;
+  }
+  ASSERT_OK(world().synchronize());
+  for (uint32_t r = 0; r < ranks; ++r)
+    expectSame(get<int64_t>(generation[r]), {0}, "captured, not run");
+  const int replays = 5;
+  for (int replay = 0; replay < replays; ++replay)
+    for (uint32_t r = 0; r < ranks; ++r)
+      ASSERT_OK(rank(r).stream().launch(graphs[r]));
+  ASSERT_OK(world().synchronize());
+  for (uint32_t r = 0; r < ranks; ++r) {
+    expectSame(get<int64_t>(generation[r]), {replays});
+    std::vector<int64_t> seen = get<int64_t>(out[r]);
+    for (int g = 1; g <= replays; ++g)
+      EXPECT_GE(seen[g], g); // a neighbour may already be ahead
+  }
+}
+
+} // namespace
+} // namespace ditron::e2e
