@@ -108,9 +108,10 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
     if (auto member = memberOf(module->module, name))
       return *member;
     std::string nearest = nearestName(module->module, name);
-    return reports ? emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(module->module).str(), name.str(),
-                                                  nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)))
-                   : LangValue::poison();
+    return reports
+               ? emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(module->module).str(), name.str(),
+                                              nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)))
+               : LangValue::poison();
   }
   if (value.isTensor()) {
     if (name == "T") {

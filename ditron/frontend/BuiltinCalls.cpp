@@ -18,30 +18,18 @@ std::string signatureOf(const Builtin &builtin) {
 /// What a rule accepts, in words.
 llvm::StringRef expectation(ParamRule rule) {
   switch (rule) {
-  case ParamRule::Any:
-    return "a value";
-  case ParamRule::Number:
-    return "a number or a tensor";
-  case ParamRule::Tensor:
-    return "a run-time scalar or block";
-  case ParamRule::Block:
-    return "a block";
-  case ParamRule::Pointer:
-    return "a pointer or a block of pointers";
-  case ParamRule::Int:
-    return "a compile-time int";
-  case ParamRule::Bool:
-    return "a compile-time bool";
-  case ParamRule::Str:
-    return "a compile-time string";
-  case ParamRule::DType:
-    return "a dtype";
-  case ParamRule::Shape:
-    return "compile-time ints";
-  case ParamRule::Const:
-    return "a compile-time value";
-  case ParamRule::Function:
-    return "a @jit function";
+  case ParamRule::Any: return "a value";
+  case ParamRule::Number: return "a number or a tensor";
+  case ParamRule::Tensor: return "a run-time scalar or block";
+  case ParamRule::Block: return "a block";
+  case ParamRule::Pointer: return "a pointer or a block of pointers";
+  case ParamRule::Int: return "a compile-time int";
+  case ParamRule::Bool: return "a compile-time bool";
+  case ParamRule::Str: return "a compile-time string";
+  case ParamRule::DType: return "a dtype";
+  case ParamRule::Shape: return "compile-time ints";
+  case ParamRule::Const: return "a compile-time value";
+  case ParamRule::Function: return "a @jit function";
   }
   return "a value";
 }
@@ -52,28 +40,17 @@ bool isInt(const LangValue &value) {
 
 bool accepts(ParamRule rule, const LangValue &value) {
   switch (rule) {
-  case ParamRule::Any:
-    return true;
-  case ParamRule::Number:
-    return value.isLiteral() || (value.isTensor() && !value.type().isVoid());
-  case ParamRule::Tensor:
-    return value.isTensor();
-  case ParamRule::Block:
-    return value.isTensor() && value.type().isBlock();
-  case ParamRule::Pointer:
-    return value.isTensor() && value.type().isPointer();
-  case ParamRule::Int:
-    return isInt(value);
-  case ParamRule::Bool:
-    return value.isConstant() && value.constant().isIntegral();
-  case ParamRule::Str:
-    return value.isString();
-  case ParamRule::DType:
-    return value.isType();
-  case ParamRule::Shape:
-    return isInt(value) || (value.isTuple() && llvm::all_of(value.elements(), isInt));
-  case ParamRule::Const:
-    return value.isCompileTime();
+  case ParamRule::Any: return true;
+  case ParamRule::Number: return value.isLiteral() || (value.isTensor() && !value.type().isVoid());
+  case ParamRule::Tensor: return value.isTensor();
+  case ParamRule::Block: return value.isTensor() && value.type().isBlock();
+  case ParamRule::Pointer: return value.isTensor() && value.type().isPointer();
+  case ParamRule::Int: return isInt(value);
+  case ParamRule::Bool: return value.isConstant() && value.constant().isIntegral();
+  case ParamRule::Str: return value.isString();
+  case ParamRule::DType: return value.isType();
+  case ParamRule::Shape: return isInt(value) || (value.isTuple() && llvm::all_of(value.elements(), isInt));
+  case ParamRule::Const: return value.isCompileTime();
   case ParamRule::Function: {
     const auto *function = value.getIf<FunctionValue>();
     return function && function->isJit;
@@ -103,10 +80,10 @@ bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, Lang
         break;
       }
   Diagnostic &diagnostic =
-      emit.error(argument.range, fmt::format("argument '{}' of {} must be {}, but got {}", param.name, qualifiedName(builtin),
-                                             expectation(param.rule).str(), given));
-  bool wantsConstant = param.rule == ParamRule::Int || param.rule == ParamRule::Bool || param.rule == ParamRule::Const ||
-                       param.rule == ParamRule::Shape;
+      emit.error(argument.range, fmt::format("argument '{}' of {} must be {}, but got {}", param.name,
+                                             qualifiedName(builtin), expectation(param.rule).str(), given));
+  bool wantsConstant = param.rule == ParamRule::Int || param.rule == ParamRule::Bool ||
+                       param.rule == ParamRule::Const || param.rule == ParamRule::Shape;
   bool isRunTimeInTuple = param.rule == ParamRule::Shape && value.isTuple() && !value.isCompileTime();
   if (wantsConstant && (argument.isDecayedName || isRunTimeInTuple))
     diagnostic.hint("a number becomes a run-time value when it is assigned; declare the name with `: tl.constexpr`");
@@ -133,8 +110,8 @@ LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument
   for (const CallArgument &argument : arguments) {
     if (argument.keyword.empty()) {
       if (next == params.size())
-        return reject(argument.range, fmt::format("{} takes at most {} argument{}, but more are given", name, params.size(),
-                                                  params.size() == 1 ? "" : "s"));
+        return reject(argument.range, fmt::format("{} takes at most {} argument{}, but more are given", name,
+                                                  params.size(), params.size() == 1 ? "" : "s"));
       if (params[next].isVariadic)
         collected[next].push_back(&argument);
       else
@@ -150,12 +127,14 @@ LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument
           best = distance;
           nearest = each.name;
         }
-      return reject(argument.keywordRange, fmt::format("{} has no parameter '{}'{}", name, argument.keyword.str(),
-                                                       nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest.str())));
+      return reject(argument.keywordRange,
+                    fmt::format("{} has no parameter '{}'{}", name, argument.keyword.str(),
+                                nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest.str())));
     }
     size_t index = param - params.begin();
     if (bound[index] || !collected[index].empty())
-      return reject(argument.keywordRange, fmt::format("argument '{}' of {} is given twice", argument.keyword.str(), name));
+      return reject(argument.keywordRange,
+                    fmt::format("argument '{}' of {} is given twice", argument.keyword.str(), name));
     if (param->isVariadic)
       collected[index].push_back(&argument);
     else

@@ -16,7 +16,8 @@ template <typename Enum> struct Word {
 };
 
 template <typename Enum>
-std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, llvm::StringRef name, llvm::ArrayRef<Word<Enum>> words) {
+std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, llvm::StringRef name,
+                             llvm::ArrayRef<Word<Enum>> words) {
   llvm::StringRef text = call.text(name);
   std::string known;
   for (const Word<Enum> &word : words) {
@@ -34,7 +35,8 @@ std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, llvm::String
 std::optional<tile::MemoryOrder> memoryOrderOf(Importer &importer, BuiltinCall &call, llvm::StringRef name,
                                                tile::MemoryOrder missing) {
   using O = tile::MemoryOrder;
-  static constexpr Word<O> words[] = {{"relaxed", O::Relaxed}, {"acquire", O::Acquire}, {"release", O::Release}, {"acq_rel", O::AcquireRelease}};
+  static constexpr Word<O> words[] = {
+      {"relaxed", O::Relaxed}, {"acquire", O::Acquire}, {"release", O::Release}, {"acq_rel", O::AcquireRelease}};
   return call.isNone(name) ? missing : readWord<O>(importer, call, name, words);
 }
 
@@ -48,7 +50,8 @@ std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &
 std::optional<tile::CacheModifier> cacheModifierOf(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
   using C = tile::CacheModifier;
   static constexpr Word<C> forLoads[] = {{"", C::None}, {".ca", C::CA}, {".cg", C::CG}, {".cs", C::CS}, {".cv", C::CV}};
-  static constexpr Word<C> forStores[] = {{"", C::None}, {".wb", C::WB}, {".cg", C::CG}, {".cs", C::CS}, {".wt", C::WT}};
+  static constexpr Word<C> forStores[] = {
+      {"", C::None}, {".wb", C::WB}, {".cg", C::CG}, {".cs", C::CS}, {".wt", C::WT}};
   if (call.builtin->name == "load")
     return readWord<C>(importer, call, name, forLoads);
   return readWord<C>(importer, call, name, forStores);
@@ -68,7 +71,8 @@ std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall
 
 std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
   using C = dist::Compare;
-  static constexpr Word<C> words[] = {{"eq", C::EQ}, {"ne", C::NE}, {"gt", C::GT}, {"ge", C::GE}, {"lt", C::LT}, {"le", C::LE}};
+  static constexpr Word<C> words[] = {{"eq", C::EQ}, {"ne", C::NE}, {"gt", C::GT},
+                                      {"ge", C::GE}, {"lt", C::LT}, {"le", C::LE}};
   return readWord<C>(importer, call, name, words);
 }
 

@@ -14,9 +14,10 @@ namespace {
 
 std::optional<ParamRule> parseRule(llvm::StringRef text) {
   static const std::pair<llvm::StringRef, ParamRule> rules[] = {
-      {"any", ParamRule::Any},     {"num", ParamRule::Number},  {"tensor", ParamRule::Tensor}, {"block", ParamRule::Block},
-      {"ptr", ParamRule::Pointer}, {"int", ParamRule::Int},     {"bool", ParamRule::Bool},     {"str", ParamRule::Str},
-      {"dtype", ParamRule::DType}, {"shape", ParamRule::Shape}, {"const", ParamRule::Const},   {"fn", ParamRule::Function}};
+      {"any", ParamRule::Any},     {"num", ParamRule::Number},  {"tensor", ParamRule::Tensor},
+      {"block", ParamRule::Block}, {"ptr", ParamRule::Pointer}, {"int", ParamRule::Int},
+      {"bool", ParamRule::Bool},   {"str", ParamRule::Str},     {"dtype", ParamRule::DType},
+      {"shape", ParamRule::Shape}, {"const", ParamRule::Const}, {"fn", ParamRule::Function}};
   for (auto [name, rule] : rules)
     if (name == text)
       return rule;
@@ -71,22 +72,27 @@ const std::vector<Builtin> &table() {
 
 /// The numbers of libshmem_device, which follow NVSHMEM.
 constexpr std::pair<llvm::StringLiteral, int64_t> shmemConstants[] = {
-    {"NVSHMEM_CMP_EQ", 0},      {"NVSHMEM_CMP_NE", 1},      {"NVSHMEM_CMP_GT", 2},    {"NVSHMEM_CMP_LE", 3},
-    {"NVSHMEM_CMP_LT", 4},      {"NVSHMEM_CMP_GE", 5},      {"NVSHMEM_SIGNAL_SET", 9}, {"NVSHMEM_SIGNAL_ADD", 10},
-    {"NVSHMEM_TEAM_WORLD", 0},  {"NVSHMEM_TEAM_SHARED", 1}, {"NVSHMEMX_TEAM_NODE", 2}};
+    {"NVSHMEM_CMP_EQ", 0},     {"NVSHMEM_CMP_NE", 1},      {"NVSHMEM_CMP_GT", 2},     {"NVSHMEM_CMP_LE", 3},
+    {"NVSHMEM_CMP_LT", 4},     {"NVSHMEM_CMP_GE", 5},      {"NVSHMEM_SIGNAL_SET", 9}, {"NVSHMEM_SIGNAL_ADD", 10},
+    {"NVSHMEM_TEAM_WORLD", 0}, {"NVSHMEM_TEAM_SHARED", 1}, {"NVSHMEMX_TEAM_NODE", 2}};
 
 struct Submodule {
   BuiltinModule parent;
   llvm::StringLiteral name;
   BuiltinModule module;
 };
-constexpr Submodule submodules[] = {
-    {ModuleTriton, "language", ModuleTile},        {ModulePeer, "language", ModuleDist},
-    {ModuleTile, "math", ModuleMath},              {ModuleTile, "core", ModuleTile},
-    {ModuleTile, "extra", ModuleExtra},            {ModuleDist, "extra", ModuleExtra},
-    {ModuleExtra, "libdevice", ModuleDevice},      {ModuleExtra, "cuda", ModuleExtra},
-    {ModuleExtra, "language_extra", ModuleThread}, {ModuleExtra, "libshmem_device", ModuleShmem},
-    {ModuleExtra, "libdevice", ModuleDevice},      {ModuleTile, "standard", ModuleTile}};
+constexpr Submodule submodules[] = {{ModuleTriton, "language", ModuleTile},
+                                    {ModulePeer, "language", ModuleDist},
+                                    {ModuleTile, "math", ModuleMath},
+                                    {ModuleTile, "core", ModuleTile},
+                                    {ModuleTile, "extra", ModuleExtra},
+                                    {ModuleDist, "extra", ModuleExtra},
+                                    {ModuleExtra, "libdevice", ModuleDevice},
+                                    {ModuleExtra, "cuda", ModuleExtra},
+                                    {ModuleExtra, "language_extra", ModuleThread},
+                                    {ModuleExtra, "libshmem_device", ModuleShmem},
+                                    {ModuleExtra, "libdevice", ModuleDevice},
+                                    {ModuleTile, "standard", ModuleTile}};
 
 llvm::StringRef shortName(unsigned modules) {
   if (modules & ModulePython)
@@ -125,8 +131,8 @@ std::optional<LangValue> findBuiltinConstant(BuiltinModule module, llvm::StringR
     if (name == "pi32_t")
       return LangValue(LangType::pointer(ScalarKind::Int32));
     // Only the long names are attributes of tl: tl.float32, not tl.fp32.
-    if (name.starts_with("float") || name.starts_with("bfloat") || name.starts_with("int") || name.starts_with("uint") ||
-        name == "void")
+    if (name.starts_with("float") || name.starts_with("bfloat") || name.starts_with("int") ||
+        name.starts_with("uint") || name == "void")
       if (auto kind = parseScalarKind(name))
         return LangValue(LangType(*kind));
   }
@@ -187,15 +193,16 @@ std::string listLanguage() {
     BuiltinModule module;
     llvm::StringLiteral title;
   };
-  static constexpr Section sections[] = {{ModuleTile, "`triton.language` (tl)"},
-                                         {ModuleTriton, "`triton`"},
-                                         {ModuleMath, "`triton.language.math`"},
-                                         {ModuleDist, "`triton_dist.language` (dl), `ditron.language`"},
-                                         {ModuleThread, "`language_extra`: the thread level"},
-                                         {ModuleShmem, "`libshmem_device`"},
-                                         {ModuleDevice, "`libdevice`"},
-                                         {ModulePython, "Python"},
-                                         {ModuleMember, "Member functions of tensors (the first parameter is the tensor)"}};
+  static constexpr Section sections[] = {
+      {ModuleTile, "`triton.language` (tl)"},
+      {ModuleTriton, "`triton`"},
+      {ModuleMath, "`triton.language.math`"},
+      {ModuleDist, "`triton_dist.language` (dl), `ditron.language`"},
+      {ModuleThread, "`language_extra`: the thread level"},
+      {ModuleShmem, "`libshmem_device`"},
+      {ModuleDevice, "`libdevice`"},
+      {ModulePython, "Python"},
+      {ModuleMember, "Member functions of tensors (the first parameter is the tensor)"}};
   std::string text = "# Functions of the kernel language\n";
   for (const Section &section : sections) {
     text += fmt::format("\n## {}\n\n| function | |\n|---|---|\n", section.title.str());

@@ -96,7 +96,8 @@ private:
 };
 
 namespace builtins {
-#define DITRON_FUNCTION(modules, name, parameters, handler, doc) LangValue handler(Importer &importer, BuiltinCall &call);
+#define DITRON_FUNCTION(modules, name, parameters, handler, doc)                                                       \
+  LangValue handler(Importer &importer, BuiltinCall &call);
 #include "ditron/frontend/Builtins.def"
 } // namespace builtins
 

@@ -16,8 +16,9 @@ namespace arith = mlir::arith;
 namespace {
 
 LangValue reject(Importer &importer, BuiltinCall &call, llvm::StringRef name, llvm::StringRef wanted) {
-  return importer.emit.fail(call.rangeOf(name), fmt::format("argument '{}' of {} must be {}, but got {}", name.str(),
-                                                            qualifiedName(*call.builtin), wanted.str(), call[name].describe()));
+  return importer.emit.fail(call.rangeOf(name),
+                            fmt::format("argument '{}' of {} must be {}, but got {}", name.str(),
+                                        qualifiedName(*call.builtin), wanted.str(), call[name].describe()));
 }
 
 /// A scalar pointer argument.
@@ -45,7 +46,8 @@ LangValue scalarInt(Importer &importer, BuiltinCall &call, llvm::StringRef name,
   const LangValue &value = call[name];
   if (value.isLiteral() && value.constant().isIntegral()) {
     // All ones may be written as 0xffffffff or as -1.
-    bool fits = value.constant().getInt().fitsUnsigned(type.bitWidth()) || value.constant().getInt().fitsSigned(type.bitWidth());
+    bool fits = value.constant().getInt().fitsUnsigned(type.bitWidth()) ||
+                value.constant().getInt().fitsSigned(type.bitWidth());
     if (fits)
       return emit.constantOf(value.constant(), type);
   }
@@ -111,8 +113,10 @@ LangValue wait(Importer &importer, BuiltinCall &call) {
   if (count.isPoison() || value.isPoison() || !scope || !order || !compare)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Acquire && *order != tile::MemoryOrder::Relaxed)
-    return emit.fail(call.rangeOf("semantic"), fmt::format("dl.wait is 'acquire' or 'relaxed', not '{}'", call.text("semantic").str()));
-  auto op = emit.create<dist::WaitOp>(emit.builder.getI32Type(), pointer.ir(), count.ir(), value.ir(), *scope, *order, *compare);
+    return emit.fail(call.rangeOf("semantic"),
+                     fmt::format("dl.wait is 'acquire' or 'relaxed', not '{}'", call.text("semantic").str()));
+  auto op = emit.create<dist::WaitOp>(emit.builder.getI32Type(), pointer.ir(), count.ir(), value.ir(), *scope, *order,
+                                      *compare);
   return emit.wrap(op.getResult(), ScalarKind::Int32);
 }
 
@@ -148,7 +152,8 @@ LangValue threadId(Importer &importer, BuiltinCall &call) {
   int64_t axis = call.integer("axis");
   if (axis < 0 || axis > 2)
     return emit.fail(call.rangeOf("axis"), fmt::format("a block of threads has the axes 0, 1 and 2, not {}", axis));
-  return emit.wrap(emit.create<dist::ThreadIdOp>(emit.builder.getI32Type(), emit.builder.getI32IntegerAttr(axis)), ScalarKind::Int32);
+  return emit.wrap(emit.create<dist::ThreadIdOp>(emit.builder.getI32Type(), emit.builder.getI32IntegerAttr(axis)),
+                   ScalarKind::Int32);
 }
 
 LangValue laneId(Importer &importer, BuiltinCall &) {
@@ -157,7 +162,9 @@ LangValue laneId(Importer &importer, BuiltinCall &) {
 }
 
 LangValue numWarps(Importer &importer, BuiltinCall &) { return LangValue::integer(importer.options.numWarps); }
-LangValue threadsPerWarp(Importer &importer, BuiltinCall &) { return LangValue::integer(importer.options.threadsPerWarp); }
+LangValue threadsPerWarp(Importer &importer, BuiltinCall &) {
+  return LangValue::integer(importer.options.threadsPerWarp);
+}
 LangValue numThreads(Importer &importer, BuiltinCall &) {
   return LangValue::integer(int64_t(importer.options.numWarps) * importer.options.threadsPerWarp);
 }
@@ -174,11 +181,13 @@ LangValue threadLoad(Importer &importer, BuiltinCall &call) {
     return LangValue::poison();
   auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
   bool isAcquire = call.builtin->name == "ld_acquire";
-  auto order = isAcquire ? std::optional(tile::MemoryOrder::Acquire) : memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
+  auto order = isAcquire ? std::optional(tile::MemoryOrder::Acquire)
+                         : memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
   if (!scope || !order)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Acquire && *order != tile::MemoryOrder::Relaxed)
-    return emit.fail(call.rangeOf("semantic"), fmt::format("a load is 'acquire' or 'relaxed', not '{}'", call.text("semantic").str()));
+    return emit.fail(call.rangeOf("semantic"),
+                     fmt::format("a load is 'acquire' or 'relaxed', not '{}'", call.text("semantic").str()));
   LangType element = pointer.type().pointee();
   return emit.wrap(emit.create<dist::LdOp>(emit.ir(element), *order, *scope, pointer.ir()), element);
 }
@@ -196,7 +205,8 @@ LangValue threadStore(Importer &importer, BuiltinCall &call) {
   if (value.isPoison() || !scope || !order)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Release && *order != tile::MemoryOrder::Relaxed)
-    return emit.fail(call.rangeOf("semantic"), fmt::format("a store is 'release' or 'relaxed', not '{}'", call.text("semantic").str()));
+    return emit.fail(call.rangeOf("semantic"),
+                     fmt::format("a store is 'release' or 'relaxed', not '{}'", call.text("semantic").str()));
   emit.create<dist::StOp>(*order, *scope, pointer.ir(), value.ir());
   return LangValue::none();
 }
@@ -215,7 +225,8 @@ LangValue threadAtomicAdd(Importer &importer, BuiltinCall &call) {
   if (value.isPoison() || !scope || !order)
     return LangValue::poison();
   auto kind = element.isFloat() ? tile::AtomicOp::FAdd : tile::AtomicOp::Add;
-  return emit.wrap(emit.create<dist::ThreadAtomicRmwOp>(emit.ir(element), kind, *order, *scope, pointer.ir(), value.ir()), element);
+  return emit.wrap(
+      emit.create<dist::ThreadAtomicRmwOp>(emit.ir(element), kind, *order, *scope, pointer.ir(), value.ir()), element);
 }
 
 LangValue threadAtomicCas(Importer &importer, BuiltinCall &call) {
@@ -230,7 +241,9 @@ LangValue threadAtomicCas(Importer &importer, BuiltinCall &call) {
   auto order = memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
   if (expected.isPoison() || desired.isPoison() || !scope || !order)
     return LangValue::poison();
-  return emit.wrap(emit.create<dist::ThreadAtomicCasOp>(emit.ir(element), *order, *scope, pointer.ir(), expected.ir(), desired.ir()), element);
+  return emit.wrap(
+      emit.create<dist::ThreadAtomicCasOp>(emit.ir(element), *order, *scope, pointer.ir(), expected.ir(), desired.ir()),
+      element);
 }
 
 LangValue shuffle(Importer &importer, BuiltinCall &call) {
@@ -245,7 +258,8 @@ LangValue shuffle(Importer &importer, BuiltinCall &call) {
   LangValue operand = scalarInt(importer, call, call.builtin->params[2].name, ScalarKind::Int32);
   if (mask.isPoison() || value.isPoison() || operand.isPoison())
     return LangValue::poison();
-  return emit.wrap(emit.create<dist::ShuffleOp>(value.ir().getType(), kind, mask.ir(), value.ir(), operand.ir()), value.type());
+  return emit.wrap(emit.create<dist::ShuffleOp>(value.ir().getType(), kind, mask.ir(), value.ir(), operand.ir()),
+                   value.type());
 }
 
 LangValue ballot(Importer &importer, BuiltinCall &call) {
@@ -256,7 +270,8 @@ LangValue ballot(Importer &importer, BuiltinCall &call) {
     return LangValue::poison();
   if (predicate.type().isBlock())
     return reject(importer, call, "predicate", "a scalar");
-  return emit.wrap(emit.create<dist::BallotOp>(emit.builder.getI32Type(), mask.ir(), predicate.ir()), ScalarKind::UInt32);
+  return emit.wrap(emit.create<dist::BallotOp>(emit.builder.getI32Type(), mask.ir(), predicate.ir()),
+                   ScalarKind::UInt32);
 }
 
 LangValue findFirstSet(Importer &importer, BuiltinCall &call) {

@@ -20,8 +20,9 @@ LangValue floatOperand(Importer &importer, BuiltinCall &call, llvm::StringRef na
   LangValue value = importer.emit.toTensor(call[name], call.rangeOf(name));
   if (value.isPoison() || value.type().is(ScalarKind::FP32) || value.type().is(ScalarKind::FP64))
     return value;
-  importer.emit.error(call.rangeOf(name), fmt::format("argument '{}' of {} must be fp32 or fp64, but got {}", name.str(),
-                                                      qualifiedName(*call.builtin), value.describe()))
+  importer.emit
+      .error(call.rangeOf(name), fmt::format("argument '{}' of {} must be fp32 or fp64, but got {}", name.str(),
+                                             qualifiedName(*call.builtin), value.describe()))
       .hint("cast it first: x.to(tl.float32)");
   return LangValue::poison();
 }
@@ -32,7 +33,8 @@ bool sameFloats(Importer &importer, BuiltinCall &call, LangValue &a, LangValue &
     return false;
   if (a.type().isFloat())
     return true;
-  importer.emit.error(call.range, fmt::format("{} needs floating point operands, but got {}", qualifiedName(*call.builtin), a.type().str()));
+  importer.emit.error(call.range, fmt::format("{} needs floating point operands, but got {}",
+                                              qualifiedName(*call.builtin), a.type().str()));
   return false;
 }
 
@@ -68,7 +70,9 @@ LangValue clamp(Importer &importer, BuiltinCall &call) {
 LangValue cdiv(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   const LangValue &x = call["x"], &div = call["div"];
-  auto isInteger = [](const LangValue &value) { return value.isTensor() ? value.type().isInt() : value.constant().isIntegral(); };
+  auto isInteger = [](const LangValue &value) {
+    return value.isTensor() ? value.type().isInt() : value.constant().isIntegral();
+  };
   for (llvm::StringRef name : {"x", "div"})
     if (!isInteger(call[name]))
       return emit.fail(call.rangeOf(name), fmt::format("argument '{}' of {} must be an integer, but got {}", name.str(),
@@ -136,8 +140,8 @@ LangValue power(Importer &importer, BuiltinCall &call) {
   if (pair[0].isPoison() || pair[1].isPoison())
     return LangValue::poison();
   if (pair[0].type().element() != pair[1].type().element())
-    return emit.fail(call.range, fmt::format("the operands of {} must have one type, but got {} and {}", qualifiedName(*call.builtin),
-                                             pair[0].type().str(), pair[1].type().str()));
+    return emit.fail(call.range, fmt::format("the operands of {} must have one type, but got {} and {}",
+                                             qualifiedName(*call.builtin), pair[0].type().str(), pair[1].type().str()));
   if (!emit.broadcastTogether(pair, call.range))
     return LangValue::poison();
   return emit.wrap(emit.create<math::PowFOp>(pair[0].ir(), pair[1].ir()), pair[0].type());
@@ -161,11 +165,14 @@ LangValue absolute(Importer &importer, BuiltinCall &call) {
 LangValue fma(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   LangValue x = call["x"], y = call["y"], z = call["z"];
-  if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range) || !emit.promoteOperands(x, z, ArithmeticKind::Plain, call.range) ||
-      !emit.promoteOperands(y, z, ArithmeticKind::Plain, call.range) || !emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range))
+  if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range) ||
+      !emit.promoteOperands(x, z, ArithmeticKind::Plain, call.range) ||
+      !emit.promoteOperands(y, z, ArithmeticKind::Plain, call.range) ||
+      !emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range))
     return LangValue::poison();
   if (!x.type().isFloat())
-    return emit.fail(call.range, fmt::format("{} needs floating point operands, but got {}", qualifiedName(*call.builtin), x.type().str()));
+    return emit.fail(call.range, fmt::format("{} needs floating point operands, but got {}",
+                                             qualifiedName(*call.builtin), x.type().str()));
   return emit.wrap(emit.create<math::FmaOp>(x.ir(), y.ir(), z.ir()), x.type());
 }
 
@@ -182,7 +189,8 @@ LangValue umulhi(Importer &importer, BuiltinCall &call) {
   if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range))
     return LangValue::poison();
   if (!x.type().isInt() || x.type().bitWidth() < 32)
-    return emit.fail(call.range, fmt::format("{} needs 32 or 64 bit integers, but got {}", qualifiedName(*call.builtin), x.type().str()));
+    return emit.fail(call.range, fmt::format("{} needs 32 or 64 bit integers, but got {}", qualifiedName(*call.builtin),
+                                             x.type().str()));
   auto product = emit.create<arith::MulUIExtendedOp>(x.ir(), y.ir());
   return emit.wrap(product.getHigh(), x.type());
 }

@@ -35,8 +35,9 @@ LangValue maskOf(Importer &importer, BuiltinCall &call, bool &isGood) {
     return LangValue::poison();
   LangValue mask = importer.emit.toTensor(call["mask"], call.rangeOf("mask"));
   if (mask.isTensor() && !mask.type().isBool()) {
-    importer.emit.error(call.rangeOf("mask"), fmt::format("argument 'mask' of {} must be int1, but got {}",
-                                                          qualifiedName(*call.builtin), mask.describe()))
+    importer.emit
+        .error(call.rangeOf("mask"), fmt::format("argument 'mask' of {} must be int1, but got {}",
+                                                 qualifiedName(*call.builtin), mask.describe()))
         .hint("compare it: mask != 0");
     mask = LangValue::poison();
   }
@@ -61,16 +62,18 @@ LangValue convertValue(Importer &importer, BuiltinCall &call, llvm::StringRef na
 }
 
 /// Broadcasts a value or mask to the pointer's shape, which it must not exceed.
-bool fitToPointer(Importer &importer, BuiltinCall &call, LangValue &value, llvm::StringRef name, const LangValue &pointer) {
+bool fitToPointer(Importer &importer, BuiltinCall &call, LangValue &value, llvm::StringRef name,
+                  const LangValue &pointer) {
   LangValue pair[] = {pointer, value};
   auto shape = importer.emit.commonShape(pair, call.rangeOf(name));
   if (!shape)
     return false;
   if (llvm::ArrayRef<int64_t>(*shape) != pointer.type().shape()) {
-    importer.emit.error(call.rangeOf(name), fmt::format("argument '{}' of {} has shape {}, which does not fit the pointer's shape {}",
-                                                        name.str(), qualifiedName(*call.builtin),
-                                                        LangValue::shape(value.type().shape()).display(),
-                                                        LangValue::shape(pointer.type().shape()).display()));
+    importer.emit.error(call.rangeOf(name),
+                        fmt::format("argument '{}' of {} has shape {}, which does not fit the pointer's shape {}",
+                                    name.str(), qualifiedName(*call.builtin),
+                                    LangValue::shape(value.type().shape()).display(),
+                                    LangValue::shape(pointer.type().shape()).display()));
     return false;
   }
   value = importer.emit.broadcastTo(value, *shape);
@@ -80,7 +83,8 @@ bool fitToPointer(Importer &importer, BuiltinCall &call, LangValue &value, llvm:
 bool refuseConstPointer(Importer &importer, BuiltinCall &call, const LangType &pointer) {
   if (!pointer.isConstPointer())
     return true;
-  importer.emit.error(call.rangeOf("pointer"), fmt::format("{} cannot write through {}", qualifiedName(*call.builtin), pointer.str()));
+  importer.emit.error(call.rangeOf("pointer"),
+                      fmt::format("{} cannot write through {}", qualifiedName(*call.builtin), pointer.str()));
   return false;
 }
 
@@ -108,7 +112,8 @@ LangValue load(Importer &importer, BuiltinCall &call) {
   for (const LangValue *extra : {&mask, &other})
     if (extra->isTensor() && extra->type().isBlock() && !pointer.type().isBlock())
       return emit.fail(call.rangeOf(extra == &mask ? "mask" : "other"),
-                       fmt::format("argument '{}' of tl.load is a block, but the pointer is a scalar", extra == &mask ? "mask" : "other"));
+                       fmt::format("argument '{}' of tl.load is a block, but the pointer is a scalar",
+                                   extra == &mask ? "mask" : "other"));
   // Pointer, mask and other meet in one shape.
   llvm::SmallVector<LangValue> together{pointer};
   if (hasMask)
@@ -163,7 +168,8 @@ LangValue atomicRmw(Importer &importer, BuiltinCall &call) {
   bool isWide = element.bitWidth() >= 32;
   bool allowed = !element.isPointer() && (isWide || (isHalf && name == "add")) && !(isBitwise && !element.isInt());
   if (!allowed)
-    return emit.fail(call.rangeOf("pointer"), fmt::format("{} does not support elements of type {}", qualifiedName(*call.builtin), element.str()));
+    return emit.fail(call.rangeOf("pointer"), fmt::format("{} does not support elements of type {}",
+                                                          qualifiedName(*call.builtin), element.str()));
 
   auto kind = [&]() -> tile::AtomicOp {
     bool isFloat = element.isFloat(), isSigned = element.isSigned();
@@ -202,7 +208,8 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call) {
   if (!refuseConstPointer(importer, call, pointer.type()))
     return LangValue::poison();
   if (element.isPointer() || element.bitWidth() < 16)
-    return emit.fail(call.rangeOf("pointer"), fmt::format("tl.atomic_cas does not support elements of type {}", element.str()));
+    return emit.fail(call.rangeOf("pointer"),
+                     fmt::format("tl.atomic_cas does not support elements of type {}", element.str()));
   // Literals take the element type; tensors must have it, as nothing is converted here.
   LangValue operands[2];
   for (int index = 0; index < 2; ++index) {
@@ -213,8 +220,9 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call) {
     if (value.isPoison())
       return value;
     if (value.type().element() != element)
-      return emit.fail(call.rangeOf(name), fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}", name.str(),
-                                                       element.str(), value.describe()));
+      return emit.fail(call.rangeOf(name),
+                       fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}",
+                                   name.str(), element.str(), value.describe()));
     if (!fitToPointer(importer, call, value, name, pointer))
       return LangValue::poison();
     operands[index] = value;
@@ -223,7 +231,8 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call) {
   auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
   if (!order || !scope)
     return LangValue::poison();
-  auto op = emit.create<tile::AtomicCasOp>(operands[1].ir().getType(), *order, *scope, pointer.ir(), operands[0].ir(), operands[1].ir());
+  auto op = emit.create<tile::AtomicCasOp>(operands[1].ir().getType(), *order, *scope, pointer.ir(), operands[0].ir(),
+                                           operands[1].ir());
   return emit.wrap(op.getResult(), operands[1].type());
 }
 
@@ -239,16 +248,19 @@ LangValue hint(Importer &importer, BuiltinCall &call) {
   auto numbers = call.dims("values");
   size_t wanted = std::max(1u, value.type().rank());
   if (numbers.size() != wanted)
-    return emit.fail(call.rangeOf("values"), fmt::format("{} needs one number per dimension, {} for {}, but got {}",
-                                                         qualifiedName(*call.builtin), wanted, value.describe(), numbers.size()));
+    return emit.fail(call.rangeOf("values"),
+                     fmt::format("{} needs one number per dimension, {} for {}, but got {}",
+                                 qualifiedName(*call.builtin), wanted, value.describe(), numbers.size()));
   for (int64_t number : numbers)
     if (number <= 0)
-      return emit.fail(call.rangeOf("values"), fmt::format("{} needs positive numbers, but got {}", qualifiedName(*call.builtin), number));
+      return emit.fail(call.rangeOf("values"),
+                       fmt::format("{} needs positive numbers, but got {}", qualifiedName(*call.builtin), number));
   auto array = emit.builder.getDenseI64ArrayAttr(numbers);
   llvm::StringRef name = call.builtin->name;
   mlir::DenseI64ArrayAttr none;
   return emit.wrap(emit.create<tile::HintOp>(value.ir().getType(), value.ir(), name == "multiple_of" ? array : none,
-                                             name == "max_contiguous" ? array : none, name == "max_constancy" ? array : none),
+                                             name == "max_contiguous" ? array : none,
+                                             name == "max_constancy" ? array : none),
                    value.type());
 }
 
@@ -260,7 +272,8 @@ LangValue assume(Importer &importer, BuiltinCall &call) {
     return LangValue::none();
   }
   if (condition.type().isBlock())
-    return importer.emit.fail(call.rangeOf("cond"), fmt::format("tl.assume needs a scalar condition, but got {}", condition.describe()));
+    return importer.emit.fail(call.rangeOf("cond"),
+                              fmt::format("tl.assume needs a scalar condition, but got {}", condition.describe()));
   LangValue bit = importer.emit.toBool(condition, call.range);
   importer.emit.create<tile::AssumeOp>(bit.ir());
   return LangValue::none();

@@ -22,13 +22,14 @@ LangValue makeRange(Importer &importer, BuiltinCall &call, std::shared_ptr<Range
   range->stopRange = hasStop ? call.rangeOf("stop") : call.rangeOf("start");
   range->stepRange = call.rangeOf("step");
   std::tuple<LangValue *, SourceRange, const char *> bounds[] = {{&range->start, range->startRange, "start"},
-                                                                  {&range->stop, range->stopRange, "stop"},
-                                                                  {&range->step, range->stepRange, "step"}};
+                                                                 {&range->stop, range->stopRange, "stop"},
+                                                                 {&range->step, range->stepRange, "step"}};
   for (auto [value, place, name] : bounds) {
     bool isInt = (value->isConstant() && value->constant().isIntegral()) ||
                  (value->isTensor() && value->type().isInt() && !value->type().isBlock());
     if (!isInt)
-      return emit.fail(place, fmt::format("the {} of a range must be a scalar int, but got {}", name, value->describe()));
+      return emit.fail(place,
+                       fmt::format("the {} of a range must be a scalar int, but got {}", name, value->describe()));
   }
   if (range->step.isConstant() && !range->step.constant().isTrue())
     return emit.fail(range->stepRange, "the step of a range must not be zero");
@@ -57,7 +58,8 @@ LangValue fold(Importer &importer, BuiltinCall &call, bool isMax) {
       continue;
     }
     if (!(result.isTensor() || result.isLiteral()) || !(value.isTensor() || value.isLiteral()))
-      return emit.fail(call.range, fmt::format("{} does not take {} and {}", name.str(), result.describe(), value.describe()));
+      return emit.fail(call.range,
+                       fmt::format("{} does not take {} and {}", name.str(), result.describe(), value.describe()));
     result = emit.minMax(isMax, result, value, false, call.range);
     if (result.isPoison())
       return result;
@@ -67,7 +69,8 @@ LangValue fold(Importer &importer, BuiltinCall &call, bool isMax) {
 
 LangValue convert(Importer &importer, BuiltinCall &call, Expected<ConstValue> (*conversion)(const ConstValue &)) {
   if (!call["x"].isConstant())
-    return importer.emit.fail(call.rangeOf("x"), fmt::format("{}() does not take {}", call.builtin->name.str(), call["x"].describe()));
+    return importer.emit.fail(call.rangeOf("x"),
+                              fmt::format("{}() does not take {}", call.builtin->name.str(), call["x"].describe()));
   auto result = conversion(call["x"].constant());
   return result.isOk() ? LangValue(*result) : importer.emit.fail(call.range, result.status().message());
 }
@@ -90,9 +93,11 @@ LangValue tileRange(Importer &importer, BuiltinCall &call) {
   range->disallowAccMultiBuffer = call.flag("disallow_acc_multi_buffer");
   range->flatten = call.flag("flatten");
   range->warpSpecialize = call.flag("warp_specialize");
-  for (auto [name, value] : {std::pair("num_stages", range->numStages), std::pair("loop_unroll_factor", range->unrollFactor)})
+  for (auto [name, value] :
+       {std::pair("num_stages", range->numStages), std::pair("loop_unroll_factor", range->unrollFactor)})
     if (value && (*value < 0 || *value > 1024))
-      return importer.emit.fail(call.rangeOf(name), fmt::format("{} must be between 0 and 1024, but is {}", name, *value));
+      return importer.emit.fail(call.rangeOf(name),
+                                fmt::format("{} must be between 0 and 1024, but is {}", name, *value));
   return makeRange(importer, call, std::move(range));
 }
 
@@ -116,7 +121,8 @@ LangValue pythonFloat(Importer &importer, BuiltinCall &call) {
   return convert(importer, call, [](const ConstValue &value) { return toFloat(value); });
 }
 LangValue pythonBool(Importer &importer, BuiltinCall &call) {
-  return convert(importer, call, [](const ConstValue &value) -> Expected<ConstValue> { return ConstValue::boolean(value.isTrue()); });
+  return convert(importer, call,
+                 [](const ConstValue &value) -> Expected<ConstValue> { return ConstValue::boolean(value.isTrue()); });
 }
 LangValue pythonStr(Importer &, BuiltinCall &call) { return LangValue::string(call["x"].display()); }
 
@@ -137,7 +143,8 @@ LangValue pythonTuple(Importer &importer, BuiltinCall &call) {
   const LangValue &value = call["x"];
   if (value.isTuple())
     return value;
-  return importer.emit.fail(call.rangeOf("x"), fmt::format("{} is not a sequence that is known at compile time", value.describe()));
+  return importer.emit.fail(call.rangeOf("x"),
+                            fmt::format("{} is not a sequence that is known at compile time", value.describe()));
 }
 
 LangValue pythonIsinstance(Importer &importer, BuiltinCall &call) {
@@ -177,7 +184,8 @@ LangValue pythonIsinstance(Importer &importer, BuiltinCall &call) {
   for (const LangValue &cls : classes) {
     auto matched = matches(cls);
     if (!matched)
-      return importer.emit.fail(call.rangeOf("cls"), fmt::format("isinstance does not know {} as a class", cls.describe()));
+      return importer.emit.fail(call.rangeOf("cls"),
+                                fmt::format("isinstance does not know {} as a class", cls.describe()));
     result |= *matched;
   }
   return LangValue::boolean(result);
@@ -219,24 +227,30 @@ LangValue staticPrint(Importer &importer, BuiltinCall &call) {
 LangValue staticAssert(Importer &importer, BuiltinCall &call) {
   const LangValue &condition = call["cond"];
   if (!condition.isConstant() || !condition.constant().isIntegral())
-    return importer.emit.fail(call.rangeOf("cond"), fmt::format("tl.static_assert needs a compile-time bool, but got {}", condition.describe()));
+    return importer.emit.fail(
+        call.rangeOf("cond"),
+        fmt::format("tl.static_assert needs a compile-time bool, but got {}", condition.describe()));
   if (condition.constant().isTrue())
     return LangValue::none();
   std::string message = call["msg"].display();
-  return importer.emit.fail(call.range, message.empty() ? "static assertion failed" : "static assertion failed: " + message);
+  return importer.emit.fail(call.range,
+                            message.empty() ? "static assertion failed" : "static assertion failed: " + message);
 }
 
 LangValue deviceAssert(Importer &, BuiltinCall &) { return LangValue::none(); }
 
 LangValue constexprOf(Importer &, BuiltinCall &call) { return call["value"]; }
 
-LangValue toTensor(Importer &importer, BuiltinCall &call) { return importer.emit.toTensor(call["x"], call.rangeOf("x")); }
+LangValue toTensor(Importer &importer, BuiltinCall &call) {
+  return importer.emit.toTensor(call["x"], call.rangeOf("x"));
+}
 
 LangValue pointerType(Importer &importer, BuiltinCall &call) {
   if (call.dtype("element_ty").isBlock())
     return importer.emit.fail(call.rangeOf("element_ty"), "a pointer points at a scalar, not at a block");
   if (call.integer("address_space") != 1)
-    return importer.emit.fail(call.rangeOf("address_space"), "only pointers to global memory (address space 1) are supported");
+    return importer.emit.fail(call.rangeOf("address_space"),
+                              "only pointers to global memory (address space 1) are supported");
   return LangValue(LangType::pointer(call.dtype("element_ty"), call.flag("const")));
 }
 
@@ -248,7 +262,8 @@ LangValue blockType(Importer &importer, BuiltinCall &call) {
 }
 
 LangValue classOnly(Importer &importer, BuiltinCall &call) {
-  return importer.emit.fail(call.range, fmt::format("{} is a class for isinstance and cannot be called", qualifiedName(*call.builtin)));
+  return importer.emit.fail(
+      call.range, fmt::format("{} is a class for isinstance and cannot be called", qualifiedName(*call.builtin)));
 }
 
 } // namespace ditron::frontend::builtins

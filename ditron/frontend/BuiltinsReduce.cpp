@@ -54,8 +54,8 @@ bool fillRegion(Importer &importer, mlir::Region &region, llvm::ArrayRef<LangVal
 }
 
 /// Reduces sources of one shape along an axis, or over all elements without one.
-std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<LangValue> sources, std::optional<int64_t> axis,
-                                                bool keepsDims, Combine combine) {
+std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<LangValue> sources,
+                                                std::optional<int64_t> axis, bool keepsDims, Combine combine) {
   Emitter &emit = importer.emit;
   llvm::SmallVector<int64_t> original(sources.front().type().shape());
   if (!axis) {
@@ -92,7 +92,8 @@ std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<
 /// The usual front of a reduction: a block, and an axis that exists.
 bool checkReduction(Importer &importer, BuiltinCall &call, const LangValue &input, std::optional<int64_t> &axis) {
   if (!input.type().isBlock() || input.type().isPointer()) {
-    importer.emit.error(call.rangeOf("input"), fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input.describe()));
+    importer.emit.error(call.rangeOf("input"), fmt::format("{} needs a block of numbers, but got {}",
+                                                           qualifiedName(*call.builtin), input.describe()));
     return false;
   }
   axis = std::nullopt;
@@ -126,7 +127,8 @@ LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, bool isMax, bo
     input = emit.cast(input, ScalarKind::FP32, call.range);
   int64_t size = input.type().shape()[*axis];
   LangType lineType = LangType(ScalarKind::Int32).withShape({size});
-  LangValue index = emit.wrap(emit.create<tile::ArangeOp>(emit.ir(lineType), emit.builder.getI32IntegerAttr(0), emit.builder.getI32IntegerAttr(size)),
+  LangValue index = emit.wrap(emit.create<tile::ArangeOp>(emit.ir(lineType), emit.builder.getI32IntegerAttr(0),
+                                                          emit.builder.getI32IntegerAttr(size)),
                               lineType);
   llvm::SmallVector<int64_t> shape(input.type().rank(), 1);
   shape[*axis] = size;
@@ -157,8 +159,9 @@ std::optional<std::vector<LangValue>> blocksOf(Importer &importer, BuiltinCall &
              source.type().shape() == sources.front().type().shape();
   if (isGood)
     return sources;
-  importer.emit.error(call.rangeOf("input"), fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
-                                                         qualifiedName(*call.builtin), input.describe()));
+  importer.emit.error(call.rangeOf("input"),
+                      fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
+                                  qualifiedName(*call.builtin), input.describe()));
   return std::nullopt;
 }
 
@@ -174,16 +177,18 @@ std::vector<LangValue> userCombine(Importer &importer, BuiltinCall &call, llvm::
   std::vector<LangValue> values = result.isTuple() ? result.elements() : std::vector<LangValue>{result};
   std::string name = function.node->name.text.str();
   if (values.size() != sources.size()) {
-    importer.emit.error(call.rangeOf("combine_fn"), fmt::format("the combine function '{}' must give {} values, but gives {}", name,
-                                                                sources.size(), values.size()));
+    importer.emit.error(call.rangeOf("combine_fn"),
+                        fmt::format("the combine function '{}' must give {} values, but gives {}", name, sources.size(),
+                                    values.size()));
     return {};
   }
   for (auto [value, source] : llvm::zip(values, sources)) {
     if (value.isLiteral())
       value = importer.emit.constantOf(value.constant(), source.type().element());
     if (!value.isTensor() || value.type() != source.type().element()) {
-      importer.emit.error(call.rangeOf("combine_fn"), fmt::format("the combine function '{}' must give {}, but gives {}", name,
-                                                                  source.type().element().str(), value.describe()));
+      importer.emit.error(call.rangeOf("combine_fn"),
+                          fmt::format("the combine function '{}' must give {}, but gives {}", name,
+                                      source.type().element().str(), value.describe()));
       return {};
     }
   }
@@ -195,7 +200,8 @@ LangValue packed(const std::vector<LangValue> &values, bool isTuple) {
 }
 
 /// An inclusive scan of blocks of one shape.
-LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_t axis, bool isReverse, bool isTuple, Combine combine) {
+LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_t axis, bool isReverse, bool isTuple,
+               Combine combine) {
   Emitter &emit = importer.emit;
   llvm::SmallVector<mlir::Value> operands;
   llvm::SmallVector<mlir::Type> types;
@@ -203,7 +209,8 @@ LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_
     operands.push_back(source.ir());
     types.push_back(source.ir().getType());
   }
-  auto op = emit.create<tile::ScanOp>(types, operands, emit.builder.getI32IntegerAttr(axis), emit.builder.getBoolAttr(isReverse));
+  auto op = emit.create<tile::ScanOp>(types, operands, emit.builder.getI32IntegerAttr(axis),
+                                      emit.builder.getBoolAttr(isReverse));
   if (!fillRegion(importer, op.getCombine(), sources, combine)) {
     op.erase();
     return LangValue::poison();
@@ -241,7 +248,8 @@ LangValue maxOrMin(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   bool isMax = call.builtin->name == "max";
   if (call.flag("return_indices"))
-    return extremeWithIndex(importer, call, isMax, call.flag("return_indices_tie_break_left"), call.flag("keep_dims"), true);
+    return extremeWithIndex(importer, call, isMax, call.flag("return_indices_tie_break_left"), call.flag("keep_dims"),
+                            true);
   LangValue input = call["input"];
   std::optional<int64_t> axis;
   if (!checkReduction(importer, call, input, axis))
@@ -256,7 +264,8 @@ LangValue maxOrMin(Importer &importer, BuiltinCall &call) {
 }
 
 LangValue argMaxOrMin(Importer &importer, BuiltinCall &call) {
-  return extremeWithIndex(importer, call, call.builtin->name == "argmax", call.flag("tie_break_left"), call.flag("keep_dims"), false);
+  return extremeWithIndex(importer, call, call.builtin->name == "argmax", call.flag("tie_break_left"),
+                          call.flag("keep_dims"), false);
 }
 
 LangValue xorOrReduce(Importer &importer, BuiltinCall &call) {
@@ -266,9 +275,12 @@ LangValue xorOrReduce(Importer &importer, BuiltinCall &call) {
   if (!checkReduction(importer, call, input, axis))
     return LangValue::poison();
   if (!input.type().isInt())
-    return emit.fail(call.rangeOf("input"), fmt::format("{} needs integers, but got {}", qualifiedName(*call.builtin), input.describe()));
+    return emit.fail(call.rangeOf("input"),
+                     fmt::format("{} needs integers, but got {}", qualifiedName(*call.builtin), input.describe()));
   BinaryOp op = call.builtin->name == "xor_sum" ? BinaryOp::BitXor : BinaryOp::BitOr;
-  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return single(emit.binary(op, a[0], b[0], call.range)); };
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+    return single(emit.binary(op, a[0], b[0], call.range));
+  };
   auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine);
   return results ? results->front() : LangValue::poison();
 }
@@ -283,7 +295,9 @@ LangValue reduce(Importer &importer, BuiltinCall &call) {
     if (*axis < 0)
       return LangValue::poison();
   }
-  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return userCombine(importer, call, *sources, a, b); };
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+    return userCombine(importer, call, *sources, a, b);
+  };
   auto results = reduceAll(importer, *sources, axis, call.flag("keep_dims"), combine);
   return results ? packed(*results, call["input"].isTuple()) : LangValue::poison();
 }
@@ -292,7 +306,8 @@ LangValue softmax(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   const LangValue &x = call["x"];
   if (!x.type().is(ScalarKind::FP32) && !x.type().is(ScalarKind::FP64))
-    return emit.fail(call.rangeOf("x"), fmt::format("argument 'x' of tl.softmax must be fp32 or fp64, but got {}", x.describe()));
+    return emit.fail(call.rangeOf("x"),
+                     fmt::format("argument 'x' of tl.softmax must be fp32 or fp64, but got {}", x.describe()));
   int64_t rank = x.type().rank(), dim = call.optionalInteger("dim").value_or(0);
   if (dim < -rank || dim >= rank)
     return emit.fail(call.rangeOf("dim"), fmt::format("dim {} is out of range for {}", dim, x.type().str()));
@@ -301,13 +316,19 @@ LangValue softmax(Importer &importer, BuiltinCall &call) {
   if (!keepsDims && dim != 0 && rank > 1)
     return emit.fail(call.range, "tl.softmax along a dimension other than 0 needs keep_dims=True");
   SourceRange range = call.range;
-  auto along = [&](const LangValue &value, Combine combine) { return reduceAll(importer, {value}, dim, keepsDims, combine)->front(); };
-  LangValue highest = along(x, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return single(emit.minMax(true, a[0], b[0], false, range)); });
+  auto along = [&](const LangValue &value, Combine combine) {
+    return reduceAll(importer, {value}, dim, keepsDims, combine)->front();
+  };
+  LangValue highest = along(x, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+    return single(emit.minMax(true, a[0], b[0], false, range));
+  });
   LangValue shifted = emit.binary(BinaryOp::Sub, x, highest, range);
   if (shifted.isPoison())
     return shifted;
   LangValue powers = emit.wrap(emit.create<math::ExpOp>(shifted.ir()), shifted.type());
-  LangValue total = along(powers, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return single(emit.binary(BinaryOp::Add, a[0], b[0], range)); });
+  LangValue total = along(powers, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+    return single(emit.binary(BinaryOp::Add, a[0], b[0], range));
+  });
   return emit.binary(BinaryOp::Div, powers, total, range);
 }
 
@@ -322,7 +343,9 @@ LangValue associativeScan(Importer &importer, BuiltinCall &call) {
   int64_t axis = axisOf(importer, call, sources->front().type());
   if (axis < 0)
     return LangValue::poison();
-  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) { return userCombine(importer, call, *sources, a, b); };
+  auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+    return userCombine(importer, call, *sources, a, b);
+  };
   return scan(importer, *sources, axis, call.flag("reverse"), call["input"].isTuple(), combine);
 }
 
@@ -331,7 +354,8 @@ LangValue cumulative(Importer &importer, BuiltinCall &call) {
   LangValue input = call["input"];
   bool isSum = call.builtin->name == "cumsum";
   if (input.type().isPointer())
-    return emit.fail(call.rangeOf("input"), fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input.describe()));
+    return emit.fail(call.rangeOf("input"), fmt::format("{} needs a block of numbers, but got {}",
+                                                        qualifiedName(*call.builtin), input.describe()));
   int64_t axis = axisOf(importer, call, input.type());
   if (axis < 0)
     return LangValue::poison();
@@ -368,14 +392,18 @@ LangValue dot(Importer &importer, BuiltinCall &call) {
   if (left.is(ScalarKind::UInt8) || right.is(ScalarKind::UInt8))
     return refuse("tl.dot multiplies int8, not uint8: only int8 is supported");
   if (!isKnown || (element != right.element() && !(element.isFP8() && right.isFP8())))
-    return refuse(fmt::format("tl.dot needs two operands of one type out of int8, fp16, bf16, fp32, fp64, or two of fp8, but got {} and {}",
-                              left.str(), right.str()));
+    return refuse(fmt::format(
+        "tl.dot needs two operands of one type out of int8, fp16, bf16, fp32, fp64, or two of fp8, but got {} and {}",
+        left.str(), right.str()));
   int64_t m = left.shape()[0], k = left.shape()[1], n = right.shape()[1];
   if (right.shape()[0] != k)
-    return refuse(fmt::format("the inner sizes of tl.dot differ: {} and {} ({} and {})", left.str(), right.str(), k, right.shape()[0]));
+    return refuse(fmt::format("the inner sizes of tl.dot differ: {} and {} ({} and {})", left.str(), right.str(), k,
+                              right.shape()[0]));
   int64_t leastK = 256 / element.bitWidth();
   if (k < leastK)
-    return refuse(fmt::format("Input shapes should have M >= 1, N >= 1 and K >= {} for elements of {} bits, but K is {}", leastK, element.bitWidth(), k));
+    return refuse(
+        fmt::format("Input shapes should have M >= 1, N >= 1 and K >= {} for elements of {} bits, but K is {}", leastK,
+                    element.bitWidth(), k));
 
   LangType result = element.is(ScalarKind::Int8)   ? ScalarKind::Int32
                     : element.is(ScalarKind::FP64) ? ScalarKind::FP64
@@ -387,7 +415,8 @@ LangValue dot(Importer &importer, BuiltinCall &call) {
       return emit.fail(call.rangeOf("out_dtype"), "tl.dot cannot accumulate in bf16; use fp32 and cast the result");
     bool isAllowed = wanted == result || (mayBeHalf && wanted.is(ScalarKind::FP16));
     if (!isAllowed)
-      return emit.fail(call.rangeOf("out_dtype"), fmt::format("tl.dot of {} gives {}, not {}", element.str(), result.str(), wanted.str()));
+      return emit.fail(call.rangeOf("out_dtype"),
+                       fmt::format("tl.dot of {} gives {}, not {}", element.str(), result.str(), wanted.str()));
     result = wanted;
   }
   LangValue acc = call["acc"];
@@ -397,7 +426,8 @@ LangValue dot(Importer &importer, BuiltinCall &call) {
   if (acc.isLiteral() && !acc.constant().isTrue())
     acc = LangValue::none();
   if (!acc.isNone() && (!acc.isTensor() || acc.type() != type))
-    return emit.fail(call.rangeOf("acc"), fmt::format("argument 'acc' of tl.dot must be {}, but got {}", type.str(), acc.describe()));
+    return emit.fail(call.rangeOf("acc"),
+                     fmt::format("argument 'acc' of tl.dot must be {}, but got {}", type.str(), acc.describe()));
 
   auto precision = tile::DotPrecision::TF32;
   if (!call.isNone("input_precision")) {

@@ -115,7 +115,8 @@ LangValue castTo(Importer &importer, BuiltinCall &call) {
   if (!call.isNone("fp_downcast_rounding")) {
     llvm::StringRef text = call.text("fp_downcast_rounding");
     if (text != "rtne" && text != "rtz")
-      return emit.fail(call.rangeOf("fp_downcast_rounding"), fmt::format("rounding must be 'rtne' or 'rtz', not '{}'", text.str()));
+      return emit.fail(call.rangeOf("fp_downcast_rounding"),
+                       fmt::format("rounding must be 'rtne' or 'rtz', not '{}'", text.str()));
     bool narrows = value.type().isFloat() && target.isFloat() && target.bitWidth() < value.type().bitWidth();
     if (!narrows)
       return emit.fail(call.rangeOf("fp_downcast_rounding"),
@@ -123,7 +124,8 @@ LangValue castTo(Importer &importer, BuiltinCall &call) {
                                    value.type().str(), target.str()));
     rounding = text == "rtz" ? CastRounding::TowardZero : CastRounding::NearestEven;
   }
-  return call.flag("bitcast") ? emit.bitcast(value, target, call.range) : emit.cast(value, target, call.range, rounding);
+  return call.flag("bitcast") ? emit.bitcast(value, target, call.range)
+                              : emit.cast(value, target, call.range, rounding);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -149,8 +151,9 @@ LangValue broadcastTo(Importer &importer, BuiltinCall &call) {
   for (size_t i = 0; fits && type.isBlock() && i < shape.size(); ++i)
     fits = type.shape()[i] == 1 || type.shape()[i] == shape[i];
   if (!fits)
-    return emit.fail(call.range, fmt::format("cannot broadcast {} to shape {}; the ranks must be equal and each size equal or 1",
-                                             type.str(), LangValue::shape(shape).display()));
+    return emit.fail(call.range,
+                     fmt::format("cannot broadcast {} to shape {}; the ranks must be equal and each size equal or 1",
+                                 type.str(), LangValue::shape(shape).display()));
   return emit.broadcastTo(value, shape);
 }
 
@@ -192,7 +195,8 @@ LangValue squeeze(Importer &importer, BuiltinCall &call) {
   if (!axis)
     return LangValue::poison();
   if (type.shape()[*axis] != 1)
-    return importer.emit.fail(call.rangeOf("dim"), fmt::format("dimension {} of {} does not have size 1", *axis, type.str()));
+    return importer.emit.fail(call.rangeOf("dim"),
+                              fmt::format("dimension {} of {} does not have size 1", *axis, type.str()));
   llvm::SmallVector<int64_t> shape(type.shape());
   shape.erase(shape.begin() + *axis);
   return importer.emit.reshape(call["x"], shape);
@@ -205,8 +209,8 @@ LangValue reshape(Importer &importer, BuiltinCall &call) {
   if (!importer.checkBlockShape(shape, call.range))
     return LangValue::poison();
   if (type.numElements() != type.withShape(shape).numElements())
-    return emit.fail(call.range, fmt::format("cannot reshape {} to shape {}: the number of elements differs", type.str(),
-                                             LangValue::shape(shape).display()));
+    return emit.fail(call.range, fmt::format("cannot reshape {} to shape {}: the number of elements differs",
+                                             type.str(), LangValue::shape(shape).display()));
   return emit.reshape(call["input"], shape);
 }
 
@@ -224,7 +228,8 @@ LangValue trans(Importer &importer, BuiltinCall &call) {
   llvm::SmallVector<int32_t> order;
   if (dims.empty()) {
     if (rank < 2)
-      return emit.fail(call.range, fmt::format("a transposition needs a block of rank 2 or more, but got {}", value.describe()));
+      return emit.fail(call.range,
+                       fmt::format("a transposition needs a block of rank 2 or more, but got {}", value.describe()));
     for (unsigned i = 0; i < rank; ++i)
       order.push_back(i);
     std::swap(order[rank - 1], order[rank - 2]);
@@ -239,19 +244,21 @@ LangValue trans(Importer &importer, BuiltinCall &call) {
       seen[dim] = true;
   }
   if (!isPermutation)
-    return emit.fail(call.range, fmt::format("{} is not a permutation of the {} dimensions of {}", LangValue::shape(dims).display(),
-                                             rank, type.str()));
+    return emit.fail(call.range, fmt::format("{} is not a permutation of the {} dimensions of {}",
+                                             LangValue::shape(dims).display(), rank, type.str()));
   llvm::SmallVector<int64_t> shape;
   for (int32_t dim : order)
     shape.push_back(type.shape()[dim]);
   LangType result = type.withShape(shape);
-  return emit.wrap(emit.create<tile::TransOp>(emit.ir(result), value.ir(), emit.builder.getDenseI32ArrayAttr(order)), result);
+  return emit.wrap(emit.create<tile::TransOp>(emit.ir(result), value.ir(), emit.builder.getDenseI32ArrayAttr(order)),
+                   result);
 }
 
 LangValue item(Importer &importer, BuiltinCall &call) {
   const LangValue &value = call["self"];
   if (value.type().numElements() != 1)
-    return importer.emit.fail(call.range, fmt::format("item() needs exactly one element, but got {}", value.describe()));
+    return importer.emit.fail(call.range,
+                              fmt::format("item() needs exactly one element, but got {}", value.describe()));
   return importer.emit.reshape(value, {});
 }
 

@@ -34,7 +34,8 @@ LangValue selectInsteadOfBranches(Emitter &emit, mlir::Block &block, const LangV
     auto inlined = [&](mlir::Region &region) {
       mlir::Block &side = region.front();
       llvm::SmallVector<mlir::Value> yields(side.getTerminator()->getOperands());
-      op->getBlock()->getOperations().splice(op->getIterator(), side.getOperations(), side.begin(), std::prev(side.end()));
+      op->getBlock()->getOperations().splice(op->getIterator(), side.getOperations(), side.begin(),
+                                             std::prev(side.end()));
       return yields;
     };
     auto thenValues = inlined(op.getThenRegion()), elseValues = inlined(op.getElseRegion());
@@ -126,6 +127,8 @@ bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<C
   };
   auto set = [&](const ast::Param &param, LangValue value, SourceRange place) {
     Variable variable;
+    // A run-time argument of a tl.constexpr parameter is accepted; it fails where it has to be compile-time.
+    variable.isConstexpr = isConstexprParam(param) && value.isCompileTime();
     variable.value = std::move(value);
     variable.range = place;
     locals[param.name.text] = std::move(variable);
@@ -136,7 +139,8 @@ bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<C
     if (param.kind == ast::ParamKind::VarPositional)
       variadic = &param;
     else if (param.kind == ast::ParamKind::VarKeyword)
-      return reject(range, fmt::format("parameter '**{}': such parameters are not part of the kernel language", param.name.text.str()));
+      return reject(range, fmt::format("parameter '**{}': such parameters are not part of the kernel language",
+                                       param.name.text.str()));
     else if (param.kind != ast::ParamKind::KeywordOnly)
       positional.push_back(&param);
   }
@@ -150,8 +154,8 @@ bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<C
     else if (variadic)
       extra.push_back(argument.value);
     else
-      return reject(argument.range, fmt::format("function '{}' takes {} positional argument{}, but more are given", name,
-                                                positional.size(), positional.size() == 1 ? "" : "s"));
+      return reject(argument.range, fmt::format("function '{}' takes {} positional argument{}, but more are given",
+                                                name, positional.size(), positional.size() == 1 ? "" : "s"));
   }
   if (variadic)
     set(*variadic, LangValue::tuple(std::move(extra)), range);
@@ -163,16 +167,19 @@ bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<C
              each.kind != ast::ParamKind::VarPositional;
     });
     if (param == function->params.end())
-      return reject(argument.keywordRange, fmt::format("function '{}' has no parameter '{}'", name, argument.keyword.str()));
+      return reject(argument.keywordRange,
+                    fmt::format("function '{}' has no parameter '{}'", name, argument.keyword.str()));
     if (locals.find(param->name.text) != locals.end())
-      return reject(argument.keywordRange, fmt::format("parameter '{}' of function '{}' is given twice", argument.keyword.str(), name));
+      return reject(argument.keywordRange,
+                    fmt::format("parameter '{}' of function '{}' is given twice", argument.keyword.str(), name));
     set(*param, argument.value, argument.range);
   }
   for (const ast::Param &param : function->params) {
     if (locals.find(param.name.text) != locals.end())
       continue;
     if (!param.defaultValue)
-      return reject(range, fmt::format("the call of '{}' has no argument for parameter '{}'", name, param.name.text.str()));
+      return reject(range,
+                    fmt::format("the call of '{}' has no argument for parameter '{}'", name, param.name.text.str()));
     LangValue value = evaluateAtModuleLevel(param.defaultValue);
     if (value.isPoison())
       return false;
@@ -185,15 +192,16 @@ LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<C
                                  SourceRange range) {
   const ast::FunctionDef *node = function.node;
   if (!function.isJit) {
-    emit.error(range, fmt::format("function '{}' cannot be called from a kernel: it is not decorated with @triton.jit", node->name.text.str()))
+    emit.error(range, fmt::format("function '{}' cannot be called from a kernel: it is not decorated with @triton.jit",
+                                  node->name.text.str()))
         .note(node->headerRange, "declared here");
     return LangValue::poison();
   }
   if (emit.callSites.size() >= maxCallDepth) {
     isStopped = true;
     emit.diagnosticEngine()
-        .error(range, fmt::format("calls are nested more than {} deep: '{}' seems to call itself without end", maxCallDepth,
-                                  node->name.text.str()))
+        .error(range, fmt::format("calls are nested more than {} deep: '{}' seems to call itself without end",
+                                  maxCallDepth, node->name.text.str()))
         .note(emit.callSites.front(), "the outermost call is here");
     return LangValue::poison();
   }
@@ -221,9 +229,10 @@ LangValue Importer::callCombine(const FunctionValue &function, llvm::ArrayRef<La
   result = selectInsteadOfBranches(emit, *block, result);
   for (mlir::Operation &op : *block)
     if (!llvm::isa<mlir::arith::ArithDialect, mlir::math::MathDialect>(op.getDialect()))
-      return emit.fail(range, fmt::format("the combine function '{}' must be plain arithmetic on scalars, without branches "
-                                          "on run-time values and memory accesses",
-                                          function.node->name.text.str()));
+      return emit.fail(range,
+                       fmt::format("the combine function '{}' must be plain arithmetic on scalars, without branches "
+                                   "on run-time values and memory accesses",
+                                   function.node->name.text.str()));
   return result;
 }
 

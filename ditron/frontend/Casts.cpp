@@ -41,7 +41,8 @@ LangValue Emitter::cast(const LangValue &value, const LangType &element, SourceR
       return wrap(create<tile::PtrToIntOp>(type, input), target);
     if (element.isBool()) {
       mlir::Value address = create<tile::PtrToIntOp>(ir(LangType(ScalarKind::Int64).withShape(source.shape())), input);
-      return wrap(create<arith::CmpIOp>(arith::CmpIPredicate::ne, address, integerConstant(0, address.getType())), target);
+      return wrap(create<arith::CmpIOp>(arith::CmpIPredicate::ne, address, integerConstant(0, address.getType())),
+                  target);
     }
     return fail(range, fmt::format("cannot cast {} to {}: pointers convert to int64 and to other pointers only",
                                    source.str(), element.str()));
@@ -49,7 +50,8 @@ LangValue Emitter::cast(const LangValue &value, const LangType &element, SourceR
   if (element.isPointer()) {
     if (from.is(ScalarKind::Int64) || from.is(ScalarKind::UInt64))
       return wrap(create<tile::IntToPtrOp>(type, input), target);
-    return fail(range, fmt::format("cannot cast {} to {}: only int64 converts to a pointer", source.str(), element.str()));
+    return fail(range,
+                fmt::format("cannot cast {} to {}: only int64 converts to a pointer", source.str(), element.str()));
   }
   if (from.isVoid() || element.isVoid())
     return fail(range, fmt::format("cannot cast {} to {}", source.str(), element.str()));
@@ -83,8 +85,8 @@ LangValue Emitter::cast(const LangValue &value, const LangType &element, SourceR
 
   // Floating point to floating point. Formats that do not contain each other meet in fp32.
   auto isHalf = [](const LangType &t) { return t.is(ScalarKind::FP16) || t.is(ScalarKind::BF16); };
-  bool goesThroughSingle = (isHalf(from) && !element.is(ScalarKind::FP32)) || (isHalf(element) && !from.is(ScalarKind::FP32)) ||
-                           (from.isFP8() && element.isFP8());
+  bool goesThroughSingle = (isHalf(from) && !element.is(ScalarKind::FP32)) ||
+                           (isHalf(element) && !from.is(ScalarKind::FP32)) || (from.isFP8() && element.isFP8());
   // fp8 widens exactly into fp16, fp32 and fp64, and all of these narrow into fp8 in one step.
   if (goesThroughSingle)
     return cast(cast(value, ScalarKind::FP32, range, rounding), element, range, rounding);

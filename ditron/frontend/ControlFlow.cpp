@@ -196,12 +196,16 @@ void Importer::executeRunTimeIf(const ast::If *statement, mlir::Value condition)
           .note(other->second.range, "and here");
       each.joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};
     }
+    // A name that kept its value is the same variable; otherwise it is a new one of the enclosing depth.
     auto original = before.find(name);
-    bool isNew = original == before.end();
-    each.variable.isConstexpr = inThen.isConstexpr && other->second.isConstexpr &&
-                                inThen.value.identical(other->second.value);
-    if (isNew)
+    bool isSame = inThen.value.identical(other->second.value);
+    if (original != before.end() && isSame && inThen.value.identical(original->second.value)) {
+      each.variable = original->second;
+    } else {
+      each.variable.isDecayed = inThen.isDecayed && other->second.isDecayed;
+      each.variable.isConstexpr = inThen.isConstexpr && other->second.isConstexpr && isSame;
       each.variable.depth = frame().depth;
+    }
     pending.push_back(std::move(each));
   }
   for (auto &[name, inElse] : elseScope)

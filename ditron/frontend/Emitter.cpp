@@ -20,22 +20,14 @@ mlir::Type toIrType(const LangType &type, mlir::MLIRContext *context) {
   if (type.isPointer())
     return tile::PointerType::get(context, toIrType(type.pointee(), context));
   switch (type.kind()) {
-  case ScalarKind::FP8E5:
-    return mlir::Float8E5M2Type::get(context);
-  case ScalarKind::FP8E4NV:
-    return mlir::Float8E4M3FNType::get(context);
-  case ScalarKind::FP16:
-    return mlir::Float16Type::get(context);
-  case ScalarKind::BF16:
-    return mlir::BFloat16Type::get(context);
-  case ScalarKind::FP32:
-    return mlir::Float32Type::get(context);
-  case ScalarKind::FP64:
-    return mlir::Float64Type::get(context);
-  case ScalarKind::Void:
-    return mlir::NoneType::get(context);
-  default:
-    return mlir::IntegerType::get(context, type.bitWidth());
+  case ScalarKind::FP8E5: return mlir::Float8E5M2Type::get(context);
+  case ScalarKind::FP8E4NV: return mlir::Float8E4M3FNType::get(context);
+  case ScalarKind::FP16: return mlir::Float16Type::get(context);
+  case ScalarKind::BF16: return mlir::BFloat16Type::get(context);
+  case ScalarKind::FP32: return mlir::Float32Type::get(context);
+  case ScalarKind::FP64: return mlir::Float64Type::get(context);
+  case ScalarKind::Void: return mlir::NoneType::get(context);
+  default: return mlir::IntegerType::get(context, type.bitWidth());
   }
 }
 
@@ -52,8 +44,8 @@ mlir::Location Emitter::locationOf(SourceRange range) {
     if (!place.isValid())
       return mlir::UnknownLoc::get(context());
     LineColumn begin = sources.beginOf(place), end = sources.endOf(place);
-    return mlir::FileLineColRange::get(builder.getStringAttr(sources.file(place.file).path()), begin.line,
-                                       begin.column, end.line, end.column);
+    return mlir::FileLineColRange::get(builder.getStringAttr(sources.file(place.file).path()), begin.line, begin.column,
+                                       end.line, end.column);
   };
   mlir::Location result = plain(range);
   for (SourceRange site : llvm::reverse(callSites))
@@ -160,7 +152,8 @@ bool Emitter::checkLiteralFits(const ConstValue &value, const LangType &scalar, 
   if (fits)
     return true;
   if (number.isNegative() && scalar.isUnsigned())
-    error(range, fmt::format("negative number {} cannot be used with the unsigned type {}", value.repr(), scalar.str()));
+    error(range,
+          fmt::format("negative number {} cannot be used with the unsigned type {}", value.repr(), scalar.str()));
   else
     error(range, fmt::format("number {} is out of range for type {}", value.repr(), scalar.str()));
   return false;
@@ -177,7 +170,8 @@ LangValue Emitter::splat(const LangValue &scalar, llvm::ArrayRef<int64_t> shape)
   mlir::Type irType = ir(type);
   // A splatted number is a constant block, which every later pass understands best.
   if (auto constant = scalar.ir().getDefiningOp<mlir::arith::ConstantOp>()) {
-    auto dense = mlir::DenseElementsAttr::get(llvm::cast<mlir::ShapedType>(irType), mlir::Attribute(constant.getValue()));
+    auto dense =
+        mlir::DenseElementsAttr::get(llvm::cast<mlir::ShapedType>(irType), mlir::Attribute(constant.getValue()));
     return wrap(create<mlir::arith::ConstantOp>(dense), type);
   }
   return wrap(create<tile::SplatOp>(irType, scalar.ir()), type);
@@ -233,8 +227,8 @@ std::optional<llvm::SmallVector<int64_t>> Emitter::commonShape(llvm::ArrayRef<La
       std::string list;
       for (const LangValue &each : values)
         list += (list.empty() ? "" : " and ") + each.type().str();
-      error(range, fmt::format("shapes do not match: {} are incompatible in dimension {} ({} and {})", list,
-                               offset + i, size, other[i]))
+      error(range, fmt::format("shapes do not match: {} are incompatible in dimension {} ({} and {})", list, offset + i,
+                               size, other[i]))
           .hint("sizes must be equal, or one of them 1");
       return std::nullopt;
     }

@@ -32,8 +32,7 @@ LangValue Importer::evaluateKind(const ast::Expr *expression) {
       return emit.fail(expression->range, fmt::format("{} is not part of the kernel language", value.repr()));
     return LangValue(value);
   }
-  case ast::NodeKind::Name:
-    return lookup(llvm::cast<ast::Name>(expression));
+  case ast::NodeKind::Name: return lookup(llvm::cast<ast::Name>(expression));
   case ast::NodeKind::Attribute: {
     const auto *attribute = llvm::cast<ast::Attribute>(expression);
     LangValue object = evaluate(attribute->value);
@@ -49,8 +48,7 @@ LangValue Importer::evaluateKind(const ast::Expr *expression) {
     const auto *operation = llvm::cast<ast::UnaryOp>(expression);
     return emit.unary(operation->op, evaluate(operation->operand), expression->range);
   }
-  case ast::NodeKind::BoolOp:
-    return evaluateBoolOp(llvm::cast<ast::BoolOp>(expression));
+  case ast::NodeKind::BoolOp: return evaluateBoolOp(llvm::cast<ast::BoolOp>(expression));
   case ast::NodeKind::Compare: {
     const auto *comparison = llvm::cast<ast::Compare>(expression);
     if (comparison->ops.size() != 1) {
@@ -61,35 +59,26 @@ LangValue Importer::evaluateKind(const ast::Expr *expression) {
     LangValue right = evaluate(comparison->comparators.front());
     return emit.compare(comparison->ops.front(), left, right, expression->range);
   }
-  case ast::NodeKind::IfExp:
-    return evaluateIfExp(llvm::cast<ast::IfExp>(expression));
-  case ast::NodeKind::Call:
-    return evaluateCall(llvm::cast<ast::Call>(expression));
-  case ast::NodeKind::Subscript:
-    return evaluateSubscript(llvm::cast<ast::Subscript>(expression));
-  case ast::NodeKind::Tuple:
-    return evaluateElements(llvm::cast<ast::Tuple>(expression)->elements);
-  case ast::NodeKind::List:
-    return evaluateElements(llvm::cast<ast::List>(expression)->elements);
-  case ast::NodeKind::JoinedStr:
-    return evaluateFString(llvm::cast<ast::JoinedStr>(expression));
+  case ast::NodeKind::IfExp: return evaluateIfExp(llvm::cast<ast::IfExp>(expression));
+  case ast::NodeKind::Call: return evaluateCall(llvm::cast<ast::Call>(expression));
+  case ast::NodeKind::Subscript: return evaluateSubscript(llvm::cast<ast::Subscript>(expression));
+  case ast::NodeKind::Tuple: return evaluateElements(llvm::cast<ast::Tuple>(expression)->elements);
+  case ast::NodeKind::List: return evaluateElements(llvm::cast<ast::List>(expression)->elements);
+  case ast::NodeKind::JoinedStr: return evaluateFString(llvm::cast<ast::JoinedStr>(expression));
   case ast::NodeKind::NamedExpr: {
     const auto *walrus = llvm::cast<ast::NamedExpr>(expression);
     assignName(walrus->target.text, evaluate(walrus->value), walrus->target.range);
     auto it = frame().locals.find(walrus->target.text);
     return it == frame().locals.end() ? LangValue::poison() : it->second.value;
   }
-  case ast::NodeKind::Comprehension:
-    return evaluateComprehension(llvm::cast<ast::Comprehension>(expression));
+  case ast::NodeKind::Comprehension: return evaluateComprehension(llvm::cast<ast::Comprehension>(expression));
   case ast::NodeKind::Unsupported:
     return emit.fail(expression->range, llvm::cast<ast::Unsupported>(expression)->reason.str());
   case ast::NodeKind::Lambda:
     return emit.fail(expression->range, "lambda is not part of the kernel language; write a @jit function");
   case ast::NodeKind::Dict:
-  case ast::NodeKind::Set:
-    return emit.fail(expression->range, "dicts and sets are not part of the kernel language");
-  default:
-    return emit.fail(expression->range, "this expression is not part of the kernel language");
+  case ast::NodeKind::Set: return emit.fail(expression->range, "dicts and sets are not part of the kernel language");
+  default: return emit.fail(expression->range, "this expression is not part of the kernel language");
   }
 }
 
@@ -122,7 +111,8 @@ LangValue Importer::evaluateBoolOp(const ast::BoolOp *expression) {
     bool isLast = index + 1 == expression->values.size();
     if (!value.isTensor()) {
       if (!value.isConstant())
-        return emit.fail(operand->range, fmt::format("operator '{}' does not take {}", expression->isAnd ? "and" : "or", value.describe()));
+        return emit.fail(operand->range, fmt::format("operator '{}' does not take {}", expression->isAnd ? "and" : "or",
+                                                     value.describe()));
       // A value that decides ends the expression; a neutral one is dropped unless it is the last.
       bool decides = value.constant().isTrue() != expression->isAnd;
       if (runTime.isPoison() && (decides || isLast))
@@ -226,7 +216,8 @@ LangValue Importer::subscriptTuple(const LangValue &value, const ast::Subscript 
       return std::nullopt;
     if (index.isNone() || (index.isConstant() && index.constant().isIntegral()))
       return index;
-    emit.error(part->range, fmt::format("the index of a tuple must be a compile-time int, but got {}", index.describe()));
+    emit.error(part->range,
+               fmt::format("the index of a tuple must be a compile-time int, but got {}", index.describe()));
     return std::nullopt;
   };
   int64_t size = value.isTuple() ? value.elements().size() : value.constant().getString().size();
@@ -265,7 +256,8 @@ LangValue Importer::subscriptTuple(const LangValue &value, const ast::Subscript 
     return LangValue::poison();
   auto i = index->isNone() ? std::nullopt : index->constant().toInt64();
   if (!i || *i < -size || *i >= size)
-    return emit.fail(expression->index->range, fmt::format("index {} is out of range for {}", index->display(), value.describe()));
+    return emit.fail(expression->index->range,
+                     fmt::format("index {} is out of range for {}", index->display(), value.describe()));
   return element(*i < 0 ? *i + size : *i);
 }
 
@@ -285,7 +277,9 @@ LangValue Importer::evaluateFString(const ast::JoinedStr *expression) {
     if (value.isPoison())
       return value;
     if (!value.isCompileTime())
-      return emit.fail(field->value->range, fmt::format("the parts of an f-string must be known at compile time, but got {}", value.describe()));
+      return emit.fail(
+          field->value->range,
+          fmt::format("the parts of an f-string must be known at compile time, but got {}", value.describe()));
     std::string spec;
     if (field->formatSpec) {
       LangValue specValue = evaluateFString(field->formatSpec);
@@ -360,7 +354,9 @@ LangValue Importer::evaluateComprehension(const ast::Comprehension *expression) 
     for (const ast::Expr *condition : clause.conditions) {
       LangValue value = evaluate(condition);
       if (!value.isPoison() && !value.isConstant())
-        value = emit.fail(condition->range, fmt::format("the condition of a list comprehension must be known at compile time, but got {}", value.describe()));
+        value = emit.fail(condition->range,
+                          fmt::format("the condition of a list comprehension must be known at compile time, but got {}",
+                                      value.describe()));
       isPoisoned |= value.isPoison();
       isKept = isKept && !value.isPoison() && value.constant().isTrue();
     }

@@ -21,10 +21,6 @@
 namespace ditron::frontend {
 namespace {
 
-bool isConstexprParam(const ast::Param &param) {
-  return param.annotation && llvm::StringRef(unparse(param.annotation)).contains("constexpr");
-}
-
 KernelInfo describe(const SourceFile &file, const ast::FunctionDef *function) {
   KernelInfo info;
   info.name = function->name.text.str();
@@ -77,13 +73,16 @@ Expected<const ast::FunctionDef *> findKernel(const SourceFile &file, const Modu
     names.push_back(function->name.text.str());
   }
   if (const GlobalBinding *binding = scope.find(name); binding && binding->kind == GlobalBinding::Kind::Function)
-    return notFound(fmt::format("function '{}' of {} is not a kernel: it is not decorated with @triton.jit, @triton_dist.jit "
-                                "or @ditron.jit",
-                                name.str(), file.path().str()));
+    return notFound(
+        fmt::format("function '{}' of {} is not a kernel: it is not decorated with @triton.jit, @triton_dist.jit "
+                    "or @ditron.jit",
+                    name.str(), file.path().str()));
   if (names.empty())
-    return notFound(fmt::format("{} has no kernels: no function is decorated with @triton.jit, @triton_dist.jit or @ditron.jit",
-                                file.path().str()));
-  return notFound(fmt::format("{} has no kernel '{}'; it has {}", file.path().str(), name.str(), fmt::join(names, ", ")));
+    return notFound(
+        fmt::format("{} has no kernels: no function is decorated with @triton.jit, @triton_dist.jit or @ditron.jit",
+                    file.path().str()));
+  return notFound(
+      fmt::format("{} has no kernel '{}'; it has {}", file.path().str(), name.str(), fmt::join(names, ", ")));
 }
 
 /// The argument of every parameter, defaults filled in.
@@ -99,17 +98,20 @@ Expected<std::vector<ArgumentSpec>> matchArguments(const KernelInfo &kernel, con
     if (!spec.name.empty()) {
       index = llvm::find(names, spec.name) - names.begin();
       if (index == count)
-        return invalidArgument(fmt::format("kernel '{}' has no parameter '{}'; it has {}", kernel.name, spec.name, fmt::join(names, ", ")));
+        return invalidArgument(fmt::format("kernel '{}' has no parameter '{}'; it has {}", kernel.name, spec.name,
+                                           fmt::join(names, ", ")));
     }
     if (index >= count)
-      return invalidArgument(fmt::format("the signature has more arguments than the {} parameters of kernel '{}' ({})", count,
-                                         kernel.name, fmt::join(names, ", ")));
+      return invalidArgument(fmt::format("the signature has more arguments than the {} parameters of kernel '{}' ({})",
+                                         count, kernel.name, fmt::join(names, ", ")));
     if (matched[index])
-      return invalidArgument(fmt::format("the signature gives parameter '{}' of kernel '{}' twice", names[index], kernel.name));
+      return invalidArgument(
+          fmt::format("the signature gives parameter '{}' of kernel '{}' twice", names[index], kernel.name));
     if (!spec.isConstexpr() && kernel.parameters[index].isConstexpr)
-      return invalidArgument(fmt::format("parameter '{}' of kernel '{}' is a constexpr and needs a value, but the signature gives "
-                                         "the run-time type {}; write constexpr {}=VALUE",
-                                         names[index], kernel.name, spec.type.signatureText(), names[index]));
+      return invalidArgument(
+          fmt::format("parameter '{}' of kernel '{}' is a constexpr and needs a value, but the signature gives "
+                      "the run-time type {}; write constexpr {}=VALUE",
+                      names[index], kernel.name, spec.type.signatureText(), names[index]));
     matched[index] = spec;
     next = index + 1;
   }
@@ -120,7 +122,8 @@ Expected<std::vector<ArgumentSpec>> matchArguments(const KernelInfo &kernel, con
       matched[i] = ArgumentSpec::constexprOf(*parameter.defaultValue, parameter.name);
     if (!matched[i])
       return invalidArgument(fmt::format("the signature gives no {} for parameter '{}' of kernel '{}'",
-                                         parameter.isConstexpr ? "compile-time value" : "type", parameter.name, kernel.name));
+                                         parameter.isConstexpr ? "compile-time value" : "type", parameter.name,
+                                         kernel.name));
     arguments.push_back(*matched[i]);
   }
   return arguments;

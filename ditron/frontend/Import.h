@@ -29,10 +29,10 @@ struct ImportOptions {
 /// One parameter of a kernel as the file declares it.
 struct ParameterInfo {
   std::string name;
-  bool isConstexpr = false;                       ///< Annotated with tl.constexpr.
-  std::string annotation;                         ///< As written; empty without one.
-  std::string defaultText;                        ///< As written; empty without one.
-  std::optional<ConstexprArgument> defaultValue;  ///< Set if the default is a literal.
+  bool isConstexpr = false;                      ///< Annotated with tl.constexpr.
+  std::string annotation;                        ///< As written; empty without one.
+  std::string defaultText;                       ///< As written; empty without one.
+  std::optional<ConstexprArgument> defaultValue; ///< Set if the default is a literal.
   bool hasDefault() const { return !defaultText.empty(); }
 };
 

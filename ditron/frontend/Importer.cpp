@@ -33,6 +33,7 @@ void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel
   for (auto [param, spec] : llvm::zip(kernel->params, arguments)) {
     Variable variable;
     variable.range = param.range;
+    variable.isConstexpr = isConstexprParam(param);
     if (!spec.isConstexpr()) {
       variable.value = LangValue::tensor(block->getArgument(next), spec.type);
       if (spec.divisibility > 1)

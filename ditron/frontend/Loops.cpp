@@ -73,8 +73,11 @@ Importer::CarriedSet Importer::findCarried(llvm::ArrayRef<const ast::Node *> par
     CarriedVariable variable;
     variable.name = name;
     variable.before = it->second;
+    // An argument that happens to be specialised to a number is a run-time value as soon as the loop changes it.
+    if (!it->second.isConstexpr)
+      variable.before.value = decay(variable.before.value, it->second.range);
     llvm::SmallVector<LangValue> leaves;
-    flatten(it->second.value, leaves);
+    flatten(variable.before.value, leaves);
     for (const LangValue &leaf : leaves) {
       if (!leaf.isTensor())
         continue;
@@ -187,8 +190,9 @@ void Importer::executeFor(const ast::For *statement) {
     return;
   const auto *range = iterable.getIf<std::shared_ptr<const RangeValue>>();
   if (!range) {
-    emit.error(statement->iterable->range,
-               fmt::format("a for loop runs over range, tl.range or tl.static_range, not over {}", iterable.describe()));
+    emit.error(
+        statement->iterable->range,
+        fmt::format("a for loop runs over range, tl.range or tl.static_range, not over {}", iterable.describe()));
     return;
   }
   if (!llvm::isa<ast::Name>(statement->target)) {
@@ -339,10 +343,12 @@ void Importer::executeWhile(const ast::While *statement) {
   bindCarried(carried, header->getArguments());
   LangValue condition = evaluate(statement->condition);
   if (!condition.isPoison() && !condition.isTensor()) {
-    emit.error(place, fmt::format("the condition of a while loop must be a run-time int1, but got {}", condition.describe()));
+    emit.error(place,
+               fmt::format("the condition of a while loop must be a run-time int1, but got {}", condition.describe()));
     condition = LangValue::poison();
   } else if (condition.isTensor() && (condition.type().isBlock() || !condition.type().isBool())) {
-    emit.error(place, fmt::format("the condition of a while loop must be a scalar int1, but got {}", condition.describe()))
+    emit.error(place,
+               fmt::format("the condition of a while loop must be a scalar int1, but got {}", condition.describe()))
         .hint("compare it: x != 0");
     condition = LangValue::poison();
   }

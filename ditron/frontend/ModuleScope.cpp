@@ -7,8 +7,13 @@
 #include "ditron/frontend/ModuleScope.h"
 
 #include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/syntax/AstPrinter.h"
 
 namespace ditron::frontend {
+
+bool isConstexprParam(const ast::Param &param) {
+  return param.annotation && llvm::StringRef(unparse(param.annotation)).contains("constexpr");
+}
 
 std::optional<LangValue> memberOf(BuiltinModule module, llvm::StringRef name) {
   if (auto submodule = findSubmodule(module, name))
@@ -83,7 +88,8 @@ void ModuleScope::collect(ast::StmtList statements) {
       for (const ast::Alias &alias : import->names) {
         GlobalBinding each = binding;
         if (!module) {
-          each.imported = LangValue(ForeignValue{std::string(import->level, '.') + import->module.text.str(), alias.name.text.str()});
+          each.imported = LangValue(
+              ForeignValue{std::string(import->level, '.') + import->module.text.str(), alias.name.text.str()});
         } else if (auto member = memberOf(*module, alias.name.text)) {
           each.imported = *member;
         } else {

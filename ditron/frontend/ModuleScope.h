@@ -20,9 +20,9 @@ struct GlobalBinding {
   SourceRange range;
   const ast::FunctionDef *function = nullptr;
   const ast::ClassDef *classDef = nullptr;
-  const ast::Expr *initializer = nullptr; ///< Assignment; null for a bare annotation or an unpacked target.
-  bool isAnnotated = false;               ///< Assignment with an annotation.
-  LangValue imported;                     ///< Import: a module, function, constant or foreign name; poison if unknown.
+  const ast::Expr *initializer = nullptr;  ///< Assignment; null for a bare annotation or an unpacked target.
+  bool isAnnotated = false;                ///< Assignment with an annotation.
+  LangValue imported;                      ///< Import: a module, function, constant or foreign name; poison if unknown.
   BuiltinModule importedFrom = ModuleTile; ///< Import of an unknown name: the module that lacks it.
   std::string importedName;
 };
@@ -50,6 +50,9 @@ private:
 
   llvm::MapVector<llvm::StringRef, GlobalBinding> names;
 };
+
+/// True if a parameter's annotation says tl.constexpr.
+bool isConstexprParam(const ast::Param &param);
 
 /// A member of a built-in module: a submodule, function or constant; nullopt if there is none.
 std::optional<LangValue> memberOf(BuiltinModule module, llvm::StringRef name);

@@ -58,16 +58,17 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
   case GlobalBinding::Kind::Function:
     return LangValue(FunctionValue{binding.function, globals.isJit(binding.function)});
   case GlobalBinding::Kind::Class:
-    return emit.fail(range, fmt::format("class '{}' cannot be used in a kernel: classes are not supported yet", name.str()));
+    return emit.fail(range,
+                     fmt::format("class '{}' cannot be used in a kernel: classes are not supported yet", name.str()));
   case GlobalBinding::Kind::Import: {
     if (!binding.imported.isPoison())
       return binding.imported;
     std::string nearest = nearestName(binding.importedFrom, binding.importedName);
-    return emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(binding.importedFrom).str(), binding.importedName,
+    return emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(binding.importedFrom).str(),
+                                        binding.importedName,
                                         nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
   }
-  case GlobalBinding::Kind::Assignment:
-    break;
+  case GlobalBinding::Kind::Assignment: break;
   }
 
   auto reject = [&](llvm::StringRef what) {
@@ -164,7 +165,8 @@ void Importer::declareConstexpr(llvm::StringRef name, LangValue value, SourceRan
     return;
   }
   if (!value.isPoison() && !value.isCompileTime()) {
-    emit.error(range, fmt::format("constexpr '{}' needs a compile-time value, but got {}", name.str(), value.describe()));
+    emit.error(range,
+               fmt::format("constexpr '{}' needs a compile-time value, but got {}", name.str(), value.describe()));
     value = LangValue::poison();
   }
   Variable variable;
@@ -191,7 +193,8 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
                            : llvm::isa<ast::Attribute>(target) ? "an attribute"
                            : llvm::isa<ast::Starred>(target)   ? "a starred name"
                                                                : "this expression";
-    emit.error(target->range, fmt::format("cannot assign to {} in a kernel; only to names and tuples of names", what.str()));
+    emit.error(target->range,
+               fmt::format("cannot assign to {} in a kernel; only to names and tuples of names", what.str()));
     return;
   }
   if (value.isPoison()) {
@@ -206,7 +209,8 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
     return;
   }
   if (value.elements().size() != targets.size()) {
-    emit.error(target->range, fmt::format("cannot unpack {} values into {} names", value.elements().size(), targets.size()));
+    emit.error(target->range,
+               fmt::format("cannot unpack {} values into {} names", value.elements().size(), targets.size()));
     for (const ast::Expr *each : targets)
       assignTarget(each, LangValue::poison());
     return;

@@ -29,7 +29,8 @@ LangValue Emitter::binary(BinaryOp op, const LangValue &a, const LangValue &b, S
     return tupleArithmetic(op, a, b, range);
   bool isNumeric = (a.isTensor() || a.isLiteral()) && (b.isTensor() || b.isLiteral());
   if (!isNumeric || op == BinaryOp::MatMult)
-    return fail(range, fmt::format("operator '{}' does not take {} and {}", spelling(op).str(), a.describe(), b.describe()));
+    return fail(range,
+                fmt::format("operator '{}' does not take {} and {}", spelling(op).str(), a.describe(), b.describe()));
   if ((a.isTensor() && a.type().isPointer()) || (b.isTensor() && b.type().isPointer()))
     return pointerArithmetic(op, a, b, range);
   return numericBinary(op, a, b, range);
@@ -54,7 +55,8 @@ LangValue Emitter::tupleArithmetic(BinaryOp op, const LangValue &a, const LangVa
       return LangValue::tuple(std::move(elements));
     }
   }
-  return fail(range, fmt::format("operator '{}' does not take {} and {}", spelling(op).str(), a.describe(), b.describe()));
+  return fail(range,
+              fmt::format("operator '{}' does not take {} and {}", spelling(op).str(), a.describe(), b.describe()));
 }
 
 LangValue Emitter::pointerArithmetic(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range) {
@@ -96,15 +98,14 @@ LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRa
   ArithmeticKind kind = ArithmeticKind::Plain;
   switch (op) {
   case BinaryOp::Pow:
-    return fail(range, fmt::format("operator '**' needs compile-time operands, but got {} and {}", a.describe(), b.describe()));
+    return fail(
+        range, fmt::format("operator '**' needs compile-time operands, but got {} and {}", a.describe(), b.describe()));
   case BinaryOp::FloorDiv:
     if (anyFloat)
       return invalid("it needs integers; use / and tl.floor");
     [[fallthrough]];
   case BinaryOp::Div:
-  case BinaryOp::Mod:
-    kind = ArithmeticKind::DivisionLike;
-    break;
+  case BinaryOp::Mod: kind = ArithmeticKind::DivisionLike; break;
   case BinaryOp::LShift:
   case BinaryOp::RShift:
   case BinaryOp::BitAnd:
@@ -114,8 +115,7 @@ LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRa
       return invalid("it needs integers");
     kind = ArithmeticKind::Bitwise;
     break;
-  default:
-    break;
+  default: break;
   }
   // `>>` follows the sign of the original left operand.
   LangType leftType = a.isTensor() ? a.type().element() : naturalType(a.constant()).value_or(ScalarKind::Int32);
@@ -135,32 +135,22 @@ LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRa
   auto done = [&](mlir::Value value) { return wrap(value, type); };
   bool isFloat = type.isFloat(), isSigned = type.isSigned();
   switch (op) {
-  case BinaryOp::Add:
-    return isFloat ? done(create<arith::AddFOp>(x, y)) : done(create<arith::AddIOp>(x, y));
-  case BinaryOp::Sub:
-    return isFloat ? done(create<arith::SubFOp>(x, y)) : done(create<arith::SubIOp>(x, y));
-  case BinaryOp::Mult:
-    return isFloat ? done(create<arith::MulFOp>(x, y)) : done(create<arith::MulIOp>(x, y));
-  case BinaryOp::Div:
-    return done(create<arith::DivFOp>(x, y));
-  case BinaryOp::FloorDiv:
-    return isSigned ? done(create<arith::DivSIOp>(x, y)) : done(create<arith::DivUIOp>(x, y));
+  case BinaryOp::Add: return isFloat ? done(create<arith::AddFOp>(x, y)) : done(create<arith::AddIOp>(x, y));
+  case BinaryOp::Sub: return isFloat ? done(create<arith::SubFOp>(x, y)) : done(create<arith::SubIOp>(x, y));
+  case BinaryOp::Mult: return isFloat ? done(create<arith::MulFOp>(x, y)) : done(create<arith::MulIOp>(x, y));
+  case BinaryOp::Div: return done(create<arith::DivFOp>(x, y));
+  case BinaryOp::FloorDiv: return isSigned ? done(create<arith::DivSIOp>(x, y)) : done(create<arith::DivUIOp>(x, y));
   case BinaryOp::Mod:
     if (isFloat)
       return done(create<arith::RemFOp>(x, y));
     return isSigned ? done(create<arith::RemSIOp>(x, y)) : done(create<arith::RemUIOp>(x, y));
-  case BinaryOp::LShift:
-    return done(create<arith::ShLIOp>(x, y));
+  case BinaryOp::LShift: return done(create<arith::ShLIOp>(x, y));
   case BinaryOp::RShift:
     return leftType.isSigned() ? done(create<arith::ShRSIOp>(x, y)) : done(create<arith::ShRUIOp>(x, y));
-  case BinaryOp::BitAnd:
-    return done(create<arith::AndIOp>(x, y));
-  case BinaryOp::BitOr:
-    return done(create<arith::OrIOp>(x, y));
-  case BinaryOp::BitXor:
-    return done(create<arith::XOrIOp>(x, y));
-  default:
-    return invalid("it is not supported");
+  case BinaryOp::BitAnd: return done(create<arith::AndIOp>(x, y));
+  case BinaryOp::BitOr: return done(create<arith::OrIOp>(x, y));
+  case BinaryOp::BitXor: return done(create<arith::XOrIOp>(x, y));
+  default: return invalid("it is not supported");
   }
 }
 
@@ -193,8 +183,7 @@ LangValue Emitter::unary(UnaryOp op, const LangValue &a, SourceRange range) {
   if (type.isPointer())
     return fail(range, fmt::format("operator '{}' does not take {}", spelling(op).str(), a.describe()));
   switch (op) {
-  case UnaryOp::UAdd:
-    return a;
+  case UnaryOp::UAdd: return a;
   case UnaryOp::USub:
     if (type.isFloat())
       return wrap(create<arith::NegFOp>(a.ir()), type);
@@ -222,7 +211,8 @@ LangValue Emitter::compare(CompareOp op, const LangValue &a, const LangValue &b,
   auto isNumeric = [](const LangValue &v) { return v.isTensor() || v.isLiteral(); };
   if (!isNumeric(a) || !isNumeric(b)) {
     if (!isEquality)
-      return fail(range, fmt::format("operator '{}' does not take {} and {}", spelling(op).str(), a.describe(), b.describe()));
+      return fail(range,
+                  fmt::format("operator '{}' does not take {} and {}", spelling(op).str(), a.describe(), b.describe()));
     if (a.isTuple() && b.isTuple() && a.elements().size() == b.elements().size()) {
       // Element by element; the first compile-time difference decides.
       LangValue result = LangValue::boolean(true);
@@ -273,7 +263,8 @@ LangValue Emitter::logical(bool isAnd, const LangValue &a, const LangValue &b, S
     if (side->type().isPointer())
       *side = cast(*side, ScalarKind::Int1, range);
     if (!side->type().isBool())
-      return fail(range, fmt::format("operator '{}' needs int1 operands, but got {}", isAnd ? "and" : "or", side->describe()));
+      return fail(range,
+                  fmt::format("operator '{}' needs int1 operands, but got {}", isAnd ? "and" : "or", side->describe()));
   }
   LangValue pair[] = {x, y};
   if (!broadcastTogether(pair, range))

@@ -35,7 +35,8 @@ std::optional<LangType> Emitter::promote(const LangType &a, const LangType &b, A
   if (a.isFP8() && b.isFP8())
     return a == b ? a : LangType(ScalarKind::FP16);
   if (a.isFP8() || b.isFP8()) {
-    error(range, fmt::format("operands of types {} and {} cannot be combined; cast one of them first", a.str(), b.str()));
+    error(range,
+          fmt::format("operands of types {} and {} cannot be combined; cast one of them first", a.str(), b.str()));
     return std::nullopt;
   }
   if (a.isSigned() == b.isSigned())

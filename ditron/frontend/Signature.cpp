@@ -55,19 +55,12 @@ Expected<std::string> unescape(llvm::StringRef body) {
     if (++i == body.size())
       return invalidArgument(fmt::format("string {} ends in a backslash", quoted(body)));
     switch (body[i]) {
-    case 'n':
-      result += '\n';
-      break;
-    case 't':
-      result += '\t';
-      break;
+    case 'n': result += '\n'; break;
+    case 't': result += '\t'; break;
     case '\\':
     case '"':
-    case '\'':
-      result += body[i];
-      break;
-    default:
-      return invalidArgument(fmt::format("string {} holds the unknown escape \\{}", quoted(body), body[i]));
+    case '\'': result += body[i]; break;
+    default: return invalidArgument(fmt::format("string {} holds the unknown escape \\{}", quoted(body), body[i]));
     }
   }
   return result;
@@ -92,8 +85,8 @@ Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text) {
     if (text.contains(':')) {
       unsigned divisor = 0;
       if (divisorText.trim().getAsInteger(10, divisor) || divisor == 0 || (divisor & (divisor - 1)) != 0)
-        return invalidArgument(fmt::format("{}: the divisor after ':' must be a power of two, for example 16",
-                                           quoted(text)));
+        return invalidArgument(
+            fmt::format("{}: the divisor after ':' must be a power of two, for example 16", quoted(text)));
       if (type->isFloat() || type->isBool())
         return invalidArgument(fmt::format("{}: only pointers and integers have a divisor", quoted(text)));
       spec.divisibility = divisor;

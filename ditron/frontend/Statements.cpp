@@ -25,35 +25,24 @@ bool containsReturn(const ast::Node *node) {
 /// What a refused statement is called.
 llvm::StringRef refusal(ast::NodeKind kind) {
   switch (kind) {
-  case ast::NodeKind::FunctionDef:
-    return "nested function definitions are not allowed in kernels";
-  case ast::NodeKind::ClassDef:
-    return "classes cannot be defined in kernels";
-  case ast::NodeKind::Delete:
-    return "'del' is not part of the kernel language";
-  case ast::NodeKind::TypeAlias:
-    return "'type' is not part of the kernel language";
-  case ast::NodeKind::With:
-    return "'with' is not supported in kernels";
-  case ast::NodeKind::Match:
-    return "'match' is not part of the kernel language";
+  case ast::NodeKind::FunctionDef: return "nested function definitions are not allowed in kernels";
+  case ast::NodeKind::ClassDef: return "classes cannot be defined in kernels";
+  case ast::NodeKind::Delete: return "'del' is not part of the kernel language";
+  case ast::NodeKind::TypeAlias: return "'type' is not part of the kernel language";
+  case ast::NodeKind::With: return "'with' is not supported in kernels";
+  case ast::NodeKind::Match: return "'match' is not part of the kernel language";
   case ast::NodeKind::Raise:
     return "'raise' is reached in a kernel; it is allowed only in branches that are never taken";
-  case ast::NodeKind::Try:
-    return "'try' is not part of the kernel language";
+  case ast::NodeKind::Try: return "'try' is not part of the kernel language";
   case ast::NodeKind::Import:
-  case ast::NodeKind::ImportFrom:
-    return "imports belong at module level, not into a kernel";
-  case ast::NodeKind::Global:
-    return "'global' is not part of the kernel language";
-  case ast::NodeKind::Nonlocal:
-    return "'nonlocal' is not part of the kernel language";
+  case ast::NodeKind::ImportFrom: return "imports belong at module level, not into a kernel";
+  case ast::NodeKind::Global: return "'global' is not part of the kernel language";
+  case ast::NodeKind::Nonlocal: return "'nonlocal' is not part of the kernel language";
   case ast::NodeKind::Break:
     return "'break' is not supported in kernels; make its condition part of the loop's condition";
   case ast::NodeKind::Continue:
     return "'continue' is not supported in kernels; put the rest of the loop's body into an if";
-  default:
-    return "this statement is not part of the kernel language";
+  default: return "this statement is not part of the kernel language";
   }
 }
 
@@ -86,7 +75,8 @@ Outcome Importer::runBody(ast::StmtList statements, const Continuation *next) {
       if (result->value)
         outcome.value = evaluate(result->value);
       if (frame().isEntry && result->value && !outcome.value.isNone() && !outcome.value.isPoison())
-        emit.error(result->value->range, fmt::format("a kernel cannot return a value, but this returns {}", outcome.value.describe()));
+        emit.error(result->value->range,
+                   fmt::format("a kernel cannot return a value, but this returns {}", outcome.value.describe()));
       return outcome;
     }
     const auto *conditional = llvm::dyn_cast<ast::If>(statement);
@@ -118,11 +108,10 @@ void Importer::execute(const ast::Stmt *statement) {
     return;
   Emitter::At at(emit, statement->range);
   switch (statement->kind) {
-  case ast::NodeKind::Pass:
-    return;
+  case ast::NodeKind::Pass: return;
   case ast::NodeKind::Return:
-    emit.error(statement->range, frame().loops ? "'return' is not allowed inside of a loop"
-                                               : "'return' is not allowed here");
+    emit.error(statement->range,
+               frame().loops ? "'return' is not allowed inside of a loop" : "'return' is not allowed here");
     return;
   case ast::NodeKind::ExprStmt: {
     const auto *expression = llvm::cast<ast::ExprStmt>(statement)->value;
@@ -154,18 +143,10 @@ void Importer::execute(const ast::Stmt *statement) {
     assignName(name->id, emit.binary(assign->op, left, right, statement->range), name->range);
     return;
   }
-  case ast::NodeKind::AnnAssign:
-    executeAnnotatedAssign(llvm::cast<ast::AnnAssign>(statement));
-    return;
-  case ast::NodeKind::If:
-    executeIf(llvm::cast<ast::If>(statement));
-    return;
-  case ast::NodeKind::For:
-    executeFor(llvm::cast<ast::For>(statement));
-    return;
-  case ast::NodeKind::While:
-    executeWhile(llvm::cast<ast::While>(statement));
-    return;
+  case ast::NodeKind::AnnAssign: executeAnnotatedAssign(llvm::cast<ast::AnnAssign>(statement)); return;
+  case ast::NodeKind::If: executeIf(llvm::cast<ast::If>(statement)); return;
+  case ast::NodeKind::For: executeFor(llvm::cast<ast::For>(statement)); return;
+  case ast::NodeKind::While: executeWhile(llvm::cast<ast::While>(statement)); return;
   case ast::NodeKind::Assert: {
     // Checked in debug builds only; still, its condition must make sense.
     const auto *check = llvm::cast<ast::Assert>(statement);
@@ -182,9 +163,7 @@ void Importer::execute(const ast::Stmt *statement) {
     emit.error(statement->range.start(), refusal(statement->kind).str());
     return;
   }
-  default:
-    emit.error(statement->range, refusal(statement->kind).str());
-    return;
+  default: emit.error(statement->range, refusal(statement->kind).str()); return;
   }
 }
 

@@ -20,22 +20,14 @@ struct KindInfo {
 };
 
 constexpr KindInfo kindTable[] = {
-    {ScalarKind::Void, 0, "void", "void", "void"},
-    {ScalarKind::Int1, 1, "int1", "i1", "int1"},
-    {ScalarKind::Int8, 8, "int8", "i8", "int8"},
-    {ScalarKind::Int16, 16, "int16", "i16", "int16"},
-    {ScalarKind::Int32, 32, "int32", "i32", "int32"},
-    {ScalarKind::Int64, 64, "int64", "i64", "int64"},
-    {ScalarKind::UInt8, 8, "uint8", "u8", "uint8"},
-    {ScalarKind::UInt16, 16, "uint16", "u16", "uint16"},
-    {ScalarKind::UInt32, 32, "uint32", "u32", "uint32"},
-    {ScalarKind::UInt64, 64, "uint64", "u64", "uint64"},
-    {ScalarKind::FP8E5, 8, "fp8e5", "fp8e5", "float8e5"},
-    {ScalarKind::FP8E4NV, 8, "fp8e4nv", "fp8e4nv", "float8e4nv"},
-    {ScalarKind::FP16, 16, "fp16", "fp16", "float16"},
-    {ScalarKind::BF16, 16, "bf16", "bf16", "bfloat16"},
-    {ScalarKind::FP32, 32, "fp32", "fp32", "float32"},
-    {ScalarKind::FP64, 64, "fp64", "fp64", "float64"},
+    {ScalarKind::Void, 0, "void", "void", "void"},        {ScalarKind::Int1, 1, "int1", "i1", "int1"},
+    {ScalarKind::Int8, 8, "int8", "i8", "int8"},          {ScalarKind::Int16, 16, "int16", "i16", "int16"},
+    {ScalarKind::Int32, 32, "int32", "i32", "int32"},     {ScalarKind::Int64, 64, "int64", "i64", "int64"},
+    {ScalarKind::UInt8, 8, "uint8", "u8", "uint8"},       {ScalarKind::UInt16, 16, "uint16", "u16", "uint16"},
+    {ScalarKind::UInt32, 32, "uint32", "u32", "uint32"},  {ScalarKind::UInt64, 64, "uint64", "u64", "uint64"},
+    {ScalarKind::FP8E5, 8, "fp8e5", "fp8e5", "float8e5"}, {ScalarKind::FP8E4NV, 8, "fp8e4nv", "fp8e4nv", "float8e4nv"},
+    {ScalarKind::FP16, 16, "fp16", "fp16", "float16"},    {ScalarKind::BF16, 16, "bf16", "bf16", "bfloat16"},
+    {ScalarKind::FP32, 32, "fp32", "fp32", "float32"},    {ScalarKind::FP64, 64, "fp64", "fp64", "float64"},
 };
 
 const KindInfo &infoOf(ScalarKind kind) { return kindTable[static_cast<unsigned>(kind)]; }
@@ -74,16 +66,11 @@ std::optional<LangType> parseSignatureType(llvm::StringRef text) {
 
 ScalarKind integerKind(unsigned width, bool isSigned) {
   switch (width) {
-  case 1:
-    return ScalarKind::Int1;
-  case 8:
-    return isSigned ? ScalarKind::Int8 : ScalarKind::UInt8;
-  case 16:
-    return isSigned ? ScalarKind::Int16 : ScalarKind::UInt16;
-  case 32:
-    return isSigned ? ScalarKind::Int32 : ScalarKind::UInt32;
-  default:
-    return isSigned ? ScalarKind::Int64 : ScalarKind::UInt64;
+  case 1: return ScalarKind::Int1;
+  case 8: return isSigned ? ScalarKind::Int8 : ScalarKind::UInt8;
+  case 16: return isSigned ? ScalarKind::Int16 : ScalarKind::UInt16;
+  case 32: return isSigned ? ScalarKind::Int32 : ScalarKind::UInt32;
+  default: return isSigned ? ScalarKind::Int64 : ScalarKind::UInt64;
   }
 }
 

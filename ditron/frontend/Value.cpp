@@ -12,28 +12,17 @@ namespace ditron::frontend {
 
 llvm::StringRef toString(BuiltinModule module) {
   switch (module) {
-  case ModulePython:
-    return "builtins";
-  case ModuleTriton:
-    return "triton";
-  case ModuleTile:
-    return "triton.language";
-  case ModuleMath:
-    return "triton.language.math";
-  case ModuleDevice:
-    return "libdevice";
-  case ModuleExtra:
-    return "language.extra";
-  case ModuleDist:
-    return "triton_dist.language";
-  case ModuleThread:
-    return "language_extra";
-  case ModuleShmem:
-    return "libshmem_device";
-  case ModulePeer:
-    return "triton_dist";
-  case ModuleMember:
-    return "tensor";
+  case ModulePython: return "builtins";
+  case ModuleTriton: return "triton";
+  case ModuleTile: return "triton.language";
+  case ModuleMath: return "triton.language.math";
+  case ModuleDevice: return "libdevice";
+  case ModuleExtra: return "language.extra";
+  case ModuleDist: return "triton_dist.language";
+  case ModuleThread: return "language_extra";
+  case ModuleShmem: return "libshmem_device";
+  case ModulePeer: return "triton_dist";
+  case ModuleMember: return "tensor";
   }
   return "module";
 }
@@ -73,7 +62,8 @@ bool LangValue::identical(const LangValue &other) const {
   if (const auto *builtin = getIf<BuiltinValue>())
     return builtin->builtin == other.getIf<BuiltinValue>()->builtin;
   if (const auto *method = getIf<MethodValue>())
-    return method->name == other.getIf<MethodValue>()->name && method->self->identical(*other.getIf<MethodValue>()->self);
+    return method->name == other.getIf<MethodValue>()->name &&
+           method->self->identical(*other.getIf<MethodValue>()->self);
   if (const auto *foreign = getIf<ForeignValue>())
     return foreign->module == other.getIf<ForeignValue>()->module && foreign->name == other.getIf<ForeignValue>()->name;
   return *getIf<std::shared_ptr<const RangeValue>>() == *other.getIf<std::shared_ptr<const RangeValue>>();

@@ -31,7 +31,8 @@ int describeFile(const frontend::SourceFile &file, frontend::DiagnosticEngine &d
     fmt::print("{} at {}:{}\n", kernel.name, kernel.place.line, kernel.place.column);
     for (const frontend::ParameterInfo &parameter : kernel.parameters)
       fmt::print("  {}{}{}{}{}{}\n", parameter.name, parameter.annotation.empty() ? "" : ": ", parameter.annotation,
-                 parameter.hasDefault() ? " = " : "", parameter.defaultText, parameter.isConstexpr ? " (constexpr)" : "");
+                 parameter.hasDefault() ? " = " : "", parameter.defaultText,
+                 parameter.isConstexpr ? " (constexpr)" : "");
   }
   return 0;
 }

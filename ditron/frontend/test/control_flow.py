@@ -1,6 +1,7 @@
 # RUN: ditron-import %s:branches --signature "*i32, i32, fp32, constexpr STATIC=True" | FileCheck %s --check-prefix=IF
 # RUN: ditron-import %s:early_return --signature "*i32, i32" | FileCheck %s --check-prefix=RET
 # RUN: ditron-import %s:for_loops --signature "*i32, i32, i64, u32" | FileCheck %s --check-prefix=FOR
+# RUN: ditron-import %s:specialised --signature "*i32, 1" | FileCheck %s --check-prefix=SPEC
 # RUN: ditron-import %s:while_loops --signature "*i32, i32" | FileCheck %s --check-prefix=WHILE
 # Structured control flow out of if, for, while and early returns.
 import triton
@@ -154,3 +155,13 @@ def while_loops(p, n):
     # WHILE-NEXT: scf.yield
     while tl.load(p, volatile=True) != 0:
         pass
+
+
+# An argument that is specialised to 1 may change in a loop like any other.
+# SPEC-LABEL: func.func @specialised
+@triton.jit
+def specialised(p, n):
+    # SPEC: scf.for {{.*}} iter_args(%{{.*}} = %c1_i32{{.*}}) -> (i32)
+    for i in range(10):
+        n = n * 2
+    tl.store(p, n)

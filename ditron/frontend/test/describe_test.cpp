@@ -81,7 +81,8 @@ TEST(Describe, NamesTheKernelsThatExist) {
 std::string importError(llvm::StringRef kernel, llvm::StringRef signature) {
   Loaded loaded;
   mlir::MLIRContext context;
-  auto module = importKernel(context, loaded.sources.file(loaded.file), kernel, *parseSignature(signature), {}, loaded.diagnostics);
+  auto module = importKernel(context, loaded.sources.file(loaded.file), kernel, *parseSignature(signature), {},
+                             loaded.diagnostics);
   return module.isOk() ? "" : module.status().message();
 }
 
@@ -90,7 +91,8 @@ TEST(Describe, SignaturesMustFit) {
   EXPECT_EQ(importError("first", "*fp32, 1, constexpr BLOCK=128"), "");
   EXPECT_THAT(importError("first", "*fp32"), HasSubstr("gives no type for parameter 'n'"));
   EXPECT_THAT(importError("first", "*fp32, i32, i32"), HasSubstr("parameter 'BLOCK' of kernel 'first' is a constexpr"));
-  EXPECT_THAT(importError("first", "*fp32, i32, constexpr BLOK=1"), HasSubstr("has no parameter 'BLOK'; it has x_ptr, n, BLOCK"));
+  EXPECT_THAT(importError("first", "*fp32, i32, constexpr BLOK=1"),
+              HasSubstr("has no parameter 'BLOK'; it has x_ptr, n, BLOCK"));
   EXPECT_THAT(importError("second", "*fp32, i32"), HasSubstr("more arguments than the 1 parameters"));
   EXPECT_THAT(importError("second", "*fp32, x_ptr=i32"), HasSubstr("gives parameter 'x_ptr' of kernel 'second' twice"));
 }

@@ -33,20 +33,23 @@ Outcome importText(const std::string &text, llvm::StringRef signature = "i32") {
 std::string kernel(const std::string &body) { return head + "@triton.jit\ndef kernel(n):\n" + body; }
 
 TEST(Limits, EndlessRecursion) {
-  Outcome outcome = importText(head + "@triton.jit\ndef f(x):\n    return f(x + 1)\n" + "@triton.jit\ndef kernel(n):\n    f(n)\n");
+  Outcome outcome =
+      importText(head + "@triton.jit\ndef f(x):\n    return f(x + 1)\n" + "@triton.jit\ndef kernel(n):\n    f(n)\n");
   EXPECT_EQ(outcome.errors, 1u);
   EXPECT_THAT(outcome.error, HasSubstr("calls are nested more than 64 deep"));
 }
 
 TEST(Limits, DoublingRecursionEndsToo) {
-  Outcome outcome = importText(head + "@triton.jit\ndef f(x, N: tl.constexpr):\n    if N > 0:\n        f(x, N - 1)\n        f(x, N - 1)\n" +
-                               "@triton.jit\ndef kernel(n):\n    f(n, 40)\n");
+  Outcome outcome = importText(
+      head + "@triton.jit\ndef f(x, N: tl.constexpr):\n    if N > 0:\n        f(x, N - 1)\n        f(x, N - 1)\n" +
+      "@triton.jit\ndef kernel(n):\n    f(n, 40)\n");
   EXPECT_EQ(outcome.errors, 1u);
   EXPECT_THAT(outcome.error, HasSubstr("the kernel is too large"));
 }
 
 TEST(Limits, UnrolledLoops) {
-  Outcome outcome = importText(kernel("    for i in tl.static_range(2000):\n        for j in tl.static_range(2000):\n            pass\n"));
+  Outcome outcome = importText(
+      kernel("    for i in tl.static_range(2000):\n        for j in tl.static_range(2000):\n            pass\n"));
   EXPECT_EQ(outcome.errors, 1u);
   EXPECT_THAT(outcome.error, HasSubstr("the kernel is too large"));
 }
@@ -55,8 +58,9 @@ TEST(Limits, DeepExpressionsAcrossCalls) {
   std::string sum;
   for (int i = 0; i < 700; ++i)
     sum += " + x";
-  Outcome outcome = importText(head + "@triton.jit\ndef f(x):\n    return x" + sum + "\n" + "@triton.jit\ndef g(x):\n    return f(x)" + sum +
-                               "\n@triton.jit\ndef kernel(n):\n    g(n)\n");
+  Outcome outcome =
+      importText(head + "@triton.jit\ndef f(x):\n    return x" + sum + "\n" +
+                 "@triton.jit\ndef g(x):\n    return f(x)" + sum + "\n@triton.jit\ndef kernel(n):\n    g(n)\n");
   EXPECT_EQ(outcome.errors, 1u);
   EXPECT_THAT(outcome.error, HasSubstr("nested too deeply"));
 }
@@ -86,10 +90,13 @@ TEST(Limits, AtMostTwentyErrors) {
 
 TEST(Kernels, UnusableFiles) {
   EXPECT_THAT(importText("x = 1\n").error, HasSubstr("has no kernels: no function is decorated"));
-  EXPECT_THAT(importText(head + "def kernel(n):\n    pass\n").error, HasSubstr("is not a kernel: it is not decorated with @triton.jit"));
-  EXPECT_THAT(importText(head + "@triton.jit\ndef kernel(n, *rest):\n    pass\n").error, HasSubstr("a kernel cannot have '*' or '**' parameters"));
+  EXPECT_THAT(importText(head + "def kernel(n):\n    pass\n").error,
+              HasSubstr("is not a kernel: it is not decorated with @triton.jit"));
+  EXPECT_THAT(importText(head + "@triton.jit\ndef kernel(n, *rest):\n    pass\n").error,
+              HasSubstr("a kernel cannot have '*' or '**' parameters"));
   EXPECT_THAT(importText(head + "@triton.jit\ndef kernel(n):\n    x = (\n").error, HasSubstr("kernel.py:"));
-  EXPECT_THAT(importText(head + "@triton.jit\ndef kernel(n):\n    async for i in range(n):\n        pass\n").error, HasSubstr("'async for'"));
+  EXPECT_THAT(importText(head + "@triton.jit\ndef kernel(n):\n    async for i in range(n):\n        pass\n").error,
+              HasSubstr("'async for'"));
 }
 
 TEST(Kernels, TheImportedFunctionIsComplete) {

@@ -19,9 +19,10 @@ std::string roundTrip(llvm::StringRef text) {
 }
 
 TEST(Signature, RoundTrips) {
-  for (const char *text : {"", "i32", "*bf16:16, *bf16, i32:16, i32, constexpr BLOCK=64", "**fp32, *kfp16", "x=*u8, y=i64:8",
-                           "constexpr A=True, constexpr B=None, constexpr C=-3, constexpr D=2.5",
-                           "constexpr KIND=\"a, b\", constexpr T=fp16", "i1, i8, i16, i64, u8, u16, u32, u64, fp8e5, fp8e4nv, fp64"})
+  for (const char *text :
+       {"", "i32", "*bf16:16, *bf16, i32:16, i32, constexpr BLOCK=64", "**fp32, *kfp16", "x=*u8, y=i64:8",
+        "constexpr A=True, constexpr B=None, constexpr C=-3, constexpr D=2.5",
+        "constexpr KIND=\"a, b\", constexpr T=fp16", "i1, i8, i16, i64, u8, u16, u32, u64, fp8e5, fp8e4nv, fp64"})
     EXPECT_EQ(roundTrip(text), text);
 }
 
@@ -59,7 +60,8 @@ TEST(Signature, RefusesMistakes) {
 }
 
 TEST(Signature, ConstexprEqualityIsExact) {
-  auto one = parseSignature("constexpr A=1"), yes = parseSignature("constexpr A=True"), real = parseSignature("constexpr A=1.0");
+  auto one = parseSignature("constexpr A=1"), yes = parseSignature("constexpr A=True"),
+       real = parseSignature("constexpr A=1.0");
   EXPECT_FALSE(*one == *yes);
   EXPECT_FALSE(*one == *real);
   EXPECT_TRUE(*one == *parseSignature("constexpr A=1"));
