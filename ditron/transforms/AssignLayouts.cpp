@@ -183,7 +183,8 @@ private:
     });
   }
 
-  void backwardThrough(Operation *op, const DistributedLayout &layout) {
+  /// By value: deciding grows the table that callers' layouts lie in.
+  void backwardThrough(Operation *op, DistributedLayout layout) {
     for (OpOperand &operand : op->getOpOperands())
       if (auto wanted = operandLayout(operand, layout))
         backwardInto(operand.get(), *wanted);
