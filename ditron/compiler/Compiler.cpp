@@ -12,9 +12,9 @@
 #include "ditron/support/DataType.h"
 #include "ditron/support/Suggest.h"
 #include "ditron/support/TargetName.h"
+#include "ditron/target/Passes.h"
 #include "ditron/target/common/TargetInfo.h"
-#include "ditron/target/sim/SimCodegen.h"
-#include "ditron/target/sim/SimTarget.h"
+#include "ditron/transforms/Remarks.h"
 
 #include <fmt/format.h>
 #include <optional>
@@ -47,6 +47,7 @@ public:
       : job(job), report(report), registry(makeRegistry()), context(registry, mlir::MLIRContext::Threading::DISABLED),
         diagnostics(sources), messages(context, sources), run(job, messages, report) {
     context.loadAllAvailableDialects();
+    transforms::enableRemarks(context);
   }
 
   ~Compilation() {
@@ -61,7 +62,7 @@ public:
   /// Parses and imports; afterwards the module is tile IR.
   Status import() {
     DITRON_ASSIGN_OR_RETURN(frontend::FileId file, sources.add(job.source.path, job.source.text));
-    target::registerSimTarget();
+    target::registerTargets();
     DITRON_ASSIGN_OR_RETURN(targetInfo, target::createTargetInfo(job.options.target));
     DITRON_RETURN_IF_ERROR(run.step("import", [&]() -> Status {
       frontend::ImportOptions options;
@@ -85,15 +86,17 @@ public:
     return Status::ok();
   }
 
-  Expected<target::SimCode> generate(bool keepLLVM, bool keepAssembly) {
+  Expected<target::TargetCode> generate(bool keepLLVM, bool keepAssembly) {
     DITRON_RETURN_IF_ERROR(lowerToLLVM(run, *module));
-    target::SimCodegenOptions options;
+    target::CodegenOptions options;
     options.optimizationLevel = static_cast<int>(job.options.knobs.optLevel);
     options.keepLLVMText = keepLLVM || run.isDumping();
     options.keepAssembly = keepAssembly || run.isDumping();
-    std::optional<target::SimCode> code;
+    std::optional<target::TargetCode> code;
     DITRON_RETURN_IF_ERROR(run.step("code", [&]() -> Status {
-      Expected<target::SimCode> result = target::emitSimObject(*module, options);
+      Expected<target::TargetCode> result = targetInfo->generateCode(*module, options);
+      if (!result.isOk() && result.status().code() != StatusCode::Internal)
+        return result.status(); // something is missing on this machine
       if (!result.isOk())
         return run.compilerBug("code", printModule(*module), result.status().message() + "\n" + messages.errorText());
       code = std::move(result).value();
@@ -107,13 +110,13 @@ public:
   std::string moduleText() { return printModule(*module); }
 
   /// The description of the compiled kernel. Parameters are those of the signature that are not compile-time.
-  Expected<Artifact> describe(target::SimCode code) const {
+  Expected<Artifact> describe(target::TargetCode code) const {
     DITRON_ASSIGN_OR_RETURN(KernelInterface interface, describeKernel(job.source, job.kernel));
     DITRON_ASSIGN_OR_RETURN(std::vector<const frontend::ArgumentSpec *> specs,
                             matchSignature(interface, job.signature));
     Artifact artifact;
     artifact.kernel = job.kernel;
-    artifact.entrySymbol = target::simEntryName(job.kernel);
+    artifact.entrySymbol = targetInfo->entrySymbol(job.kernel);
     artifact.target = job.options.target;
     artifact.sourceFile = job.source.path;
     for (size_t i = 0; i < specs.size(); ++i) {
@@ -128,8 +131,8 @@ public:
     artifact.numWarps = job.options.numWarps;
     artifact.threadsPerWarp = static_cast<uint32_t>(targetInfo->warpSize());
     artifact.sharedBytes = sharedBytes;
-    artifact.codeKind = ArtifactCode::HostObject;
-    artifact.code.assign(code.object.begin(), code.object.end());
+    artifact.codeKind = code.kind;
+    artifact.code = std::move(code.code);
     return artifact;
   }
 
@@ -178,7 +181,7 @@ Expected<Artifact> compileKernel(const KernelSource &source, std::string_view ke
   Compilation compilation(job, report ? *report : ownReport);
   DITRON_RETURN_IF_ERROR(compilation.import());
   DITRON_RETURN_IF_ERROR(compilation.assignHardware());
-  DITRON_ASSIGN_OR_RETURN(target::SimCode code, compilation.generate(false, false));
+  DITRON_ASSIGN_OR_RETURN(target::TargetCode code, compilation.generate(false, false));
   return compilation.describe(std::move(code));
 }
 
@@ -197,7 +200,7 @@ Expected<std::string> emitStage(const KernelSource &source, std::string_view ker
   DITRON_RETURN_IF_ERROR(compilation.assignHardware());
   if (stage == EmitStage::Layout)
     return compilation.moduleText();
-  DITRON_ASSIGN_OR_RETURN(target::SimCode code,
+  DITRON_ASSIGN_OR_RETURN(target::TargetCode code,
                           compilation.generate(stage == EmitStage::Llvm, stage == EmitStage::Asm));
   return stage == EmitStage::Llvm ? std::move(code.llvmText) : std::move(code.assemblyText);
 }

@@ -75,6 +75,8 @@ void annotateModule(mlir::ModuleOp module, const CompileOptions &options, const 
   module->setAttr(dgpu::threadsPerWarpAttrName, builder.getI32IntegerAttr(target.warpSize()));
   module->setAttr(dgpu::numStagesAttrName, builder.getI32IntegerAttr(static_cast<int32_t>(options.numStages)));
   module->setAttr(dgpu::targetAttrName, builder.getStringAttr(options.target));
+  if (options.knobs.boundWaits)
+    module->setAttr(target::boundWaitsAttrName, builder.getUnitAttr());
 }
 
 } // namespace ditron::compiler

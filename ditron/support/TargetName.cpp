@@ -12,7 +12,11 @@
 namespace ditron {
 
 const std::vector<TargetName> &knownTargets() {
-  static const std::vector<TargetName> targets = {{"sim:sm_80", "sm_80", true, 32}};
+  static const std::vector<TargetName> targets = {{"sim:sm_80", "sm_80", true, 32},
+                                                 {"cuda:sm_80", "sm_80", false, 32},
+                                                 {"cuda:sm_89", "sm_89", false, 32},
+                                                 {"cuda:sm_90a", "sm_90a", false, 32},
+                                                 {"cuda:sm_100a", "sm_100a", false, 32}};
   return targets;
 }
 

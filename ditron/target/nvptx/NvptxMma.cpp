@@ -66,14 +66,18 @@ static SmallVector<Value> packOperand(Emitter &e, const MmaDot &dot, ValueRange 
 static SmallVector<Value> emitMma(Emitter &e, const MmaInstruction &instruction, ValueRange a, ValueRange b,
                                   ValueRange c) {
   PtxAsm code(e);
-  SmallVector<std::string> results, lists[3];
+  SmallVector<std::string> results;
   for (size_t i = 0; i < c.size(); ++i)
     results.push_back(code.output(instruction.accumulator));
-  for (auto [list, values] : llvm::zip(lists, ArrayRef<ValueRange>{a, b, c}))
+  auto list = [&](ValueRange values) {
+    std::string names;
     for (Value value : values)
-      list.push_back(code.input(value));
+      names += (names.empty() ? "" : ", ") + code.input(value);
+    return names;
+  };
+  std::string listA = list(a), listB = list(b), listC = list(c);
   return code.emit(fmt::format("{} {{{}}}, {{{}}}, {{{}}}, {{{}}};", instruction.text, fmt::join(results, ", "),
-                               fmt::join(lists[0], ", "), fmt::join(lists[1], ", "), fmt::join(lists[2], ", ")),
+                               listA, listB, listC),
                    /*hasEffects=*/false);
 }
 

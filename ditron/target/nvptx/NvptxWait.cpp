@@ -74,7 +74,8 @@ public:
     Value owner = claim.emit(fmt::format("atom.relaxed.sys.global.cas.b32 {}, [{}], 0, 1;", old, word))[0];
     returnIf(e.isNotZero(owner), true);
     store(place, 4, e.zextOrTrunc(load(world, 0, e.getI64Type()), e.getI32Type()));
-    for (auto [i, name] : llvm::enumerate({"ctaid.x", "ctaid.y", "ctaid.z", "tid.x"}))
+    const char *identity[] = {"ctaid.x", "ctaid.y", "ctaid.z", "tid.x"};
+    for (auto [i, name] : llvm::enumerate(identity))
       store(place, 8 + 4 * int(i),
             callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name), e.getI32Type(), {}));
     for (int i = 0; i < 4; ++i) // line, column, comparison, bytes

@@ -1,0 +1,94 @@
+//===- Libdevice.cpp - NVIDIA's library of math functions ---------------------------------------------------------------------===//
+//
+// See Libdevice.h. Looked for at CUDA_HOME and CUDA_PATH, beside the ptxas on PATH, in /usr/local/cuda, and in the site
+// packages of an active virtual environment and of the user.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/nvptx/Libdevice.h"
+
+#include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
+
+namespace ditron::target {
+
+namespace fs = std::filesystem;
+
+static constexpr const char *fileName = "libdevice.10.bc";
+
+/// Folders <root>/lib*/python3*/site-packages/nvidia/*, in which wheels put their files.
+static void addWheelFolders(const fs::path &root, std::vector<fs::path> &folders) {
+  std::error_code ignored;
+  for (const char *lib : {"lib", "lib64"})
+    for (const fs::directory_entry &python : fs::directory_iterator(root / lib, ignored))
+      if (python.path().filename().string().starts_with("python3"))
+        for (const char *packages : {"site-packages", "dist-packages"})
+          for (const fs::directory_entry &package : fs::directory_iterator(python.path() / packages / "nvidia", ignored))
+            folders.push_back(package.path() / "nvvm" / "libdevice");
+}
+
+static std::vector<fs::path> searchFolders() {
+  std::vector<fs::path> folders;
+  for (const char *name : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char *home = std::getenv(name))
+      folders.push_back(fs::path(home) / "nvvm" / "libdevice");
+  if (const char *path = std::getenv("PATH")) {
+    llvm::SmallVector<llvm::StringRef> entries;
+    llvm::StringRef(path).split(entries, ':', -1, /*KeepEmpty=*/false);
+    std::error_code ignored;
+    for (llvm::StringRef entry : entries)
+      if (fs::path folder = entry.str(); fs::exists(folder / "ptxas", ignored))
+        folders.push_back(folder.parent_path() / "nvvm" / "libdevice");
+  }
+  folders.push_back("/usr/local/cuda/nvvm/libdevice");
+  for (const char *name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const char *root = std::getenv(name))
+      addWheelFolders(root, folders);
+  if (const char *home = std::getenv("HOME"))
+    addWheelFolders(fs::path(home) / ".local", folders);
+  return folders;
+}
+
+Status linkLibdevice(llvm::Module &module) {
+  std::vector<std::string> needed;
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && function.getName().starts_with("__nv_"))
+      needed.push_back(function.getName().str());
+  if (needed.empty())
+    return Status::ok();
+
+  std::vector<std::string> looked;
+  for (const fs::path &folder : searchFolders()) {
+    fs::path file = folder / fileName;
+    std::error_code ignored;
+    looked.push_back(folder.string());
+    if (!fs::exists(file, ignored))
+      continue;
+    llvm::SMDiagnostic problem;
+    std::unique_ptr<llvm::Module> library = llvm::parseIRFile(file.string(), problem, module.getContext());
+    if (!library)
+      return internalError(fmt::format("cannot read '{}': {}", file.string(), problem.getMessage().str()));
+    library->setDataLayout(module.getDataLayout());
+    library->setTargetTriple(module.getTargetTriple());
+    if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::Flags::LinkOnlyNeeded))
+      return internalError(fmt::format("cannot link '{}'", file.string()));
+    for (llvm::Function &function : module)
+      if (!function.isDeclaration() && function.getName().starts_with("__nv_")) {
+        function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        function.addFnAttr(llvm::Attribute::AlwaysInline);
+      }
+    return Status::ok();
+  }
+  return notFound(fmt::format("the kernel calls {}, which are functions of NVIDIA's {}, but this file is in none of: {}. "
+                              "Install the CUDA toolkit or the Python wheel nvidia-cuda-nvcc, or set CUDA_HOME.",
+                              fmt::join(needed, ", "), fileName, fmt::join(looked, ", ")));
+}
+
+} // namespace ditron::target

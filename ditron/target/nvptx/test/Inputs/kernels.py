@@ -1,0 +1,146 @@
+"""Small kernels that together use every leaf of the NVIDIA target (ptxas.test compiles each for every architecture)."""
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+from triton.language.extra import libdevice
+from triton_dist.language.extra.language_extra import (__syncthreads, atomic_add, atomic_cas, ld, st, tid)
+from triton_dist.language.extra.cuda.language_extra import __ballot_sync, __shfl_sync_i32, __shfl_xor_sync_i32, laneid
+
+
+@triton.jit
+def vector_add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask), mask=mask)
+
+
+@triton.jit
+def copy_aligned(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
+
+
+@triton.jit
+def copy_hints(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    a = tl.load(x_ptr + offsets, mask=mask, other=1, cache_modifier=".cg")
+    b = tl.load(x_ptr + offsets, mask=mask, eviction_policy="evict_first")
+    c = tl.load(x_ptr + offsets, mask=mask, volatile=True)
+    tl.store(out_ptr + offsets, a + b + c, mask=mask, cache_modifier=".cs")
+
+
+@triton.jit
+def mathematics(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask, other=1.0)
+    y = tl.exp(x) + tl.exp2(x) + tl.log(x) + tl.log2(x) + tl.sqrt(x) + tl.rsqrt(x) + tl.sin(x) + tl.cos(x)
+    y += tl.floor(x) + tl.ceil(x) + tl.abs(x) + libdevice.tanh(x) + tl.erf(x) + x / y + tl.sigmoid(x) + x % y
+    tl.store(out_ptr + offsets, tl.fma(x, y, tl.maximum(x, y)), mask=mask)
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * columns + offsets, mask=offsets < columns, other=float("-inf")).to(tl.float32)
+    e = tl.exp(x - tl.max(x, 0))
+    tl.store(out_ptr + row * columns + offsets, e / tl.sum(e, 0), mask=offsets < columns)
+
+
+@triton.jit
+def scan(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.cumsum(tl.load(x_ptr + offsets), 0))
+
+
+@triton.jit
+def transpose(x_ptr, out_ptr, N: tl.constexpr):
+    rows = tl.arange(0, N)[:, None]
+    columns = tl.arange(0, N)[None, :]
+    tl.store(out_ptr + columns * N + rows, tl.load(x_ptr + rows * N + columns))
+
+
+@triton.jit
+def dot(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PRECISION: tl.constexpr):
+    m = tl.arange(0, M)[:, None]
+    n = tl.arange(0, N)[None, :]
+    a = tl.load(a_ptr + m * K + tl.arange(0, K)[None, :])
+    b = tl.load(b_ptr + tl.arange(0, K)[:, None] * N + n)
+    tl.store(c_ptr + m * N + n, tl.dot(a, b, input_precision=PRECISION))
+
+
+@triton.jit
+def gemm(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+         BLOCK_K: tl.constexpr):
+    offs_m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m[:, None] * stride_am + offs_k[None, :]
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
+    mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
+    tl.store(c_ptr + offs_m[:, None] * stride_cm + offs_n[None, :], acc.to(c_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def atomics_int(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    tl.atomic_add(out_ptr + offsets, x)
+    tl.atomic_max(out_ptr + offsets, x, mask=x > 0, sem="relaxed")
+    tl.atomic_min(out_ptr + offsets, x, scope="sys")
+    tl.atomic_and(out_ptr + offsets, x, sem="acquire")
+    tl.atomic_or(out_ptr + offsets, x, sem="release")
+    tl.atomic_xor(out_ptr + offsets, x, scope="cta")
+    old = tl.atomic_xchg(out_ptr + offsets, x)
+    tl.store(x_ptr + offsets, old + tl.atomic_cas(out_ptr + offsets, x, old))
+
+
+@triton.jit
+def atomics_float(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    tl.atomic_max(out_ptr + offsets, x)
+    tl.atomic_min(out_ptr + offsets, x, mask=x > 0)
+    tl.store(x_ptr + offsets, tl.atomic_add(out_ptr + offsets, x))
+
+
+@triton.jit
+def atomic_add_only(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.atomic_add(out_ptr + offsets, tl.load(x_ptr + offsets))
+    tl.atomic_add(out_ptr, tl.load(x_ptr))
+
+
+@triton.jit
+def threads(x_ptr, out_ptr, n):
+    thread = tid(0)
+    value = ld(x_ptr + thread, scope="gpu", semantic="acquire")
+    value += __shfl_xor_sync_i32(0xFFFFFFFF, value, 16)
+    value += __shfl_sync_i32(0xFFFFFFFF, value, 0)
+    if __ballot_sync(0xFFFFFFFF, value > n) != 0:
+        atomic_add(out_ptr, value, scope="sys", semantic="release")
+    __syncthreads()
+    while ld(x_ptr, scope="sys", semantic="acquire") < n:
+        pass
+    if laneid() == 0:
+        st(out_ptr + thread, atomic_cas(out_ptr, 0, 1, scope="gpu", semantic="acq_rel"), scope="sys", semantic="release")
+
+
+@triton.jit
+def signals(x_ptr, signal_ptr, n):
+    rank = dl.rank()
+    peer = (rank + 1) % dl.num_ranks()
+    offsets = tl.arange(0, 128)
+    token = dl.wait(signal_ptr, n, "sys", "acquire", waitValue=1)
+    x = tl.load(dl.consume_token(x_ptr, token) + offsets)
+    tl.store(dl.symm_at(x_ptr, peer) + offsets, x)
+    dl.notify(signal_ptr, peer, signal=1, sig_op="add", comm_scope="intra_node")
