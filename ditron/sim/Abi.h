@@ -37,7 +37,7 @@ typedef struct DitronSimThread {
   uint32_t numThreads;   ///< Threads in the block.
   uint32_t blockId[3];   ///< program_id(0..2).
   uint32_t gridDim[3];   ///< num_programs(0..2).
-  char *sharedMemory;    ///< The block's shared memory; 128-byte aligned.
+  char *sharedMemory;    ///< The block's shared memory; 1024-byte aligned.
   uint64_t sharedBytes;  ///< Its size.
 } DitronSimThread;
 
@@ -85,6 +85,8 @@ enum DitronSimType {
   DITRON_SIM_F32 = 6,
   DITRON_SIM_F64 = 7,
   DITRON_SIM_TF32 = 8, ///< fp32 storage, operands rounded to tf32 (10 fraction bits, nearest, ties away) before multiplying.
+  DITRON_SIM_E4M3 = 9, ///< fp8, finite only, NaN 0x7f and 0xff. Matrix operands only.
+  DITRON_SIM_E5M2 = 10,
 };
 enum DitronSimShuffle {
   DITRON_SIM_SHUFFLE_INDEX = 0,     ///< Value of lane `operand` (mod warp size).
@@ -156,6 +158,98 @@ void ditron_sim_async_copy(DitronSimThread *self, void *shared, const void *glob
 void ditron_sim_async_commit(DitronSimThread *self, const DitronSimSite *site);
 /// Waits until at most `pending` of the calling thread's newest groups are incomplete.
 void ditron_sim_async_wait(DitronSimThread *self, uint32_t pending, const DitronSimSite *site);
+
+//===- Hopper: mbarriers, tensor copies (TMA), warpgroup matrix multiply (wgmma) --------------------------------------===//
+//
+// `bar` is an mbarrier: 8 bytes of shared memory, 8-byte aligned, touched by nothing but these functions. It counts the
+// arrivals and the bytes of its current phase; when both are complete the next phase begins. Phases are numbered from 0.
+// A call whose `predicate` is 0 does nothing (the thread does not arrive and does not issue).
+
+/// Makes the word an mbarrier that needs `count` arrivals per phase (1 .. 2^20 - 1). One thread; others may use it after a
+/// block barrier.
+void ditron_sim_mbarrier_init(DitronSimThread *self, void *bar, uint32_t count, const DitronSimSite *site);
+/// Ends the mbarrier: its word is ordinary memory again. Reported when threads wait there or bytes are in flight.
+void ditron_sim_mbarrier_invalidate(DitronSimThread *self, void *bar, const DitronSimSite *site);
+/// Expects `bytes` more in the current phase, then arrives once (mbarrier.arrive.expect_tx).
+void ditron_sim_mbarrier_expect_tx(DitronSimThread *self, void *bar, uint32_t bytes, uint32_t predicate,
+                                   const DitronSimSite *site);
+/// Arrives `count` times.
+void ditron_sim_mbarrier_arrive(DitronSimThread *self, void *bar, uint32_t count, uint32_t predicate,
+                                const DitronSimSite *site);
+/// Blocks the thread until the phase with that parity (0 or 1) is complete, that is, until the current phase has the other
+/// parity (mbarrier.try_wait.parity in a loop). So the first wait for data waits for parity 0, and a wait for parity 1 on a
+/// fresh mbarrier returns at once.
+void ditron_sim_mbarrier_wait(DitronSimThread *self, void *bar, uint32_t parity, const DitronSimSite *site);
+
+/// A tensor in global memory and the box that a tensor copy moves: what CUtensorMap is on the device. Dimension 0 is the
+/// fastest, contiguous one. 128 bytes; sim/TensorMap.h makes and checks it. Passed by value as a kernel parameter.
+typedef struct DitronSimTensorMap {
+  void *base;              ///< 16-byte aligned.
+  uint64_t stridesBytes[4]; ///< Of dimensions 1 .. rank-1; multiples of 16.
+  uint32_t rank;           ///< 1 .. 5.
+  uint32_t dims[5];        ///< Extents of the tensor in elements.
+  uint32_t box[5];         ///< Extents of the box, 1 .. 256; box[0] * elementBytes is a multiple of 16.
+  uint32_t elementBytes;   ///< 1, 2, 4, 8.
+  uint32_t swizzleBytes;   ///< 0, 32, 64, 128; not 0: equal to box[0] * elementBytes.
+  uint32_t fillNan;        ///< 1: elements out of range are NaN (0x7f.., all types), 0: they are zero.
+  uint32_t reserved[8];
+} DitronSimTensorMap;
+
+/// One thread starts a copy of the box at `coords` (in elements, dimension 0 first, may be negative or past the end) to
+/// shared memory, rows (dimension 0) packed one after the other. With a swizzle the 16-byte chunks are placed by XOR on
+/// shared-memory address bits: [4:6] ^= [7:9] for 128, [4:5] ^= [7:8] for 64, [4] ^= [7] for 32. `shared` is 128-byte
+/// aligned. When done, all bytes of the box, out of range or not, count at `bar`. Until that phase of `bar` completes the
+/// destination must not be touched.
+void ditron_sim_tma_load(DitronSimThread *self, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
+                         void *shared, void *bar, uint32_t predicate, const DitronSimSite *site);
+/// The same from shared to global memory; elements out of range are dropped. Belongs to the thread's open store group.
+void ditron_sim_tma_store(DitronSimThread *self, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
+                          const void *shared, uint32_t predicate, const DitronSimSite *site);
+/// Closes the calling thread's group of tensor stores.
+void ditron_sim_tma_store_commit(DitronSimThread *self, const DitronSimSite *site);
+/// Waits until at most `pending` of the calling thread's newest store groups are incomplete; with `read`, only until they
+/// have read their source, else until the data is visible in global memory.
+void ditron_sim_tma_store_wait(DitronSimThread *self, uint32_t pending, uint32_t read, const DitronSimSite *site);
+
+enum DitronSimWgmmaFlags {
+  DITRON_SIM_WGMMA_SCALE_D = 1,   ///< d = a * b + d; without it d = a * b.
+  DITRON_SIM_WGMMA_A_MN_MAJOR = 2, ///< A in shared memory is M-major (16-bit types only), else K-major.
+  DITRON_SIM_WGMMA_B_MN_MAJOR = 4, ///< B in shared memory is N-major (16-bit types only), else K-major.
+};
+/// kSteps successive wgmma.mma_async m64nNkX of one warpgroup (four warps from a multiple of four, all 128 threads meet),
+/// X = 16 for F16/BF16, 8 for TF32, 32 for I8/E4M3/E5M2; n is a multiple of 8 up to 256 (I8: 8, 16, 24, 32, 48, 64, ..).
+/// Operands in shared memory are given by matrix descriptors as in the PTX ISA: bits 0-13 start address / 16, bits 16-29
+/// leading byte offset / 16, bits 32-45 stride byte offset / 16, bits 49-51 zero, bits 62-63 swizzle (0 none, 1 128 B,
+/// 2 64 B, 3 32 B). The address is the offset from self->sharedMemory. Step s adds s * aStep and s * bStep bytes to
+/// the start addresses (multiples of 16). aRegs, when not null, replaces aDesc: the A fragment of ditron_sim_mma with one
+/// m tile per warp, aRegs[s * regsA + r].
+/// c is the thread's accumulator: n / 2 floats (I8: int32_t), element 4 * (j / 8) + r at row 16 * warp + lane / 4 + 8 * (r >> 1),
+/// column 8 * (j / 8) + 2 * (lane % 4) + (r & 1). The call fills c with tokens (NaN patterns) that stand for the result. Tokens
+/// may be copied about as values: a later wgmma whose c holds them continues that accumulation, and after the wait
+/// ditron_sim_wgmma_result replaces them wherever they are. ditron_sim_wgmma_wait itself replaces those still in c.
+void ditron_sim_wgmma(DitronSimThread *self, uint32_t type, uint32_t n, uint32_t kSteps, uint32_t flags, const void *aRegs,
+                      uint64_t aDesc, uint32_t aStep, uint64_t bDesc, uint32_t bStep, void *c, const DitronSimSite *site);
+/// Orders the thread's register accesses before its next wgmma: needed before the first one and before one that takes new
+/// registers (accumulator or A) after a wait.
+void ditron_sim_wgmma_fence(DitronSimThread *self, const DitronSimSite *site);
+/// Closes the calling thread's group of wgmma operations.
+void ditron_sim_wgmma_commit(DitronSimThread *self, const DitronSimSite *site);
+/// Waits until at most `pending` of the newest committed groups are incomplete. Then the results of the others are in their c.
+void ditron_sim_wgmma_wait(DitronSimThread *self, uint32_t pending, const DitronSimSite *site);
+/// Replaces the tokens of completed accumulators among `count` 4-byte values (whole accumulators, one after the other) by
+/// their results. Values that are no tokens, and tokens of what is still in flight, stay.
+void ditron_sim_wgmma_result(DitronSimThread *self, void *values, uint32_t count, const DitronSimSite *site);
+
+/// Makes the calling thread's earlier ordinary writes to shared memory visible to later tensor stores and wgmma operand reads
+/// (fence.proxy.async). In checked mode a read without it (and, by others, a barrier after it) is reported.
+void ditron_sim_fence_async(DitronSimThread *self, const DitronSimSite *site);
+
+enum DitronSimNamedBarrier { DITRON_SIM_BARRIER_SYNC = 0, DITRON_SIM_BARRIER_ARRIVE = 1 };
+/// Barrier `id` (1 .. 15) of `threads` threads (a multiple of the warp size): arrives, and with SYNC waits for the others.
+void ditron_sim_named_barrier(DitronSimThread *self, uint32_t id, uint32_t threads, uint32_t kind,
+                              const DitronSimSite *site);
+/// Changes the warpgroup's registers per thread to n (24 .. 256, a multiple of 8), up when `increase`. Checked, no effect.
+void ditron_sim_setmaxnreg(DitronSimThread *self, uint32_t n, uint32_t increase, const DitronSimSite *site);
 
 /// Stops the run with a message (device_assert and compiler-emitted traps).
 void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSimSite *site);
