@@ -67,9 +67,10 @@ private:
   bool decide(Value value, const DistributedLayout &layout) {
     return isTensor(value) && decided.try_emplace(carrierOf(value), layout).second;
   }
-  const DistributedLayout *decision(Value value) const {
+  /// By value: whoever acts on a decision makes others, and then the table moves.
+  std::optional<DistributedLayout> decision(Value value) const {
     auto found = decided.find(carrierOf(value));
-    return found == decided.end() ? nullptr : &found->second;
+    return found == decided.end() ? std::nullopt : std::optional(found->second);
   }
 
   void chooseAnchors() {
@@ -150,7 +151,7 @@ private:
       auto store = dyn_cast<tile::StoreOp>(access);
       if (!store || cast<RankedTensorType>(store.getValue().getType()).getNumElements() > int64_t(lanes) * warps)
         continue;
-      if (const DistributedLayout *ofValue = decision(store.getValue()))
+      if (std::optional<DistributedLayout> ofValue = decision(store.getValue()))
         layout = *ofValue;
     }
   }
@@ -168,23 +169,20 @@ private:
     kernel.walk([&](Operation *op) {
       if (op->getNumResults() == 0 || !isTensor(op->getResult(0)) || anchors.contains(op))
         return;
-      if (const DistributedLayout *layout = decision(op->getResult(0)))
+      if (std::optional<DistributedLayout> layout = decision(op->getResult(0)))
         backwardThrough(op, *layout);
     });
     kernel.walk([&](Operation *op) {
       for (Region &region : op->getRegions())
         for (Block &block : region)
           for (BlockArgument argument : block.getArguments())
-            if (const DistributedLayout *layout = decision(argument)) {
-              const DistributedLayout wanted = *layout;
+            if (std::optional<DistributedLayout> layout = decision(argument))
               for (Value source : sourcesOf(argument))
-                backwardInto(source, wanted);
-            }
+                backwardInto(source, *layout);
     });
   }
 
-  /// By value: deciding grows the table that callers' layouts lie in.
-  void backwardThrough(Operation *op, DistributedLayout layout) {
+  void backwardThrough(Operation *op, const DistributedLayout &layout) {
     for (OpOperand &operand : op->getOpOperands())
       if (auto wanted = operandLayout(operand, layout))
         backwardInto(operand.get(), *wanted);
@@ -224,9 +222,10 @@ private:
           continue;
         std::optional<DistributedLayout> implied;
         for (OpOperand &operand : op->getOpOperands())
-          if (const DistributedLayout *source = isTensor(operand.get()) ? decision(operand.get()) : nullptr;
-              source && (implied = resultLayout(operand, *source)))
-            break;
+          if (std::optional<DistributedLayout> source =
+                  isTensor(operand.get()) ? decision(operand.get()) : std::nullopt)
+            if ((implied = resultLayout(operand, *source)))
+              break;
         if (implied)
           decide(result, *implied);
         else
@@ -240,9 +239,8 @@ private:
     if (!isTensor(value) || decision(value))
       return;
     for (Value source : sources)
-      if (const DistributedLayout *layout = decision(source)) {
-        const DistributedLayout copy = *layout;
-        decide(value, copy);
+      if (std::optional<DistributedLayout> layout = decision(source)) {
+        decide(value, *layout);
         return;
       }
     decide(value, defaultLayout(tensorShape(value), lanes, warps));
