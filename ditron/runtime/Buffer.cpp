@@ -96,39 +96,60 @@ Expected<std::vector<float>> Buffer::downloadFloats() const {
 }
 
 struct SymmetricBuffer::Storage {
-  std::vector<std::shared_ptr<Device>> devices;
-  std::vector<void *> addresses; ///< Per device; shorter only while allocation has not finished.
+  std::vector<std::shared_ptr<Device>> devices; ///< Null for ranks of other processes.
+  std::vector<void *> addresses;                ///< Per rank.
+  std::vector<void *> allocated;                ///< Per rank; null where nothing is to be freed.
   uint64_t offset = 0;
   uint64_t count = 0;
   DataType type = DataType::U8;
   std::string name;
 
   ~Storage() {
-    for (size_t i = 0; i < addresses.size(); ++i)
-      (void)devices[i]->free(addresses[i]);
+    for (size_t i = 0; i < allocated.size(); ++i)
+      if (allocated[i])
+        (void)devices[i]->free(allocated[i]);
+  }
+
+  /// Host access to one rank's copy.
+  Expected<Device *> deviceOf(uint32_t rank) const {
+    if (rank >= devices.size())
+      return invalidArgument(fmt::format("symmetric buffer '{}' has no rank {}; ranks are 0 to {}", name, rank,
+                                         devices.size() - 1));
+    if (!devices[rank])
+      return invalidArgument(fmt::format("host access to symmetric buffer '{}' on rank {}, which is another process", name,
+                                         rank));
+    return devices[rank].get();
   }
 };
 
-Expected<SymmetricBuffer> SymmetricBuffer::allocate(std::vector<std::shared_ptr<Device>> devices, DataType type,
-                                                    uint64_t count, std::string_view name) {
+Expected<SymmetricBuffer> SymmetricBuffer::allocate(std::vector<std::shared_ptr<Device>> devices,
+                                                    const std::vector<void *> &heaps, DataType type, uint64_t count,
+                                                    std::string_view name) {
   DITRON_RETURN_IF_ERROR(checkCount(type, count, name));
   auto storage = std::make_shared<Storage>();
   storage->devices = std::move(devices);
+  storage->allocated.resize(storage->devices.size());
   storage->count = count;
   storage->type = type;
   storage->name = name;
-  for (const std::shared_ptr<Device> &device : storage->devices) {
+  const Device *first = nullptr;
+  for (size_t rank = 0; rank < storage->devices.size(); ++rank) {
+    Device *device = storage->devices[rank].get();
+    if (!device)
+      continue;
     DITRON_ASSIGN_OR_RETURN(void *address,
                             device->allocate(count * sizeOf(type), name, sizeOf(type), MemoryKind::Symmetric));
-    storage->addresses.push_back(address);
+    storage->allocated[rank] = address;
     const uint64_t offset =
         static_cast<uint64_t>(static_cast<std::byte *>(address) - static_cast<std::byte *>(device->symmetricBase()));
-    if (storage->addresses.size() == 1)
-      storage->offset = offset;
-    else if (offset != storage->offset)
+    if (first && offset != storage->offset)
       return internalError(fmt::format("symmetric buffer '{}' lies at offset {} on rank {} but at {} on rank {}", name,
-                                       storage->offset, storage->devices.front()->rank(), offset, device->rank()));
+                                       storage->offset, first->rank(), offset, device->rank()));
+    first = device;
+    storage->offset = offset;
   }
+  for (void *heap : heaps)
+    storage->addresses.push_back(static_cast<std::byte *>(heap) + storage->offset);
   SymmetricBuffer buffer;
   buffer.storage = std::move(storage);
   return buffer;
@@ -143,13 +164,14 @@ uint32_t SymmetricBuffer::numRanks() const { return static_cast<uint32_t>(storag
 
 Status SymmetricBuffer::upload(uint32_t rank, const void *source, uint64_t size, uint64_t byteOffset) const {
   DITRON_RETURN_IF_ERROR(checkRange(name(), bytes(), size, byteOffset));
-  return storage->devices[rank]->upload(static_cast<std::byte *>(on(rank).address) + byteOffset, source, size);
+  DITRON_ASSIGN_OR_RETURN(Device * device, storage->deviceOf(rank));
+  return device->upload(static_cast<std::byte *>(on(rank).address) + byteOffset, source, size);
 }
 
 Status SymmetricBuffer::download(uint32_t rank, void *destination, uint64_t size, uint64_t byteOffset) const {
   DITRON_RETURN_IF_ERROR(checkRange(name(), bytes(), size, byteOffset));
-  return storage->devices[rank]->download(destination, static_cast<const std::byte *>(on(rank).address) + byteOffset,
-                                          size);
+  DITRON_ASSIGN_OR_RETURN(Device * device, storage->deviceOf(rank));
+  return device->download(destination, static_cast<const std::byte *>(on(rank).address) + byteOffset, size);
 }
 
 Status SymmetricBuffer::uploadFloats(uint32_t rank, std::span<const float> values) const {

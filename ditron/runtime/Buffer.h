@@ -77,9 +77,11 @@ class SymmetricBuffer {
 public:
   SymmetricBuffer() = default;
 
-  /// Allocates on all devices; World::allocateSymmetric is the usual way. Fails when the offsets come out different,
+  /// Allocates on all devices; World::allocateSymmetric is the usual way. `heaps` are the ranks' symmetric heaps as this
+  /// process addresses them; ranks of other processes have no device here. Fails when the offsets come out different,
   /// that is, when the ranks' symmetric heaps have had different histories.
-  static Expected<SymmetricBuffer> allocate(std::vector<std::shared_ptr<Device>> devices, DataType type, uint64_t count,
+  static Expected<SymmetricBuffer> allocate(std::vector<std::shared_ptr<Device>> devices,
+                                            const std::vector<void *> &heaps, DataType type, uint64_t count,
                                             std::string_view name);
 
   bool isValid() const { return storage != nullptr; }
@@ -93,7 +95,7 @@ public:
   const std::string &name() const;
   uint32_t numRanks() const;
 
-  /// As Buffer's, on one rank's copy.
+  /// As Buffer's, on one rank's copy; the rank must be of this process.
   Status upload(uint32_t rank, const void *source, uint64_t bytes, uint64_t byteOffset = 0) const;
   Status download(uint32_t rank, void *destination, uint64_t bytes, uint64_t byteOffset = 0) const;
   Status uploadFloats(uint32_t rank, std::span<const float> values) const;

@@ -53,6 +53,12 @@ struct PackedLaunch {
   PackedArguments arguments; ///< With the hidden world view last.
 };
 
+/// Where a kernel with bounded waits reports a wait that took too long, and how long that is; zeros where waits need no bound.
+struct WaitBounds {
+  uint64_t reportAddress = 0;
+  uint64_t limitNanoseconds = 0;
+};
+
 using StreamHandle = uint64_t;
 using EventHandle = uint64_t;
 /// A captured graph; its type is the backend's.
@@ -64,6 +70,7 @@ public:
 
   virtual uint32_t rank() const = 0;
   virtual const DeviceAttributes &attributes() const = 0;
+  virtual WaitBounds waitBounds() const { return {}; }
 
   virtual Expected<void *> allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes, MemoryKind kind) = 0;
   virtual Status free(void *address) = 0;
@@ -85,6 +92,8 @@ public:
   virtual Status synchronizeEvent(EventHandle event) = 0;
   /// Picoseconds on the device's clock of the latest completed recording.
   virtual Expected<int64_t> eventTime(EventHandle event) = 0;
+  /// Picoseconds between two completed recordings; finer than the difference of their times on a real GPU.
+  virtual Expected<int64_t> elapsedTime(EventHandle begin, EventHandle end);
 
   virtual Status copy(StreamHandle stream, const Copy &copy) = 0;
   virtual Status fill(StreamHandle stream, void *address, int byteValue, uint64_t bytes) = 0;
@@ -94,12 +103,20 @@ public:
   virtual Status signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value,
                             uint32_t bytes) = 0;
   virtual Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) = 0;
+  /// Makes the kernel ready to launch, so that launches do nothing but enqueue. Without it the first launch does.
+  virtual Status load(const Kernel &kernel) { return Status::ok(); }
   virtual Status launch(StreamHandle stream, PackedLaunch launch) = 0;
 
   virtual Status beginCapture(StreamHandle stream) = 0;
   virtual Expected<GraphHandle> endCapture(StreamHandle stream) = 0;
   virtual Status launchGraph(StreamHandle stream, GraphHandle graph) = 0;
 };
+
+inline Expected<int64_t> Device::elapsedTime(EventHandle begin, EventHandle end) {
+  DITRON_ASSIGN_OR_RETURN(const int64_t first, eventTime(begin));
+  DITRON_ASSIGN_OR_RETURN(const int64_t last, eventTime(end));
+  return last - first;
+}
 
 } // namespace ditron::runtime
 #endif // DITRON_RUNTIME_DEVICE_H

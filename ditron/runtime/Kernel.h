@@ -41,6 +41,8 @@ public:
   const Artifact &artifact() const { return storage->artifact; }
   const ModuleImage &image() const { return storage->image; }
   const std::string &name() const { return storage->artifact.kernel; }
+  /// The same for all copies of a Kernel and for no other living one: devices know by it what they have loaded.
+  const void *identity() const { return storage.get(); }
   uint32_t threadsPerBlock() const { return artifact().numWarps * artifact().threadsPerWarp; }
 
   /// Checks and packs the arguments of one launch (without the hidden one).

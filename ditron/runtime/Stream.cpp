@@ -12,6 +12,10 @@ namespace ditron::runtime {
 Status Event::synchronize() const { return device->synchronizeEvent(handleValue); }
 Expected<int64_t> Event::time() const { return device->eventTime(handleValue); }
 
+Expected<int64_t> Event::elapsedSince(const Event &begin) const {
+  return device->elapsedTime(begin.handleValue, handleValue);
+}
+
 Expected<Stream> Stream::create(std::shared_ptr<Device> device, void *worldView, std::string_view name, int priority) {
   DITRON_ASSIGN_OR_RETURN(StreamHandle handle, device->createStream(name, priority));
   Stream stream;

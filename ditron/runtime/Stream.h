@@ -26,6 +26,8 @@ public:
   Status synchronize() const;
   /// Device time in picoseconds of the latest completed recording.
   Expected<int64_t> time() const;
+  /// Device time in picoseconds from the latest recording of `begin` to that of this event; both are of one rank.
+  Expected<int64_t> elapsedSince(const Event &begin) const;
 
 private:
   std::shared_ptr<Device> device;

@@ -6,8 +6,11 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/World.h"
 
+#include "ditron/runtime/ProcessGroup.h"
+#include "ditron/runtime/RankThreads.h"
+#include "ditron/runtime/TargetChoice.h"
+#include "ditron/runtime/cuda/CudaSystem.h"
 #include "ditron/runtime/sim/SimDevice.h"
-#include "ditron/support/TargetName.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +21,10 @@ namespace ditron::runtime {
 namespace {
 
 constexpr uint32_t maxRanks = 1024;
+
+/// Words before the world view proper, for code with bounded waits: the last is the address of the wait report, the one before
+/// it the limit in nanoseconds. A multiple of 128 bytes, so that the view stays aligned.
+constexpr uint64_t viewHeaderWords = 16;
 
 Status checkOptions(uint32_t numRanks, const WorldOptions &options) {
   if (numRanks < 1 || numRanks > maxRanks)
@@ -51,67 +58,113 @@ Expected<Buffer> Rank::allocate(DataType type, uint64_t count, std::string_view 
 }
 
 Status Rank::synchronize() { return deviceValue->synchronize(); }
-Status Rank::hostBarrier() { return owner->machine()->hostBarrier(); }
+Status Rank::hostBarrier() { return owner->hostBarrier(); }
 
+World::World() = default;
 World::~World() = default;
 
 Expected<std::unique_ptr<World>> World::local(uint32_t numRanks, std::string_view target, const WorldOptions &options) {
-  DITRON_ASSIGN_OR_RETURN(TargetName name, parseTargetName(target));
-  if (!name.simulated)
-    return unsupported(fmt::format("target '{}': this version runs simulated targets only", name.text));
+  DITRON_ASSIGN_OR_RETURN(TargetName name, resolveTarget(target));
   DITRON_RETURN_IF_ERROR(checkOptions(numRanks, options));
+  return name.simulated ? simulate(numRanks, name, options) : onGpus(numRanks, name, options);
+}
 
+Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const TargetName &target,
+                                                 const WorldOptions &options) {
   sim::MachineOptions machineOptions;
   machineOptions.ranks = numRanks;
   machineOptions.smsPerRank = options.sms;
-  machineOptions.warpSize = name.warpSize;
+  machineOptions.warpSize = target.warpSize;
   machineOptions.seed = options.seed;
   machineOptions.slowRanks = options.slowRanks;
   machineOptions.checkBounds = options.checkBounds;
   machineOptions.recordTrace = options.trace;
-  // Reservations cost addresses only, but a process has just 2^47 of those for three kinds of memory on all ranks.
-  machineOptions.memoryPerRank =
-      options.heapBytes ? options.heapBytes : std::min(machineOptions.memoryPerRank, (uint64_t(1) << 44) / numRanks);
+  if (options.heapBytes)
+    machineOptions.memoryPerRank = options.heapBytes;
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<sim::Machine> machine, sim::Machine::create(std::move(machineOptions)));
 
   std::unique_ptr<World> world(new World());
-  world->targetName = name.text;
+  world->targetName = target.text;
   world->optionValues = options;
   world->simulated = std::move(machine);
-  world->nextCollective.resize(numRanks);
+  world->ranks.resize(numRanks);
+  std::vector<void *> bases;
   for (uint32_t id = 0; id < numRanks; ++id) {
-    std::unique_ptr<Rank> rank(new Rank());
-    rank->owner = world.get();
-    rank->idValue = id;
-    rank->deviceValue =
-        std::make_shared<SimDevice>(world->simulated, id, fmt::format("simulated {}", name.architecture));
-    DITRON_ASSIGN_OR_RETURN(rank->viewBuffer, rank->allocate(DataType::I64, 2 + numRanks, "world view"));
-    DITRON_ASSIGN_OR_RETURN(rank->defaultStream, rank->createStream("default"));
-    world->ranks.push_back(std::move(rank));
+    auto device = std::make_shared<SimDevice>(world->simulated, id, fmt::format("simulated {}", target.architecture));
+    bases.push_back(device->symmetricBase());
+    DITRON_RETURN_IF_ERROR(world->addRank(id, std::move(device)));
   }
-  // Every rank's view names every rank's heap, so that all must exist first.
-  for (std::unique_ptr<Rank> &rank : world->ranks) {
-    std::vector<int64_t> words = {rank->id(), numRanks};
-    for (const std::unique_ptr<Rank> &peer : world->ranks)
-      words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(peer->device()->symmetricBase())));
-    DITRON_RETURN_IF_ERROR(rank->viewBuffer.upload(words.data(), words.size() * sizeof(int64_t)));
-  }
+  DITRON_RETURN_IF_ERROR(world->publishHeaps(std::move(bases)));
   return world;
+}
+
+Status World::addRank(uint32_t id, std::shared_ptr<Device> device) {
+  std::unique_ptr<Rank> rank(new Rank());
+  rank->owner = this;
+  rank->idValue = id;
+  rank->deviceValue = std::move(device);
+  const uint64_t words = viewHeaderWords + 2 + ranks.size();
+  DITRON_ASSIGN_OR_RETURN(rank->viewBuffer, rank->allocate(DataType::I64, words, "world view"));
+  rank->viewAddress = (rank->viewBuffer.pointer() + viewHeaderWords).address;
+  DITRON_ASSIGN_OR_RETURN(rank->defaultStream, rank->createStream("default"));
+  ranks[id] = std::move(rank);
+  localIds.push_back(id);
+  return Status::ok();
+}
+
+Status World::publishHeaps(std::vector<void *> bases) {
+  heaps = std::move(bases);
+  nextCollective.assign(numRanks(), 0);
+  for (uint32_t id : localIds) {
+    Rank &rank = *ranks[id];
+    std::vector<int64_t> words(viewHeaderWords, 0);
+    const WaitBounds bounds = rank.device()->waitBounds();
+    words[viewHeaderWords - 1] = static_cast<int64_t>(bounds.reportAddress);
+    words[viewHeaderWords - 2] = static_cast<int64_t>(bounds.limitNanoseconds);
+    words.push_back(id);
+    words.push_back(numRanks());
+    for (void *base : heaps)
+      words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(base)));
+    DITRON_RETURN_IF_ERROR(rank.viewBuffer.upload(words.data(), words.size() * sizeof(int64_t)));
+  }
+  return Status::ok();
+}
+
+std::optional<uint32_t> World::currentRank() const {
+  return simulated ? simulated->currentHostRank() : threads->currentRank();
+}
+
+Status World::hostBarrier() {
+  if (simulated)
+    return simulated->hostBarrier();
+  return processes ? processes->rendezvous().barrier("hostBarrier") : threads->barrier();
 }
 
 Expected<SymmetricBuffer> World::allocateEverywhere(DataType type, uint64_t count, std::string_view name) {
   std::vector<std::shared_ptr<Device>> devices;
   for (const std::unique_ptr<Rank> &rank : ranks)
-    devices.push_back(rank->device());
-  return SymmetricBuffer::allocate(std::move(devices), type, count, name);
+    devices.push_back(rank ? rank->device() : nullptr);
+  return SymmetricBuffer::allocate(std::move(devices), heaps, type, count, name);
 }
 
 Expected<SymmetricBuffer> World::allocateSymmetric(DataType type, uint64_t count, std::string_view name) {
-  const std::optional<uint32_t> caller = simulated->currentHostRank();
-  if (!caller)
-    return allocateEverywhere(type, count, name);
+  if (processes) {
+    // Each process allocates its own part; the exchange shows that all make the same one, and that all parts are cleared.
+    Expected<SymmetricBuffer> buffer = allocateEverywhere(type, count, name);
+    const std::string request = buffer.isOk() ? fmt::format("'{}' of {} {} at offset {}", name, count, toString(type), buffer->offset())
+                                              : fmt::format("nothing ({})", buffer.status().message());
+    DITRON_RETURN_IF_ERROR(processes->rendezvous().agree("allocation of symmetric memory", request));
+    return buffer;
+  }
+  if (const std::optional<uint32_t> caller = currentRank())
+    return allocateInTurn(*caller, type, count, name);
+  return allocateEverywhere(type, count, name);
+}
+
+Expected<SymmetricBuffer> World::allocateInTurn(uint32_t caller, DataType type, uint64_t count, std::string_view name) {
+  std::lock_guard lock(collectiveMutex);
   // The first rank to get to this position of the sequence allocates for all.
-  const uint64_t position = nextCollective[*caller]++;
+  const uint64_t position = nextCollective[caller]++;
   auto [entry, first] = collectives.try_emplace(position);
   CollectiveAllocation &collective = entry->second;
   if (first) {
@@ -125,7 +178,7 @@ Expected<SymmetricBuffer> World::allocateSymmetric(DataType type, uint64_t count
     return invalidArgument(fmt::format(
         "rank {} allocates symmetric buffer '{}' of {} {} where another rank allocates '{}' of {} {}; all "
         "ranks must make the same allocations in the same order",
-        *caller, name, count, toString(type), collective.name, collective.count, toString(collective.type)));
+        caller, name, count, toString(type), collective.name, collective.count, toString(collective.type)));
   }
   SymmetricBuffer buffer = collective.buffer;
   if (++collective.takers == numRanks())
@@ -137,11 +190,25 @@ Status World::runRanks(const std::function<Status(Rank &)> &host) {
   // An earlier run that failed may have left the ranks at different positions.
   collectives.clear();
   std::fill(nextCollective.begin(), nextCollective.end(), 0);
-  return simulated->runRanks([&](uint32_t id) { return host(*ranks[id]); });
+  auto hostOf = [&](uint32_t id) { return host(*ranks[id]); };
+  if (simulated)
+    return simulated->runRanks(hostOf);
+  DITRON_RETURN_IF_ERROR(gpus->status());
+  const Status returned = threads->run(localIds, hostOf);
+  // What ended the run explains more than what a rank made of it.
+  const Status ended = gpus->status();
+  return ended.isOk() ? returned : ended;
 }
 
-Status World::synchronize() { return simulated->synchronize(); }
-Status World::status() const { return simulated->status(); }
+Status World::synchronize() {
+  if (simulated)
+    return simulated->synchronize();
+  for (uint32_t id : localIds)
+    DITRON_RETURN_IF_ERROR(ranks[id]->synchronize());
+  return gpus->status();
+}
+
+Status World::status() const { return simulated ? simulated->status() : gpus->status(); }
 
 Status World::writeTrace(const std::string &path) const {
   if (!optionValues.trace)

@@ -1,43 +1,62 @@
 //===- World.h - The ranks of a distributed program -----------------------------------------------------*- C++ -*-===//
 //
 // A World is a number of ranks, each a GPU of its own with a symmetric heap that all others can address. World::local
-// makes them all in this process, on simulated GPUs. Two ways to drive them, which may be mixed:
+// makes them all in this process, on simulated or on real GPUs; World::fromEnvironment makes one rank of a job whose other
+// ranks are other processes. Two ways to drive them, which may be mixed:
 //
 //   for (uint32_t r = 0; r < world.numRanks(); ++r)        // one host thread enqueues for everyone
 //     world.rank(r).stream().launch(kernel, {.grid = {n, 1, 1}}, {x[r], y[r], 7});
 //   Status status = world.synchronize();
 //
-//   Status status = world.runRanks([&](Rank &rank) {       // each rank has host code of its own, interleaved
+//   Status status = world.runRanks([&](Rank &rank) {       // each rank has host code of its own
 //     DITRON_RETURN_IF_ERROR(rank.stream().launch(...));
 //     return rank.stream().synchronize();
 //   });
 //
 // Errors that happen while kernels run (deadlock, access out of bounds) end the run: they come back from synchronize or
-// runRanks and from every later call. A world belongs to the operating-system thread that made it.
+// runRanks and from every later call. A simulated world belongs to the operating-system thread that made it.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_WORLD_H
 #define DITRON_RUNTIME_WORLD_H
 
 #include "ditron/runtime/Stream.h"
+#include "ditron/support/TargetName.h"
 
 #include <map>
 
+#include <mutex>
+
 namespace ditron::sim {
 class Machine;
+}
+namespace ditron::cuda {
+class CudaSystem;
 }
 
 namespace ditron::runtime {
 
 class World;
+class ProcessGroup;
+class RankThreads;
 
 struct WorldOptions {
-  uint32_t sms = 8;                     ///< Simulated SMs per rank.
-  uint64_t seed = 0;                    ///< Other seeds give other interleavings; the same gives the same run.
-  std::map<uint32_t, double> slowRanks; ///< Rank -> factor on the cost of everything it does.
-  bool checkBounds = true;              ///< Check each access of a kernel.
-  bool trace = false;                   ///< Record the timeline, for writeTrace and the queries of Timeline.h.
   uint64_t heapBytes = 0;               ///< Most memory a rank may have, per kind; 0 for the backend's default.
+  /// Rank -> factor on the cost of everything it does. On GPUs: a delay of (factor - 1) * 10 us before each launch and copy.
+  std::map<uint32_t, double> slowRanks;
+
+  // Simulated GPUs.
+  uint32_t sms = 8;        ///< Simulated SMs per rank.
+  uint64_t seed = 0;       ///< Other seeds give other interleavings; the same gives the same run.
+  bool checkBounds = true; ///< Check each access of a kernel.
+  bool trace = false;      ///< Record the timeline, for writeTrace and the queries of Timeline.h.
+
+  // Real GPUs.
+  double timeLimitSeconds = 0;       ///< Longest that a synchronisation may take; then it is an error. 0 for no limit.
+  double waitLimitSeconds = 10;      ///< Longest wait of a kernel compiled with DITRON_BOUND_WAITS.
+  double bootstrapLimitSeconds = 60; ///< Longest that processes wait for each other.
+  bool shareGpus = false;            ///< More ranks than GPUs: for trying protocols, not for speed.
+  bool kernelSignals = false;        ///< Stream signals by small kernels instead of the driver's own operations.
 };
 
 /// One rank. Owned by its World.
@@ -58,7 +77,7 @@ public:
 
   /// Address of the words that a kernel's hidden last argument points to: rank, number of ranks, symmetric heap of each
   /// rank.
-  void *worldView() const { return viewBuffer.address(); }
+  void *worldView() const { return viewAddress; }
 
   /// Waits for all streams of this rank.
   Status synchronize();
@@ -73,6 +92,7 @@ private:
   uint32_t idValue = 0;
   std::shared_ptr<Device> deviceValue;
   Buffer viewBuffer;
+  void *viewAddress = nullptr;
   Stream defaultStream;
 };
 
@@ -81,6 +101,10 @@ public:
   /// `numRanks` ranks in this process. Refuses options that make no sense, naming what is accepted.
   static Expected<std::unique_ptr<World>> local(uint32_t numRanks, std::string_view target,
                                                 const WorldOptions &options = {});
+  /// One rank, as the environment says that torchrun, mpirun, srun or `ditron launch` has set (see bootstrap/RankEnvironment.h),
+  /// together with the other processes of the job on this machine. Collective: returns when all ranks are there, or fails
+  /// naming those that are not. Real GPUs only. Without such an environment: World::local on all visible GPUs.
+  static Expected<std::unique_ptr<World>> fromEnvironment(std::string_view target, const WorldOptions &options = {});
   ~World();
   World(const World &) = delete;
   World &operator=(const World &) = delete;
@@ -88,16 +112,20 @@ public:
   uint32_t numRanks() const { return static_cast<uint32_t>(ranks.size()); }
   const std::string &target() const { return targetName; }
   const WorldOptions &options() const { return optionValues; }
+  /// A rank of this process.
   Rank &rank(uint32_t id) { return *ranks[id]; }
+  bool isLocal(uint32_t id) const { return ranks[id] != nullptr; }
+  /// The ranks of this process, ascending: all of them but in worlds made by fromEnvironment.
+  const std::vector<uint32_t> &localRanks() const { return localIds; }
 
-  /// A zero-filled array at the same offset on every rank. Inside runRanks it is a collective: every rank calls it, in
-  /// the same order, with the same arguments, and gets the same array.
+  /// A zero-filled array at the same offset on every rank. Inside runRanks, and where ranks are processes, it is a
+  /// collective: every rank calls it, in the same order, with the same arguments, and gets the same array.
   Expected<SymmetricBuffer> allocateSymmetric(DataType type, uint64_t count, std::string_view name);
 
-  /// Runs `host` for every rank as interleaved host code until all have returned. Gives the error of the run, or that
-  /// of the lowest rank whose function returned one.
+  /// Runs `host` for every rank of this process until all have returned: interleaved by the simulator, or each on its own
+  /// thread on real GPUs. Gives the error of the run, or that of the lowest rank whose function returned one.
   Status runRanks(const std::function<Status(Rank &)> &host);
-  /// Waits for all streams of all ranks.
+  /// Waits for all streams of the ranks of this process.
   Status synchronize();
   /// Ok, or the error that ended the run.
   Status status() const;
@@ -108,7 +136,19 @@ public:
   sim::Machine *machine() const { return simulated.get(); }
 
 private:
-  World() = default;
+  friend class Rank;
+  World();
+  static Expected<std::unique_ptr<World>> simulate(uint32_t numRanks, const TargetName &target,
+                                                   const WorldOptions &options);
+  static Expected<std::unique_ptr<World>> onGpus(uint32_t numRanks, const TargetName &target,
+                                                 const WorldOptions &options);
+  Status addRank(uint32_t id, std::shared_ptr<Device> device);
+  /// Tells every rank of this process where all symmetric heaps are.
+  Status publishHeaps(std::vector<void *> bases);
+  Expected<SymmetricBuffer> allocateInTurn(uint32_t caller, DataType type, uint64_t count, std::string_view name);
+  Status hostBarrier();
+  /// The rank whose host code the caller is, inside runRanks.
+  std::optional<uint32_t> currentRank() const;
 
   /// An array that some rank's host code has asked for inside runRanks; the others' requests must match.
   struct CollectiveAllocation {
@@ -122,8 +162,14 @@ private:
 
   std::string targetName;
   WorldOptions optionValues;
-  std::shared_ptr<sim::Machine> simulated;
-  std::vector<std::unique_ptr<Rank>> ranks;
+  std::shared_ptr<sim::Machine> simulated; ///< This or `gpus`.
+  std::shared_ptr<cuda::CudaSystem> gpus;
+  std::unique_ptr<RankThreads> threads;   ///< Of runRanks on GPUs.
+  std::unique_ptr<ProcessGroup> processes; ///< The other ranks, when they are processes.
+  std::vector<std::unique_ptr<Rank>> ranks; ///< Null for ranks of other processes.
+  std::vector<uint32_t> localIds;
+  std::vector<void *> heaps; ///< Symmetric heap of every rank, as this process addresses it.
+  std::mutex collectiveMutex;
   std::map<uint64_t, CollectiveAllocation> collectives; ///< By position in the sequence; erased when all ranks have it.
   std::vector<uint64_t> nextCollective;                 ///< Per rank.
 };

@@ -10,7 +10,7 @@
 namespace ditron::cuda {
 
 const char *const streamKernelsPtx = R"(
-.version 6.0
+.version 6.2
 .target sm_70
 .address_size 64
 

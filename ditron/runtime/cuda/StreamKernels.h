@@ -9,7 +9,7 @@
 
 namespace ditron::cuda {
 
-/// Needs PTX ISA 6.0 and compute capability 7.0: every GPU and driver that we run on.
+/// Needs PTX ISA 6.2 and compute capability 7.0: every GPU and driver that we run on.
 ///   ditron_signal_add_32/64   (u64 address, u64 value)
 ///   ditron_signal_write_32/64 (u64 address, u64 value)
 ///   ditron_signal_wait_32/64  (u64 address, u64 value, u32 compare)   compare: runtime::Compare; signed

@@ -1,0 +1,119 @@
+//===- WorldGpus.cpp - Worlds of real GPUs ------------------------------------------------------------------------===//
+//
+// All ranks in this process, or one per process as a launcher has started them.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/ProcessGroup.h"
+#include "ditron/runtime/RankThreads.h"
+#include "ditron/runtime/TargetChoice.h"
+#include "ditron/runtime/World.h"
+#include "ditron/runtime/bootstrap/RankEnvironment.h"
+#include "ditron/runtime/cuda/LocalDevices.h"
+
+#include <fmt/format.h>
+
+namespace ditron::runtime {
+
+namespace {
+
+/// What other processes map of a rank's symmetric heap when nobody says how much: all of it is allocated at once.
+constexpr uint64_t defaultSharedHeapBytes = uint64_t(1) << 30;
+/// Of a slow rank, per unit of its factor above 1.
+constexpr double slowMicroseconds = 10;
+
+cuda::CudaDeviceOptions deviceOptions(uint32_t rank, cuda::DeviceOrdinal ordinal, const WorldOptions &options) {
+  cuda::CudaDeviceOptions device;
+  device.rank = rank;
+  device.ordinal = ordinal;
+  device.symmetricBytes = options.heapBytes;
+  device.waitLimitSeconds = options.waitLimitSeconds;
+  device.kernelSignals = options.kernelSignals;
+  if (auto slow = options.slowRanks.find(rank); slow != options.slowRanks.end())
+    device.delayMicroseconds = (slow->second - 1) * slowMicroseconds;
+  return device;
+}
+
+Status checkGpuOptions(const WorldOptions &options) {
+  if (options.trace)
+    return unsupported("a timeline of real GPUs is not recorded; target 'sim' records one");
+  if (!(options.timeLimitSeconds >= 0))
+    return invalidArgument(fmt::format("a time limit of {} seconds; accepted are numbers from 0", options.timeLimitSeconds));
+  if (!(options.waitLimitSeconds > 0) || options.waitLimitSeconds > 3600)
+    return invalidArgument(
+        fmt::format("a wait limit of {} seconds; accepted are numbers above 0, up to 3600", options.waitLimitSeconds));
+  return Status::ok();
+}
+
+} // namespace
+
+Expected<std::unique_ptr<World>> World::onGpus(uint32_t numRanks, const TargetName &target, const WorldOptions &options) {
+  DITRON_RETURN_IF_ERROR(checkGpuOptions(options));
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<const cuda::CudaDriver> driver, cuda::CudaDriver::open());
+  DITRON_ASSIGN_OR_RETURN(std::vector<cuda::DeviceOrdinal> ordinals,
+                          cuda::chooseGpus(*driver, numRanks, options.shareGpus));
+  for (cuda::DeviceOrdinal ordinal : ordinals)
+    DITRON_RETURN_IF_ERROR(cuda::checkTarget(*driver, ordinal, target));
+  DITRON_RETURN_IF_ERROR(cuda::checkPeerAccess(*driver, ordinals));
+
+  std::unique_ptr<World> world(new World());
+  world->targetName = target.text;
+  world->optionValues = options;
+  world->gpus = std::make_shared<cuda::CudaSystem>(driver, options.timeLimitSeconds);
+  world->threads = std::make_unique<RankThreads>();
+  world->ranks.resize(numRanks);
+  std::vector<cuda::DeviceOrdinal> distinct = ordinals;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<void *> bases;
+  for (uint32_t id = 0; id < numRanks; ++id) {
+    cuda::CudaDeviceOptions device = deviceOptions(id, ordinals[id], options);
+    device.accessors = distinct;
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu, cuda::CudaDevice::create(world->gpus, std::move(device)));
+    bases.push_back(gpu->symmetricBase());
+    DITRON_RETURN_IF_ERROR(world->addRank(id, std::move(gpu)));
+  }
+  DITRON_RETURN_IF_ERROR(world->publishHeaps(std::move(bases)));
+  return world;
+}
+
+Expected<std::unique_ptr<World>> World::fromEnvironment(std::string_view targetText, const WorldOptions &options) {
+  DITRON_ASSIGN_OR_RETURN(TargetName target, resolveTarget(targetText));
+  if (target.simulated)
+    return unsupported(fmt::format("target '{}': simulated ranks live in one process (World::local)", target.text));
+  DITRON_RETURN_IF_ERROR(checkGpuOptions(options));
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<const cuda::CudaDriver> driver, cuda::CudaDriver::open());
+  DITRON_ASSIGN_OR_RETURN(bootstrap::RankEnvironment place, bootstrap::RankEnvironment::fromProcess());
+  if (!place.launched())
+    return onGpus(static_cast<uint32_t>(driver->deviceCount()), target, options);
+  DITRON_ASSIGN_OR_RETURN(const int ordinal, place.chooseGpu(driver->deviceCount()));
+  DITRON_RETURN_IF_ERROR(cuda::checkTarget(*driver, ordinal, target));
+
+  bootstrap::RendezvousOptions meeting;
+  meeting.rank = place.rank;
+  meeting.numRanks = place.worldSize;
+  meeting.job = place.job;
+  meeting.timeLimitSeconds = options.bootstrapLimitSeconds;
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<bootstrap::Rendezvous> rendezvous, bootstrap::Rendezvous::join(meeting));
+
+  std::unique_ptr<World> world(new World());
+  world->targetName = target.text;
+  world->optionValues = options;
+  world->gpus = std::make_shared<cuda::CudaSystem>(driver, options.timeLimitSeconds);
+  world->threads = std::make_unique<RankThreads>();
+  world->processes = std::make_unique<ProcessGroup>(std::move(rendezvous));
+  world->ranks.resize(place.worldSize);
+  cuda::CudaDeviceOptions device = deviceOptions(place.rank, ordinal, options);
+  device.accessors = {ordinal};
+  device.shareable = true;
+  if (!device.symmetricBytes)
+    device.symmetricBytes = defaultSharedHeapBytes;
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu, cuda::CudaDevice::create(world->gpus, std::move(device)));
+  DITRON_ASSIGN_OR_RETURN(std::vector<void *> bases,
+                          world->processes->exchangeHeaps(driver, ordinal, gpu->symmetricHeap()));
+  DITRON_RETURN_IF_ERROR(world->addRank(place.rank, std::move(gpu)));
+  DITRON_RETURN_IF_ERROR(world->publishHeaps(std::move(bases)));
+  DITRON_RETURN_IF_ERROR(world->processes->rendezvous().barrier("start"));
+  return world;
+}
+
+} // namespace ditron::runtime

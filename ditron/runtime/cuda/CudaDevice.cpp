@@ -1,0 +1,346 @@
+//===- CudaDevice.cpp - An NVIDIA GPU as a Device: memory, streams, events ----------------------------------------===//
+//
+// What is launched on streams is in CudaLaunch.cpp.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/cuda/CudaDevice.h"
+
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+#include <thread>
+
+namespace ditron::cuda {
+
+namespace {
+DevicePointer deviceAddress(const void *address) { return reinterpret_cast<DevicePointer>(address); }
+StreamRef streamRef(runtime::StreamHandle handle) { return reinterpret_cast<StreamRef>(handle); }
+EventRef eventRef(runtime::EventHandle handle) { return reinterpret_cast<EventRef>(handle); }
+} // namespace
+
+Expected<std::shared_ptr<CudaDevice>> CudaDevice::create(std::shared_ptr<CudaSystem> system, CudaDeviceOptions options) {
+  std::shared_ptr<CudaDevice> device(new CudaDevice(std::move(system), std::move(options)));
+  DITRON_RETURN_IF_ERROR(device->initialise().withContext(
+      fmt::format("rank {} on GPU {}", device->options.rank, device->options.ordinal)));
+  return device;
+}
+
+Status CudaDevice::initialise() {
+  DeviceOrdinal handle = 0;
+  DITRON_RETURN_IF_ERROR(driver.check(driver.deviceGet(&handle, options.ordinal), "cannot open the GPU"));
+  DITRON_RETURN_IF_ERROR(driver.check(driver.primaryContextRetain(&context, handle), "cannot make a context"));
+  readAttributes();
+  ContextScope scope(driver, context);
+  driver.contextPriorityRange(&leastPriority, &greatestPriority);
+
+  size_t total = 0;
+  DITRON_RETURN_IF_ERROR(driver.check(driver.deviceTotalMem(&total, handle), "cannot ask the size of the memory"));
+  VirtualHeap::Options heap;
+  heap.device = options.ordinal;
+  heap.accessors = options.accessors;
+  if (std::find(heap.accessors.begin(), heap.accessors.end(), options.ordinal) == heap.accessors.end())
+    heap.accessors.push_back(options.ordinal);
+  heap.name = fmt::format("memory of rank {}", options.rank);
+  heap.capacityBytes = total;
+  DITRON_ASSIGN_OR_RETURN(memory, VirtualHeap::create(system->driver, heap));
+  heap.name = fmt::format("symmetric heap of rank {}", options.rank);
+  heap.capacityBytes = options.symmetricBytes ? options.symmetricBytes : total;
+  heap.shareable = options.shareable;
+  DITRON_ASSIGN_OR_RETURN(symmetric, VirtualHeap::create(system->driver, heap));
+
+  DITRON_RETURN_IF_ERROR(
+      driver.check(driver.streamCreate(&housekeeping, streamNonBlocking, greatestPriority), "cannot make a stream"));
+  DITRON_RETURN_IF_ERROR(driver.check(driver.eventCreate(&origin, eventDefault), "cannot make an event"));
+  DITRON_RETURN_IF_ERROR(driver.check(driver.eventRecord(origin, housekeeping), "cannot record an event"));
+  void *pinnedReport = nullptr;
+  DITRON_RETURN_IF_ERROR(
+      driver.check(driver.memHostAlloc(&pinnedReport, sizeof(WaitReport), hostAllocPortable | hostAllocDeviceMap),
+                   "cannot allocate pinned host memory"));
+  std::memset(pinnedReport, 0, sizeof(WaitReport));
+  report = static_cast<WaitReport *>(pinnedReport);
+  system->addReport(options.rank, report);
+  return Status::ok();
+}
+
+void CudaDevice::readAttributes() {
+  char name[128] = {};
+  driver.deviceGetName(name, sizeof(name) - 1, options.ordinal);
+  auto ask = [&](Attribute attribute) { return static_cast<uint32_t>(driver.attribute(attribute, options.ordinal)); };
+  attributeValues.name = name;
+  attributeValues.multiprocessors = ask(Attribute::MultiprocessorCount);
+  attributeValues.warpSize = ask(Attribute::WarpSize);
+  attributeValues.sharedBytesPerBlock = ask(Attribute::MaxSharedMemoryPerBlockOptin);
+  attributeValues.maxThreadsPerBlock = ask(Attribute::MaxThreadsPerBlock);
+  attributeValues.copyEngines = ask(Attribute::AsyncEngineCount);
+}
+
+CudaDevice::~CudaDevice() {
+  if (abandoned || system->hasEnded()) {
+    // Work may hang on the GPU: unmapping or releasing would wait for it.
+    abandon();
+    return;
+  }
+  if (!context)
+    return;
+  {
+    ContextScope scope(driver, context);
+    for (const auto &[handle, state] : streams)
+      driver.streamDestroy(streamRef(handle));
+    for (EventRef event : events)
+      driver.eventDestroy(event);
+    if (origin)
+      driver.eventDestroy(origin);
+    if (housekeeping)
+      driver.streamDestroy(housekeeping);
+    for (const auto &[identity, loaded] : kernels)
+      driver.moduleUnload(loaded.module);
+    if (streamModule)
+      driver.moduleUnload(streamModule);
+    for (const auto &[address, bytes] : pinned)
+      driver.memFreeHost(address);
+    for (const auto &[bytes, address] : pinnedReusable)
+      driver.memFreeHost(address);
+    system->addReport(options.rank, nullptr);
+    if (report)
+      driver.memFreeHost(report);
+    symmetric.reset();
+    memory.reset();
+  }
+  driver.primaryContextRelease(options.ordinal);
+}
+
+void CudaDevice::abandon() {
+  abandoned = true;
+  if (symmetric)
+    symmetric->abandon();
+  if (memory)
+    memory->abandon();
+}
+
+// Memory
+
+Expected<void *> CudaDevice::allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes,
+                                      runtime::MemoryKind kind) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  std::lock_guard lock(mutex);
+  void *address = nullptr;
+  if (kind == runtime::MemoryKind::HostPinned) {
+    if (auto reusable = pinnedReusable.find(bytes); reusable != pinnedReusable.end()) {
+      address = reusable->second;
+      pinnedReusable.erase(reusable);
+    } else {
+      DITRON_RETURN_IF_ERROR(driver.check(driver.memHostAlloc(&address, bytes, hostAllocPortable | hostAllocDeviceMap),
+                                          fmt::format("cannot allocate {} bytes of pinned host memory for '{}'", bytes, name)));
+    }
+    pinned.emplace(address, bytes);
+    std::memset(address, 0, bytes);
+  } else {
+    VirtualHeap &heap = kind == runtime::MemoryKind::Symmetric ? *symmetric : *memory;
+    Expected<void *> piece = heap.allocate(bytes);
+    if (!piece.isOk())
+      return piece.status().withContext(fmt::format("cannot allocate '{}'", name));
+    address = *piece;
+    Status zeroed = driver.check(driver.memsetD8Async(deviceAddress(address), 0, bytes, housekeeping),
+                                 fmt::format("cannot clear '{}'", name));
+    if (zeroed.isOk())
+      zeroed = waitFor([&] { return driver.streamQuery(housekeeping); },
+                       [&] { return driver.streamSynchronize(housekeeping); }, "clearing of new memory");
+    if (!zeroed.isOk()) {
+      (void)heap.free(address);
+      return zeroed;
+    }
+  }
+  system->addAllocation(address, bytes, name, elementBytes, options.rank);
+  return address;
+}
+
+Status CudaDevice::free(void *address) {
+  std::lock_guard lock(mutex);
+  system->removeAllocation(address);
+  if (auto block = pinned.find(address); block != pinned.end()) {
+    pinnedReusable.emplace(block->second, address);
+    pinned.erase(block);
+    return Status::ok();
+  }
+  return symmetric->contains(address) ? symmetric->free(address) : memory->free(address);
+}
+
+Status CudaDevice::upload(void *destination, const void *source, uint64_t bytes) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  DITRON_RETURN_IF_ERROR(
+      check(driver.memcpyHostToDeviceAsync(deviceAddress(destination), source, bytes, housekeeping), "upload"));
+  return waitFor([&] { return driver.streamQuery(housekeeping); }, [&] { return driver.streamSynchronize(housekeeping); },
+                 "an upload");
+}
+
+Status CudaDevice::download(void *destination, const void *source, uint64_t bytes) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  DITRON_RETURN_IF_ERROR(
+      check(driver.memcpyDeviceToHostAsync(destination, deviceAddress(source), bytes, housekeeping), "download"));
+  return waitFor([&] { return driver.streamQuery(housekeeping); }, [&] { return driver.streamSynchronize(housekeeping); },
+                 "a download");
+}
+
+// Streams and events
+
+Expected<runtime::StreamHandle> CudaDevice::createStream(std::string_view name, int priority) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  StreamRef stream = nullptr;
+  // The driver counts the other way round: more urgent is less.
+  const int clamped = std::clamp(-priority, greatestPriority, leastPriority);
+  DITRON_RETURN_IF_ERROR(driver.check(driver.streamCreate(&stream, streamNonBlocking, clamped),
+                                      fmt::format("cannot make stream '{}' on rank {}", name, options.rank)));
+  std::lock_guard lock(mutex);
+  const auto handle = reinterpret_cast<runtime::StreamHandle>(stream);
+  streams[handle] = {std::string(name), ""};
+  return handle;
+}
+
+Status CudaDevice::destroyStream(runtime::StreamHandle stream) {
+  {
+    std::lock_guard lock(mutex);
+    streams.erase(stream);
+  }
+  if (abandoned || system->hasEnded())
+    return Status::ok();
+  ContextScope scope(driver, context);
+  return driver.check(driver.streamDestroy(streamRef(stream)), "cannot destroy a stream");
+}
+
+std::string CudaDevice::streamText(runtime::StreamHandle stream) {
+  std::lock_guard lock(mutex);
+  const auto found = streams.find(stream);
+  if (found == streams.end())
+    return fmt::format("rank {}", options.rank);
+  std::string text = fmt::format("rank {}, stream {}", options.rank, found->second.name);
+  if (!found->second.lastKernel.empty())
+    text += fmt::format(" (last kernel: {})", found->second.lastKernel);
+  return text;
+}
+
+Status CudaDevice::check(Result result, std::string_view action) {
+  if (result == success)
+    return Status::ok();
+  Status status = driver.check(result, fmt::format("rank {}, {}", options.rank, action));
+  // These leave the context unusable: all that follows would fail with the same error.
+  switch (result) {
+  case errorIllegalAddress:
+  case errorMisalignedAddress:
+  case errorIllegalInstruction:
+  case errorLaunchFailed:
+  case 702 /* CUDA_ERROR_LAUNCH_TIMEOUT */:
+  case 710 /* CUDA_ERROR_ASSERT */:
+  case 714 /* CUDA_ERROR_HARDWARE_STACK_ERROR */:
+  case 717 /* CUDA_ERROR_INVALID_ADDRESS_SPACE */:
+  case 718 /* CUDA_ERROR_INVALID_PC */:
+  case 214 /* CUDA_ERROR_ECC_UNCORRECTABLE */:
+  case 220 /* CUDA_ERROR_NVLINK_UNCORRECTABLE */: {
+    // A loop that polls for too long reports itself and then traps: its report says more than the driver.
+    Status reported = system->checkReports();
+    return system->end(reported.isOk() ? status : reported);
+  }
+  default: return status;
+  }
+}
+
+Status CudaDevice::waitFor(const std::function<Result()> &query, const std::function<Result()> &block,
+                           std::string_view what) {
+  using Clock = std::chrono::steady_clock;
+  if (system->timeLimitSeconds <= 0)
+    return check(block(), what);
+  const auto begin = Clock::now();
+  for (;;) {
+    const Result result = query();
+    if (result != errorNotReady)
+      return check(result, what);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (seconds > system->timeLimitSeconds) {
+      Status reported = system->checkReports();
+      if (reported.isOk())
+        reported = Status(StatusCode::Deadlock,
+                          fmt::format("{} has not completed within {:g} seconds. Compile with --bound-waits to see which "
+                                      "wait of which kernel holds it up, or run on the simulator (--target sim)",
+                                      what, system->timeLimitSeconds));
+      abandoned = true;
+      return system->end(reported);
+    }
+    // Short waits are answered quickly, long ones do not burn a core.
+    if (seconds < 200e-6)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(seconds < 0.01 ? 20 : 500));
+  }
+}
+
+Status CudaDevice::synchronizeStream(runtime::StreamHandle stream) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  DITRON_RETURN_IF_ERROR(waitFor([&] { return driver.streamQuery(streamRef(stream)); },
+                                 [&] { return driver.streamSynchronize(streamRef(stream)); }, streamText(stream)));
+  if (Status reported = system->checkReports(); !reported.isOk())
+    return system->end(reported);
+  return Status::ok();
+}
+
+Status CudaDevice::synchronize() {
+  std::vector<runtime::StreamHandle> handles;
+  {
+    std::lock_guard lock(mutex);
+    for (const auto &[handle, state] : streams)
+      handles.push_back(handle);
+  }
+  for (runtime::StreamHandle handle : handles)
+    DITRON_RETURN_IF_ERROR(synchronizeStream(handle));
+  return system->status();
+}
+
+Expected<runtime::EventHandle> CudaDevice::createEvent(std::string_view name) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  EventRef event = nullptr;
+  DITRON_RETURN_IF_ERROR(driver.check(driver.eventCreate(&event, eventDefault),
+                                      fmt::format("cannot make event '{}' on rank {}", name, options.rank)));
+  std::lock_guard lock(mutex);
+  events.push_back(event);
+  return reinterpret_cast<runtime::EventHandle>(event);
+}
+
+Status CudaDevice::recordEvent(runtime::StreamHandle stream, runtime::EventHandle event) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  return check(driver.eventRecord(eventRef(event), streamRef(stream)), "record an event");
+}
+
+Status CudaDevice::waitEvent(runtime::StreamHandle stream, runtime::EventHandle event) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  return check(driver.streamWaitEvent(streamRef(stream), eventRef(event), 0), "wait for an event");
+}
+
+Status CudaDevice::synchronizeEvent(runtime::EventHandle event) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  return waitFor([&] { return driver.eventQuery(eventRef(event)); }, [&] { return driver.eventSynchronize(eventRef(event)); },
+                 fmt::format("rank {}, an event", options.rank));
+}
+
+Expected<int64_t> CudaDevice::elapsedTime(runtime::EventHandle begin, runtime::EventHandle end) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  float milliseconds = 0;
+  const Result result = driver.eventElapsedTime(&milliseconds, eventRef(begin), eventRef(end));
+  if (result == errorNotReady)
+    return invalidArgument("the event has no completed recording");
+  DITRON_RETURN_IF_ERROR(check(result, "time of an event"));
+  return static_cast<int64_t>(static_cast<double>(milliseconds) * 1e9);
+}
+
+Expected<int64_t> CudaDevice::eventTime(runtime::EventHandle event) {
+  return elapsedTime(reinterpret_cast<runtime::EventHandle>(origin), event);
+}
+
+} // namespace ditron::cuda

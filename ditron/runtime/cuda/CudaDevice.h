@@ -1,0 +1,137 @@
+//===- CudaDevice.h - An NVIDIA GPU as a Device --------------------------------------------------------------*- C++ -*-===//
+//
+// One rank on one GPU, in the GPU's primary context (so that it lives beside other CUDA code of the process). Every call
+// makes the context current for its duration, so that one host thread may drive all ranks and each rank may as well have a
+// thread of its own.
+//
+// Memory comes from two heaps of reserved addresses (VirtualHeap), one of them symmetric, both accessible to all GPUs of the
+// process. Streams never synchronise with the default stream. Kernels are compiled by the driver from their PTX when they are
+// first used on a GPU, or by load(), and stay loaded.
+//
+// A destructor never waits for work: when a GPU hangs (a synchronisation passed its time limit) everything is left to the
+// end of the process.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_RUNTIME_CUDA_CUDADEVICE_H
+#define DITRON_RUNTIME_CUDA_CUDADEVICE_H
+
+#include "ditron/runtime/Device.h"
+#include "ditron/runtime/cuda/CudaSystem.h"
+#include "ditron/runtime/cuda/VirtualHeap.h"
+
+namespace ditron::cuda {
+
+struct CudaDeviceOptions {
+  uint32_t rank = 0;
+  DeviceOrdinal ordinal = 0;
+  std::vector<DeviceOrdinal> accessors; ///< GPUs of this process, whose kernels and copies may touch this rank's memory.
+  uint64_t symmetricBytes = 0;          ///< Most that the symmetric heap may hold; 0 for all of the GPU's memory.
+  bool shareable = false;               ///< The symmetric heap goes to other processes.
+  double waitLimitSeconds = 10;         ///< Of one wait in kernels compiled with DITRON_BOUND_WAITS.
+  double delayMicroseconds = 0;         ///< Before every launch and copy, to make the rank slow in tests.
+  bool kernelSignals = false;           ///< Signals by kernels instead of the driver's stream memory operations.
+};
+
+class CudaDevice final : public runtime::Device, public std::enable_shared_from_this<CudaDevice> {
+public:
+  static Expected<std::shared_ptr<CudaDevice>> create(std::shared_ptr<CudaSystem> system, CudaDeviceOptions options);
+  ~CudaDevice() override;
+
+  DeviceOrdinal ordinal() const { return options.ordinal; }
+  const VirtualHeap &symmetricHeap() const { return *symmetric; }
+
+  uint32_t rank() const override { return options.rank; }
+  const runtime::DeviceAttributes &attributes() const override { return attributeValues; }
+  runtime::WaitBounds waitBounds() const override {
+    return {reinterpret_cast<uint64_t>(report), static_cast<uint64_t>(options.waitLimitSeconds * 1e9)};
+  }
+
+  Expected<void *> allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes,
+                            runtime::MemoryKind kind) override;
+  Status free(void *address) override;
+  void *symmetricBase() const override { return symmetric->base(); }
+  Status upload(void *destination, const void *source, uint64_t bytes) override;
+  Status download(void *destination, const void *source, uint64_t bytes) override;
+
+  Expected<runtime::StreamHandle> createStream(std::string_view name, int priority) override;
+  Status destroyStream(runtime::StreamHandle stream) override;
+  Status synchronizeStream(runtime::StreamHandle stream) override;
+  Status synchronize() override;
+
+  Expected<runtime::EventHandle> createEvent(std::string_view name) override;
+  Status recordEvent(runtime::StreamHandle stream, runtime::EventHandle event) override;
+  Status waitEvent(runtime::StreamHandle stream, runtime::EventHandle event) override;
+  Status synchronizeEvent(runtime::EventHandle event) override;
+  Expected<int64_t> eventTime(runtime::EventHandle event) override;
+  Expected<int64_t> elapsedTime(runtime::EventHandle begin, runtime::EventHandle end) override;
+
+  Status copy(runtime::StreamHandle stream, const runtime::Copy &copy) override;
+  Status fill(runtime::StreamHandle stream, void *address, int byteValue, uint64_t bytes) override;
+  Status signalWrite(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) override;
+  Status signalAdd(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) override;
+  Status signalWait(runtime::StreamHandle stream, const void *address, runtime::Compare compare, uint64_t value,
+                    uint32_t bytes) override;
+  Status hostCallback(runtime::StreamHandle stream, std::function<void()> callback, std::string_view name) override;
+  Status load(const runtime::Kernel &kernel) override;
+  Status launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) override;
+
+  Status beginCapture(runtime::StreamHandle stream) override;
+  Expected<runtime::GraphHandle> endCapture(runtime::StreamHandle stream) override;
+  Status launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) override;
+
+  /// Leaves everything to the end of the process.
+  void abandon();
+
+private:
+  struct LoadedKernel {
+    runtime::Kernel kernel; ///< Keeps the key of the map unique.
+    ModuleRef module = nullptr;
+    FunctionRef function = nullptr;
+  };
+  struct StreamState {
+    std::string name;
+    std::string lastKernel;
+  };
+
+  CudaDevice(std::shared_ptr<CudaSystem> system, CudaDeviceOptions options)
+      : system(std::move(system)), driver(*this->system->driver), options(std::move(options)) {}
+
+  Status initialise();
+  void readAttributes();
+  Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);
+  Expected<FunctionRef> streamKernel(const char *name);
+  Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
+  Status delay(StreamRef stream);
+  Expected<const LoadedKernel *> loadedKernel(const runtime::Kernel &kernel);
+  /// Waits with the system's time limit until `query` says done; turns what kernels left behind into errors.
+  Status waitFor(const std::function<Result()> &query, const std::function<Result()> &block, std::string_view what);
+  /// Of an operation on a stream; an error that ends the run is remembered.
+  Status check(Result result, std::string_view action);
+  std::string streamText(runtime::StreamHandle stream);
+  /// The capture that the stream takes part in, or 0.
+  uint64_t captureOf(StreamRef stream) const;
+
+  std::shared_ptr<CudaSystem> system;
+  const CudaDriver &driver;
+  CudaDeviceOptions options;
+  runtime::DeviceAttributes attributeValues;
+  Context context = nullptr;
+  std::unique_ptr<VirtualHeap> memory, symmetric;
+  StreamRef housekeeping = nullptr; ///< Immediate copies and zeroing.
+  EventRef origin = nullptr;        ///< Times of events count from here.
+  WaitReport *report = nullptr;
+  int leastPriority = 0, greatestPriority = 0;
+
+  std::mutex mutex; ///< For all below.
+  std::map<runtime::StreamHandle, StreamState> streams;
+  std::vector<EventRef> events;
+  std::map<const void *, LoadedKernel> kernels; ///< By Kernel::identity.
+  ModuleRef streamModule = nullptr;
+  std::map<std::string, FunctionRef> streamFunctions;
+  std::map<void *, uint64_t> pinned;              ///< Live host-pinned blocks.
+  std::multimap<uint64_t, void *> pinnedReusable; ///< Freed ones by size: giving them to the driver would wait.
+  bool abandoned = false;
+};
+
+} // namespace ditron::cuda
+#endif // DITRON_RUNTIME_CUDA_CUDADEVICE_H

@@ -1,0 +1,306 @@
+//===- CudaLaunch.cpp - An NVIDIA GPU as a Device: what runs on streams -------------------------------------------===//
+//
+// Copies, signals, kernels and graphs. Everything here only enqueues, except that a kernel is compiled by the driver when it
+// is first seen.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/cuda/CudaDevice.h"
+#include "ditron/runtime/cuda/PtxLog.h"
+#include "ditron/runtime/cuda/StreamKernels.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace ditron::cuda {
+
+namespace {
+
+DevicePointer deviceAddress(const void *address) { return reinterpret_cast<DevicePointer>(address); }
+StreamRef streamRef(runtime::StreamHandle handle) { return reinterpret_cast<StreamRef>(handle); }
+
+/// Without an attribute a kernel may have this much dynamic shared memory.
+constexpr uint64_t plainSharedBytes = 48 << 10;
+
+struct HostCall {
+  std::function<void()> function;
+  bool once;
+};
+
+/// What a GraphHandle points to.
+struct CudaGraph {
+  std::shared_ptr<CudaDevice> device; ///< Whose modules the graph's kernels are in.
+  std::shared_ptr<const CudaDriver> driver;
+  GraphRef graph = nullptr;
+  GraphExecRef executable = nullptr;
+  KeepAlive kept;
+
+  ~CudaGraph() {
+    if (executable)
+      driver->graphExecDestroy(executable);
+    if (graph)
+      driver->graphDestroy(graph);
+  }
+};
+
+void runHostCall(void *userData) {
+  auto *call = static_cast<HostCall *>(userData);
+  call->function();
+  if (call->once)
+    delete call;
+}
+
+} // namespace
+
+// Modules
+
+Expected<ModuleRef> CudaDevice::loadModule(std::string_view name, const std::string &ptx) {
+  std::string errors(16 << 10, '\0'), notes(4 << 10, '\0');
+  JitOption jitOptions[] = {JitOption::ErrorLogBuffer, JitOption::ErrorLogBufferBytes, JitOption::InfoLogBuffer,
+                            JitOption::InfoLogBufferBytes};
+  auto number = [](size_t value) { return reinterpret_cast<void *>(static_cast<uintptr_t>(value)); };
+  void *values[] = {errors.data(), number(errors.size()), notes.data(), number(notes.size())};
+  ModuleRef module = nullptr;
+  const Result result = driver.moduleLoadDataEx(&module, ptx.c_str(), std::size(jitOptions), jitOptions, values);
+  if (result == success)
+    return module;
+  const std::string log = explainPtxLog(errors.c_str(), ptx);
+  std::string action = fmt::format("the driver cannot load kernel '{}' on GPU {} ({})", name, options.ordinal,
+                                   attributeValues.name);
+  const Status status = driver.check(result, action);
+  if (result == errorUnsupportedPtxVersion)
+    return Status(StatusCode::Unsupported,
+                  fmt::format("{}. The driver speaks CUDA {}.{}; a newer one is needed\n{}", status.message(),
+                              driver.version() / 1000, driver.version() % 1000 / 10, log));
+  if (log.empty())
+    return status;
+  return Status(status.code(), fmt::format("{}\n{}", status.message(), log));
+}
+
+Expected<const CudaDevice::LoadedKernel *> CudaDevice::loadedKernel(const runtime::Kernel &kernel) {
+  std::lock_guard lock(mutex);
+  if (auto found = kernels.find(kernel.identity()); found != kernels.end())
+    return &found->second;
+  if (kernel.artifact().codeKind != ArtifactCode::Ptx)
+    return invalidArgument(fmt::format("kernel '{}' is compiled for {} and cannot run on {}", kernel.name(),
+                                       kernel.artifact().target, attributeValues.name));
+  LoadedKernel loaded;
+  loaded.kernel = kernel;
+  DITRON_ASSIGN_OR_RETURN(loaded.module, loadModule(kernel.name(), kernel.image().code));
+  const std::string &entry = kernel.artifact().entrySymbol;
+  Status status = driver.check(driver.moduleGetFunction(&loaded.function, loaded.module, entry.c_str()),
+                               fmt::format("kernel '{}' has no entry '{}'", kernel.name(), entry));
+  const uint64_t shared = kernel.artifact().sharedBytes;
+  if (status.isOk() && shared > plainSharedBytes)
+    status = driver.check(driver.functionSetAttribute(loaded.function, FunctionAttribute::MaxDynamicSharedBytes,
+                                                      static_cast<int>(shared)),
+                          fmt::format("kernel '{}' cannot have {} bytes of shared memory", kernel.name(), shared));
+  if (!status.isOk()) {
+    driver.moduleUnload(loaded.module);
+    return status;
+  }
+  system->addKernel(entry, kernel.name(), kernel.artifact().sourceFile);
+  return &kernels.emplace(kernel.identity(), std::move(loaded)).first->second;
+}
+
+Expected<FunctionRef> CudaDevice::streamKernel(const char *name) {
+  std::lock_guard lock(mutex);
+  if (auto found = streamFunctions.find(name); found != streamFunctions.end())
+    return found->second;
+  if (!streamModule) {
+    DITRON_ASSIGN_OR_RETURN(streamModule, loadModule("stream operations", streamKernelsPtx));
+  }
+  FunctionRef function = nullptr;
+  DITRON_RETURN_IF_ERROR(driver.check(driver.moduleGetFunction(&function, streamModule, name), name));
+  streamFunctions.emplace(name, function);
+  return function;
+}
+
+Status CudaDevice::launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values) {
+  DITRON_ASSIGN_OR_RETURN(FunctionRef function, streamKernel(name));
+  std::vector<uint64_t> storage(values); // 32-bit parameters read the low half of their word
+  std::vector<void *> parameters;
+  for (uint64_t &value : storage)
+    parameters.push_back(&value);
+  return check(driver.launchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters.data(), nullptr), name);
+}
+
+Status CudaDevice::delay(StreamRef stream) {
+  if (options.delayMicroseconds <= 0)
+    return Status::ok();
+  return launchStreamKernel(stream, "ditron_delay", {static_cast<uint64_t>(options.delayMicroseconds * 1e3)});
+}
+
+Status CudaDevice::load(const runtime::Kernel &kernel) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  return loadedKernel(kernel).status();
+}
+
+// Operations
+
+Status CudaDevice::copy(runtime::StreamHandle stream, const runtime::Copy &copy) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  if (copy.rowBytes == 0 || copy.rows == 0)
+    return Status::ok();
+  ContextScope scope(driver, context);
+  DITRON_RETURN_IF_ERROR(delay(streamRef(stream)));
+  const uint64_t sourcePitch = copy.sourcePitch ? copy.sourcePitch : copy.rowBytes;
+  const uint64_t destinationPitch = copy.destinationPitch ? copy.destinationPitch : copy.rowBytes;
+  if (copy.rows == 1 || (sourcePitch == copy.rowBytes && destinationPitch == copy.rowBytes))
+    return check(driver.memcpyAsync(deviceAddress(copy.destination), deviceAddress(copy.source), copy.rowBytes * copy.rows,
+                                    streamRef(stream)),
+                 copy.name);
+  Copy2D description = {};
+  description.sourceType = description.destinationType = memoryUnified;
+  description.sourceDevice = deviceAddress(copy.source);
+  description.sourcePitch = sourcePitch;
+  description.destinationDevice = deviceAddress(copy.destination);
+  description.destinationPitch = destinationPitch;
+  description.widthBytes = copy.rowBytes;
+  description.height = copy.rows;
+  return check(driver.memcpy2DAsync(&description, streamRef(stream)), copy.name);
+}
+
+Status CudaDevice::fill(runtime::StreamHandle stream, void *address, int byteValue, uint64_t bytes) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  if (bytes == 0)
+    return Status::ok();
+  ContextScope scope(driver, context);
+  return check(driver.memsetD8Async(deviceAddress(address), static_cast<unsigned char>(byteValue), bytes, streamRef(stream)),
+               "fill");
+}
+
+Status CudaDevice::signalWrite(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  // Without flags the driver orders the write after all earlier work of the stream, for the whole system.
+  if (bytes == 8) {
+    if (options.kernelSignals || !driver.streamWriteValue64)
+      return launchStreamKernel(streamRef(stream), "ditron_signal_write_64", {deviceAddress(address), value});
+    return check(driver.streamWriteValue64(streamRef(stream), deviceAddress(address), value, 0), "write of a signal");
+  }
+  if (options.kernelSignals || !driver.streamWriteValue32)
+    return launchStreamKernel(streamRef(stream), "ditron_signal_write_32", {deviceAddress(address), value});
+  return check(driver.streamWriteValue32(streamRef(stream), deviceAddress(address), static_cast<uint32_t>(value), 0),
+               "write of a signal");
+}
+
+Status CudaDevice::signalAdd(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  return launchStreamKernel(streamRef(stream), bytes == 8 ? "ditron_signal_add_64" : "ditron_signal_add_32",
+                            {deviceAddress(address), value});
+}
+
+Status CudaDevice::signalWait(runtime::StreamHandle stream, const void *address, runtime::Compare compare, uint64_t value,
+                              uint32_t bytes) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  const bool native = compare == runtime::Compare::GreaterEqual || compare == runtime::Compare::Equal;
+  const unsigned flags = compare == runtime::Compare::Equal ? WaitEqual : WaitGreaterEqual;
+  if (native && !options.kernelSignals && bytes == 8 && driver.streamWaitValue64)
+    return check(driver.streamWaitValue64(streamRef(stream), deviceAddress(address), value, flags), "wait for a signal");
+  if (native && !options.kernelSignals && bytes == 4 && driver.streamWaitValue32)
+    return check(driver.streamWaitValue32(streamRef(stream), deviceAddress(address), static_cast<uint32_t>(value), flags),
+                 "wait for a signal");
+  return launchStreamKernel(streamRef(stream), bytes == 8 ? "ditron_signal_wait_64" : "ditron_signal_wait_32",
+                            {deviceAddress(address), value, static_cast<uint64_t>(compare)});
+}
+
+Status CudaDevice::hostCallback(runtime::StreamHandle stream, std::function<void()> callback, std::string_view name) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  if (const uint64_t capture = captureOf(streamRef(stream))) {
+    // A graph may run it any number of times and keeps it.
+    auto call = std::make_shared<HostCall>(HostCall{std::move(callback), false});
+    system->keepForCapture(capture, call);
+    return check(driver.launchHostFunction(streamRef(stream), runHostCall, call.get()), name);
+  }
+  auto call = std::make_unique<HostCall>(HostCall{std::move(callback), true});
+  DITRON_RETURN_IF_ERROR(check(driver.launchHostFunction(streamRef(stream), runHostCall, call.get()), name));
+  (void)call.release(); // deletes itself when it has run
+  return Status::ok();
+}
+
+Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  const runtime::Kernel &kernel = *launch.kernel;
+  DITRON_ASSIGN_OR_RETURN(const LoadedKernel *loaded, loadedKernel(kernel));
+  DITRON_RETURN_IF_ERROR(delay(streamRef(stream)));
+
+  std::vector<void *> parameters;
+  for (uint32_t offset : launch.arguments.offsets)
+    parameters.push_back(launch.arguments.bytes.data() + offset);
+  const std::array<uint32_t, 3> &grid = launch.config.grid;
+  const unsigned threads = kernel.threadsPerBlock();
+  const auto shared = static_cast<unsigned>(kernel.artifact().sharedBytes);
+  Result result;
+  if (launch.config.cooperative) {
+    if (!driver.launchKernelEx)
+      return unsupported(fmt::format("kernel '{}': cooperative launches need a driver of version 520 or newer", kernel.name()));
+    LaunchAttribute attribute = {};
+    attribute.id = launchAttributeCooperative;
+    attribute.value.cooperative = 1;
+    const LaunchConfiguration configuration = {grid[0], grid[1],  grid[2],           threads,    1, 1,
+                                               shared,  streamRef(stream), &attribute, 1};
+    result = driver.launchKernelEx(&configuration, loaded->function, parameters.data(), nullptr);
+  } else {
+    result = driver.launchKernel(loaded->function, grid[0], grid[1], grid[2], threads, 1, 1, shared, streamRef(stream),
+                                 parameters.data(), nullptr);
+  }
+  if (result == errorCooperativeLaunchTooLarge) {
+    int blocks = 0;
+    driver.occupancyBlocksPerMultiprocessor(&blocks, loaded->function, static_cast<int>(threads), shared);
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("cooperative kernel '{}' has {} blocks; {} can hold {} at once", kernel.name(),
+                              uint64_t(grid[0]) * grid[1] * grid[2], attributeValues.name,
+                              uint64_t(blocks) * attributeValues.multiprocessors));
+  }
+  DITRON_RETURN_IF_ERROR(check(result, fmt::format("launch of kernel '{}'", kernel.name())));
+  std::lock_guard lock(mutex);
+  if (auto found = streams.find(stream); found != streams.end())
+    found->second.lastKernel = kernel.name();
+  return Status::ok();
+}
+
+// Graphs
+
+uint64_t CudaDevice::captureOf(StreamRef stream) const {
+  CaptureStatus status = CaptureStatus::None;
+  uint64_t id = 0;
+  if (driver.streamGetCaptureInfo(stream, &status, &id) != success || status != CaptureStatus::Active)
+    return 0;
+  return id;
+}
+
+Status CudaDevice::beginCapture(runtime::StreamHandle stream) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  // Relaxed: other threads, and the loading of a kernel that prepare() missed, do not spoil the capture.
+  DITRON_RETURN_IF_ERROR(check(driver.streamBeginCapture(streamRef(stream), CaptureMode::Relaxed), "begin of a capture"));
+  system->beginCapture(captureOf(streamRef(stream)));
+  return Status::ok();
+}
+
+Expected<runtime::GraphHandle> CudaDevice::endCapture(runtime::StreamHandle stream) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  const uint64_t capture = captureOf(streamRef(stream));
+  auto graph = std::make_shared<CudaGraph>();
+  graph->device = shared_from_this();
+  graph->driver = system->driver;
+  DITRON_RETURN_IF_ERROR(check(driver.streamEndCapture(streamRef(stream), &graph->graph), "end of a capture"));
+  graph->kept = system->endCapture(capture);
+  DITRON_RETURN_IF_ERROR(check(driver.graphInstantiate(&graph->executable, graph->graph, 0), "instantiation of a graph"));
+  return runtime::GraphHandle(std::move(graph));
+}
+
+Status CudaDevice::launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  const auto &captured = *std::static_pointer_cast<const CudaGraph>(graph);
+  return check(driver.graphLaunch(captured.executable, streamRef(stream)), "launch of a graph");
+}
+
+} // namespace ditron::cuda

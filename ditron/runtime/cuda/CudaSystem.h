@@ -1,0 +1,100 @@
+//===- CudaSystem.h - What the GPUs of one world share --------------------------------------------------------*- C++ -*-===//
+//
+// The driver, the names of all allocations, the reports that bounded waits leave behind (a kernel compiled with
+// DITRON_BOUND_WAITS gives up a wait after a time and says which), the graphs being captured, and the error that ended the
+// run, which every later call returns.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_RUNTIME_CUDA_CUDASYSTEM_H
+#define DITRON_RUNTIME_CUDA_CUDASYSTEM_H
+
+#include "ditron/runtime/cuda/CudaDriver.h"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace ditron::cuda {
+
+/// What the first wait of a rank that ran out of time writes, in host memory. The layout is a contract with the code that
+/// target/nvptx generates.
+struct WaitReport {
+  uint32_t state; ///< 0 nothing, 1 being written, 2 complete.
+  uint32_t rank;
+  uint32_t block[3];
+  uint32_t thread;
+  uint32_t line, column;
+  uint32_t compare; ///< runtime::Compare
+  uint32_t wordBytes;
+  uint32_t kind;    ///< 0 a wait; 1 a loop of the kernel's own that polls a word.
+  uint32_t kernel;  ///< hashOfName of the entry symbol, or 0.
+  uint64_t address;
+  uint64_t seen;
+  uint64_t wanted;
+  uint64_t reserved[7];
+};
+static_assert(sizeof(WaitReport) == 128);
+
+/// FNV-1a, 32 bits: stands for a kernel's entry symbol in wait reports.
+uint32_t hashOfName(std::string_view name);
+
+/// Things that a captured graph needs for as long as it lives.
+using KeepAlive = std::vector<std::shared_ptr<const void>>;
+
+class CudaSystem {
+public:
+  CudaSystem(std::shared_ptr<const CudaDriver> driver, double timeLimitSeconds)
+      : driver(std::move(driver)), timeLimitSeconds(timeLimitSeconds) {}
+
+  const std::shared_ptr<const CudaDriver> driver;
+  /// How long a synchronisation may take; 0 for ever.
+  const double timeLimitSeconds;
+
+  /// Ok, or the error that ended the run.
+  Status status() const;
+  bool hasEnded() const { return ended.load(std::memory_order_relaxed); }
+  /// Remembers the first error that leaves the GPUs unusable; returns the one remembered.
+  Status end(Status status);
+
+  /// Allocations by name, for reports.
+  void addAllocation(const void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes, uint32_t rank);
+  void removeAllocation(const void *address);
+  /// "ready[3] on rank 1", or the address.
+  std::string nameOf(uint64_t address, uint32_t wordBytes) const;
+
+  /// A rank's report, until it is withdrawn with null.
+  void addReport(uint32_t rank, volatile WaitReport *report);
+  /// The kernels that reports may name.
+  void addKernel(std::string_view entry, std::string_view name, std::string_view sourceFile);
+  /// Ok, or an error that lists all waits that ran out of time, in the simulator's words.
+  Status checkReports();
+
+  /// Graphs being captured, by the driver's number of the capture.
+  void beginCapture(uint64_t id);
+  void keepForCapture(uint64_t id, std::shared_ptr<const void> object);
+  KeepAlive endCapture(uint64_t id);
+
+private:
+  struct Allocation {
+    uint64_t bytes;
+    std::string name;
+    uint32_t elementBytes, rank;
+  };
+  struct KernelName {
+    std::string name, sourceFile;
+  };
+  std::string describe(const WaitReport &report) const;
+
+  mutable std::mutex mutex;
+  std::atomic<bool> ended = false;
+  Status endStatus;
+  std::map<uint64_t, Allocation> allocations;
+  std::map<uint32_t, volatile WaitReport *> reports;
+  std::map<uint32_t, KernelName> kernels;
+  std::map<uint64_t, KeepAlive> captures;
+};
+
+} // namespace ditron::cuda
+#endif // DITRON_RUNTIME_CUDA_CUDASYSTEM_H
