@@ -73,9 +73,12 @@ Expected<std::unique_ptr<CodeLoader>> CodeLoader::create() {
 }
 
 Expected<runtime::ModuleImage> CodeLoader::load(const Artifact &artifact) {
-  if (artifact.codeKind != ArtifactCode::HostObject)
-    return unsupported(fmt::format("kernel '{}' is compiled for {}, which this process cannot link", artifact.kernel,
-                                   artifact.target));
+  if (artifact.codeKind == ArtifactCode::Ptx) {
+    // The driver compiles it, once for each GPU that runs it.
+    runtime::ModuleImage image;
+    image.code = artifact.code;
+    return image;
+  }
   const std::string action = fmt::format("cannot link kernel '{}'", artifact.kernel);
   llvm::Expected<llvm::orc::JITDylib &> library =
       session->jit->createJITDylib(fmt::format("{}.{}", artifact.kernel, session->nextModule++));
