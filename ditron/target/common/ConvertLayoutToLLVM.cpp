@@ -93,7 +93,7 @@ public:
       FailureOr<int64_t> offset = scratchOffset(op);
       if (failed(offset))
         return failure();
-      values = throughShared(e, *plan.shared, values, *offset, dgpu::layoutOf(op.getType()).numRegs());
+      values = throughShared(e, *plan.shared, values, *offset, dgpu::layoutOf(op.getType()));
     } else {
       StepEmitter emitStep(e, target);
       for (const ConvertStep &step : plan.steps)
@@ -105,7 +105,7 @@ public:
 
 private:
   Values throughShared(Emitter &e, const SharedExchange &exchange, const Values &values, int64_t offset,
-                       int numRegs) const {
+                       const DistributedLayout &result) const {
     Value base = sharedAddress(e, target, offset);
     Value writes;
     if (exchange.storeLaneFree)
@@ -118,7 +118,7 @@ private:
       target.warpBarrier(e);
     else
       target.blockBarrier(e);
-    return loadTile(e, target, exchange.load, base, values.front().getType(), numRegs);
+    return loadTile(e, target, exchange.load, base, values.front().getType(), result);
   }
 };
 

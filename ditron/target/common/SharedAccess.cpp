@@ -7,6 +7,7 @@
 #include "ditron/target/common/SharedAccess.h"
 
 #include "ditron/target/common/LayoutIndex.h"
+#include "ditron/target/common/MatrixLoad.h"
 
 using namespace mlir;
 using ditron::layout::OffsetPlan;
@@ -51,10 +52,34 @@ void storeTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value bas
   }
 }
 
-SmallVector<Value> loadTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base, Type storage,
-                            int numRegs) {
+/// Reads a tile by matrix loads.
+static SmallVector<Value> loadMatrices(Emitter &e, TargetInfo &target, const MatrixLoadPlan &plan, Value base,
+                                       Type storage, int numRegs) {
   SmallVector<Value> registers(numRegs);
+  SmallVector<Value> addresses = sharedAddresses(e, target, plan.rows, base, elementBytesOf(storage));
+  for (auto [access, address] : llvm::zip_equal(plan.rows.accesses, addresses)) {
+    SmallVector<Value> words = target.loadMatrix(e, address, plan.count, plan.transpose);
+    for (auto [i, word] : llvm::enumerate(words)) {
+      SmallVector<Value> elements{word};
+      if (plan.elemsPerWord > 1)
+        elements =
+            e.unpackVector(LLVM::BitcastOp::create(e, VectorType::get({plan.elemsPerWord}, memoryType(storage)), word));
+      for (auto [j, element] : llvm::enumerate(elements))
+        registers[access.regs[i * plan.elemsPerWord + j]] =
+            fromMemory(e, e.bitcast(element, memoryType(storage)), storage);
+    }
+  }
+  return registers;
+}
+
+SmallVector<Value> loadTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base, Type storage,
+                            const layout::DistributedLayout &layout) {
+  int numRegs = layout.numRegs();
   int elementBytes = elementBytesOf(storage);
+  if (target.hasLoadMatrix())
+    if (std::optional<MatrixLoadPlan> matrices = makeMatrixLoadPlan(layout, plan, elementBytes))
+      return loadMatrices(e, target, *matrices, base, storage, numRegs);
+  SmallVector<Value> registers(numRegs);
   SmallVector<Value> addresses = sharedAddresses(e, target, plan, base, elementBytes);
   target.announceTile(e, base, int64_t(numRegs) * elementBytes, Value(), /*isStore=*/false);
   for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {

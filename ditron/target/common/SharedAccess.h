@@ -18,9 +18,10 @@ llvm::SmallVector<mlir::Value> sharedAddresses(Emitter &e, TargetInfo &target, c
 /// Writes registers (of a storage type) where `predicate`, null for always, is true.
 void storeTile(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan, mlir::Value base,
                mlir::ValueRange registers, mlir::Value predicate);
-/// Reads `numRegs` registers of a storage type.
+/// Reads the registers (of a storage type) of a layout.
 llvm::SmallVector<mlir::Value> loadTile(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan,
-                                        mlir::Value base, mlir::Type storage, int numRegs);
+                                        mlir::Value base, mlir::Type storage,
+                                        const layout::DistributedLayout &layout);
 
 } // namespace ditron::target
 

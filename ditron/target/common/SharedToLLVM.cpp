@@ -71,7 +71,7 @@ public:
     SmallVector<Type> types;
     if (failed(getTypeConverter()->convertType(op.getType(), types)))
       return rewriter.notifyMatchFailure(op, "type has no lowering");
-    Values values = loadTile(e, target, plan, base, types.front(), registers.numRegs());
+    Values values = loadTile(e, target, plan, base, types.front(), registers);
     rewriter.replaceOpWithMultiple(op, {values});
     return success();
   }
