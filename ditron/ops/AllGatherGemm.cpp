@@ -30,12 +30,12 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &j
                           world.allocateSymmetric(options.dtype, options.maxRows * options.depth, "ag_gemm_workspace"));
   DITRON_ASSIGN_OR_RETURN(
       op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * options.chunksPerRank, "ag_gemm_ready"));
-  for (uint32_t id = 0; id < world.numRanks(); ++id) {
-    PerRank own;
+  op.ranks.resize(world.numRanks());
+  for (uint32_t id : world.localRanks()) {
+    PerRank &own = op.ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("ag_gemm copies", /*priority=*/1));
     DITRON_ASSIGN_OR_RETURN(own.entered, world.rank(id).createEvent("ag_gemm entered"));
     DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("ag_gemm copied"));
-    op.ranks.push_back(std::move(own));
   }
   return op;
 }
@@ -133,7 +133,7 @@ Status AllGatherGemm::launchGemm(runtime::Rank &rank, runtime::Stream *stream, r
                     {"NUM_NODES", optionValues.numNodes},
                     {"CHUNKS", optionValues.chunksPerRank}};
   appendTileArguments(call, tile, optionValues.precision);
-  return compileAndLaunch(*jit, stream, call);
+  return compileAndLaunch(*jit, rank, stream, call);
 }
 
 } // namespace ditron::ops

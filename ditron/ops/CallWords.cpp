@@ -14,7 +14,7 @@ constexpr uint32_t enterWarps = 4;
 } // namespace
 
 Expected<CallWords> CallWords::create(runtime::World &world, std::string_view name, uint32_t segments) {
-  uint32_t threads = enterWarps * world.rank(0).attributes().warpSize;
+  uint32_t threads = enterWarps * world.rank(world.localRanks().front()).attributes().warpSize;
   if (world.numRanks() > threads || segments > threads)
     return unsupported(fmt::format("{}: {} ranks and {} segments; at most {} of each are accepted", name, world.numRanks(),
                                    segments, threads));
@@ -22,14 +22,14 @@ Expected<CallWords> CallWords::create(runtime::World &world, std::string_view na
   words.segmentCount = segments;
   DITRON_ASSIGN_OR_RETURN(words.entered,
                           world.allocateSymmetric(DataType::I64, world.numRanks(), fmt::format("{}_entered", name)));
-  for (uint32_t id = 0; id < world.numRanks(); ++id) {
+  words.ranks.resize(world.numRanks());
+  for (uint32_t id : world.localRanks()) {
     runtime::Rank &rank = world.rank(id);
-    PerRank own;
+    PerRank &own = words.ranks[id];
     uint64_t count = std::max<uint32_t>(segments, 1);
     DITRON_ASSIGN_OR_RETURN(own.generation, rank.allocate(DataType::I64, 1, fmt::format("{}_generation", name)));
     DITRON_ASSIGN_OR_RETURN(own.counters, rank.allocate(DataType::I32, count, fmt::format("{}_tiles_done", name)));
     DITRON_ASSIGN_OR_RETURN(own.gates, rank.allocate(DataType::I64, count, fmt::format("{}_segment_gate", name)));
-    words.ranks.push_back(std::move(own));
   }
   return words;
 }
@@ -47,7 +47,7 @@ Status CallWords::enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *str
                     {"num_segments", segmentCount},
                     {"rank", id},
                     {"world_size", rank.numRanks()}};
-  return compileAndLaunch(jit, stream, call);
+  return compileAndLaunch(jit, rank, stream, call);
 }
 
 } // namespace ditron::ops

@@ -31,14 +31,14 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit
   DITRON_ASSIGN_OR_RETURN(op.scatter,
                           world.allocateSymmetric(op.partialType(), slots * options.columns, "gemm_rs_scatter"));
   DITRON_ASSIGN_OR_RETURN(op.arrived, world.allocateSymmetric(DataType::I64, world.numRanks(), "gemm_rs_arrived"));
-  for (uint32_t id = 0; id < world.numRanks(); ++id) {
-    PerRank own;
+  op.ranks.resize(world.numRanks());
+  for (uint32_t id : world.localRanks()) {
+    PerRank &own = op.ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("gemm_rs copies", /*priority=*/1));
     DITRON_ASSIGN_OR_RETURN(own.ready, world.rank(id).createEvent("gemm_rs ready"));
     DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("gemm_rs copied"));
     DITRON_ASSIGN_OR_RETURN(own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns,
                                                                   "gemm_rs_partial"));
-    op.ranks.push_back(std::move(own));
   }
   return op;
 }
@@ -128,7 +128,7 @@ Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *strea
                     {"WORLD_SIZE", rank.numRanks()},
                     {"NUM_NODES", optionValues.numNodes}};
   appendTileArguments(call, tile, optionValues.precision);
-  return compileAndLaunch(*jit, stream, call);
+  return compileAndLaunch(*jit, rank, stream, call);
 }
 
 Status GemmReduceScatter::launchReduce(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer out,
@@ -154,7 +154,7 @@ Status GemmReduceScatter::launchReduce(runtime::Rank &rank, runtime::Stream *str
                     {"WORLD_SIZE", rank.numRanks()},
                     {"BLOCK_M", reduceBlockM},
                     {"BLOCK_N", reduceBlockN}};
-  return compileAndLaunch(*jit, stream, call);
+  return compileAndLaunch(*jit, rank, stream, call);
 }
 
 } // namespace ditron::ops

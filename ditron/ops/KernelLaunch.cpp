@@ -5,7 +5,7 @@
 
 namespace ditron::ops {
 
-Status compileAndLaunch(jit::Jit &jit, runtime::Stream *stream, const KernelCall &call) {
+Status compileAndLaunch(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, const KernelCall &call) {
   EmbeddedSource source = kernelSource(call.source);
   if (source.text.empty())
     return internalError(fmt::format("no embedded kernel file '{}'", call.source));
@@ -13,8 +13,10 @@ Status compileAndLaunch(jit::Jit &jit, runtime::Stream *stream, const KernelCall
                           jit.load({std::string(source.path), std::string(source.text)}, call.kernel));
   jit::LaunchOptions options{.numWarps = call.numWarps, .numStages = call.numStages};
   jit::CallArguments arguments{.positional = {}, .keywords = call.arguments};
-  if (!stream)
-    return jit.specialise(function, arguments, options).status();
+  if (!stream) {
+    DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit.specialise(function, arguments, options));
+    return rank.device()->load(variant.kernel);
+  }
   return jit.launch(*stream, function, {.grid = call.grid}, arguments, options);
 }
 

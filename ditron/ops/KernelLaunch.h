@@ -9,6 +9,7 @@
 #define DITRON_OPS_KERNELLAUNCH_H
 
 #include "ditron/jit/Jit.h"
+#include "ditron/runtime/World.h"
 
 #include <array>
 
@@ -31,8 +32,9 @@ struct KernelCall {
   uint32_t numStages = 1;
 };
 
-/// Compiles the variant of the kernel for these arguments and, when `stream` is not null, launches it there.
-Status compileAndLaunch(jit::Jit &jit, runtime::Stream *stream, const KernelCall &call);
+/// Compiles the variant of the kernel for these arguments and launches it on the stream; with a null stream it is only made
+/// ready to launch on the rank.
+Status compileAndLaunch(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, const KernelCall &call);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_KERNELLAUNCH_H
