@@ -8,10 +8,11 @@
 #include "ditron/compiler/Compiler.h"
 #include "ditron/jit/ArgumentBinding.h"
 #include "ditron/jit/CodeLoader.h"
-#include "ditron/support/TargetName.h"
+#include "ditron/runtime/TargetChoice.h"
 
 #include <cstdio>
 #include <fmt/format.h>
+#include <mutex>
 #include <unordered_map>
 
 namespace ditron::jit {
@@ -31,6 +32,7 @@ bool KernelFunction::isConstexpr(std::string_view parameter) const {
 }
 
 struct Jit::State {
+  std::mutex mutex; ///< Ranks on real GPUs have host threads of their own.
   std::string target;
   Knobs knobs;
   std::unique_ptr<CodeLoader> loader;
@@ -48,7 +50,7 @@ Jit::~Jit() = default;
 
 Expected<std::unique_ptr<Jit>> Jit::create(std::string_view target, Knobs knobs) {
   auto state = std::make_unique<State>();
-  DITRON_ASSIGN_OR_RETURN(TargetName name, parseTargetName(target));
+  DITRON_ASSIGN_OR_RETURN(TargetName name, runtime::resolveTarget(target));
   state->target = name.text;
   state->knobs = std::move(knobs);
   DITRON_ASSIGN_OR_RETURN(state->loader, CodeLoader::create());
@@ -58,6 +60,7 @@ Expected<std::unique_ptr<Jit>> Jit::create(std::string_view target, Knobs knobs)
 Expected<KernelFunction> Jit::load(const compiler::KernelSource &source, std::string_view kernel) {
   // The separator cannot occur in a name or a path.
   std::string key = fmt::format("{}{}{}{}{}", kernel, '\0', source.path, '\0', source.text);
+  std::lock_guard lock(state->mutex);
   auto found = state->functions.find(key);
   if (found == state->functions.end()) {
     DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface, compiler::describeKernel(source, kernel));
@@ -78,6 +81,7 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
   compile.numWarps = options.numWarps;
   compile.numStages = options.numStages;
   compile.knobs = knobs;
+  std::lock_guard lock(mutex);
   std::string key = fmt::format("{}|{}|{}", function.id, signature.str(), compile.key());
   if (auto found = variants.find(key); found != variants.end()) {
     ++counters.cacheHits;
