@@ -79,8 +79,9 @@ Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const Target
   machineOptions.slowRanks = options.slowRanks;
   machineOptions.checkBounds = options.checkBounds;
   machineOptions.recordTrace = options.trace;
-  if (options.heapBytes)
-    machineOptions.memoryPerRank = options.heapBytes;
+  // Reservations cost addresses only, but a process has just 2^47 of those for three kinds of memory on all ranks.
+  machineOptions.memoryPerRank =
+      options.heapBytes ? options.heapBytes : std::min(machineOptions.memoryPerRank, (uint64_t(1) << 44) / numRanks);
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<sim::Machine> machine, sim::Machine::create(std::move(machineOptions)));
 
   std::unique_ptr<World> world(new World());
