@@ -18,7 +18,8 @@
 #define DITRON_ANALYSIS_SCRATCH_H
 
 #include "ditron/layout/ConvertPlan.h"
-#include "mlir/Support/LLVM.h"
+#include "mlir/IR/Types.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
 #include <optional>

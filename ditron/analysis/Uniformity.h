@@ -18,6 +18,7 @@
 #define DITRON_ANALYSIS_UNIFORMITY_H
 
 #include "mlir/IR/Value.h"
+#include "mlir/IR/ValueRange.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
