@@ -6,7 +6,6 @@
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/frontend/Importer.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include <fmt/format.h>
 
 namespace ditron::frontend::builtins {

@@ -6,8 +6,6 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Importer.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/ScopeExit.h"
 #include <fmt/format.h>
 
 namespace ditron::frontend {

@@ -7,12 +7,11 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Importer.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
 #include <fmt/format.h>
 
 namespace ditron::frontend {
 namespace scf = mlir::scf;
-namespace arith = mlir::arith;
 namespace {
 
 void collectNames(const ast::Expr *target, llvm::SetVector<llvm::StringRef> &names) {
