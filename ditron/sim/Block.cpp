@@ -35,8 +35,8 @@ bool sameSite(const DitronSimSite *a, const DitronSimSite *b) {
 }
 
 Block::Block(Engine &engine, Rank &rank, uint32_t slot)
-    : engine(engine), rank(rank), slot(slot), checked(engine.options.checkBounds), cache(engine.memory.cache(rank.id)) {
-}
+    : engine(engine), rank(rank), slot(slot), checked(engine.options.checkBounds), cache(engine.memory.cache(rank.id)),
+      asyncUnit(*this) {}
 
 Block::~Block() { returnThreads(); }
 
@@ -84,6 +84,7 @@ bool Block::makeThreads() {
     thread.warp->live |= uint64_t(1) << thread.laneId;
     thread.pollSite = nullptr;
     thread.async.clear();
+    thread.asyncWork.clear();
     makeReady(thread);
   }
   waitingWord = atBarrier = 0;
@@ -91,6 +92,7 @@ bool Block::makeThreads() {
   clocks = 0;
   latencySite = nullptr;
   nativeStoreAddress = nullptr;
+  asyncUnit.reset(launch.sharedBytes, count);
   return true;
 }
 
@@ -143,6 +145,12 @@ void Block::parkOnWord(Thread &thread) {
   switchAway(thread);
 }
 
+void Block::wakeAt(Thread &thread, SimTime when) {
+  clock = std::max(clock, when);
+  makeReady(thread);
+  engine.scheduler.wake(*this, clock);
+}
+
 void Block::yieldIfAhead(Thread &thread) {
   settle();
   if (engine.scheduler.nextTime() >= clock)
@@ -169,6 +177,7 @@ void Block::finishThread(Thread &thread) {
   for (Rendezvous &meeting : warp.meetings)
     if (meeting.arrived && !(meeting.mask & warp.live & ~meeting.arrived))
       complete(warp, meeting, nullptr);
+  asyncUnit.threadFinished(thread);
   if (live && atBarrier == live)
     releaseBarrier(nullptr);
 }
@@ -213,11 +222,18 @@ void Block::step(SimTime now) {
     finish();
   else if (readyHead != readyTail)
     engine.scheduler.wake(*this, clock);
-  else if (waitingWord == 0)
+  else
+    reportIfStuck();
+}
+
+void Block::reportIfStuck() {
+  if (live && !fresh && !yielded && readyHead == readyTail && waitingWord == 0 && !asyncUnit.inFlight())
     reportStuck();
 }
 
 void Block::finish() {
+  if (!asyncUnit.finish())
+    return;
   ++engine.counters.blocksRun;
   ++engine.progress;
   if (engine.trace.isEnabled()) {
@@ -235,6 +251,7 @@ void Block::abandon() {
   for (auto &thread : threads)
     if (thread)
       engine.watches.remove(thread->waiter);
+  asyncUnit.clear();
   returnThreads();
   live = 0;
   fresh = false;
@@ -292,8 +309,7 @@ std::string Block::describe() const {
 std::string Block::describeParked() const {
   // Groups of equal places, in thread order.
   struct Group {
-    ThreadState state;
-    CollectiveKind kind;
+    std::string what, detail;
     const DitronSimSite *site;
     std::vector<uint32_t> ids;
   };
@@ -302,18 +318,21 @@ std::string Block::describeParked() const {
   for (const auto &thread : threads) {
     if (thread->state == ThreadState::Finished)
       ++finished;
-    if (thread->state != ThreadState::AtBarrier && thread->state != ThreadState::AtWarp)
+    if (thread->state == ThreadState::Finished || thread->state == ThreadState::Ready ||
+        thread->state == ThreadState::WaitingWord)
       continue;
-    CollectiveKind kind = CollectiveKind::WarpBarrier;
+    auto [what, detail] = asyncUnit.describeWait(*thread);
+    if (thread->state == ThreadState::AtBarrier)
+      what = "block barrier";
     if (thread->state == ThreadState::AtWarp)
       for (const Rendezvous &meeting : thread->warp->meetings)
         if (meeting.arrived >> thread->laneId & 1)
-          kind = meeting.kind;
+          what = collectiveName(meeting.kind);
     auto it = std::find_if(groups.begin(), groups.end(), [&](const Group &group) {
-      return group.state == thread->state && group.kind == kind && sameSite(group.site, thread->site);
+      return group.what == what && group.detail == detail && sameSite(group.site, thread->site);
     });
     if (it == groups.end())
-      it = groups.insert(groups.end(), {thread->state, kind, thread->site, {}});
+      it = groups.insert(groups.end(), {what, detail, thread->site, {}});
     it->ids.push_back(thread->threadId);
   }
   std::string text;
@@ -322,9 +341,8 @@ std::string Block::describeParked() const {
     std::string who = one ? fmt::format("thread {}", group.ids[0]) : fmt::format("{} threads", group.ids.size());
     if (!one && group.ids.back() - group.ids[0] + 1 == group.ids.size())
       who = fmt::format("threads {}..{}", group.ids[0], group.ids.back());
-    text += fmt::format("{}{} wait{} at the {} {}", text.empty() ? "" : "; ", who, one ? "s" : "",
-                        group.state == ThreadState::AtBarrier ? "block barrier" : collectiveName(group.kind),
-                        siteText(group.site));
+    text += fmt::format("{}{} wait{} at the {} {}{}", text.empty() ? "" : "; ", who, one ? "s" : "", group.what,
+                        siteText(group.site), group.detail);
   }
   if (finished && !text.empty())
     text += fmt::format("; {} of {} threads have returned", finished, threads.size());

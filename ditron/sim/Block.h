@@ -9,20 +9,23 @@
 // Where a thread can park:
 //   AtBarrier    the block barrier; the last arriving live thread releases all
 //   AtWarp       a meeting of some lanes of a warp (shuffle, ballot, warp barrier, mma); the last lane works for all
+//   AtMbarrier, AtNamedBarrier, AtWarpgroup, AtWgmmaWait, AtStoreWait  what AsyncUnit.h is about
 //   WaitingWord  a word of memory (Watch.h); released by a write from anywhere
-// If all live threads are parked and none waits for a word, no write can help: that is reported at once, with who waits
-// where.
+// If all live threads are parked, none waits for a word and nothing asynchronous is in flight, no write can help: that is
+// reported at once, with who waits where.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_BLOCK_H
 #define DITRON_SIM_BLOCK_H
 
 #include "ditron/sim/Abi.h"
+#include "ditron/sim/AsyncUnit.h"
 #include "ditron/sim/Fiber.h"
 #include "ditron/sim/Memory.h"
 #include "ditron/sim/Scheduler.h"
 #include "ditron/sim/Watch.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,7 +36,18 @@ using Engine = Machine::State;
 struct KernelRun;
 struct Rank;
 
-enum class ThreadState : uint8_t { Ready, AtBarrier, AtWarp, WaitingWord, Finished };
+enum class ThreadState : uint8_t {
+  Ready,
+  AtBarrier,
+  AtWarp,
+  AtMbarrier,
+  AtNamedBarrier,
+  AtWarpgroup,
+  AtWgmmaWait,
+  AtStoreWait,
+  WaitingWord,
+  Finished
+};
 enum class CollectiveKind : uint8_t { WarpBarrier, Shuffle, Ballot, Mma };
 
 class Block;
@@ -43,6 +57,7 @@ struct AsyncCopy {
   void *shared;
   const void *global; ///< Null writes zeros.
   uint32_t bytes;
+  const DitronSimSite *site;
 };
 
 /// Asynchronous copies of a thread, in groups; carried out when the thread waits for them.
@@ -80,6 +95,7 @@ struct Thread : DitronSimThread {
   uint32_t pollRepeats = 0;
   Waiter waiter;
   AsyncQueue async;
+  AsyncThread asyncWork;
   Stack stack;
 };
 
@@ -122,6 +138,8 @@ public:
     thread.state = ThreadState::Ready;
     ready[readyTail++ & readyMask] = static_cast<uint16_t>(thread.threadId);
   }
+  /// The same from an event at `when`, while no thread of the block runs.
+  void wakeAt(Thread &thread, SimTime when);
   /// Lets agents whose clock is behind act first. Called before an effect that others may observe.
   void yieldIfAhead(Thread &thread);
   /// Ends the run with an error from this thread; never returns.
@@ -148,6 +166,9 @@ public:
   /// "127 threads wait at the block barrier gemm.py:3:4; ..." about the live threads that do not wait for a word.
   std::string describeParked() const;
   uint32_t liveThreads() const { return live; }
+  const std::vector<std::unique_ptr<Thread>> &allThreads() const { return threads; }
+  /// Ends the run when no thread can ever go on and no word is waited for.
+  void reportIfStuck();
 
   Engine &engine;
   Rank &rank;
@@ -159,6 +180,7 @@ public:
   SimTime clock = 0;
   const bool checked;
   AccessCache &cache;
+  AsyncUnit asyncUnit;
   // Work since the last settle.
   uint64_t globalBytes[2] = {0, 0}; ///< Own rank, other ranks.
   uint64_t sharedTraffic = 0;

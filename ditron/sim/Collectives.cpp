@@ -62,6 +62,7 @@ void Block::releaseBarrier(Thread *last) {
       return;
     }
   atBarrier = 0;
+  asyncUnit.noteMeeting();
   clocks += engine.options.cost.barrierClocks;
   for (const auto &thread : threads)
     if (thread->state == ThreadState::AtBarrier)
@@ -142,7 +143,7 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
   const std::unique_ptr<Thread> *lanes = threads.data() + static_cast<size_t>(&warp - warps.data()) * warpSize;
   const uint64_t arrived = meeting.arrived;
   switch (meeting.kind) {
-  case CollectiveKind::WarpBarrier: break;
+  case CollectiveKind::WarpBarrier: asyncUnit.noteMeeting(); break;
   case CollectiveKind::Shuffle:
     for (uint64_t rest = arrived; rest; rest &= rest - 1) {
       Thread &lane = *lanes[std::countr_zero(rest)];

@@ -82,7 +82,7 @@ char *Machine::State::takeSharedMemory() {
     idleShared.pop_back();
     return memory;
   }
-  constexpr uint64_t alignment = 128;
+  constexpr uint64_t alignment = 1024; // of the widest swizzle's pattern
   uint64_t bytes = (options.sharedBytesPerBlock + alignment) / alignment * alignment;
   return static_cast<char *>(std::aligned_alloc(alignment, bytes));
 }

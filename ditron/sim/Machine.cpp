@@ -58,6 +58,25 @@ Status checkSignal(Memory &memory, const void *address, uint32_t bytes, std::str
 
 } // namespace
 
+CostModel CostModel::sm90() {
+  CostModel cost;
+  cost.smClockGHz = 1.755;
+  cost.hbmBytesPerNsPerSm = 36.4;  // 4.8 TB/s
+  cost.mmaFlopsPerClock16 = 2540;  // mma.sync reaches about five eighths of what wgmma does
+  cost.mmaFlopsPerClock8 = 5080;
+  cost.mmaFlopsPerClockTf32 = 1270;
+  cost.fmaFlopsPerClock = 256;
+  cost.linkBytesPerNs = 27.3; // 450 GB/s
+  return cost;
+}
+
+MachineOptions MachineOptions::sm90() {
+  MachineOptions options;
+  options.sharedBytesPerBlock = 227 * 1024;
+  options.cost = CostModel::sm90();
+  return options;
+}
+
 Machine::Machine(std::unique_ptr<State> state) : impl(std::move(state)) {}
 Machine::~Machine() = default;
 

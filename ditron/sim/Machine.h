@@ -49,6 +49,10 @@ struct CostModel {
   double mmaFlopsPerClock8 = 4096;     ///< The same for 8-bit operands.
   double mmaFlopsPerClockTf32 = 1024;  ///< The same for tf32.
   double fmaFlopsPerClock = 128;       ///< The same on the ordinary units.
+  double wgmmaFlopsPerClock16 = 4096;  ///< As mmaFlopsPerClock16, for a warpgroup multiply.
+  double wgmmaFlopsPerClock8 = 8192;   ///< For 8-bit operands.
+  double wgmmaFlopsPerClockTf32 = 2048; ///< For tf32.
+  double tmaLatencyNs = 600;           ///< From the end of a tensor copy's transfer until its bytes are there.
   double linkBytesPerNs = 22;          ///< Bandwidth of one GPU's links, each direction.
   double linkLatencyNs = 1000;         ///< Latency of a remote access, a remote signal and the start of a remote copy.
   double localLatencyNs = 400;         ///< Latency of a local global-memory round trip (signal, atomic, poll).
@@ -59,6 +63,9 @@ struct CostModel {
   double copyStartNs = 1500;           ///< Start of a copy on a copy engine.
   uint64_t copyChunkBytes = 64 * 1024; ///< A copy becomes visible in pieces of this size.
   double hostCallNs = 1000;            ///< One enqueue or other call of host code.
+
+  /// An H200 cut down in the same way: eight of its 132 SMs.
+  static CostModel sm90();
 };
 
 /// How the machine is made and how it behaves.
@@ -81,6 +88,9 @@ struct MachineOptions {
   uint64_t threadStackBytes = 64 * 1024; ///< Stack of a GPU thread.
   uint64_t hostStackBytes = uint64_t(8) << 20; ///< Stack of a rank's host code; pages are committed when touched.
   CostModel cost;
+
+  /// The defaults are an A100's; these are an H200's: costs and the shared memory of a block.
+  static MachineOptions sm90();
 };
 
 enum class MemoryKind {
@@ -167,6 +177,10 @@ struct Counters {
   uint64_t remoteBytes = 0; ///< The same for other ranks.
   uint64_t sharedBytes = 0;
   uint64_t copyBytes = 0; ///< By copy engines.
+  uint64_t tmaLoadBytes = 0;  ///< Of tensor loads, boxes in full.
+  uint64_t tmaStoreBytes = 0; ///< The same of tensor stores.
+  uint64_t wgmmaFlops = 0;    ///< The part of mmaFlops that warpgroups did.
+  uint64_t mbarrierWaits = 0; ///< By warps.
   uint64_t schedulerSteps = 0;
 };
 

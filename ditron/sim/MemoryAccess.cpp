@@ -59,6 +59,15 @@ inline bool hits(const AccessCache::Entry &entry, const void *address, uint64_t 
   return offset < entry.size && bytes <= entry.size - offset;
 }
 
+/// Tells the checks of asynchronous operations about an access of shared memory.
+inline void noteShared(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
+                       const DitronSimSite *site) {
+  if (access == DITRON_SIM_LOAD)
+    thread.block->asyncUnit.noteLoad(thread, address, bytes, site);
+  else
+    thread.block->asyncUnit.noteStore(thread, address, bytes, site);
+}
+
 /// Checks a thread-level access and charges it; `remote` says whether it goes to another rank. False for shared memory.
 bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t access, const DitronSimSite *site) {
   Block &block = *thread.block;
@@ -71,6 +80,7 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
   if (isShared(thread, address)) {
     if (static_cast<const char *>(address) + bytes > thread.sharedMemory + thread.sharedBytes)
       failShared(thread, address, bytes, access, site);
+    noteShared(thread, address, bytes, access, site);
     block.sharedTraffic += bytes;
     return false;
   }
@@ -189,6 +199,8 @@ void completeGroups(Thread &thread, uint32_t pending) {
         std::memcpy(copy.shared, copy.global, 16);
       else
         std::memcpy(copy.shared, copy.global, copy.bytes);
+      // An ordinary write, which tensor stores and multiplies see only after a fence.
+      noteShared(thread, copy.shared, copy.bytes, DITRON_SIM_STORE, copy.site);
     }
   }
   if (queue.doneGroups == 0)
@@ -222,6 +234,7 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
       uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
       if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
         failShared(thread, address, bytes, access, site);
+      noteShared(thread, address, bytes, access, site);
     }
     return;
   }
@@ -371,7 +384,7 @@ void ditron_sim_async_copy(DitronSimThread *self, void *shared, const void *glob
     block.globalBytes[0] += bytes;
   }
   block.sharedTraffic += bytes;
-  thread.async.copies.push_back({shared, predicate ? global : nullptr, bytes});
+  thread.async.copies.push_back({shared, predicate ? global : nullptr, bytes, site});
 }
 
 void ditron_sim_async_commit(DitronSimThread *self, const DitronSimSite *site) {

@@ -32,7 +32,9 @@ uint32_t packing(uint32_t type) {
   switch (type) {
   case DITRON_SIM_F16:
   case DITRON_SIM_BF16: return 2;
-  case DITRON_SIM_I8: return 4;
+  case DITRON_SIM_I8:
+  case DITRON_SIM_E4M3:
+  case DITRON_SIM_E5M2: return 4;
   case DITRON_SIM_TF32: return 1;
   default: return 0;
   }
@@ -41,21 +43,6 @@ uint32_t packing(uint32_t type) {
 /// Columns of the panels are padded to whole vectors.
 constexpr uint32_t vectorLanes = 16;
 uint32_t paddedColumns(uint32_t nTiles) { return (nTiles * 8 + vectorLanes - 1) / vectorLanes * vectorLanes; }
-
-/// Scratch memory, kept between calls. 64-byte aligned for whole-vector loads.
-class Panel {
-public:
-  template <typename T> T *get(size_t count) {
-    size_t bytes = count * sizeof(T) + 64;
-    if (storage.size() < bytes)
-      storage.resize(bytes);
-    auto start = reinterpret_cast<uintptr_t>(storage.data());
-    return reinterpret_cast<T *>((start + 63) & ~uintptr_t(63));
-  }
-
-private:
-  std::vector<char> storage;
-};
 
 struct Panels {
   Panel aWords, bWords, a, b, c;
@@ -118,6 +105,41 @@ void scatterC(const MmaCall &call, const MmaLane *lanes, const uint32_t *panel, 
   }
 }
 
+//===- fp8 --------------------------------------------------------------------------------------------------------===//
+
+/// The number that a pattern of `exponentBits` and 7 - exponentBits fraction bits stands for.
+float fp8ToFloat(uint32_t pattern, int exponentBits) {
+  const int fractionBits = 7 - exponentBits, bias = (1 << (exponentBits - 1)) - 1;
+  const int exponent = static_cast<int>(pattern >> fractionBits & ((1u << exponentBits) - 1));
+  const int fraction = static_cast<int>(pattern & ((1u << fractionBits) - 1));
+  const bool top = exponent == (1 << exponentBits) - 1;
+  float value;
+  if (exponentBits == 4 && (pattern & 0x7f) == 0x7f)
+    value = __builtin_nanf("");
+  else if (exponentBits == 5 && top)
+    value = fraction ? __builtin_nanf("") : __builtin_inff();
+  else if (exponent == 0)
+    value = std::ldexp(static_cast<float>(fraction), 1 - bias - fractionBits);
+  else
+    value = std::ldexp(static_cast<float>(fraction + (1 << fractionBits)), exponent - bias - fractionBits);
+  return pattern & 0x80 ? -value : value;
+}
+
+struct Fp8Tables {
+  float e4m3[256], e5m2[256];
+  Fp8Tables() {
+    for (uint32_t i = 0; i < 256; ++i) {
+      e4m3[i] = fp8ToFloat(i, 4);
+      e5m2[i] = fp8ToFloat(i, 5);
+    }
+  }
+};
+
+const float *fp8Table(uint32_t type) {
+  static const Fp8Tables tables;
+  return type == DITRON_SIM_E4M3 ? tables.e4m3 : tables.e5m2;
+}
+
 //===- Widening ---------------------------------------------------------------------------------------------------===//
 
 /// tf32 keeps 10 fraction bits: to nearest, ties away from zero. Infinities and NaNs stay what they are.
@@ -148,6 +170,15 @@ DITRON_SIM_VECTORISED void widenA(uint32_t type, const uint32_t *words, uint64_t
     auto *target = static_cast<int32_t *>(panel);
     for (uint64_t i = 0; i < count * 4; ++i)
       target[i] = source[i];
+    break;
+  }
+  case DITRON_SIM_E4M3:
+  case DITRON_SIM_E5M2: {
+    const auto *source = reinterpret_cast<const uint8_t *>(words);
+    const float *table = fp8Table(type);
+    auto *target = static_cast<float *>(panel);
+    for (uint64_t i = 0; i < count * 4; ++i)
+      target[i] = table[source[i]];
     break;
   }
   default: {
@@ -185,6 +216,15 @@ DITRON_SIM_VECTORISED void widenB(uint32_t type, const uint32_t *words, uint32_t
       for (uint32_t byte = 0; byte < 4; ++byte, row += columns)
         for (uint32_t j = 0; j < columns; ++j)
           row[j] = static_cast<int8_t>(source[j] >> (8 * byte));
+      break;
+    }
+    case DITRON_SIM_E4M3:
+    case DITRON_SIM_E5M2: {
+      const float *table = fp8Table(type);
+      auto *row = static_cast<float *>(panel) + static_cast<uint64_t>(4 * q) * columns;
+      for (uint32_t byte = 0; byte < 4; ++byte, row += columns)
+        for (uint32_t j = 0; j < columns; ++j)
+          row[j] = table[source[j] >> (8 * byte) & 0xff];
       break;
     }
     default: {
@@ -277,6 +317,26 @@ DITRON_SIM_VECTORISED void multiplyPrivateInt(uint32_t m, uint32_t n, uint32_t k
 
 } // namespace
 
+uint32_t elementsPerWord(uint32_t type) { return packing(type); }
+
+void widenElements(uint32_t type, const uint32_t *words, uint64_t count, void *panel) {
+  widenA(type, words, count, panel);
+}
+
+void widenWordRows(uint32_t type, const uint32_t *words, uint32_t rows, uint32_t columns, void *panel) {
+  widenB(type, words, rows, columns, panel);
+}
+
+void multiplyPanels(uint32_t type, const void *a, const void *b, void *c, uint32_t rows, uint32_t columns,
+                    uint32_t depth) {
+  if (type == DITRON_SIM_I8)
+    multiplyInt(static_cast<const int32_t *>(a), static_cast<const int32_t *>(b), static_cast<int32_t *>(c), rows,
+                columns, depth);
+  else
+    multiplyFloat(static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(c), rows, columns,
+                  depth);
+}
+
 uint64_t mmaFlops(const MmaCall &call) {
   return uint64_t(2) * 16 * 8 * 8 * packing(call.type) * call.mTiles * call.nTiles * call.kTiles;
 }
@@ -295,12 +355,7 @@ void multiplyFragments(const MmaCall &call, const MmaLane *lanes) {
   gatherC(call, lanes, c, columns);
   widenA(call.type, aWords, aCount, a);
   widenB(call.type, bWords, depthWords, columns, b);
-  if (call.type == DITRON_SIM_I8)
-    multiplyInt(reinterpret_cast<int32_t *>(a), reinterpret_cast<int32_t *>(b), reinterpret_cast<int32_t *>(c), rows,
-                columns, depth);
-  else
-    multiplyFloat(reinterpret_cast<float *>(a), reinterpret_cast<float *>(b), reinterpret_cast<float *>(c), rows,
-                  columns, depth);
+  multiplyPanels(call.type, a, b, c, rows, columns, depth);
   scatterC(call, lanes, c, columns);
 }
 

@@ -16,12 +16,14 @@
 #ifndef DITRON_SIM_MMA_H
 #define DITRON_SIM_MMA_H
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace ditron::sim {
 
 struct MmaCall {
-  uint32_t type; ///< DitronSimType: F16, BF16, TF32 or I8.
+  uint32_t type; ///< DitronSimType: F16, BF16, TF32, I8, E4M3 or E5M2.
   uint32_t mTiles, nTiles, kTiles;
 };
 
@@ -38,6 +40,34 @@ uint64_t mmaFlops(const MmaCall &call);
 void multiplyFragments(const MmaCall &call, const MmaLane *lanes);
 /// c += a * b on row-major arrays of one thread; false for a type without arithmetic.
 bool multiplyPrivate(uint32_t type, uint32_t m, uint32_t n, uint32_t k, const void *a, const void *b, void *c);
+
+//===- The steps of a multiply, for warpgroups --------------------------------------------------------------------===//
+
+/// Elements in a 32-bit word of an operand; 0 when the type is no operand.
+uint32_t elementsPerWord(uint32_t type);
+/// `words` 32-bit words of operand elements to one fp32 (int32 for 8-bit integers) each, in order.
+void widenElements(uint32_t type, const uint32_t *words, uint64_t count, void *panel);
+/// rows x columns words, each of elements that follow each other in k, to elementsPerWord(type) * rows rows of elements.
+void widenWordRows(uint32_t type, const uint32_t *words, uint32_t rows, uint32_t columns, void *panel);
+/// c[rows][columns] += a[rows][depth] * b[depth][columns] of widened elements. rows is a multiple of 4, columns of 16; b and c
+/// are 64-byte aligned.
+void multiplyPanels(uint32_t type, const void *a, const void *b, void *c, uint32_t rows, uint32_t columns,
+                    uint32_t depth);
+
+/// Scratch memory, kept between uses, 64-byte aligned.
+class Panel {
+public:
+  template <typename T> T *get(size_t count) {
+    size_t bytes = count * sizeof(T) + 64;
+    if (storage.size() < bytes)
+      storage.resize(bytes);
+    auto start = reinterpret_cast<uintptr_t>(storage.data());
+    return reinterpret_cast<T *>((start + 63) & ~uintptr_t(63));
+  }
+
+private:
+  std::vector<char> storage;
+};
 
 } // namespace ditron::sim
 
