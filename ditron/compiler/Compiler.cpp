@@ -92,6 +92,7 @@ public:
     options.optimizationLevel = static_cast<int>(job.options.knobs.optLevel);
     options.keepLLVMText = keepLLVM || run.isDumping();
     options.keepAssembly = keepAssembly || run.isDumping();
+    options.libdevice = job.options.knobs.libdevice;
     std::optional<target::TargetCode> code;
     DITRON_RETURN_IF_ERROR(run.step("code", [&]() -> Status {
       Expected<target::TargetCode> result = targetInfo->generateCode(*module, options);

@@ -2,7 +2,9 @@
 
 A folder `Inputs` holds files that tests read.
 """
+import glob
 import os
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(config.ditron_source_root, "tests", "lit"))
@@ -27,3 +29,12 @@ for tool in ["ditron-opt", "ditron-layout", "ditron-import", "ditron"]:
 for tool in ["FileCheck", "not", "split-file"]:
     config.substitutions.append((r"(?<![\w/%.-])" + tool + r"(?![\w/.-])", os.path.join(config.llvm_tools_dir, tool)))
 config.substitutions.append(("%kernels", os.path.join(config.ditron_source_root, "kernels")))
+config.substitutions.append(("%python", sys.executable))
+
+# NVIDIA's assembler: on PATH, of the toolkit, or of the wheel nvidia-cuda-nvcc in this Python. Tests that need it say
+# `REQUIRES: ptxas`; lit counts those that were skipped.
+wheels = [found for folder in sys.path for found in sorted(glob.glob(os.path.join(folder, "nvidia", "*", "bin", "ptxas")))]
+ptxas = next(filter(None, [shutil.which("ptxas"), shutil.which("ptxas", path="/usr/local/cuda/bin")] + wheels), None)
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))

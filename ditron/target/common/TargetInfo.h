@@ -42,6 +42,7 @@ struct CodegenOptions {
   int optimizationLevel = 2; ///< 0 to 3.
   bool keepLLVMText = false; ///< Also keep LLVM IR (optimised) as text.
   bool keepAssembly = false;
+  std::string libdevice; ///< NVIDIA's library of math functions; empty: look for it.
 };
 
 /// What code generation makes of a lowered module.

@@ -34,6 +34,7 @@ static void addWheelFolders(const fs::path &root, std::vector<fs::path> &folders
             folders.push_back(package.path() / "nvvm" / "libdevice");
 }
 
+/// Where the library may be, in order of preference.
 static std::vector<fs::path> searchFolders() {
   std::vector<fs::path> folders;
   for (const char *name : {"CUDA_HOME", "CUDA_PATH"})
@@ -56,7 +57,25 @@ static std::vector<fs::path> searchFolders() {
   return folders;
 }
 
-Status linkLibdevice(llvm::Module &module) {
+/// Links one file in; what it defines is then private to the module and inlined.
+static Status linkFile(llvm::Module &module, const std::string &file) {
+  llvm::SMDiagnostic problem;
+  std::unique_ptr<llvm::Module> library = llvm::parseIRFile(file, problem, module.getContext());
+  if (!library)
+    return invalidArgument(fmt::format("cannot read '{}': {}", file, problem.getMessage().str()));
+  library->setDataLayout(module.getDataLayout());
+  library->setTargetTriple(module.getTargetTriple());
+  if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::Flags::LinkOnlyNeeded))
+    return internalError(fmt::format("cannot link '{}'", file));
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration() && function.getName().starts_with("__nv_")) {
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+      function.addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+  return Status::ok();
+}
+
+Status linkLibdevice(llvm::Module &module, std::string_view file) {
   std::vector<std::string> needed;
   for (const llvm::Function &function : module)
     if (function.isDeclaration() && function.getName().starts_with("__nv_"))
@@ -64,31 +83,19 @@ Status linkLibdevice(llvm::Module &module) {
   if (needed.empty())
     return Status::ok();
 
-  std::vector<std::string> looked;
-  for (const fs::path &folder : searchFolders()) {
-    fs::path file = folder / fileName;
-    std::error_code ignored;
-    looked.push_back(folder.string());
-    if (!fs::exists(file, ignored))
-      continue;
-    llvm::SMDiagnostic problem;
-    std::unique_ptr<llvm::Module> library = llvm::parseIRFile(file.string(), problem, module.getContext());
-    if (!library)
-      return internalError(fmt::format("cannot read '{}': {}", file.string(), problem.getMessage().str()));
-    library->setDataLayout(module.getDataLayout());
-    library->setTargetTriple(module.getTargetTriple());
-    if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::Flags::LinkOnlyNeeded))
-      return internalError(fmt::format("cannot link '{}'", file.string()));
-    for (llvm::Function &function : module)
-      if (!function.isDeclaration() && function.getName().starts_with("__nv_")) {
-        function.setLinkage(llvm::GlobalValue::InternalLinkage);
-        function.addFnAttr(llvm::Attribute::AlwaysInline);
-      }
-    return Status::ok();
+  std::vector<std::string> candidates{std::string(file)};
+  if (file.empty()) {
+    candidates.clear();
+    for (const fs::path &folder : searchFolders())
+      candidates.push_back((folder / fileName).string());
   }
-  return notFound(fmt::format("the kernel calls {}, which are functions of NVIDIA's {}, but this file is in none of: {}. "
-                              "Install the CUDA toolkit or the Python wheel nvidia-cuda-nvcc, or set CUDA_HOME.",
-                              fmt::join(needed, ", "), fileName, fmt::join(looked, ", ")));
+  for (const std::string &candidate : candidates)
+    if (std::error_code ignored; fs::exists(candidate, ignored))
+      return linkFile(module, candidate);
+  return notFound(fmt::format("the kernel calls {}, which are functions of NVIDIA's {}, and none of these files exists: {}. "
+                              "Install the CUDA toolkit or the Python wheel nvidia-cuda-nvcc, or set CUDA_HOME or "
+                              "DITRON_LIBDEVICE.",
+                              fmt::join(needed, ", "), fileName, fmt::join(candidates, ", ")));
 }
 
 } // namespace ditron::target

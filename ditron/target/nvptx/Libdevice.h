@@ -9,14 +9,16 @@
 
 #include "ditron/support/Status.h"
 
+#include <string_view>
+
 namespace llvm {
 class Module;
 }
 
 namespace ditron::target {
 
-/// Links what the module calls. NotFound, naming the functions and the places looked at, when it is needed and absent.
-Status linkLibdevice(llvm::Module &module);
+/// Links what the module calls, from `file` or, when that is empty, from wherever the library is found. NotFound, naming the functions and the places looked at, when it is needed and absent.
+Status linkLibdevice(llvm::Module &module, std::string_view file);
 
 } // namespace ditron::target
 

@@ -125,7 +125,7 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
                           machineFor(architecture, options.optimizationLevel));
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());
-  DITRON_RETURN_IF_ERROR(linkLibdevice(*code));
+  DITRON_RETURN_IF_ERROR(linkLibdevice(*code, options.libdevice));
   annotateInstructions(*code);
   optimize(*code, *machine, options.optimizationLevel);
 

@@ -1,0 +1,118 @@
+"""Compiles kernels for one architecture and has ptxas assemble each: usage assemble.py DITRON PTXAS ARCH KERNELS_FOLDER.
+
+Prints one line per kernel: name, registers, bytes of spills. Fails when a kernel does not compile or ptxas refuses it, or
+when a kernel of the list that must not spill does.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ditron, ptxas, arch, kernels_folder = sys.argv[1:]
+small = os.path.join(os.path.dirname(__file__), "kernels.py")
+tensor_parallel = os.path.join(kernels_folder, "tensor_parallel_gemm", "tensor_parallel_gemm.py")
+
+
+def constexpr(**values):
+    return "".join(f", constexpr {name}={value!r}" for name, value in values.items())
+
+
+def dot(a, c, precision="tf32", size=64):
+    return f"*{a}:16, *{a}:16, *{c}:16" + constexpr(M=size, N=size, K=size, PRECISION=precision)
+
+
+def gemm(a, c, m, n, k):
+    return f"*{a}:16, *{a}:16, *{c}:16" + ", i32:16" * 6 + constexpr(BLOCK_M=m, BLOCK_N=n, BLOCK_K=k)
+
+
+block = constexpr(BLOCK=1024)
+tiles = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_SIZE_M=8, PRECISION="tf32")
+nodes = dict(WORLD_SIZE=8, NUM_NODES=1)
+
+# file, kernel, signature, options, "tight" if it must not spill
+cases = []
+for t in ["fp32", "fp16", "bf16", "fp64"]:
+    cases.append((small, "vector_add", f"*{t}:16, *{t}:16, *{t}:16, i32:16" + block))
+for t in ["bf16:16", "i8", "i8:16", "i1", "i16:16", "i64:16", "fp8e4nv:16", "fp8e5"]:
+    cases.append((small, "copy_aligned", f"*{t}, *{t}" + block))
+for t in ["i8", "i16", "i32", "i64"]:
+    cases.append((small, "copy_hints", f"*{t}:16, *{t}:16, i32" + block))
+cases += [
+    (small, "mathematics", "*fp32:16, *fp32:16, i32" + block),
+    (small, "mathematics", "*fp64:16, *fp64:16, i32" + constexpr(BLOCK=128)),
+    (small, "softmax", "*bf16:16, *bf16:16, i32" + block),
+    (small, "softmax", "*fp32:16, *fp32:16, i32:16" + constexpr(BLOCK=16384), "--num-warps 16"),
+    (small, "scan", "*i32:16, *i32:16" + block),
+    (small, "scan", "*fp32:16, *fp32:16" + block),
+    (small, "transpose", "*i32:16, *i32:16" + constexpr(N=64)),
+    (small, "transpose", "*i8:16, *i8:16" + constexpr(N=64)),
+    (small, "dot", dot("bf16", "fp32")),
+    (small, "dot", dot("fp16", "fp32")),
+    (small, "dot", dot("fp32", "fp32")),
+    (small, "dot", dot("fp32", "fp32", "ieee", 32)),
+    (small, "dot", dot("i8", "i32")),
+    (small, "dot", dot("fp64", "fp64", "ieee", 16)),
+    (small, "dot", dot("fp8e4nv", "fp32", size=32)),
+    (small, "gemm", gemm("bf16", "bf16", 128, 128, 32), "--num-warps 8", "tight"),
+    (small, "gemm", gemm("fp16", "fp16", 128, 64, 32), "--num-warps 4", "tight"),
+    (small, "gemm", gemm("fp32", "fp32", 128, 128, 32), "--num-warps 8", "tight"),
+    (small, "gemm", gemm("bf16", "fp32", 64, 64, 64), "--num-warps 4 --num-stages 1", "tight"),
+    (small, "atomics_int", "*i32:16, *i32:16" + constexpr(BLOCK=256)),
+    (small, "atomics_int", "*u64:16, *u64:16" + constexpr(BLOCK=256)),
+    (small, "atomics_float", "*fp32:16, *fp32:16" + constexpr(BLOCK=256)),
+    (small, "atomics_float", "*fp64:16, *fp64:16" + constexpr(BLOCK=256)),
+    (small, "atomic_add_only", "*bf16:16, *bf16:16" + constexpr(BLOCK=256)),
+    (small, "atomic_add_only", "*fp16:16, *fp16:16" + constexpr(BLOCK=256)),
+    (small, "threads", "*i32, *i32, i32"),
+    (small, "signals", "*fp32:16, *u64, i32"),
+    (tensor_parallel, "enter", "*u64:16, *u64:16, *i32:16, *u64:16, i32, i32, i32"),
+    (tensor_parallel, "all_gather_gemm", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16" + ", i32:16" * 4 +
+     ", constexpr stride_ak=1, i32:16, constexpr stride_bn=1, i32:16, constexpr stride_cn=1, i32:16, i32:16, i32" +
+     constexpr(**nodes, CHUNKS=2, **tiles), "--num-warps 8", "tight"),
+    (tensor_parallel, "gemm_reduce_scatter", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 4 +
+     ", constexpr stride_ak=1, i32:16, constexpr stride_bn=1, i32:16, constexpr stride_pn=1, i32:16, i32" +
+     constexpr(**nodes, **tiles), "--num-warps 8", "tight"),
+    (tensor_parallel, "reduce_segments", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16, i32, i32:16, i32" +
+     constexpr(WORLD_SIZE=8, BLOCK_M=16, BLOCK_N=128)),
+]
+
+# Every kernel of the library is in the list.
+for folder, _, files in os.walk(kernels_folder):
+    for name in files:
+        path = os.path.join(folder, name)
+        if not name.endswith(".py"):
+            continue
+        text = open(path, encoding="utf-8").read()
+        for kernel in re.findall(r"^@triton\.jit\(.*\)\ndef (\w+)", text, re.M):
+            if not any(case[0] == path and case[1] == kernel for case in cases):
+                sys.exit(f"{path}: kernel {kernel} has no case in {__file__}")
+
+os.environ.setdefault("CUDA_HOME", os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))  # libdevice for f64
+failures = 0
+with tempfile.TemporaryDirectory() as scratch:
+    for case in cases:
+        path, kernel, signature = case[:3]
+        options = case[3].split() if len(case) > 3 else []
+        ptx_file = os.path.join(scratch, kernel + ".ptx")
+        command = [ditron, "compile", "--quiet", f"{path}:{kernel}", "--signature", signature, "--target",
+                   f"cuda:{arch}", "--emit", "asm", "-o", ptx_file] + options
+        compiled = subprocess.run(command, capture_output=True, text=True)
+        if compiled.returncode:
+            failures += 1
+            print(f"{kernel} ({signature}): does not compile\n{compiled.stdout}{compiled.stderr}")
+            continue
+        assembled = subprocess.run([ptxas, f"-arch={arch}", "-v", ptx_file, "-o", os.path.join(scratch, "out.cubin")],
+                                   capture_output=True, text=True)
+        if assembled.returncode:
+            failures += 1
+            print(f"{kernel} ({signature}): ptxas refuses it\n{assembled.stderr}")
+            continue
+        registers = re.search(r"Used (\d+) registers", assembled.stderr).group(1)
+        spills = sum(int(n) for n in re.findall(r"(\d+) bytes spill", assembled.stderr))
+        print(f"{kernel}: {registers} registers, {spills} bytes of spills")
+        if spills and len(case) > 4:
+            failures += 1
+            print(f"{kernel} ({signature}): must not spill")
+print(f"{len(cases)} kernels, {failures} failures")
+sys.exit(1 if failures else 0)
