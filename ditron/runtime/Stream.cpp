@@ -51,8 +51,8 @@ Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::spa
   static constexpr char axes[] = "xyz";
   static constexpr uint32_t most[] = {0x7fffffff, 65535, 65535};
   for (unsigned axis = 0; axis < 3; ++axis)
-    if (config.grid[axis] < 1 || config.grid[axis] > most[axis])
-      return invalidArgument(fmt::format("kernel '{}': grid.{} is {}; accepted are 1 to {}", kernel.name(), axes[axis],
+    if (config.grid[axis] > most[axis])
+      return invalidArgument(fmt::format("kernel '{}': grid.{} is {}; accepted are 0 to {}", kernel.name(), axes[axis],
                                          config.grid[axis], most[axis]));
   if (kernel.threadsPerBlock() > limits.maxThreadsPerBlock)
     return Status(StatusCode::ResourceExhausted,
@@ -68,6 +68,8 @@ Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::spa
   launch.kernel = &kernel;
   launch.config = config;
   DITRON_ASSIGN_OR_RETURN(launch.arguments, kernel.pack(arguments));
+  if (config.grid[0] == 0 || config.grid[1] == 0 || config.grid[2] == 0)
+    return Status::ok(); // an empty grid, as an empty shard asks for, runs nothing
   launch.arguments.add(&worldView, sizeof(worldView));
   return device->launch(handle, std::move(launch));
 }

@@ -2,6 +2,7 @@
 #include "KernelTest.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace ditron::e2e {
 
@@ -17,9 +18,18 @@ uint32_t prologueLines() {
   return static_cast<uint32_t>(std::count(kernelPrologue.begin(), kernelPrologue.end(), '\n'));
 }
 
+std::string targetUnderTest() {
+  const char *target = std::getenv("TEST_TARGET");
+  return target && *target ? target : "sim:sm_80";
+}
+
+bool isSimulated() { return targetUnderTest().starts_with("sim"); }
+
 jit::Jit &sharedJit() {
   static std::unique_ptr<jit::Jit> jit = [] {
-    auto created = jit::Jit::create("sim:sm_80");
+    Knobs knobs;
+    knobs.boundWaits = !isSimulated(); // a hang must not outlive the test
+    auto created = jit::Jit::create(targetUnderTest(), knobs);
     if (!created.isOk()) {
       ADD_FAILURE() << created.status().message();
       std::abort();
@@ -30,7 +40,14 @@ jit::Jit &sharedJit() {
 }
 
 void KernelTest::start(uint32_t ranks, const WorldOptions &options) {
-  auto created = World::local(ranks, "sim:sm_80", options);
+  WorldOptions adapted = options;
+  if (!isSimulated()) {
+    adapted.trace = false;
+    adapted.shareGpus = true;
+    adapted.waitLimitSeconds = 3;
+    adapted.timeLimitSeconds = 20;
+  }
+  auto created = World::local(ranks, targetUnderTest(), adapted);
   ASSERT_OK(created);
   worldValue = std::move(created).value();
 }

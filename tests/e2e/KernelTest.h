@@ -78,6 +78,11 @@ struct LaunchShape {
   uint32_t numStages = 3;
 };
 
+/// What the tests run on: the environment variable TEST_TARGET (for example cuda), or the simulator. With fewer GPUs than
+/// ranks, several ranks share one.
+std::string targetUnderTest();
+bool isSimulated();
+
 /// The program's compiler, with its cache of variants.
 jit::Jit &sharedJit();
 

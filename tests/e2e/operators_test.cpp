@@ -288,6 +288,8 @@ TEST_F(Operators, EverySeedGivesTheSameBits) {
 }
 
 TEST_F(Operators, ComputationAndCommunicationOverlap) {
+  if (!isSimulated())
+    GTEST_SKIP() << "needs the simulator's timeline";
   for (uint64_t seed : {1, 2})
     for (Schedule schedule : {Schedule::Overlapped, Schedule::Unfused}) {
       const Problem p = {.name = "overlap", .ranks = 4, .m = 512, .n = 128, .k = 256, .tile = wideTile, .seed = seed, .schedule = schedule};

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace ditron::tool {
 
@@ -100,8 +101,8 @@ Expected<std::vector<int64_t>> parseShape(std::string_view name, std::string_vie
       item.remove_suffix(1);
     int64_t size = 0;
     auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), size);
-    if (item.empty() || error != std::errc() || end != item.data() + item.size() || size < 1)
-      return fail(name, text, fmt::format("'{}' is no size; write positive integers, as in [128,64]", item));
+    if (item.empty() || error != std::errc() || end != item.data() + item.size() || size < 0)
+      return fail(name, text, fmt::format("'{}' is no size; write integers from 0, as in [128,64]", item));
     shape.push_back(size);
     if (comma == dims.size())
       return shape;
@@ -275,11 +276,13 @@ Expected<NpyArray> ArrayText::make(uint32_t rank, uint64_t seed, std::string_vie
     DITRON_ASSIGN_OR_RETURN(NpyArray array, readNpy(pathForRank(path, rank)));
     return type ? interpretArray(std::move(array), *type, name) : Expected<NpyArray>(std::move(array));
   }
+  const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   uint64_t bytes = sizeOf(*type);
   for (int64_t size : shape)
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) || bytes > uint64_t(1) << 40)
-      return invalidArgument(
-          fmt::format("argument {}: an array of {} elements is too large", name, shapeToString(shape)));
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) || bytes > memory)
+      return Status(StatusCode::ResourceExhausted,
+                    fmt::format("argument {}: an array of {} elements does not fit this machine's memory of {} bytes", name,
+                                shapeToString(shape), memory));
   NpyArray array{*type, shape, std::vector<std::byte>(bytes)};
   if (source == Source::Zeros)
     return array;

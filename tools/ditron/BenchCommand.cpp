@@ -8,6 +8,8 @@
 #include "Progress.h"
 #include "WorldText.h"
 
+#include "ditron/runtime/TargetChoice.h"
+
 #include <fmt/format.h>
 #include <fstream>
 
@@ -22,6 +24,7 @@ struct BenchArguments {
   std::vector<std::string> slowRanks;
   std::string jsonFile;
   std::string precision = "tf32";
+  double boundWaits = 0;
   bool unfused = false;
   bool quiet = false;
 };
@@ -32,7 +35,14 @@ Status runBench(BenchArguments &arguments) {
   DITRON_ASSIGN_OR_RETURN(run.world.slowRanks, parseSlowRanks(arguments.slowRanks, run.ranks));
   run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
   run.precision = arguments.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32;
-  run.world.trace = true; // the overlap is part of the report
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(run.target));
+  run.target = target.text;
+  run.world.trace = target.simulated; // the overlap is part of the report
+  if (target.simulated)
+    run.timedCalls = 0;
+  run.boundWaits = arguments.boundWaits > 0;
+  if (run.boundWaits)
+    run.world.waitLimitSeconds = arguments.boundWaits;
 
   OverlapRunResult result;
   {
@@ -68,11 +78,19 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
       ->check(CLI::IsMember({"tf32", "ieee"}))
       ->capture_default_str();
   command->add_option("--ranks", run.ranks, "Number of GPUs")->capture_default_str();
-  command->add_option("--target", run.target, "What to run on")->capture_default_str();
+  command->add_option("--target", run.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")->capture_default_str();
   command->add_option("--nodes", run.nodes, "Nodes that the ranks are spread over")->capture_default_str();
   if (op == OverlapOperator::AllGatherGemm)
     command->add_option("--chunks", run.chunks, "Signals per shard")->capture_default_str();
   command->add_option("--calls", run.calls, "Calls in a row, each with new data")->capture_default_str();
+  run.timedCalls = 20;
+  command->add_option("--timed-calls", run.timedCalls, "Real GPUs: calls to time after those; 0 for none")
+      ->capture_default_str();
+  command->add_option("--bound-waits", arguments->boundWaits, "Real GPUs: a wait that takes longer is an error with a report")
+      ->type_name("SECONDS");
+  command->add_option("--time-limit", run.world.timeLimitSeconds, "Real GPUs: longest that a call may take")
+      ->type_name("SECONDS");
+  command->add_flag("--share-gpus", run.world.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_option("--sms", run.world.sms, "Simulated SMs per rank")->capture_default_str();
   command->add_option("--seed", run.world.seed, "Chooses the data and the interleaving")->capture_default_str();
   command->add_option("--slow-rank", arguments->slowRanks, "R:FACTOR, may be given several times");

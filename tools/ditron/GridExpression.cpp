@@ -198,9 +198,9 @@ Expected<std::array<uint32_t, 3>> evaluateGrid(std::string_view text, const Inte
   std::array<uint32_t, 3> grid = {1, 1, 1};
   for (size_t axis = 0; axis < values->size(); ++axis) {
     const int64_t value = (*values)[axis];
-    if (value < 1 || value > INT32_MAX)
+    if (value < 0 || value > INT32_MAX)
       return invalidArgument(
-          fmt::format("--grid '{}': dimension {} is {}; accepted are 1 to {}", text, "xyz"[axis], value, INT32_MAX));
+          fmt::format("--grid '{}': dimension {} is {}; accepted are 0 to {}", text, "xyz"[axis], value, INT32_MAX));
     grid[axis] = static_cast<uint32_t>(value);
   }
   return grid;

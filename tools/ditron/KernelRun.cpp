@@ -22,6 +22,9 @@ using runtime::Argument;
 
 namespace {
 
+/// An empty array still needs an address.
+uint64_t atLeastOne(const NpyArray &array) { return std::max<int64_t>(array.elementCount(), 1); }
+
 std::string formatElement(DataType type, const std::byte *address) {
   if (type == DataType::I64)
     return fmt::format("{}", *reinterpret_cast<const int64_t *>(address));
@@ -93,9 +96,16 @@ Status KernelRun::makeWorld() {
   worldOptions.seed = options.seed;
   worldOptions.checkBounds = !options.noBoundsCheck;
   worldOptions.trace = !options.trace.empty();
+  worldOptions.shareGpus = options.shareGpus;
+  worldOptions.timeLimitSeconds = options.timeLimit;
+  Knobs compileKnobs = knobs;
+  if (options.boundWaits > 0) {
+    compileKnobs.boundWaits = true;
+    worldOptions.waitLimitSeconds = options.boundWaits;
+  }
   DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, options.target, worldOptions));
-  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(options.target, knobs));
+  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), compileKnobs));
   source = std::move(reference.source);
   DITRON_ASSIGN_OR_RETURN(function, jit->load(source, reference.kernel));
   jit->setObserver([this](const std::string &kernel, const compiler::CompileReport *report) {
@@ -108,7 +118,7 @@ Status KernelRun::makeWorld() {
       fmt::print(stderr, "{}", report->timesText());
   });
   integers["RANKS"] = options.ranks;
-  integers["SMS"] = options.sms;
+  integers["SMS"] = world->rank(0).attributes().multiprocessors;
   return Status::ok();
 }
 
@@ -176,14 +186,14 @@ Status KernelRun::makeArray(const std::string &name, const ArrayText &text) {
   for (const NpyArray &part : data)
     array.shapes.push_back(part.shape);
   if (text.symmetric) {
-    DITRON_ASSIGN_OR_RETURN(array.symmetric, world->allocateSymmetric(array.type, data.front().elementCount(), name));
+    DITRON_ASSIGN_OR_RETURN(array.symmetric, world->allocateSymmetric(array.type, atLeastOne(data.front()), name));
     for (uint32_t rank = 0; rank < options.ranks; ++rank)
       DITRON_RETURN_IF_ERROR(array.symmetric.upload(rank, data[rank].data.data(), data[rank].data.size()));
     return Status::ok();
   }
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
     DITRON_ASSIGN_OR_RETURN(runtime::Buffer buffer,
-                            world->rank(rank).allocate(array.type, data[rank].elementCount(), name));
+                            world->rank(rank).allocate(array.type, atLeastOne(data[rank]), name));
     DITRON_RETURN_IF_ERROR(buffer.upload(data[rank].data.data(), data[rank].data.size()));
     array.buffers.push_back(std::move(buffer));
   }
@@ -228,14 +238,33 @@ Status KernelRun::launch() {
   config.grid = grid;
   config.cooperative = options.cooperative;
   const jit::LaunchOptions launchOptions = {options.numWarps, options.numStages};
+  // All is compiled and loaded before the first rank starts, since its kernel may wait for the others'.
+  std::vector<jit::Specialisation> variants;
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
     jit::CallArguments call;
     call.keywords = scalars;
     for (const Array &array : arrays)
       call.keywords.emplace_back(array.name, array.on(rank));
-    DITRON_RETURN_IF_ERROR(jit->launch(world->rank(rank).stream(), function, config, call, launchOptions));
+    DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit->specialise(function, call, launchOptions));
+    DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(variant.kernel));
+    variants.push_back(std::move(variant));
   }
-  progress.activity(fmt::format("running {} on {} simulated ranks", function.name(), options.ranks));
+  const bool timed = world->machine() == nullptr;
+  for (uint32_t rank = 0; rank < options.ranks && timed; ++rank) {
+    DITRON_ASSIGN_OR_RETURN(runtime::Event begin, world->rank(rank).createEvent("begin"));
+    DITRON_ASSIGN_OR_RETURN(runtime::Event end, world->rank(rank).createEvent("end"));
+    begins.push_back(std::move(begin));
+    ends.push_back(std::move(end));
+  }
+  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+    runtime::Stream &stream = world->rank(rank).stream();
+    if (timed)
+      DITRON_RETURN_IF_ERROR(stream.record(begins[rank]));
+    DITRON_RETURN_IF_ERROR(stream.launch(variants[rank].kernel, config, variants[rank].arguments));
+    if (timed)
+      DITRON_RETURN_IF_ERROR(stream.record(ends[rank]));
+  }
+  progress.activity(fmt::format("running {} on {} ranks of {}", function.name(), options.ranks, world->target()));
   return Status::ok();
 }
 
@@ -274,13 +303,23 @@ Status KernelRun::printArray(const Array &array) {
   return Status::ok();
 }
 
+std::string KernelRun::deviceTime() const {
+  if (const sim::Machine *machine = world->machine())
+    return fmt::format("{:.1f} us of simulated time", static_cast<double>(machine->now()) / 1e6);
+  int64_t slowest = 0;
+  for (size_t rank = 0; rank < ends.size(); ++rank)
+    if (Expected<int64_t> elapsed = ends[rank].elapsedSince(begins[rank]); elapsed.isOk())
+      slowest = std::max(slowest, *elapsed);
+  return fmt::format("{:.1f} us on the slowest GPU (one cold launch)", static_cast<double>(slowest) / 1e6);
+}
+
 void KernelRun::printSummary(double seconds) {
-  const double microseconds = static_cast<double>(world->machine()->now()) / 1e6;
-  fmt::print("{}: {} {} of {} on {}, grid {}x{}x{}, {} warps per block: {:.1f} us of simulated time, {:.2f} s here "
-             "({:.2f} s compiling)\n",
-             function.name(), options.ranks, options.ranks == 1 ? "rank" : "ranks",
-             options.sms == 1 ? "1 SM" : fmt::format("{} SMs", options.sms), world->target(), grid[0], grid[1], grid[2],
-             options.numWarps, microseconds, seconds, jit->counters().compileMilliseconds / 1000);
+  const uint32_t sms = world->rank(0).attributes().multiprocessors;
+  fmt::print("{}: {} {} of {} on {}, grid {}x{}x{}, {} warps per block: {}, {:.2f} s here ({:.2f} s "
+             "compiling)\n",
+             function.name(), options.ranks, options.ranks == 1 ? "rank" : "ranks", sms == 1 ? "1 SM" : fmt::format("{} SMs", sms),
+             world->target(), grid[0], grid[1], grid[2], options.numWarps, deviceTime(), seconds,
+             jit->counters().compileMilliseconds / 1000);
   for (const Output &output : outputs)
     fmt::print("wrote {} to {}\n", output.array->name, output.text.path);
   if (!options.trace.empty())

@@ -32,6 +32,9 @@ struct RunOptions {
   std::vector<std::string> outputs;    ///< NAME=FILE.npy
   std::vector<std::string> prints;     ///< NAME
   std::string trace;
+  double boundWaits = 0; ///< Seconds; 0 for unbounded.
+  double timeLimit = 0;  ///< Seconds; 0 for none.
+  bool shareGpus = false;
   bool noBoundsCheck = false;
   bool cooperative = false;
   bool time = false;
@@ -73,6 +76,8 @@ private:
   Status printArray(const Array &array);
   Status checkKnown(std::string_view option, const std::string &name) const;
   const Array *findArray(std::string_view name) const;
+  /// How long the run took on the machine model or, on real GPUs, the slowest rank's launch.
+  std::string deviceTime() const;
   void printSummary(double seconds);
 
   const RunOptions &options;
@@ -87,6 +92,7 @@ private:
   std::vector<Output> outputs;
   IntegerNames integers;
   std::array<uint32_t, 3> grid = {1, 1, 1};
+  std::vector<runtime::Event> begins, ends; ///< Around the launches on real GPUs.
 };
 
 } // namespace ditron::tool

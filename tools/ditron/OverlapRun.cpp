@@ -37,8 +37,10 @@ public:
 
   /// Makes the operator and the ranks' buffers, and compiles.
   virtual Status create() = 0;
-  /// Puts the operands of one call on the ranks and enqueues the call.
-  virtual Status enqueue(const std::vector<float> &a, const std::vector<float> &b) = 0;
+  /// Puts the operands of one call on the ranks.
+  virtual Status upload(const std::vector<float> &a, const std::vector<float> &b) = 0;
+  /// Enqueues one call on a rank.
+  virtual Status enqueue(uint32_t id) = 0;
   /// Compares the ranks' results with C = A * B.
   virtual Expected<ops::Comparison> verify(const std::vector<double> &c) = 0;
 
@@ -67,7 +69,7 @@ protected:
   Expected<runtime::Buffer> allocate(runtime::Rank &rank, int64_t count, std::string_view name) {
     return rank.allocate(options.dtype, std::max<int64_t>(count, 1), name);
   }
-  static Status upload(runtime::Buffer &buffer, std::span<const float> values) {
+  static Status fill(runtime::Buffer &buffer, std::span<const float> values) {
     return values.empty() ? Status::ok() : buffer.uploadFloats(values);
   }
 
@@ -103,18 +105,19 @@ public:
     return Status::ok();
   }
 
-  Status enqueue(const std::vector<float> &a, const std::vector<float> &b) override {
+  Status upload(const std::vector<float> &a, const std::vector<float> &b) override {
     for (uint32_t id = 0; id < world.numRanks(); ++id) {
       auto shard = std::span(a).subspan(shards.firstRowOf(id) * options.k, shards.rowsOf(id) * options.k);
-      DITRON_RETURN_IF_ERROR(upload(operands[id].a, shard));
-      DITRON_RETURN_IF_ERROR(upload(operands[id].b, sliceColumns(b, options.k, options.n, columnsOf(id))));
-    }
-    for (uint32_t id = 0; id < world.numRanks(); ++id) {
-      runtime::Rank &rank = world.rank(id);
-      const Operands &own = operands[id];
-      DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, columnsOf(id).size));
+      DITRON_RETURN_IF_ERROR(fill(operands[id].a, shard));
+      DITRON_RETURN_IF_ERROR(fill(operands[id].b, sliceColumns(b, options.k, options.n, columnsOf(id))));
     }
     return Status::ok();
+  }
+
+  Status enqueue(uint32_t id) override {
+    runtime::Rank &rank = world.rank(id);
+    const Operands &own = operands[id];
+    return op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, columnsOf(id).size);
   }
 
   Expected<ops::Comparison> verify(const std::vector<double> &c) override {
@@ -159,19 +162,20 @@ public:
     return Status::ok();
   }
 
-  Status enqueue(const std::vector<float> &a, const std::vector<float> &b) override {
+  Status upload(const std::vector<float> &a, const std::vector<float> &b) override {
     for (uint32_t id = 0; id < world.numRanks(); ++id) {
       Slice depth = depthOf(id);
-      DITRON_RETURN_IF_ERROR(upload(operands[id].a, sliceColumns(a, options.m, options.k, depth)));
+      DITRON_RETURN_IF_ERROR(fill(operands[id].a, sliceColumns(a, options.m, options.k, depth)));
       auto rows = std::span(b).subspan(depth.begin * options.n, depth.size * options.n);
-      DITRON_RETURN_IF_ERROR(upload(operands[id].b, rows));
-    }
-    for (uint32_t id = 0; id < world.numRanks(); ++id) {
-      runtime::Rank &rank = world.rank(id);
-      const Operands &own = operands[id];
-      DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, depthOf(id).size));
+      DITRON_RETURN_IF_ERROR(fill(operands[id].b, rows));
     }
     return Status::ok();
+  }
+
+  Status enqueue(uint32_t id) override {
+    runtime::Rank &rank = world.rank(id);
+    const Operands &own = operands[id];
+    return op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, depthOf(id).size);
   }
 
   Expected<ops::Comparison> verify(const std::vector<double> &c) override {
@@ -204,6 +208,52 @@ Status checkSizes(const OverlapRunOptions &options) {
   return Status::ok();
 }
 
+/// Times calls on real GPUs. Each one starts on all ranks at the same moment: the streams stand at a signal while the host
+/// enqueues for all of them, which takes longer than the call. The L2 caches are overwritten before.
+Status timeCalls(const OverlapRunOptions &options, runtime::World &world, Run &run, OverlapRunResult &result) {
+  constexpr uint32_t warmUpCalls = 3;
+  constexpr uint64_t flushBytes = uint64_t(256) << 20;
+  struct Timed {
+    runtime::Buffer flush;
+    runtime::Event begin, end;
+  };
+  std::vector<Timed> ranks;
+  DITRON_ASSIGN_OR_RETURN(runtime::SymmetricBuffer start, world.allocateSymmetric(DataType::I64, 1, "bench_start"));
+  for (uint32_t id = 0; id < options.ranks; ++id) {
+    Timed timed;
+    DITRON_ASSIGN_OR_RETURN(timed.flush, world.rank(id).allocate(DataType::U8, flushBytes, "bench_flush"));
+    DITRON_ASSIGN_OR_RETURN(timed.begin, world.rank(id).createEvent("begin"));
+    DITRON_ASSIGN_OR_RETURN(timed.end, world.rank(id).createEvent("end"));
+    ranks.push_back(std::move(timed));
+  }
+  DITRON_ASSIGN_OR_RETURN(runtime::Stream starter, world.rank(0).createStream("bench start", 2));
+  std::vector<double> microseconds;
+  for (uint32_t call = 0; call < warmUpCalls + options.timedCalls; ++call) {
+    for (uint32_t id = 0; id < options.ranks; ++id) {
+      runtime::Stream &stream = world.rank(id).stream();
+      DITRON_RETURN_IF_ERROR(stream.fill(ranks[id].flush, static_cast<int>(call), flushBytes));
+      DITRON_RETURN_IF_ERROR(stream.signalWait(start.on(id), runtime::Compare::GreaterEqual, call + 1));
+      DITRON_RETURN_IF_ERROR(stream.record(ranks[id].begin));
+      DITRON_RETURN_IF_ERROR(run.enqueue(id));
+      DITRON_RETURN_IF_ERROR(stream.record(ranks[id].end));
+    }
+    for (uint32_t id = 0; id < options.ranks; ++id)
+      DITRON_RETURN_IF_ERROR(starter.signalWrite(start.on(id), call + 1));
+    DITRON_RETURN_IF_ERROR(world.synchronize());
+    int64_t slowest = 0;
+    for (const Timed &timed : ranks) {
+      DITRON_ASSIGN_OR_RETURN(const int64_t elapsed, timed.end.elapsedSince(timed.begin));
+      slowest = std::max(slowest, elapsed);
+    }
+    if (call >= warmUpCalls)
+      microseconds.push_back(static_cast<double>(slowest) * 1e-6);
+  }
+  std::sort(microseconds.begin(), microseconds.end());
+  result.medianMicroseconds = microseconds[microseconds.size() / 2];
+  result.bestMicroseconds = microseconds.front();
+  return Status::ok();
+}
+
 } // namespace
 
 std::string_view toString(OverlapOperator op) { return op == OverlapOperator::AllGatherGemm ? "ag_gemm" : "gemm_rs"; }
@@ -212,7 +262,9 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
                                       const std::function<void(std::string_view)> &progress) {
   DITRON_RETURN_IF_ERROR(checkSizes(options));
   DITRON_ASSIGN_OR_RETURN(auto world, runtime::World::local(options.ranks, options.target, options.world));
-  DITRON_ASSIGN_OR_RETURN(auto jit, jit::Jit::create(options.target));
+  Knobs knobs;
+  knobs.boundWaits = options.boundWaits;
+  DITRON_ASSIGN_OR_RETURN(auto jit, jit::Jit::create(world->target(), knobs));
 
   OverlapRunResult result;
   std::unique_ptr<Run> run;
@@ -230,9 +282,11 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
     std::vector<float> b = ops::randomValues(options.dtype, options.k * options.n, options.world.seed + 2 * call + 2);
     if (world->machine())
       world->machine()->clearTrace(); // what is reported and traced is the last call
-    progress("simulating");
+    progress(world->machine() ? "simulating" : "running");
     auto start = Clock::now();
-    DITRON_RETURN_IF_ERROR(run->enqueue(a, b));
+    DITRON_RETURN_IF_ERROR(run->upload(a, b));
+    for (uint32_t id = 0; id < options.ranks; ++id)
+      DITRON_RETURN_IF_ERROR(run->enqueue(id));
     DITRON_RETURN_IF_ERROR(world->synchronize());
     result.wallSeconds += secondsSince(start);
     if (!options.check)
@@ -246,6 +300,12 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
   result.tolerance = ops::toleranceFor(options.dtype, options.precision);
   result.flops = 2.0 * options.m * options.n * options.k * options.calls;
 
+  if (!world->machine()) {
+    result.gpuName = world->rank(0).attributes().name;
+    progress("timing");
+    if (options.timedCalls > 0)
+      DITRON_RETURN_IF_ERROR(timeCalls(options, *world, *run, result));
+  }
   if (options.world.trace) {
     bool gather = options.op == OverlapOperator::AllGatherGemm;
     for (uint32_t id = 0; id < options.ranks; ++id) {
@@ -264,6 +324,14 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
     DITRON_RETURN_IF_ERROR(world->writeTrace(options.traceFile));
   return result;
 }
+
+namespace {
+double teraflopsPerGpu(const OverlapRunOptions &options, const OverlapRunResult &result) {
+  return result.medianMicroseconds > 0
+             ? 2.0 * options.m * options.n * options.k / options.ranks / result.medianMicroseconds * 1e-6
+             : 0;
+}
+} // namespace
 
 std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult &result) {
   bool gather = options.op == OverlapOperator::AllGatherGemm;
@@ -294,8 +362,15 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
   }
   if (result.virtualMicroseconds > 0)
     line("simulated time", fmt::format("{:.1f} us on the machine model", result.virtualMicroseconds));
-  line("simulation", fmt::format("{:.2f} s ({:.2f} GFLOP/s), compiled in {:.2f} s", result.wallSeconds,
-                                 result.flops / std::max(result.wallSeconds, 1e-9) * 1e-9, result.compileSeconds));
+  if (result.gpuName.empty())
+    line("simulation", fmt::format("{:.2f} s ({:.2f} GFLOP/s), compiled in {:.2f} s", result.wallSeconds,
+                                   result.flops / std::max(result.wallSeconds, 1e-9) * 1e-9, result.compileSeconds));
+  else
+    line("GPU", fmt::format("{}, compiled in {:.2f} s", result.gpuName, result.compileSeconds));
+  if (result.medianMicroseconds > 0)
+    line("time of a call", fmt::format("{:.1f} us (median of {}; best {:.1f}), slowest rank, {:.1f} TFLOP/s per GPU",
+                                       result.medianMicroseconds, options.timedCalls, result.bestMicroseconds,
+                                       teraflopsPerGpu(options, result)));
   if (!options.traceFile.empty())
     line("trace", fmt::format("{} (open it in Perfetto)", options.traceFile));
   return text;
@@ -319,6 +394,11 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
                                  {"simulated_microseconds", result.virtualMicroseconds},
                                  {"wall_seconds", result.wallSeconds},
                                  {"compile_seconds", result.compileSeconds},
+                                 {"gpu", result.gpuName},
+                                 {"timed_calls", options.timedCalls},
+                                 {"median_microseconds", result.medianMicroseconds},
+                                 {"best_microseconds", result.bestMicroseconds},
+                                 {"teraflops_per_gpu", teraflopsPerGpu(options, result)},
                                  {"gflops", result.flops / std::max(result.wallSeconds, 1e-9) * 1e-9}};
   for (const runtime::Overlap &overlap : result.overlap)
     json["overlap"].push_back({{"blocks", overlap.blocks},

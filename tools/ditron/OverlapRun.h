@@ -37,6 +37,8 @@ struct OverlapRunOptions {
   uint32_t nodes = 1;
   uint32_t calls = 1;  ///< Each with new data.
   bool check = true;
+  uint32_t timedCalls = 0; ///< On real GPUs: calls that are timed, after the others.
+  bool boundWaits = false; ///< A wait that passes WorldOptions::waitLimitSeconds is an error with a report.
   std::string traceFile;
 };
 
@@ -47,8 +49,11 @@ struct OverlapRunResult {
   /// Of the last call, per rank: the GEMM's blocks against the copies into (AllGather) or out of (ReduceScatter) the rank. Empty when the world
   /// records no timeline.
   std::vector<runtime::Overlap> overlap;
+  /// Of the timed calls on real GPUs, from their common start to the end on the slowest rank: the median, the fastest.
+  double medianMicroseconds = 0, bestMicroseconds = 0;
+  std::string gpuName;            ///< Empty for simulated ones.
   double virtualMicroseconds = 0; ///< Span of the last call on the simulated clock; 0 without a timeline.
-  double wallSeconds = 0;         ///< Of the simulation, without compilation and checking.
+  double wallSeconds = 0;         ///< Of the calls here, without compilation and checking.
   double compileSeconds = 0;
   double flops = 0;               ///< Multiply and add operations of all ranks in all calls.
 

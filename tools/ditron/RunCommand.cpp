@@ -37,12 +37,13 @@ CLI::Option *addRepeated(CLI::App *command, const std::string &name, std::vector
 } // namespace
 
 void addRunCommand(CLI::App &app, CommandContext &context) {
-  CLI::App *command = app.add_subcommand("run", "Compile a kernel and run it on simulated GPUs");
+  CLI::App *command = app.add_subcommand("run", "Compile a kernel and run it on simulated or real GPUs");
   auto options = std::make_shared<RunOptions>();
   command->add_option("kernel", options->kernel, "Kernel file and function: FILE.py:KERNEL")
       ->required()
       ->type_name("FILE.py:KERNEL");
-  command->add_option("--target", options->target, "What to run on")->capture_default_str();
+  command->add_option("--target", options->target, "What to run on: sim, cuda (this machine's GPUs), or a full name such as cuda:sm_80")
+      ->capture_default_str();
   command->add_option("--ranks", options->ranks, "Number of GPUs")->capture_default_str();
   command->add_option("--grid", options->grid, "Blocks in x, y and z: integer expressions of the arguments")
       ->type_name("X,Y,Z")
@@ -59,6 +60,10 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   command->add_option("--sms", options->sms, "Simulated SMs per rank")->capture_default_str();
   addRepeated(command, "--slow-rank", options->slowRanks, "R:FACTOR", "Make a rank slower by a factor");
   command->add_option("--trace", options->trace, "Write a Chrome/Perfetto trace of the run")->type_name("FILE.json");
+  command->add_option("--bound-waits", options->boundWaits, "Real GPUs: a wait that takes longer is an error with a report")
+      ->type_name("SECONDS");
+  command->add_option("--time-limit", options->timeLimit, "Real GPUs: longest that the run may take")->type_name("SECONDS");
+  command->add_flag("--share-gpus", options->shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_flag("--cooperative", options->cooperative, "All blocks must be resident at once");
   command->add_flag("--no-bounds-check", options->noBoundsCheck, "Do not check the kernel's memory accesses");
   command->add_flag("--time", options->time, "Print the time of every compiler stage");

@@ -33,6 +33,11 @@ Status CudaDevice::initialise() {
   ContextScope scope(driver, context);
   driver.contextPriorityRange(&leastPriority, &greatestPriority);
 
+  kernels = system->kernelCache(options.ordinal, context, fmt::format("GPU {} ({})", options.ordinal, attributeValues.name));
+  for (const char *name : {"ditron_signal_add_64", "ditron_signal_add_32", "ditron_signal_write_64", "ditron_signal_write_32",
+                           "ditron_signal_wait_64", "ditron_signal_wait_32", "ditron_delay"})
+    DITRON_RETURN_IF_ERROR(kernels->streamFunction(name).status());
+
   size_t total = 0;
   DITRON_RETURN_IF_ERROR(driver.check(driver.deviceTotalMem(&total, handle), "cannot ask the size of the memory"));
   VirtualHeap::Options heap;
@@ -92,10 +97,7 @@ CudaDevice::~CudaDevice() {
       driver.eventDestroy(origin);
     if (housekeeping)
       driver.streamDestroy(housekeeping);
-    for (const auto &[identity, loaded] : kernels)
-      driver.moduleUnload(loaded.module);
-    if (streamModule)
-      driver.moduleUnload(streamModule);
+    kernels.reset();
     for (const auto &[address, bytes] : pinned)
       driver.memFreeHost(address);
     for (const auto &[bytes, address] : pinnedReusable)
@@ -115,6 +117,8 @@ void CudaDevice::abandon() {
     symmetric->abandon();
   if (memory)
     memory->abandon();
+  if (kernels)
+    kernels->abandon();
 }
 
 // Memory

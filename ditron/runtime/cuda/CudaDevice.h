@@ -17,6 +17,7 @@
 
 #include "ditron/runtime/Device.h"
 #include "ditron/runtime/cuda/CudaSystem.h"
+#include "ditron/runtime/cuda/KernelCache.h"
 #include "ditron/runtime/cuda/VirtualHeap.h"
 
 namespace ditron::cuda {
@@ -83,11 +84,6 @@ public:
   void abandon();
 
 private:
-  struct LoadedKernel {
-    runtime::Kernel kernel; ///< Keeps the key of the map unique.
-    ModuleRef module = nullptr;
-    FunctionRef function = nullptr;
-  };
   struct StreamState {
     std::string name;
     std::string lastKernel;
@@ -98,11 +94,9 @@ private:
 
   Status initialise();
   void readAttributes();
-  Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);
-  Expected<FunctionRef> streamKernel(const char *name);
   Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
   Status delay(StreamRef stream);
-  Expected<const LoadedKernel *> loadedKernel(const runtime::Kernel &kernel);
+  Expected<FunctionRef> loadedFunction(const runtime::Kernel &kernel);
   /// Waits with the system's time limit until `query` says done; turns what kernels left behind into errors.
   Status waitFor(const std::function<Result()> &query, const std::function<Result()> &block, std::string_view what);
   /// Of an operation on a stream; an error that ends the run is remembered.
@@ -116,6 +110,7 @@ private:
   CudaDeviceOptions options;
   runtime::DeviceAttributes attributeValues;
   Context context = nullptr;
+  std::shared_ptr<KernelCache> kernels; ///< Of the GPU.
   std::unique_ptr<VirtualHeap> memory, symmetric;
   StreamRef housekeeping = nullptr; ///< Immediate copies and zeroing.
   EventRef origin = nullptr;        ///< Times of events count from here.
@@ -125,9 +120,6 @@ private:
   std::mutex mutex; ///< For all below.
   std::map<runtime::StreamHandle, StreamState> streams;
   std::vector<EventRef> events;
-  std::map<const void *, LoadedKernel> kernels; ///< By Kernel::identity.
-  ModuleRef streamModule = nullptr;
-  std::map<std::string, FunctionRef> streamFunctions;
   std::map<void *, uint64_t> pinned;              ///< Live host-pinned blocks.
   std::multimap<uint64_t, void *> pinnedReusable; ///< Freed ones by size: giving them to the driver would wait.
   bool abandoned = false;

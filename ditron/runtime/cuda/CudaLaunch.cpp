@@ -1,12 +1,10 @@
 //===- CudaLaunch.cpp - An NVIDIA GPU as a Device: what runs on streams -------------------------------------------===//
 //
-// Copies, signals, kernels and graphs. Everything here only enqueues, except that a kernel is compiled by the driver when it
-// is first seen.
+// Copies, signals, kernels and graphs. Everything here only enqueues, except that a kernel that nobody has loaded before its
+// first launch is loaded then.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/cuda/CudaDevice.h"
-#include "ditron/runtime/cuda/PtxLog.h"
-#include "ditron/runtime/cuda/StreamKernels.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -17,9 +15,6 @@ namespace {
 
 DevicePointer deviceAddress(const void *address) { return reinterpret_cast<DevicePointer>(address); }
 StreamRef streamRef(runtime::StreamHandle handle) { return reinterpret_cast<StreamRef>(handle); }
-
-/// Without an attribute a kernel may have this much dynamic shared memory.
-constexpr uint64_t plainSharedBytes = 48 << 10;
 
 struct HostCall {
   std::function<void()> function;
@@ -51,72 +46,18 @@ void runHostCall(void *userData) {
 
 } // namespace
 
-// Modules
+// Kernels
 
-Expected<ModuleRef> CudaDevice::loadModule(std::string_view name, const std::string &ptx) {
-  std::string errors(16 << 10, '\0'), notes(4 << 10, '\0');
-  JitOption jitOptions[] = {JitOption::ErrorLogBuffer, JitOption::ErrorLogBufferBytes, JitOption::InfoLogBuffer,
-                            JitOption::InfoLogBufferBytes};
-  auto number = [](size_t value) { return reinterpret_cast<void *>(static_cast<uintptr_t>(value)); };
-  void *values[] = {errors.data(), number(errors.size()), notes.data(), number(notes.size())};
-  ModuleRef module = nullptr;
-  const Result result = driver.moduleLoadDataEx(&module, ptx.c_str(), std::size(jitOptions), jitOptions, values);
-  if (result == success)
-    return module;
-  const std::string log = explainPtxLog(errors.c_str(), ptx);
-  std::string action = fmt::format("the driver cannot load kernel '{}' on GPU {} ({})", name, options.ordinal,
-                                   attributeValues.name);
-  const Status status = driver.check(result, action);
-  if (result == errorUnsupportedPtxVersion)
-    return Status(StatusCode::Unsupported,
-                  fmt::format("{}. The driver speaks CUDA {}.{}; a newer one is needed\n{}", status.message(),
-                              driver.version() / 1000, driver.version() % 1000 / 10, log));
-  if (log.empty())
-    return status;
-  return Status(status.code(), fmt::format("{}\n{}", status.message(), log));
-}
-
-Expected<const CudaDevice::LoadedKernel *> CudaDevice::loadedKernel(const runtime::Kernel &kernel) {
-  std::lock_guard lock(mutex);
-  if (auto found = kernels.find(kernel.identity()); found != kernels.end())
-    return &found->second;
-  if (kernel.artifact().codeKind != ArtifactCode::Ptx)
-    return invalidArgument(fmt::format("kernel '{}' is compiled for {} and cannot run on {}", kernel.name(),
-                                       kernel.artifact().target, attributeValues.name));
-  LoadedKernel loaded;
-  loaded.kernel = kernel;
-  DITRON_ASSIGN_OR_RETURN(loaded.module, loadModule(kernel.name(), kernel.image().code));
-  const std::string &entry = kernel.artifact().entrySymbol;
-  Status status = driver.check(driver.moduleGetFunction(&loaded.function, loaded.module, entry.c_str()),
-                               fmt::format("kernel '{}' has no entry '{}'", kernel.name(), entry));
-  const uint64_t shared = kernel.artifact().sharedBytes;
-  if (status.isOk() && shared > plainSharedBytes)
-    status = driver.check(driver.functionSetAttribute(loaded.function, FunctionAttribute::MaxDynamicSharedBytes,
-                                                      static_cast<int>(shared)),
-                          fmt::format("kernel '{}' cannot have {} bytes of shared memory", kernel.name(), shared));
-  if (!status.isOk()) {
-    driver.moduleUnload(loaded.module);
-    return status;
-  }
-  system->addKernel(entry, kernel.name(), kernel.artifact().sourceFile);
-  return &kernels.emplace(kernel.identity(), std::move(loaded)).first->second;
-}
-
-Expected<FunctionRef> CudaDevice::streamKernel(const char *name) {
-  std::lock_guard lock(mutex);
-  if (auto found = streamFunctions.find(name); found != streamFunctions.end())
-    return found->second;
-  if (!streamModule) {
-    DITRON_ASSIGN_OR_RETURN(streamModule, loadModule("stream operations", streamKernelsPtx));
-  }
-  FunctionRef function = nullptr;
-  DITRON_RETURN_IF_ERROR(driver.check(driver.moduleGetFunction(&function, streamModule, name), name));
-  streamFunctions.emplace(name, function);
+Expected<FunctionRef> CudaDevice::loadedFunction(const runtime::Kernel &kernel) {
+  bool isNew = false;
+  DITRON_ASSIGN_OR_RETURN(FunctionRef function, kernels->function(kernel, &isNew));
+  if (isNew)
+    system->addKernel(kernel.artifact().entrySymbol, kernel.name(), kernel.artifact().sourceFile);
   return function;
 }
 
 Status CudaDevice::launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values) {
-  DITRON_ASSIGN_OR_RETURN(FunctionRef function, streamKernel(name));
+  DITRON_ASSIGN_OR_RETURN(FunctionRef function, kernels->streamFunction(name));
   std::vector<uint64_t> storage(values); // 32-bit parameters read the low half of their word
   std::vector<void *> parameters;
   for (uint64_t &value : storage)
@@ -133,7 +74,7 @@ Status CudaDevice::delay(StreamRef stream) {
 Status CudaDevice::load(const runtime::Kernel &kernel) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
-  return loadedKernel(kernel).status();
+  return loadedFunction(kernel).status();
 }
 
 // Operations
@@ -226,7 +167,7 @@ Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch la
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
   const runtime::Kernel &kernel = *launch.kernel;
-  DITRON_ASSIGN_OR_RETURN(const LoadedKernel *loaded, loadedKernel(kernel));
+  DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadedFunction(kernel));
   DITRON_RETURN_IF_ERROR(delay(streamRef(stream)));
 
   std::vector<void *> parameters;
@@ -244,14 +185,14 @@ Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch la
     attribute.value.cooperative = 1;
     const LaunchConfiguration configuration = {grid[0], grid[1],  grid[2],           threads,    1, 1,
                                                shared,  streamRef(stream), &attribute, 1};
-    result = driver.launchKernelEx(&configuration, loaded->function, parameters.data(), nullptr);
+    result = driver.launchKernelEx(&configuration, function, parameters.data(), nullptr);
   } else {
-    result = driver.launchKernel(loaded->function, grid[0], grid[1], grid[2], threads, 1, 1, shared, streamRef(stream),
+    result = driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, streamRef(stream),
                                  parameters.data(), nullptr);
   }
   if (result == errorCooperativeLaunchTooLarge) {
     int blocks = 0;
-    driver.occupancyBlocksPerMultiprocessor(&blocks, loaded->function, static_cast<int>(threads), shared);
+    driver.occupancyBlocksPerMultiprocessor(&blocks, function, static_cast<int>(threads), shared);
     return Status(StatusCode::ResourceExhausted,
                   fmt::format("cooperative kernel '{}' has {} blocks; {} can hold {} at once", kernel.name(),
                               uint64_t(grid[0]) * grid[1] * grid[2], attributeValues.name,

@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/cuda/CudaSystem.h"
 
+#include "ditron/runtime/cuda/KernelCache.h"
+
 #include <chrono>
 #include <fmt/format.h>
 #include <thread>
@@ -127,6 +129,16 @@ Status CudaSystem::checkReports() {
     text += "\n" + describe(copy);
   }
   return Status(StatusCode::Deadlock, std::move(text));
+}
+
+std::shared_ptr<KernelCache> CudaSystem::kernelCache(DeviceOrdinal ordinal, Context context, std::string_view gpuName) {
+  std::lock_guard lock(mutex);
+  std::shared_ptr<KernelCache> cache = caches[ordinal].lock();
+  if (!cache) {
+    cache = std::make_shared<KernelCache>(driver, context, std::string(gpuName));
+    caches[ordinal] = cache;
+  }
+  return cache;
 }
 
 void CudaSystem::beginCapture(uint64_t id) {

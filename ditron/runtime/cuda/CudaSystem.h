@@ -18,6 +18,8 @@
 
 namespace ditron::cuda {
 
+class KernelCache;
+
 /// What the first wait of a rank that ran out of time writes, in host memory. The layout is a contract with the code that
 /// target/nvptx generates.
 struct WaitReport {
@@ -71,6 +73,9 @@ public:
   /// Ok, or an error that lists all waits that ran out of time, in the simulator's words.
   Status checkReports();
 
+  /// The loaded kernels of a GPU, for all ranks on it.
+  std::shared_ptr<KernelCache> kernelCache(DeviceOrdinal ordinal, Context context, std::string_view gpuName);
+
   /// Graphs being captured, by the driver's number of the capture.
   void beginCapture(uint64_t id);
   void keepForCapture(uint64_t id, std::shared_ptr<const void> object);
@@ -94,6 +99,7 @@ private:
   std::map<uint32_t, volatile WaitReport *> reports;
   std::map<uint32_t, KernelName> kernels;
   std::map<uint64_t, KeepAlive> captures;
+  std::map<DeviceOrdinal, std::weak_ptr<KernelCache>> caches;
 };
 
 } // namespace ditron::cuda

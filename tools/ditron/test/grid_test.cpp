@@ -33,9 +33,9 @@ static std::string errorOf(std::string_view text) {
 }
 
 TEST(Grid, errors) {
-  EXPECT_THAT(errorOf("0"), HasSubstr("dimension x is 0; accepted are 1 to"));
+  EXPECT_THAT(errorOf("-1"), HasSubstr("dimension x is -1; accepted are 0 to"));
   EXPECT_THAT(errorOf("1,2,3,4"), HasSubstr("at most three dimensions"));
-  EXPECT_THAT(errorOf("1,N-300"), HasSubstr("dimension y is 0"));
+  EXPECT_THAT(errorOf("1,N-301"), HasSubstr("dimension y is -1"));
   EXPECT_THAT(errorOf("BLOKC"), HasSubstr("did you mean 'BLOCK'"));
   EXPECT_THAT(errorOf("4 /2"), HasSubstr("'/' at position 3"));
   EXPECT_THAT(errorOf("4 //0"), HasSubstr("division by zero"));

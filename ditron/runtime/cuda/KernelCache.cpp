@@ -1,0 +1,104 @@
+//===- KernelCache.cpp - Kernels loaded on one GPU ----------------------------------------------------------------===//
+//
+// Loading by the driver's compiler, with its log in the error.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/runtime/cuda/KernelCache.h"
+
+#include "ditron/runtime/cuda/PtxLog.h"
+#include "ditron/runtime/cuda/StreamKernels.h"
+
+#include <fmt/format.h>
+
+namespace ditron::cuda {
+
+namespace {
+/// Without an attribute a kernel may have this much dynamic shared memory.
+constexpr uint64_t plainSharedBytes = 48 << 10;
+} // namespace
+
+KernelCache::~KernelCache() {
+  if (abandoned)
+    return;
+  ContextScope scope(*driver, context);
+  for (const auto &[identity, loaded] : kernels)
+    driver->moduleUnload(loaded.module);
+  if (streamModule)
+    driver->moduleUnload(streamModule);
+}
+
+Expected<ModuleRef> KernelCache::loadModule(std::string_view name, const std::string &ptx) {
+  std::string errors(16 << 10, '\0'), notes(4 << 10, '\0');
+  JitOption options[] = {JitOption::ErrorLogBuffer, JitOption::ErrorLogBufferBytes, JitOption::InfoLogBuffer,
+                         JitOption::InfoLogBufferBytes};
+  // The driver takes numbers in the place of pointers.
+  auto number = [](size_t value) { return reinterpret_cast<void *>(static_cast<uintptr_t>(value)); };
+  void *values[] = {errors.data(), number(errors.size()), notes.data(), number(notes.size())};
+  ModuleRef module = nullptr;
+  const Result result = driver->moduleLoadDataEx(&module, ptx.c_str(), std::size(options), options, values);
+  if (result == success)
+    return module;
+  const std::string log = explainPtxLog(errors.c_str(), ptx);
+  const Status status = driver->check(result, fmt::format("the driver cannot load kernel '{}' on {}", name, gpuName));
+  std::string message = status.message();
+  if (result == errorUnsupportedPtxVersion)
+    message += fmt::format(". The driver speaks CUDA {}.{}; a newer one is needed", driver->version() / 1000,
+                           driver->version() % 1000 / 10);
+  if (!log.empty())
+    message += "\n" + log;
+  return Status(status.code(), std::move(message));
+}
+
+Expected<FunctionRef> KernelCache::findFunction(ModuleRef module, std::string_view name, const char *symbol) {
+  FunctionRef function = nullptr;
+  DITRON_RETURN_IF_ERROR(driver->check(driver->moduleGetFunction(&function, module, symbol),
+                                       fmt::format("kernel '{}' has no entry '{}'", name, symbol)));
+  // Drivers load functions when they are first needed, unless they are told to.
+  if (driver->functionLoad)
+    DITRON_RETURN_IF_ERROR(
+        driver->check(driver->functionLoad(function), fmt::format("cannot load kernel '{}' on {}", name, gpuName)));
+  return function;
+}
+
+Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool *isNew) {
+  std::lock_guard lock(mutex);
+  if (auto found = kernels.find(kernel.identity()); found != kernels.end())
+    return found->second.function;
+  const Artifact &artifact = kernel.artifact();
+  if (artifact.codeKind != ArtifactCode::Ptx)
+    return invalidArgument(
+        fmt::format("kernel '{}' is compiled for {} and cannot run on {}", kernel.name(), artifact.target, gpuName));
+  Loaded loaded;
+  loaded.kernel = kernel;
+  DITRON_ASSIGN_OR_RETURN(loaded.module, loadModule(kernel.name(), kernel.image().code));
+  Expected<FunctionRef> function = findFunction(loaded.module, kernel.name(), artifact.entrySymbol.c_str());
+  Status status = function.status();
+  if (status.isOk() && artifact.sharedBytes > plainSharedBytes)
+    status = driver->check(driver->functionSetAttribute(*function, FunctionAttribute::MaxDynamicSharedBytes,
+                                                        static_cast<int>(artifact.sharedBytes)),
+                           fmt::format("kernel '{}' cannot have {} bytes of shared memory on {}", kernel.name(),
+                                       artifact.sharedBytes, gpuName));
+  if (!status.isOk()) {
+    driver->moduleUnload(loaded.module);
+    return status;
+  }
+  loaded.function = *function;
+  kernels.emplace(kernel.identity(), std::move(loaded));
+  if (isNew)
+    *isNew = true;
+  return *function;
+}
+
+Expected<FunctionRef> KernelCache::streamFunction(const char *name) {
+  std::lock_guard lock(mutex);
+  if (auto found = streamFunctions.find(name); found != streamFunctions.end())
+    return found->second;
+  if (!streamModule) {
+    DITRON_ASSIGN_OR_RETURN(streamModule, loadModule("stream operations", streamKernelsPtx));
+  }
+  DITRON_ASSIGN_OR_RETURN(FunctionRef function, findFunction(streamModule, "stream operations", name));
+  streamFunctions.emplace(name, function);
+  return function;
+}
+
+} // namespace ditron::cuda

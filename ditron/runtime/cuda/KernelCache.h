@@ -1,0 +1,53 @@
+//===- KernelCache.h - Kernels loaded on one GPU ---------------------------------------------------------------*- C++ -*-===//
+//
+// The driver compiles a kernel's PTX when its module is loaded; this keeps the result for as long as the GPU is in use. All
+// ranks on one GPU share it: loading may have to wait until the GPU is idle, which it never is while a kernel of another rank
+// waits for what is about to be launched. For the same reason everything is loaded to the last byte here, not lazily at the
+// launch.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_RUNTIME_CUDA_KERNELCACHE_H
+#define DITRON_RUNTIME_CUDA_KERNELCACHE_H
+
+#include "ditron/runtime/Kernel.h"
+#include "ditron/runtime/cuda/CudaDriver.h"
+
+#include <map>
+#include <mutex>
+
+namespace ditron::cuda {
+
+class KernelCache {
+public:
+  KernelCache(std::shared_ptr<const CudaDriver> driver, Context context, std::string gpuName)
+      : driver(std::move(driver)), context(context), gpuName(std::move(gpuName)) {}
+  /// Unloads, unless abandoned.
+  ~KernelCache();
+
+  /// The loaded entry function; loads it when it is new, which `isNew` tells. The context must be current.
+  Expected<FunctionRef> function(const runtime::Kernel &kernel, bool *isNew = nullptr);
+  /// A kernel of StreamKernels.h.
+  Expected<FunctionRef> streamFunction(const char *name);
+  void abandon() { abandoned = true; }
+
+private:
+  struct Loaded {
+    runtime::Kernel kernel; ///< Keeps the key of the map unique.
+    ModuleRef module = nullptr;
+    FunctionRef function = nullptr;
+  };
+  Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);
+  Expected<FunctionRef> findFunction(ModuleRef module, std::string_view name, const char *symbol);
+
+  const std::shared_ptr<const CudaDriver> driver;
+  const Context context;
+  const std::string gpuName;
+  std::mutex mutex;
+  std::map<const void *, Loaded> kernels; ///< By Kernel::identity.
+  ModuleRef streamModule = nullptr;
+  std::map<std::string, FunctionRef, std::less<>> streamFunctions;
+  bool abandoned = false;
+};
+
+} // namespace ditron::cuda
+#endif // DITRON_RUNTIME_CUDA_KERNELCACHE_H
