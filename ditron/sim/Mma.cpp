@@ -127,16 +127,20 @@ float fp8ToFloat(uint32_t pattern, int exponentBits) {
 
 struct Fp8Tables {
   float e4m3[256], e5m2[256];
-  Fp8Tables() {
-    for (uint32_t i = 0; i < 256; ++i) {
-      e4m3[i] = fp8ToFloat(i, 4);
-      e5m2[i] = fp8ToFloat(i, 5);
-    }
-  }
 };
 
+// Marked used: clang 22 forgets to emit what only the clones of a target_clones function reach.
+__attribute__((used)) Fp8Tables makeFp8Tables() {
+  Fp8Tables tables;
+  for (uint32_t i = 0; i < 256; ++i) {
+    tables.e4m3[i] = fp8ToFloat(i, 4);
+    tables.e5m2[i] = fp8ToFloat(i, 5);
+  }
+  return tables;
+}
+
 const float *fp8Table(uint32_t type) {
-  static const Fp8Tables tables;
+  static const Fp8Tables tables = makeFp8Tables();
   return type == DITRON_SIM_E4M3 ? tables.e4m3 : tables.e5m2;
 }
 
