@@ -10,7 +10,7 @@
 //    block gets different bytes while the kernel stays below 32 KiB: each has a barrier inside, which then also orders the
 //    others, and barrier insertion needs fewer.
 // 3. Write offset_bytes on the operations and dgpu.shared_bytes on the module; refuse programs that need more than the limit,
-//    naming the largest contributors.
+//    naming the largest contributors. Report each layout conversion with its class and plan.
 //
 // Example: a loop with two rings of 24 KiB and a convert_layout of 16 KiB after it: the rings die at the wait after the loop, so
 // the conversion gets offset 0 and the kernel needs 48 KiB.
@@ -74,6 +74,9 @@ public:
         requests.push_back({op, buffer.getType().getBytes(), bufferAlignment, starts[op], lastUse(buffer)});
       else if (int64_t bytes = analysis::scratchBytes(op))
         requests.push_back({op, bytes, scratchAlignment, starts[op], ends[op]});
+      if (isa<dgpu::ConvertLayoutOp>(op))
+        remark::missed(op->getLoc(), remark::RemarkOpts::name("convert_layout").category("dgpu-allocate-shared"))
+            << "layout conversion, " + analysis::convertPlanOf(op).describe();
     });
     int64_t spread = place(/*spreadScratch=*/true);
     int64_t total = place(/*spreadScratch=*/false);

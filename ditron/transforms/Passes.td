@@ -46,7 +46,7 @@ def RemoveConversions : Pass<"dgpu-remove-conversions", "::mlir::ModuleOp"> {
        shape changes), compute them again in the wanted layout if that costs less than the conversion. Operations that nobody
        else uses cost nothing: they move.
     4. Hoist conversions of loop-invariant values out of loops.
-    Each conversion that stays is reported with its class and plan.
+    Conversions that stay are reported by dgpu-allocate-shared: pipelining still replaces some.
   }];
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }
@@ -79,7 +79,7 @@ def AllocateShared : Pass<"dgpu-allocate-shared", "::mlir::ModuleOp"> {
        block gets different bytes while the kernel stays below 32 KiB: each has a barrier inside, which then also orders the
        others, and barrier insertion needs fewer.
     3. Write offset_bytes on the operations and dgpu.shared_bytes on the module; refuse programs that need more than the limit,
-       naming the largest contributors.
+       naming the largest contributors. Report each layout conversion with its class and plan.
   }];
   let options = [
     Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"166912",

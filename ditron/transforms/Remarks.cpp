@@ -26,7 +26,7 @@ public:
 
 void enableRemarks(MLIRContext &context) {
   remark::RemarkCategories everything;
-  everything.all = ".*";
+  everything.passed = everything.missed = everything.analysis = everything.failed = ".*";
   // Can only fail for streamers that write files.
   (void)remark::enableOptimizationRemarks(context, std::make_unique<DiagnosticStreamer>(),
                                           std::make_unique<remark::RemarkEmittingPolicyAll>(), everything);

@@ -10,7 +10,7 @@
 //    shape changes), compute them again in the wanted layout if that costs less than the conversion. Operations that nobody
 //    else uses cost nothing: they move.
 // 4. Hoist conversions of loop-invariant values out of loops.
-// Each conversion that stays is reported with its class and plan.
+// Conversions that stay are reported by dgpu-allocate-shared: pipelining still replaces some.
 //
 // Before:  %r = tile.arange 0, 64 : tensor<64xi32, #A>           After:  %r = tile.arange 0, 64 : tensor<64xi32, #slice>
 //          %c = dgpu.convert_layout %r : #A -> #slice                    %e = tile.expand_dims %r axis 0
@@ -34,7 +34,6 @@
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/MapVector.h"
@@ -91,7 +90,6 @@ public:
       if (!changed)
         break;
     }
-    report();
   }
 
 private:
@@ -294,12 +292,6 @@ private:
     IRRewriter rewriter(kernel.getContext());
     DominanceInfo dominance(kernel);
     eliminateCommonSubExpressions(rewriter, dominance, kernel);
-  }
-
-  void report() {
-    for (ConvertLayoutOp convert : conversions())
-      remark::missed(convert.getLoc(), remark::RemarkOpts::name("convert_layout").category("dgpu-remove-conversions"))
-          << analysis::convertPlanOf(convert).describe();
   }
 
   func::FuncOp kernel;

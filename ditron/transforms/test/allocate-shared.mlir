@@ -1,5 +1,6 @@
 // Buffers and scratch memory: who lives together gets different bytes, who does not may share them.
 // RUN: ditron-opt %s --dgpu-allocate-shared --dgpu-verify-allocation | FileCheck %s
+// RUN: ditron-opt %s --dgpu-allocate-shared --remarks-filter=.* --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
 
 #x = #dgpu.layout<32x32, reg = {j0 j1 i4}, lane = [j2 j3 j4 i0 i1], warp = [i2 i3]>
 #y = #dgpu.layout<32x32, reg = {j4 i0 i1}, lane = [i2 i3 i4 j0 j1], warp = [j2 j3]>
@@ -23,6 +24,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
       // Used in the loop, so alive in all of it.
       %l = dgpu.buffer_load %b[%c0] : !dgpu.buffer<2 x 32x32 x f32, #s> -> tensor<32x32xf32, #x>
       // CHECK: dgpu.convert_layout {{.*}} {offset_bytes = 8192 : i64}
+      // REMARK: remark: [Missed] convert_layout {{.*}} Remark="layout conversion, shared: 4096 bytes
       %y = dgpu.convert_layout %l : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
       %z = arith.negf %y : tensor<32x32xf32, #y>
       // Other bytes in the same block, though the first conversion is over: no barrier is needed between the two.

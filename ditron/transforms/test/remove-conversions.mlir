@@ -1,6 +1,5 @@
 // Conversions that disappear, move or become cheaper.
 // RUN: ditron-opt %s --dgpu-remove-conversions --dgpu-verify-layouts | FileCheck %s
-// RUN: ditron-opt %s --dgpu-remove-conversions --remarks-filter=.* --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=REMARK
 
 #x = #dgpu.layout<32x32, reg = {j0 j1 i4}, lane = [j2 j3 j4 i0 i1], warp = [i2 i3]>
 #y = #dgpu.layout<32x32, reg = {j4 i0 i1}, lane = [i2 i3 i4 j0 j1], warp = [j2 j3]>
@@ -30,12 +29,11 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     return %y : tensor<32x32xi1, #y>
   }
 
-  // A loaded value is not loaded again; the conversion stays and says what it costs.
+  // A loaded value is not loaded again; the conversion stays.
   // CHECK-LABEL: func.func @load
   func.func @load(%p: tensor<32x32x!tile.ptr<f32>, #x>) -> tensor<32x32xf32, #y> {
     %v = tile.load %p : tensor<32x32x!tile.ptr<f32>, #x> -> tensor<32x32xf32, #x>
     // CHECK: dgpu.convert_layout
-    // REMARK: remark: [Missed] convert_layout {{.*}} Remark="shared: 4096 bytes
     %y = dgpu.convert_layout %v : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
     return %y : tensor<32x32xf32, #y>
   }
