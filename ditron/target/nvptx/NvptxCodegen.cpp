@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/nvptx/Libdevice.h"
+#include "ditron/target/nvptx/LineInfo.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -118,7 +119,10 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   mlir::registerBuiltinDialectTranslation(*module.getContext());
   mlir::registerLLVMDialectTranslation(*module.getContext());
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(module, context, "ditron-kernel");
+  mlir::OwningOpRef<mlir::ModuleOp> located = withLineInfo(module);
+  if (!located)
+    return internalError("the lowered kernel takes no debug locations");
+  std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(*located, context, "ditron-kernel");
   if (!code)
     return internalError("the lowered kernel has no translation to LLVM IR");
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine,

@@ -133,6 +133,8 @@ Value NvptxTargetInfo::orderedLoad(Emitter &e, Type storage, Value ptr, tile::Me
   std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
   Value word = code.emit(fmt::format("ld.{}{}.global{} {}, [{}];", acquires ? "acquire" : "relaxed",
                                      ptxScope(scope).str(), plan.suffix(), result, address))[0];
+  if (spin && boundsWaits)
+    checkSpin(e, ptr, e.zextOrTrunc(word, plan.word));
   return e.fromBits(e.zextOrTrunc(word, plan.word), storage);
 }
 

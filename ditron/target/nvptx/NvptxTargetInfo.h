@@ -86,6 +86,9 @@ public:
   llvm::SmallVector<mlir::Value> fmaDot(Emitter &e, const FmaDot &dot) override;
 
 private:
+  /// After a load that is the body of a spin loop, when waits are bounded: gives up when it has been repeated too long.
+  void checkSpin(Emitter &e, mlir::Value ptr, mlir::Value seen);
+
   NvptxArchitecture architecture;
   int numWarps = 0;          ///< Of the module being lowered.
   bool boundsWaits = false;  ///< Waits give up after a time limit and report (NvptxWait.cpp).

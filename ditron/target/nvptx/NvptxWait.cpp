@@ -3,12 +3,14 @@
 // A wait is a loop around a load with acquire semantics. In test mode (module attribute boundWaitsAttrName) every turn also
 // asks `ditron_wait_expired` whether it is time to give up: the first wait that lasts longer than the limit writes a report
 // for the host, and from then on all waits end, so that the kernel drains instead of hanging. Results are then garbage; the
-// runtime must look at the report.
+// runtime must look at the report. A spin loop that the kernel itself wrote cannot be ended from within its load: there the
+// thread reports and traps. Its age is the time in which the load has been repeated without a pause.
 //
 // The limit and the address of the report lie before the world view: word -1 is the address of the report (0: no limit),
 // word -2 the limit in nanoseconds. The report, in memory that the host reads:
 //   byte 0: u32 state (0 none, 1 being written, 2 written)    4: u32 rank       8: 3 x u32 block       20: u32 thread
-//   24: u32 line   28: u32 column   32: u32 comparison (dist::Compare)   36: u32 bytes of the word    40: u32 kind (0)
+//   24: u32 line   28: u32 column   32: u32 comparison (dist::Compare)   36: u32 bytes of the word
+//   40: u32 kind (0 dist.wait, 1 a loop around a load, which has no value wanted)
 //   48: u64 address   56: i64 value seen   64: i64 value wanted
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -24,7 +26,10 @@ using LLVM::ICmpPredicate;
 
 namespace ditron::target {
 
-static constexpr llvm::StringLiteral expiredName = "ditron_wait_expired", worldName = "ditron_world_view";
+static constexpr llvm::StringLiteral expiredName = "ditron_wait_expired", spinName = "ditron_spin_expired",
+                                     worldName = "ditron_world_view";
+/// Loads of a loop that are further apart than this are not one wait.
+static constexpr int64_t longestPauseNanoseconds = 100'000;
 
 static ICmpPredicate predicateOf(dist::Compare compare) {
   switch (compare) {
@@ -58,7 +63,8 @@ public:
     e.setInsertionPointToStart(function.addEntryBlock(e));
   }
 
-  void write() {
+  /// (world, start, address, seen, wanted, line, column, comparison, bytes, kind) -> whether to give up.
+  void writeWait() {
     ValueRange in = function.getArguments();
     Value world = in[0], start = in[1], address = in[2], seen = in[3], wanted = in[4];
     Value report = load(world, -8, e.getI64Type());
@@ -78,9 +84,8 @@ public:
     for (auto [i, name] : llvm::enumerate(identity))
       store(place, 8 + 4 * int(i),
             callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name), e.getI32Type(), {}));
-    for (int i = 0; i < 4; ++i) // line, column, comparison, bytes
+    for (int i = 0; i < 5; ++i) // line, column, comparison, bytes, kind
       store(place, 24 + 4 * i, in[5 + i]);
-    store(place, 40, e.i32(0));
     store(place, 48, address);
     store(place, 56, seen);
     store(place, 64, wanted);
@@ -88,6 +93,28 @@ public:
     std::string to = publish.input(place);
     publish.emit(fmt::format("fence.acq_rel.sys; st.release.sys.global.b32 [{}], 2;", to));
     LLVM::ReturnOp::create(e, e.i1(true));
+  }
+
+  /// (world, ages, address, seen, line, column, bytes): ages are two words, when the loop began and when it last loaded.
+  void writeSpin() {
+    ValueRange in = function.getArguments();
+    Value ages = in[1], now = nanoseconds(e);
+    Value pause = e.sub(now, load(ages, 8, e.getI64Type()));
+    Value begins = e.compare(ICmpPredicate::ugt, pause, e.i64(longestPauseNanoseconds));
+    Value start = e.select(begins, now, load(ages, 0, e.getI64Type()));
+    LLVM::StoreOp::create(e, start, ages, /*alignment=*/8);
+    LLVM::StoreOp::create(e, now, e.addBytes(ages, 8), /*alignment=*/8);
+    Value expired = LLVM::CallOp::create(e, e.getI1Type(), expiredName,
+                                         ValueRange{in[0], start, in[2], in[3], e.i64(0), in[4], in[5], e.i32(0), in[6],
+                                                    e.i32(1)})
+                        .getResult();
+    Block *stop = function.addBlock(), *goOn = function.addBlock();
+    LLVM::CondBrOp::create(e, expired, stop, goOn);
+    e.setInsertionPointToStart(stop);
+    LLVM::Trap::create(e);
+    LLVM::UnreachableOp::create(e);
+    e.setInsertionPointToStart(goOn);
+    LLVM::ReturnOp::create(e, ValueRange());
   }
 
 private:
@@ -114,12 +141,18 @@ void defineWaitLimit(ModuleOp module) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Emitter e(module.getLoc(), builder);
   Type i1 = e.getI1Type(), i32 = e.getI32Type(), i64 = e.getI64Type(), ptr = e.pointerType();
+  Type none = LLVM::LLVMVoidType::get(e.getContext());
   LLVM::LLVMFuncOp::create(e, worldName, LLVM::LLVMFunctionType::get(ptr, {}));
-  auto function = LLVM::LLVMFuncOp::create(
-      e, expiredName, LLVM::LLVMFunctionType::get(i1, {ptr, i64, i64, i64, i64, i32, i32, i32, i32}),
-      LLVM::Linkage::Internal);
-  function.setNoInline(true); // rarely entered past its first tests, and long
-  WaitLimitBody(e, function).write();
+  auto define = [&](StringRef name, Type result, ArrayRef<Type> parameters) {
+    OpBuilder::InsertionGuard guard(e);
+    auto function = LLVM::LLVMFuncOp::create(e, name, LLVM::LLVMFunctionType::get(result, parameters),
+                                             LLVM::Linkage::Internal);
+    function.setNoInline(true); // rarely entered past its first tests, and long
+    return function;
+  };
+  WaitLimitBody(e, define(expiredName, i1, {ptr, i64, i64, i64, i64, i32, i32, i32, i32, i32})).writeWait();
+  e.setInsertionPointToEnd(module.getBody());
+  WaitLimitBody(e, define(spinName, none, {ptr, ptr, i64, i64, i32, i32, i32})).writeSpin();
 }
 
 void resolveWorldView(LLVM::LLVMFuncOp kernel) {
@@ -152,6 +185,21 @@ static std::pair<int64_t, int64_t> placeOf(Location loc) {
   return place;
 }
 
+void NvptxTargetInfo::checkSpin(Emitter &e, Value ptr, Value seen) {
+  Value ages = e.allocaAtEntry(e.getI64Type(), 2, /*alignment=*/8);
+  {
+    OpBuilder::InsertionGuard guard(e);
+    e.setInsertionPointAfterValue(ages);
+    for (int word = 0; word < 2; ++word)
+      LLVM::StoreOp::create(e, e.i64(0), e.addBytes(ages, 8 * word), /*alignment=*/8);
+  }
+  auto [line, column] = placeOf(e.getLoc());
+  Value world = LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
+  LLVM::CallOp::create(e, TypeRange(), spinName,
+                       ValueRange{world, ages, e.toBits(ptr), e.zextOrTrunc(e.toBits(seen), e.getI64Type()),
+                                  e.i32(line), e.i32(column), e.i32(Emitter::bitWidth(seen.getType()) / 8)});
+}
+
 void NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
                                 tile::MemoryScope scope) {
   Value start = boundsWaits ? nanoseconds(e) : Value();
@@ -173,7 +221,7 @@ void NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, Va
                              ValueRange{world, start, e.toBits(ptr), e.sextOrTrunc(seen, i64),
                                         e.sextOrTrunc(value, i64), e.i32(line), e.i32(column),
                                         e.i32(static_cast<int>(compare)),
-                                        e.i32(Emitter::bitWidth(value.getType()) / 8)})
+                                        e.i32(Emitter::bitWidth(value.getType()) / 8), e.i32(0)})
             .getResult();
     scf::YieldOp::create(e, e.bitXor(expired, e.i1(true)));
     e.setInsertionPointToStart(check.elseBlock());
