@@ -14,7 +14,7 @@
 namespace ditron::target {
 namespace {
 
-using namespace layout;
+using namespace ditron::layout;
 
 /// The element offset that each register of a lane comes from, by the plain plan.
 std::map<int, int64_t> plainSources(const OffsetPlan &plan, int lane, int warp) {
@@ -72,7 +72,7 @@ TEST_P(MatrixLoadTest, ReadsWhatPlainLoadsRead) {
   for (int warp = 0; warp < 4; ++warp)
     for (int lane = 0; lane < 32; ++lane)
       EXPECT_EQ(matrixSources(*matrices, lane, warp), plainSources(plain, lane, warp));
-  // Two words of one instruction feed consecutive registers of one fragment.
+  // The words of one instruction feed consecutive registers of one fragment.
   const Fragment &fragment = mmaFragment(test.kind, test.operand);
   std::vector<int> first = fragmentRegisters(*registers, fragment, {0, 0});
   std::vector<int> loaded = matrices->rows.accesses.front().regs;
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Operands, MatrixLoadTest,
 
 TEST(MatrixLoad, NotForOtherDistributions) {
   std::vector<int> order = {1, 0};
-  DistributedLayout registers = tile({64, 64}, order, 8, 32, 4);
+  DistributedLayout registers = layout::tile({64, 64}, order, 8, 32, 4);
   OffsetPlan plain = makeOffsetPlan(registers, chooseSwizzle(registers, registers, 16));
   EXPECT_FALSE(makeMatrixLoadPlan(registers, plain, 2).has_value());
 }
