@@ -31,14 +31,14 @@ typedef struct DitronSimSite {
 /// The part of a simulated thread that generated code reads directly. Field order and types are part of the ABI
 /// (target/sim/SimAbiTypes.cpp mirrors them).
 typedef struct DitronSimThread {
-  uint32_t threadId;     ///< 0 .. numThreads-1 in the block.
-  uint32_t laneId;       ///< threadId % warpSize.
-  uint32_t warpId;       ///< threadId / warpSize.
-  uint32_t numThreads;   ///< Threads in the block.
-  uint32_t blockId[3];   ///< program_id(0..2).
-  uint32_t gridDim[3];   ///< num_programs(0..2).
-  char *sharedMemory;    ///< The block's shared memory; 1024-byte aligned.
-  uint64_t sharedBytes;  ///< Its size.
+  uint32_t threadId;    ///< 0 .. numThreads-1 in the block.
+  uint32_t laneId;      ///< threadId % warpSize.
+  uint32_t warpId;      ///< threadId / warpSize.
+  uint32_t numThreads;  ///< Threads in the block.
+  uint32_t blockId[3];  ///< program_id(0..2).
+  uint32_t gridDim[3];  ///< num_programs(0..2).
+  char *sharedMemory;   ///< The block's shared memory; 1024-byte aligned.
+  uint64_t sharedBytes; ///< Its size.
 } DitronSimThread;
 
 enum DitronSimAccess { DITRON_SIM_LOAD = 0, DITRON_SIM_STORE = 1, DITRON_SIM_ATOMIC = 2 };
@@ -65,7 +65,7 @@ enum DitronSimRmw {
   DITRON_SIM_RMW_AND = 1,
   DITRON_SIM_RMW_OR = 2,
   DITRON_SIM_RMW_XOR = 3,
-  DITRON_SIM_RMW_MAX = 4,  ///< Signed integers.
+  DITRON_SIM_RMW_MAX = 4, ///< Signed integers.
   DITRON_SIM_RMW_MIN = 5,
   DITRON_SIM_RMW_UMAX = 6,
   DITRON_SIM_RMW_UMIN = 7,
@@ -84,7 +84,8 @@ enum DitronSimType {
   DITRON_SIM_BF16 = 5,
   DITRON_SIM_F32 = 6,
   DITRON_SIM_F64 = 7,
-  DITRON_SIM_TF32 = 8, ///< fp32 storage, operands rounded to tf32 (10 fraction bits, nearest, ties away) before multiplying.
+  DITRON_SIM_TF32 =
+      8, ///< fp32 storage, operands rounded to tf32 (10 fraction bits, nearest, ties away) before multiplying.
   DITRON_SIM_E4M3 = 9, ///< fp8, finite only, NaN 0x7f and 0xff. Matrix operands only.
   DITRON_SIM_E5M2 = 10,
 };
@@ -142,13 +143,13 @@ void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, con
 /// with regsA = 8, regsB = 4 for 16-bit operands (uint16_t patterns); 4 and 2 for TF32 (float); 16 and 8 for I8 (int8_t).
 /// Which (row, column) a register of a lane holds is the fragment table of spec/linear_layouts.md 4.8 (layout/Builders.h). c is
 /// float, or int32_t for I8. Accumulation is fp32 in ascending k. All lanes of the warp meet once per call.
-void ditron_sim_mma(DitronSimThread *self, uint32_t type, uint32_t mTiles, uint32_t nTiles, uint32_t kTiles, const void *a,
-                    const void *b, void *c, const DitronSimSite *site);
+void ditron_sim_mma(DitronSimThread *self, uint32_t type, uint32_t mTiles, uint32_t nTiles, uint32_t kTiles,
+                    const void *a, const void *b, void *c, const DitronSimSite *site);
 
 /// A dot product on the ordinary units: c[m * n + j] += sum over k of a[i * k + l] * b[l * n + j], fp32 (or fp64, int32) arrays of
 /// the calling thread alone, ascending k with fused multiply-add. No meeting.
-void ditron_sim_fma_dot(DitronSimThread *self, uint32_t type, uint32_t m, uint32_t n, uint32_t k, const void *a, const void *b,
-                        void *c, const DitronSimSite *site);
+void ditron_sim_fma_dot(DitronSimThread *self, uint32_t type, uint32_t m, uint32_t n, uint32_t k, const void *a,
+                        const void *b, void *c, const DitronSimSite *site);
 
 /// Asynchronous copy of 4, 8 or 16 bytes from global to shared memory; when predicate is 0, zeros are written instead and the
 /// source is not read. Complete only after a wait on its group: until then the destination's content is unspecified.
@@ -184,14 +185,14 @@ void ditron_sim_mbarrier_wait(DitronSimThread *self, void *bar, uint32_t parity,
 /// A tensor in global memory and the box that a tensor copy moves: what CUtensorMap is on the device. Dimension 0 is the
 /// fastest, contiguous one. 128 bytes; sim/TensorMap.h makes and checks it. Passed by value as a kernel parameter.
 typedef struct DitronSimTensorMap {
-  void *base;              ///< 16-byte aligned.
+  void *base;               ///< 16-byte aligned.
   uint64_t stridesBytes[4]; ///< Of dimensions 1 .. rank-1; multiples of 16.
-  uint32_t rank;           ///< 1 .. 5.
-  uint32_t dims[5];        ///< Extents of the tensor in elements.
-  uint32_t box[5];         ///< Extents of the box, 1 .. 256; box[0] * elementBytes is a multiple of 16.
-  uint32_t elementBytes;   ///< 1, 2, 4, 8.
-  uint32_t swizzleBytes;   ///< 0, 32, 64, 128; not 0: equal to box[0] * elementBytes.
-  uint32_t fillNan;        ///< 1: elements out of range are NaN (0x7f.., all types), 0: they are zero.
+  uint32_t rank;            ///< 1 .. 5.
+  uint32_t dims[5];         ///< Extents of the tensor in elements.
+  uint32_t box[5];          ///< Extents of the box, 1 .. 256; box[0] * elementBytes is a multiple of 16.
+  uint32_t elementBytes;    ///< 1, 2, 4, 8.
+  uint32_t swizzleBytes;    ///< 0, 32, 64, 128; not 0: equal to box[0] * elementBytes.
+  uint32_t fillNan;         ///< 1: elements out of range are NaN (0x7f.., all types), 0: they are zero.
   uint32_t reserved[8];
 } DitronSimTensorMap;
 
@@ -212,7 +213,7 @@ void ditron_sim_tma_store_commit(DitronSimThread *self, const DitronSimSite *sit
 void ditron_sim_tma_store_wait(DitronSimThread *self, uint32_t pending, uint32_t read, const DitronSimSite *site);
 
 enum DitronSimWgmmaFlags {
-  DITRON_SIM_WGMMA_SCALE_D = 1,   ///< d = a * b + d; without it d = a * b.
+  DITRON_SIM_WGMMA_SCALE_D = 1,    ///< d = a * b + d; without it d = a * b.
   DITRON_SIM_WGMMA_A_MN_MAJOR = 2, ///< A in shared memory is M-major (16-bit types only), else K-major.
   DITRON_SIM_WGMMA_B_MN_MAJOR = 4, ///< B in shared memory is N-major (16-bit types only), else K-major.
 };
@@ -227,8 +228,9 @@ enum DitronSimWgmmaFlags {
 /// column 8 * (j / 8) + 2 * (lane % 4) + (r & 1). The call fills c with tokens (NaN patterns) that stand for the result. Tokens
 /// may be copied about as values: a later wgmma whose c holds them continues that accumulation, and after the wait
 /// ditron_sim_wgmma_result replaces them wherever they are. ditron_sim_wgmma_wait itself replaces those still in c.
-void ditron_sim_wgmma(DitronSimThread *self, uint32_t type, uint32_t n, uint32_t kSteps, uint32_t flags, const void *aRegs,
-                      uint64_t aDesc, uint32_t aStep, uint64_t bDesc, uint32_t bStep, void *c, const DitronSimSite *site);
+void ditron_sim_wgmma(DitronSimThread *self, uint32_t type, uint32_t n, uint32_t kSteps, uint32_t flags,
+                      const void *aRegs, uint64_t aDesc, uint32_t aStep, uint64_t bDesc, uint32_t bStep, void *c,
+                      const DitronSimSite *site);
 /// Orders the thread's register accesses before its next wgmma: needed before the first one and before one that takes new
 /// registers (accumulator or A) after a wait.
 void ditron_sim_wgmma_fence(DitronSimThread *self, const DitronSimSite *site);

@@ -46,10 +46,10 @@ struct AsyncThread {
     uint32_t accumulator;
   };
 
-  uint32_t fences = 0;        ///< fence_async calls so far.
-  uint64_t fenceSync = 0;     ///< The block's meetings at the last of them.
-  bool registersFenced = false; ///< wgmma_fence since the start or the last wait.
-  uint64_t issued = 0;        ///< Number of the last multiply that it took part in; they count from 1.
+  uint32_t fences = 0;                  ///< fence_async calls so far.
+  uint64_t fenceSync = 0;               ///< The block's meetings at the last of them.
+  bool registersFenced = false;         ///< wgmma_fence since the start or the last wait.
+  uint64_t issued = 0;                  ///< Number of the last multiply that it took part in; they count from 1.
   std::vector<uint64_t> multiplyGroups; ///< Number of the last multiply of each committed group.
   std::vector<Delivery> deliveries;
   std::vector<StoreGroup> storeGroups;
@@ -180,8 +180,8 @@ public:
   //===- Tensor copies (TensorCopy.cpp) ---------------------------------------------------------------------------===//
 
   /// `bar` is null for a store.
-  void startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords, const void *shared,
-                 void *bar, const DitronSimSite *site);
+  void startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
+                 const void *shared, void *bar, const DitronSimSite *site);
   void waitStores(Thread &thread, uint32_t pending, bool read, const DitronSimSite *site);
 
   //===- Warpgroups (Warpgroup.cpp) -------------------------------------------------------------------------------===//

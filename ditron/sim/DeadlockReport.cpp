@@ -44,7 +44,8 @@ std::string writerText(Engine &engine, const Writer &writer) {
   case Writer::Kind::None: break;
   case Writer::Kind::Kernel:
     return fmt::format("by rank {}, kernel {}, block {}{} at {}", writer.rank, engine.trace.name(writer.name),
-                       blockText(writer.block), writer.place ? ", " + engine.places.text(writer.place) : "", micros(writer.time));
+                       blockText(writer.block), writer.place ? ", " + engine.places.text(writer.place) : "",
+                       micros(writer.time));
   case Writer::Kind::Stream:
     return fmt::format("by rank {}, stream {} at {}", writer.rank, engine.trace.name(writer.name), micros(writer.time));
   case Writer::Kind::Copy:

@@ -61,8 +61,8 @@ Status checkSignal(Memory &memory, const void *address, uint32_t bytes, std::str
 CostModel CostModel::sm90() {
   CostModel cost;
   cost.smClockGHz = 1.755;
-  cost.hbmBytesPerNsPerSm = 36.4;  // 4.8 TB/s
-  cost.mmaFlopsPerClock16 = 2540;  // mma.sync reaches about five eighths of what wgmma does
+  cost.hbmBytesPerNsPerSm = 36.4; // 4.8 TB/s
+  cost.mmaFlopsPerClock16 = 2540; // mma.sync reaches about five eighths of what wgmma does
   cost.mmaFlopsPerClock8 = 5080;
   cost.mmaFlopsPerClockTf32 = 1270;
   cost.fmaFlopsPerClock = 256;

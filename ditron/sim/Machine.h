@@ -42,27 +42,27 @@ using SimTime = int64_t;
 /// What operations cost in virtual time. The defaults are an A100 cut down to eight SMs: figures per SM are the real
 /// ones, and what a whole GPU shares (links) is scaled by 8/108, so that compute and communication keep their balance.
 struct CostModel {
-  double smClockGHz = 1.41;            ///< Clock of an SM.
-  double hbmBytesPerNsPerSm = 14.4;    ///< Device memory bandwidth that one SM gets.
-  double sharedBytesPerClock = 128;    ///< Shared memory bandwidth of an SM.
-  double mmaFlopsPerClock16 = 2048;    ///< Tensor-core multiply and add operations per clock and SM, 16-bit operands.
-  double mmaFlopsPerClock8 = 4096;     ///< The same for 8-bit operands.
-  double mmaFlopsPerClockTf32 = 1024;  ///< The same for tf32.
-  double fmaFlopsPerClock = 128;       ///< The same on the ordinary units.
-  double wgmmaFlopsPerClock16 = 4096;  ///< As mmaFlopsPerClock16, for a warpgroup multiply.
-  double wgmmaFlopsPerClock8 = 8192;   ///< For 8-bit operands.
+  double smClockGHz = 1.41;             ///< Clock of an SM.
+  double hbmBytesPerNsPerSm = 14.4;     ///< Device memory bandwidth that one SM gets.
+  double sharedBytesPerClock = 128;     ///< Shared memory bandwidth of an SM.
+  double mmaFlopsPerClock16 = 2048;     ///< Tensor-core multiply and add operations per clock and SM, 16-bit operands.
+  double mmaFlopsPerClock8 = 4096;      ///< The same for 8-bit operands.
+  double mmaFlopsPerClockTf32 = 1024;   ///< The same for tf32.
+  double fmaFlopsPerClock = 128;        ///< The same on the ordinary units.
+  double wgmmaFlopsPerClock16 = 4096;   ///< As mmaFlopsPerClock16, for a warpgroup multiply.
+  double wgmmaFlopsPerClock8 = 8192;    ///< For 8-bit operands.
   double wgmmaFlopsPerClockTf32 = 2048; ///< For tf32.
-  double tmaLatencyNs = 600;           ///< From the end of a tensor copy's transfer until its bytes are there.
-  double linkBytesPerNs = 22;          ///< Bandwidth of one GPU's links, each direction.
-  double linkLatencyNs = 1000;         ///< Latency of a remote access, a remote signal and the start of a remote copy.
-  double localLatencyNs = 400;         ///< Latency of a local global-memory round trip (signal, atomic, poll).
-  double barrierClocks = 30;           ///< A block barrier.
-  double shuffleClocks = 2;            ///< A shuffle, ballot or warp barrier.
-  double launchLatencyNs = 3000;       ///< From a kernel at the head of its stream to its first block.
-  double blockStartNs = 200;           ///< Start of one block on an SM.
-  double copyStartNs = 1500;           ///< Start of a copy on a copy engine.
-  uint64_t copyChunkBytes = 64 * 1024; ///< A copy becomes visible in pieces of this size.
-  double hostCallNs = 1000;            ///< One enqueue or other call of host code.
+  double tmaLatencyNs = 600;            ///< From the end of a tensor copy's transfer until its bytes are there.
+  double linkBytesPerNs = 22;           ///< Bandwidth of one GPU's links, each direction.
+  double linkLatencyNs = 1000;          ///< Latency of a remote access, a remote signal and the start of a remote copy.
+  double localLatencyNs = 400;          ///< Latency of a local global-memory round trip (signal, atomic, poll).
+  double barrierClocks = 30;            ///< A block barrier.
+  double shuffleClocks = 2;             ///< A shuffle, ballot or warp barrier.
+  double launchLatencyNs = 3000;        ///< From a kernel at the head of its stream to its first block.
+  double blockStartNs = 200;            ///< Start of one block on an SM.
+  double copyStartNs = 1500;            ///< Start of a copy on a copy engine.
+  uint64_t copyChunkBytes = 64 * 1024;  ///< A copy becomes visible in pieces of this size.
+  double hostCallNs = 1000;             ///< One enqueue or other call of host code.
 
   /// An H200 cut down in the same way: eight of its 132 SMs.
   static CostModel sm90();
@@ -176,7 +176,7 @@ struct Counters {
   uint64_t localBytes = 0;  ///< Global memory of the block's own rank, by accounted accesses.
   uint64_t remoteBytes = 0; ///< The same for other ranks.
   uint64_t sharedBytes = 0;
-  uint64_t copyBytes = 0; ///< By copy engines.
+  uint64_t copyBytes = 0;     ///< By copy engines.
   uint64_t tmaLoadBytes = 0;  ///< Of tensor loads, boxes in full.
   uint64_t tmaStoreBytes = 0; ///< The same of tensor stores.
   uint64_t wgmmaFlops = 0;    ///< The part of mmaFlops that warpgroups did.

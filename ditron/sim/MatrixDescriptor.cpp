@@ -24,9 +24,10 @@ std::string decodeDescriptor(uint64_t descriptor, bool mnMajor, MatrixView &view
     return fmt::format("bits 0x{:x} are set that must be zero", descriptor & ~usedBits);
   const uint32_t patternBits = view.swizzleBytes ? (view.swizzleBytes / 16 - 1) << 7 : 0;
   if (view.start & patternBits)
-    return fmt::format("start address {} does not begin at a row 0 of its {}-byte swizzle pattern, which repeats every {} "
-                       "bytes",
-                       view.start, view.swizzleBytes, view.swizzleBytes * 8);
+    return fmt::format(
+        "start address {} does not begin at a row 0 of its {}-byte swizzle pattern, which repeats every {} "
+        "bytes",
+        view.start, view.swizzleBytes, view.swizzleBytes * 8);
   return {};
 }
 

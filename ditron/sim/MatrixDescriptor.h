@@ -31,8 +31,8 @@ struct MatrixView {
   /// Shared offset of a 16-byte chunk of a K-major matrix: `chunk` 0 or 1 of the row.
   uint32_t kMajorChunk(uint32_t begin, uint32_t row, uint32_t chunk) const {
     const uint32_t pitch = swizzleBytes ? swizzleBytes : 16;
-    return swizzleAddress(
-        begin + row % 8 * pitch + row / 8 * stride + chunk * (swizzleBytes ? 16 : leading), swizzleBytes);
+    return swizzleAddress(begin + row % 8 * pitch + row / 8 * stride + chunk * (swizzleBytes ? 16 : leading),
+                          swizzleBytes);
   }
   /// Shared offset of the 16-byte chunk with rows 8 * unit .. 8 * unit + 7 of a column k of an MN-major matrix.
   uint32_t mnMajorChunk(uint32_t begin, uint32_t unit, uint32_t k) const {

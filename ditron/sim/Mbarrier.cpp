@@ -97,12 +97,13 @@ void AsyncUnit::advance(Mbarrier &barrier, const SimTime *when) {
 
 void AsyncUnit::arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const DitronSimSite *site) {
   if (count < 1 || count > barrier.pendingArrivals)
-    block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("{} arrivals at the mbarrier at shared offset {} (set up at {}), whose phase {} has {} "
-                                 "of {} left",
-                                 count, barrier.offset, siteText(barrier.site), barrier.phase, barrier.pendingArrivals,
-                                 barrier.count),
-                     site);
+    block.failThread(
+        thread, StatusCode::InvalidArgument,
+        fmt::format("{} arrivals at the mbarrier at shared offset {} (set up at {}), whose phase {} has {} "
+                    "of {} left",
+                    count, barrier.offset, siteText(barrier.site), barrier.phase, barrier.pendingArrivals,
+                    barrier.count),
+        site);
   barrier.pendingArrivals -= count;
   advance(barrier, nullptr);
 }
@@ -141,8 +142,8 @@ void AsyncUnit::namedBarrier(Thread &thread, uint32_t id, uint32_t count, bool w
   const uint32_t warpSize = block.engine.options.warpSize;
   if (count == 0 || count % warpSize != 0 || count > thread.numThreads)
     block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("named barrier {} of {} threads; accepted is a multiple of {} up to the block's {}", id,
-                                 count, warpSize, thread.numThreads),
+                     fmt::format("named barrier {} of {} threads; accepted is a multiple of {} up to the block's {}",
+                                 id, count, warpSize, thread.numThreads),
                      site);
   namedBarriers.resize(16);
   NamedBarrier &barrier = namedBarriers[id];

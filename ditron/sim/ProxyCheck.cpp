@@ -34,7 +34,8 @@ void AsyncUnit::markWriters(uint32_t shared, uint32_t bytes, int change) {
 
 std::string AsyncUnit::flightText(uint32_t chunk) const {
   for (const TensorCopy &copy : copies)
-    if (copy.active && !copy.store && chunk >= copy.shared / 16 && chunk < (copy.shared + copy.bytes) / 16)
+    if (chunks[chunk].writers && copy.active && !copy.store && chunk >= copy.shared / 16 &&
+        chunk < (copy.shared + copy.bytes) / 16)
       return fmt::format("which the tensor load of {} is still writing", siteText(copy.site));
   for (const Warpgroup &group : groups)
     for (const Warpgroup::Operation &operation : group.operations)
@@ -82,9 +83,8 @@ void AsyncUnit::checkLoad(Thread &thread, const void *address, uint64_t bytes, c
 void AsyncUnit::checkAsyncRead(Thread &thread, uint32_t chunk, std::string_view what, const DitronSimSite *site) {
   SharedChunk &mark = chunks[chunk];
   if (mark.writers)
-    block.failThread(
-        thread, StatusCode::InvalidArgument,
-        fmt::format("the {} reads shared offset {}, {}", what, chunk * 16, flightText(chunk)), site);
+    block.failThread(thread, StatusCode::InvalidArgument,
+                     fmt::format("the {} reads shared offset {}, {}", what, chunk * 16, flightText(chunk)), site);
   if (!mark.site)
     return;
   const Thread &writer = *block.allThreads()[mark.thread];

@@ -176,8 +176,8 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
   block.settle();
   const CostModel &cost = engine.options.cost;
   const double moved = static_cast<double>(range.elements * map->elementBytes) * engine.options.blocksPerSm;
-  const double transfer = remote ? moved * engine.options.smsPerRank / cost.linkBytesPerNs
-                                 : moved / cost.hbmBytesPerNsPerSm;
+  const double transfer =
+      remote ? moved * engine.options.smsPerRank / cost.linkBytesPerNs : moved / cost.hbmBytesPerNsPerSm;
   copy.begin = std::max(block.clock, copyFree);
   copyFree = copy.begin + engine.scheduler.cost(transfer * block.rank.slowFactor);
   const double latency = cost.tmaLatencyNs + (remote ? cost.linkLatencyNs : 0);
@@ -283,8 +283,8 @@ void AsyncUnit::waitStores(Thread &thread, uint32_t pending, bool read, const Di
     markReaders(mark.shared, mark.bytes, -1);
     return true;
   });
-  while (mine.firstOpenStore < target && (mine.firstOpenStore >= mine.storeGroups.size() ||
-                                          mine.storeGroups[mine.firstOpenStore].unwritten == 0))
+  while (mine.firstOpenStore < target &&
+         (mine.firstOpenStore >= mine.storeGroups.size() || mine.storeGroups[mine.firstOpenStore].unwritten == 0))
     ++mine.firstOpenStore;
 }
 

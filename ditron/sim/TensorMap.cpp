@@ -42,9 +42,10 @@ Expected<DitronSimTensorMap> makeTensorMap(void *base, uint32_t elementBytes, st
                                            std::span<const uint64_t> stridesBytes, std::span<const uint32_t> box,
                                            uint32_t swizzleBytes, bool fillNan) {
   if (dims.empty() || dims.size() > 5 || box.size() != dims.size() || stridesBytes.size() + 1 != dims.size())
-    return invalidArgument(fmt::format("tensor map: {} dimensions, {} strides, a box of rank {}; accepted is rank 1 to 5 "
-                                       "with one stride less and a box of the same rank",
-                                       dims.size(), stridesBytes.size(), box.size()));
+    return invalidArgument(
+        fmt::format("tensor map: {} dimensions, {} strides, a box of rank {}; accepted is rank 1 to 5 "
+                    "with one stride less and a box of the same rank",
+                    dims.size(), stridesBytes.size(), box.size()));
   DitronSimTensorMap map{};
   map.base = base;
   map.rank = static_cast<uint32_t>(dims.size());

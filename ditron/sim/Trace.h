@@ -17,7 +17,13 @@
 namespace ditron::sim {
 
 /// Tracks of one rank: SM slots from 0, then these bases. Tensor copies and multiplies have a track per slot.
-enum TrackBase : uint32_t { streamTracks = 10000, copyTracks = 20000, hostTrack = 30000, tmaTracks = 40000, tensorTracks = 50000 };
+enum TrackBase : uint32_t {
+  streamTracks = 10000,
+  copyTracks = 20000,
+  hostTrack = 30000,
+  tmaTracks = 40000,
+  tensorTracks = 50000
+};
 
 enum class SpanKind : uint8_t { Block, Wait, Copy, Signal, Kernel, Host };
 

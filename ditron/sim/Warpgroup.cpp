@@ -163,10 +163,9 @@ void AsyncUnit::multiply(Thread &thread, const WarpgroupCall &call, const void *
   if (group.arrived == 0) {
     for (uint32_t i = 0; i < groupThreads; ++i)
       if (block.allThreads()[index * groupThreads + i]->state == ThreadState::Finished)
-        block.failThread(thread, StatusCode::InvalidArgument,
-                         fmt::format("warpgroup multiply: thread {} of the warpgroup has returned",
-                                     index * groupThreads + i),
-                         site);
+        block.failThread(
+            thread, StatusCode::InvalidArgument,
+            fmt::format("warpgroup multiply: thread {} of the warpgroup has returned", index * groupThreads + i), site);
     group.call = call;
     group.site = site;
   } else if (!(group.call == call) || !sameSite(group.site, site)) {
@@ -182,7 +181,8 @@ void AsyncUnit::multiply(Thread &thread, const WarpgroupCall &call, const void *
   const bool continues = tokenAccumulator(static_cast<const uint32_t *>(c), call.n / 2) < group.accumulators.size();
   if (block.checked && !thread.asyncWork.registersFenced && (aRegs || !continues))
     block.failThread(thread, StatusCode::InvalidArgument,
-                     "warpgroup multiply with new registers without wgmma_fence since the start or the last wait", site);
+                     "warpgroup multiply with new registers without wgmma_fence since the start or the last wait",
+                     site);
   registers[thread.threadId] = {aRegs, c};
   if (++group.arrived < groupThreads) {
     thread.site = site;
@@ -258,8 +258,7 @@ void AsyncUnit::runMultiply(Thread &last, uint32_t groupIndex) {
   Warpgroup::Operation operation{group.issued + 1, 0, group.site, {}};
   for (uint32_t which = call.aInRegisters ? 1 : 0; which < 2; ++which) {
     const std::string_view name = which == 0 ? "A" : "B";
-    const bool mnMajor =
-        call.flags & (which == 0 ? DITRON_SIM_WGMMA_A_MN_MAJOR : DITRON_SIM_WGMMA_B_MN_MAJOR);
+    const bool mnMajor = call.flags & (which == 0 ? DITRON_SIM_WGMMA_A_MN_MAJOR : DITRON_SIM_WGMMA_B_MN_MAJOR);
     const uint32_t rows = which == 0 ? groupRows : call.n, advance = which == 0 ? call.aStep : call.bStep;
     if (std::string problem = decodeDescriptor(which == 0 ? call.aDesc : call.bDesc, mnMajor, views[which]);
         !problem.empty())
@@ -275,14 +274,13 @@ void AsyncUnit::runMultiply(Thread &last, uint32_t groupIndex) {
                        group.site);
     if (!chunks.empty()) {
       const std::string what = fmt::format("operand {} of the warpgroup multiply", name);
-      forEachChunk(views[which], rows, advance, call.kSteps,
-                   [&](uint32_t, uint32_t, uint32_t, uint32_t offset) {
-                     const uint32_t chunk = offset / 16;
-                     if (chunks[chunk].site || chunks[chunk].writers)
-                       checkAsyncRead(last, chunk, what, group.site);
-                     ++chunks[chunk].readers;
-                     operation.chunks.push_back(chunk);
-                   });
+      forEachChunk(views[which], rows, advance, call.kSteps, [&](uint32_t, uint32_t, uint32_t, uint32_t offset) {
+        const uint32_t chunk = offset / 16;
+        if (chunks[chunk].site || chunks[chunk].writers)
+          checkAsyncRead(last, chunk, what, group.site);
+        ++chunks[chunk].readers;
+        operation.chunks.push_back(chunk);
+      });
     }
   }
 
