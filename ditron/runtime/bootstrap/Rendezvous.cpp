@@ -188,9 +188,11 @@ Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, dou
   envelope.msg_control = control;
   envelope.msg_controllen = sizeof(control);
   ssize_t got;
+  // A process that closes with unread packets raises ECONNRESET here once; what it said before can still be read after.
+  bool wasReset = false;
   do
     got = recvmsg(socket, &envelope, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
+  while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(wasReset, true))));
   if (got == 0 || (got < 0 && errno == ECONNRESET))
     return internalError(fmt::format("step '{}': the process of rank {} has ended", step, from));
   if (got < 0)

@@ -1,0 +1,396 @@
+//===- cuda_world_test.cpp - Worlds of GPUs, on a stand-in for the driver -----------------------------------------===//
+//
+// The program's run path has fake_cuda's libcuda.so.1 in it: a machine of four GPUs, two of which cannot reach each other.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "fake_cuda/FakeCuda.h"
+
+#include "ditron/runtime/TargetChoice.h"
+#include "ditron/runtime/World.h"
+#include "ditron/runtime/cuda/CudaDevice.h"
+#include "ditron/runtime/cuda/CudaSystem.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+using namespace ditron;
+using namespace ditron::runtime;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+/// Before anything opens the driver.
+const int machineChosen = setenv("FAKE_CUDA", "gpus=4;no_p2p=0-3;memory_mib=512", 1);
+
+template <typename Function> Function *hook(const char *name) {
+  static void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  return reinterpret_cast<Function *>(dlsym(library, name));
+}
+std::string takeLog() { return hook<decltype(fakeCudaTakeLog)>("fakeCudaTakeLog")(); }
+uint64_t livePhysicalBytes() { return hook<decltype(fakeCudaLivePhysicalBytes)>("fakeCudaLivePhysicalBytes")(); }
+
+testing::AssertionResult ok(const Status &status) {
+  return status.isOk() ? testing::AssertionSuccess()
+                       : testing::AssertionFailure() << toString(status.code()) << ": " << status.message();
+}
+
+const char *const testPtx = R"(
+.version 8.0
+.target sm_90a
+.file 1 "store.py"
+.visible .entry store(.param .u64 p0, .param .u64 p1, .param .u64 view)
+{ ret; }
+.visible .entry sum(.param .u64 x, .param .u64 y, .param .u64 out, .param .u32 n, .param .u64 view)
+{ ret; }
+)";
+
+Kernel makeKernel(const std::string &name, std::vector<ArtifactParameter> parameters, uint64_t sharedBytes = 0,
+                  std::string ptx = testPtx) {
+  Artifact artifact;
+  artifact.kernel = artifact.entrySymbol = name;
+  artifact.target = "cuda:sm_90a";
+  artifact.sourceFile = name + ".py";
+  artifact.codeKind = ArtifactCode::Ptx;
+  artifact.code = std::move(ptx);
+  artifact.parameters = std::move(parameters);
+  artifact.sharedBytes = sharedBytes;
+  Expected<Kernel> kernel = Kernel::create(std::move(artifact), {});
+  EXPECT_TRUE(ok(kernel.status()));
+  return *kernel;
+}
+
+Kernel storeKernel(uint64_t sharedBytes = 0) {
+  return makeKernel("store", {{"p0", "*i64", 8, 1}, {"p1", "i64", 8, 1}}, sharedBytes);
+}
+
+std::unique_ptr<World> makeWorld(uint32_t ranks, const WorldOptions &options = {}) {
+  Expected<std::unique_ptr<World>> world = World::local(ranks, "cuda", options);
+  EXPECT_TRUE(ok(world.status()));
+  (void)takeLog();
+  return std::move(world).value();
+}
+
+int64_t word(const SymmetricBuffer &buffer, uint32_t rank) {
+  int64_t value = -1;
+  EXPECT_TRUE(ok(buffer.download(rank, &value, sizeof(value))));
+  return value;
+}
+
+TEST(CudaWorld, TargetOfTheMachine) {
+  ASSERT_EQ(machineChosen, 0);
+  EXPECT_EQ(resolveTarget("cuda")->text, "cuda:sm_90a");
+  EXPECT_EQ(resolveTarget("sim")->text, "sim:sm_80");
+  EXPECT_EQ(cudaTargetFor(8, 6)->text, "cuda:sm_80");
+  EXPECT_EQ(cudaTargetFor(8, 9)->text, "cuda:sm_89");
+  EXPECT_EQ(cudaTargetFor(12, 0)->text, "cuda:sm_89"); // sm_90a and sm_100a run nowhere else
+  EXPECT_FALSE(cudaTargetFor(7, 5).isOk());
+}
+
+TEST(CudaWorld, NamesThePairThatCannotReachEachOther) {
+  const Status status = World::local(4, "cuda").status();
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("GPU 0"), HasSubstr("GPU 3"), HasSubstr("ranks 0 and 3")));
+  EXPECT_THAT(World::local(5, "cuda").status().message(), AllOf(HasSubstr("5 GPUs"), HasSubstr("shows 4")));
+  EXPECT_THAT(World::local(1, "cuda:sm_100a").status().message(), HasSubstr("does not run on GPU 0"));
+}
+
+TEST(CudaWorld, WorldViewNamesEveryHeap) {
+  auto world = makeWorld(3);
+  for (uint32_t r = 0; r < 3; ++r) {
+    int64_t words[7];
+    ASSERT_TRUE(ok(world->rank(r).device()->download(words, static_cast<int64_t *>(world->rank(r).worldView()) - 2, sizeof(words))));
+    EXPECT_EQ(words[0], 10'000'000'000); // ten seconds
+    EXPECT_NE(words[1], 0);              // the report
+    EXPECT_EQ(words[2], r);
+    EXPECT_EQ(words[3], 3);
+    for (uint32_t peer = 0; peer < 3; ++peer)
+      EXPECT_EQ(words[4 + peer], reinterpret_cast<int64_t>(world->rank(peer).device()->symmetricBase()));
+  }
+}
+
+TEST(CudaWorld, LaunchesLoadOnceAndPassArguments) {
+  auto world = makeWorld(2);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 4, "words");
+  const Kernel store = storeKernel(100 << 10);
+  (void)takeLog();
+  for (int call = 0; call < 3; ++call)
+    for (uint32_t r = 0; r < 2; ++r)
+      ASSERT_TRUE(ok(world->rank(r).stream().launch(store, {.grid = {7, 1, 1}}, {words.on(1 - r) + 1, int64_t(40 + r)})));
+  ASSERT_TRUE(ok(world->synchronize()));
+  int64_t values[4];
+  ASSERT_TRUE(ok(words.download(0, values, sizeof(values))));
+  EXPECT_THAT(values, testing::ElementsAre(0, 41, 0, 0));
+  const std::string log = takeLog();
+  auto count = [&](const std::string &text) {
+    size_t n = 0;
+    for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1))
+      ++n;
+    return n;
+  };
+  EXPECT_EQ(count("cuModuleLoadDataEx"), 2u); // once for each GPU
+  EXPECT_EQ(count("cuFuncSetAttribute(8=102400)"), 2u);
+  EXPECT_EQ(count("cuLaunchKernel(store blocks=7 threads=128 shared=102400)"), 6u);
+}
+
+TEST(CudaWorld, RanksOnOneGpuShareItsKernels) {
+  WorldOptions options;
+  options.shareGpus = true;
+  Expected<std::unique_ptr<World>> world = World::local(6, "cuda", options);
+  // GPUs 0 and 3 still have to reach each other.
+  EXPECT_THAT(world.status().message(), HasSubstr("ranks 0 and 3"));
+}
+
+TEST(CudaWorld, SymmetricBuffersLieAtOneOffset) {
+  auto world = makeWorld(3);
+  SymmetricBuffer first = *world->allocateSymmetric(DataType::F32, 1000, "first");
+  {
+    SymmetricBuffer gap = *world->allocateSymmetric(DataType::F32, 5000, "gap");
+    EXPECT_GT(gap.offset(), first.offset());
+  }
+  SymmetricBuffer again = *world->allocateSymmetric(DataType::F32, 5000, "again");
+  EXPECT_EQ(again.offset(), first.offset() + 4096); // the freed gap, in pieces of 512 bytes
+  for (uint32_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(again.on(r).address, static_cast<std::byte *>(world->rank(r).device()->symmetricBase()) + again.offset());
+    EXPECT_EQ(again.downloadFloats(r)->at(4999), 0.0f);
+  }
+}
+
+TEST(CudaWorld, HeapsAreAccessibleToAllGpusAndGrow) {
+  auto world = makeWorld(2);
+  auto big = world->allocateSymmetric(DataType::U8, 100 << 20, "big");
+  ASSERT_TRUE(ok(big.status()));
+  EXPECT_THAT(takeLog(), HasSubstr("cuMemSetAccess(104857600: 0 1)"));
+  const Status status = world->rank(0).allocate(DataType::U8, uint64_t(450) << 20, "too big").status();
+  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("'too big'"), HasSubstr("GPU 0"), HasSubstr("MiB are free")));
+  EXPECT_TRUE(ok(world->rank(0).allocate(DataType::U8, 1 << 20, "still works").status()));
+}
+
+TEST(CudaWorld, EverythingIsReleased) {
+  const uint64_t before = livePhysicalBytes();
+  {
+    auto world = makeWorld(2);
+    Buffer outlives = *world->rank(0).allocate(DataType::F32, 10, "x");
+    EXPECT_GT(livePhysicalBytes(), before);
+    world.reset();
+    EXPECT_TRUE(ok(outlives.uploadFloats(std::vector<float>(10, 1.0f)))); // buffers keep their device alive
+  }
+  EXPECT_EQ(livePhysicalBytes(), before);
+}
+
+TEST(CudaWorld, SignalsByTheDriverWhereItCan) {
+  auto world = makeWorld(1);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  Stream &stream = world->rank(0).stream();
+  (void)takeLog();
+  ASSERT_TRUE(ok(stream.signalWrite(words.on(0), 5)));
+  ASSERT_TRUE(ok(stream.signalWait(words.on(0), Compare::GreaterEqual, 5)));
+  ASSERT_TRUE(ok(stream.signalWait(words.on(0), Compare::Equal, 5)));
+  ASSERT_TRUE(ok(stream.signalAdd(words.on(0), 2)));
+  ASSERT_TRUE(ok(stream.signalWait(words.on(0), Compare::NotEqual, 5)));
+  ASSERT_TRUE(ok(stream.synchronize()));
+  EXPECT_EQ(word(words, 0), 7);
+  EXPECT_EQ(takeLog(), "cuStreamWriteValue64\ncuStreamWaitValue64(flags=0)\ncuStreamWaitValue64(flags=1)\n"
+                       "cuLaunchKernel(ditron_signal_add_64 blocks=1 threads=1 shared=0)\n"
+                       "cuLaunchKernel(ditron_signal_wait_64 blocks=1 threads=1 shared=0)\n");
+}
+
+TEST(CudaWorld, SignalsByKernelsWhenAsked) {
+  WorldOptions options;
+  options.kernelSignals = true;
+  auto world = makeWorld(1, options);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I32, 2, "words");
+  Stream &stream = world->rank(0).stream();
+  ASSERT_TRUE(ok(stream.signalWrite(words.on(0), 9)));
+  ASSERT_TRUE(ok(stream.signalWait(words.on(0), Compare::GreaterEqual, 9)));
+  ASSERT_TRUE(ok(stream.synchronize()));
+  EXPECT_THAT(takeLog(), Not(HasSubstr("cuStreamW")));
+}
+
+TEST(CudaWorld, StreamsWaitForEachOther) {
+  auto world = makeWorld(2);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  Stream &first = world->rank(0).stream(), &second = world->rank(1).stream();
+  bool called = false;
+  ASSERT_TRUE(ok(second.signalWait(words.on(1), Compare::GreaterEqual, 3)));
+  ASSERT_TRUE(ok(second.hostCallback([&] { called = true; })));
+  EXPECT_FALSE(called);
+  ASSERT_TRUE(ok(first.signalWrite(words.on(1), 3)));
+  ASSERT_TRUE(ok(world->synchronize()));
+  EXPECT_TRUE(called);
+}
+
+TEST(CudaWorld, CopiesWithPitch) {
+  auto world = makeWorld(1);
+  Buffer from = *world->rank(0).allocate(DataType::F32, 12, "from"), to = *world->rank(0).allocate(DataType::F32, 6, "to");
+  ASSERT_TRUE(ok(from.uploadFloats(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})));
+  Copy copy;
+  copy.source = from.address();
+  copy.destination = to.address();
+  copy.rowBytes = 8;
+  copy.rows = 3;
+  copy.sourcePitch = 16;
+  Stream &stream = world->rank(0).stream();
+  ASSERT_TRUE(ok(stream.copy(copy)));
+  ASSERT_TRUE(ok(stream.synchronize()));
+  EXPECT_THAT(*to.downloadFloats(), testing::ElementsAre(0, 1, 4, 5, 8, 9));
+  EXPECT_THAT(takeLog(), HasSubstr("cuMemcpy2DAsync(8x3)"));
+}
+
+TEST(CudaWorld, GraphsReplay) {
+  auto world = makeWorld(1);
+  Rank &rank = world->rank(0);
+  Stream copies = *rank.createStream("copies", 1);
+  Event forked = *rank.createEvent(), joined = *rank.createEvent();
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  int calls = 0;
+  ASSERT_TRUE(ok(rank.stream().beginCapture()));
+  ASSERT_TRUE(ok(rank.stream().record(forked)));
+  ASSERT_TRUE(ok(copies.wait(forked)));
+  ASSERT_TRUE(ok(copies.signalAdd(words.on(0), 1)));
+  ASSERT_TRUE(ok(copies.hostCallback([&calls] { ++calls; })));
+  ASSERT_TRUE(ok(copies.record(joined)));
+  ASSERT_TRUE(ok(rank.stream().wait(joined)));
+  Expected<Graph> graph = rank.stream().endCapture();
+  ASSERT_TRUE(ok(graph.status()));
+  EXPECT_EQ(word(words, 0), 0); // kept, not run
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_TRUE(ok(rank.stream().launch(*graph)));
+  ASSERT_TRUE(ok(rank.synchronize()));
+  EXPECT_EQ(word(words, 0), 1000);
+  EXPECT_EQ(calls, 1000);
+}
+
+TEST(CudaWorld, PriorityIsTurnedRound) {
+  auto world = makeWorld(1);
+  (void)takeLog();
+  Stream urgent = *world->rank(0).createStream("urgent", 2), excessive = *world->rank(0).createStream("excessive", 99);
+  EXPECT_EQ(takeLog(), "cuStreamCreate(flags=1 priority=-2)\ncuStreamCreate(flags=1 priority=-5)\n");
+}
+
+TEST(CudaWorld, CompilerErrorsNameTheSourceLine) {
+  auto world = makeWorld(1);
+  const Kernel bad = makeKernel("store", {{"p0", "*i64", 8, 1}, {"p1", "i64", 8, 1}}, 0,
+                                ".version 8.0\n.file 1 \"gemm.py\"\n.visible .entry store()\n{\n  .loc 1 12 5\n"
+                                "  bad_instruction.x %r1;\n  ret;\n}\n");
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  const Status status = world->rank(0).stream().launch(bad, {}, {words.on(0), int64_t(1)});
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("kernel 'store'"), HasSubstr("CUDA_ERROR_INVALID_PTX"), HasSubstr("line 6"),
+                                      HasSubstr("at gemm.py:12:5, in the PTX: bad_instruction.x %r1;")));
+  EXPECT_TRUE(ok(world->synchronize())); // not the end of the run
+}
+
+TEST(CudaWorld, CooperativeLaunchThatDoesNotFit) {
+  auto world = makeWorld(1);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  LaunchConfig config{.grid = {265, 1, 1}, .cooperative = true};
+  const Status status = world->rank(0).stream().launch(storeKernel(), config, {words.on(0), int64_t(1)});
+  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("265 blocks"), HasSubstr("264 at once")));
+}
+
+TEST(CudaWorld, RanksHaveThreadsOfTheirOwn) {
+  auto world = makeWorld(3);
+  std::array<uint64_t, 3> offsets = {};
+  const Status status = world->runRanks([&](Rank &rank) -> Status {
+    DITRON_ASSIGN_OR_RETURN(SymmetricBuffer words, world->allocateSymmetric(DataType::I64, 8, "words"));
+    offsets[rank.id()] = words.offset();
+    DITRON_RETURN_IF_ERROR(rank.stream().signalWrite(words.on((rank.id() + 1) % 3), 100 + rank.id()));
+    DITRON_RETURN_IF_ERROR(rank.stream().synchronize());
+    DITRON_RETURN_IF_ERROR(rank.hostBarrier());
+    EXPECT_EQ(word(words, rank.id()), 100 + (rank.id() + 2) % 3);
+    return rank.hostBarrier();
+  });
+  EXPECT_TRUE(ok(status));
+  EXPECT_EQ(offsets[0], offsets[2]);
+}
+
+TEST(CudaWorld, ARankThatFailsReleasesTheOthers) {
+  auto world = makeWorld(2);
+  const Status status = world->runRanks([&](Rank &rank) -> Status {
+    return rank.id() == 1 ? invalidArgument("rank 1 has had enough") : rank.hostBarrier();
+  });
+  EXPECT_EQ(status.message(), "rank 1 has had enough");
+  EXPECT_TRUE(ok(world->runRanks([](Rank &rank) { return rank.hostBarrier(); })));
+}
+
+TEST(CudaWorld, HangsEndWithinTheTimeLimit) {
+  WorldOptions options;
+  options.timeLimitSeconds = 0.2;
+  auto world = makeWorld(2, options);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  ASSERT_TRUE(ok(world->rank(1).stream().signalWait(words.on(1), Compare::GreaterEqual, 1)));
+  const Status status = world->synchronize();
+  EXPECT_EQ(status.code(), StatusCode::Deadlock);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 1, stream default"), HasSubstr("0.2 seconds")));
+  EXPECT_EQ(world->rank(0).stream().signalAdd(words.on(0), 1).code(), StatusCode::Deadlock); // the run is over
+  EXPECT_EQ(world->status().code(), StatusCode::Deadlock);
+}
+
+TEST(CudaWorld, BoundedWaitsAreReportedInTheSimulatorsWords) {
+  auto world = makeWorld(2);
+  SymmetricBuffer ready = *world->allocateSymmetric(DataType::I64, 8, "ready");
+  ASSERT_TRUE(ok(world->rank(1).stream().launch(storeKernel(), {}, {ready.on(0), int64_t(2)})));
+  // What the code with bounded waits does on the GPU.
+  auto *report = reinterpret_cast<cuda::WaitReport *>(world->rank(1).device()->waitBounds().reportAddress);
+  report->rank = 1;
+  report->block[0] = 4;
+  report->thread = 31;
+  report->line = 12;
+  report->column = 5;
+  report->compare = 5;
+  report->wordBytes = 8;
+  report->kernel = cuda::hashOfName("store");
+  report->address = reinterpret_cast<uint64_t>((ready.on(1) + 3).address);
+  report->seen = 1;
+  report->wanted = 2;
+  report->state = 2;
+  const Status status = world->synchronize();
+  EXPECT_EQ(status.code(), StatusCode::Deadlock);
+  EXPECT_EQ(status.message(), "deadlock: a wait passed its time limit\nwaiting:\n"
+                              "  rank 1, kernel store at store.py:12:5, block (4,0,0), thread 31\n"
+                              "    waits for ready[3] on rank 1: has 1, wants >= 2");
+}
+
+TEST(CudaWorld, AnIllegalAccessEndsTheRun) {
+  auto world = makeWorld(1);
+  hook<decltype(fakeCudaBreak)>("fakeCudaBreak")(cuda::errorIllegalAddress);
+  const Status status = world->synchronize();
+  hook<decltype(fakeCudaBreak)>("fakeCudaBreak")(0);
+  EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 0"), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS")));
+  EXPECT_EQ(world->status().code(), StatusCode::OutOfBounds);
+}
+
+TEST(CudaWorld, TheCallersContextIsRestored) {
+  auto world = makeWorld(1);
+  (void)world->rank(0).allocate(DataType::F32, 10, "x");
+  EXPECT_EQ(hook<decltype(fakeCudaContextDepth)>("fakeCudaContextDepth")(), 0u);
+}
+
+TEST(CudaWorld, SlowRanksAreDelayed) {
+  WorldOptions options;
+  options.slowRanks[1] = 5;
+  auto world = makeWorld(2, options);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  (void)takeLog();
+  for (uint32_t r = 0; r < 2; ++r)
+    ASSERT_TRUE(ok(world->rank(r).stream().launch(storeKernel(), {}, {words.on(r), int64_t(1)})));
+  EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(ditron_delay"));
+}
+
+TEST(CudaWorld, ATimelineIsForTheSimulator) {
+  WorldOptions options;
+  options.trace = true;
+  EXPECT_THAT(World::local(1, "cuda", options).status().message(), HasSubstr("target 'sim' records one"));
+}
+
+TEST(CudaDriver, TellsWhatIsMissing) {
+  EXPECT_THAT(cuda::CudaDriver::open("libnowhere.so.9").status().message(),
+              AllOf(HasSubstr("libnowhere.so.9"), HasSubstr("--gpus all")));
+  EXPECT_THAT(cuda::CudaDriver::open("libm.so.6").status().message(), AllOf(HasSubstr("cuInit"), HasSubstr("too old")));
+}
+
+} // namespace

@@ -1,0 +1,702 @@
+//===- FakeCuda.cpp - A stand-in for libcuda ----------------------------------------------------------------------===//
+//
+// See FakeCuda.h. Every check that the real driver makes and a mistake of ours would trip over is made here too: granularity
+// of mappings, use of memory without access, operations on streams of the wrong kind during capture.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "FakeCuda.h"
+
+#include "ditron/runtime/cuda/DriverTypes.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fcntl.h>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace ditron::cuda;
+
+namespace {
+
+constexpr uint64_t pageBytes = 2 << 20;
+constexpr Result invalidValue = 1;
+
+struct Machine {
+  int gpus = 2;
+  int capability = 90;
+  uint64_t memoryBytes = uint64_t(1) << 30;
+  std::set<std::pair<int, int>> separated;
+};
+
+Machine readMachine() {
+  Machine machine;
+  const char *text = std::getenv("FAKE_CUDA");
+  std::string rest = text ? text : "";
+  while (!rest.empty()) {
+    const size_t end = rest.find(';');
+    const std::string item = rest.substr(0, end);
+    rest = end == std::string::npos ? "" : rest.substr(end + 1);
+    int a = 0, b = 0;
+    if (std::sscanf(item.c_str(), "gpus=%d", &a) == 1)
+      machine.gpus = a;
+    else if (std::sscanf(item.c_str(), "capability=%d", &a) == 1)
+      machine.capability = a;
+    else if (std::sscanf(item.c_str(), "memory_mib=%d", &a) == 1)
+      machine.memoryBytes = uint64_t(a) << 20;
+    else if (std::sscanf(item.c_str(), "no_p2p=%d-%d", &a, &b) == 2)
+      machine.separated.insert({a, b});
+  }
+  return machine;
+}
+
+/// One step of a stream: true when it is over.
+using Step = std::function<bool()>;
+
+struct FakeGraph {
+  std::vector<Step> steps;
+};
+
+struct FakeStream {
+  std::deque<Step> queue;
+  FakeGraph *capture = nullptr;
+  uint64_t captureId = 0;
+};
+
+struct FakeEvent {
+  bool recorded = false, done = false;
+  uint64_t time = 0;
+  FakeGraph *capture = nullptr;
+  uint64_t captureId = 0;
+};
+
+struct FakeModule {
+  std::string ptx;
+};
+
+struct FakeFunction {
+  std::string name;
+  std::vector<uint32_t> parameterBytes;
+};
+
+struct Physical {
+  int descriptor;
+  uint64_t bytes;
+  int device;
+};
+
+struct State {
+  std::recursive_mutex mutex;
+  Machine machine = readMachine();
+  std::string log, logTaken;
+  uint64_t nextHandle = 1, nextCapture = 1, clock = 0;
+  std::map<AllocationHandle, Physical> physical;
+  std::map<DevicePointer, uint64_t> reservations;
+  std::map<DevicePointer, AllocationHandle> mappings;
+  std::vector<std::unique_ptr<FakeStream>> streams;
+  std::vector<std::unique_ptr<FakeEvent>> events;
+  std::vector<std::unique_ptr<FakeModule>> modules;
+  std::vector<std::unique_ptr<FakeFunction>> functions;
+  std::vector<std::unique_ptr<FakeGraph>> graphs;
+  std::map<int, int> retained;
+  std::set<void *> pinned;
+  int broken = 0;
+};
+
+State &state() {
+  static State instance;
+  return instance;
+}
+
+thread_local std::vector<Context> contexts;
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+void record(const std::string &text) { state().log += text + "\n"; }
+
+FakeStream *stream(StreamRef handle) { return reinterpret_cast<FakeStream *>(handle); }
+FakeEvent *event(EventRef handle) { return reinterpret_cast<FakeEvent *>(handle); }
+
+void pump() {
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (size_t i = 0; i < state().streams.size(); ++i) {
+      FakeStream &candidate = *state().streams[i];
+      while (!candidate.queue.empty() && candidate.queue.front()()) {
+        candidate.queue.pop_front();
+        moved = true;
+      }
+    }
+  }
+}
+
+Result enqueue(StreamRef handle, Step step) {
+  if (contexts.empty())
+    return 201; // CUDA_ERROR_INVALID_CONTEXT
+  if (state().broken)
+    return state().broken;
+  FakeStream *target = stream(handle);
+  if (target->capture) {
+    target->capture->steps.push_back(std::move(step));
+    return success;
+  }
+  target->queue.push_back(std::move(step));
+  pump();
+  return success;
+}
+
+/// "ditron_delay" and so on with the sizes of their parameters, in order.
+std::vector<uint32_t> parametersOf(const std::string &ptx, const std::string &name) {
+  std::vector<uint32_t> sizes;
+  const size_t begin = ptx.find(".entry " + name + "(");
+  const size_t end = ptx.find('{', begin);
+  for (size_t at = ptx.find(".param .u", begin); at < end; at = ptx.find(".param .u", at + 1))
+    sizes.push_back(static_cast<uint32_t>(std::atoi(ptx.c_str() + at + 9) / 8));
+  return sizes;
+}
+
+template <typename T> bool compares(T seen, T wanted, uint64_t compare) {
+  switch (compare) {
+  case 0: return seen == wanted;
+  case 1: return seen != wanted;
+  case 2: return seen > wanted;
+  case 3: return seen <= wanted;
+  case 4: return seen < wanted;
+  default: return seen >= wanted;
+  }
+}
+
+Step kernelStep(const FakeFunction &function, std::vector<uint64_t> values) {
+  const std::string name = function.name;
+  return [name, values]() -> bool {
+    auto word64 = [&](size_t index) { return reinterpret_cast<int64_t *>(values[index]); };
+    auto word32 = [&](size_t index) { return reinterpret_cast<int32_t *>(values[index]); };
+    if (name == "ditron_signal_add_64")
+      *word64(0) += static_cast<int64_t>(values[1]);
+    else if (name == "ditron_signal_add_32")
+      *word32(0) += static_cast<int32_t>(values[1]);
+    else if (name == "ditron_signal_write_64" || name == "store")
+      *word64(0) = static_cast<int64_t>(values[1]);
+    else if (name == "ditron_signal_write_32")
+      *word32(0) = static_cast<int32_t>(values[1]);
+    else if (name == "ditron_signal_wait_64")
+      return compares(*word64(0), static_cast<int64_t>(values[1]), values[2]);
+    else if (name == "ditron_signal_wait_32")
+      return compares(*word32(0), static_cast<int32_t>(values[1]), values[2]);
+    else if (name == "sum")
+      for (uint64_t i = 0; i < values[3]; ++i)
+        word64(2)[i] = word64(0)[i] + word64(1)[i];
+    return true;
+  };
+}
+
+Result launchFunction(FunctionRef handle, const char *api, unsigned grid, unsigned threads, unsigned shared, bool cooperative,
+                      StreamRef target, void **parameters) {
+  auto *function = reinterpret_cast<FakeFunction *>(handle);
+  std::vector<uint64_t> values;
+  for (size_t i = 0; i < function->parameterBytes.size(); ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, parameters[i], function->parameterBytes[i]);
+    values.push_back(value);
+  }
+  record(std::string(api) + "(" + function->name + " blocks=" + std::to_string(grid) + " threads=" + std::to_string(threads) +
+         " shared=" + std::to_string(shared) + (cooperative ? " cooperative" : "") + ")");
+  if (cooperative && grid > 264)
+    return errorCooperativeLaunchTooLarge;
+  return enqueue(target, kernelStep(*function, std::move(values)));
+}
+
+} // namespace
+
+extern "C" {
+
+const char *fakeCudaTakeLog() {
+  Lock lock(state().mutex);
+  state().logTaken = std::move(state().log);
+  state().log.clear();
+  return state().logTaken.c_str();
+}
+uint64_t fakeCudaLivePhysicalBytes() {
+  Lock lock(state().mutex);
+  uint64_t total = 0;
+  for (const auto &[handle, piece] : state().physical)
+    total += piece.bytes;
+  return total;
+}
+void fakeCudaBreak(int error) { state().broken = error; }
+uint64_t fakeCudaContextDepth() { return contexts.size(); }
+
+Result cuGetErrorName(Result error, const char **text) {
+  switch (error) {
+  case success: *text = "CUDA_SUCCESS"; break;
+  case errorOutOfMemory: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+  case errorInvalidPtx: *text = "CUDA_ERROR_INVALID_PTX"; break;
+  case errorIllegalAddress: *text = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+  case errorNotReady: *text = "CUDA_ERROR_NOT_READY"; break;
+  default: *text = "CUDA_ERROR_OTHER"; break;
+  }
+  return success;
+}
+Result cuGetErrorString(Result error, const char **text) {
+  *text = error == errorOutOfMemory ? "out of memory" : "an error of the fake driver";
+  return success;
+}
+Result cuInit(unsigned) { return state().machine.gpus > 0 ? success : errorNoDevice; }
+Result cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return success;
+}
+Result cuDeviceGetCount(int *count) {
+  *count = state().machine.gpus;
+  return success;
+}
+Result cuDeviceGet(DeviceOrdinal *device, int ordinal) {
+  *device = ordinal;
+  return ordinal < state().machine.gpus ? success : 101;
+}
+Result cuDeviceGetName(char *name, int bytes, DeviceOrdinal) {
+  std::snprintf(name, static_cast<size_t>(bytes), "Fake H200");
+  return success;
+}
+Result cuDeviceGetAttribute(int *value, Attribute attribute, DeviceOrdinal) {
+  switch (attribute) {
+  case Attribute::MaxThreadsPerBlock: *value = 1024; break;
+  case Attribute::WarpSize: *value = 32; break;
+  case Attribute::MultiprocessorCount: *value = 132; break;
+  case Attribute::AsyncEngineCount: *value = 3; break;
+  case Attribute::ComputeCapabilityMajor: *value = state().machine.capability / 10; break;
+  case Attribute::ComputeCapabilityMinor: *value = state().machine.capability % 10; break;
+  case Attribute::MaxSharedMemoryPerBlockOptin: *value = 227 << 10; break;
+  case Attribute::VirtualMemoryManagementSupported:
+  case Attribute::HandleTypePosixFileDescriptorSupported:
+  case Attribute::CooperativeLaunch: *value = 1; break;
+  default: *value = 0; break;
+  }
+  return success;
+}
+Result cuDeviceTotalMem_v2(size_t *bytes, DeviceOrdinal) {
+  *bytes = state().machine.memoryBytes;
+  return success;
+}
+Result cuDeviceGetPCIBusId(char *text, int bytes, DeviceOrdinal device) {
+  std::snprintf(text, static_cast<size_t>(bytes), "0000:%02x:00.0", device);
+  return success;
+}
+Result cuDeviceCanAccessPeer(int *can, DeviceOrdinal device, DeviceOrdinal peer) {
+  *can = !state().machine.separated.contains({device, peer});
+  return success;
+}
+Result cuDeviceGetP2PAttribute(int *value, PeerAttribute, DeviceOrdinal, DeviceOrdinal) {
+  *value = 1;
+  return success;
+}
+
+Result cuDevicePrimaryCtxRetain(Context *context, DeviceOrdinal device) {
+  Lock lock(state().mutex);
+  ++state().retained[device];
+  *context = reinterpret_cast<Context>(static_cast<intptr_t>(0x1000 + device));
+  return success;
+}
+Result cuDevicePrimaryCtxRelease_v2(DeviceOrdinal device) {
+  Lock lock(state().mutex);
+  record("cuDevicePrimaryCtxRelease(" + std::to_string(device) + ")");
+  return --state().retained[device] >= 0 ? success : invalidValue;
+}
+Result cuCtxPushCurrent_v2(Context context) {
+  contexts.push_back(context);
+  return success;
+}
+Result cuCtxPopCurrent_v2(Context *context) {
+  if (contexts.empty())
+    return invalidValue;
+  *context = contexts.back();
+  contexts.pop_back();
+  return success;
+}
+Result cuCtxSynchronize() { return success; }
+Result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0;
+  *greatest = -5;
+  return success;
+}
+
+Result cuMemGetInfo_v2(size_t *available, size_t *total) {
+  *total = state().machine.memoryBytes;
+  *available = *total - std::min<uint64_t>(*total, fakeCudaLivePhysicalBytes());
+  return success;
+}
+Result cuMemGetAllocationGranularity(size_t *bytes, const AllocationProperties *, int) {
+  *bytes = pageBytes;
+  return success;
+}
+Result cuMemCreate(AllocationHandle *handle, size_t bytes, const AllocationProperties *properties, unsigned long long) {
+  Lock lock(state().mutex);
+  if (bytes == 0 || bytes % pageBytes)
+    return invalidValue;
+  uint64_t used = 0;
+  for (const auto &[other, piece] : state().physical)
+    used += piece.device == properties->location.id ? piece.bytes : 0;
+  if (used + bytes > state().machine.memoryBytes)
+    return errorOutOfMemory;
+  const int descriptor = memfd_create("fake-gpu", MFD_CLOEXEC);
+  if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
+    return errorOutOfMemory;
+  *handle = state().nextHandle++;
+  state().physical[*handle] = {descriptor, bytes, properties->location.id};
+  record("cuMemCreate(" + std::to_string(bytes) + ")");
+  return success;
+}
+Result cuMemRelease(AllocationHandle handle) {
+  Lock lock(state().mutex);
+  auto piece = state().physical.find(handle);
+  if (piece == state().physical.end())
+    return invalidValue;
+  close(piece->second.descriptor);
+  state().physical.erase(piece);
+  return success;
+}
+Result cuMemAddressReserve(DevicePointer *address, size_t bytes, size_t, DevicePointer, unsigned long long) {
+  Lock lock(state().mutex);
+  if (bytes == 0 || bytes % pageBytes)
+    return invalidValue;
+  void *range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED)
+    return errorOutOfMemory;
+  *address = reinterpret_cast<DevicePointer>(range);
+  state().reservations[*address] = bytes;
+  return success;
+}
+Result cuMemAddressFree(DevicePointer address, size_t bytes) {
+  Lock lock(state().mutex);
+  if (!state().reservations.erase(address))
+    return invalidValue;
+  munmap(reinterpret_cast<void *>(address), bytes);
+  return success;
+}
+Result cuMemMap(DevicePointer address, size_t bytes, size_t, AllocationHandle handle, unsigned long long) {
+  Lock lock(state().mutex);
+  auto piece = state().physical.find(handle);
+  if (piece == state().physical.end() || piece->second.bytes < bytes || bytes % pageBytes || state().mappings.contains(address))
+    return invalidValue;
+  void *mapped = mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, piece->second.descriptor, 0);
+  if (mapped == MAP_FAILED)
+    return invalidValue;
+  state().mappings[address] = handle;
+  return success;
+}
+Result cuMemUnmap(DevicePointer address, size_t bytes) {
+  Lock lock(state().mutex);
+  if (!state().mappings.erase(address))
+    return invalidValue;
+  mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  return success;
+}
+Result cuMemSetAccess(DevicePointer address, size_t bytes, const AccessDescription *descriptions, size_t count) {
+  std::string gpus;
+  for (size_t i = 0; i < count; ++i)
+    gpus += " " + std::to_string(descriptions[i].location.id);
+  Lock lock(state().mutex);
+  record("cuMemSetAccess(" + std::to_string(bytes) + ":" + gpus + ")");
+  return mprotect(reinterpret_cast<void *>(address), bytes, PROT_READ | PROT_WRITE) == 0 ? success : invalidValue;
+}
+Result cuMemExportToShareableHandle(void *shareable, AllocationHandle handle, int type, unsigned long long) {
+  Lock lock(state().mutex);
+  auto piece = state().physical.find(handle);
+  if (piece == state().physical.end() || type != handlePosixFileDescriptor)
+    return invalidValue;
+  const int copy = fcntl(piece->second.descriptor, F_DUPFD_CLOEXEC, 0);
+  std::memcpy(shareable, &copy, sizeof(copy));
+  return copy >= 0 ? success : invalidValue;
+}
+Result cuMemImportFromShareableHandle(AllocationHandle *handle, void *shareable, int) {
+  Lock lock(state().mutex);
+  const int copy = fcntl(static_cast<int>(reinterpret_cast<intptr_t>(shareable)), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0)
+    return invalidValue;
+  *handle = state().nextHandle++;
+  state().physical[*handle] = {copy, static_cast<uint64_t>(lseek(copy, 0, SEEK_END)), -1};
+  return success;
+}
+Result cuMemHostAlloc(void **address, size_t bytes, unsigned) {
+  Lock lock(state().mutex);
+  *address = std::aligned_alloc(4096, (bytes + 4095) & ~size_t(4095));
+  state().pinned.insert(*address);
+  return success;
+}
+Result cuMemFreeHost(void *address) {
+  Lock lock(state().mutex);
+  if (!state().pinned.erase(address))
+    return invalidValue;
+  std::free(address);
+  return success;
+}
+
+Result cuMemcpyAsync(DevicePointer destination, DevicePointer source, size_t bytes, StreamRef target) {
+  Lock lock(state().mutex);
+  record("cuMemcpyAsync(" + std::to_string(bytes) + ")");
+  return enqueue(target, [=] {
+    std::memcpy(reinterpret_cast<void *>(destination), reinterpret_cast<void *>(source), bytes);
+    return true;
+  });
+}
+Result cuMemcpyHtoDAsync_v2(DevicePointer destination, const void *source, size_t bytes, StreamRef target) {
+  Lock lock(state().mutex);
+  return enqueue(target, [=] {
+    std::memcpy(reinterpret_cast<void *>(destination), source, bytes);
+    return true;
+  });
+}
+Result cuMemcpyDtoHAsync_v2(void *destination, DevicePointer source, size_t bytes, StreamRef target) {
+  Lock lock(state().mutex);
+  return enqueue(target, [=] {
+    std::memcpy(destination, reinterpret_cast<void *>(source), bytes);
+    return true;
+  });
+}
+Result cuMemcpy2DAsync_v2(const Copy2D *description, StreamRef target) {
+  Lock lock(state().mutex);
+  const Copy2D copy = *description;
+  record("cuMemcpy2DAsync(" + std::to_string(copy.widthBytes) + "x" + std::to_string(copy.height) + ")");
+  if (copy.sourceType != memoryUnified || copy.destinationType != memoryUnified || copy.widthBytes > copy.sourcePitch ||
+      copy.widthBytes > copy.destinationPitch)
+    return invalidValue;
+  return enqueue(target, [=] {
+    for (size_t row = 0; row < copy.height; ++row)
+      std::memcpy(reinterpret_cast<char *>(copy.destinationDevice) + row * copy.destinationPitch,
+                  reinterpret_cast<char *>(copy.sourceDevice) + row * copy.sourcePitch, copy.widthBytes);
+    return true;
+  });
+}
+Result cuMemsetD8Async(DevicePointer address, unsigned char value, size_t bytes, StreamRef target) {
+  Lock lock(state().mutex);
+  return enqueue(target, [=] {
+    std::memset(reinterpret_cast<void *>(address), value, bytes);
+    return true;
+  });
+}
+
+Result cuStreamCreateWithPriority(StreamRef *created, unsigned flags, int priority) {
+  Lock lock(state().mutex);
+  if (contexts.empty())
+    return 201;
+  record("cuStreamCreate(flags=" + std::to_string(flags) + " priority=" + std::to_string(priority) + ")");
+  state().streams.push_back(std::make_unique<FakeStream>());
+  *created = reinterpret_cast<StreamRef>(state().streams.back().get());
+  return success;
+}
+Result cuStreamDestroy_v2(StreamRef) { return success; }
+Result cuStreamQuery(StreamRef target) {
+  Lock lock(state().mutex);
+  if (state().broken)
+    return state().broken;
+  pump();
+  return stream(target)->queue.empty() ? success : errorNotReady;
+}
+Result cuStreamSynchronize(StreamRef target) {
+  for (;;) {
+    const Result result = cuStreamQuery(target);
+    if (result != errorNotReady)
+      return result;
+    std::this_thread::yield();
+  }
+}
+Result cuStreamWriteValue64_v2(StreamRef target, DevicePointer address, uint64_t value, unsigned) {
+  Lock lock(state().mutex);
+  record("cuStreamWriteValue64");
+  return enqueue(target, [=] {
+    *reinterpret_cast<uint64_t *>(address) = value;
+    return true;
+  });
+}
+Result cuStreamWriteValue32_v2(StreamRef target, DevicePointer address, uint32_t value, unsigned) {
+  Lock lock(state().mutex);
+  record("cuStreamWriteValue32");
+  return enqueue(target, [=] {
+    *reinterpret_cast<uint32_t *>(address) = value;
+    return true;
+  });
+}
+Result cuStreamWaitValue64_v2(StreamRef target, DevicePointer address, uint64_t value, unsigned flags) {
+  Lock lock(state().mutex);
+  record("cuStreamWaitValue64(flags=" + std::to_string(flags) + ")");
+  return enqueue(target, [=] {
+    const int64_t difference = static_cast<int64_t>(*reinterpret_cast<volatile uint64_t *>(address) - value);
+    return flags == WaitEqual ? difference == 0 : difference >= 0;
+  });
+}
+Result cuStreamWaitValue32_v2(StreamRef target, DevicePointer address, uint32_t value, unsigned flags) {
+  Lock lock(state().mutex);
+  record("cuStreamWaitValue32(flags=" + std::to_string(flags) + ")");
+  return enqueue(target, [=] {
+    const int32_t difference = static_cast<int32_t>(*reinterpret_cast<volatile uint32_t *>(address) - value);
+    return flags == WaitEqual ? difference == 0 : difference >= 0;
+  });
+}
+Result cuLaunchHostFunc(StreamRef target, HostFunction function, void *userData) {
+  Lock lock(state().mutex);
+  return enqueue(target, [=] {
+    function(userData);
+    return true;
+  });
+}
+
+Result cuEventCreate(EventRef *created, unsigned) {
+  Lock lock(state().mutex);
+  state().events.push_back(std::make_unique<FakeEvent>());
+  *created = reinterpret_cast<EventRef>(state().events.back().get());
+  return success;
+}
+Result cuEventDestroy_v2(EventRef) { return success; }
+Result cuEventRecord(EventRef handle, StreamRef target) {
+  Lock lock(state().mutex);
+  FakeEvent *recorded = event(handle);
+  if (FakeGraph *capture = stream(target)->capture) {
+    // Only an edge of the graph; later waits join the capture.
+    recorded->capture = capture;
+    recorded->captureId = stream(target)->captureId;
+    return success;
+  }
+  recorded->capture = nullptr;
+  recorded->recorded = true;
+  recorded->done = false;
+  return enqueue(target, [recorded] {
+    recorded->done = true;
+    recorded->time = ++state().clock;
+    return true;
+  });
+}
+Result cuStreamWaitEvent(StreamRef target, EventRef handle, unsigned) {
+  Lock lock(state().mutex);
+  FakeEvent *awaited = event(handle);
+  if (awaited->capture) {
+    stream(target)->capture = awaited->capture;
+    stream(target)->captureId = awaited->captureId;
+    return success;
+  }
+  return enqueue(target, [awaited] { return !awaited->recorded || awaited->done; });
+}
+Result cuEventQuery(EventRef handle) {
+  Lock lock(state().mutex);
+  pump();
+  return event(handle)->recorded && !event(handle)->done ? errorNotReady : success;
+}
+Result cuEventSynchronize(EventRef handle) {
+  while (cuEventQuery(handle) == errorNotReady)
+    std::this_thread::yield();
+  return success;
+}
+Result cuEventElapsedTime(float *milliseconds, EventRef begin, EventRef end) {
+  Lock lock(state().mutex);
+  if (!event(begin)->done || !event(end)->done)
+    return errorNotReady;
+  *milliseconds = static_cast<float>(event(end)->time) - static_cast<float>(event(begin)->time);
+  return success;
+}
+
+Result cuModuleLoadDataEx(ModuleRef *module, const void *image, unsigned count, JitOption *options, void **values) {
+  Lock lock(state().mutex);
+  const std::string ptx = static_cast<const char *>(image);
+  record("cuModuleLoadDataEx");
+  const size_t bad = ptx.find("bad_instruction");
+  if (bad != std::string::npos) {
+    const auto line = std::count(ptx.begin(), ptx.begin() + static_cast<ptrdiff_t>(bad), '\n') + 1;
+    for (unsigned i = 0; i < count; ++i)
+      if (options[i] == JitOption::ErrorLogBuffer)
+        std::snprintf(static_cast<char *>(values[i]), 1024, "ptxas application ptx input, line %ld; error   : Not a name of any known instruction: 'bad_instruction'\n", static_cast<long>(line));
+    return errorInvalidPtx;
+  }
+  state().modules.push_back(std::make_unique<FakeModule>(FakeModule{ptx}));
+  *module = reinterpret_cast<ModuleRef>(state().modules.back().get());
+  return success;
+}
+Result cuModuleUnload(ModuleRef) {
+  Lock lock(state().mutex);
+  record("cuModuleUnload");
+  return success;
+}
+Result cuModuleGetFunction(FunctionRef *function, ModuleRef module, const char *name) {
+  Lock lock(state().mutex);
+  const std::string &ptx = reinterpret_cast<FakeModule *>(module)->ptx;
+  if (ptx.find(std::string(".entry ") + name + "(") == std::string::npos)
+    return 500; // CUDA_ERROR_NOT_FOUND
+  state().functions.push_back(std::make_unique<FakeFunction>(FakeFunction{name, parametersOf(ptx, name)}));
+  *function = reinterpret_cast<FunctionRef>(state().functions.back().get());
+  return success;
+}
+Result cuFuncSetAttribute(FunctionRef, FunctionAttribute attribute, int value) {
+  Lock lock(state().mutex);
+  record("cuFuncSetAttribute(" + std::to_string(static_cast<int>(attribute)) + "=" + std::to_string(value) + ")");
+  return success;
+}
+Result cuFuncGetAttribute(int *value, FunctionAttribute, FunctionRef) {
+  *value = 0;
+  return success;
+}
+Result cuLaunchKernel(FunctionRef function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned, unsigned,
+                      unsigned shared, StreamRef target, void **parameters, void **) {
+  Lock lock(state().mutex);
+  return launchFunction(function, "cuLaunchKernel", gridX * gridY * gridZ, blockX, shared, false, target, parameters);
+}
+Result cuLaunchKernelEx(const LaunchConfiguration *launch, FunctionRef function, void **parameters, void **) {
+  Lock lock(state().mutex);
+  bool cooperative = false;
+  for (unsigned i = 0; i < launch->numAttributes; ++i)
+    cooperative |= launch->attributes[i].id == launchAttributeCooperative && launch->attributes[i].value.cooperative;
+  return launchFunction(function, "cuLaunchKernelEx", launch->gridX * launch->gridY * launch->gridZ, launch->blockX,
+                        launch->sharedBytes, cooperative, launch->stream, parameters);
+}
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, FunctionRef, int, size_t) {
+  *blocks = 2;
+  return success;
+}
+
+Result cuStreamBeginCapture_v2(StreamRef target, CaptureMode) {
+  Lock lock(state().mutex);
+  state().graphs.push_back(std::make_unique<FakeGraph>());
+  stream(target)->capture = state().graphs.back().get();
+  stream(target)->captureId = state().nextCapture++;
+  return success;
+}
+Result cuStreamEndCapture(StreamRef target, GraphRef *graph) {
+  Lock lock(state().mutex);
+  FakeGraph *captured = stream(target)->capture;
+  if (!captured)
+    return invalidValue;
+  for (const std::unique_ptr<FakeStream> &other : state().streams)
+    if (other->capture == captured)
+      other->capture = nullptr;
+  *graph = reinterpret_cast<GraphRef>(captured);
+  return success;
+}
+Result cuStreamGetCaptureInfo(StreamRef target, CaptureStatus *status, uint64_t *id) {
+  Lock lock(state().mutex);
+  *status = stream(target)->capture ? CaptureStatus::Active : CaptureStatus::None;
+  *id = stream(target)->captureId;
+  return success;
+}
+Result cuGraphInstantiateWithFlags(GraphExecRef *executable, GraphRef graph, unsigned long long) {
+  *executable = reinterpret_cast<GraphExecRef>(graph);
+  return success;
+}
+Result cuGraphLaunch(GraphExecRef executable, StreamRef target) {
+  Lock lock(state().mutex);
+  for (const Step &step : reinterpret_cast<FakeGraph *>(executable)->steps)
+    if (Result result = enqueue(target, step); result != success)
+      return result;
+  return success;
+}
+Result cuGraphDestroy(GraphRef) { return success; }
+Result cuGraphExecDestroy(GraphExecRef) { return success; }
+
+} // extern "C"
