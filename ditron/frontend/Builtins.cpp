@@ -85,6 +85,7 @@ constexpr Submodule submodules[] = {{ModuleTriton, "language", ModuleTile},
                                     {ModulePeer, "language", ModuleDist},
                                     {ModuleTile, "math", ModuleMath},
                                     {ModuleTile, "core", ModuleTile},
+                                    {ModuleTile, "PropagateNan", ModuleNan},
                                     {ModuleTile, "extra", ModuleExtra},
                                     {ModuleDist, "extra", ModuleExtra},
                                     {ModuleExtra, "libdevice", ModuleDevice},
@@ -136,6 +137,9 @@ std::optional<LangValue> findBuiltinConstant(BuiltinModule module, llvm::StringR
       if (auto kind = parseScalarKind(name))
         return LangValue(LangType(*kind));
   }
+  // Any value but zero propagates, as with a plain True.
+  if (module == ModuleNan && (name == "NONE" || name == "ALL"))
+    return LangValue::integer(name == "ALL" ? 0xFFFF : 0);
   if (module == ModuleShmem)
     for (auto [constant, value] : shmemConstants)
       if (constant == name)

@@ -23,6 +23,7 @@ llvm::StringRef toString(BuiltinModule module) {
   case ModuleShmem: return "libshmem_device";
   case ModulePeer: return "triton_dist";
   case ModuleMember: return "tensor";
+  case ModuleNan: return "triton.language.PropagateNan";
   }
   return "module";
 }

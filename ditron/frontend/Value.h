@@ -34,6 +34,7 @@ enum BuiltinModule : unsigned {
   ModuleShmem = 1u << 8,   ///< libshmem_device
   ModulePeer = 1u << 9,    ///< triton_dist, ditron
   ModuleMember = 1u << 10, ///< Not a module: member functions of tensors.
+  ModuleNan = 1u << 11,    ///< triton.language.PropagateNan, an enumeration
 };
 
 /// A run-time value and its language type.

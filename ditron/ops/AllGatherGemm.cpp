@@ -14,6 +14,8 @@ constexpr std::string_view operation = "AllGatherGemm";
 Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &jit, const Options &options) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
+  if (options.maxRows <= 0 || options.depth <= 0)
+    return invalidArgument(fmt::format("{}: maxRows is {} and depth is {}; both must be positive", operation, options.maxRows, options.depth));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, 1, options.depth, options.tile));
   DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
   constexpr uint32_t mostChunks = 64;

@@ -19,6 +19,8 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
                                    ditron::toString(*options.partialType), ditron::toString(options.dtype)));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
+  if (options.maxRows <= 0 || options.columns <= 0)
+    return invalidArgument(fmt::format("{}: maxRows is {} and columns is {}; both must be positive", operation, options.maxRows, options.columns));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, options.tile));
   DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
 

@@ -92,8 +92,10 @@ std::optional<Scalar> integerArithmetic(std::string_view op, DataType type, uint
       return std::nullopt;
     if (op == "<<")
       return give(a << amount);
-    if (leftIsSigned)
-      return give(static_cast<uint64_t>(Scalar{isSigned(type) ? type : DataType::I64, a, 0}.asSigned() >> amount));
+    if (leftIsSigned) { // an arithmetic shift in the result's width, also when that type is unsigned
+      const uint32_t unused = 64 - width;
+      return give(static_cast<uint64_t>(static_cast<int64_t>(a << unused) >> unused >> amount));
+    }
     return give(cut(a, width) >> amount);
   }
   // Quotient and remainder as C has them: towards zero, the remainder with the dividend's sign.

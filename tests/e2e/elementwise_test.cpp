@@ -321,25 +321,37 @@ def integers(x_ptr, y_ptr, out_ptr, unsigned_ptr, N: tl.constexpr):
 TEST_F(Elementwise, BitcastsAndRounding) {
   const char *text = R"(
 @triton.jit
-def casts(x_ptr, bits_ptr, nearest_ptr, truncated_ptr, N: tl.constexpr):
+def casts(x_ptr, bits_ptr, nearest_ptr, truncated_ptr, scalar_ptr, half_ptr, N: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(x_ptr + i)
     tl.store(bits_ptr + i, x.to(tl.int32, bitcast=True))
     tl.store(nearest_ptr + i, x.to(tl.bfloat16))
     tl.store(truncated_ptr + i, tl.cast(x, tl.bfloat16, fp_downcast_rounding="rtz"))
+    tl.store(half_ptr + i, (x * 1000).to(tl.float16, fp_downcast_rounding="rtz"))
+    for k in range(N):
+        tl.store(scalar_ptr + k, tl.load(x_ptr + k).to(tl.float16, fp_downcast_rounding="rtz"))
 )";
   const int n = 128;
   std::vector<float> x = randomFloats(n, 9, -100, 100);
   std::vector<int32_t> bits(n);
-  std::vector<float> nearest(n), truncated(n);
+  std::vector<float> nearest(n), truncated(n), scalars(n), halves(n);
+  auto halfTowardZero = [](float value) {
+    uint16_t nearestHalf = floatToHalf(value);
+    return halfToFloat(std::abs(halfToFloat(nearestHalf)) > std::abs(value) ? nearestHalf - 1 : nearestHalf);
+  };
   for (int i = 0; i < n; ++i) {
     bits[i] = std::bit_cast<int32_t>(x[i]);
     nearest[i] = bfloat16ToFloat(floatToBfloat16(x[i]));
     truncated[i] = std::bit_cast<float>(bits[i] & int32_t(0xFFFF0000));
+    scalars[i] = halfTowardZero(x[i]);
+    halves[i] = halfTowardZero(x[i] * 1000); // many are beyond the largest fp16, which they become
   }
   Buffer xb = put(x), bitsOut = zeros(DataType::I32, n, "bits"), nearestOut = zeros(DataType::BF16, n, "nearest"),
-         truncatedOut = zeros(DataType::BF16, n, "truncated");
-  ASSERT_OK(run(text, "casts", {.numWarps = 4}, {{xb, bitsOut, nearestOut, truncatedOut}, {{"N", n}}}));
+         truncatedOut = zeros(DataType::BF16, n, "truncated"), scalarOut = zeros(DataType::F16, n, "scalar"),
+         halfOut = zeros(DataType::F16, n, "half");
+  ASSERT_OK(run(text, "casts", {.numWarps = 4}, {{xb, bitsOut, nearestOut, truncatedOut, scalarOut, halfOut}, {{"N", n}}}));
+  expectSame(getFloats(scalarOut), scalars, "scalars towards zero");
+  expectSame(getFloats(halfOut), halves, "fp16 towards zero");
   expectSame(get<int32_t>(bitsOut), bits);
   expectSame(getFloats(nearestOut), nearest, "nearest");
   expectSame(getFloats(truncatedOut), truncated, "towards zero");

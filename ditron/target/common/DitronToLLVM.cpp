@@ -104,7 +104,7 @@ private:
     auto hasLegalTypes = [&types](Operation *op) { return types.isLegal(op); };
     legal.addDynamicallyLegalDialect<math::MathDialect, ub::UBDialect>(hasLegalTypes);
     legal.addDynamicallyLegalDialect<arith::ArithDialect>(
-        [&](Operation *op) { return types.isLegal(op) && !isUnguardedDivision(target, op); });
+        [&](Operation *op) { return types.isLegal(op) && !isUnguardedDivision(target, op) && !isTruncationTowardZero(op); });
     scf::populateSCFStructuralTypeConversionTarget(types, legal);
     legal.addDynamicallyLegalOp<func::FuncOp>(
         [&types](func::FuncOp op) { return types.isSignatureLegal(op.getFunctionType()); });

@@ -80,6 +80,26 @@ static Value emitGuardedDivision(Emitter &e, Operation *op, Value dividend, Valu
   return e.select(isMinusOne, e.sub(e.constant(dividend.getType(), 0), dividend), quotient);
 }
 
+bool isTruncationTowardZero(Operation *op) {
+  auto truncation = dyn_cast<arith::TruncFOp>(op);
+  return truncation && truncation.getRoundingmode() == arith::RoundingMode::toward_zero;
+}
+
+/// Narrows towards zero: rounds to nearest and, where that has gone away from zero, takes the pattern before, which is the next
+/// value towards zero in every sign-and-magnitude format (and the largest finite one when rounding has overflowed).
+static Value truncateTowardZero(Emitter &e, TargetInfo &target, Value value, Type from, Type to) {
+  if (auto source = cast<FloatType>(from); !target.isNativeFloat(source)) {
+    value = extendToF32(e, value, source);
+    from = e.getF32Type();
+  }
+  Value nearest = convertScalar(e, target, value, from, to);
+  Value back = convertScalar(e, target, nearest, to, from);
+  Value isTooFar = arith::CmpFOp::create(e, arith::CmpFPredicate::OGT, math::AbsFOp::create(e, back), math::AbsFOp::create(e, value));
+  Value bits = e.toBits(nearest);
+  Value before = e.sub(bits, e.constant(bits.getType(), 1));
+  return e.fromBits(e.select(isTooFar, before, bits), nearest.getType());
+}
+
 SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, ValueRange operands) {
   auto elementOf = [](Value value) { return tile::elementTypeOf(value.getType()); };
   // Operations that move bits and do not compute work on storage types as they are.
@@ -87,6 +107,8 @@ SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, V
     return {e.select(operands[0], operands[1], operands[2])};
   if (isa<arith::BitcastOp>(op))
     return {e.bitcast(operands[0], target.storageType(elementOf(op->getResult(0))))};
+  if (isTruncationTowardZero(op))
+    return {truncateTowardZero(e, target, operands[0], elementOf(op->getOperand(0)), elementOf(op->getResult(0)))};
   if (isa<arith::ExtFOp, arith::TruncFOp>(op))
     return {convertScalar(e, target, operands[0], elementOf(op->getOperand(0)), elementOf(op->getResult(0)))};
 

@@ -17,6 +17,8 @@ bool isScalarizable(mlir::Operation *op);
 
 /// True for a division that would stop the program on this target for some divisor; emitScalarOp guards it.
 bool isUnguardedDivision(const TargetInfo &target, mlir::Operation *op);
+/// True for a narrowing of floats that rounds towards zero, for which the conversions below know no single instruction.
+bool isTruncationTowardZero(mlir::Operation *op);
 
 /// Applies `op` to lowered scalars (storage types). The semantic element types are those of op's own operands and results:
 /// where the target does not compute in one of them, the arithmetic is done in f32 in between.
