@@ -106,7 +106,7 @@ static size_t largestBlock(const llvm::Module &module) {
 class SchedulingChoice {
 public:
   explicit SchedulingChoice(const llvm::Module &module) {
-    constexpr size_t tooLarge = 8000;
+    constexpr size_t tooLarge = 2000; // the GEMM kernels have 500
     if (largestBlock(module) <= tooLarge) {
       shared = std::shared_lock(mutex());
       return;
