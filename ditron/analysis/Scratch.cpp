@@ -7,7 +7,7 @@
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/layout/AxisPlans.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -31,6 +31,27 @@ layout::ConvertPlan convertPlanOf(Operation *op) {
                           sharedElementBits(tile::elementTypeOf(source)));
 }
 
+/// One operation on the two arguments whose result does not depend on how many of them are bracketed.
+static bool allowsAnyOrder(Region &combine) {
+  Block &block = combine.front();
+  if (block.getNumArguments() != 2 || block.getOperations().size() != 2)
+    return false;
+  Operation &op = block.front();
+  if (!llvm::isa<arith::AddIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::MaxSIOp, arith::MaxUIOp,
+                 arith::MinSIOp, arith::MinUIOp, arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp, arith::MinimumFOp>(op))
+    return false;
+  bool takesBoth = op.getOperand(0) != op.getOperand(1) &&
+                   llvm::all_of(op.getOperands(), [&](Value v) { return llvm::is_contained(block.getArguments(), v); });
+  return takesBoth && block.getTerminator()->getOperand(0) == op.getResult(0);
+}
+
+layout::ReducePlan reducePlanOf(Operation *op) {
+  auto reduce = llvm::cast<tile::ReduceOp>(op);
+  return layout::makeReducePlan(dgpu::layoutOf(reduce.getSources().front().getType()), static_cast<int>(reduce.getAxis()),
+                                allowsAnyOrder(reduce.getCombine()) ? layout::ReduceOrder::NearestFirst
+                                                                    : layout::ReduceOrder::Canonical);
+}
+
 /// Appends one exchange and advances `bytes` past it.
 static void addExchange(SmallVector<WarpExchange> &exchanges, int64_t &bytes, int step, int registers, Operation *op,
                         int64_t threads) {
@@ -48,9 +69,9 @@ static std::pair<SmallVector<WarpExchange>, int64_t> planExchanges(Operation *op
   int64_t bytes = 0;
   const layout::DistributedLayout &source = dgpu::layoutOf(op->getOperand(0).getType());
   int64_t threads = int64_t(source.numLanes()) * source.numWarps();
-  if (auto reduce = llvm::dyn_cast<tile::ReduceOp>(op)) {
+  if (llvm::isa<tile::ReduceOp>(op)) {
     int registers = source.numRegs();
-    layout::ReducePlan plan = layout::makeReducePlan(source, static_cast<int>(reduce.getAxis()));
+    layout::ReducePlan plan = reducePlanOf(op);
     for (auto [index, step] : llvm::enumerate(plan.steps)) {
       if (step.dim == layout::MachineDim::Reg)
         registers /= 2;

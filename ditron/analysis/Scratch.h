@@ -17,6 +17,7 @@
 #ifndef DITRON_ANALYSIS_SCRATCH_H
 #define DITRON_ANALYSIS_SCRATCH_H
 
+#include "ditron/layout/AxisPlans.h"
 #include "ditron/layout/ConvertPlan.h"
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/SmallVector.h"
@@ -37,6 +38,11 @@ int sharedElementBits(mlir::Type elementType);
 
 /// The plan of a dgpu.convert_layout whose types carry layouts.
 layout::ConvertPlan convertPlanOf(mlir::Operation *convertLayout);
+
+/// The plan of a tile.reduce whose types carry layouts. Combines that are one integer operation or one extreme are reduced in the
+/// order that exchanges least, since every order gives the same value (of two zeros, an extreme of floats may give either); all
+/// others follow the canonical tree.
+layout::ReducePlan reducePlanOf(mlir::Operation *reduce);
 
 /// One step of a reduce or scan that goes through shared memory. Each thread stores all registers of all operands that it has
 /// at that step: register r of operand o of thread t (= warp * lanes + lane) lies at operandOffsets[o] + (r * threads + t) *

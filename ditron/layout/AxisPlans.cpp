@@ -13,7 +13,7 @@ bool ReducePlan::needsSharedMemory() const {
   return std::any_of(steps.begin(), steps.end(), [](const ReduceStep &step) { return step.dim >= MachineDim::Warp; });
 }
 
-ReducePlan makeReducePlan(const DistributedLayout &source, int axis) {
+ReducePlan makeReducePlan(const DistributedLayout &source, int axis, ReduceOrder order) {
   ReducePlan plan;
   plan.result = source.dropAxis(axis);
   int removed = 0; // register bits of this axis are adjacent in the canonical order, and those below are gone already
@@ -23,6 +23,10 @@ ReducePlan makeReducePlan(const DistributedLayout &source, int axis) {
     int position = owner.dim == MachineDim::Reg ? owner.position - removed++ : owner.position;
     plan.steps.push_back({static_cast<int>(axisBit), owner.dim, position});
   }
+  // The register steps keep their order among themselves, so their positions stay right.
+  if (order == ReduceOrder::NearestFirst)
+    std::stable_sort(plan.steps.begin(), plan.steps.end(),
+                     [](const ReduceStep &a, const ReduceStep &b) { return a.dim < b.dim; });
   return plan;
 }
 

@@ -4,6 +4,9 @@
 // is 0. The expression tree then depends on the shape only and not on the layout: copies agree exactly, any associative
 // combine is allowed (also one that is not commutative), and all targets can be compared bit for bit.
 //
+// Combines that give the same result in any order (integer sums, extremes) need no canonical tree: for them the levels inside
+// a thread come first, so that less has to be exchanged. Which order a combine allows is the caller's knowledge.
+//
 // A reduction of 8 elements: bit 0 gives (01) (23) (45) (67), bit 1 (0123) (4567), bit 2 the result, wherever the bits live.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -20,9 +23,14 @@ namespace ditron::layout {
 ///   Lane: p = shuffle_xor(x[r], 1 << position); y[r] = bit `position` of lane ? combine(p, x[r]) : combine(x[r], p).
 ///   Warp: the same with the value of warp ^ (1 << position), which comes through shared memory.
 struct ReduceStep {
-  int axisBit; ///< Bit of the position along the axis; ascending from 0.
+  int axisBit; ///< Bit of the position along the axis; ascending from 0 in the canonical order.
   MachineDim dim;
   int position;
+};
+
+enum class ReduceOrder {
+  Canonical,  ///< The axis bits ascending: one expression tree for all layouts.
+  NearestFirst ///< Registers, then lanes, then warps: fewest exchanges; the tree depends on the layout.
 };
 
 struct ReducePlan {
@@ -30,7 +38,7 @@ struct ReducePlan {
   std::vector<ReduceStep> steps;
   bool needsSharedMemory() const;
 };
-ReducePlan makeReducePlan(const DistributedLayout &source, int axis);
+ReducePlan makeReducePlan(const DistributedLayout &source, int axis, ReduceOrder order = ReduceOrder::Canonical);
 
 /// One level of an inclusive scan: a place whose bit `position` of `dim` is 1 does
 ///   y = combine(x at (reg | regSet) & ~regClear, (lane | laneSet) & ~laneClear, (warp | warpSet) & ~warpClear, own x);

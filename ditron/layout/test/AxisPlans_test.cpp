@@ -90,6 +90,48 @@ TEST(ReducePlan, OneTreeForAllLayouts) {
   }
 }
 
+/// The other order has the same steps and combines each element exactly once, with whatever brackets.
+TEST(ReducePlan, NearestFirstOrder) {
+  RandomLayouts random(11);
+  for (int i = 0; i < 300; ++i) {
+    Shape shape = random.shape();
+    int axis = random.below(static_cast<int>(shape.size()));
+    DistributedLayout source = random.layout(shape, 3 + random.below(2), random.below(3));
+    ReducePlan plan = makeReducePlan(source, axis, ReduceOrder::NearestFirst);
+    ASSERT_EQ(plan.result, source.dropAxis(axis));
+    ASSERT_EQ(plan.steps.size(), makeReducePlan(source, axis).steps.size());
+    // Sums of distinct powers of two tell which elements went in.
+    std::map<Place, uint64_t> x;
+    for (const auto &[place, name] : namesOf(source)) {
+      auto [reg, lane, warp] = place;
+      x[place] = uint64_t(1) << source.coordinates(source.apply(reg, lane, warp))[axis] % 64;
+    }
+    if (shape[axis] > 64)
+      continue;
+    MachineDim previous = MachineDim::Reg;
+    for (const ReduceStep &step : plan.steps) {
+      EXPECT_GE(step.dim, previous);
+      previous = step.dim;
+      std::map<Place, uint64_t> y;
+      for (const auto &[place, value] : x) {
+        auto [reg, lane, warp] = place;
+        int bit = 1 << step.position;
+        if (step.dim == MachineDim::Reg) {
+          if (x.count({withInserted(reg, step.position, 1), lane, warp}))
+            y[place] = x[{withInserted(reg, step.position, 0), lane, warp}] + x[{withInserted(reg, step.position, 1), lane, warp}];
+          continue;
+        }
+        bool isLane = step.dim == MachineDim::Lane;
+        y[place] = value + x[{reg, isLane ? lane ^ bit : lane, isLane ? warp : warp ^ bit}];
+      }
+      x = std::move(y);
+    }
+    const uint64_t all = shape[axis] == 64 ? ~uint64_t(0) : (uint64_t(1) << shape[axis]) - 1;
+    for (const auto &[place, value] : x)
+      ASSERT_EQ(value, all) << source.toString() << " axis " << axis;
+  }
+}
+
 TEST(ScanPlan, InclusiveScanInBothDirections) {
   RandomLayouts random(10);
   for (int i = 0; i < 300; ++i) {

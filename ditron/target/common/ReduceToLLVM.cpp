@@ -1,8 +1,8 @@
 //===- ReduceToLLVM.cpp - tile.reduce ---------------------------------------------------------------------------------------===//
 //
-// Follows layout::ReducePlan: one level of the canonical tree per bit of the axis, ascending. A bit in a register combines
+// Follows layout::ReducePlan: one level of the tree per bit of the axis, in the plan's order. A bit in a register combines
 // pairs of registers, a bit in a lane exchanges with the neighbour lane, a bit in a warp goes through scratch memory. The
-// element whose bit is 0 is always the left operand, so the expression tree depends on the shape only
+// element whose bit is 0 is always the left operand; the canonical expression tree depends on the shape only
 // (spec/linear_layouts.md 4.5.3). What owned the axis then holds copies; nothing needs to be broadcast.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -14,7 +14,6 @@
 #include "ditron/layout/AxisPlans.h"
 
 using namespace mlir;
-using ditron::layout::DistributedLayout;
 using ditron::layout::MachineDim;
 
 namespace ditron::target {
@@ -27,8 +26,7 @@ public:
   LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    const DistributedLayout &source = dgpu::layoutOf(op.getSources().front().getType());
-    layout::ReducePlan plan = layout::makeReducePlan(source, static_cast<int>(op.getAxis()));
+    layout::ReducePlan plan = analysis::reducePlanOf(op);
     Type resultType = op.getResult(0).getType();
     if (isa<RankedTensorType>(resultType) && !(dgpu::layoutOf(resultType) == plan.result))
       return op.emitOpError("must have the result layout ") << plan.result.toString();
