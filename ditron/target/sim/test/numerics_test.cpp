@@ -595,6 +595,32 @@ TEST(SimNumerics, MasksKeepMemoryUntouchedAndGiveOther) {
   EXPECT_EQ(arrays[0].as<float>(), std::vector<float>(304, -1.0f));
 }
 
+TEST(SimNumerics, HugeBasicBlocksKeepTheirPredicates) {
+  // 256 elements per thread, each with a mask of its own: the code generator schedules such blocks differently.
+  int order[] = {0};
+  DistributedLayout layout = layout::tile({8192}, order, 1, 32, 1);
+  TileProgram program(1);
+  std::string in = program.array("i32"), out = program.array("i32");
+  std::string integers = TileProgram::tensor(layout, "i32"), bools = TileProgram::tensor(layout, "i1"),
+              pointers = TileProgram::tensor(layout, "!tile.ptr<i32>");
+  std::string loaded = program.load(in, layout, "i32"), indices = program.indices(layout);
+  program.line(fmt::format("%seven = arith.constant dense<7> : {}", integers));
+  program.line(fmt::format("%three = arith.constant dense<3> : {}", integers));
+  program.line(fmt::format("%phase = arith.remsi {}, %seven : {}", indices, integers));
+  program.line(fmt::format("%mask = arith.cmpi slt, %phase, %three : {}", integers));
+  program.line(fmt::format("%bigger = arith.cmpi sgt, {}, %phase : {}", loaded, integers));
+  program.line(fmt::format("%value = arith.select %bigger, {}, %phase : {}, {}", loaded, bools, integers));
+  program.line(fmt::format("%bases = tile.splat {} : !tile.ptr<i32> -> {}", out, pointers));
+  program.line(fmt::format("%ptr = tile.addptr %bases, {} : {}, {}", indices, pointers, integers));
+  program.line(fmt::format("tile.store %ptr, %value mask %mask : {}, {} mask {}", pointers, integers, bools));
+  std::vector<int32_t> data = sampleIntegers(8192), expected(8192, -1);
+  for (int i = 0; i < 8192; ++i)
+    if (i % 7 < 3)
+      expected[i] = std::max(data[i], i % 7);
+  auto arrays = runProgram(program, 1, {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(8192, -1))});
+  EXPECT_EQ(arrays[1].as<int32_t>(), expected);
+}
+
 /// Rounds to bf16 as the hardware does: nearest, ties to even.
 float roundToBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
