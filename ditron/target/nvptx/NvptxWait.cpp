@@ -10,13 +10,14 @@
 // word -2 the limit in nanoseconds. The report, in memory that the host reads:
 //   byte 0: u32 state (0 none, 1 being written, 2 written)    4: u32 rank       8: 3 x u32 block       20: u32 thread
 //   24: u32 line   28: u32 column   32: u32 comparison (dist::Compare)   36: u32 bytes of the word
-//   40: u32 kind (0 dist.wait, 1 a loop around a load, which has no value wanted)
+//   40: u32 kind (0 dist.wait, 1 a loop around a load, which has no value wanted)   44: u32 FNV-1a of the kernel's name
 //   48: u64 address   56: i64 value seen   64: i64 value wanted
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <fmt/format.h>
@@ -64,7 +65,7 @@ public:
   }
 
   /// (world, start, address, seen, wanted, line, column, comparison, bytes, kind) -> whether to give up.
-  void writeWait() {
+  void writeWait(uint32_t kernel) {
     ValueRange in = function.getArguments();
     Value world = in[0], start = in[1], address = in[2], seen = in[3], wanted = in[4];
     Value report = load(world, -8, e.getI64Type());
@@ -86,6 +87,7 @@ public:
             callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name), e.getI32Type(), {}));
     for (int i = 0; i < 5; ++i) // line, column, comparison, bytes, kind
       store(place, 24 + 4 * i, in[5 + i]);
+    store(place, 44, e.i32(static_cast<int32_t>(kernel)));
     store(place, 48, address);
     store(place, 56, seen);
     store(place, 64, wanted);
@@ -137,7 +139,18 @@ private:
 };
 } // namespace
 
+/// 32-bit FNV-1a, by which the host finds the kernel of a report.
+static uint32_t nameHash(StringRef name) {
+  uint32_t hash = 2166136261u;
+  for (unsigned char byte : name.bytes())
+    hash = (hash ^ byte) * 16777619u;
+  return hash;
+}
+
 void defineWaitLimit(ModuleOp module) {
+  uint32_t kernel = 0;
+  for (auto function : module.getOps<func::FuncOp>())
+    kernel = nameHash(function.getSymName());
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Emitter e(module.getLoc(), builder);
   Type i1 = e.getI1Type(), i32 = e.getI32Type(), i64 = e.getI64Type(), ptr = e.pointerType();
@@ -150,7 +163,7 @@ void defineWaitLimit(ModuleOp module) {
     function.setNoInline(true); // rarely entered past its first tests, and long
     return function;
   };
-  WaitLimitBody(e, define(expiredName, i1, {ptr, i64, i64, i64, i64, i32, i32, i32, i32, i32})).writeWait();
+  WaitLimitBody(e, define(expiredName, i1, {ptr, i64, i64, i64, i64, i32, i32, i32, i32, i32})).writeWait(kernel);
   e.setInsertionPointToEnd(module.getBody());
   WaitLimitBody(e, define(spinName, none, {ptr, ptr, i64, i64, i32, i32, i32})).writeSpin();
 }
