@@ -113,11 +113,11 @@ struct SymmetricBuffer::Storage {
   /// Host access to one rank's copy.
   Expected<Device *> deviceOf(uint32_t rank) const {
     if (rank >= devices.size())
-      return invalidArgument(fmt::format("symmetric buffer '{}' has no rank {}; ranks are 0 to {}", name, rank,
-                                         devices.size() - 1));
+      return invalidArgument(
+          fmt::format("symmetric buffer '{}' has no rank {}; ranks are 0 to {}", name, rank, devices.size() - 1));
     if (!devices[rank])
-      return invalidArgument(fmt::format("host access to symmetric buffer '{}' on rank {}, which is another process", name,
-                                         rank));
+      return invalidArgument(
+          fmt::format("host access to symmetric buffer '{}' on rank {}, which is another process", name, rank));
     return devices[rank].get();
   }
 };

@@ -74,8 +74,8 @@ Status RankThreads::barrier() {
   wake.wait(lock, [&] { return generation != mine || !returned.empty(); });
   if (generation != mine)
     return Status::ok();
-  return Status(StatusCode::Deadlock, fmt::format("{}: rank {} waits, and the host code of rank {} has returned", leftAlone,
-                                                  current.rank, fmt::join(returned, ", ")));
+  return Status(StatusCode::Deadlock, fmt::format("{}: rank {} waits, and the host code of rank {} has returned",
+                                                  leftAlone, current.rank, fmt::join(returned, ", ")));
 }
 
 } // namespace ditron::runtime

@@ -152,8 +152,9 @@ Expected<SymmetricBuffer> World::allocateSymmetric(DataType type, uint64_t count
   if (processes) {
     // Each process allocates its own part; the exchange shows that all make the same one, and that all parts are cleared.
     Expected<SymmetricBuffer> buffer = allocateEverywhere(type, count, name);
-    const std::string request = buffer.isOk() ? fmt::format("'{}' of {} {} at offset {}", name, count, toString(type), buffer->offset())
-                                              : fmt::format("nothing ({})", buffer.status().message());
+    const std::string request =
+        buffer.isOk() ? fmt::format("'{}' of {} {} at offset {}", name, count, toString(type), buffer->offset())
+                      : fmt::format("nothing ({})", buffer.status().message());
     DITRON_RETURN_IF_ERROR(processes->rendezvous().agree("allocation of symmetric memory", request));
     return buffer;
   }
@@ -176,10 +177,10 @@ Expected<SymmetricBuffer> World::allocateInTurn(uint32_t caller, DataType type, 
     }
     collective = {type, count, std::string(name), std::move(buffer).value(), 0};
   } else if (collective.type != type || collective.count != count || collective.name != name) {
-    return invalidArgument(fmt::format(
-        "rank {} allocates symmetric buffer '{}' of {} {} where another rank allocates '{}' of {} {}; all "
-        "ranks must make the same allocations in the same order",
-        caller, name, count, toString(type), collective.name, collective.count, toString(collective.type)));
+    return invalidArgument(
+        fmt::format("rank {} allocates symmetric buffer '{}' of {} {} where another rank allocates '{}' of {} {}; all "
+                    "ranks must make the same allocations in the same order",
+                    caller, name, count, toString(type), collective.name, collective.count, toString(collective.type)));
   }
   SymmetricBuffer buffer = collective.buffer;
   if (++collective.takers == numRanks())

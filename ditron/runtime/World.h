@@ -41,7 +41,7 @@ class ProcessGroup;
 class RankThreads;
 
 struct WorldOptions {
-  uint64_t heapBytes = 0;               ///< Most memory a rank may have, per kind; 0 for the backend's default.
+  uint64_t heapBytes = 0; ///< Most memory a rank may have, per kind; 0 for the backend's default.
   /// Rank -> factor on the cost of everything it does. On GPUs: a delay of (factor - 1) * 10 us before each launch and copy.
   std::map<uint32_t, double> slowRanks;
 
@@ -164,8 +164,8 @@ private:
   WorldOptions optionValues;
   std::shared_ptr<sim::Machine> simulated; ///< This or `gpus`.
   std::shared_ptr<cuda::CudaSystem> gpus;
-  std::unique_ptr<RankThreads> threads;   ///< Of runRanks on GPUs.
-  std::unique_ptr<ProcessGroup> processes; ///< The other ranks, when they are processes.
+  std::unique_ptr<RankThreads> threads;     ///< Of runRanks on GPUs.
+  std::unique_ptr<ProcessGroup> processes;  ///< The other ranks, when they are processes.
   std::vector<std::unique_ptr<Rank>> ranks; ///< Null for ranks of other processes.
   std::vector<uint32_t> localIds;
   std::vector<void *> heaps; ///< Symmetric heap of every rank, as this process addresses it.

@@ -37,7 +37,8 @@ Status checkGpuOptions(const WorldOptions &options) {
   if (options.trace)
     return unsupported("a timeline of real GPUs is not recorded; target 'sim' records one");
   if (!(options.timeLimitSeconds >= 0))
-    return invalidArgument(fmt::format("a time limit of {} seconds; accepted are numbers from 0", options.timeLimitSeconds));
+    return invalidArgument(
+        fmt::format("a time limit of {} seconds; accepted are numbers from 0", options.timeLimitSeconds));
   if (!(options.waitLimitSeconds > 0) || options.waitLimitSeconds > 3600)
     return invalidArgument(
         fmt::format("a wait limit of {} seconds; accepted are numbers above 0, up to 3600", options.waitLimitSeconds));
@@ -46,7 +47,8 @@ Status checkGpuOptions(const WorldOptions &options) {
 
 } // namespace
 
-Expected<std::unique_ptr<World>> World::onGpus(uint32_t numRanks, const TargetName &target, const WorldOptions &options) {
+Expected<std::unique_ptr<World>> World::onGpus(uint32_t numRanks, const TargetName &target,
+                                               const WorldOptions &options) {
   DITRON_RETURN_IF_ERROR(checkGpuOptions(options));
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<const cuda::CudaDriver> driver, cuda::CudaDriver::open());
   DITRON_ASSIGN_OR_RETURN(std::vector<cuda::DeviceOrdinal> ordinals,
@@ -68,7 +70,8 @@ Expected<std::unique_ptr<World>> World::onGpus(uint32_t numRanks, const TargetNa
   for (uint32_t id = 0; id < numRanks; ++id) {
     cuda::CudaDeviceOptions device = deviceOptions(id, ordinals[id], options);
     device.accessors = distinct;
-    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu, cuda::CudaDevice::create(world->gpus, std::move(device)));
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu,
+                            cuda::CudaDevice::create(world->gpus, std::move(device)));
     bases.push_back(gpu->symmetricBase());
     DITRON_RETURN_IF_ERROR(world->addRank(id, std::move(gpu)));
   }
@@ -107,7 +110,8 @@ Expected<std::unique_ptr<World>> World::fromEnvironment(std::string_view targetT
   device.shareable = true;
   if (!device.symmetricBytes)
     device.symmetricBytes = defaultSharedHeapBytes;
-  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu, cuda::CudaDevice::create(world->gpus, std::move(device)));
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu,
+                          cuda::CudaDevice::create(world->gpus, std::move(device)));
   DITRON_ASSIGN_OR_RETURN(std::vector<void *> bases,
                           world->processes->exchangeHeaps(driver, ordinal, gpu->symmetricHeap()));
   DITRON_RETURN_IF_ERROR(world->addRank(place.rank, std::move(gpu)));

@@ -35,6 +35,8 @@ struct CommandContext {
 void addRunCommand(CLI::App &app, CommandContext &context);
 void addCompileCommand(CLI::App &app, CommandContext &context);
 void addKnobsCommand(CLI::App &app, CommandContext &context);
+void addDoctorCommand(CLI::App &app, CommandContext &context);
+void addLaunchCommand(CLI::App &app, CommandContext &context);
 
 /// Splits FILE.py:KERNEL and reads the file. Errors list the kernels of the file when only the kernel is wrong.
 struct KernelReference {

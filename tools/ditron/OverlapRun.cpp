@@ -216,6 +216,7 @@ Status timeCalls(const OverlapRunOptions &options, runtime::World &world, Run &r
   struct Timed {
     runtime::Buffer flush;
     runtime::Event begin, end;
+    runtime::Stream starter;
   };
   std::vector<Timed> ranks;
   DITRON_ASSIGN_OR_RETURN(runtime::SymmetricBuffer start, world.allocateSymmetric(DataType::I64, 1, "bench_start"));
@@ -224,9 +225,9 @@ Status timeCalls(const OverlapRunOptions &options, runtime::World &world, Run &r
     DITRON_ASSIGN_OR_RETURN(timed.flush, world.rank(id).allocate(DataType::U8, flushBytes, "bench_flush"));
     DITRON_ASSIGN_OR_RETURN(timed.begin, world.rank(id).createEvent("begin"));
     DITRON_ASSIGN_OR_RETURN(timed.end, world.rank(id).createEvent("end"));
+    DITRON_ASSIGN_OR_RETURN(timed.starter, world.rank(id).createStream("bench start", 2));
     ranks.push_back(std::move(timed));
   }
-  DITRON_ASSIGN_OR_RETURN(runtime::Stream starter, world.rank(0).createStream("bench start", 2));
   std::vector<double> microseconds;
   for (uint32_t call = 0; call < warmUpCalls + options.timedCalls; ++call) {
     for (uint32_t id = 0; id < options.ranks; ++id) {
@@ -238,7 +239,7 @@ Status timeCalls(const OverlapRunOptions &options, runtime::World &world, Run &r
       DITRON_RETURN_IF_ERROR(stream.record(ranks[id].end));
     }
     for (uint32_t id = 0; id < options.ranks; ++id)
-      DITRON_RETURN_IF_ERROR(starter.signalWrite(start.on(id), call + 1));
+      DITRON_RETURN_IF_ERROR(ranks[id].starter.signalWrite(start.on(id), call + 1));
     DITRON_RETURN_IF_ERROR(world.synchronize());
     int64_t slowest = 0;
     for (const Timed &timed : ranks) {

@@ -61,7 +61,8 @@ int main(int argc, char **argv) {
       "Exit codes: 0 done; 1 the command line, a file or the kernel's source is wrong; 2 the kernel failed while\n"
       "running (deadlock, access out of bounds); 3 not enough memory; 4 a bug of Ditron.");
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
-      tool::addRunCommand, tool::addCompileCommand, tool::addBenchCommand, tool::addDemoCommand, tool::addKnobsCommand,
+      tool::addRunCommand,    tool::addCompileCommand, tool::addBenchCommand, tool::addDemoCommand,
+      tool::addLaunchCommand, tool::addDoctorCommand,  tool::addKnobsCommand,
   };
   for (auto *add : commands)
     add(app, context);

@@ -58,14 +58,16 @@ Expected<uint32_t> slurmTasksPerNode(const RankEnvironment::Lookup &lookup, uint
     const size_t digits = text->find_first_not_of("0123456789");
     const bool equal = digits == std::string::npos || ((*text)[digits] == '(' && text->find(',') == std::string::npos);
     if (!equal)
-      return unsupported(fmt::format("environment variable {}='{}': nodes with different numbers of tasks", name, *text));
+      return unsupported(
+          fmt::format("environment variable {}='{}': nodes with different numbers of tasks", name, *text));
     return number(name, text->substr(0, digits));
   }
   const std::optional<std::string> nodes = lookup("SLURM_NNODES");
   if (nodes && *nodes == "1")
     return worldSize;
-  return invalidArgument("Slurm's SLURM_PROCID is set, but neither SLURM_STEP_TASKS_PER_NODE nor SLURM_NNODES=1: how many "
-                         "of the ranks are on this node?");
+  return invalidArgument(
+      "Slurm's SLURM_PROCID is set, but neither SLURM_STEP_TASKS_PER_NODE nor SLURM_NNODES=1: how many "
+      "of the ranks are on this node?");
 }
 
 } // namespace
@@ -82,8 +84,8 @@ Expected<RankEnvironment> RankEnvironment::parse(const Lookup &lookup, int paren
     auto read = [&](const char *name, uint32_t &value) -> Status {
       const std::optional<std::string> text = lookup(name);
       if (!text)
-        return invalidArgument(fmt::format("{} is set but {} is not: the environment of {} is incomplete", launcher.rank,
-                                           name, launcher.name));
+        return invalidArgument(fmt::format("{} is set but {} is not: the environment of {} is incomplete",
+                                           launcher.rank, name, launcher.name));
       DITRON_ASSIGN_OR_RETURN(value, number(name, *text));
       return Status::ok();
     };
@@ -96,13 +98,15 @@ Expected<RankEnvironment> RankEnvironment::parse(const Lookup &lookup, int paren
       DITRON_ASSIGN_OR_RETURN(place.localWorldSize, slurmTasksPerNode(lookup, place.worldSize));
     }
     if (place.worldSize < 1 || place.rank >= place.worldSize)
-      return invalidArgument(fmt::format("{}={} with {}={}: ranks are 0 to the size less one", launcher.rank, place.rank,
-                                         launcher.worldSize, place.worldSize));
+      return invalidArgument(fmt::format("{}={} with {}={}: ranks are 0 to the size less one", launcher.rank,
+                                         place.rank, launcher.worldSize, place.worldSize));
     if (place.localRank >= place.localWorldSize)
-      return invalidArgument(fmt::format("local rank {} of {} ({})", place.localRank, place.localWorldSize, launcher.name));
+      return invalidArgument(
+          fmt::format("local rank {} of {} ({})", place.localRank, place.localWorldSize, launcher.name));
     if (place.localWorldSize != place.worldSize)
-      return unsupported(fmt::format("{} started {} ranks, {} of them on this machine; this version runs on one machine",
-                                     launcher.name, place.worldSize, place.localWorldSize));
+      return unsupported(
+          fmt::format("{} started {} ranks, {} of them on this machine; this version runs on one machine",
+                      launcher.name, place.worldSize, place.localWorldSize));
     for (const char *name : launcher.job)
       if (const std::optional<std::string> text = lookup(name)) {
         if (name == std::string_view("DITRON_JOB_ID"))

@@ -25,13 +25,11 @@ namespace ditron::bootstrap {
 
 namespace {
 
-constexpr uint32_t magic = 0x4d524444; // "DDRM"
+constexpr uint32_t magic = 0x4d524444;  // "DDRM"
 constexpr size_t mostBytes = 64 << 10;  ///< Of one packet; well below the kernel's default buffer.
 constexpr size_t mostDescriptors = 128; ///< Of one packet; the kernel takes 253.
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 int remainingMilliseconds(double deadline) {
   return static_cast<int>(std::clamp((deadline - now()) * 1e3 + 1, 0.0, 1e9));
@@ -55,8 +53,8 @@ Expected<sockaddr_un> addressOf(const std::string &path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path))
-    return invalidArgument(fmt::format("the path of a socket is limited to {} characters: '{}'", sizeof(address.sun_path) - 1,
-                                       path));
+    return invalidArgument(
+        fmt::format("the path of a socket is limited to {} characters: '{}'", sizeof(address.sun_path) - 1, path));
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
 }
@@ -140,8 +138,9 @@ Status Rendezvous::send(int socket, uint32_t to, const Message &message) const {
   packet += message.step;
   packet += message.body;
   if (packet.size() > mostBytes || message.attached.size() > mostDescriptors)
-    return invalidArgument(fmt::format("step '{}' exchanges {} bytes and {} descriptors in one message; {} and {} are allowed",
-                                       message.step, packet.size(), message.attached.size(), mostBytes, mostDescriptors));
+    return invalidArgument(
+        fmt::format("step '{}' exchanges {} bytes and {} descriptors in one message; {} and {} are allowed",
+                    message.step, packet.size(), message.attached.size(), mostBytes, mostDescriptors));
   iovec part = {packet.data(), packet.size()};
   msghdr envelope = {};
   envelope.msg_iov = &part;
@@ -167,7 +166,8 @@ Status Rendezvous::send(int socket, uint32_t to, const Message &message) const {
   return Status::ok();
 }
 
-Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, double deadline, std::string_view step) const {
+Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, double deadline,
+                                                  std::string_view step) const {
   pollfd waiting = {socket, POLLIN, 0};
   for (;;) {
     const int ready = poll(&waiting, 1, remainingMilliseconds(deadline));
@@ -213,7 +213,8 @@ Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, dou
   if (static_cast<size_t>(got) < sizeof(header))
     return internalError("a message is too short");
   std::memcpy(&header, packet.data(), sizeof(header));
-  if (header.magic != magic || static_cast<uint64_t>(got) != sizeof(header) + uint64_t(header.stepBytes) + header.bodyBytes ||
+  if (header.magic != magic ||
+      static_cast<uint64_t>(got) != sizeof(header) + uint64_t(header.stepBytes) + header.bodyBytes ||
       (envelope.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
     return internalError("a message is not one of Ditron's, or of another version's");
   message.rank = header.rank;
@@ -246,7 +247,8 @@ Expected<std::unique_ptr<Rendezvous>> Rendezvous::join(const RendezvousOptions &
   if (options.numRanks < 1 || options.rank >= options.numRanks)
     return invalidArgument(fmt::format("rank {} of {} ranks", options.rank, options.numRanks));
   if (options.numRanks > mostDescriptors)
-    return unsupported(fmt::format("{} processes on one machine; at most {} are accepted", options.numRanks, mostDescriptors));
+    return unsupported(
+        fmt::format("{} processes on one machine; at most {} are accepted", options.numRanks, mostDescriptors));
   if (options.directory.empty()) {
     DITRON_ASSIGN_OR_RETURN(options.directory, privateDirectory());
   }
@@ -301,9 +303,9 @@ Status Rendezvous::listenAndAccept() {
       for (uint32_t rank = 1; rank < numRanks(); ++rank)
         if (!sockets[rank].isOpen())
           absent.push_back(rank);
-      return broadcastError(Status(StatusCode::Deadlock,
-                                   fmt::format("start of the job: {} of {} ranks have not arrived {}: {}", absent.size(),
-                                               numRanks(), limitText(options.timeLimitSeconds), fmt::join(absent, ", "))));
+      return broadcastError(Status(
+          StatusCode::Deadlock, fmt::format("start of the job: {} of {} ranks have not arrived {}: {}", absent.size(),
+                                            numRanks(), limitText(options.timeLimitSeconds), fmt::join(absent, ", "))));
     }
     Descriptor connection(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection.isOpen() || !isOwnUser(connection.get()))
@@ -355,7 +357,8 @@ Status Rendezvous::findAndConnect() {
       const std::string_view content = text;
       const size_t first = content.find('\n'), second = content.find('\n', first + 1);
       if (second != std::string_view::npos &&
-          connectTo(std::string(content.substr(0, first)), std::string(content.substr(first + 1, second - first - 1))).isOk())
+          connectTo(std::string(content.substr(0, first)), std::string(content.substr(first + 1, second - first - 1)))
+              .isOk())
         break;
     }
     if (now() >= deadline)
@@ -382,9 +385,9 @@ Expected<std::vector<Rendezvous::Message>> Rendezvous::collect(std::string_view 
       }
     const int ready = poll(waiting.data(), waiting.size(), remainingMilliseconds(deadline));
     if (ready <= 0 && now() >= deadline)
-      return broadcastError(Status(StatusCode::Deadlock,
-                                   fmt::format("step '{}': {} of {} ranks have not arrived {}: {}", step, ranks.size(),
-                                               numRanks(), limitText(options.timeLimitSeconds), fmt::join(ranks, ", "))));
+      return broadcastError(Status(
+          StatusCode::Deadlock, fmt::format("step '{}': {} of {} ranks have not arrived {}: {}", step, ranks.size(),
+                                            numRanks(), limitText(options.timeLimitSeconds), fmt::join(ranks, ", "))));
     for (size_t i = 0; ready > 0 && i < waiting.size(); ++i) {
       if (!waiting[i].revents)
         continue;
@@ -392,10 +395,10 @@ Expected<std::vector<Rendezvous::Message>> Rendezvous::collect(std::string_view 
       if (!message.isOk())
         return broadcastError(message.status());
       if (message->step != step || message->sequence != sequence)
-        return broadcastError(invalidArgument(
-            fmt::format("rank {} is at step '{}' while rank 0 is at '{}'; all ranks must make the same collective calls in "
-                        "the same order",
-                        ranks[i], message->step, step)));
+        return broadcastError(invalidArgument(fmt::format(
+            "rank {} is at step '{}' while rank 0 is at '{}'; all ranks must make the same collective calls in "
+            "the same order",
+            ranks[i], message->step, step)));
       messages[ranks[i]] = std::move(message).value();
       arrived[ranks[i]] = true;
       ++count;
@@ -458,8 +461,8 @@ Expected<std::vector<Descriptor>> Rendezvous::allGatherDescriptors(std::string_v
     all[0] = Descriptor(fcntl(own, F_DUPFD_CLOEXEC, 0));
     for (uint32_t other = 1; other < numRanks(); ++other) {
       if (messages[other].received.size() != 1)
-        return broadcastError(internalError(fmt::format("step '{}': rank {} sent {} descriptors instead of one", step, other,
-                                                        messages[other].received.size())));
+        return broadcastError(internalError(fmt::format("step '{}': rank {} sent {} descriptors instead of one", step,
+                                                        other, messages[other].received.size())));
       all[other] = std::move(messages[other].received.front());
     }
     for (const Descriptor &descriptor : all)
@@ -483,10 +486,11 @@ Status Rendezvous::barrier(std::string_view step) { return allGather(step, "").s
 Status Rendezvous::agree(std::string_view step, std::string_view own) {
   DITRON_ASSIGN_OR_RETURN(std::vector<std::string> all, allGather(step, own));
   for (uint32_t other = 0; other < numRanks(); ++other)
-    if (all[other] != own)
-      return invalidArgument(fmt::format("{}: rank {} has {} where rank {} has {}; all ranks must make the same calls in the "
-                                         "same order",
-                                         step, other, all[other], rank(), own));
+    if (all[other] != all[0])
+      return invalidArgument(
+          fmt::format("{}: rank {} has {} where rank 0 has {}; all ranks must make the same calls in the "
+                      "same order",
+                      step, other, all[other], all[0]));
   return Status::ok();
 }
 

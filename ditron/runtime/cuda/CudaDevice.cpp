@@ -18,7 +18,8 @@ StreamRef streamRef(runtime::StreamHandle handle) { return reinterpret_cast<Stre
 EventRef eventRef(runtime::EventHandle handle) { return reinterpret_cast<EventRef>(handle); }
 } // namespace
 
-Expected<std::shared_ptr<CudaDevice>> CudaDevice::create(std::shared_ptr<CudaSystem> system, CudaDeviceOptions options) {
+Expected<std::shared_ptr<CudaDevice>> CudaDevice::create(std::shared_ptr<CudaSystem> system,
+                                                         CudaDeviceOptions options) {
   std::shared_ptr<CudaDevice> device(new CudaDevice(std::move(system), std::move(options)));
   DITRON_RETURN_IF_ERROR(device->initialise().withContext(
       fmt::format("rank {} on GPU {}", device->options.rank, device->options.ordinal)));
@@ -33,9 +34,10 @@ Status CudaDevice::initialise() {
   ContextScope scope(driver, context);
   driver.contextPriorityRange(&leastPriority, &greatestPriority);
 
-  kernels = system->kernelCache(options.ordinal, context, fmt::format("GPU {} ({})", options.ordinal, attributeValues.name));
-  for (const char *name : {"ditron_signal_add_64", "ditron_signal_add_32", "ditron_signal_write_64", "ditron_signal_write_32",
-                           "ditron_signal_wait_64", "ditron_signal_wait_32", "ditron_delay"})
+  kernels =
+      system->kernelCache(options.ordinal, context, fmt::format("GPU {} ({})", options.ordinal, attributeValues.name));
+  for (const char *name : {"ditron_signal_add_64", "ditron_signal_add_32", "ditron_signal_write_64",
+                           "ditron_signal_write_32", "ditron_signal_wait_64", "ditron_signal_wait_32", "ditron_delay"})
     DITRON_RETURN_IF_ERROR(kernels->streamFunction(name).status());
 
   size_t total = 0;
@@ -134,8 +136,9 @@ Expected<void *> CudaDevice::allocate(uint64_t bytes, std::string_view name, uin
       address = reusable->second;
       pinnedReusable.erase(reusable);
     } else {
-      DITRON_RETURN_IF_ERROR(driver.check(driver.memHostAlloc(&address, bytes, hostAllocPortable | hostAllocDeviceMap),
-                                          fmt::format("cannot allocate {} bytes of pinned host memory for '{}'", bytes, name)));
+      DITRON_RETURN_IF_ERROR(
+          driver.check(driver.memHostAlloc(&address, bytes, hostAllocPortable | hostAllocDeviceMap),
+                       fmt::format("cannot allocate {} bytes of pinned host memory for '{}'", bytes, name)));
     }
     pinned.emplace(address, bytes);
     std::memset(address, 0, bytes);
@@ -175,8 +178,8 @@ Status CudaDevice::upload(void *destination, const void *source, uint64_t bytes)
   ContextScope scope(driver, context);
   DITRON_RETURN_IF_ERROR(
       check(driver.memcpyHostToDeviceAsync(deviceAddress(destination), source, bytes, housekeeping), "upload"));
-  return waitFor([&] { return driver.streamQuery(housekeeping); }, [&] { return driver.streamSynchronize(housekeeping); },
-                 "an upload");
+  return waitFor([&] { return driver.streamQuery(housekeeping); },
+                 [&] { return driver.streamSynchronize(housekeeping); }, "an upload");
 }
 
 Status CudaDevice::download(void *destination, const void *source, uint64_t bytes) {
@@ -184,8 +187,8 @@ Status CudaDevice::download(void *destination, const void *source, uint64_t byte
   ContextScope scope(driver, context);
   DITRON_RETURN_IF_ERROR(
       check(driver.memcpyDeviceToHostAsync(destination, deviceAddress(source), bytes, housekeeping), "download"));
-  return waitFor([&] { return driver.streamQuery(housekeeping); }, [&] { return driver.streamSynchronize(housekeeping); },
-                 "a download");
+  return waitFor([&] { return driver.streamQuery(housekeeping); },
+                 [&] { return driver.streamSynchronize(housekeeping); }, "a download");
 }
 
 // Streams and events
@@ -265,10 +268,11 @@ Status CudaDevice::waitFor(const std::function<Result()> &query, const std::func
     if (seconds > system->timeLimitSeconds) {
       Status reported = system->checkReports();
       if (reported.isOk())
-        reported = Status(StatusCode::Deadlock,
-                          fmt::format("{} has not completed within {:g} seconds. Compile with --bound-waits to see which "
-                                      "wait of which kernel holds it up, or run on the simulator (--target sim)",
-                                      what, system->timeLimitSeconds));
+        reported =
+            Status(StatusCode::Deadlock,
+                   fmt::format("{} has not completed within {:g} seconds. Compile with --bound-waits to see which "
+                               "wait of which kernel holds it up, or run on the simulator (--target sim)",
+                               what, system->timeLimitSeconds));
       abandoned = true;
       return system->end(reported);
     }
@@ -328,7 +332,8 @@ Status CudaDevice::waitEvent(runtime::StreamHandle stream, runtime::EventHandle 
 Status CudaDevice::synchronizeEvent(runtime::EventHandle event) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
-  return waitFor([&] { return driver.eventQuery(eventRef(event)); }, [&] { return driver.eventSynchronize(eventRef(event)); },
+  return waitFor([&] { return driver.eventQuery(eventRef(event)); },
+                 [&] { return driver.eventSynchronize(eventRef(event)); },
                  fmt::format("rank {}, an event", options.rank));
 }
 

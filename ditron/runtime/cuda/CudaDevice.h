@@ -25,12 +25,13 @@ namespace ditron::cuda {
 struct CudaDeviceOptions {
   uint32_t rank = 0;
   DeviceOrdinal ordinal = 0;
-  std::vector<DeviceOrdinal> accessors; ///< GPUs of this process, whose kernels and copies may touch this rank's memory.
-  uint64_t symmetricBytes = 0;          ///< Most that the symmetric heap may hold; 0 for all of the GPU's memory.
-  bool shareable = false;               ///< The symmetric heap goes to other processes.
-  double waitLimitSeconds = 10;         ///< Of one wait in kernels compiled with DITRON_BOUND_WAITS.
-  double delayMicroseconds = 0;         ///< Before every launch and copy, to make the rank slow in tests.
-  bool kernelSignals = false;           ///< Signals by kernels instead of the driver's stream memory operations.
+  std::vector<DeviceOrdinal>
+      accessors;                ///< GPUs of this process, whose kernels and copies may touch this rank's memory.
+  uint64_t symmetricBytes = 0;  ///< Most that the symmetric heap may hold; 0 for all of the GPU's memory.
+  bool shareable = false;       ///< The symmetric heap goes to other processes.
+  double waitLimitSeconds = 10; ///< Of one wait in kernels compiled with DITRON_BOUND_WAITS.
+  double delayMicroseconds = 0; ///< Before every launch and copy, to make the rank slow in tests.
+  bool kernelSignals = false;   ///< Signals by kernels instead of the driver's stream memory operations.
 };
 
 class CudaDevice final : public runtime::Device, public std::enable_shared_from_this<CudaDevice> {

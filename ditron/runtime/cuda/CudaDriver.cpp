@@ -63,11 +63,11 @@ Expected<std::shared_ptr<const CudaDriver>> CudaDriver::open(std::string_view na
   driver->member = reinterpret_cast<decltype(driver->member)>(find(symbol, true));
 #include "ditron/runtime/cuda/DriverFunctions.def"
   if (!missing.empty())
-    return unsupported(
-        fmt::format("the NVIDIA driver's library {} has no {}: it is too old; version 525 or newer is needed", name,
-                    missing));
+    return unsupported(fmt::format(
+        "the NVIDIA driver's library {} has no {}: it is too old; version 525 or newer is needed", name, missing));
   DITRON_RETURN_IF_ERROR(driver->check(driver->init(0), "cannot initialise the NVIDIA driver"));
-  DITRON_RETURN_IF_ERROR(driver->check(driver->driverGetVersion(&driver->versionValue), "cannot ask the driver's version"));
+  DITRON_RETURN_IF_ERROR(
+      driver->check(driver->driverGetVersion(&driver->versionValue), "cannot ask the driver's version"));
   DITRON_RETURN_IF_ERROR(driver->check(driver->deviceGetCount(&driver->deviceCountValue), "cannot count the GPUs"));
   return std::shared_ptr<const CudaDriver>(std::move(driver));
 }

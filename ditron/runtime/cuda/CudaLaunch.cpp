@@ -88,8 +88,8 @@ Status CudaDevice::copy(runtime::StreamHandle stream, const runtime::Copy &copy)
   const uint64_t sourcePitch = copy.sourcePitch ? copy.sourcePitch : copy.rowBytes;
   const uint64_t destinationPitch = copy.destinationPitch ? copy.destinationPitch : copy.rowBytes;
   if (copy.rows == 1 || (sourcePitch == copy.rowBytes && destinationPitch == copy.rowBytes))
-    return check(driver.memcpyAsync(deviceAddress(copy.destination), deviceAddress(copy.source), copy.rowBytes * copy.rows,
-                                    streamRef(stream)),
+    return check(driver.memcpyAsync(deviceAddress(copy.destination), deviceAddress(copy.source),
+                                    copy.rowBytes * copy.rows, streamRef(stream)),
                  copy.name);
   Copy2D description = {};
   description.sourceType = description.destinationType = memoryUnified;
@@ -107,8 +107,9 @@ Status CudaDevice::fill(runtime::StreamHandle stream, void *address, int byteVal
   if (bytes == 0)
     return Status::ok();
   ContextScope scope(driver, context);
-  return check(driver.memsetD8Async(deviceAddress(address), static_cast<unsigned char>(byteValue), bytes, streamRef(stream)),
-               "fill");
+  return check(
+      driver.memsetD8Async(deviceAddress(address), static_cast<unsigned char>(byteValue), bytes, streamRef(stream)),
+      "fill");
 }
 
 Status CudaDevice::signalWrite(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) {
@@ -133,17 +134,19 @@ Status CudaDevice::signalAdd(runtime::StreamHandle stream, void *address, uint64
                             {deviceAddress(address), value});
 }
 
-Status CudaDevice::signalWait(runtime::StreamHandle stream, const void *address, runtime::Compare compare, uint64_t value,
-                              uint32_t bytes) {
+Status CudaDevice::signalWait(runtime::StreamHandle stream, const void *address, runtime::Compare compare,
+                              uint64_t value, uint32_t bytes) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
   const bool native = compare == runtime::Compare::GreaterEqual || compare == runtime::Compare::Equal;
   const unsigned flags = compare == runtime::Compare::Equal ? WaitEqual : WaitGreaterEqual;
   if (native && !options.kernelSignals && bytes == 8 && driver.streamWaitValue64)
-    return check(driver.streamWaitValue64(streamRef(stream), deviceAddress(address), value, flags), "wait for a signal");
-  if (native && !options.kernelSignals && bytes == 4 && driver.streamWaitValue32)
-    return check(driver.streamWaitValue32(streamRef(stream), deviceAddress(address), static_cast<uint32_t>(value), flags),
+    return check(driver.streamWaitValue64(streamRef(stream), deviceAddress(address), value, flags),
                  "wait for a signal");
+  if (native && !options.kernelSignals && bytes == 4 && driver.streamWaitValue32)
+    return check(
+        driver.streamWaitValue32(streamRef(stream), deviceAddress(address), static_cast<uint32_t>(value), flags),
+        "wait for a signal");
   return launchStreamKernel(streamRef(stream), bytes == 8 ? "ditron_signal_wait_64" : "ditron_signal_wait_32",
                             {deviceAddress(address), value, static_cast<uint64_t>(compare)});
 }
@@ -179,12 +182,13 @@ Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch la
   Result result;
   if (launch.config.cooperative) {
     if (!driver.launchKernelEx)
-      return unsupported(fmt::format("kernel '{}': cooperative launches need a driver of version 520 or newer", kernel.name()));
+      return unsupported(
+          fmt::format("kernel '{}': cooperative launches need a driver of version 520 or newer", kernel.name()));
     LaunchAttribute attribute = {};
     attribute.id = launchAttributeCooperative;
     attribute.value.cooperative = 1;
-    const LaunchConfiguration configuration = {grid[0], grid[1],  grid[2],           threads,    1, 1,
-                                               shared,  streamRef(stream), &attribute, 1};
+    const LaunchConfiguration configuration = {grid[0], grid[1], grid[2],           threads,    1,
+                                               1,       shared,  streamRef(stream), &attribute, 1};
     result = driver.launchKernelEx(&configuration, function, parameters.data(), nullptr);
   } else {
     result = driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, streamRef(stream),
@@ -219,7 +223,8 @@ Status CudaDevice::beginCapture(runtime::StreamHandle stream) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
   // Relaxed: other threads, and the loading of a kernel that prepare() missed, do not spoil the capture.
-  DITRON_RETURN_IF_ERROR(check(driver.streamBeginCapture(streamRef(stream), CaptureMode::Relaxed), "begin of a capture"));
+  DITRON_RETURN_IF_ERROR(
+      check(driver.streamBeginCapture(streamRef(stream), CaptureMode::Relaxed), "begin of a capture"));
   system->beginCapture(captureOf(streamRef(stream)));
   return Status::ok();
 }
@@ -233,7 +238,8 @@ Expected<runtime::GraphHandle> CudaDevice::endCapture(runtime::StreamHandle stre
   graph->driver = system->driver;
   DITRON_RETURN_IF_ERROR(check(driver.streamEndCapture(streamRef(stream), &graph->graph), "end of a capture"));
   graph->kept = system->endCapture(capture);
-  DITRON_RETURN_IF_ERROR(check(driver.graphInstantiate(&graph->executable, graph->graph, 0), "instantiation of a graph"));
+  DITRON_RETURN_IF_ERROR(
+      check(driver.graphInstantiate(&graph->executable, graph->graph, 0), "instantiation of a graph"));
   return runtime::GraphHandle(std::move(graph));
 }
 

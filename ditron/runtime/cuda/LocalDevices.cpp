@@ -24,9 +24,10 @@ Expected<std::vector<DeviceOrdinal>> chooseGpus(const CudaDriver &driver, uint32
   if (count == 0)
     return unsupported("the driver sees no GPU (CUDA_VISIBLE_DEVICES?)");
   if (numRanks > static_cast<uint32_t>(count) && !share)
-    return unsupported(fmt::format("{} ranks need {} GPUs; this machine shows {}. WorldOptions::shareGpus (--share-gpus) "
-                                   "puts several ranks on one GPU, for tests",
-                                   numRanks, numRanks, count));
+    return unsupported(
+        fmt::format("{} ranks need {} GPUs; this machine shows {}. WorldOptions::shareGpus (--share-gpus) "
+                    "puts several ranks on one GPU, for tests",
+                    numRanks, numRanks, count));
   std::vector<DeviceOrdinal> ordinals;
   for (uint32_t rank = 0; rank < numRanks; ++rank)
     ordinals.push_back(static_cast<DeviceOrdinal>(rank % static_cast<uint32_t>(count)));
@@ -42,9 +43,10 @@ Status checkPeerAccess(const CudaDriver &driver, const std::vector<DeviceOrdinal
       DITRON_RETURN_IF_ERROR(driver.check(driver.deviceCanAccessPeer(&can, ordinals[i], ordinals[j]),
                                           "cannot ask whether GPUs reach each other"));
       if (!can)
-        return unsupported(fmt::format("{} cannot access the memory of {} (ranks {} and {}): the machine offers no "
-                                       "peer-to-peer path between them. See `nvidia-smi topo -p2p rw` and `ditron doctor`",
-                                       gpuText(driver, ordinals[i]), gpuText(driver, ordinals[j]), i, j));
+        return unsupported(
+            fmt::format("{} cannot access the memory of {} (ranks {} and {}): the machine offers no "
+                        "peer-to-peer path between them. See `nvidia-smi topo -p2p rw` and `ditron doctor`",
+                        gpuText(driver, ordinals[i]), gpuText(driver, ordinals[j]), i, j));
     }
   return Status::ok();
 }

@@ -35,18 +35,19 @@ VirtualHeap::VirtualHeap(std::shared_ptr<const CudaDriver> driver, Options optio
 
 Expected<std::unique_ptr<VirtualHeap>> VirtualHeap::create(std::shared_ptr<const CudaDriver> driver, Options options) {
   if (!driver->attribute(Attribute::VirtualMemoryManagementSupported, options.device))
-    return unsupported(fmt::format("GPU {} cannot map memory by address (no virtual memory management); Ditron needs it "
-                                   "for its heaps",
-                                   options.device));
+    return unsupported(
+        fmt::format("GPU {} cannot map memory by address (no virtual memory management); Ditron needs it "
+                    "for its heaps",
+                    options.device));
   const AllocationProperties properties = propertiesFor(options.device, options.shareable);
   size_t granularity = 0;
   DITRON_RETURN_IF_ERROR(driver->check(driver->memGetAllocationGranularity(&granularity, &properties, 0),
                                        fmt::format("cannot ask the page size of the {}", options.name)));
   const uint64_t capacity = roundUp(std::max<uint64_t>(options.capacityBytes, 1), granularity);
   std::unique_ptr<VirtualHeap> heap(new VirtualHeap(std::move(driver), std::move(options), capacity, granularity));
-  DITRON_RETURN_IF_ERROR(
-      heap->driver->check(heap->driver->memAddressReserve(&heap->baseValue, capacity, 0, 0, 0),
-                          fmt::format("cannot reserve {} of addresses for the {}", mebibytes(capacity), heap->options.name)));
+  DITRON_RETURN_IF_ERROR(heap->driver->check(
+      heap->driver->memAddressReserve(&heap->baseValue, capacity, 0, 0, 0),
+      fmt::format("cannot reserve {} of addresses for the {}", mebibytes(capacity), heap->options.name)));
   if (heap->options.shareable)
     DITRON_RETURN_IF_ERROR(heap->mapPiece(capacity));
   return heap;
@@ -138,10 +139,11 @@ Expected<std::unique_ptr<PeerHeap>> PeerHeap::map(std::shared_ptr<const CudaDriv
       driver->check(driver->memImport(&heap->handle, reinterpret_cast<void *>(static_cast<intptr_t>(descriptor)),
                                       handlePosixFileDescriptor),
                     fmt::format("cannot import the {}", name)));
-  DITRON_RETURN_IF_ERROR(driver->check(driver->memAddressReserve(&heap->baseValue, bytes, 0, 0, 0),
-                                       fmt::format("cannot reserve {} of addresses for the {}", mebibytes(bytes), name)));
   DITRON_RETURN_IF_ERROR(
-      driver->check(driver->memMap(heap->baseValue, bytes, 0, heap->handle, 0), fmt::format("cannot map the {}", name)));
+      driver->check(driver->memAddressReserve(&heap->baseValue, bytes, 0, 0, 0),
+                    fmt::format("cannot reserve {} of addresses for the {}", mebibytes(bytes), name)));
+  DITRON_RETURN_IF_ERROR(driver->check(driver->memMap(heap->baseValue, bytes, 0, heap->handle, 0),
+                                       fmt::format("cannot map the {}", name)));
   heap->mapped = true;
   const AccessDescription access = {{locationDevice, device}, accessReadWrite};
   DITRON_RETURN_IF_ERROR(

@@ -24,7 +24,7 @@ namespace ditron::cuda {
 class VirtualHeap {
 public:
   struct Options {
-    std::string name;                     ///< For errors: "symmetric heap of rank 3".
+    std::string name; ///< For errors: "symmetric heap of rank 3".
     DeviceOrdinal device = 0;
     std::vector<DeviceOrdinal> accessors; ///< All GPUs that may touch it, its own included.
     uint64_t capacityBytes = 0;           ///< Addresses reserved; rounded up.

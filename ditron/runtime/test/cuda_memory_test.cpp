@@ -78,7 +78,8 @@ TEST(PtxLog, WithoutDirectivesOnlyThePtx) {
 }
 
 TEST(PtxLog, TheLastDirectiveAbove) {
-  const char *ptx = ".file 1 \"a.py\"\n.file 2 \"b.py\"\n.visible .entry k()\n{\n.loc 1 3 1\nadd;\n.loc 2 7 9\nmul;\nsub;\n}\n";
+  const char *ptx =
+      ".file 1 \"a.py\"\n.file 2 \"b.py\"\n.visible .entry k()\n{\n.loc 1 3 1\nadd;\n.loc 2 7 9\nmul;\nsub;\n}\n";
   EXPECT_EQ(explainPtxLog("line 9; error : bad", ptx), "line 9; error : bad\n  at b.py:7:9, in the PTX: sub;");
   EXPECT_EQ(explainPtxLog("line 6; error : bad", ptx), "line 6; error : bad\n  at a.py:3:1, in the PTX: add;");
 }

@@ -100,7 +100,8 @@ TEST(CudaWorld, WorldViewNamesEveryHeap) {
   auto world = makeWorld(3);
   for (uint32_t r = 0; r < 3; ++r) {
     int64_t words[7];
-    ASSERT_TRUE(ok(world->rank(r).device()->download(words, static_cast<int64_t *>(world->rank(r).worldView()) - 2, sizeof(words))));
+    ASSERT_TRUE(ok(world->rank(r).device()->download(words, static_cast<int64_t *>(world->rank(r).worldView()) - 2,
+                                                     sizeof(words))));
     EXPECT_EQ(words[0], 10'000'000'000); // ten seconds
     EXPECT_NE(words[1], 0);              // the report
     EXPECT_EQ(words[2], r);
@@ -117,7 +118,8 @@ TEST(CudaWorld, LaunchesLoadOnceAndPassArguments) {
   (void)takeLog();
   for (int call = 0; call < 3; ++call)
     for (uint32_t r = 0; r < 2; ++r)
-      ASSERT_TRUE(ok(world->rank(r).stream().launch(store, {.grid = {7, 1, 1}}, {words.on(1 - r) + 1, int64_t(40 + r)})));
+      ASSERT_TRUE(
+          ok(world->rank(r).stream().launch(store, {.grid = {7, 1, 1}}, {words.on(1 - r) + 1, int64_t(40 + r)})));
   ASSERT_TRUE(ok(world->synchronize()));
   int64_t values[4];
   ASSERT_TRUE(ok(words.download(0, values, sizeof(values))));
@@ -224,7 +226,8 @@ TEST(CudaWorld, StreamsWaitForEachOther) {
 
 TEST(CudaWorld, CopiesWithPitch) {
   auto world = makeWorld(1);
-  Buffer from = *world->rank(0).allocate(DataType::F32, 12, "from"), to = *world->rank(0).allocate(DataType::F32, 6, "to");
+  Buffer from = *world->rank(0).allocate(DataType::F32, 12, "from"),
+         to = *world->rank(0).allocate(DataType::F32, 6, "to");
   ASSERT_TRUE(ok(from.uploadFloats(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})));
   Copy copy;
   copy.source = from.address();
@@ -277,8 +280,9 @@ TEST(CudaWorld, CompilerErrorsNameTheSourceLine) {
                                 "  bad_instruction.x %r1;\n  ret;\n}\n");
   SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
   const Status status = world->rank(0).stream().launch(bad, {}, {words.on(0), int64_t(1)});
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("kernel 'store'"), HasSubstr("CUDA_ERROR_INVALID_PTX"), HasSubstr("line 6"),
-                                      HasSubstr("at gemm.py:12:5, in the PTX: bad_instruction.x %r1;")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("kernel 'store'"), HasSubstr("CUDA_ERROR_INVALID_PTX"), HasSubstr("line 6"),
+                    HasSubstr("at gemm.py:12:5, in the PTX: bad_instruction.x %r1;")));
   EXPECT_TRUE(ok(world->synchronize())); // not the end of the run
 }
 

@@ -22,14 +22,15 @@ Expected<RankEnvironment> parse(const Variables &variables, int parent = 77) {
       parent);
 }
 
-const Variables torchrun = {{"RANK", "3"},         {"WORLD_SIZE", "4"},       {"LOCAL_RANK", "3"},  {"LOCAL_WORLD_SIZE", "4"},
+const Variables torchrun = {{"RANK", "3"},         {"WORLD_SIZE", "4"},
+                            {"LOCAL_RANK", "3"},   {"LOCAL_WORLD_SIZE", "4"},
                             {"MASTER_ADDR", "h1"}, {"MASTER_PORT", "29500"}};
 const Variables openMpi = {{"OMPI_COMM_WORLD_RANK", "1"},
                            {"OMPI_COMM_WORLD_SIZE", "2"},
                            {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
-const Variables slurm = {{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"},         {"SLURM_LOCALID", "5"},
-                         {"SLURM_JOB_ID", "9"}, {"SLURM_STEP_ID", "0"},        {"SLURM_STEP_TASKS_PER_NODE", "8"}};
+const Variables slurm = {{"SLURM_PROCID", "5"}, {"SLURM_NTASKS", "8"},  {"SLURM_LOCALID", "5"},
+                         {"SLURM_JOB_ID", "9"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_TASKS_PER_NODE", "8"}};
 
 Variables with(Variables variables, const std::string &name, const std::string &value) {
   variables[name] = value;
@@ -84,7 +85,8 @@ TEST(RankEnvironment, SeveralMachinesAreRefused) {
   EXPECT_THAT(parse(with(torchrun, "WORLD_SIZE", "16")).status().message(), HasSubstr("one machine"));
   EXPECT_THAT(parse(with(slurm, "SLURM_STEP_TASKS_PER_NODE", "4(x2)")).status().message(),
               AnyOf(HasSubstr("one machine"), HasSubstr("local rank 5 of 4")));
-  EXPECT_THAT(parse(with(slurm, "SLURM_STEP_TASKS_PER_NODE", "4(x2),3")).status().message(), HasSubstr("different numbers"));
+  EXPECT_THAT(parse(with(slurm, "SLURM_STEP_TASKS_PER_NODE", "4(x2),3")).status().message(),
+              HasSubstr("different numbers"));
   EXPECT_THAT(parse(without(slurm, "SLURM_STEP_TASKS_PER_NODE")).status().message(), HasSubstr("how many"));
   EXPECT_EQ(parse(with(without(slurm, "SLURM_STEP_TASKS_PER_NODE"), "SLURM_NNODES", "1"))->localWorldSize, 8u);
 }

@@ -13,26 +13,28 @@ TEST(RankThreads, BarriersKeepStep) {
   RankThreads threads;
   std::atomic<uint32_t> entered = 0;
   std::atomic<bool> wrong = false;
-  EXPECT_TRUE(threads.run({0, 1, 2, 3}, [&](uint32_t rank) {
-    EXPECT_EQ(threads.currentRank(), rank);
-    for (uint32_t round = 1; round <= 200; ++round) {
-      ++entered;
-      if (!threads.barrier().isOk() || entered != 4 * round)
-        wrong = true;
-      if (!threads.barrier().isOk())
-        wrong = true;
-    }
-    return Status::ok();
-  }).isOk());
+  EXPECT_TRUE(threads
+                  .run({0, 1, 2, 3},
+                       [&](uint32_t rank) {
+                         EXPECT_EQ(threads.currentRank(), rank);
+                         for (uint32_t round = 1; round <= 200; ++round) {
+                           ++entered;
+                           if (!threads.barrier().isOk() || entered != 4 * round)
+                             wrong = true;
+                           if (!threads.barrier().isOk())
+                             wrong = true;
+                         }
+                         return Status::ok();
+                       })
+                  .isOk());
   EXPECT_FALSE(wrong);
   EXPECT_EQ(threads.currentRank(), std::nullopt);
 }
 
 TEST(RankThreads, TheCauseComesBeforeItsConsequences) {
   RankThreads threads;
-  const Status status = threads.run({0, 1, 2}, [&](uint32_t rank) -> Status {
-    return rank == 2 ? notFound("the file") : threads.barrier();
-  });
+  const Status status = threads.run(
+      {0, 1, 2}, [&](uint32_t rank) -> Status { return rank == 2 ? notFound("the file") : threads.barrier(); });
   EXPECT_EQ(status.message(), "the file");
 }
 
@@ -41,7 +43,8 @@ TEST(RankThreads, ReturningEarlyWithoutErrorIsNamed) {
   const Status status =
       threads.run({0, 1}, [&](uint32_t rank) -> Status { return rank == 1 ? Status::ok() : threads.barrier(); });
   EXPECT_EQ(status.code(), StatusCode::Deadlock);
-  EXPECT_THAT(status.message(), testing::AllOf(testing::HasSubstr("rank 0 waits"), testing::HasSubstr("rank 1 has returned")));
+  EXPECT_THAT(status.message(),
+              testing::AllOf(testing::HasSubstr("rank 0 waits"), testing::HasSubstr("rank 1 has returned")));
 }
 
 TEST(RankThreads, NoBarrierOutside) {

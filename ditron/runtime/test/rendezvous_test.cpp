@@ -126,13 +126,13 @@ TEST_F(RendezvousTest, ALateStepNamesTheRank) {
       },
       0.4);
   for (uint32_t rank : {0, 1})
-    EXPECT_THAT(results[rank].message(), AllOf(HasSubstr("step 'heaps mapped'"), HasSubstr("not arrived"), HasSubstr(": 2")));
+    EXPECT_THAT(results[rank].message(),
+                AllOf(HasSubstr("step 'heaps mapped'"), HasSubstr("not arrived"), HasSubstr(": 2")));
 }
 
 TEST_F(RendezvousTest, DifferentStepsAreAnError) {
-  const std::vector<Status> results = runSome({0, 1}, 2, [](Rendezvous &meeting) {
-    return meeting.barrier(meeting.rank() == 0 ? "first" : "second");
-  });
+  const std::vector<Status> results =
+      runSome({0, 1}, 2, [](Rendezvous &meeting) { return meeting.barrier(meeting.rank() == 0 ? "first" : "second"); });
   for (const Status &result : results)
     EXPECT_THAT(result.message(), HasSubstr("rank 1 is at step 'second' while rank 0 is at 'first'"));
 }

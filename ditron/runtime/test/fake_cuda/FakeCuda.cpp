@@ -161,7 +161,8 @@ std::vector<uint32_t> parametersOf(const std::string &ptx, const std::string &na
   std::vector<uint32_t> sizes;
   const size_t begin = ptx.find(".entry " + name + "(");
   const size_t end = ptx.find('{', begin);
-  for (size_t at = ptx.find(".param .u", begin); at < end; at = ptx.find(".param .u", at + 1))
+  for (size_t at = ptx.find(".param .u", begin); at != std::string::npos && at < end;
+       at = ptx.find(".param .u", at + 1))
     sizes.push_back(static_cast<uint32_t>(std::atoi(ptx.c_str() + at + 9) / 8));
   return sizes;
 }
@@ -194,15 +195,24 @@ Step kernelStep(const FakeFunction &function, std::vector<uint64_t> values) {
       return compares(*word64(0), static_cast<int64_t>(values[1]), values[2]);
     else if (name == "ditron_signal_wait_32")
       return compares(*word32(0), static_cast<int32_t>(values[1]), values[2]);
-    else if (name == "sum")
+    else if (name == "probe_write") {
+      for (uint64_t i = 0; i < values[1]; ++i)
+        word64(0)[i] = static_cast<int64_t>(values[2] + i);
+      *word64(3) += 1;
+    } else if (name == "probe_check") {
+      if (*word64(3) == 0)
+        return false;
+      for (uint64_t i = 0; i < values[1]; ++i)
+        *word64(4) += word64(0)[i] == static_cast<int64_t>(values[2] + i);
+    } else if (name == "sum")
       for (uint64_t i = 0; i < values[3]; ++i)
         word64(2)[i] = word64(0)[i] + word64(1)[i];
     return true;
   };
 }
 
-Result launchFunction(FunctionRef handle, const char *api, unsigned grid, unsigned threads, unsigned shared, bool cooperative,
-                      StreamRef target, void **parameters) {
+Result launchFunction(FunctionRef handle, const char *api, unsigned grid, unsigned threads, unsigned shared,
+                      bool cooperative, StreamRef target, void **parameters) {
   auto *function = reinterpret_cast<FakeFunction *>(handle);
   std::vector<uint64_t> values;
   for (size_t i = 0; i < function->parameterBytes.size(); ++i) {
@@ -210,8 +220,8 @@ Result launchFunction(FunctionRef handle, const char *api, unsigned grid, unsign
     std::memcpy(&value, parameters[i], function->parameterBytes[i]);
     values.push_back(value);
   }
-  record(std::string(api) + "(" + function->name + " blocks=" + std::to_string(grid) + " threads=" + std::to_string(threads) +
-         " shared=" + std::to_string(shared) + (cooperative ? " cooperative" : "") + ")");
+  record(std::string(api) + "(" + function->name + " blocks=" + std::to_string(grid) + " threads=" +
+         std::to_string(threads) + " shared=" + std::to_string(shared) + (cooperative ? " cooperative" : "") + ")");
   if (cooperative && grid > 264)
     return errorCooperativeLaunchTooLarge;
   return enqueue(target, kernelStep(*function, std::move(values)));
@@ -387,9 +397,11 @@ Result cuMemAddressFree(DevicePointer address, size_t bytes) {
 Result cuMemMap(DevicePointer address, size_t bytes, size_t, AllocationHandle handle, unsigned long long) {
   Lock lock(state().mutex);
   auto piece = state().physical.find(handle);
-  if (piece == state().physical.end() || piece->second.bytes < bytes || bytes % pageBytes || state().mappings.contains(address))
+  if (piece == state().physical.end() || piece->second.bytes < bytes || bytes % pageBytes ||
+      state().mappings.contains(address))
     return invalidValue;
-  void *mapped = mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, piece->second.descriptor, 0);
+  void *mapped =
+      mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, piece->second.descriptor, 0);
   if (mapped == MAP_FAILED)
     return invalidValue;
   state().mappings[address] = handle;
@@ -399,7 +411,8 @@ Result cuMemUnmap(DevicePointer address, size_t bytes) {
   Lock lock(state().mutex);
   if (!state().mappings.erase(address))
     return invalidValue;
-  mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  mmap(reinterpret_cast<void *>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+       0);
   return success;
 }
 Result cuMemSetAccess(DevicePointer address, size_t bytes, const AccessDescription *descriptions, size_t count) {
@@ -613,7 +626,10 @@ Result cuModuleLoadDataEx(ModuleRef *module, const void *image, unsigned count, 
     const auto line = std::count(ptx.begin(), ptx.begin() + static_cast<ptrdiff_t>(bad), '\n') + 1;
     for (unsigned i = 0; i < count; ++i)
       if (options[i] == JitOption::ErrorLogBuffer)
-        std::snprintf(static_cast<char *>(values[i]), 1024, "ptxas application ptx input, line %ld; error   : Not a name of any known instruction: 'bad_instruction'\n", static_cast<long>(line));
+        std::snprintf(
+            static_cast<char *>(values[i]), 1024,
+            "ptxas application ptx input, line %ld; error   : Not a name of any known instruction: 'bad_instruction'\n",
+            static_cast<long>(line));
     return errorInvalidPtx;
   }
   state().modules.push_back(std::make_unique<FakeModule>(FakeModule{ptx}));
@@ -643,8 +659,8 @@ Result cuFuncGetAttribute(int *value, FunctionAttribute, FunctionRef) {
   *value = 0;
   return success;
 }
-Result cuLaunchKernel(FunctionRef function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned, unsigned,
-                      unsigned shared, StreamRef target, void **parameters, void **) {
+Result cuLaunchKernel(FunctionRef function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned,
+                      unsigned, unsigned shared, StreamRef target, void **parameters, void **) {
   Lock lock(state().mutex);
   return launchFunction(function, "cuLaunchKernel", gridX * gridY * gridZ, blockX, shared, false, target, parameters);
 }
