@@ -10,10 +10,12 @@
 namespace ditron::bench {
 namespace {
 
-const char *const gemmSignature =
-    "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16, i32:16, i32:16, i32:16, constexpr stride_ak=1, i32:16, constexpr stride_bn=1, "
-    "i32:16, constexpr stride_cn=1, i32:16, i32:16, i32, constexpr WORLD_SIZE=8, constexpr NUM_NODES=1, constexpr CHUNKS=1, "
-    "constexpr BLOCK_M={0}, constexpr BLOCK_N={0}, constexpr BLOCK_K=32, constexpr GROUP_SIZE_M=8, constexpr PRECISION=\"tf32\"";
+const char *const gemmSignature = "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16, i32:16, i32:16, i32:16, "
+                                  "constexpr stride_ak=1, i32:16, constexpr stride_bn=1, "
+                                  "i32:16, constexpr stride_cn=1, i32:16, i32:16, i32, constexpr WORLD_SIZE=8, "
+                                  "constexpr NUM_NODES=1, constexpr CHUNKS=1, "
+                                  "constexpr BLOCK_M={0}, constexpr BLOCK_N={0}, constexpr BLOCK_K=32, constexpr "
+                                  "GROUP_SIZE_M=8, constexpr PRECISION=\"tf32\"";
 
 const char *const addText = R"(
 import triton
@@ -25,8 +27,8 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) + tl.load(y_ptr + i, mask=i < n), mask=i < n)
 )";
 
-void compileFresh(benchmark::State &state, const compiler::KernelSource &source, std::string_view kernel, std::string_view signature,
-                  const jit::LaunchOptions &options) {
+void compileFresh(benchmark::State &state, const compiler::KernelSource &source, std::string_view kernel,
+                  std::string_view signature, const jit::LaunchOptions &options) {
   for (auto _ : state) {
     std::unique_ptr<jit::Jit> jit = require(jit::Jit::create("sim:sm_80"));
     jit::KernelFunction function = require(jit->load(source, kernel));

@@ -22,7 +22,8 @@ struct Operands {
 std::vector<Operands> operands(runtime::World &world, int64_t aCount, int64_t bCount, int64_t resultCount) {
   std::vector<Operands> all;
   for (uint32_t r = 0; r < numRanks; ++r)
-    all.push_back({require(world.rank(r).allocate(DataType::BF16, aCount, "a")), require(world.rank(r).allocate(DataType::BF16, bCount, "b")),
+    all.push_back({require(world.rank(r).allocate(DataType::BF16, aCount, "a")),
+                   require(world.rank(r).allocate(DataType::BF16, bCount, "b")),
                    require(world.rank(r).allocate(DataType::BF16, resultCount, "result"))});
   return all;
 }
@@ -36,13 +37,15 @@ template <typename Call> void measure(benchmark::State &state, runtime::World &w
   once(); // compiles
   for (auto _ : state)
     once();
-  state.counters["MFLOP/s"] = benchmark::Counter(2e-6 * size * size * size, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["MFLOP/s"] =
+      benchmark::Counter(2e-6 * size * size * size, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void allGatherGemm(benchmark::State &state) {
   auto world = require(runtime::World::local(numRanks, "sim:sm_80"));
   auto jit = require(jit::Jit::create("sim:sm_80"));
-  ops::AllGatherGemm op = require(ops::AllGatherGemm::create(*world, *jit, {.maxRows = size, .depth = size, .tile = tile}));
+  ops::AllGatherGemm op =
+      require(ops::AllGatherGemm::create(*world, *jit, {.maxRows = size, .depth = size, .tile = tile}));
   const int64_t columns = size / numRanks;
   std::vector<Operands> memory = operands(*world, size / numRanks * size, size * columns, size * columns);
   measure(state, *world, [&](runtime::Rank &rank) {
@@ -55,7 +58,8 @@ BENCHMARK(allGatherGemm)->Name("operator/ag_gemm_1024_8_ranks")->Unit(benchmark:
 void gemmReduceScatter(benchmark::State &state) {
   auto world = require(runtime::World::local(numRanks, "sim:sm_80"));
   auto jit = require(jit::Jit::create("sim:sm_80"));
-  ops::GemmReduceScatter op = require(ops::GemmReduceScatter::create(*world, *jit, {.maxRows = size, .columns = size, .tile = tile}));
+  ops::GemmReduceScatter op =
+      require(ops::GemmReduceScatter::create(*world, *jit, {.maxRows = size, .columns = size, .tile = tile}));
   const int64_t depth = size / numRanks;
   std::vector<Operands> memory = operands(*world, size * depth, depth * size, size / numRanks * size);
   measure(state, *world, [&](runtime::Rank &rank) {

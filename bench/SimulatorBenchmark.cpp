@@ -63,8 +63,11 @@ struct Bench {
   std::unique_ptr<jit::Jit> jit = require(jit::Jit::create("sim:sm_80"));
   std::unique_ptr<runtime::World> world = require(runtime::World::local(1, "sim:sm_80"));
 
-  runtime::Buffer buffer(DataType type, uint64_t count, const char *name) { return require(world->rank(0).allocate(type, count, name)); }
-  void run(const char *kernel, std::array<uint32_t, 3> grid, const jit::CallArguments &arguments, const jit::LaunchOptions &options) {
+  runtime::Buffer buffer(DataType type, uint64_t count, const char *name) {
+    return require(world->rank(0).allocate(type, count, name));
+  }
+  void run(const char *kernel, std::array<uint32_t, 3> grid, const jit::CallArguments &arguments,
+           const jit::LaunchOptions &options) {
     jit::KernelFunction function = require(jit->load({"bench.py", text}, kernel));
     require(jit->launch(world->rank(0).stream(), function, {.grid = grid}, arguments, options));
     require(world->synchronize());
@@ -74,16 +77,19 @@ struct Bench {
 void gemm(benchmark::State &state) {
   Bench bench;
   const uint32_t size = 512, tile = static_cast<uint32_t>(state.range(0));
-  runtime::Buffer a = bench.buffer(DataType::BF16, size * size, "a"), b = bench.buffer(DataType::BF16, size * size, "b"),
+  runtime::Buffer a = bench.buffer(DataType::BF16, size * size, "a"),
+                  b = bench.buffer(DataType::BF16, size * size, "b"),
                   c = bench.buffer(DataType::BF16, size * size, "c");
   auto once = [&] {
-    bench.run("matmul", {size / tile, size / tile, 1}, {{a, b, c, size, size, size}, {{"BLOCK", tile}, {"BLOCK_K", 32}}},
+    bench.run("matmul", {size / tile, size / tile, 1},
+              {{a, b, c, size, size, size}, {{"BLOCK", tile}, {"BLOCK_K", 32}}},
               {.numWarps = tile >= 128 ? 8u : 4u, .numStages = 3});
   };
   once(); // compiles
   for (auto _ : state)
     once();
-  state.counters["MFLOP/s"] = benchmark::Counter(2e-6 * size * size * size, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["MFLOP/s"] =
+      benchmark::Counter(2e-6 * size * size * size, benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(gemm)->Name("simulate/gemm")->Arg(64)->Arg(128)->Unit(benchmark::kMillisecond)->UseRealTime();
 
@@ -104,7 +110,8 @@ BENCHMARK(elementwise)->Name("simulate/elementwise")->Unit(benchmark::kMilliseco
 void softmax(benchmark::State &state) {
   Bench bench;
   const uint32_t rows = 256, columns = 1000;
-  runtime::Buffer x = bench.buffer(DataType::F32, rows * columns, "x"), out = bench.buffer(DataType::F32, rows * columns, "out");
+  runtime::Buffer x = bench.buffer(DataType::F32, rows * columns, "x"),
+                  out = bench.buffer(DataType::F32, rows * columns, "out");
   auto once = [&] { bench.run("softmax", {rows, 1, 1}, {{x, out, columns}, {{"BLOCK", 1024}}}, {}); };
   once();
   for (auto _ : state)
@@ -134,8 +141,8 @@ void switches(benchmark::State &state) {
   const uint64_t before = bench.world->machine()->counters().fiberSwitches;
   for (auto _ : state)
     once();
-  state.counters["switches/s"] = benchmark::Counter(static_cast<double>(bench.world->machine()->counters().fiberSwitches - before),
-                                                    benchmark::Counter::kIsRate);
+  state.counters["switches/s"] = benchmark::Counter(
+      static_cast<double>(bench.world->machine()->counters().fiberSwitches - before), benchmark::Counter::kIsRate);
 }
 BENCHMARK(switches)->Name("simulate/fiber_switches")->Unit(benchmark::kMillisecond)->UseRealTime();
 

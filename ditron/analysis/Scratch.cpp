@@ -37,8 +37,9 @@ static bool allowsAnyOrder(Region &combine) {
   if (block.getNumArguments() != 2 || block.getOperations().size() != 2)
     return false;
   Operation &op = block.front();
-  if (!llvm::isa<arith::AddIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::MaxSIOp, arith::MaxUIOp,
-                 arith::MinSIOp, arith::MinUIOp, arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp, arith::MinimumFOp>(op))
+  if (!llvm::isa<arith::AddIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::MaxSIOp,
+                 arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp, arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp,
+                 arith::MinimumFOp>(op))
     return false;
   bool takesBoth = op.getOperand(0) != op.getOperand(1) &&
                    llvm::all_of(op.getOperands(), [&](Value v) { return llvm::is_contained(block.getArguments(), v); });
@@ -47,9 +48,9 @@ static bool allowsAnyOrder(Region &combine) {
 
 layout::ReducePlan reducePlanOf(Operation *op) {
   auto reduce = llvm::cast<tile::ReduceOp>(op);
-  return layout::makeReducePlan(dgpu::layoutOf(reduce.getSources().front().getType()), static_cast<int>(reduce.getAxis()),
-                                allowsAnyOrder(reduce.getCombine()) ? layout::ReduceOrder::NearestFirst
-                                                                    : layout::ReduceOrder::Canonical);
+  return layout::makeReducePlan(
+      dgpu::layoutOf(reduce.getSources().front().getType()), static_cast<int>(reduce.getAxis()),
+      allowsAnyOrder(reduce.getCombine()) ? layout::ReduceOrder::NearestFirst : layout::ReduceOrder::Canonical);
 }
 
 /// Appends one exchange and advances `bytes` past it.

@@ -29,7 +29,7 @@ struct ReduceStep {
 };
 
 enum class ReduceOrder {
-  Canonical,  ///< The axis bits ascending: one expression tree for all layouts.
+  Canonical,   ///< The axis bits ascending: one expression tree for all layouts.
   NearestFirst ///< Registers, then lanes, then warps: fewest exchanges; the tree depends on the layout.
 };
 

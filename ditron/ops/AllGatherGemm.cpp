@@ -15,7 +15,8 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &j
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
   if (options.maxRows <= 0 || options.depth <= 0)
-    return invalidArgument(fmt::format("{}: maxRows is {} and depth is {}; both must be positive", operation, options.maxRows, options.depth));
+    return invalidArgument(fmt::format("{}: maxRows is {} and depth is {}; both must be positive", operation,
+                                       options.maxRows, options.depth));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, 1, options.depth, options.tile));
   DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
   constexpr uint32_t mostChunks = 64;
@@ -44,7 +45,8 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &j
 
 Status AllGatherGemm::verifyShape(int64_t rows, int64_t columns) const {
   if (rows < 1 || rows > optionValues.maxRows)
-    return invalidArgument(fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
+    return invalidArgument(
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
   return verifyProduct(operation, rows, columns, optionValues.depth, optionValues.tile);
 }
 
@@ -93,8 +95,9 @@ Status AllGatherGemm::pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t
       int64_t count = std::min(chunkRows, shardRows - firstRow);
       int64_t row = shards.firstRowOf(rank.id()) + firstRow;
       if (count > 0)
-        DITRON_RETURN_IF_ERROR(copies.copy(workspace.on(peer) + row * optionValues.depth, a + firstRow * optionValues.depth,
-                                           count * optionValues.depth, fmt::format("{} to {}", copyName, peer)));
+        DITRON_RETURN_IF_ERROR(copies.copy(workspace.on(peer) + row * optionValues.depth,
+                                           a + firstRow * optionValues.depth, count * optionValues.depth,
+                                           fmt::format("{} to {}", copyName, peer)));
       // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
       // An empty last chunk is raised too, since a tile may wait for the range that contains it.
       DITRON_RETURN_IF_ERROR(copies.copy(ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk),

@@ -43,8 +43,8 @@ public:
   /// differ between ranks.
   ///   a: [rowsOfShard(rank), depth], b: [depth, columns], c: [rows, columns], all row-major and of options.dtype.
   /// They may be reused once the work enqueued on `stream` so far has run.
-  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c,
-                 int64_t rows, int64_t columns);
+  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                 runtime::Pointer c, int64_t rows, int64_t columns);
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.

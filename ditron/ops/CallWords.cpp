@@ -16,8 +16,8 @@ constexpr uint32_t enterWarps = 4;
 Expected<CallWords> CallWords::create(runtime::World &world, std::string_view name, uint32_t segments) {
   uint32_t threads = enterWarps * world.rank(world.localRanks().front()).attributes().warpSize;
   if (world.numRanks() > threads || segments > threads)
-    return unsupported(fmt::format("{}: {} ranks and {} segments; at most {} of each are accepted", name, world.numRanks(),
-                                   segments, threads));
+    return unsupported(fmt::format("{}: {} ranks and {} segments; at most {} of each are accepted", name,
+                                   world.numRanks(), segments, threads));
   CallWords words;
   words.segmentCount = segments;
   DITRON_ASSIGN_OR_RETURN(words.entered,
@@ -40,12 +40,9 @@ Status CallWords::enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *str
   call.source = "tensor_parallel_gemm";
   call.kernel = "enter";
   call.numWarps = enterWarps;
-  call.arguments = {{"generation_ptr", generation(id)},
-                    {"entered_ptr", entered.on(id)},
-                    {"counter_ptr", counters(id)},
-                    {"gate_ptr", gates(id)},
-                    {"num_segments", segmentCount},
-                    {"rank", id},
+  call.arguments = {{"generation_ptr", generation(id)}, {"entered_ptr", entered.on(id)},
+                    {"counter_ptr", counters(id)},      {"gate_ptr", gates(id)},
+                    {"num_segments", segmentCount},     {"rank", id},
                     {"world_size", rank.numRanks()}};
   return compileAndLaunch(jit, rank, stream, call);
 }

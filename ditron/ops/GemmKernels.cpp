@@ -8,7 +8,9 @@
 
 namespace ditron::ops {
 
-std::string_view toString(MultiplyPrecision precision) { return precision == MultiplyPrecision::Tf32 ? "tf32" : "ieee"; }
+std::string_view toString(MultiplyPrecision precision) {
+  return precision == MultiplyPrecision::Tf32 ? "tf32" : "ieee";
+}
 
 std::string_view toString(Schedule schedule) { return schedule == Schedule::Overlapped ? "overlapped" : "unfused"; }
 
@@ -33,8 +35,8 @@ Status TileConfig::verify() const {
 Status verifyOperandType(std::string_view operation, DataType type) {
   if (type == DataType::BF16 || type == DataType::F16 || type == DataType::F32)
     return Status::ok();
-  return unsupported(fmt::format("{}: operands of type {}; bf16, fp16 and fp32 are accepted", operation,
-                                 ditron::toString(type)));
+  return unsupported(
+      fmt::format("{}: operands of type {}; bf16, fp16 and fp32 are accepted", operation, ditron::toString(type)));
 }
 
 Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k, const TileConfig &tile) {
@@ -42,19 +44,21 @@ Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k
   if (m <= 0 || n <= 0 || k <= 0)
     return invalidArgument(fmt::format("{}: a product of M={}, N={}, K={}; all must be positive", operation, m, n, k));
   if (m > limit || n > limit || k > limit)
-    return invalidArgument(fmt::format("{}: a product of M={}, N={}, K={}; each may be at most {}", operation, m, n, k, limit));
+    return invalidArgument(
+        fmt::format("{}: a product of M={}, N={}, K={}; each may be at most {}", operation, m, n, k, limit));
   // Kernels find a tile's corner in 64 bits and elements inside the tile in 32.
   int64_t widest = std::max({tile.blockM * std::max(k, n), tile.blockK * n});
   if (widest > limit)
-    return invalidArgument(fmt::format("{}: N={} and K={} make a tile of {}x{}x{} span {} elements; at most {} are accepted",
-                                       operation, n, k, tile.blockM, tile.blockN, tile.blockK, widest, limit));
+    return invalidArgument(
+        fmt::format("{}: N={} and K={} make a tile of {}x{}x{} span {} elements; at most {} are accepted", operation, n,
+                    k, tile.blockM, tile.blockN, tile.blockK, widest, limit));
   return Status::ok();
 }
 
 Status verifyNodes(std::string_view operation, uint32_t numRanks, uint32_t numNodes) {
   if (numNodes == 0 || numRanks % numNodes != 0)
-    return invalidArgument(fmt::format("{}: {} nodes for {} ranks; the number of nodes must divide that of ranks", operation,
-                                       numNodes, numRanks));
+    return invalidArgument(fmt::format("{}: {} nodes for {} ranks; the number of nodes must divide that of ranks",
+                                       operation, numNodes, numRanks));
   return Status::ok();
 }
 

@@ -38,7 +38,7 @@ std::string_view toString(MultiplyPrecision precision);
 /// Whether communication runs beside the computation.
 enum class Schedule {
   Overlapped, ///< Tiles start as soon as their rows are there; segments leave as soon as they are complete.
-  Unfused,    ///< All communication before (AllGather) or after (ReduceScatter) the whole GEMM: the floor to compare with.
+  Unfused, ///< All communication before (AllGather) or after (ReduceScatter) the whole GEMM: the floor to compare with.
 };
 std::string_view toString(Schedule schedule);
 

@@ -20,7 +20,8 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit
                                    ditron::toString(*options.partialType), ditron::toString(options.dtype)));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
   if (options.maxRows <= 0 || options.columns <= 0)
-    return invalidArgument(fmt::format("{}: maxRows is {} and columns is {}; both must be positive", operation, options.maxRows, options.columns));
+    return invalidArgument(fmt::format("{}: maxRows is {} and columns is {}; both must be positive", operation,
+                                       options.maxRows, options.columns));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, options.tile));
   DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
 
@@ -39,15 +40,16 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("gemm_rs copies", /*priority=*/1));
     DITRON_ASSIGN_OR_RETURN(own.ready, world.rank(id).createEvent("gemm_rs ready"));
     DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("gemm_rs copied"));
-    DITRON_ASSIGN_OR_RETURN(own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns,
-                                                                  "gemm_rs_partial"));
+    DITRON_ASSIGN_OR_RETURN(
+        own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns, "gemm_rs_partial"));
   }
   return op;
 }
 
 Status GemmReduceScatter::verifyShape(int64_t rows, int64_t depth) const {
   if (rows < 1 || rows > optionValues.maxRows)
-    return invalidArgument(fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
+    return invalidArgument(
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
   return verifyProduct(operation, rows, optionValues.columns, depth, optionValues.tile);
 }
 
@@ -93,16 +95,16 @@ Status GemmReduceScatter::pushSegments(runtime::Rank &rank, int64_t rows) {
       continue; // no tile opens its gate, and its owner reduces nothing
     DITRON_RETURN_IF_ERROR(own.copies.signalWait(words.gates(rank.id()) + segment, runtime::Compare::GreaterEqual, 1));
     DITRON_RETURN_IF_ERROR(own.copies.copy(scatter.on(segment) + rank.id() * count * columns,
-                                           own.partial.pointer() + shards.firstRowOf(segment) * columns, count * columns,
-                                           fmt::format("{} to {}", copyName, segment)));
+                                           own.partial.pointer() + shards.firstRowOf(segment) * columns,
+                                           count * columns, fmt::format("{} to {}", copyName, segment)));
     DITRON_RETURN_IF_ERROR(own.copies.copy(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
                                            fmt::format("rs_arrived to {}", segment)));
   }
   return Status::ok();
 }
 
-Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer a, runtime::Pointer b,
-                                     int64_t rows, int64_t depth) {
+Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer a,
+                                     runtime::Pointer b, int64_t rows, int64_t depth) {
   const TileConfig &tile = optionValues.tile;
   int64_t m = rows, n = optionValues.columns, k = depth;
   KernelCall call;
@@ -144,18 +146,18 @@ Status GemmReduceScatter::launchReduce(runtime::Rank &rank, runtime::Stream *str
   call.kernel = "reduce_segments";
   call.grid = {static_cast<uint32_t>(ceilDivide(ownRows, reduceBlockM)),
                static_cast<uint32_t>(ceilDivide(optionValues.columns, reduceBlockN)), 1};
-  call.arguments = {{"partial_ptr",
-                     ranks[rank.id()].partial.pointer() + shards.firstRowOf(rank.id()) * optionValues.columns},
-                    {"scatter_ptr", scatter.on(rank.id())},
-                    {"out_ptr", out},
-                    {"arrived_ptr", arrived.on(rank.id())},
-                    {"generation_ptr", words.generation(rank.id())},
-                    {"rows", ownRows},
-                    {"N", optionValues.columns},
-                    {"rank", rank.id()},
-                    {"WORLD_SIZE", rank.numRanks()},
-                    {"BLOCK_M", reduceBlockM},
-                    {"BLOCK_N", reduceBlockN}};
+  call.arguments = {
+      {"partial_ptr", ranks[rank.id()].partial.pointer() + shards.firstRowOf(rank.id()) * optionValues.columns},
+      {"scatter_ptr", scatter.on(rank.id())},
+      {"out_ptr", out},
+      {"arrived_ptr", arrived.on(rank.id())},
+      {"generation_ptr", words.generation(rank.id())},
+      {"rows", ownRows},
+      {"N", optionValues.columns},
+      {"rank", rank.id()},
+      {"WORLD_SIZE", rank.numRanks()},
+      {"BLOCK_M", reduceBlockM},
+      {"BLOCK_N", reduceBlockN}};
   return compileAndLaunch(*jit, rank, stream, call);
 }
 

@@ -19,11 +19,12 @@
 namespace ditron::ops {
 
 struct GemmReduceScatterOptions {
-  DataType dtype = DataType::BF16;           ///< Of A, B and the result: bf16, fp16 or fp32.
-  std::optional<DataType> partialType = std::nullopt; ///< Of the partial results in transit; dtype when not given, or fp32.
-  int64_t maxRows = 0;                       ///< Largest M of any call; sizes the buffers.
-  int64_t columns = 0;                       ///< N.
-  uint32_t numNodes = 1;                     ///< Must divide the number of ranks; changes the order of tiles only.
+  DataType dtype = DataType::BF16; ///< Of A, B and the result: bf16, fp16 or fp32.
+  std::optional<DataType> partialType =
+      std::nullopt;      ///< Of the partial results in transit; dtype when not given, or fp32.
+  int64_t maxRows = 0;   ///< Largest M of any call; sizes the buffers.
+  int64_t columns = 0;   ///< N.
+  uint32_t numNodes = 1; ///< Must divide the number of ranks; changes the order of tiles only.
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
   TileConfig tile = {};
@@ -44,8 +45,8 @@ public:
   /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same `rows`. `depth` (K of this
   /// rank) may differ between ranks.
   ///   a: [rows, depth], b: [depth, columns], out: [rowsOfShard(rank), columns], row-major, of options.dtype.
-  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                 int64_t rows, int64_t depth);
+  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                 runtime::Pointer out, int64_t rows, int64_t depth);
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.

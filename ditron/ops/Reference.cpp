@@ -23,7 +23,8 @@ std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed) {
   return toFloats(type, rounded.data(), values.size());
 }
 
-std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n, int64_t k) {
+std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n,
+                                     int64_t k) {
   std::vector<double> bWide(b.begin(), b.end());
   std::vector<double> c(m * n, 0.0);
   for (int64_t row = 0; row < m; ++row)

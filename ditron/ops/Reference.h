@@ -18,7 +18,8 @@ namespace ditron::ops {
 std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed);
 
 /// C[m, n] = A[m, k] * B[k, n], row-major, accumulated in double.
-std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n, int64_t k);
+std::vector<double> referenceProduct(std::span<const float> a, std::span<const float> b, int64_t m, int64_t n,
+                                     int64_t k);
 
 /// Allowed |actual - expected|: relative * |expected| + relative * root mean square of all expected values. The second term
 /// takes the place of an absolute tolerance, scaled to the data, so that near-zero results of long sums are judged fairly.
@@ -29,9 +30,9 @@ struct Tolerance {
 Tolerance toleranceFor(DataType type, MultiplyPrecision precision);
 
 struct Comparison {
-  double maxError = 0;     ///< Largest |actual - expected|.
-  double worstRatio = 0;   ///< Largest error divided by what is allowed at that element; passes when <= 1.
-  double allowed = 0;      ///< What is allowed at the element of worstRatio.
+  double maxError = 0;   ///< Largest |actual - expected|.
+  double worstRatio = 0; ///< Largest error divided by what is allowed at that element; passes when <= 1.
+  double allowed = 0;    ///< What is allowed at the element of worstRatio.
   int64_t worstIndex = 0;
   bool passed() const { return worstRatio <= 1; }
   /// The worse of the two.

@@ -102,8 +102,7 @@ protected:
   Rank &rank(uint32_t id = 0) { return world().rank(id); }
 
   /// Memory with these values on a rank.
-  template <typename T>
-  Buffer put(const std::vector<T> &values, std::string_view name = "x", uint32_t rankId = 0) {
+  template <typename T> Buffer put(const std::vector<T> &values, std::string_view name = "x", uint32_t rankId = 0) {
     Buffer buffer = zeros(dataTypeOf<T>(), values.size(), name, rankId);
     EXPECT_OK(buffer.upload(values.data(), values.size() * sizeof(T)));
     return buffer;

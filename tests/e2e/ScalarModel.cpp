@@ -51,7 +51,11 @@ double roundTo(DataType type, double value) {
 /// the same (2p + 2 bits suffice).
 Scalar floatArithmetic(std::string_view op, DataType type, double a, double b) {
   if (type == DataType::F64)
-    return Scalar::floating(type, op == "+" ? a + b : op == "-" ? a - b : op == "*" ? a * b : op == "/" ? a / b : std::fmod(a, b));
+    return Scalar::floating(type, op == "+"   ? a + b
+                                  : op == "-" ? a - b
+                                  : op == "*" ? a * b
+                                  : op == "/" ? a / b
+                                              : std::fmod(a, b));
   float x = static_cast<float>(a), y = static_cast<float>(b);
   float wide = op == "+" ? x + y : op == "-" ? x - y : op == "*" ? x * y : op == "/" ? x / y : std::fmod(x, y);
   return Scalar::floating(type, wide);
@@ -116,7 +120,9 @@ std::optional<Scalar> integerArithmetic(std::string_view op, DataType type, uint
 
 uint32_t widthOf(DataType type) { return type == DataType::I1 ? 1 : 8 * sizeOf(type); }
 
-Scalar Scalar::integer(DataType type, int64_t value) { return {type, cut(static_cast<uint64_t>(value), widthOf(type)), 0}; }
+Scalar Scalar::integer(DataType type, int64_t value) {
+  return {type, cut(static_cast<uint64_t>(value), widthOf(type)), 0};
+}
 Scalar Scalar::floating(DataType type, double value) { return {type, 0, roundTo(type, value)}; }
 
 int64_t Scalar::asSigned() const {
@@ -141,8 +147,7 @@ bool Scalar::operator==(const Scalar &other) const {
 }
 
 std::string Scalar::text() const {
-  return isFloat(type) ? std::to_string(real)
-                       : (isSigned(type) ? std::to_string(asSigned()) : std::to_string(bits));
+  return isFloat(type) ? std::to_string(real) : (isSigned(type) ? std::to_string(asSigned()) : std::to_string(bits));
 }
 
 std::optional<DataType> resultType(std::string_view op, DataType left, DataType right) {
@@ -169,7 +174,7 @@ std::optional<Scalar> evaluate(std::string_view op, const Scalar &left, const Sc
   if (!a || !b)
     return std::nullopt;
   if (isComparison(op)) {
-    bool holds = isFloat(operand)   ? compareValues(op, a->real, b->real)
+    bool holds = isFloat(operand)    ? compareValues(op, a->real, b->real)
                  : isSigned(operand) ? compareValues(op, a->asSigned(), b->asSigned())
                                      : compareValues(op, a->bits, b->bits);
     return Scalar::integer(DataType::I1, holds);
@@ -185,7 +190,7 @@ std::optional<Scalar> convert(const Scalar &value, DataType type) {
   if (isFloat(value.type)) {
     if (isFloat(type))
       return Scalar::floating(type, type == DataType::F64 || type == DataType::F32 ? value.real
-                                                                                  : static_cast<float>(value.real));
+                                                                                   : static_cast<float>(value.real));
     if (type == DataType::I1)
       return Scalar::integer(type, value.real != 0);
     double whole = std::trunc(value.real), limit = std::ldexp(1.0, widthOf(type) - (isSigned(type) ? 1 : 0));
@@ -213,14 +218,16 @@ std::vector<Scalar> interestingValues(DataType type) {
     return values;
   }
   if (isFloat(type)) {
-    for (double value : {0.0, 1.0, -1.0, 0.5, -2.5, 7.25, -7.0, 100.0, -100.0, 3.0, 0.1, -0.3, 1e-3, 33.5, -12.75, 120.0})
+    for (double value :
+         {0.0, 1.0, -1.0, 0.5, -2.5, 7.25, -7.0, 100.0, -100.0, 3.0, 0.1, -0.3, 1e-3, 33.5, -12.75, 120.0})
       values.push_back(Scalar::floating(type, value));
     return values;
   }
   const uint32_t width = widthOf(type);
   const int64_t high = isSigned(type) ? static_cast<int64_t>((uint64_t(1) << (width - 1)) - 1) : -1;
-  for (int64_t value : {int64_t(0), int64_t(1), int64_t(2), int64_t(3), int64_t(5), int64_t(7), int64_t(-1), int64_t(-2),
-                        int64_t(-7), int64_t(100), high, high - 1, high / 3, int64_t(-100), int64_t(17), int64_t(64)})
+  for (int64_t value :
+       {int64_t(0), int64_t(1), int64_t(2), int64_t(3), int64_t(5), int64_t(7), int64_t(-1), int64_t(-2), int64_t(-7),
+        int64_t(100), high, high - 1, high / 3, int64_t(-100), int64_t(17), int64_t(64)})
     values.push_back(Scalar::integer(type, value));
   return values;
 }

@@ -49,8 +49,8 @@ def operations(out_ptr, old_ptr, x_ptr, N: tl.constexpr):
 )";
   for (DataType type : {DataType::I32, DataType::U32, DataType::I64}) {
     const int n = 64;
-    std::vector<int64_t> x = randomIntegers(n, 82, type == DataType::U32 ? 0 : -1000, 1000), memory = randomIntegers(7 * n, 83, 0, 500),
-                         expected(7 * n);
+    std::vector<int64_t> x = randomIntegers(n, 82, type == DataType::U32 ? 0 : -1000, 1000),
+                         memory = randomIntegers(7 * n, 83, 0, 500), expected(7 * n);
     for (int i = 0; i < n; ++i) {
       auto old = [&](int k) { return memory[k * n + i]; };
       expected[i] = old(0) + x[i];

@@ -121,7 +121,8 @@ def branches(out_ptr, x_ptr, mode, N: tl.constexpr):
   }
   for (int mode : {0, 1, 2, 3})
     for (uint32_t warps : {1u, 4u})
-      expectSame(results(text, "branches", 8, {xb, mode}, {{"N", 8}}, warps), expected[mode], fmt::format("mode {}", mode));
+      expectSame(results(text, "branches", 8, {xb, mode}, {{"N", 8}}, warps), expected[mode],
+                 fmt::format("mode {}", mode));
 }
 
 TEST_F(ControlFlow, StaticRangesAndTuples) {
@@ -167,7 +168,8 @@ def static_branches(out_ptr, bias_ptr, MODE: tl.constexpr, WIDTH: tl.constexpr):
 )";
   std::vector<int32_t> bias = {40};
   Buffer biasBuffer = put(bias, "bias");
-  expectSame(results(text, "static_branches", 8, {runtime::None()}, {{"MODE", "add"}, {"WIDTH", 16}}), {1, 2, 3, 4, 5, 6, 7, 8});
+  expectSame(results(text, "static_branches", 8, {runtime::None()}, {{"MODE", "add"}, {"WIDTH", 16}}),
+             {1, 2, 3, 4, 5, 6, 7, 8});
   expectSame(results(text, "static_branches", 4, {biasBuffer}, {{"MODE", "other"}, {"WIDTH", 8}}), {42, 43, 44, 45});
 }
 

@@ -42,8 +42,8 @@ std::string settingName(const testing::TestParamInfo<Setting> &info) {
   return fmt::format("ranks{}_seed{}{}", ranks, seed, slow < 0 ? "" : "_slow" + std::to_string(slow));
 }
 INSTANTIATE_TEST_SUITE_P(Worlds, Distributed,
-                         testing::Values(Setting(1, 0, -1), Setting(2, 1, -1), Setting(2, 2, 1), Setting(4, 1, -1), Setting(4, 2, 0),
-                                         Setting(8, 1, -1), Setting(8, 2, 5)),
+                         testing::Values(Setting(1, 0, -1), Setting(2, 1, -1), Setting(2, 2, 1), Setting(4, 1, -1),
+                                         Setting(4, 2, 0), Setting(8, 1, -1), Setting(8, 2, 5)),
                          settingName);
 
 TEST_P(Distributed, RanksKnowThemselves) {
@@ -137,7 +137,8 @@ def all_to_all(x_ptr, inbox_ptr, signal_ptr, out_ptr, n, BLOCK: tl.constexpr):
             tl.store(out_ptr + r * n + i, tl.load(inbox_ptr + r * n + i, mask=mask), mask=mask)
 )";
   const int n = 70;
-  SymmetricBuffer inbox = symmetric(DataType::I32, ranks * n, "inbox"), signal = symmetric(DataType::I64, ranks, "signal");
+  SymmetricBuffer inbox = symmetric(DataType::I32, ranks * n, "inbox"),
+                  signal = symmetric(DataType::I64, ranks, "signal");
   std::vector<Buffer> x, out = everywhere(DataType::I32, ranks * n, "out");
   for (uint32_t r = 0; r < ranks; ++r) {
     std::vector<int32_t> data(ranks * n);
@@ -236,15 +237,17 @@ def consume(inbox_ptr, ready_ptr, out_ptr, generation, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + source * n + i, tl.load(inbox_ptr + source * n + i, mask=i < n) * 2, mask=i < n)
 )";
   const int n = 90;
-  SymmetricBuffer inbox = symmetric(DataType::F32, ranks * n, "inbox"), ready = symmetric(DataType::I64, ranks, "ready");
+  SymmetricBuffer inbox = symmetric(DataType::F32, ranks * n, "inbox"),
+                  ready = symmetric(DataType::I64, ranks, "ready");
   std::vector<Buffer> out = everywhere(DataType::F32, ranks * n, "out"), x = everywhere(DataType::F32, n, "x");
   for (int64_t generation = 1; generation <= 3; ++generation) {
     ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
       const uint32_t r = me.id();
       DITRON_RETURN_IF_ERROR(x[r].uploadFloats(randomFloats(n, 1000 * generation + r)));
       DITRON_ASSIGN_OR_RETURN(runtime::Stream copies, me.createStream("copies"));
-      DITRON_RETURN_IF_ERROR(launch(text, "consume", {.grid = {ranks, 1, 1}, .numWarps = 2},
-                                    {{inbox.on(r), ready.on(r), out[r], Argument::typed(DataType::I64, generation), n}, {{"BLOCK", 128}}}, r));
+      DITRON_RETURN_IF_ERROR(launch(
+          text, "consume", {.grid = {ranks, 1, 1}, .numWarps = 2},
+          {{inbox.on(r), ready.on(r), out[r], Argument::typed(DataType::I64, generation), n}, {{"BLOCK", 128}}}, r));
       for (uint32_t step = 0; step < ranks; ++step) {
         uint32_t to = (r + step) % ranks;
         DITRON_RETURN_IF_ERROR(copies.copy(inbox.on(to) + r * n, x[r], n, "push"));
@@ -276,7 +279,8 @@ def step(counter_ptr, out_ptr, generation_ptr):
     tl.store(out_ptr + generation, tl.load(dl.consume_token(counter_ptr, token)))
 )";
   SymmetricBuffer counter = symmetric(DataType::I64, 1, "counter");
-  std::vector<Buffer> out = everywhere(DataType::I64, 8, "out"), generation = everywhere(DataType::I64, 1, "generation");
+  std::vector<Buffer> out = everywhere(DataType::I64, 8, "out"),
+                      generation = everywhere(DataType::I64, 1, "generation");
   std::vector<runtime::Graph> graphs(ranks);
   for (uint32_t r = 0; r < ranks; ++r) {
     ASSERT_OK(rank(r).stream().beginCapture());

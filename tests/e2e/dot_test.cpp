@@ -36,9 +36,9 @@ struct Product {
 };
 
 void PrintTo(const Product &p, std::ostream *stream) {
-  *stream << fmt::format("{} {} {}x{}x{}, blocks {}x{}x{}, {} warps, {} stages{}{}", toString(p.type), p.precision, p.m, p.n, p.k,
-                         p.blockM, p.blockN, p.blockK, p.warps, p.stages, p.transposeA ? ", A transposed" : "",
-                         p.transposeB ? ", B transposed" : "");
+  *stream << fmt::format("{} {} {}x{}x{}, blocks {}x{}x{}, {} warps, {} stages{}{}", toString(p.type), p.precision, p.m,
+                         p.n, p.k, p.blockM, p.blockN, p.blockK, p.warps, p.stages,
+                         p.transposeA ? ", A transposed" : "", p.transposeB ? ", B transposed" : "");
 }
 
 class Dot : public KernelTest, public testing::WithParamInterface<Product> {
@@ -47,17 +47,19 @@ protected:
 };
 
 void Dot::check(const Product &p) {
-  const bool integers = p.type == DataType::I8, tf32 = p.type == DataType::F32 && std::string_view(p.precision) == "tf32";
+  const bool integers = p.type == DataType::I8,
+             tf32 = p.type == DataType::F32 && std::string_view(p.precision) == "tf32";
   auto operand = [&](int count, uint64_t seed) {
-    std::vector<float> values = integers ? convertAll<float>(randomIntegers(count, seed, -128, 127))
-                                         : randomFloats(count, seed, -1, 1, p.type);
+    std::vector<float> values =
+        integers ? convertAll<float>(randomIntegers(count, seed, -128, 127)) : randomFloats(count, seed, -1, 1, p.type);
     if (tf32) // so that it does not matter how the hardware rounds
       for (float &value : values)
         value = std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xFFFFE000u);
     return values;
   };
   std::vector<float> a = operand(p.m * p.k, 51), b = operand(p.k * p.n, 52);
-  const int am = p.transposeA ? 1 : p.k, ak = p.transposeA ? p.m : 1, bk = p.transposeB ? 1 : p.n, bn = p.transposeB ? p.k : 1;
+  const int am = p.transposeA ? 1 : p.k, ak = p.transposeA ? p.m : 1, bk = p.transposeB ? 1 : p.n,
+            bn = p.transposeB ? p.k : 1;
   std::vector<double> expected(p.m * p.n);
   for (int m = 0; m < p.m; ++m)
     for (int k = 0; k < p.k; ++k)
@@ -68,7 +70,11 @@ void Dot::check(const Product &p) {
   const uint32_t gridM = (p.m + p.blockM - 1) / p.blockM, gridN = (p.n + p.blockN - 1) / p.blockN;
   ASSERT_OK(run(matmul, "matmul", {.grid = {gridM, gridN, 1}, .numWarps = p.warps, .numStages = p.stages},
                 {{ab, bb, c, p.m, p.n, p.k, am, ak, bk, bn},
-                 {{"BLOCK_M", p.blockM}, {"BLOCK_N", p.blockN}, {"BLOCK_K", p.blockK}, {"PRECISION", p.precision}, {"ACC", out}}}));
+                 {{"BLOCK_M", p.blockM},
+                  {"BLOCK_N", p.blockN},
+                  {"BLOCK_K", p.blockK},
+                  {"PRECISION", p.precision},
+                  {"ACC", out}}}));
   if (integers)
     expectSame(get<int32_t>(c), convertAll<int32_t>(expected));
   else
@@ -80,10 +86,12 @@ TEST_P(Dot, MatchesTheReference) { check(GetParam()); }
 std::vector<Product> tiles() {
   std::vector<Product> all;
   for (DataType type : {DataType::F16, DataType::BF16, DataType::F32, DataType::I8})
-    for (auto [m, n, k] : {std::tuple(16, 16, 32), std::tuple(32, 64, 32), std::tuple(64, 16, 64), std::tuple(128, 128, 32)})
+    for (auto [m, n, k] :
+         {std::tuple(16, 16, 32), std::tuple(32, 64, 32), std::tuple(64, 16, 64), std::tuple(128, 128, 32)})
       for (uint32_t warps : {1u, 4u, 8u})
         if (warps != 8 || m * n >= 1024)
-          all.push_back({.type = type, .m = m, .n = n, .k = 2 * k, .blockM = m, .blockN = n, .blockK = k, .warps = warps});
+          all.push_back(
+              {.type = type, .m = m, .n = n, .k = 2 * k, .blockM = m, .blockN = n, .blockK = k, .warps = warps});
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Tiles, Dot, testing::ValuesIn(tiles()));
@@ -93,7 +101,15 @@ std::vector<Product> ieee() {
   for (DataType type : {DataType::F32, DataType::F64})
     for (auto [m, n, k] : {std::tuple(16, 16, 16), std::tuple(32, 64, 32)})
       for (uint32_t warps : {1u, 4u})
-        all.push_back({.type = type, .precision = "ieee", .m = m, .n = n, .k = k, .blockM = m, .blockN = n, .blockK = k, .warps = warps});
+        all.push_back({.type = type,
+                       .precision = "ieee",
+                       .m = m,
+                       .n = n,
+                       .k = k,
+                       .blockM = m,
+                       .blockN = n,
+                       .blockK = k,
+                       .warps = warps});
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Ieee, Dot, testing::ValuesIn(ieee()));
@@ -109,7 +125,8 @@ std::vector<Product> loops() {
     all.push_back({.type = DataType::F32, .precision = "ieee", .m = 33, .n = 50, .k = 70, .stages = stages});
     // Aligned, so that whole vectors can be copied asynchronously.
     all.push_back({.type = DataType::F16, .m = 64, .n = 128, .k = 256, .blockM = 64, .blockN = 64, .stages = stages});
-    all.push_back({.type = DataType::BF16, .m = 64, .n = 64, .k = 192, .blockM = 64, .blockN = 64, .warps = 8, .stages = stages});
+    all.push_back(
+        {.type = DataType::BF16, .m = 64, .n = 64, .k = 192, .blockM = 64, .blockN = 64, .warps = 8, .stages = stages});
   }
   return all;
 }
@@ -120,7 +137,12 @@ std::vector<Product> transposed() {
   for (DataType type : {DataType::F16, DataType::F32, DataType::I8})
     for (int which = 1; which < 4; ++which)
       for (uint32_t stages : {1u, 3u})
-        all.push_back({.type = type, .m = 48, .n = 80, .k = 96, .stages = stages, .transposeA = (which & 1) != 0,
+        all.push_back({.type = type,
+                       .m = 48,
+                       .n = 80,
+                       .k = 96,
+                       .stages = stages,
+                       .transposeA = (which & 1) != 0,
                        .transposeB = (which & 2) != 0});
   return all;
 }
@@ -144,8 +166,10 @@ def chained(q_ptr, k_ptr, v_ptr, out_ptr, N: tl.constexpr, D: tl.constexpr):
     p = p / tl.sum(p, 1)[:, None]
     tl.store(out_ptr + at, tl.dot(p.to(v.dtype), v))
 )";
-  for (auto [n, d, warps] : {std::tuple(32, 64, 4u), std::tuple(64, 32, 4u), std::tuple(16, 16, 1u), std::tuple(128, 64, 8u)}) {
-    std::vector<float> q = randomFloats(n * d, 61, -1, 1, DataType::F16), k = randomFloats(n * d, 62, -1, 1, DataType::F16),
+  for (auto [n, d, warps] :
+       {std::tuple(32, 64, 4u), std::tuple(64, 32, 4u), std::tuple(16, 16, 1u), std::tuple(128, 64, 8u)}) {
+    std::vector<float> q = randomFloats(n * d, 61, -1, 1, DataType::F16),
+                       k = randomFloats(n * d, 62, -1, 1, DataType::F16),
                        v = randomFloats(n * d, 63, -1, 1, DataType::F16);
     std::vector<double> expected(n * d);
     for (int i = 0; i < n; ++i) {
@@ -185,8 +209,8 @@ def epilogue(a_ptr, b_ptr, bias_ptr, out_ptr, half_ptr, S: tl.constexpr):
     tl.store(half_ptr + at, half)
 )";
   const int s = 32;
-  std::vector<float> a = randomFloats(s * s, 64, -1, 1, DataType::F16), b = randomFloats(s * s, 65, -1, 1, DataType::F16),
-                     bias = randomFloats(s, 66);
+  std::vector<float> a = randomFloats(s * s, 64, -1, 1, DataType::F16),
+                     b = randomFloats(s * s, 65, -1, 1, DataType::F16), bias = randomFloats(s, 66);
   std::vector<double> product(s * s), expected(s * s);
   for (int i = 0; i < s; ++i)
     for (int j = 0; j < s; ++j) {
@@ -209,9 +233,10 @@ TEST_F(DotForms, PrecisionIsWhatWasAskedFor) {
     a[i * s + i] = 1.0f + std::ldexp(1.0f, -20), b[i * s + i] = 1;
   for (const char *precision : {"tf32", "ieee"}) {
     Buffer ab = put(a, "a"), bb = put(b, "b"), c = zeros(DataType::F32, s * s, "c");
-    ASSERT_OK(run(matmul, "matmul", {.numWarps = 1},
-                  {{ab, bb, c, s, s, s, s, 1, s, 1},
-                   {{"BLOCK_M", s}, {"BLOCK_N", s}, {"BLOCK_K", s}, {"PRECISION", precision}, {"ACC", DataType::F32}}}));
+    ASSERT_OK(
+        run(matmul, "matmul", {.numWarps = 1},
+            {{ab, bb, c, s, s, s, s, 1, s, 1},
+             {{"BLOCK_M", s}, {"BLOCK_N", s}, {"BLOCK_K", s}, {"PRECISION", precision}, {"ACC", DataType::F32}}}));
     std::vector<float> actual = get<float>(c);
     EXPECT_EQ(actual[0] == a[0], std::string_view(precision) == "ieee") << precision << " gives " << actual[0] - 1;
     EXPECT_EQ(actual[1], 0);
@@ -235,7 +260,8 @@ def indirect(index_ptr, a_ptr, b_ptr, c_ptr, STEPS, S: tl.constexpr, STAGES: tl.
 )";
   const int s = 32, steps = 6;
   std::vector<int32_t> index = {4, 0, 5, 5, 1, 2};
-  std::vector<float> a = randomFloats(s * s * steps, 67, -1, 1, DataType::F16), b = randomFloats(s * s * steps, 68, -1, 1, DataType::F16);
+  std::vector<float> a = randomFloats(s * s * steps, 67, -1, 1, DataType::F16),
+                     b = randomFloats(s * s * steps, 68, -1, 1, DataType::F16);
   std::vector<double> expected(s * s);
   for (int step = 0; step < steps; ++step)
     for (int i = 0; i < s; ++i)

@@ -27,7 +27,8 @@ TEST_P(VectorAdd, MatchesEveryElementAndNoMore) {
     expected[i] = x[i] + y[i];
   Buffer xb = put(x, "x"), yb = put(y, "y"), out = zeros(DataType::F32, n);
   uint32_t blocks = (n + block - 1) / block;
-  ASSERT_OK(run(vectorAdd, "add", {.grid = {blocks, 1, 1}, .numWarps = uint32_t(warps)}, {{xb, yb, out, n}, {{"BLOCK", block}}}));
+  ASSERT_OK(run(vectorAdd, "add", {.grid = {blocks, 1, 1}, .numWarps = uint32_t(warps)},
+                {{xb, yb, out, n}, {{"BLOCK", block}}}));
   expectSame(get<float>(out), expected);
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, VectorAdd,
@@ -230,8 +231,9 @@ TEST_P(Mathematics, MatchesTheHostsFunctions) {
       continue; // fp32 only
     }
     parameters += fmt::format("x{0}_ptr, y{0}_ptr, o{0}_ptr, ", k);
-    body += fmt::format("    x = tl.load(x{0}_ptr + i)\n    y = tl.load(y{0}_ptr + i)\n    tl.store(o{0}_ptr + i, {1})\n", k,
-                        each.expression);
+    body +=
+        fmt::format("    x = tl.load(x{0}_ptr + i)\n    y = tl.load(y{0}_ptr + i)\n    tl.store(o{0}_ptr + i, {1})\n",
+                    k, each.expression);
     xs.push_back(randomFloats(n, 10 + k, each.low, each.high));
     ys.push_back(randomFloats(n, 50 + k, each.low, each.high));
     inputs.push_back(putAs(type, xs.back()));
@@ -242,7 +244,8 @@ TEST_P(Mathematics, MatchesTheHostsFunctions) {
     arguments.push_back(outputs[k]);
   }
   arguments.push_back(n);
-  std::string text = fmt::format("@triton.jit\ndef mathematics({}N: tl.constexpr):\n    i = tl.arange(0, N)\n{}", parameters, body);
+  std::string text =
+      fmt::format("@triton.jit\ndef mathematics({}N: tl.constexpr):\n    i = tl.arange(0, N)\n{}", parameters, body);
   ASSERT_OK(run(text, "mathematics", {.numWarps = uint32_t(warps)}, {arguments, {}}));
   for (size_t k = 0; k < std::size(mathCases); ++k) {
     if (!outputs[k].isValid())
@@ -272,7 +275,8 @@ def extremes(x_ptr, y_ptr, low_ptr, high_ptr, both_ptr):
 )";
   const float nan = std::nanf("");
   Buffer x = put<float>({1, nan, -2, nan}, "x"), y = put<float>({nan, 3, 5, nan}, "y");
-  Buffer low = zeros(DataType::F32, 4, "low"), high = zeros(DataType::F32, 4, "high"), both = zeros(DataType::F32, 4, "both");
+  Buffer low = zeros(DataType::F32, 4, "low"), high = zeros(DataType::F32, 4, "high"),
+         both = zeros(DataType::F32, 4, "both");
   ASSERT_OK(run(text, "extremes", {.numWarps = 1}, {{x, y, low, high, both}, {}}));
   expectSame(get<float>(low), {1, 3, -2, nan});
   expectSame(get<float>(high), {1, 3, 5, nan});
@@ -312,7 +316,8 @@ def integers(x_ptr, y_ptr, out_ptr, unsigned_ptr, N: tl.constexpr):
     expectedUnsigned[i] = static_cast<uint32_t>(uint64_t(u) * v >> 32);
     expectedUnsigned[n + i] = std::max(u, v);
   }
-  Buffer xb = put(x, "x"), yb = put(y, "y"), out = zeros(DataType::I32, 6 * n), unsignedOut = zeros(DataType::U32, 2 * n, "u");
+  Buffer xb = put(x, "x"), yb = put(y, "y"), out = zeros(DataType::I32, 6 * n),
+         unsignedOut = zeros(DataType::U32, 2 * n, "u");
   ASSERT_OK(run(text, "integers", {.numWarps = 2}, {{xb, yb, out, unsignedOut}, {{"N", n}}}));
   expectSame(get<int32_t>(out), expected);
   expectSame(get<uint32_t>(unsignedOut), expectedUnsigned);
@@ -349,7 +354,8 @@ def casts(x_ptr, bits_ptr, nearest_ptr, truncated_ptr, scalar_ptr, half_ptr, N: 
   Buffer xb = put(x), bitsOut = zeros(DataType::I32, n, "bits"), nearestOut = zeros(DataType::BF16, n, "nearest"),
          truncatedOut = zeros(DataType::BF16, n, "truncated"), scalarOut = zeros(DataType::F16, n, "scalar"),
          halfOut = zeros(DataType::F16, n, "half");
-  ASSERT_OK(run(text, "casts", {.numWarps = 4}, {{xb, bitsOut, nearestOut, truncatedOut, scalarOut, halfOut}, {{"N", n}}}));
+  ASSERT_OK(
+      run(text, "casts", {.numWarps = 4}, {{xb, bitsOut, nearestOut, truncatedOut, scalarOut, halfOut}, {{"N", n}}}));
   expectSame(getFloats(scalarOut), scalars, "scalars towards zero");
   expectSame(getFloats(halfOut), halves, "fp16 towards zero");
   expectSame(get<int32_t>(bitsOut), bits);

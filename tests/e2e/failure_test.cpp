@@ -36,8 +36,9 @@ TEST_F(Failure, LoadOutOfBounds) {
   Buffer x = zeros(DataType::F32, 200, "weights"), out = zeros(DataType::F32, 256, "out");
   Status status = run(copyKernel, "copy", {.grid = {2, 1, 1}}, {{x, out, 200}, {{"BLOCK", 128}}});
   EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(5)), HasSubstr("kernel copy"), HasSubstr("rank 0"), HasSubstr("block (1,0,0)"),
-                                      HasSubstr("thread "), HasSubstr("load of"), HasSubstr("weights (800 bytes")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr(at(5)), HasSubstr("kernel copy"), HasSubstr("rank 0"), HasSubstr("block (1,0,0)"),
+                    HasSubstr("thread "), HasSubstr("load of"), HasSubstr("weights (800 bytes")));
   // The world stays ended, with the same error.
   EXPECT_EQ(world().status().message(), status.message());
 }
@@ -47,7 +48,8 @@ TEST_F(Failure, StoreOutOfBoundsOnAnotherRank) {
   Buffer x = zeros(DataType::F32, 256, "x", 1), out = zeros(DataType::F32, 100, "results", 1);
   Status status = run(copyKernel, "copy", {.numWarps = 1}, {{x, out, 128}, {{"BLOCK", 128}}}, 1);
   EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(6)), HasSubstr("rank 1"), HasSubstr("store of"), HasSubstr("results (400 bytes")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr(at(6)), HasSubstr("rank 1"), HasSubstr("store of"), HasSubstr("results (400 bytes")));
 }
 
 TEST_F(Failure, OutOfBoundsInACalledFunctionNamesItsOwnLine) {
@@ -79,7 +81,8 @@ def product(a_ptr, b_ptr, c_ptr, steps, S: tl.constexpr):
         acc = tl.dot(a, b, acc)
     tl.store(c_ptr + at, acc)
 )";
-  Buffer a = zeros(DataType::F16, 4 * 32 * 32, "a"), b = zeros(DataType::F16, 3 * 32 * 32, "b"), c = zeros(DataType::F32, 32 * 32, "c");
+  Buffer a = zeros(DataType::F16, 4 * 32 * 32, "a"), b = zeros(DataType::F16, 3 * 32 * 32, "b"),
+         c = zeros(DataType::F32, 32 * 32, "c");
   Status status = run(text, "product", {.numStages = 3}, {{a, b, c, 4}, {{"S", 32}}});
   EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
   EXPECT_THAT(status.message(), AllOf(HasSubstr(at(9)), HasSubstr("of b (6144 bytes")));
@@ -102,7 +105,8 @@ TEST_F(Failure, AnotherRanksPrivateMemory) {
   Buffer x = zeros(DataType::F32, 128, "private", 1), out = zeros(DataType::F32, 128, "out", 0);
   Status status = run(copyKernel, "copy", {}, {{x, out, 128}, {{"BLOCK", 128}}}, 0);
   EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(5)), HasSubstr("not symmetric"), HasSubstr("private"), HasSubstr("rank 1")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr(at(5)), HasSubstr("not symmetric"), HasSubstr("private"), HasSubstr("rank 1")));
 }
 
 /// The README's ring without its notify.
@@ -151,9 +155,11 @@ def confused(signal_ptr):
     ASSERT_OK(launch(text, "confused", {.numWarps = 1}, {{signal.on(r)}, {}}, r));
   Status status = world().synchronize();
   EXPECT_EQ(status.code(), StatusCode::Deadlock);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("waits for flag[0] on rank 0: has 2, wants == 3; last written by rank 1, kernel confused"),
-                                      HasSubstr("waits for flag[0] on rank 1: has 2, wants == 3; last written by rank 0, kernel confused"),
-                                      HasSubstr(at(5))));
+  EXPECT_THAT(
+      status.message(),
+      AllOf(HasSubstr("waits for flag[0] on rank 0: has 2, wants == 3; last written by rank 1, kernel confused"),
+            HasSubstr("waits for flag[0] on rank 1: has 2, wants == 3; last written by rank 0, kernel confused"),
+            HasSubstr(at(5))));
 }
 
 TEST_F(Failure, SpinningThreadsAreADeadlockToo) {
@@ -198,7 +204,8 @@ TEST_F(Failure, CompiledVariantsCheckTypesAndAlignment) {
     EXPECT_EQ(status.code(), StatusCode::InvalidArgument) << status.message();
     return status.message();
   };
-  EXPECT_THAT(message({x, half, 5}), AllOf(HasSubstr("'out_ptr'"), HasSubstr("expected a fp32 pointer"), HasSubstr("given fp16 pointer")));
+  EXPECT_THAT(message({x, half, 5}),
+              AllOf(HasSubstr("'out_ptr'"), HasSubstr("expected a fp32 pointer"), HasSubstr("given fp16 pointer")));
   EXPECT_THAT(message({x.pointer() + 1, x, 5}), AllOf(HasSubstr("x_ptr"), HasSubstr("16")));
   EXPECT_THAT(message({x, x}), HasSubstr("n"));
   EXPECT_THAT(message({x, x, int64_t(1) << 40}), AllOf(HasSubstr("'n'"), HasSubstr("i32")));
@@ -219,8 +226,8 @@ def broken(x_ptr):
   Buffer x = zeros(DataType::F32, 1, "x");
   Status status = run(text, "broken", {}, {{x}, {}});
   EXPECT_EQ(status.code(), StatusCode::CompileError);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(4)), HasSubstr("    return x + x.missing\n"), HasSubstr("^"), HasSubstr("missing"),
-                                      HasSubstr("called from here"), HasSubstr(at(8))));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(4)), HasSubstr("    return x + x.missing\n"), HasSubstr("^"),
+                                      HasSubstr("missing"), HasSubstr("called from here"), HasSubstr(at(8))));
   // The caret stands below the wrong thing.
   std::vector<std::string> lines;
   std::istringstream stream(status.message());
@@ -261,10 +268,12 @@ TEST_F(Failure, MistakesInKernels) {
   };
   Buffer x = zeros(DataType::F32, 1, "x");
   for (const Mistake &mistake : mistakes) {
-    std::string text = fmt::format("@triton.jit\ndef wrong(x_ptr, n):\n    {}\n    tl.store(x_ptr, 1)\n", mistake.statement);
+    std::string text =
+        fmt::format("@triton.jit\ndef wrong(x_ptr, n):\n    {}\n    tl.store(x_ptr, 1)\n", mistake.statement);
     Status status = run(text, "wrong", {.numWarps = 1}, {{x, 7}, {}});
     EXPECT_EQ(status.code(), StatusCode::CompileError) << mistake.statement << "\n" << status.message();
-    EXPECT_THAT(status.message(), AllOf(HasSubstr("kernel.py:"), HasSubstr("^"), HasSubstr(mistake.words))) << mistake.statement;
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("kernel.py:"), HasSubstr("^"), HasSubstr(mistake.words)))
+        << mistake.statement;
   }
 }
 

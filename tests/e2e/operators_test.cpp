@@ -60,20 +60,28 @@ protected:
     EXPECT_OK(buffer.download(bytes.data(), bytes.size()));
     return bytes;
   }
-  void expectProduct(const Problem &p, const std::vector<float> &actual, const std::vector<double> &expected, std::string_view what) {
+  void expectProduct(const Problem &p, const std::vector<float> &actual, const std::vector<double> &expected,
+                     std::string_view what) {
     ASSERT_EQ(actual.size(), expected.size()) << what;
     ops::Comparison comparison = ops::compare(actual, expected, ops::toleranceFor(p.dtype, p.precision));
-    EXPECT_TRUE(comparison.passed()) << what << ": error " << comparison.maxError << ", element " << comparison.worstIndex << " is "
-                                     << actual[comparison.worstIndex] << ", expected " << expected[comparison.worstIndex]
-                                     << ", allowed " << comparison.allowed;
+    EXPECT_TRUE(comparison.passed()) << what << ": error " << comparison.maxError << ", element "
+                                     << comparison.worstIndex << " is " << actual[comparison.worstIndex]
+                                     << ", expected " << expected[comparison.worstIndex] << ", allowed "
+                                     << comparison.allowed;
   }
 };
 
 std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &p) {
   startFor(p);
   auto created = AllGatherGemm::create(world(), sharedJit(),
-                                       {.dtype = p.dtype, .maxRows = p.m, .depth = p.k, .chunksPerRank = p.chunks, .numNodes = p.nodes,
-                                        .precision = p.precision, .schedule = p.schedule, .tile = p.tile});
+                                       {.dtype = p.dtype,
+                                        .maxRows = p.m,
+                                        .depth = p.k,
+                                        .chunksPerRank = p.chunks,
+                                        .numNodes = p.nodes,
+                                        .precision = p.precision,
+                                        .schedule = p.schedule,
+                                        .tile = p.tile});
   EXPECT_OK(created);
   if (!created.isOk())
     return {};
@@ -89,7 +97,8 @@ std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &p
     std::vector<float> gathered = ops::randomValues(p.dtype, p.m * p.k, 1000 + call);
     EXPECT_OK(world().runRanks([&](Rank &me) -> Status {
       Operands &mine = ranks[me.id()];
-      mine.a.assign(gathered.begin() + shards.firstRowOf(me.id()) * p.k, gathered.begin() + (shards.firstRowOf(me.id()) + shards.rowsOf(me.id())) * p.k);
+      mine.a.assign(gathered.begin() + shards.firstRowOf(me.id()) * p.k,
+                    gathered.begin() + (shards.firstRowOf(me.id()) + shards.rowsOf(me.id())) * p.k);
       mine.a.resize(mine.aBuffer.count());
       mine.b = ops::randomValues(p.dtype, p.k * p.n, 2000 + 50 * call + me.id());
       DITRON_RETURN_IF_ERROR(mine.aBuffer.uploadFloats(mine.a));
@@ -112,8 +121,13 @@ std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &p
 std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Problem &p) {
   startFor(p);
   auto created = GemmReduceScatter::create(world(), sharedJit(),
-                                           {.dtype = p.dtype, .maxRows = p.m, .columns = p.n, .numNodes = p.nodes, .precision = p.precision,
-                                            .schedule = p.schedule, .tile = p.tile});
+                                           {.dtype = p.dtype,
+                                            .maxRows = p.m,
+                                            .columns = p.n,
+                                            .numNodes = p.nodes,
+                                            .precision = p.precision,
+                                            .schedule = p.schedule,
+                                            .tile = p.tile});
   EXPECT_OK(created);
   if (!created.isOk())
     return {};
@@ -146,7 +160,8 @@ std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Proble
       std::vector<float> actual = getFloats(ranks[r].result);
       actual.resize(shards.rowsOf(r) * p.n);
       expectProduct(p, actual,
-                    std::vector<double>(sum.begin() + shards.firstRowOf(r) * p.n, sum.begin() + (shards.firstRowOf(r) + shards.rowsOf(r)) * p.n),
+                    std::vector<double>(sum.begin() + shards.firstRowOf(r) * p.n,
+                                        sum.begin() + (shards.firstRowOf(r) + shards.rowsOf(r)) * p.n),
                     fmt::format("{}, call {}, rank {}", p.name, call, r));
     }
   }
@@ -182,15 +197,27 @@ const Problem problems[] = {
     {.name = "two_chunks", .m = 270, .chunks = 2},
     {.name = "four_chunks_slow", .m = 270, .chunks = 4, .seed = 2, .slowRank = 3},
     {.name = "empty_shards", .ranks = 8, .m = 5, .n = 20, .k = 17}, // ranks 5..7 own no rows
-    {.name = "issue_shape", .ranks = 8, .m = 997 * 8, .n = 300 / 4, .k = 130, .chunks = 2,
-     .tile = {.blockM = 128, .blockN = 128, .blockK = 32, .groupM = 8, .numWarps = 8, .numStages = 3}, .seed = 4},
+    {.name = "issue_shape",
+     .ranks = 8,
+     .m = 997 * 8,
+     .n = 300 / 4,
+     .k = 130,
+     .chunks = 2,
+     .tile = {.blockM = 128, .blockN = 128, .blockK = 32, .groupM = 8, .numWarps = 8, .numStages = 3},
+     .seed = 4},
 };
-INSTANTIATE_TEST_SUITE_P(Problems, OperatorResults, testing::ValuesIn(problems), [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Problems, OperatorResults, testing::ValuesIn(problems),
+                         [](const auto &info) { return info.param.name; });
 
 /// The whole shape that the issue names, once for each operator: M=997*8, N=300, K=130.
 TEST_F(Operators, OddShapeOnEightRanks) {
-  const Problem p = {.name = "997x8", .ranks = 8, .m = 997 * 8, .n = 300, .k = 130,
-                     .tile = {.blockM = 128, .blockN = 128, .blockK = 32, .groupM = 8, .numWarps = 8, .numStages = 3}, .slowRank = 2};
+  const Problem p = {.name = "997x8",
+                     .ranks = 8,
+                     .m = 997 * 8,
+                     .n = 300,
+                     .k = 130,
+                     .tile = {.blockM = 128, .blockN = 128, .blockK = 32, .groupM = 8, .numWarps = 8, .numStages = 3},
+                     .slowRank = 2};
   // Of the 300 columns each rank has its share here, which keeps the test short.
   Problem gather = p;
   gather.n = 38;
@@ -202,7 +229,15 @@ TEST_F(Operators, OddShapeOnEightRanks) {
 
 TEST_F(Operators, TwentyCallsInARowWithASlowRank) {
   for (uint64_t seed : {1, 2}) {
-    const Problem p = {.name = "20 calls", .ranks = 4, .m = 100, .n = 40, .k = 40, .chunks = 2, .seed = seed, .slowRank = uint32_t(seed), .calls = 20};
+    const Problem p = {.name = "20 calls",
+                       .ranks = 4,
+                       .m = 100,
+                       .n = 40,
+                       .k = 40,
+                       .chunks = 2,
+                       .seed = seed,
+                       .slowRank = uint32_t(seed),
+                       .calls = 20};
     runAllGatherGemm(p);
     runGemmReduceScatter(p);
   }
@@ -214,7 +249,8 @@ TEST_F(Operators, CallsMayQueueUp) {
   const int calls = 6;
   for (uint64_t seed : {1, 2}) {
     start(3, seeded(seed, 2));
-    auto op = AllGatherGemm::create(world(), sharedJit(), {.maxRows = m, .depth = k, .tile = {.blockM = 32, .blockN = 32, .blockK = 32}});
+    auto op = AllGatherGemm::create(world(), sharedJit(),
+                                    {.maxRows = m, .depth = k, .tile = {.blockM = 32, .blockN = 32, .blockK = 32}});
     ASSERT_OK(op);
     std::vector<Buffer> a, b, c;
     std::vector<std::vector<float>> gathered, right;
@@ -222,7 +258,9 @@ TEST_F(Operators, CallsMayQueueUp) {
       gathered.push_back(ops::randomValues(DataType::BF16, m * k, 10 + call));
       right.push_back(ops::randomValues(DataType::BF16, k * n, 30 + call));
       for (uint32_t r = 0; r < 3; ++r) {
-        a.push_back(putAs(DataType::BF16, {gathered[call].begin() + r * m / 3 * k, gathered[call].begin() + (r + 1) * m / 3 * k}, "a", r));
+        a.push_back(putAs(DataType::BF16,
+                          {gathered[call].begin() + r * m / 3 * k, gathered[call].begin() + (r + 1) * m / 3 * k}, "a",
+                          r));
         b.push_back(putAs(DataType::BF16, right[call], "b", r));
         c.push_back(zeros(DataType::BF16, m * n, "c", r));
       }
@@ -233,7 +271,8 @@ TEST_F(Operators, CallsMayQueueUp) {
     ASSERT_OK(world().synchronize());
     for (int call = 0; call < calls; ++call)
       for (uint32_t r = 0; r < 3; ++r)
-        expectProduct({.name = ""}, getFloats(c[call * 3 + r]), ops::referenceProduct(gathered[call], right[call], m, n, k),
+        expectProduct({.name = ""}, getFloats(c[call * 3 + r]),
+                      ops::referenceProduct(gathered[call], right[call], m, n, k),
                       fmt::format("seed {}, call {}, rank {}", seed, call, r));
   }
 }
@@ -241,7 +280,8 @@ TEST_F(Operators, CallsMayQueueUp) {
 TEST_F(Operators, CapturedCallsCanBeReplayed) {
   const int64_t m = 96, n = 40, k = 48;
   start(2, seeded(5, 1));
-  auto op = GemmReduceScatter::create(world(), sharedJit(), {.maxRows = m, .columns = n, .tile = {.blockM = 32, .blockN = 32, .blockK = 32}});
+  auto op = GemmReduceScatter::create(world(), sharedJit(),
+                                      {.maxRows = m, .columns = n, .tile = {.blockM = 32, .blockN = 32, .blockK = 32}});
   ASSERT_OK(op);
   std::vector<Buffer> a, b, out;
   std::vector<runtime::Graph> graphs;
@@ -259,7 +299,8 @@ TEST_F(Operators, CapturedCallsCanBeReplayed) {
   for (int replay = 0; replay < 4; ++replay) {
     std::vector<double> sum(m * n);
     for (uint32_t r = 0; r < 2; ++r) {
-      std::vector<float> left = ops::randomValues(DataType::BF16, m * k, 100 * replay + r), right = ops::randomValues(DataType::BF16, k * n, 100 * replay + 50 + r);
+      std::vector<float> left = ops::randomValues(DataType::BF16, m * k, 100 * replay + r),
+                         right = ops::randomValues(DataType::BF16, k * n, 100 * replay + 50 + r);
       ASSERT_OK(a[r].uploadFloats(left));
       ASSERT_OK(b[r].uploadFloats(right));
       std::vector<double> part = ops::referenceProduct(left, right, m, n, k);
@@ -292,10 +333,18 @@ TEST_F(Operators, ComputationAndCommunicationOverlap) {
     GTEST_SKIP() << "needs the simulator's timeline";
   for (uint64_t seed : {1, 2})
     for (Schedule schedule : {Schedule::Overlapped, Schedule::Unfused}) {
-      const Problem p = {.name = "overlap", .ranks = 4, .m = 512, .n = 128, .k = 256, .tile = wideTile, .seed = seed, .schedule = schedule};
+      const Problem p = {.name = "overlap",
+                         .ranks = 4,
+                         .m = 512,
+                         .n = 128,
+                         .k = 256,
+                         .tile = wideTile,
+                         .seed = seed,
+                         .schedule = schedule};
       runAllGatherGemm(p);
       for (uint32_t r = 0; r < p.ranks; ++r) {
-        auto overlap = runtime::overlapWithCopies(world(), r, AllGatherGemm::kernelName, runtime::CopyDirection::Incoming, AllGatherGemm::copyName);
+        auto overlap = runtime::overlapWithCopies(world(), r, AllGatherGemm::kernelName,
+                                                  runtime::CopyDirection::Incoming, AllGatherGemm::copyName);
         ASSERT_OK(overlap);
         EXPECT_EQ(overlap->blocks, 16u);
         EXPECT_GE(overlap->copies, p.ranks - 1);
@@ -306,7 +355,8 @@ TEST_F(Operators, ComputationAndCommunicationOverlap) {
       }
       runGemmReduceScatter(p);
       for (uint32_t r = 0; r < p.ranks; ++r) {
-        auto overlap = runtime::overlapWithCopies(world(), r, GemmReduceScatter::kernelName, runtime::CopyDirection::Outgoing, GemmReduceScatter::copyName);
+        auto overlap = runtime::overlapWithCopies(world(), r, GemmReduceScatter::kernelName,
+                                                  runtime::CopyDirection::Outgoing, GemmReduceScatter::copyName);
         ASSERT_OK(overlap);
         EXPECT_EQ(overlap->blocks, 16u);
         // Here the copies come after blocks: blocks that still ran when the first segment had already left are the proof.
@@ -332,7 +382,8 @@ TEST_F(Operators, WrongOptionsAreRefused) {
     return gather(options);
   };
   EXPECT_OK(AllGatherGemm::create(world(), sharedJit(), good));
-  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I8; }), AllOf(HasSubstr("i8"), HasSubstr("bf16, fp16 and fp32")));
+  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I8; }),
+              AllOf(HasSubstr("i8"), HasSubstr("bf16, fp16 and fp32")));
   EXPECT_THAT(changed([](auto &o) { o.numNodes = 3; }), AllOf(HasSubstr("3 nodes"), HasSubstr("4 ranks")));
   EXPECT_THAT(changed([](auto &o) { o.tile.blockM = 48; }), AllOf(HasSubstr("blockM"), HasSubstr("48")));
   EXPECT_THAT(changed([](auto &o) { o.tile.numStages = 0; }), HasSubstr("numStages"));
@@ -342,8 +393,8 @@ TEST_F(Operators, WrongOptionsAreRefused) {
 
   auto op = AllGatherGemm::create(world(), sharedJit(), good);
   ASSERT_OK(op);
-  Buffer a = zeros(DataType::BF16, 32 * 64, "a"), b = zeros(DataType::BF16, 64 * 32, "b"), c = zeros(DataType::BF16, 128 * 32, "c"),
-         wrong = zeros(DataType::F32, 64 * 32, "wrong");
+  Buffer a = zeros(DataType::BF16, 32 * 64, "a"), b = zeros(DataType::BF16, 64 * 32, "b"),
+         c = zeros(DataType::BF16, 128 * 32, "c"), wrong = zeros(DataType::F32, 64 * 32, "wrong");
   auto enqueue = [&](Pointer left, Pointer right, int64_t rows, int64_t columns) {
     Status status = op->enqueue(rank(), rank().stream(), left, right, c, rows, columns);
     EXPECT_EQ(status.code(), StatusCode::InvalidArgument);

@@ -12,10 +12,11 @@
 namespace ditron::e2e {
 namespace {
 
-const DataType allTypes[] = {DataType::I1,  DataType::I8,  DataType::I16, DataType::I32,  DataType::I64, DataType::U8,
-                             DataType::U16, DataType::U32, DataType::U64, DataType::BF16, DataType::F16, DataType::F32,
-                             DataType::F64};
-const char *const operators[] = {"+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">="};
+const DataType allTypes[] = {DataType::I1,  DataType::I8,  DataType::I16, DataType::I32, DataType::I64,
+                             DataType::U8,  DataType::U16, DataType::U32, DataType::U64, DataType::BF16,
+                             DataType::F16, DataType::F32, DataType::F64};
+const char *const operators[] = {"+",  "-",  "*",  "/",  "//", "%",  "&", "|", "^",
+                                 "<<", ">>", "==", "!=", "<",  "<=", ">", ">="};
 
 /// Every value of one list with every value of the other.
 std::pair<std::vector<Scalar>, std::vector<Scalar>> allPairs(DataType left, DataType right) {
@@ -68,9 +69,10 @@ void Promotion::checkPair(DataType left, DataType right) {
   for (const Buffer &output : outputs)
     arguments.push_back(output);
   arguments.push_back(static_cast<int64_t>(a.size()));
-  std::string text = fmt::format("@triton.jit\ndef operators(x_ptr, y_ptr, {}N: tl.constexpr):\n    i = tl.arange(0, N)\n"
-                                 "    x = tl.load(x_ptr + i)\n    y = tl.load(y_ptr + i)\n{}",
-                                 parameters, body);
+  std::string text =
+      fmt::format("@triton.jit\ndef operators(x_ptr, y_ptr, {}N: tl.constexpr):\n    i = tl.arange(0, N)\n"
+                  "    x = tl.load(x_ptr + i)\n    y = tl.load(y_ptr + i)\n{}",
+                  parameters, body);
   ASSERT_OK(run(text, "operators", {}, {arguments, {}}));
   for (size_t k = 0; k < applied.size(); ++k) {
     std::vector<Scalar> actual = getScalars(outputs[k]);
@@ -102,9 +104,10 @@ TEST_P(Promotion, RefusedCombinationsAreCompileErrors) {
       if (resultType(op, left, right))
         continue;
       Buffer x = zeros(left, 16, "x"), y = zeros(right, 16, "y"), out = zeros(DataType::F32, 16);
-      std::string text = fmt::format("@triton.jit\ndef refused(x_ptr, y_ptr, out_ptr):\n    i = tl.arange(0, 16)\n"
-                                     "    x = tl.load(x_ptr + i)\n    y = tl.load(y_ptr + i)\n    tl.store(out_ptr + i, x {} y)\n",
-                                     op);
+      std::string text =
+          fmt::format("@triton.jit\ndef refused(x_ptr, y_ptr, out_ptr):\n    i = tl.arange(0, 16)\n"
+                      "    x = tl.load(x_ptr + i)\n    y = tl.load(y_ptr + i)\n    tl.store(out_ptr + i, x {} y)\n",
+                      op);
       Status status = run(text, "refused", {}, {{x, y, out}, {}});
       EXPECT_EQ(status.code(), StatusCode::CompileError) << toString(left) << " " << op << " " << toString(right);
       EXPECT_THAT(status.message(), testing::HasSubstr(fmt::format("kernel.py:{}:", prologueLines() + 6)));
@@ -122,21 +125,24 @@ TEST_P(Promotion, CastsToEveryOtherType) {
   for (DataType to : allTypes) {
     const size_t index = outputs.size();
     parameters += fmt::format(", o{}_ptr", index);
-    body += fmt::format("    r{0} = x.to({1})\n    tl.static_assert(r{0}.dtype == {1})\n    tl.store(o{0}_ptr + i, r{0})\n", index,
-                        languageName(to));
+    body +=
+        fmt::format("    r{0} = x.to({1})\n    tl.static_assert(r{0}.dtype == {1})\n    tl.store(o{0}_ptr + i, r{0})\n",
+                    index, languageName(to));
     outputs.push_back(zeros(to, values.size(), "o" + std::to_string(index)));
   }
   for (const Buffer &output : outputs)
     arguments.push_back(output);
-  std::string text = fmt::format(
-      "@triton.jit\ndef casts(x_ptr{}):\n    i = tl.arange(0, {})\n    x = tl.load(x_ptr + i)\n{}", parameters, values.size(), body);
+  std::string text =
+      fmt::format("@triton.jit\ndef casts(x_ptr{}):\n    i = tl.arange(0, {})\n    x = tl.load(x_ptr + i)\n{}",
+                  parameters, values.size(), body);
   ASSERT_OK(run(text, "casts", {.numWarps = 1}, {arguments, {}}));
   for (size_t k = 0; k < outputs.size(); ++k) {
     std::vector<Scalar> actual = getScalars(outputs[k]);
     for (size_t i = 0; i < values.size(); ++i)
       if (std::optional<Scalar> expected = convert(values[i], allTypes[k]))
-        EXPECT_TRUE(actual[i] == *expected) << toString(from) << " " << values[i].text() << " to " << toString(allTypes[k])
-                                            << " gives " << actual[i].text() << ", expected " << expected->text();
+        EXPECT_TRUE(actual[i] == *expected)
+            << toString(from) << " " << values[i].text() << " to " << toString(allTypes[k]) << " gives "
+            << actual[i].text() << ", expected " << expected->text();
   }
 }
 

@@ -46,7 +46,8 @@ class TileReduction : public KernelTest, public testing::WithParamInterface<Tile
 TEST_P(TileReduction, SumsExtremesAndTheirPlaces) {
   auto [rows, columns, axis, warps] = GetParam();
   std::vector<float> x = randomFloats(rows * columns, 21, -10, 10);
-  std::vector<int8_t> k = convertAll<int8_t>(randomIntegers(rows * columns, 22, -9, 9)); // many ties: the first one wins
+  std::vector<int8_t> k =
+      convertAll<int8_t>(randomIntegers(rows * columns, 22, -9, 9)); // many ties: the first one wins
   const int results = axis == 2 ? 1 : axis == 1 ? rows : columns;
   const int length = axis == 2 ? rows * columns : axis == 1 ? columns : rows;
   std::vector<double> sums(results);
@@ -65,12 +66,14 @@ TEST_P(TileReduction, SumsExtremesAndTheirPlaces) {
         lowest = k[at], lowPlaces[r] = i;
     }
   }
-  Buffer xb = put(x), kb = put(k, "k"), sum = zeros(DataType::F32, results, "sum"), max = zeros(DataType::F32, results, "max"),
-         min = zeros(DataType::F32, results, "min"), argmax = zeros(DataType::I32, results, "argmax"),
-         argmin = zeros(DataType::I32, results, "argmin"), ksum = zeros(DataType::I32, results, "ksum");
+  Buffer xb = put(x), kb = put(k, "k"), sum = zeros(DataType::F32, results, "sum"),
+         max = zeros(DataType::F32, results, "max"), min = zeros(DataType::F32, results, "min"),
+         argmax = zeros(DataType::I32, results, "argmax"), argmin = zeros(DataType::I32, results, "argmin"),
+         ksum = zeros(DataType::I32, results, "ksum");
   Argument axisArgument = axis == 2 ? Argument(runtime::None()) : Argument(axis);
-  ASSERT_OK(run(reduceTile, "reduce_tile", {.numWarps = uint32_t(warps)},
-                {{xb, kb, sum, max, min, argmax, argmin, ksum}, {{"R", rows}, {"C", columns}, {"AXIS", axisArgument}}}));
+  ASSERT_OK(
+      run(reduceTile, "reduce_tile", {.numWarps = uint32_t(warps)},
+          {{xb, kb, sum, max, min, argmax, argmin, ksum}, {{"R", rows}, {"C", columns}, {"AXIS", axisArgument}}}));
   expectClose(get<float>(sum), sums, 1e-5, 1e-3, "sum");
   expectSame(get<float>(max), highs, "max");
   expectSame(get<float>(min), lows, "min");
@@ -81,11 +84,12 @@ TEST_P(TileReduction, SumsExtremesAndTheirPlaces) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Tiles, TileReduction,
-                         testing::Combine(testing::Values(1, 16, 64), testing::Values(2, 32, 128), testing::Values(0, 1, 2),
-                                          testing::Values(1, 4)),
+                         testing::Combine(testing::Values(1, 16, 64), testing::Values(2, 32, 128),
+                                          testing::Values(0, 1, 2), testing::Values(1, 4)),
                          tileName);
 INSTANTIATE_TEST_SUITE_P(Warps, TileReduction,
-                         testing::Combine(testing::Values(32), testing::Values(16), testing::Values(0, 1, 2), testing::Values(2, 8)),
+                         testing::Combine(testing::Values(32), testing::Values(16), testing::Values(0, 1, 2),
+                                          testing::Values(2, 8)),
                          tileName);
 
 class Reduction : public KernelTest {};
@@ -285,7 +289,8 @@ def scan(scale_ptr, shift_ptr, out_ptr, count_ptr, N: tl.constexpr):
         expected[i] = state = state * scale[i] + shift[i];
         counts[i] = count += shift[i] > 0;
       }
-      Buffer a = put(scale, "scale"), b = put(shift, "shift"), out = zeros(DataType::F32, n), countOut = zeros(DataType::I32, n, "count");
+      Buffer a = put(scale, "scale"), b = put(shift, "shift"), out = zeros(DataType::F32, n),
+             countOut = zeros(DataType::I32, n, "count");
       ASSERT_OK(run(text, "scan", {.numWarps = warps}, {{a, b, out, countOut}, {{"N", n}}}));
       expectClose(get<float>(out), expected, 1e-5, 1e-5);
       expectSame(get<int32_t>(countOut), counts);
@@ -357,7 +362,8 @@ def layer_norm(x_ptr, weight_ptr, bias_ptr, out_ptr, columns, epsilon, BLOCK: tl
     for (int c = 0; c < columns; ++c)
       expected[r * columns + c] = (x[r * columns + c] - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c];
   }
-  Buffer xb = putAs(DataType::F16, x), wb = put(weight, "weight"), bb = put(bias, "bias"), out = zeros(DataType::F16, rows * columns);
+  Buffer xb = putAs(DataType::F16, x), wb = put(weight, "weight"), bb = put(bias, "bias"),
+         out = zeros(DataType::F16, rows * columns);
   ASSERT_OK(run(text, "layer_norm", {.grid = {rows, 1, 1}}, {{xb, wb, bb, out, columns, 1e-5}, {{"BLOCK", 128}}}));
   expectClose(getFloats(out), expected, 2e-3, 2e-3);
 }

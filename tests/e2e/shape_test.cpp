@@ -45,7 +45,8 @@ def shapes(x_ptr, t_ptr, flat_ptr, wide_ptr, R: tl.constexpr, C: tl.constexpr):
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c)
       transposed[c * rows + r] = x[r * columns + c];
-  Buffer xb = putAs(type, x), t = zeros(type, count, "t"), flat = zeros(type, count, "flat"), wide = zeros(type, count, "wide");
+  Buffer xb = putAs(type, x), t = zeros(type, count, "t"), flat = zeros(type, count, "flat"),
+         wide = zeros(type, count, "wide");
   ASSERT_OK(run(text, "shapes", {.numWarps = uint32_t(warps)}, {{xb, t, flat, wide}, {{"R", rows}, {"C", columns}}}));
   expectSame(getFloats(t), transposed, "trans");
   expectSame(getFloats(flat), transposed, "reshape to one dimension");
@@ -113,7 +114,8 @@ def broadcasts(a_ptr, b_ptr, out_ptr, grid_ptr, R: tl.constexpr, C: tl.constexpr
       cube[2 * at + 1] = a[r] + b[c];
     }
   for (uint32_t warps : {1u, 4u}) {
-    Buffer ab = put(a, "a"), bb = put(b, "b"), out = zeros(DataType::F32, 4 * count), cubeOut = zeros(DataType::F32, 2 * count, "cube");
+    Buffer ab = put(a, "a"), bb = put(b, "b"), out = zeros(DataType::F32, 4 * count),
+           cubeOut = zeros(DataType::F32, 2 * count, "cube");
     ASSERT_OK(run(text, "broadcasts", {.numWarps = warps}, {{ab, bb, out, cubeOut}, {{"R", rows}, {"C", columns}}}));
     expectSame(get<float>(out), expected);
     expectSame(get<float>(cubeOut), cube);

@@ -50,13 +50,15 @@ int arrival(int row, int rowsPerRank, int rank, int ranks, int nodes) {
 /// The same for sending: next node's first and own last, next local rank's first and own last.
 int departure(int row, int rowsPerRank, int rank, int ranks, int nodes) {
   const int local = ranks / nodes, owner = std::min(row / rowsPerRank, ranks - 1);
-  return (owner / local - rank / local - 1 + 2 * nodes) % nodes * local + (owner % local - rank % local - 1 + 2 * local) % local;
+  return (owner / local - rank / local - 1 + 2 * nodes) % nodes * local +
+         (owner % local - rank % local - 1 + 2 * local) % local;
 }
 
 TEST_P(Swizzle, PermutationInOrderOfArrival) {
   auto [ranks, nodes, block] = GetParam();
   std::vector<Shape> shapes;
-  for (int m : {1, block - 1, block, block * ranks, block * ranks * 2, block * ranks + 1, block * 3 * ranks - 5, 997, 23 * block + 7})
+  for (int m : {1, block - 1, block, block * ranks, block * ranks * 2, block * ranks + 1, block * 3 * ranks - 5, 997,
+                23 * block + 7})
     if (m > 0 && (m + block - 1) / block <= limit)
       for (int rows : {(m + ranks - 1) / ranks, (m + ranks - 1) / ranks + 3})
         shapes.push_back({m, rows});
@@ -86,19 +88,22 @@ TEST_P(Swizzle, PermutationInOrderOfArrival) {
     for (int r = 0; r < ranks; ++r) {
       auto [m, rows] = shapes[s];
       const int tiles = (m + block - 1) / block;
-      SCOPED_TRACE(fmt::format("M={} rows_per_rank={} rank={} of {} in {} nodes, BLOCK_M={}", m, rows, r, ranks, nodes, block));
+      SCOPED_TRACE(
+          fmt::format("M={} rows_per_rank={} rank={} of {} in {} nodes, BLOCK_M={}", m, rows, r, ranks, nodes, block));
       for (bool isGather : {true, false}) {
         auto begin = (isGather ? gathered : scattered).begin() + (s * ranks + r) * limit;
         std::vector<int32_t> order(begin, begin + tiles), sorted = order, identity(tiles);
         std::sort(sorted.begin(), sorted.end());
         std::iota(identity.begin(), identity.end(), 0);
-        EXPECT_EQ(sorted, identity) << (isGather ? "gather" : "scatter") << " order is no permutation: " << testing::PrintToString(order);
+        EXPECT_EQ(sorted, identity) << (isGather ? "gather" : "scatter")
+                                    << " order is no permutation: " << testing::PrintToString(order);
         if (rows % block != 0 || m != rows * ranks)
           continue;
         // Every tile lies in one shard: the owners' distances must never fall.
         std::vector<int> distance;
         for (int32_t tile : order)
-          distance.push_back(isGather ? arrival(tile * block, rows, r, ranks, nodes) : departure(tile * block, rows, r, ranks, nodes));
+          distance.push_back(isGather ? arrival(tile * block, rows, r, ranks, nodes)
+                                      : departure(tile * block, rows, r, ranks, nodes));
         EXPECT_TRUE(std::is_sorted(distance.begin(), distance.end()))
             << (isGather ? "gather" : "scatter") << " order " << testing::PrintToString(order) << " has distances "
             << testing::PrintToString(distance);
@@ -110,12 +115,13 @@ TEST_P(Swizzle, PermutationInOrderOfArrival) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(Worlds, Swizzle,
-                         testing::Values(std::tuple(1, 1, 16), std::tuple(2, 1, 32), std::tuple(2, 2, 32), std::tuple(3, 1, 16),
-                                         std::tuple(4, 1, 64), std::tuple(4, 2, 16), std::tuple(8, 1, 128), std::tuple(8, 2, 32),
-                                         std::tuple(8, 4, 16), std::tuple(6, 3, 32)),
+                         testing::Values(std::tuple(1, 1, 16), std::tuple(2, 1, 32), std::tuple(2, 2, 32),
+                                         std::tuple(3, 1, 16), std::tuple(4, 1, 64), std::tuple(4, 2, 16),
+                                         std::tuple(8, 1, 128), std::tuple(8, 2, 32), std::tuple(8, 4, 16),
+                                         std::tuple(6, 3, 32)),
                          [](const auto &info) {
-                           return fmt::format("ranks{}_nodes{}_block{}", std::get<0>(info.param), std::get<1>(info.param),
-                                              std::get<2>(info.param));
+                           return fmt::format("ranks{}_nodes{}_block{}", std::get<0>(info.param),
+                                              std::get<1>(info.param), std::get<2>(info.param));
                          });
 
 } // namespace

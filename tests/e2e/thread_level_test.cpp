@@ -8,7 +8,8 @@ namespace {
 
 class ThreadLevel : public KernelTest, public testing::WithParamInterface<uint32_t> {
 protected:
-  std::vector<int32_t> results(std::string_view text, std::string_view kernel, size_t count, std::vector<Argument> rest = {}) {
+  std::vector<int32_t> results(std::string_view text, std::string_view kernel, size_t count,
+                               std::vector<Argument> rest = {}) {
     Buffer out = zeros(DataType::I32, count);
     std::vector<Argument> arguments = {out};
     arguments.insert(arguments.end(), rest.begin(), rest.end());
@@ -74,7 +75,8 @@ def shuffles(out_ptr):
   for (int t = 0; t < threads(); ++t) {
     const int warp = t / 32 * 32, lane = t % 32;
     auto of = [&](int l) { return (warp + l) * 3 + 1; };
-    expected.insert(expected.end(), {of((lane + 5) % 32), of(lane < 3 ? lane : lane - 3), of(lane + 7 > 31 ? lane : lane + 7), of(lane ^ 13)});
+    expected.insert(expected.end(), {of((lane + 5) % 32), of(lane < 3 ? lane : lane - 3),
+                                     of(lane + 7 > 31 ? lane : lane + 7), of(lane ^ 13)});
   }
   expectSame(results(text, "shuffles", 4 * threads()), expected);
 }

@@ -4,8 +4,8 @@
 // the same text whatever the layout, in every copy.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/layout/AxisPlans.h"
 #include "RandomLayouts.h"
+#include "ditron/layout/AxisPlans.h"
 
 #include <gtest/gtest.h>
 
@@ -118,7 +118,8 @@ TEST(ReducePlan, NearestFirstOrder) {
         int bit = 1 << step.position;
         if (step.dim == MachineDim::Reg) {
           if (x.count({withInserted(reg, step.position, 1), lane, warp}))
-            y[place] = x[{withInserted(reg, step.position, 0), lane, warp}] + x[{withInserted(reg, step.position, 1), lane, warp}];
+            y[place] = x[{withInserted(reg, step.position, 0), lane, warp}] +
+                       x[{withInserted(reg, step.position, 1), lane, warp}];
           continue;
         }
         bool isLane = step.dim == MachineDim::Lane;
@@ -150,8 +151,9 @@ TEST(ScanPlan, InclusiveScanInBothDirections) {
         auto source = [&](int own, uint32_t set, uint32_t clear) {
           return static_cast<int>(reverse ? (own | clear) & ~set : (own | set) & ~clear);
         };
-        const std::string &other = x[{source(reg, step.regSet, step.regClear), source(lane, step.laneSet, step.laneClear),
-                                      source(warp, step.warpSet, step.warpClear)}];
+        const std::string &other =
+            x[{source(reg, step.regSet, step.regClear), source(lane, step.laneSet, step.laneClear),
+               source(warp, step.warpSet, step.warpClear)}];
         y[place] = reverse ? value + other : other + value;
       }
       x = std::move(y);

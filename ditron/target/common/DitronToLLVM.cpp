@@ -103,8 +103,9 @@ private:
     legal.addLegalOp<ModuleOp>();
     auto hasLegalTypes = [&types](Operation *op) { return types.isLegal(op); };
     legal.addDynamicallyLegalDialect<math::MathDialect, ub::UBDialect>(hasLegalTypes);
-    legal.addDynamicallyLegalDialect<arith::ArithDialect>(
-        [&](Operation *op) { return types.isLegal(op) && !isUnguardedDivision(target, op) && !isTruncationTowardZero(op); });
+    legal.addDynamicallyLegalDialect<arith::ArithDialect>([&](Operation *op) {
+      return types.isLegal(op) && !isUnguardedDivision(target, op) && !isTruncationTowardZero(op);
+    });
     scf::populateSCFStructuralTypeConversionTarget(types, legal);
     legal.addDynamicallyLegalOp<func::FuncOp>(
         [&types](func::FuncOp op) { return types.isSignatureLegal(op.getFunctionType()); });

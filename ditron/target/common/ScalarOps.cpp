@@ -94,7 +94,8 @@ static Value truncateTowardZero(Emitter &e, TargetInfo &target, Value value, Typ
   }
   Value nearest = convertScalar(e, target, value, from, to);
   Value back = convertScalar(e, target, nearest, to, from);
-  Value isTooFar = arith::CmpFOp::create(e, arith::CmpFPredicate::OGT, math::AbsFOp::create(e, back), math::AbsFOp::create(e, value));
+  Value isTooFar = arith::CmpFOp::create(e, arith::CmpFPredicate::OGT, math::AbsFOp::create(e, back),
+                                         math::AbsFOp::create(e, value));
   Value bits = e.toBits(nearest);
   Value before = e.sub(bits, e.constant(bits.getType(), 1));
   return e.fromBits(e.select(isTooFar, before, bits), nearest.getType());
