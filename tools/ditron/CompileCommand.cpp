@@ -6,6 +6,7 @@
 #include "Command.h"
 #include "Progress.h"
 
+#include "ditron/runtime/TargetChoice.h"
 #include "ditron/compiler/Compiler.h"
 
 #include <cstdio>
@@ -88,7 +89,8 @@ Status compile(const CompileArguments &arguments, const Knobs &knobs) {
     DITRON_ASSIGN_OR_RETURN(signature, readSignature(reference, arguments.signature));
   }
   compiler::CompileOptions options;
-  options.target = arguments.target;
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(arguments.target));
+  options.target = target.text;
   options.numWarps = arguments.numWarps;
   options.numStages = arguments.numStages;
   options.knobs = knobs;
@@ -126,7 +128,7 @@ void addCompileCommand(CLI::App &app, CommandContext &context) {
       ->type_name("TEXT");
   command->add_option("--emit", arguments->emit, "Stage to show: ast, tile, layout, llvm or asm")->type_name("STAGE");
   command->add_option("-o,--output", arguments->output, "Where to write it; default is stdout")->type_name("FILE");
-  command->add_option("--target", arguments->target, "What to compile for")->capture_default_str();
+  command->add_option("--target", arguments->target, "What to compile for: a full name such as cuda:sm_90a, or cuda for this machine's GPU")->capture_default_str();
   command->add_option("--num-warps", arguments->numWarps, "Warps per block")->capture_default_str();
   command->add_option("--num-stages", arguments->numStages, "Stages of pipelined loops")->capture_default_str();
   command->add_flag("--time", arguments->time, "Print the time of every stage");

@@ -246,7 +246,11 @@ Status KernelRun::launch() {
     for (const Array &array : arrays)
       call.keywords.emplace_back(array.name, array.on(rank));
     DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit->specialise(function, call, launchOptions));
+    const auto begin = std::chrono::steady_clock::now();
     DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(variant.kernel));
+    if (options.time && !world->machine())
+      fmt::print(stderr, "{:>10.2f} ms  driver, on rank {}\n",
+                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(), rank);
     variants.push_back(std::move(variant));
   }
   const bool timed = world->machine() == nullptr;
