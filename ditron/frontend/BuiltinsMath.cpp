@@ -180,7 +180,9 @@ LangValue fdiv(Importer &importer, BuiltinCall &call) {
   LangValue x = call["x"], y = call["y"];
   if (!sameFloats(importer, call, x, y))
     return LangValue::poison();
-  return importer.emit.wrap(importer.emit.create<arith::DivFOp>(x.ir(), y.ir()), x.type());
+  bool isExact = call.builtin->name == "div_rn" || call.flag("ieee_rounding");
+  auto flags = isExact ? arith::FastMathFlags::none : arith::FastMathFlags::afn;
+  return importer.emit.wrap(importer.emit.create<arith::DivFOp>(x.ir(), y.ir(), flags), x.type());
 }
 
 LangValue umulhi(Importer &importer, BuiltinCall &call) {

@@ -138,7 +138,7 @@ LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRa
   case BinaryOp::Add: return isFloat ? done(create<arith::AddFOp>(x, y)) : done(create<arith::AddIOp>(x, y));
   case BinaryOp::Sub: return isFloat ? done(create<arith::SubFOp>(x, y)) : done(create<arith::SubIOp>(x, y));
   case BinaryOp::Mult: return isFloat ? done(create<arith::MulFOp>(x, y)) : done(create<arith::MulIOp>(x, y));
-  case BinaryOp::Div: return done(create<arith::DivFOp>(x, y));
+  case BinaryOp::Div: return done(create<arith::DivFOp>(x, y, arith::FastMathFlags::afn)); // 2 ulp are enough for `/`
   case BinaryOp::FloorDiv: return isSigned ? done(create<arith::DivSIOp>(x, y)) : done(create<arith::DivUIOp>(x, y));
   case BinaryOp::Mod:
     if (isFloat)

@@ -41,8 +41,11 @@ def kernel(f, d, n, u):
     tl.abs(u)
     # CHECK: math.fma %arg0, %arg0, %{{.*}} : f32
     tl.fma(f, f, 2.0)
-    # CHECK: arith.divf
+    # CHECK: arith.divf {{.*}} fastmath<afn>
     tl.fdiv(f, 2.0)
+    # CHECK: arith.divf
+    # CHECK-NOT: afn
+    tl.div_rn(f, f)
     # CHECK: arith.mului_extended
     tl.umulhi(u, u)
     # CHECK: arith.negf

@@ -3,7 +3,7 @@
 // In this order:
 //   1. f32 (and f16 and bf16 through f32) in the hardware's approximations: ex2, lg2, rsqrt, sin, cos, with range reduction
 //      where needed, and our own formulas for tanh and erf. Division and square root are exact unless the operation carries
-//      `afn` (approximations allowed).
+//      `afn` (approximations allowed), as the frontend says of `/`.
 //   2. Instructions: rounding, fma, bits.
 //   3. libdevice calls for the rest: f64, powers, inverse functions (Libdevice.h).
 // Accuracy in f32: exp, exp2, log, log2, rsqrt about 2 ulp (log absolute near 1), tanh 4 ulp, erf 2e-7 absolute, sin and cos
@@ -147,10 +147,18 @@ public:
 
   LogicalResult matchAndRewrite(arith::DivFOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op.getType().isF32() || !bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::afn))
+    Type type = op.getType();
+    bool isNarrow = type.isF16() || type.isBF16();
+    if ((!type.isF32() && !isNarrow) || !bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::afn))
       return rewriter.notifyMatchFailure(op, "must be exact");
     Emitter e(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, FloatEmitter(e).divide(adaptor.getLhs(), adaptor.getRhs()));
+    Value x = adaptor.getLhs(), y = adaptor.getRhs();
+    if (isNarrow) {
+      x = LLVM::FPExtOp::create(e, e.getF32Type(), x);
+      y = LLVM::FPExtOp::create(e, e.getF32Type(), y);
+    }
+    Value quotient = FloatEmitter(e).divide(x, y);
+    rewriter.replaceOp(op, isNarrow ? LLVM::FPTruncOp::create(e, type, quotient).getResult() : quotient);
     return success();
   }
 };
