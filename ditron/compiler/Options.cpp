@@ -11,12 +11,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 namespace ditron::compiler {
 
 Expected<KernelSource> KernelSource::read(const std::string &path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error))
+    return invalidArgument(fmt::format("cannot read kernel file '{}': it is a directory", path));
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return notFound(fmt::format("cannot open kernel file '{}': {}", path, std::strerror(errno)));

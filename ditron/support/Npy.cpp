@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <limits>
@@ -222,6 +223,8 @@ Expected<NpyArray> parseNpy(std::span<const std::byte> bytes, const std::string 
 }
 
 Expected<NpyArray> readNpy(const std::string &path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error))
+    return invalidArgument(fmt::format("cannot read '{}': it is a directory", path));
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     return notFound(fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
