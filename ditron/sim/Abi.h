@@ -41,6 +41,10 @@ typedef struct DitronSimThread {
   uint64_t sharedBytes; ///< Its size.
 } DitronSimThread;
 
+/// Most stack that the code of a kernel may use per thread, in bytes. The engine's stacks hold this and what the engine itself
+/// needs on top; the code generator refuses kernels that need more.
+enum { DITRON_SIM_KERNEL_STACK_BYTES = 192 * 1024 };
+
 enum DitronSimAccess { DITRON_SIM_LOAD = 0, DITRON_SIM_STORE = 1, DITRON_SIM_ATOMIC = 2 };
 enum DitronSimSpace { DITRON_SIM_GLOBAL = 0, DITRON_SIM_SHARED = 1 };
 /// Scope of visibility: who else may observe the effect in order.

@@ -85,7 +85,7 @@ struct MachineOptions {
   bool recordTrace = false;             ///< Keep spans and arrows for writeChromeTrace, and the timeline queries.
   uint64_t memoryPerRank =
       uint64_t(64) << 30;                ///< Address range reserved per rank and kind; only touched pages cost memory.
-  uint64_t threadStackBytes = 64 * 1024; ///< Stack of a GPU thread.
+  uint64_t threadStackBytes = 256 * 1024; ///< Stack of a GPU thread; only touched pages cost memory.
   uint64_t hostStackBytes = uint64_t(8) << 20; ///< Stack of a rank's host code; pages are committed when touched.
   CostModel cost;
 

@@ -294,5 +294,26 @@ def large(a_ptr, b_ptr, c_ptr, steps, S: tl.constexpr):
   EXPECT_THAT(status.message(), HasSubstr("shared memory"));
 }
 
+/// Values that do not fit registers lie on the threads' stacks: as much as there is works, more is refused.
+TEST_F(Failure, LargeTilesOnOneWarpUseTheStackOrAreRefused) {
+  const char *text = R"(
+@triton.jit
+def large(x_ptr, out_ptr, R: tl.constexpr, C: tl.constexpr):
+    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, x + tl.sum(x, axis=0)[None, :] + tl.sum(x, axis=1)[:, None])
+)";
+  const int rows = 128, columns = 256;
+  std::vector<int32_t> x = convertAll<int32_t>(randomIntegers(rows * columns, 95, -100, 100)), expected(x.size());
+  std::vector<int32_t> rowSums(rows), columnSums(columns);
+  for (int i = 0; i < rows * columns; ++i)
+    rowSums[i / columns] += x[i], columnSums[i % columns] += x[i];
+  for (int i = 0; i < rows * columns; ++i)
+    expected[i] = x[i] + rowSums[i / columns] + columnSums[i % columns];
+  Buffer xb = put(x), out = zeros(DataType::I32, x.size());
+  ASSERT_OK(run(text, "large", {.numWarps = 1}, {{xb, out}, {{"R", rows}, {"C", columns}}}));
+  expectSame(get<int32_t>(out), expected);
+}
+
 } // namespace
 } // namespace ditron::e2e

@@ -5,11 +5,14 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/sim/SimCodegen.h"
 
+#include "ditron/sim/Abi.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -137,6 +140,37 @@ private:
   llvm::cl::Option *option = nullptr;
 };
 
+/// Has LLVM report the stack frames of the module's functions, and remembers the largest: what does not fit registers lies on a
+/// thread's stack, which the simulator cannot make any larger while a kernel runs.
+class FrameSizes {
+public:
+  explicit FrameSizes(llvm::Module &module) {
+    for (llvm::Function &function : module)
+      if (!function.isDeclaration())
+        function.addFnAttr("warn-stack-size", "0");
+    module.getContext().setDiagnosticHandlerCallBack(
+        [](const llvm::DiagnosticInfo *info, void *self) {
+          if (const auto *frame = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info)) {
+            uint64_t &largest = static_cast<FrameSizes *>(self)->largest;
+            largest = std::max<uint64_t>(largest, frame->getStackSize());
+          }
+        },
+        this);
+  }
+
+  Status check() const {
+    if (largest <= DITRON_SIM_KERNEL_STACK_BYTES)
+      return Status::ok();
+    return {StatusCode::ResourceExhausted,
+            fmt::format("a thread of this kernel needs {} bytes for values that do not fit its registers; at most {} are accepted: "
+                        "use smaller blocks or more warps",
+                        largest, int(DITRON_SIM_KERNEL_STACK_BYTES))};
+  }
+
+private:
+  uint64_t largest = 0;
+};
+
 static Status emitFile(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind,
                        llvm::SmallVectorImpl<char> &bytes) {
   SchedulingChoice scheduling(module);
@@ -173,7 +207,9 @@ Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &
     result.assemblyText.assign(text.begin(), text.end());
   }
   llvm::SmallVector<char, 0> object;
+  FrameSizes frames(*code);
   DITRON_RETURN_IF_ERROR(emitFile(*code, *machine, llvm::CodeGenFileType::ObjectFile, object));
+  DITRON_RETURN_IF_ERROR(frames.check());
   result.object.assign(object.begin(), object.end());
   return result;
 }
