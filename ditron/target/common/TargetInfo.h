@@ -20,6 +20,7 @@
 #include "ditron/support/Artifact.h"
 #include "ditron/support/Status.h"
 #include "ditron/target/common/Emitter.h"
+#include "ditron/target/common/HopperLeaves.h"
 
 #include <functional>
 #include <memory>
@@ -91,6 +92,8 @@ public:
   /// The widest access of one thread.
   virtual int maxVectorBytes() const { return 16; }
   virtual bool hasAsyncCopy() const = 0;
+  /// The leaves for tensor copies and warpgroup multiplies; null where there are none.
+  virtual HopperLeaves *hopper() { return nullptr; }
   /// True if the leaf loadMatrix exists.
   virtual bool hasLoadMatrix() const { return false; }
   /// Shared memory that one block may have.

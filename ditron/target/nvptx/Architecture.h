@@ -22,6 +22,8 @@ struct NvptxArchitecture {
 
   /// atom.add on bf16 and arithmetic on bf16 (before: only fma, of which LLVM makes the rest).
   bool hasBf16Atomics() const { return capability >= 90; }
+  /// wgmma, of this architecture alone; 10.0 has other instructions.
+  bool hasWgmma() const { return capability == 90; }
 };
 
 /// By the name of a target: "cuda:sm_90a". The error lists what is known.

@@ -74,7 +74,10 @@ static Expected<std::unique_ptr<llvm::TargetMachine>> machineFor(const NvptxArch
 /// Allows a * b + c to be rounded once, and says of inline assembly what its translation cannot: all of it depends on which
 /// threads execute it together, and that without side effects touches no memory.
 static void annotateInstructions(llvm::Module &module) {
-  for (llvm::Function &function : module)
+  for (llvm::Function &function : module) {
+    for (llvm::Argument &argument : function.args())
+      if (argument.hasByValAttr()) // tensor maps are used where they are, in constant memory
+        argument.addAttr(llvm::Attribute::get(module.getContext(), "nvvm.grid_constant"));
     for (llvm::Instruction &instruction : llvm::instructions(function)) {
       if (llvm::isa<llvm::FPMathOperator>(instruction))
         instruction.setHasAllowContract(true);
@@ -87,6 +90,7 @@ static void annotateInstructions(llvm::Module &module) {
       if (!code->hasSideEffects())
         call->setDoesNotAccessMemory();
     }
+  }
 }
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {

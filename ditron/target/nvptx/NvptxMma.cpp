@@ -44,10 +44,9 @@ static Value toTf32(Emitter &e, Value value) {
   return code.emit(fmt::format("cvt.rna.tf32.f32 {}, {};", result, operand), /*hasEffects=*/false)[0];
 }
 
-/// The registers of all fragments of an operand, as i32.
-static SmallVector<Value> packOperand(Emitter &e, const MmaDot &dot, ValueRange elements) {
+SmallVector<Value> packMmaOperand(Emitter &e, bool isTf32, ValueRange elements) {
   SmallVector<Value> words;
-  if (dot.kind == MmaKind::M16N8K8TF32) {
+  if (isTf32) {
     llvm::DenseMap<Value, Value> rounded; // values may be used in several places, as copies
     for (Value element : elements) {
       Value &word = rounded[element];
@@ -83,7 +82,8 @@ static SmallVector<Value> emitMma(Emitter &e, const MmaInstruction &instruction,
 
 SmallVector<Value> NvptxTargetInfo::mma(Emitter &e, const MmaDot &dot) {
   MmaInstruction instruction = instructionFor(e, dot);
-  SmallVector<Value> a = packOperand(e, dot, dot.a), b = packOperand(e, dot, dot.b), c = dot.c;
+  bool isTf32 = dot.kind == MmaKind::M16N8K8TF32;
+  SmallVector<Value> a = packMmaOperand(e, isTf32, dot.a), b = packMmaOperand(e, isTf32, dot.b), c = dot.c;
   size_t regsA = a.size() / (dot.mTiles * dot.kTiles), regsB = b.size() / (dot.kTiles * dot.nTiles),
          regsC = c.size() / (dot.mTiles * dot.nTiles);
   for (int k = 0; k < dot.kTiles; ++k)

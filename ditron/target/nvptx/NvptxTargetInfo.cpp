@@ -63,7 +63,10 @@ static void finishParameters(LLVM::LLVMFuncOp kernel) {
   for (auto [i, argument] : llvm::enumerate(kernel.getArguments())) {
     NamedAttrList kept;
     Type type = argument.getType();
-    if (isa<LLVM::LLVMPointerType>(type)) {
+    if (auto byValue = kernel.getArgAttr(i, LLVM::LLVMDialect::getByValAttrName())) { // a tensor map
+      kept.set(LLVM::LLVMDialect::getByValAttrName(), byValue);
+      kept.set(LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+    } else if (isa<LLVM::LLVMPointerType>(type)) {
       if (auto divisibility = kernel.getArgAttrOfType<IntegerAttr>(i, "tile.divisibility"))
         kept.set(LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(divisibility.getInt()));
       argument.setType(pointerIn(context, globalSpace));

@@ -14,6 +14,7 @@
 
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/target/nvptx/Architecture.h"
+#include "ditron/target/nvptx/NvptxHopper.h"
 
 namespace ditron::target {
 
@@ -26,6 +27,7 @@ public:
   int warpSize() const override { return 32; }
   bool hasAsyncCopy() const override { return true; }
   bool hasLoadMatrix() const override { return true; }
+  HopperLeaves *hopper() override { return architecture.hasWgmma() ? &hopperLeaves : nullptr; }
   int64_t sharedMemoryLimit() const override { return architecture.sharedBytes; }
   bool isNativeFloat(mlir::FloatType type) const override {
     return type.isF16() || type.isBF16() || type.isF32() || type.isF64();
@@ -90,12 +92,15 @@ private:
   void checkSpin(Emitter &e, mlir::Value ptr, mlir::Value seen);
 
   NvptxArchitecture architecture;
+  NvptxHopper hopperLeaves;
   int numWarps = 0;          ///< Of the module being lowered.
   bool boundsWaits = false;  ///< Waits give up after a time limit and report (NvptxWait.cpp).
 };
 
 /// A generic pointer cast to an address space (the pointer stays the same place).
 mlir::Value inAddressSpace(Emitter &e, mlir::Value ptr, AddressSpace space);
+/// Operand elements of tensor core instructions packed into i32 registers; f32 is rounded to tf32.
+llvm::SmallVector<mlir::Value> packMmaOperand(Emitter &e, bool isTf32, mlir::ValueRange elements);
 /// ".cta", ".gpu" or ".sys".
 llvm::StringRef ptxScope(tile::MemoryScope scope);
 

@@ -44,7 +44,7 @@ std::string PtxAsm::input(Value value) {
 }
 
 void PtxAsm::initialize(int index, Value value) {
-  constraints += fmt::format(",{}", index);
+  constraints += fmt::format("{}{}", constraints.empty() ? "" : ",", index);
   operands.push_back(value);
 }
 

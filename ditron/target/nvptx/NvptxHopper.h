@@ -1,0 +1,43 @@
+//===- NvptxHopper.h - NVIDIA leaves: tensor copies and warpgroup multiplies ------------------------------*- C++ -*-===//
+//
+// The leaves of HopperLeaves.h as inline PTX, for sm_90a.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_NVPTX_NVPTXHOPPER_H
+#define DITRON_TARGET_NVPTX_NVPTXHOPPER_H
+
+#include "ditron/target/common/HopperLeaves.h"
+
+namespace ditron::target {
+
+class NvptxHopper : public HopperLeaves {
+public:
+  void mbarrierInit(Emitter &e, mlir::Value bar, int count, mlir::Value predicate) override;
+  void mbarrierInitFence(Emitter &e) override;
+  void mbarrierInvalidate(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
+  void mbarrierExpect(Emitter &e, mlir::Value bar, int64_t bytes, mlir::Value predicate) override;
+  void mbarrierArrive(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
+  void mbarrierWait(Emitter &e, mlir::Value bar, mlir::Value parity) override;
+
+  void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
+               mlir::Value predicate) override;
+  void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
+                mlir::Value predicate) override;
+  void tmaStoreCommit(Emitter &e) override;
+  void tmaStoreWait(Emitter &e, int pending, bool onlyRead) override;
+  void fenceAsync(Emitter &e) override;
+
+  mlir::Value matrixDescriptor(Emitter &e, mlir::Value shared, int64_t leadingBytes, int64_t strideBytes,
+                               int swizzleBytes) override;
+  void wgmmaFence(Emitter &e) override;
+  llvm::SmallVector<mlir::Value> wgmma(Emitter &e, const WarpgroupDot &dot) override;
+  void wgmmaCommit(Emitter &e) override;
+  llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) override;
+
+  void namedBarrier(Emitter &e, int id, int threads, NamedBarrierKind kind) override;
+  void setMaxRegisters(Emitter &e, int count, bool isIncrease) override;
+};
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_NVPTX_NVPTXHOPPER_H
