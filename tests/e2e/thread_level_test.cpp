@@ -59,6 +59,23 @@ def diverge(out_ptr, limit):
   expectSame(results(text, "diverge", threads(), {limit}), expected);
 }
 
+TEST_P(ThreadLevel, ScalarStoresOfSingleThreads) {
+  const char *text = R"(
+@triton.jit
+def single(out_ptr):
+    thread = tid(0)
+    tl.store(out_ptr, 5)
+    if thread == 1:
+        tl.store(out_ptr + 1, 6)
+    if thread >= 2:
+        tl.store(out_ptr + thread, thread * 3)
+)";
+  std::vector<int32_t> expected = {5, 6};
+  for (int t = 2; t < threads(); ++t)
+    expected.push_back(t * 3);
+  expectSame(results(text, "single", threads()), expected);
+}
+
 TEST_P(ThreadLevel, ShufflesOfEveryForm) {
   const char *text = R"(
 @triton.jit

@@ -1,12 +1,12 @@
 // RUN: ditron-opt %s --split-input-file --dist-verify-uniformity --verify-diagnostics
 
 func.func @barrier(%n: i32) {
-  // expected-note@+1 {{it depends on 'dist.thread_id'}}
+  // expected-note@+1 {{it depends on tid}}
   %tid = dist.thread_id 0
   // expected-note@+1 {{because this condition differs between threads}}
   %some = arith.cmpi slt, %tid, %n : i32
   scf.if %some {
-    // expected-error@+1 {{all threads of the block perform 'dist.sync_threads' together, but only some of them arrive here}}
+    // expected-error@+1 {{all threads of the block perform __syncthreads together, but only some of them arrive here}}
     dist.sync_threads
   }
   return
@@ -28,12 +28,12 @@ func.func @notifyOutside(%s: !tile.ptr<i32>, %n: i32) {
 // -----
 
 func.func @notify(%s: !tile.ptr<i32>, %n: i32) {
-  // expected-note@+1 {{it depends on 'dist.lane_id'}}
+  // expected-note@+1 {{it depends on laneid}}
   %lane = dist.lane_id
   // expected-note@+1 {{because this condition differs between threads}}
   %some = arith.cmpi eq, %lane, %n : i32
   scf.if %some {
-    // expected-error@+1 {{all threads of the block perform 'dist.notify' together, but only some of them arrive here}}
+    // expected-error@+1 {{all threads of the block perform dl.notify together, but only some of them arrive here}}
     dist.notify add gpu %s, %n, %n : !tile.ptr<i32>, i32
   }
   return
@@ -48,7 +48,7 @@ func.func @dot(%a: tensor<16x16xf16>, %b: tensor<16x16xf16>, %c: tensor<16x16xf3
   // expected-note@+1 {{because this condition differs between threads}}
   %n = dist.ld relaxed gpu %p : !tile.ptr<i32> -> i32
   scf.for %i = %c0 to %n step %c1 : i32 {
-    // expected-error@+1 {{all threads of the block perform 'tile.dot' together}}
+    // expected-error@+1 {{all threads of the block perform tl.dot together}}
     %0 = tile.dot %a, %b, %c : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
   }
   return
@@ -60,19 +60,19 @@ func.func @dot(%a: tensor<16x16xf16>, %b: tensor<16x16xf16>, %c: tensor<16x16xf3
 func.func @nested(%x: tensor<32xi32>, %n: i32, %p: !tile.ptr<i32>) {
   %c0 = arith.constant 0 : i32
   %uniform = arith.cmpi slt, %n, %c0 : i32
-  // expected-note@+1 {{it depends on 'dist.thread_id'}}
+  // expected-note@+1 {{it depends on tid}}
   %tid = dist.thread_id 0
   // expected-note@+1 {{because this condition differs between threads}}
   %first = arith.cmpi eq, %tid, %c0 : i32
   scf.if %first {
     scf.if %uniform {
-      // expected-error@+1 {{all threads of the block perform 'tile.reduce' together}}
+      // expected-error@+1 {{all threads of the block perform a reduction together}}
       %sum = tile.reduce(%x) axis 0 {
       ^bb0(%l: i32, %r: i32):
         %s = arith.addi %l, %r : i32
         tile.yield %s : i32
       } : (tensor<32xi32>) -> i32
-      // expected-error@+1 {{all threads of the block perform 'tile.atomic_rmw' together}}
+      // the same condition again: one message is enough
       %old = tile.atomic_rmw add relaxed gpu %p, %n : !tile.ptr<i32>, i32 -> i32
     }
   }
@@ -87,4 +87,21 @@ func.func @token(%s: !tile.ptr<i32>, %n: i32, %p: !tile.ptr<f32>) -> !tile.ptr<f
   %token = dist.wait ge gpu acquire %s, %n, %n : !tile.ptr<i32>, i32
   %0 = dist.consume_token %p, %token : !tile.ptr<f32>
   return %0 : !tile.ptr<f32>
+}
+
+// -----
+
+// A block is stored by all threads together; one element may be stored by one thread.
+func.func @stores(%p: tensor<32x!tile.ptr<i32>>, %x: tensor<32xi32>, %q: !tile.ptr<i32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  // expected-note@+1 {{it depends on tid}}
+  %tid = dist.thread_id 0
+  // expected-note@+1 {{because this condition differs between threads}}
+  %first = arith.cmpi eq, %tid, %c0 : i32
+  scf.if %first {
+    tile.store %q, %n : !tile.ptr<i32>, i32
+    // expected-error@+1 {{all threads of the block perform tl.store of a block together}}
+    tile.store %p, %x : tensor<32x!tile.ptr<i32>>, tensor<32xi32>
+  }
+  return
 }

@@ -1,12 +1,14 @@
 //===- LoweringAnnotations.cpp - Facts about operations that the conversion needs -------------------------------------------===//
 //
-// Runs before tensors disappear: asks the analyses how wide memory accesses may be, and finds spin loops. The answers are left
+// Runs before tensors disappear: asks the analyses how wide memory accesses may be, finds spin loops and
+// scalar stores that belong to single threads. The answers are left
 // as attributes, so that the conversion patterns need no analysis and tests can see them.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Patterns.h"
 
 #include "ditron/analysis/AxisInfo.h"
+#include "ditron/analysis/Uniformity.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -77,6 +79,12 @@ void annotateForLowering(ModuleOp module, const TargetInfo &target) {
       annotateWidth(op, widestAccess(axes, target, store.getPtr(), store.getMask()));
     else if (auto copy = dyn_cast<dgpu::AsyncCopyOp>(op))
       annotateWidth(op, widestAccess(axes, target, copy.getPtr(), copy.getMask()));
+  });
+  analysis::UniformityAnalysis uniformity(module);
+  module.walk([&](tile::StoreOp store) {
+    if (!isa<RankedTensorType>(store.getPtr().getType()) &&
+        (uniformity.divergentCondition(store) || uniformity.isVarying(store.getPtr())))
+      store->setAttr(perThreadAttrName, UnitAttr::get(store->getContext()));
   });
   module.walk([](scf::WhileOp loop) {
     if (Operation *load = spinLoadOf(loop))

@@ -2,7 +2,8 @@
 //
 // Neighbouring registers are accessed together: annotateForLowering has found along which dimension addresses are
 // consecutive and how many elements one access may cover, given alignment and the constancy of the mask. Which registers
-// these are comes from the layout. Stores run in the representative of each element only, scalar stores in thread 0.
+// these are comes from the layout. Stores run in the representative of each element only, scalar stores in thread 0 unless they
+// are the work of single threads (perThreadAttrName).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/LayoutIndex.h"
@@ -88,7 +89,11 @@ public:
     Emitter e(op.getLoc(), rewriter);
     Type type = op.getPtr().getType();
     bool isTensor = isa<RankedTensorType>(type);
-    Value writes = isTensor ? isRepresentative(e, target, dgpu::layoutOf(type)) : isFirstThread(e, target);
+    Value writes; // null: every thread that gets here
+    if (isTensor)
+      writes = isRepresentative(e, target, dgpu::layoutOf(type));
+    else if (!op->hasAttr(perThreadAttrName))
+      writes = isFirstThread(e, target);
     ValueRange ptr = adaptor.getPtr(), value = adaptor.getValue(), mask = adaptor.getMask();
     MemoryFlags flags{op.getCache(), op.getEvict(), false};
     for (const SmallVector<int> &regs : accessesOf(op, type)) {

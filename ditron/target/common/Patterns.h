@@ -48,12 +48,14 @@ protected:
 
 /// Attributes that annotateForLowering leaves on operations.
 inline constexpr llvm::StringLiteral spinAttrName = "dist.spin";
+inline constexpr llvm::StringLiteral perThreadAttrName = "dist.per_thread";
 inline constexpr llvm::StringLiteral vectorAxisAttrName = "dgpu.vector_axis";
 inline constexpr llvm::StringLiteral vectorElemsAttrName = "dgpu.vector_elems";
 
 /// Before the conversion, while analyses of tensors can still be asked: marks each tensor load, store and asynchronous copy
 /// with the dimension along which neighbouring registers may be accessed together and how many of them, and loads that are
-/// the only effect of a loop without carried values as spinning.
+/// the only effect of a loop without carried values as spinning. A scalar store is one thread's work as a rule; one that only
+/// some threads reach, or whose address differs between threads, is marked as the work of every thread that reaches it.
 void annotateForLowering(mlir::ModuleOp module, const TargetInfo &target);
 
 /// The scratch memory that shared-memory allocation gave an operation; reports at the operation when there is none.
