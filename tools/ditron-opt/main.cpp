@@ -3,13 +3,15 @@
 // mlir-opt for Ditron: our dialects, the upstream ones we use, a few upstream passes and every pass of ours. Only what
 // we use is registered, so that --help stays readable.
 //
-// To add the passes of a room: include its header below and call its registration function under the room's macro
-// (CMakeLists.txt defines it when the room's library exists).
+// To add the passes of a room: include its header below and call its registration function.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/analysis/Passes.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/target/Passes.h"
+#include "ditron/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -20,16 +22,6 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
-
-#ifdef DITRON_OPT_WITH_ANALYSIS
-#include "ditron/analysis/Passes.h"
-#endif
-#ifdef DITRON_OPT_WITH_TRANSFORMS
-#include "ditron/transforms/Passes.h"
-#endif
-#ifdef DITRON_OPT_WITH_TARGET
-#include "ditron/target/Passes.h"
-#endif
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -43,14 +35,8 @@ int main(int argc, char **argv) {
   mlir::registerSCCPPass();
   mlir::registerSymbolDCEPass();
   mlir::registerStripDebugInfoPass();
-#ifdef DITRON_OPT_WITH_ANALYSIS
   ditron::analysis::registerAnalysisPasses();
-#endif
-#ifdef DITRON_OPT_WITH_TRANSFORMS
   ditron::transforms::registerTransformsPasses();
-#endif
-#ifdef DITRON_OPT_WITH_TARGET
   ditron::target::registerTargetPasses();
-#endif
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Ditron optimizer driver\n", registry));
 }
