@@ -78,6 +78,10 @@ LangValue Emitter::cast(const LangValue &value, const LangType &element, SourceR
     return wrap(create<arith::UIToFPOp>(type, input), target);
   }
   if (element.isInt()) {
+    // Narrow integers come from int32. A direct conversion lets LLVM rely on the value being in range: when it is not, the bits
+    // beyond the width spoil the elements with which the result is packed into a word, and not only the result.
+    if (element.bitWidth() < 32)
+      return cast(cast(value, ScalarKind::Int32, range), element, range);
     if (element.isSigned())
       return wrap(create<arith::FPToSIOp>(type, input), target);
     return wrap(create<arith::FPToUIOp>(type, input), target);

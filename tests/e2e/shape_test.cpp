@@ -165,5 +165,29 @@ def few(x_ptr, out_ptr, count_ptr, R: tl.constexpr, C: tl.constexpr):
   }
 }
 
+/// Conversions that are undefined for an element must not touch the elements beside it (found by random_kernels_test: the
+/// transpose packs several narrow elements into one word).
+TEST_F(ShapeOperations, UndefinedConversionsStayWithTheirElement) {
+  const char *text = R"(
+@triton.jit
+def convert(x_ptr, out_ptr, R: tl.constexpr, C: tl.constexpr):
+    rows = tl.arange(0, R)
+    columns = tl.arange(0, C)
+    x = tl.load(x_ptr + rows[:, None] * C + columns[None, :])
+    tl.store(out_ptr + columns[:, None] * R + rows[None, :], tl.trans(x.to(out_ptr.dtype.element_ty)))
+)";
+  const int rows = 32, columns = 16;
+  std::vector<float> x = randomFloats(rows * columns, 44, -300000, 300000);
+  for (int i = 0; i < rows * columns; i += 2)
+    x[i] = static_cast<float>(i % 100) + 0.5f;
+  for (DataType type : {DataType::U16, DataType::I16, DataType::U8, DataType::I8}) {
+    Buffer xb = put(x), out = zeros(type, x.size());
+    ASSERT_OK(run(text, "convert", {.numWarps = 1}, {{xb, out}, {{"R", rows}, {"C", columns}}}));
+    std::vector<float> actual = getFloats(out);
+    for (int i = 0; i < rows * columns; i += 2)
+      EXPECT_EQ(actual[i % columns * rows + i / columns], i % 100) << toString(type) << ", element " << i;
+  }
+}
+
 } // namespace
 } // namespace ditron::e2e

@@ -105,6 +105,9 @@ def operations(a8, a32, a64, u32, b, h, f):
     # CHECK-NEXT: arith.fptosi
     f.to(tl.int32)
     # CHECK-NEXT: arith.fptoui
+    f.to(tl.uint32)
+    # CHECK-NEXT: arith.fptosi {{.*}} : f32 to i32
+    # CHECK-NEXT: arith.trunci {{.*}} : i32 to i8
     f.to(tl.uint8)
     # CHECK: arith.cmpf une
     f.to(tl.int1)
