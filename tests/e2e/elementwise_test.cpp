@@ -467,5 +467,23 @@ def cached(out_ptr, n, B: tl.constexpr):
   EXPECT_EQ(get<int32_t>(out)[0], 7);
 }
 
+/// Integers beyond the largest fp16 become infinite, also where the compiler could see that 16 bits hold the source (found by
+/// random_kernels_test).
+TEST_F(Elementwise, LargeIntegersOverflowToInfinity) {
+  const char *text = R"(
+@triton.jit
+def overflow(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.load(x_ptr + i).to(tl.uint32).to(tl.float16))
+)";
+  std::vector<int8_t> x = convertAll<int8_t>(randomIntegers(256, 12, -100, 100));
+  std::vector<float> expected;
+  for (int8_t each : x)
+    expected.push_back(each < 0 ? INFINITY : static_cast<float>(each));
+  Buffer xb = put(x), out = zeros(DataType::F16, x.size());
+  ASSERT_OK(run(text, "overflow", {.numWarps = 1}, {{xb, out}, {{"N", 256}}}));
+  expectSame(getFloats(out), expected);
+}
+
 } // namespace
 } // namespace ditron::e2e
