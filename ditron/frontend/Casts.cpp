@@ -73,9 +73,6 @@ LangValue Emitter::cast(const LangValue &value, const LangType &element, SourceR
   if (from.isInt()) {
     if (element.isFP8())
       return fail(range, fmt::format("cannot cast {} to {} directly; cast to fp32 first", source.str(), element.str()));
-    // The same value as a direct conversion, which LLVM's vectoriser narrows wrongly when it overflows to infinity.
-    if (element.is(ScalarKind::FP16))
-      return cast(cast(value, ScalarKind::FP32, range), element, range);
     if (from.isSigned())
       return wrap(create<arith::SIToFPOp>(type, input), target);
     return wrap(create<arith::UIToFPOp>(type, input), target);

@@ -104,7 +104,8 @@ private:
     auto hasLegalTypes = [&types](Operation *op) { return types.isLegal(op); };
     legal.addDynamicallyLegalDialect<math::MathDialect, ub::UBDialect>(hasLegalTypes);
     legal.addDynamicallyLegalDialect<arith::ArithDialect>([&](Operation *op) {
-      return types.isLegal(op) && !isUnguardedDivision(target, op) && !isTruncationTowardZero(op);
+      return types.isLegal(op) && !isUnguardedDivision(target, op) && !isTruncationTowardZero(op) &&
+             !isIntegerToHalf(op);
     });
     scf::populateSCFStructuralTypeConversionTarget(types, legal);
     legal.addDynamicallyLegalOp<func::FuncOp>(

@@ -85,6 +85,10 @@ bool isTruncationTowardZero(Operation *op) {
   return truncation && truncation.getRoundingmode() == arith::RoundingMode::toward_zero;
 }
 
+bool isIntegerToHalf(Operation *op) {
+  return isa<arith::SIToFPOp, arith::UIToFPOp>(op) && tile::elementTypeOf(op->getResult(0).getType()).isF16();
+}
+
 /// Narrows towards zero: rounds to nearest and, where that has gone away from zero, takes the pattern before, which is the next
 /// value towards zero in every sign-and-magnitude format (and the largest finite one when rounding has overflowed).
 static Value truncateTowardZero(Emitter &e, TargetInfo &target, Value value, Type from, Type to) {
@@ -115,6 +119,11 @@ SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, V
 
   if (isUnguardedDivision(target, op))
     return {emitGuardedDivision(e, op, operands[0], operands[1])};
+
+  if (isIntegerToHalf(op)) {
+    Operation *single = e.create(e.getLoc(), op->getName().getIdentifier(), operands, e.getF32Type(), op->getAttrs());
+    return {convertScalar(e, target, single->getResult(0), e.getF32Type(), e.getF16Type())};
+  }
 
   SmallVector<Value> arguments;
   for (auto [original, lowered] : llvm::zip(op->getOperands(), operands)) {

@@ -19,6 +19,9 @@ bool isScalarizable(mlir::Operation *op);
 bool isUnguardedDivision(const TargetInfo &target, mlir::Operation *op);
 /// True for a narrowing of floats that rounds towards zero, for which the conversions below know no single instruction.
 bool isTruncationTowardZero(mlir::Operation *op);
+/// True for integers to f16. It is done by way of f32, with the same result: LLVM's vectoriser narrows the direct conversion to 16
+/// bits as if it could not overflow to infinity.
+bool isIntegerToHalf(mlir::Operation *op);
 
 /// Applies `op` to lowered scalars (storage types). The semantic element types are those of op's own operands and results:
 /// where the target does not compute in one of them, the arithmetic is done in f32 in between.
