@@ -5,7 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/jit/CodeLoader.h"
 
-#include "ditron/jit/SimSymbols.h"
+#include "ditron/sim/AbiSymbols.h"
 
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -29,7 +29,7 @@ namespace {
 /// The engine's functions by name, at their addresses in this process.
 llvm::Error defineSimulator(llvm::orc::LLJIT &jit, llvm::orc::JITDylib &library) {
   llvm::orc::SymbolMap symbols;
-  for (const SimSymbol &symbol : simSymbols())
+  for (const sim::AbiSymbol &symbol : sim::abiSymbols())
     symbols[jit.mangleAndIntern(symbol.name)] = {llvm::orc::ExecutorAddr::fromPtr(symbol.address),
                                                  llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   return library.define(llvm::orc::absoluteSymbols(std::move(symbols)));

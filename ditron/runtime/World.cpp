@@ -71,7 +71,8 @@ Expected<std::unique_ptr<World>> World::local(uint32_t numRanks, std::string_vie
 
 Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const TargetName &target,
                                                  const WorldOptions &options) {
-  sim::MachineOptions machineOptions;
+  sim::MachineOptions machineOptions =
+      target.architecture == "sm_90a" ? sim::MachineOptions::sm90() : sim::MachineOptions();
   machineOptions.ranks = numRanks;
   machineOptions.smsPerRank = options.sms;
   machineOptions.warpSize = target.warpSize;

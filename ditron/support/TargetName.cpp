@@ -13,6 +13,7 @@ namespace ditron {
 
 const std::vector<TargetName> &knownTargets() {
   static const std::vector<TargetName> targets = {{"sim:sm_80", "sm_80", true, 32},
+                                                 {"sim:sm_90a", "sm_90a", true, 32},
                                                  {"cuda:sm_80", "sm_80", false, 32},
                                                  {"cuda:sm_89", "sm_89", false, 32},
                                                  {"cuda:sm_90a", "sm_90a", false, 32},

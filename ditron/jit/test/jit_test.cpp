@@ -1,7 +1,7 @@
 //===- jit_test.cpp - Kernels from Triton source, run on simulated ranks ------------------------------------------===//
 #include "ditron/jit/CodeLoader.h"
 #include "ditron/jit/Jit.h"
-#include "ditron/jit/SimSymbols.h"
+#include "ditron/sim/AbiSymbols.h"
 #include "ditron/runtime/World.h"
 
 #include <gmock/gmock.h>
@@ -55,8 +55,8 @@ std::unique_ptr<Jit> makeJit() {
 } // namespace
 
 TEST(Jit, everyAbiFunctionHasAnAddress) {
-  EXPECT_GE(simSymbols().size(), 18u);
-  for (const SimSymbol &symbol : simSymbols())
+  EXPECT_GE(sim::abiSymbols().size(), 35u);
+  for (const sim::AbiSymbol &symbol : sim::abiSymbols())
     EXPECT_NE(symbol.address, nullptr) << symbol.name;
 }
 

@@ -51,6 +51,8 @@ public:
 
   //===--- Tensor copies --------------------------------------------------------------------------------------------===//
 
+  /// Hints that copies by this map will follow.
+  virtual void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) = 0;
   /// Coordinates are i32, the contiguous dimension first.
   virtual void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
                        mlir::Value predicate) = 0;
@@ -61,6 +63,8 @@ public:
   virtual void tmaStoreWait(Emitter &e, int pending, bool onlyRead) = 0;
   /// Between ordinary writes to shared memory and tensor stores or multiplies that read them.
   virtual void fenceAsync(Emitter &e) = 0;
+  /// Between ordinary accesses to global memory (those of others included, once acquired) and tensor copies of the same data.
+  virtual void fenceAsyncGlobal(Emitter &e) = 0;
 
   //===--- Warpgroup multiply ---------------------------------------------------------------------------------------===//
 

@@ -68,6 +68,12 @@ static std::string tensorOperand(PtxAsm &code, Value map, ValueRange coordinates
   return fmt::format("[{}, {{{}}}]", at, fmt::join(names, ", "));
 }
 
+void NvptxHopper::prefetchMap(Emitter &e, Value map, Value predicate) {
+  PtxAsm code(e);
+  std::string guard = code.guard(predicate), at = code.input(map);
+  code.emit(fmt::format("{}prefetch.tensormap [{}];", guard, at));
+}
+
 void NvptxHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value shared, Value bar, Value predicate) {
   PtxAsm code(e);
   std::string guard = code.guard(predicate), to = code.input(inShared(e, shared)),
@@ -91,6 +97,8 @@ void NvptxHopper::tmaStoreWait(Emitter &e, int pending, bool onlyRead) {
 }
 
 void NvptxHopper::fenceAsync(Emitter &e) { PtxAsm(e).emit("fence.proxy.async.shared::cta;"); }
+
+void NvptxHopper::fenceAsyncGlobal(Emitter &e) { PtxAsm(e).emit("fence.proxy.async.global;"); }
 
 //===--- Warpgroup multiply ---------------------------------------------------------------------------------------------===//
 

@@ -19,6 +19,7 @@ public:
   void mbarrierArrive(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
   void mbarrierWait(Emitter &e, mlir::Value bar, mlir::Value parity) override;
 
+  void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) override;
   void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
                mlir::Value predicate) override;
   void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
@@ -26,6 +27,7 @@ public:
   void tmaStoreCommit(Emitter &e) override;
   void tmaStoreWait(Emitter &e, int pending, bool onlyRead) override;
   void fenceAsync(Emitter &e) override;
+  void fenceAsyncGlobal(Emitter &e) override;
 
   mlir::Value matrixDescriptor(Emitter &e, mlir::Value shared, int64_t leadingBytes, int64_t strideBytes,
                                int swizzleBytes) override;

@@ -42,6 +42,23 @@ constexpr Signature signatures[] = {
     {"async_copy", "vpppwwp"},
     {"async_commit", "vpp"},
     {"async_wait", "vpwp"},
+    {"mbarrier_init", "vppwp"},
+    {"mbarrier_invalidate", "vppp"},
+    {"mbarrier_expect_tx", "vppwwp"},
+    {"mbarrier_arrive", "vppwwp"},
+    {"mbarrier_wait", "vppwp"},
+    {"tma_load", "vppwpppwp"},
+    {"tma_store", "vppwppwp"},
+    {"tma_store_commit", "vpp"},
+    {"tma_store_wait", "vpwwp"},
+    {"wgmma", "vpwwwwpdwdwpp"},
+    {"wgmma_fence", "vpp"},
+    {"wgmma_commit", "vpp"},
+    {"wgmma_wait", "vpwp"},
+    {"wgmma_result", "vppwp"},
+    {"fence_async", "vpp"},
+    {"named_barrier", "vpwwwp"},
+    {"setmaxnreg", "vpwwp"},
     {"trap", "vppp"},
 };
 } // namespace
@@ -140,6 +157,24 @@ Value SimCalls::field(Emitter &e, size_t offset, Type type) {
 
 Value SimCalls::addressOf(Emitter &e, StringRef global) {
   return LLVM::AddressOfOp::create(e, e.pointerType(), global);
+}
+
+Value SimCalls::spill(Emitter &e, ValueRange values) {
+  Type type = values.front().getType();
+  int64_t bytes = Emitter::bitWidth(type) / 8;
+  Value array = e.allocaAtEntry(type, values.size(), /*alignment=*/64);
+  for (auto [i, value] : llvm::enumerate(values))
+    LLVM::StoreOp::create(e, value, e.addBytes(array, int64_t(i) * bytes));
+  return array;
+}
+
+SmallVector<Value> SimCalls::reload(Emitter &e, Value array, ValueRange like) {
+  Type type = like.front().getType();
+  int64_t bytes = Emitter::bitWidth(type) / 8;
+  SmallVector<Value> values;
+  for (size_t i = 0; i < like.size(); ++i)
+    values.push_back(LLVM::LoadOp::create(e, type, e.addBytes(array, int64_t(i) * bytes)));
+  return values;
 }
 
 Value SimCalls::zeros(Emitter &e) { return addressOf(e, zerosName); }

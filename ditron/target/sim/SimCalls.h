@@ -43,6 +43,10 @@ public:
   mlir::Value zeros(Emitter &e);
   mlir::Value sink(Emitter &e);
 
+  /// Writes values of one type into an array on the stack, and reads as many as there are in `like` from one.
+  static mlir::Value spill(Emitter &e, mlir::ValueRange values);
+  static llvm::SmallVector<mlir::Value> reload(Emitter &e, mlir::Value array, mlir::ValueRange like);
+
 private:
   /// A value computed once per function, at its entry.
   mlir::Value atEntry(Emitter &e, int64_t key, llvm::function_ref<mlir::Value(Emitter &)> create);

@@ -12,6 +12,7 @@
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/target/sim/SimCalls.h"
 #include "ditron/target/sim/SimCodegen.h"
+#include "ditron/target/sim/SimHopper.h"
 
 #include <cstddef>
 #include <fmt/format.h>
@@ -54,11 +55,14 @@ namespace {
 
 class SimTarget : public TargetInfo {
 public:
+  explicit SimTarget(int capability) : capability(capability) {}
+
   //===--- Questions ------------------------------------------------------------------------------------------------===//
 
   int warpSize() const override { return 32; }
   bool hasAsyncCopy() const override { return true; }
-  int64_t sharedMemoryLimit() const override { return 163 * 1024; }
+  HopperLeaves *hopper() override { return capability >= 90 ? &hopperLeaves : nullptr; }
+  int64_t sharedMemoryLimit() const override { return (capability >= 90 ? 227 : 163) * 1024; }
   int shuffleBits() const override { return 64; }
   bool divisionTraps() const override { return true; }
   bool isNativeFloat(FloatType type) const override { return type.isF16() || type.isF32() || type.isF64(); }
@@ -218,18 +222,18 @@ public:
 
   SmallVector<Value> mma(Emitter &e, const MmaDot &dot) override {
     DitronSimType type = dot.operandType.isF32() ? DITRON_SIM_TF32 : simTypeOf(dot.operandType);
-    Value a = spill(e, dot.a), b = spill(e, dot.b), c = spill(e, dot.c);
+    Value a = SimCalls::spill(e, dot.a), b = SimCalls::spill(e, dot.b), c = SimCalls::spill(e, dot.c);
     sim.call(e, "mma",
              {sim.self(e), e.i32(type), e.i32(dot.mTiles), e.i32(dot.nTiles), e.i32(dot.kTiles), a, b, c, sim.site(e)});
-    return reload(e, c, dot.c);
+    return SimCalls::reload(e, c, dot.c);
   }
 
   SmallVector<Value> fmaDot(Emitter &e, const FmaDot &dot) override {
-    Value a = spill(e, dot.a), b = spill(e, dot.b), c = spill(e, dot.c);
+    Value a = SimCalls::spill(e, dot.a), b = SimCalls::spill(e, dot.b), c = SimCalls::spill(e, dot.c);
     sim.call(e, "fma_dot",
              {sim.self(e), e.i32(simTypeOf(dot.accumulatorType)), e.i32(dot.m), e.i32(dot.n), e.i32(dot.k), a, b, c,
               sim.site(e)});
-    return reload(e, c, dot.c);
+    return SimCalls::reload(e, c, dot.c);
   }
 
 private:
@@ -253,34 +257,24 @@ private:
     return e.fromBits(e.zextOrTrunc(bits, e.getIntegerType(Emitter::bitWidth(type))), type);
   }
 
-  /// Writes values into an array on the stack.
-  static Value spill(Emitter &e, ValueRange values) {
-    Type type = values.front().getType();
-    int64_t bytes = Emitter::bitWidth(type) / 8;
-    Value array = e.allocaAtEntry(type, values.size(), /*alignment=*/64);
-    for (auto [i, value] : llvm::enumerate(values))
-      LLVM::StoreOp::create(e, value, e.addBytes(array, int64_t(i) * bytes));
-    return array;
-  }
-  static SmallVector<Value> reload(Emitter &e, Value array, ValueRange like) {
-    Type type = like.front().getType();
-    int64_t bytes = Emitter::bitWidth(type) / 8;
-    SmallVector<Value> values;
-    for (size_t i = 0; i < like.size(); ++i)
-      values.push_back(LLVM::LoadOp::create(e, type, e.addBytes(array, int64_t(i) * bytes)));
-    return values;
-  }
-
+  int capability; ///< Of the NVIDIA architecture whose units are there: 80 or 90.
   SimCalls sim;
+  SimHopper hopperLeaves{sim};
 };
 
 } // namespace
 
+static std::string simTargetName(int capability) {
+  return capability >= 90 ? fmt::format("sim:sm_{}a", capability) : fmt::format("sim:sm_{}", capability);
+}
+
 void registerSimTarget() {
   registerTarget("sim", [](StringRef name) -> Expected<std::unique_ptr<TargetInfo>> {
-    if (name != "sim" && name != "sim:sm_80")
-      return unsupported(fmt::format("unknown simulated target '{}'; known: sim:sm_80 (also called sim)", name.str()));
-    return std::unique_ptr<TargetInfo>(std::make_unique<SimTarget>());
+    for (int capability : {80, 90})
+      if (name == simTargetName(capability) || (name == "sim" && capability == 80))
+        return std::unique_ptr<TargetInfo>(std::make_unique<SimTarget>(capability));
+    return unsupported(fmt::format("unknown simulated target '{}'; known: {} (also called sim) and {}", name.str(),
+                                   simTargetName(80), simTargetName(90)));
   });
 }
 

@@ -1,6 +1,7 @@
 //===- SimTarget.h - The simulated GPU as a target --------------------------------------------------------*- C++ -*-===//
 //
-// Offers the leaves of the `sim` family of targets: "sim:sm_80" (and "sim", the same), warps of 32, mma.sync, cp.async.
+// Offers the leaves of the `sim` family of targets, all with warps of 32, mma.sync and cp.async: "sim:sm_80" (and "sim", the
+// same), and "sim:sm_90a", which has mbarriers, tensor copies and warpgroup multiplies besides.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_SIM_SIMTARGET_H

@@ -8,7 +8,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/sim/Abi.h"
+#include "ditron/sim/AbiSymbols.h"
 #include "ditron/sim/Machine.h"
 #include "ditron/target/Passes.h"
 #include "ditron/target/common/Passes.h"
@@ -36,7 +36,8 @@ static Status fromLLVM(llvm::Error error) {
 }
 
 /// Lowered and compiled.
-static Expected<SimCode> compile(const std::string &source, const std::string &earlierPasses) {
+static Expected<SimCode> compile(const std::string &source, const std::string &earlierPasses,
+                                 const std::string &target) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context
       .loadDialect<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect, mlir::arith::ArithDialect,
@@ -55,7 +56,7 @@ static Expected<SimCode> compile(const std::string &source, const std::string &e
   mlir::PassManager passes(&context);
   if (mlir::failed(mlir::parsePassPipeline(earlierPasses, passes)))
     return invalidArgument("no such pipeline: " + earlierPasses);
-  passes.addPass(createDitronToLLVMPass("sim:sm_80"));
+  passes.addPass(createDitronToLLVMPass(target));
   if (mlir::failed(passes.run(*module)))
     return internalError("lowering failed: " + messages);
   return emitSimObject(*module);
@@ -64,33 +65,14 @@ static Expected<SimCode> compile(const std::string &source, const std::string &e
 /// The functions of sim/Abi.h, by address.
 static llvm::orc::SymbolMap engineSymbols(llvm::orc::LLJIT &jit) {
   llvm::orc::SymbolMap symbols;
-  auto define = [&](const char *name, auto *function) {
-    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
-                                          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
-  };
-  define("ditron_sim_self", &ditron_sim_self);
-  define("ditron_sim_access", &ditron_sim_access);
-  define("ditron_sim_barrier", &ditron_sim_barrier);
-  define("ditron_sim_warp_barrier", &ditron_sim_warp_barrier);
-  define("ditron_sim_shuffle", &ditron_sim_shuffle);
-  define("ditron_sim_ballot", &ditron_sim_ballot);
-  define("ditron_sim_ld", &ditron_sim_ld);
-  define("ditron_sim_st", &ditron_sim_st);
-  define("ditron_sim_atomic_rmw", &ditron_sim_atomic_rmw);
-  define("ditron_sim_atomic_cas", &ditron_sim_atomic_cas);
-  define("ditron_sim_wait_until", &ditron_sim_wait_until);
-  define("ditron_sim_fence", &ditron_sim_fence);
-  define("ditron_sim_mma", &ditron_sim_mma);
-  define("ditron_sim_fma_dot", &ditron_sim_fma_dot);
-  define("ditron_sim_async_copy", &ditron_sim_async_copy);
-  define("ditron_sim_async_commit", &ditron_sim_async_commit);
-  define("ditron_sim_async_wait", &ditron_sim_async_wait);
-  define("ditron_sim_trap", &ditron_sim_trap);
+  for (const sim::AbiSymbol &symbol : sim::abiSymbols())
+    symbols[jit.mangleAndIntern(symbol.name)] = {llvm::orc::ExecutorAddr::fromPtr(symbol.address),
+                                                 llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   return symbols;
 }
 
 Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
-  DITRON_ASSIGN_OR_RETURN(SimCode code, compile(run.source, run.passes));
+  DITRON_ASSIGN_OR_RETURN(SimCode code, compile(run.source, run.passes, run.target));
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit)
     return fromLLVM(jit.takeError());
@@ -101,7 +83,8 @@ Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
   if (!entry)
     return fromLLVM(entry.takeError());
 
-  sim::MachineOptions options;
+  sim::MachineOptions options =
+      run.target == "sim:sm_80" ? sim::MachineOptions() : sim::MachineOptions::sm90();
   options.memoryPerRank = uint64_t(1) << 30;
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<sim::Machine> machine, sim::Machine::create(options));
   sim::LaunchDescription launch;

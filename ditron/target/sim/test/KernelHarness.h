@@ -39,6 +39,7 @@ struct KernelRun {
   std::vector<int32_t> integers;
   /// Passes before ditron-to-llvm, in the pass manager's text form, for example "dgpu-assign-layouts,cse".
   std::string passes;
+  std::string target = "sim:sm_80";
 };
 
 /// Runs the kernel; the arrays are replaced by what it left in them.

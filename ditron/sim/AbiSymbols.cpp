@@ -1,0 +1,58 @@
+//===- AbiSymbols.cpp - The simulator's functions by name ---------------------------------------------------------===//
+//
+// One row per function of sim/Abi.h.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/AbiSymbols.h"
+
+#include "ditron/sim/Abi.h"
+
+namespace ditron::sim {
+
+std::span<const AbiSymbol> abiSymbols() {
+#define DITRON_SIM_SYMBOL(function)                                                                                    \
+  {                                                                                                                    \
+    #function, reinterpret_cast<void *>(&function)                                                                     \
+  }
+  static const AbiSymbol symbols[] = {
+      DITRON_SIM_SYMBOL(ditron_sim_access),
+      DITRON_SIM_SYMBOL(ditron_sim_async_commit),
+      DITRON_SIM_SYMBOL(ditron_sim_async_copy),
+      DITRON_SIM_SYMBOL(ditron_sim_async_wait),
+      DITRON_SIM_SYMBOL(ditron_sim_atomic_cas),
+      DITRON_SIM_SYMBOL(ditron_sim_atomic_rmw),
+      DITRON_SIM_SYMBOL(ditron_sim_ballot),
+      DITRON_SIM_SYMBOL(ditron_sim_barrier),
+      DITRON_SIM_SYMBOL(ditron_sim_fence),
+      DITRON_SIM_SYMBOL(ditron_sim_fence_async),
+      DITRON_SIM_SYMBOL(ditron_sim_fma_dot),
+      DITRON_SIM_SYMBOL(ditron_sim_ld),
+      DITRON_SIM_SYMBOL(ditron_sim_mbarrier_arrive),
+      DITRON_SIM_SYMBOL(ditron_sim_mbarrier_expect_tx),
+      DITRON_SIM_SYMBOL(ditron_sim_mbarrier_init),
+      DITRON_SIM_SYMBOL(ditron_sim_mbarrier_invalidate),
+      DITRON_SIM_SYMBOL(ditron_sim_mbarrier_wait),
+      DITRON_SIM_SYMBOL(ditron_sim_mma),
+      DITRON_SIM_SYMBOL(ditron_sim_named_barrier),
+      DITRON_SIM_SYMBOL(ditron_sim_self),
+      DITRON_SIM_SYMBOL(ditron_sim_setmaxnreg),
+      DITRON_SIM_SYMBOL(ditron_sim_shuffle),
+      DITRON_SIM_SYMBOL(ditron_sim_st),
+      DITRON_SIM_SYMBOL(ditron_sim_tma_load),
+      DITRON_SIM_SYMBOL(ditron_sim_tma_store),
+      DITRON_SIM_SYMBOL(ditron_sim_tma_store_commit),
+      DITRON_SIM_SYMBOL(ditron_sim_tma_store_wait),
+      DITRON_SIM_SYMBOL(ditron_sim_trap),
+      DITRON_SIM_SYMBOL(ditron_sim_wait_until),
+      DITRON_SIM_SYMBOL(ditron_sim_warp_barrier),
+      DITRON_SIM_SYMBOL(ditron_sim_wgmma),
+      DITRON_SIM_SYMBOL(ditron_sim_wgmma_commit),
+      DITRON_SIM_SYMBOL(ditron_sim_wgmma_fence),
+      DITRON_SIM_SYMBOL(ditron_sim_wgmma_result),
+      DITRON_SIM_SYMBOL(ditron_sim_wgmma_wait),
+  };
+#undef DITRON_SIM_SYMBOL
+  return symbols;
+}
+
+} // namespace ditron::sim

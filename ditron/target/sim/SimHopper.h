@@ -1,0 +1,54 @@
+//===- SimHopper.h - Simulated leaves: tensor copies and warpgroup multiplies -----------------------------*- C++ -*-===//
+//
+// Each leaf is a call of the function of its name in sim/Abi.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_SIM_SIMHOPPER_H
+#define DITRON_TARGET_SIM_SIMHOPPER_H
+
+#include "ditron/target/common/HopperLeaves.h"
+#include "ditron/target/sim/SimCalls.h"
+
+namespace ditron::target {
+
+class SimHopper : public HopperLeaves {
+public:
+  explicit SimHopper(SimCalls &sim) : sim(sim) {}
+
+  void mbarrierInit(Emitter &e, mlir::Value bar, int count, mlir::Value predicate) override;
+  void mbarrierInitFence(Emitter &e) override {}
+  void mbarrierInvalidate(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
+  void mbarrierExpect(Emitter &e, mlir::Value bar, int64_t bytes, mlir::Value predicate) override;
+  void mbarrierArrive(Emitter &e, mlir::Value bar, mlir::Value predicate) override;
+  void mbarrierWait(Emitter &e, mlir::Value bar, mlir::Value parity) override;
+
+  void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) override {}
+  void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
+               mlir::Value predicate) override;
+  void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
+                mlir::Value predicate) override;
+  void tmaStoreCommit(Emitter &e) override;
+  void tmaStoreWait(Emitter &e, int pending, bool onlyRead) override;
+  void fenceAsync(Emitter &e) override;
+  /// Global memory is coherent between ordinary accesses and tensor copies here.
+  void fenceAsyncGlobal(Emitter &e) override {}
+
+  mlir::Value matrixDescriptor(Emitter &e, mlir::Value shared, int64_t leadingBytes, int64_t strideBytes,
+                               int swizzleBytes) override;
+  void wgmmaFence(Emitter &e) override;
+  llvm::SmallVector<mlir::Value> wgmma(Emitter &e, const WarpgroupDot &dot) override;
+  void wgmmaCommit(Emitter &e) override;
+  llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) override;
+
+  void namedBarrier(Emitter &e, int id, int threads, NamedBarrierKind kind) override;
+  void setMaxRegisters(Emitter &e, int count, bool isIncrease) override;
+
+private:
+  mlir::Value coordinateArray(Emitter &e, mlir::ValueRange coordinates);
+
+  SimCalls &sim;
+};
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_SIM_SIMHOPPER_H
