@@ -5,19 +5,34 @@
 
 namespace ditron::ops {
 
-Status compileAndLaunch(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, const KernelCall &call) {
+namespace {
+
+Expected<jit::KernelFunction> loadFunction(jit::Jit &jit, const KernelCall &call) {
   EmbeddedSource source = kernelSource(call.source);
   if (source.text.empty())
     return internalError(fmt::format("no embedded kernel file '{}'", call.source));
-  DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function,
-                          jit.load({std::string(source.path), std::string(source.text)}, call.kernel));
-  jit::LaunchOptions options{.numWarps = call.numWarps, .numStages = call.numStages};
-  jit::CallArguments arguments{.positional = {}, .keywords = call.arguments};
-  if (!stream) {
-    DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit.specialise(function, arguments, options));
-    return rank.device()->load(variant.kernel);
-  }
-  return jit.launch(*stream, function, {.grid = call.grid}, arguments, options);
+  return jit.load({std::string(source.path), std::string(source.text)}, call.kernel);
+}
+
+} // namespace
+
+Status compileAndLaunch(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, const KernelCall &call) {
+  if (!stream)
+    return PreparedCall::create(jit, rank, call).status();
+  DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function, loadFunction(jit, call));
+  return jit.launch(*stream, function, {.grid = call.grid}, {.positional = {}, .keywords = call.arguments},
+                    {.numWarps = call.numWarps, .numStages = call.numStages});
+}
+
+Expected<PreparedCall> PreparedCall::create(jit::Jit &jit, runtime::Rank &rank, const KernelCall &call) {
+  DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function, loadFunction(jit, call));
+  PreparedCall prepared;
+  DITRON_ASSIGN_OR_RETURN(prepared.variant,
+                          jit.specialise(function, {.positional = {}, .keywords = call.arguments},
+                                         {.numWarps = call.numWarps, .numStages = call.numStages}));
+  prepared.config.grid = call.grid;
+  DITRON_RETURN_IF_ERROR(rank.device()->load(prepared.variant.kernel));
+  return prepared;
 }
 
 } // namespace ditron::ops

@@ -36,5 +36,19 @@ struct KernelCall {
 /// ready to launch on the rank.
 Status compileAndLaunch(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, const KernelCall &call);
 
+/// A call whose variant is compiled and loaded and whose arguments are bound: enqueue() only launches, as often as wanted.
+class PreparedCall {
+public:
+  PreparedCall() = default;
+  static Expected<PreparedCall> create(jit::Jit &jit, runtime::Rank &rank, const KernelCall &call);
+
+  Status enqueue(runtime::Stream &stream) const { return stream.launch(variant.kernel, config, variant.arguments); }
+  const runtime::Kernel &kernel() const { return variant.kernel; }
+
+private:
+  jit::Specialisation variant;
+  runtime::LaunchConfig config;
+};
+
 } // namespace ditron::ops
 #endif // DITRON_OPS_KERNELLAUNCH_H

@@ -1,0 +1,101 @@
+//===- Attention.cpp - Attention, forward ---------------------------------------------------------------------------------===//
+#include "ditron/ops/Attention.h"
+
+#include "ditron/ops/GemmKernels.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <numbers>
+
+namespace ditron::ops {
+
+namespace {
+
+constexpr std::string_view operation = "Attention";
+
+Status verify(const AttentionProblem &problem, const AttentionPlan &plan) {
+  if (problem.dtype != DataType::BF16 && problem.dtype != DataType::F16)
+    return unsupported(
+        fmt::format("{}: operands of type {}; bf16 and fp16 are accepted", operation, ditron::toString(problem.dtype)));
+  if (problem.batch < 1 || problem.heads < 1 || problem.kvHeads < 1 || problem.queries < 1 || problem.keys < 1)
+    return invalidArgument(fmt::format("{}: batch {}, heads {}, kvHeads {}, queries {}, keys {}; all must be positive",
+                                       operation, problem.batch, problem.heads, problem.kvHeads, problem.queries,
+                                       problem.keys));
+  if (problem.heads % problem.kvHeads != 0)
+    return invalidArgument(fmt::format("{}: {} heads on {} heads of K and V; the second must divide the first", operation,
+                                       problem.heads, problem.kvHeads));
+  if (problem.headDim != 16 && problem.headDim != 32 && problem.headDim != 64 && problem.headDim != 128 &&
+      problem.headDim != 256)
+    return unsupported(fmt::format("{}: heads of {} elements; 16, 32, 64, 128 and 256 are accepted", operation,
+                                   problem.headDim));
+  constexpr int64_t mostBlocks = 65535, mostElements = std::numeric_limits<int32_t>::max();
+  if (problem.batch * problem.heads > mostBlocks)
+    return invalidArgument(fmt::format("{}: batch {} times heads {}; at most {} are accepted", operation, problem.batch,
+                                       problem.heads, mostBlocks));
+  if (std::max(problem.queries, problem.keys) * problem.headDim > mostElements)
+    return invalidArgument(fmt::format("{}: {} queries and {} keys of {} elements; a head may have {} elements", operation,
+                                       problem.queries, problem.keys, problem.headDim, mostElements));
+  if (plan.blockM < 16 || plan.blockN < 16)
+    return invalidArgument(fmt::format("{}: blocks {}x{}; at least 16 is accepted", operation, plan.blockM, plan.blockN));
+  return Status::ok();
+}
+
+} // namespace
+
+double AttentionProblem::flops() const {
+  double pairs = static_cast<double>(queries) * static_cast<double>(keys);
+  if (causal) {
+    pairs = 0;
+    for (int64_t query = 0; query < queries; ++query)
+      pairs += static_cast<double>(std::clamp<int64_t>(query + keys - queries + 1, 0, keys));
+  }
+  return 4.0 * static_cast<double>(batch * heads * headDim) * pairs;
+}
+
+std::string AttentionPlan::text() const {
+  return fmt::format("{}x{} warps {} stages {}", blockM, blockN, numWarps, numStages);
+}
+
+AttentionPlan chooseAttentionPlan(const AttentionProblem &problem) {
+  AttentionPlan plan;
+  if (problem.headDim > 128)
+    plan.blockN = 32;
+  if (problem.headDim <= 64)
+    plan.numStages = 3;
+  if (problem.queries <= 64)
+    plan.blockM = 64, plan.numWarps = 4;
+  return plan;
+}
+
+Expected<PreparedCall> prepareAttention(jit::Jit &jit, runtime::Rank &rank, const AttentionProblem &problem,
+                                        runtime::Pointer q, runtime::Pointer k, runtime::Pointer v,
+                                        runtime::Pointer out, const std::optional<AttentionPlan> &plan) {
+  const AttentionPlan chosen = plan ? *plan : chooseAttentionPlan(problem);
+  DITRON_RETURN_IF_ERROR(verify(problem, chosen));
+  for (auto [name, pointer] : {std::pair("q", q), std::pair("k", k), std::pair("v", v), std::pair("out", out)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
+  const double scale = problem.scale.value_or(1.0 / std::sqrt(static_cast<double>(problem.headDim)));
+  KernelCall call;
+  call.source = "attention";
+  call.kernel = "attention_forward";
+  call.numWarps = chosen.numWarps;
+  call.numStages = chosen.numStages;
+  call.grid = {static_cast<uint32_t>(ceilDivide(problem.queries, chosen.blockM)),
+               static_cast<uint32_t>(problem.batch * problem.heads), 1};
+  call.arguments = {{"q_ptr", q},
+                    {"k_ptr", k},
+                    {"v_ptr", v},
+                    {"out_ptr", out},
+                    {"heads", problem.heads},
+                    {"group", problem.heads / problem.kvHeads},
+                    {"queries", problem.queries},
+                    {"keys", problem.keys},
+                    {"score_scale", scale * std::numbers::log2e},
+                    {"CAUSAL", problem.causal},
+                    {"HEAD_DIM", problem.headDim},
+                    {"BLOCK_M", chosen.blockM},
+                    {"BLOCK_N", chosen.blockN}};
+  return PreparedCall::create(jit, rank, call);
+}
+
+} // namespace ditron::ops

@@ -1,0 +1,44 @@
+//===- Attention.h - Attention, forward -----------------------------------------------------------------------*- C++ -*-===//
+//
+// softmax(Q K^T * scale) V without the matrix of scores in memory. Device code: kernels/attention.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_ATTENTION_H
+#define DITRON_OPS_ATTENTION_H
+
+#include "ditron/ops/KernelLaunch.h"
+
+#include <optional>
+
+namespace ditron::ops {
+
+/// Q and the result are [batch, heads, queries, headDim], K and V [batch, kvHeads, keys, headDim], contiguous.
+struct AttentionProblem {
+  int64_t batch = 1;
+  int64_t heads = 1;
+  int64_t kvHeads = 1; ///< Divides heads; each is shared by heads / kvHeads query heads.
+  int64_t queries = 0, keys = 0;
+  int64_t headDim = 128;           ///< 16, 32, 64, 128 or 256.
+  bool causal = false;             ///< Query i sees the keys up to i + keys - queries.
+  DataType dtype = DataType::BF16; ///< bf16 or fp16.
+  std::optional<double> scale;     ///< 1 / sqrt(headDim) unless given.
+
+  /// Multiplications and additions of the scores that count.
+  double flops() const;
+};
+
+struct AttentionPlan {
+  uint32_t blockM = 128, blockN = 64;
+  uint32_t numWarps = 8;
+  uint32_t numStages = 2;
+
+  std::string text() const;
+};
+AttentionPlan chooseAttentionPlan(const AttentionProblem &problem);
+
+Expected<PreparedCall> prepareAttention(jit::Jit &jit, runtime::Rank &rank, const AttentionProblem &problem,
+                                        runtime::Pointer q, runtime::Pointer k, runtime::Pointer v,
+                                        runtime::Pointer out, const std::optional<AttentionPlan> &plan = std::nullopt);
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_ATTENTION_H

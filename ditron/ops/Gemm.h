@@ -1,0 +1,63 @@
+//===- Gemm.h - C = A * B on one GPU ----------------------------------------------------------------------------*- C++ -*-===//
+//
+// The matrix product of the library, with fp32 accumulation. Device code: kernels/gemm. How it is cut into tiles is chosen
+// per shape by chooseGemmTile and may be given instead.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_GEMM_H
+#define DITRON_OPS_GEMM_H
+
+#include "ditron/ops/GemmKernels.h"
+
+#include <optional>
+
+namespace ditron::ops {
+
+/// How B lies in memory.
+enum class MatrixOrder {
+  Transposed, ///< [N, K] row-major: the weight of a torch Linear, as in x @ weight.T.
+  Plain,      ///< [K, N] row-major.
+};
+
+/// How tiles get to and from the multiprocessors.
+enum class GemmMovement {
+  Descriptors, ///< A persistent kernel with tensor descriptors: TMA, wgmma and warp specialisation where there are such.
+  Pointers,    ///< A block per tile, loads through pointers.
+};
+std::string_view toString(GemmMovement movement);
+
+struct GemmProblem {
+  int64_t m = 0, n = 0, k = 0;
+  DataType dtype = DataType::BF16; ///< Of A, B and C: bf16, fp16 or fp32.
+  MatrixOrder order = MatrixOrder::Transposed;
+  /// Elements from row to row; 0 where rows follow each other without a gap.
+  int64_t strideA = 0, strideB = 0, strideC = 0;
+  MultiplyPrecision precision = MultiplyPrecision::Tf32;
+};
+
+/// A complete choice of how to compute a product.
+struct GemmPlan {
+  GemmMovement movement = GemmMovement::Pointers;
+  TileConfig tile;
+
+  /// "descriptors 128x256x64 warps 8 stages 3 group 8"
+  std::string text() const;
+};
+/// Reads the text form, of which everything after the blocks may be left out: "128x256x64 stages 4". `defaults` gives the rest.
+Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults);
+
+/// The plan whose predicted time is least, for a target ("cuda:sm_90a") whose GPUs have `multiprocessors`.
+GemmPlan chooseGemmPlan(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
+/// All plans that are considered for the problem, best predicted first.
+std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
+
+/// Refuses what no kernel accepts.
+Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan);
+
+/// Binds the kernel of the plan (or of chooseGemmPlan) to operands on a rank; calls of the result compute C = A * B.
+Expected<PreparedCall> prepareGemm(jit::Jit &jit, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
+                                   runtime::Pointer b, runtime::Pointer c,
+                                   const std::optional<GemmPlan> &plan = std::nullopt);
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_GEMM_H
