@@ -11,6 +11,7 @@
 #include "ditron/layout/SharedLayout.h"
 
 #include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 
 namespace ditron::layout {
 /// Found by argument-dependent look-up when MLIR uniques the attributes that hold these values.
@@ -47,6 +48,14 @@ inline constexpr llvm::StringLiteral targetAttrName = "dgpu.target";            
 inline constexpr llvm::StringLiteral sharedBytesAttrName = "dgpu.shared_bytes";
 /// On ops with scratch memory after allocation: byte offset (i64).
 inline constexpr llvm::StringLiteral offsetBytesAttrName = "offset_bytes";
+/// Unit attributes of the module, set by the pipeline: the target has warpgroup dots, tensor copies with mbarriers.
+inline constexpr llvm::StringLiteral wgmmaAttrName = "dgpu.wgmma";
+inline constexpr llvm::StringLiteral tmaAttrName = "dgpu.tma";
+/// Attribute (dictionary) of kernel arguments of type !dgpu.tensor_map: what the launcher builds the map from. `base` is the index of the
+/// pointer's argument; `sizes` and `strides` (in elements, outermost first) hold {arg = index} or {value = number}; `box`, `swizzle`
+/// (bytes), `element` (a type), `padding` ("zero" or "nan").
+inline constexpr llvm::StringLiteral tensorMapAttrName = "dgpu.tensor_map";
+/// The warps that run `op` and meet at its block barriers: those of the enclosing partition or function, else of the module.
 int numWarpsOf(mlir::Operation *op);
 int threadsPerWarpOf(mlir::Operation *op);
 } // namespace ditron::dgpu

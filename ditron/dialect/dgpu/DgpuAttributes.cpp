@@ -140,6 +140,21 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, i
 
 int64_t BufferType::getSlotBytes() const { return getLayout().getLayout().bytes(); }
 
+BufferType BufferType::permuted(ArrayRef<int32_t> order) const {
+  SmallVector<int64_t> shape;
+  for (int32_t dim : order)
+    shape.push_back(getShape()[dim]);
+  std::vector<int> dims(order.begin(), order.end());
+  return get(getContext(), getSlots(), shape, getElementType(),
+             SharedLayoutAttr::get(getContext(), getLayout().getLayout().permute(dims)));
+}
+
+LogicalResult MbarriersType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots) {
+  if (slots < 1)
+    return emitError() << "at least one mbarrier, found " << slots;
+  return success();
+}
+
 //===--------------------------------------------------------------------------------------------------------------===//
 // Queries
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -168,5 +183,14 @@ static int moduleIntegerOf(Operation *op, StringRef name, int fallback) {
   return attribute ? static_cast<int>(attribute.getInt()) : fallback;
 }
 
-int ditron::dgpu::numWarpsOf(Operation *op) { return moduleIntegerOf(op, numWarpsAttrName, 4); }
+int ditron::dgpu::numWarpsOf(Operation *op) {
+  for (Operation *inner = op, *outer = op->getParentOp(); outer; inner = outer, outer = outer->getParentOp()) {
+    if (auto specialized = dyn_cast<WarpSpecializeOp>(outer);
+        specialized && inner->getParentRegion() == &specialized.getProducer())
+      return 1;
+    if (auto attribute = outer->getAttrOfType<IntegerAttr>(numWarpsAttrName))
+      return static_cast<int>(attribute.getInt());
+  }
+  return moduleIntegerOf(op, numWarpsAttrName, 4);
+}
 int ditron::dgpu::threadsPerWarpOf(Operation *op) { return moduleIntegerOf(op, threadsPerWarpAttrName, 32); }

@@ -6,6 +6,9 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dgpu/Dgpu.h"
 
+#include "ditron/layout/Wgmma.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -110,5 +113,88 @@ LogicalResult AsyncCopyOp::verify() {
   if (getMask() && getMask().getType() != tile::withElementType(ptr, IntegerType::get(getContext(), 1)))
     return emitOpError() << "mask must have the shape and layout of the pointer " << ptr << ", found "
                          << getMask().getType();
+  return success();
+}
+
+void BufferPermuteOp::build(OpBuilder &builder, OperationState &state, Value source, ArrayRef<int32_t> order) {
+  build(builder, state, cast<BufferType>(source.getType()).permuted(order), source, order);
+}
+
+LogicalResult BufferPermuteOp::verify() {
+  SmallVector<int32_t> sorted(getOrder());
+  llvm::sort(sorted);
+  if (sorted != llvm::to_vector(llvm::seq<int32_t>(getSource().getType().getShape().size())))
+    return emitOpError() << "order must name each dimension of " << getSource().getType() << " once";
+  if (getType() != getSource().getType().permuted(getOrder()))
+    return emitOpError() << "result must be " << getSource().getType().permuted(getOrder()) << ", found " << getType();
+  return success();
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Tensor copies
+//===--------------------------------------------------------------------------------------------------------------===//
+
+static LogicalResult verifyCopy(Operation *op, BufferType buffer, size_t offsets) {
+  if (buffer.getShape().size() != offsets)
+    return op->emitOpError() << "has " << offsets << " offsets for a tile of rank " << buffer.getShape().size();
+  return success();
+}
+
+LogicalResult TmaLoadOp::verify() { return verifyCopy(*this, getBuffer().getType(), getOffsets().size()); }
+LogicalResult TmaStoreOp::verify() { return verifyCopy(*this, getBuffer().getType(), getOffsets().size()); }
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Warpgroup dots
+//===--------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult WarpgroupDotOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
+                                               DictionaryAttr, OpaqueProperties, RegionRange,
+                                               SmallVectorImpl<Type> &types) {
+  types.push_back(operands.back().getType()); // the accumulator's
+  return success();
+}
+
+LogicalResult WarpgroupDotOp::verify() {
+  Type a = getA().getType();
+  auto bufferA = dyn_cast<BufferType>(a);
+  if (static_cast<bool>(bufferA) != static_cast<bool>(getSlotA()))
+    return emitOpError() << "a buffer needs a slot and a tensor has none; a is " << a;
+  ArrayRef<int64_t> shapeA = bufferA ? bufferA.getShape() : tile::shapeOf(a);
+  Type element = bufferA ? bufferA.getElementType() : tile::elementTypeOf(a);
+  BufferType b = getB().getType();
+  ArrayRef<int64_t> shapeC = getType().getShape();
+  if (shapeA.size() != 2 || b.getShape().size() != 2 || shapeC.size() != 2 || shapeA[0] != shapeC[0] ||
+      shapeA[1] != b.getShape()[0] || b.getShape()[1] != shapeC[1])
+    return emitOpError() << "shapes do not multiply: " << a << " by " << b << " gives " << getType();
+  bool sameFloat8 = element.getIntOrFloatBitWidth() == 8 && isa<FloatType>(element) &&
+                    isa<FloatType>(b.getElementType()) && b.getElementType().getIntOrFloatBitWidth() == 8;
+  if (element != b.getElementType() && !sameFloat8)
+    return emitOpError() << "operands have different element types: " << element << " and " << b.getElementType();
+  if (getType().getElementType().isInteger() != element.isInteger())
+    return emitOpError() << "a product of " << element << " does not accumulate in " << getType().getElementType();
+  for (auto [buffer, isA] : {std::pair(bufferA, true), {b, false}})
+    if (buffer &&
+        !layout::wgmmaOperand(buffer.getLayout().getLayout(), isA ? layout::DotOperand::A : layout::DotOperand::B))
+      return emitOpError() << "cannot read " << (isA ? "a" : "b") << " from a buffer laid out as "
+                           << buffer.getLayout();
+  return success();
+}
+
+LogicalResult WarpgroupWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
+                                                DictionaryAttr, OpaqueProperties, RegionRange,
+                                                SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Warp specialisation
+//===--------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult WarpSpecializeOp::verify() {
+  if (!isa_and_nonnull<func::FuncOp>((*this)->getParentOp()))
+    return emitOpError("must stand at the top level of a kernel");
+  if (getProducerWarps() < 1)
+    return emitOpError("needs at least one producer warp");
   return success();
 }

@@ -5,10 +5,14 @@
 include "ditron/dialect/dgpu/DgpuTypes.td"
 include "ditron/dialect/tile/TileTypes.td"
 include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Dgpu_Op<string mnemonic, list<Trait> traits = []> : Op<Dgpu_Dialect, mnemonic, traits>;
 def Dgpu_SharedMemory : Resource<"::ditron::dgpu::SharedMemory">;
+def Dgpu_TensorMap : Type<CPred<"::llvm::isa<::ditron::dgpu::TensorMapType>($_self)">, "tensor map", "::ditron::dgpu::TensorMapType">,
+                     BuildableType<"::ditron::dgpu::TensorMapType::get($_builder.getContext())">;
+def Dgpu_Mbarriers : Type<CPred<"::llvm::isa<::ditron::dgpu::MbarriersType>($_self)">, "mbarriers", "::ditron::dgpu::MbarriersType">;
 def Dgpu_AnyBuffer : Type<CPred<"::llvm::isa<::ditron::dgpu::BufferType>($_self)">, "shared-memory buffer", "::ditron::dgpu::BufferType">;
 
 // Ops that need scratch memory (convert_layout through shared memory, reduce and scan across warps, scalar atomics that
@@ -75,5 +79,134 @@ def Dgpu_AsyncWaitOp : Dgpu_Op<"async_wait", [MemoryEffects<[MemRead<Dgpu_Shared
 def Dgpu_BarrierOp : Dgpu_Op<"barrier", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "block barrier put in by barrier insertion";
   let assemblyFormat = "attr-dict";
+}
+
+def Dgpu_BufferPermuteOp : Dgpu_Op<"buffer_permute", [Pure]> {
+  let summary = "the same bytes with their dimensions in another order";
+  let description = [{Dimension d of the result is dimension order[d] of the source. Nothing moves: only the shared layout is renamed.}];
+  let arguments = (ins Dgpu_AnyBuffer:$source, DenseI32ArrayAttr:$order);
+  let results = (outs Dgpu_AnyBuffer:$result);
+  let builders = [OpBuilder<(ins "::mlir::Value":$source, "::llvm::ArrayRef<int32_t>":$order)>];
+  let assemblyFormat = "$source $order attr-dict `:` qualified(type($source)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// mbarriers: slots and parities are i32
+//===------------------------------------------------------------------------------------------------------------------===//
+
+class Dgpu_MbarrierOp<string mnemonic>
+    : Dgpu_Op<mnemonic, [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]>;
+
+def Dgpu_MbarrierAllocOp : Dgpu_Op<"mbarrier_alloc", [MemoryEffects<[MemAlloc<Dgpu_SharedMemory>]>]> {
+  let summary = "reserves mbarriers that complete a phase after `count` arrivals and all expected bytes";
+  let description = [{
+    Only at the top level of a kernel. Initialised at the kernel's entry by one thread, before any warp goes on; they live as long as the
+    kernel.
+  }];
+  let arguments = (ins ConfinedAttr<I32Attr, [IntPositive]>:$count, OptionalAttr<I64Attr>:$offset_bytes);
+  let results = (outs Dgpu_Mbarriers:$result);
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+}
+def Dgpu_MbarrierExpectOp : Dgpu_MbarrierOp<"mbarrier_expect"> {
+  let summary = "one lane of the executing partition expects bytes and arrives";
+  let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, ConfinedAttr<I64Attr, [IntPositive]>:$bytes);
+  let assemblyFormat = "$bars `[` $slot `]` `,` $bytes attr-dict `:` qualified(type($bars))";
+}
+def Dgpu_MbarrierArriveOp : Dgpu_MbarrierOp<"mbarrier_arrive"> {
+  let summary = "one lane of every executing warp arrives";
+  let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, Optional<I1>:$predicate);
+  let assemblyFormat = "$bars `[` $slot `]` (`if` $predicate^)? attr-dict `:` qualified(type($bars))";
+}
+def Dgpu_MbarrierWaitOp : Dgpu_MbarrierOp<"mbarrier_wait"> {
+  let summary = "every thread waits until the phase of this parity is complete";
+  let description = [{The phases of an mbarrier have parities 0, 1, 0, ...; waiting for parity 1 on a fresh one passes at once.}];
+  let arguments = (ins Dgpu_Mbarriers:$bars, I32:$slot, I32:$parity);
+  let assemblyFormat = "$bars `[` $slot `]` `,` $parity attr-dict `:` qualified(type($bars))";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Tensor copies: offsets outermost dimension first, as in the language
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Dgpu_TmaLoadOp : Dgpu_Op<"tma_load", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
+  let summary = "one lane starts copying a tile of a tensor into a slot; its bytes count at an mbarrier";
+  let description = [{
+    The tile is that of the buffer. The lowering cuts it into boxes of the map: panels as wide as the swizzle along the fastest dimension,
+    at most 256 rows. All bytes count, out of range or not.
+  }];
+  let arguments = (ins Dgpu_TensorMap:$map, Variadic<I32>:$offsets, Dgpu_AnyBuffer:$buffer, I32:$slot,
+                       Dgpu_Mbarriers:$bars, I32:$barSlot);
+  let assemblyFormat = "$map `[` $offsets `]` `to` $buffer `[` $slot `]` `,` $bars `[` $barSlot `]` attr-dict `:` qualified(type($buffer)) `,` qualified(type($bars))";
+  let hasVerifier = 1;
+}
+def Dgpu_TmaStoreOp : Dgpu_Op<"tma_store", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "thread 0 of the partition starts copying a slot to a tile of a tensor";
+  let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot, Dgpu_TensorMap:$map, Variadic<I32>:$offsets);
+  let assemblyFormat = "$buffer `[` $slot `]` `to` $map `[` $offsets `]` attr-dict `:` qualified(type($buffer))";
+  let hasVerifier = 1;
+}
+def Dgpu_TmaStoreCommitOp
+    : Dgpu_Op<"tma_store_commit", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "thread 0 of the partition closes its group of tensor stores";
+  let assemblyFormat = "attr-dict";
+}
+def Dgpu_TmaStoreWaitOp
+    : Dgpu_Op<"tma_store_wait", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "thread 0 of the partition waits until at most `pending` of its newest groups of tensor stores are incomplete";
+  let description = [{With `read` until they have read their slots, else until their data is visible. Other threads do nothing.}];
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending, UnitAttr:$read);
+  let assemblyFormat = "$pending (`read` $read^)? attr-dict";
+}
+def Dgpu_FenceAsyncOp : Dgpu_Op<"fence_async", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
+  let summary = "each thread's ordinary writes to shared memory come before reads by tensor stores and warpgroup dots";
+  let description = [{For what other threads read it takes a block barrier after it as well.}];
+  let assemblyFormat = "attr-dict";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Warpgroup dots
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Dgpu_WarpgroupDotOp
+    : Dgpu_Op<"warpgroup_dot", [DeclareOpInterfaceMethods<InferTypeOpInterface>, MemoryEffects<[MemRead<Dgpu_SharedMemory>]>]> {
+  let summary = "starts c + a * b with operands in shared memory (a: or in registers)";
+  let description = [{
+    Asynchronous. The result may only be c of another warpgroup_dot, be carried through control flow, or be an operand of warpgroup_wait.
+    a is M x K and b is K x N (often a permuted N x K). c has the layout layout::wgmmaAccumulator, an a in registers that of
+    layout::wgmmaOperandA.
+  }];
+  let arguments = (ins AnyTypeOf<[Dgpu_AnyBuffer, Tile_Tensor]>:$a, Optional<I32>:$slotA, Dgpu_AnyBuffer:$b, I32:$slotB,
+                       RankedTensorOf<[F32, I32]>:$c);
+  let results = (outs RankedTensorOf<[F32, I32]>:$result);
+  let assemblyFormat = "$a (`[` $slotA^ `]`)? `,` $b `[` $slotB `]` `,` $c attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `->` type($c)";
+  let hasVerifier = 1;
+}
+def Dgpu_WarpgroupWaitOp
+    : Dgpu_Op<"warpgroup_wait", [DeclareOpInterfaceMethods<InferTypeOpInterface>,
+                                 MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
+  let summary = "waits until at most `pending` of the newest warpgroup dots are incomplete";
+  let description = [{Gives the values back; those whose dot is complete may then be used like any other, the others stay in flight.}];
+  let arguments = (ins Variadic<Tile_Tensor>:$sources, ConfinedAttr<I32Attr, [IntNonNegative]>:$pending);
+  let results = (outs Variadic<Tile_Tensor>:$results);
+  let assemblyFormat = "$pending (`,` $sources^ `:` type($sources))? attr-dict";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Warp specialisation
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {
+  let summary = "two programs side by side: the kernel's warps and one warp that fetches for them";
+  let description = [{
+    The consumer region runs on warps 0 .. dgpu.num_warps - 1, as code outside would; its block barrier is one of these threads only. The
+    producer region runs on one warp, the first after them; inside it a block is that warp. The other producer warps exit (registers are
+    given to whole warpgroups). The op stands at the top level of a kernel and wraps all of it but allocations and what both need.
+  }];
+  let arguments = (ins DefaultValuedAttr<I32Attr, "4">:$producer_warps, DefaultValuedAttr<I32Attr, "40">:$producer_registers,
+                       DefaultValuedAttr<I32Attr, "232">:$consumer_registers);
+  let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
+  let assemblyFormat = "`consumer` $consumer `producer` $producer attr-dict";
+  let hasVerifier = 1;
 }
 #endif

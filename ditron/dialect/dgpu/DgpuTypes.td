@@ -19,6 +19,28 @@ def Dgpu_BufferType : TypeDef<Dgpu_Dialect, "Buffer"> {
   let extraClassDeclaration = [{
     int64_t getSlotBytes() const;
     int64_t getBytes() const { return getSlots() * getSlotBytes(); }
+    /// The same bytes seen transposed: dimension d of the result is dimension order[d].
+    BufferType permuted(::llvm::ArrayRef<int32_t> order) const;
+  }];
+}
+
+def Dgpu_MbarriersType : TypeDef<Dgpu_Dialect, "Mbarriers"> {
+  let mnemonic = "mbarriers";
+  let summary = "a row of mbarriers in shared memory, 8 bytes each";
+  let parameters = (ins "int64_t":$slots);
+  let assemblyFormat = "`<` $slots `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getBytes() const { return 8 * getSlots(); }
+  }];
+}
+
+def Dgpu_TensorMapType : TypeDef<Dgpu_Dialect, "TensorMap"> {
+  let mnemonic = "tensor_map";
+  let summary = "what the hardware's tensor copies know of a tensor in global memory";
+  let description = [{
+    Only kernel arguments have this type. The argument's attribute `dgpu.tensor_map` says from which other arguments the launcher builds
+    the 128 bytes.
   }];
 }
 #endif

@@ -103,3 +103,67 @@ func.func @copyMask(%p: tensor<4x!tile.ptr<f32>>, %b: !dgpu.buffer<2 x 4 x f32, 
   dgpu.async_copy %p to %b[%i] mask %m : tensor<4x!tile.ptr<f32>>, !dgpu.buffer<2 x 4 x f32, #s> mask i1
   return
 }
+
+// -----
+
+// expected-error@+1 {{at least one mbarrier, found 0}}
+func.func private @mbarriers(!dgpu.mbarriers<0>)
+
+// -----
+
+#s = #dgpu.shared<4x2, bits = 32, offset = [j0 i0 i1]>
+func.func @permuteOrder(%b: !dgpu.buffer<2 x 4x2 x f32, #s>) {
+  // expected-error@+1 {{order must name each dimension}}
+  %0 = dgpu.buffer_permute %b [1, 1] : !dgpu.buffer<2 x 4x2 x f32, #s> -> !dgpu.buffer<2 x 4x2 x f32, #s>
+  return
+}
+
+// -----
+
+#s = #dgpu.shared<4x2, bits = 32, offset = [j0 i0 i1]>
+func.func @permuteType(%b: !dgpu.buffer<2 x 4x2 x f32, #s>) {
+  // expected-error@+1 {{result must be}}
+  %0 = dgpu.buffer_permute %b [1, 0] : !dgpu.buffer<2 x 4x2 x f32, #s> -> !dgpu.buffer<2 x 4x2 x f32, #s>
+  return
+}
+
+// -----
+
+#s = #dgpu.shared<4x2, bits = 32, offset = [j0 i0 i1]>
+func.func @copyRank(%m: !dgpu.tensor_map, %x: i32, %b: !dgpu.buffer<2 x 4x2 x f32, #s>) {
+  // expected-error@+1 {{has 1 offsets for a tile of rank 2}}
+  dgpu.tma_store %b[%x] to %m[%x] : !dgpu.buffer<2 x 4x2 x f32, #s>
+  return
+}
+
+// -----
+
+#c = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
+#plain = #dgpu.shared<16x16, bits = 16, offset = [j0 j1 j2 j3 i0 i1 i2 i3]>
+func.func @dotLayout(%a: tensor<64x16xbf16, #c>, %b: !dgpu.buffer<1 x 16x16 x bf16, #plain>, %c: tensor<64x16xf32, #c>, %slot: i32) {
+  // expected-error@+1 {{cannot read b from a buffer laid out as}}
+  %0 = dgpu.warpgroup_dot %a, %b[%slot], %c : tensor<64x16xbf16, #c>, !dgpu.buffer<1 x 16x16 x bf16, #plain> -> tensor<64x16xf32, #c>
+  return
+}
+
+// -----
+
+#c = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
+#short = #dgpu.shared<16x16, bits = 16, offset = [j0 j1 j2 j3 i0 i1 i2^j3 i3]>
+func.func @dotTypes(%a: tensor<64x16xf16, #c>, %b: !dgpu.buffer<1 x 16x16 x bf16, #short>, %c: tensor<64x16xf32, #c>, %slot: i32) {
+  // expected-error@+1 {{operands have different element types: 'f16' and 'bf16'}}
+  %0 = dgpu.warpgroup_dot %a, %b[%slot], %c : tensor<64x16xf16, #c>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>
+  return
+}
+
+// -----
+
+func.func @nestedPartition(%p: i1) {
+  scf.if %p {
+    // expected-error@+1 {{must stand at the top level of a kernel}}
+    dgpu.warp_specialize consumer {
+    } producer {
+    }
+  }
+  return
+}
