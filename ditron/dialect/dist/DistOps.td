@@ -31,6 +31,12 @@ def Dist_SymmAtOp : Dist_Op<"symm_at", [Pure, AllTypesMatch<["ptr", "result"]>]>
   let assemblyFormat = "$ptr `,` $rank attr-dict `:` qualified(type($ptr))";
   let hasFolder = 1;
 }
+def Dist_CheckRankOp : Dist_Op<"check_rank", [MemoryEffects<[MemWrite]>]> {
+  let summary = "reports a rank that does not exist, on targets that check";
+  let description = [{Made from symm_at when that becomes address arithmetic, in which a wrong rank would go unnoticed.}];
+  let arguments = (ins I32:$rank, I32:$numRanks);
+  let assemblyFormat = "$rank `of` $numRanks attr-dict";
+}
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Signals (block level: every thread of the block takes part)
@@ -51,8 +57,8 @@ def Dist_WaitOp : Dist_Op<"wait", [MemoryEffects<[MemRead<Tile_GlobalMemory>, Me
 
 def Dist_ConsumeTokenOp : Dist_Op<"consume_token", [Pure, AllTypesMatch<["source", "result"]>]> {
   let summary = "the same value, available only after a wait";
-  let arguments = (ins Tile_Any:$source, I32:$token);
-  let results = (outs Tile_Any:$result);
+  let arguments = (ins AnyTypeOf<[Tile_Any, Tile_Descriptor]>:$source, I32:$token);
+  let results = (outs AnyTypeOf<[Tile_Any, Tile_Descriptor]>:$result);
   let assemblyFormat = "$source `,` $token attr-dict `:` type($source)";
 }
 

@@ -43,6 +43,12 @@ def Tile_EvictionPolicyAttr : EnumAttr<Tile_Dialect, Tile_EvictionPolicy, "evict
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Tile_DescriptorPadding : Tile_Enum<"DescriptorPadding", "what lies outside of a descriptor's tensor", [
+  I32EnumAttrCase<"Zero", 0, "zero">, I32EnumAttrCase<"Nan", 1, "nan">]>;
+def Tile_DescriptorPaddingAttr : EnumAttr<Tile_Dialect, Tile_DescriptorPadding, "padding"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Tile_DotPrecision : Tile_Enum<"DotPrecision", "how fp32 operands of a dot are multiplied", [
   I32EnumAttrCase<"TF32", 0, "tf32">, I32EnumAttrCase<"TF32x3", 1, "tf32x3">, I32EnumAttrCase<"IEEE", 2, "ieee">]>;
 def Tile_DotPrecisionAttr : EnumAttr<Tile_Dialect, Tile_DotPrecision, "precision"> {

@@ -63,6 +63,36 @@ unsigned PointerType::getElementBytes() const {
   return std::max(getPointee().getIntOrFloatBitWidth() / 8, 1u);
 }
 
+LogicalResult DescriptorType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
+                                     Type elementType) {
+  if (shape.empty() || shape.size() > 5)
+    return emitError() << "a descriptor has 1 to 5 dimensions, found " << shape.size();
+  for (int64_t extent : shape)
+    if (extent < 1)
+      return emitError() << "a descriptor's tile needs positive extents, found " << extent;
+  if (isa<PointerType>(elementType) || elementType.isInteger(1))
+    return emitError() << "a descriptor's elements are numbers of at least 8 bits, found " << elementType;
+  return PointerType::verify(emitError, elementType);
+}
+
+RankedTensorType DescriptorType::getTileType() const { return RankedTensorType::get(getShape(), getElementType()); }
+
+Type DescriptorType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element) ||
+      parser.parseGreater())
+    return {};
+  return parser.getChecked<DescriptorType>(parser.getContext(), shape, element);
+}
+
+void DescriptorType::print(AsmPrinter &printer) const {
+  printer << '<';
+  for (int64_t extent : getShape())
+    printer << extent << 'x';
+  printer << getElementType() << '>';
+}
+
 Type ditron::tile::elementTypeOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? tensor.getElementType() : type;

@@ -158,6 +158,14 @@ def Tile_AssumeOp : Tile_Op<"assume", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins I1:$condition);
   let assemblyFormat = "$condition attr-dict";
 }
+def Tile_KeepLoopOp : Tile_Op<"keep_loop", [MemoryEffects<[MemWrite]>]> {
+  let summary = "keeps the loop around it, whose results may not be needed";
+  let description = [{
+    Stands in loops without effects that may never end. Such a loop is not dead code: what follows it must not happen when it
+    does not end. Lowered to nothing.
+  }];
+  let assemblyFormat = "attr-dict";
+}
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Memory
@@ -215,6 +223,41 @@ def Tile_AtomicCasOp : Tile_Op<"atomic_cas",
                        Tile_Any:$compare, Tile_Any:$value);
   let results = (outs Tile_Any:$result);
   let assemblyFormat = "$order $scope $ptr `,` $compare `,` $value attr-dict `:` type($ptr) `,` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Descriptors
+//===------------------------------------------------------------------------------------------------------------------===//
+
+def Tile_MakeDescriptorOp : Tile_Op<"make_descriptor", [Pure, AttrSizedOperandSegments]> {
+  let summary = "describes a tensor in global memory";
+  let description = [{
+    Sizes and strides count elements, outermost dimension first; the last stride is 1. A descriptor may only be read, stored and
+    given to dist.consume_token.
+  }];
+  let arguments = (ins Tile_Pointer:$base, Variadic<AnyTypeOf<[I32, I64]>>:$sizes, Variadic<I64>:$strides,
+                       DefaultValuedAttr<Tile_DescriptorPaddingAttr, "DescriptorPadding::Zero">:$padding);
+  let results = (outs Tile_Descriptor:$result);
+  let assemblyFormat = [{
+    $base `,` `[` $sizes `]` `,` `[` $strides `]` attr-dict `:` qualified(type($base)) `,` type($sizes) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_DescriptorLoadOp : Tile_Op<"descriptor_load", [MemoryEffects<[MemRead<Tile_GlobalMemory>]>]> {
+  let summary = "loads the tile that begins at the offsets";
+  let description = [{Elements outside of the tensor, at either end of any dimension, are padding: zero or NaN.}];
+  let arguments = (ins Tile_Descriptor:$descriptor, Variadic<I32>:$offsets);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$descriptor `[` $offsets `]` attr-dict `:` qualified(type($descriptor)) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_DescriptorStoreOp : Tile_Op<"descriptor_store", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "stores a tile at the offsets; elements outside of the tensor are dropped";
+  let arguments = (ins Tile_Descriptor:$descriptor, Variadic<I32>:$offsets, Tile_Tensor:$value);
+  let assemblyFormat = "$descriptor `[` $offsets `]` `,` $value attr-dict `:` qualified(type($descriptor)) `,` type($value)";
   let hasVerifier = 1;
 }
 

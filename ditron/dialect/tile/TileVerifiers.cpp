@@ -8,6 +8,7 @@
 #include "ditron/dialect/tile/Tile.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -254,6 +255,45 @@ LogicalResult AtomicCasOp::verify() {
       failed(verifyAccess(*this, ptr, "result", getType())))
     return failure();
   return verifyCompareSwapElement(*this, pointeeOf(ptr));
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Descriptors
+//===--------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult MakeDescriptorOp::verify() {
+  DescriptorType type = getResult().getType();
+  if (getBase().getType().getPointee() != type.getElementType())
+    return emitOpError() << "base is " << getBase().getType() << ", but the descriptor has elements of type "
+                         << type.getElementType();
+  const auto rank = static_cast<size_t>(type.getRank());
+  if (getSizes().size() != rank || getStrides().size() != rank)
+    return emitOpError() << "needs a size and a stride for each of the " << rank << " dimensions, found "
+                         << getSizes().size() << " sizes and " << getStrides().size() << " strides";
+  APInt last;
+  if (!matchPattern(getStrides().back(), m_ConstantInt(&last)) || !last.isOne())
+    return emitOpError() << "the last stride must be the constant 1";
+  if (getPadding() == DescriptorPadding::Nan && !isa<FloatType>(type.getElementType()))
+    return emitOpError() << "elements of type " << type.getElementType() << " have no NaN to pad with";
+  return success();
+}
+
+/// Checks a tile that is read or written through a descriptor.
+static LogicalResult verifyTile(Operation *op, DescriptorType descriptor, size_t offsets, Type tile) {
+  if (offsets != static_cast<size_t>(descriptor.getRank()))
+    return op->emitOpError() << "needs an offset for each of the " << descriptor.getRank() << " dimensions, found "
+                             << offsets;
+  if (shapeOf(tile) != descriptor.getShape() || elementTypeOf(tile) != descriptor.getElementType())
+    return op->emitOpError() << "moves tiles of type " << descriptor.getTileType() << ", found " << tile;
+  return success();
+}
+
+LogicalResult DescriptorLoadOp::verify() {
+  return verifyTile(*this, getDescriptor().getType(), getOffsets().size(), getType());
+}
+
+LogicalResult DescriptorStoreOp::verify() {
+  return verifyTile(*this, getDescriptor().getType(), getOffsets().size(), getValue().getType());
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//
