@@ -9,6 +9,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include <fmt/format.h>
 
 namespace ditron::frontend::builtins {
@@ -73,6 +75,14 @@ LangValue scalarFor(Importer &importer, BuiltinCall &call, llvm::StringRef name,
   return emit.cast(tensor, element, call.rangeOf(name));
 }
 
+/// True for the result of a wait, and for what a branch or loop may have made of one. Arguments, constants and the results of
+/// other operations order nothing.
+bool mayBeToken(mlir::Value value) {
+  if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(value))
+    return !llvm::isa<mlir::FunctionOpInterface>(argument.getOwner()->getParentOp());
+  return llvm::isa<dist::WaitOp, mlir::RegionBranchOpInterface>(value.getDefiningOp());
+}
+
 } // namespace
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -123,8 +133,8 @@ LangValue wait(Importer &importer, BuiltinCall &call) {
 LangValue consumeToken(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   const LangValue &value = call["value"], &token = call["token"];
-  if (token.type() != LangType(ScalarKind::Int32))
-    return reject(importer, call, "token", "the token of a dl.wait (a run-time int32)");
+  if (!token.isTensor() || token.type() != LangType(ScalarKind::Int32) || !mayBeToken(token.ir()))
+    return reject(importer, call, "token", "the token of a dl.wait");
   return emit.wrap(emit.create<dist::ConsumeTokenOp>(value.ir().getType(), value.ir(), token.ir()), value.type());
 }
 

@@ -210,11 +210,15 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call) {
   if (element.isPointer() || element.bitWidth() < 16)
     return emit.fail(call.rangeOf("pointer"),
                      fmt::format("tl.atomic_cas does not support elements of type {}", element.str()));
-  // Literals take the element type; tensors must have it, as nothing is converted here.
+  // Nothing is converted here: tensors must have the element type, and literals take it only where both are numbers of one kind.
   LangValue operands[2];
   for (int index = 0; index < 2; ++index) {
     llvm::StringRef name = index == 0 ? "cmp" : "val";
     LangValue value = call[name];
+    if (value.isLiteral() && value.constant().isIntegral() && element.isFloat())
+      return emit.fail(call.rangeOf(name),
+                       fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}", name.str(),
+                                   element.str(), value.describe()));
     if (value.isLiteral())
       value = convertValue(importer, call, name, element);
     if (value.isPoison())

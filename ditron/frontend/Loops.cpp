@@ -7,6 +7,9 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Importer.h"
 
+#include "ditron/dialect/tile/Tile.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 #include <fmt/format.h>
 
@@ -363,6 +366,10 @@ void Importer::executeWhile(const ast::While *statement) {
   emit.builder.setInsertionPointToEnd(body);
   auto yields = collectCarried(carried, body->getArguments(), statement->range);
   scf::YieldOp::create(emit.builder, emit.location(), yields);
+  if (mlir::wouldOpBeTriviallyDead(loop)) {
+    emit.builder.setInsertionPointToStart(body);
+    emit.create<tile::KeepLoopOp>();
+  }
 
   --frame().loops;
   --frame().depth;

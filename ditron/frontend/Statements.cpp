@@ -163,6 +163,15 @@ void Importer::execute(const ast::Stmt *statement) {
     emit.error(statement->range.start(), refusal(statement->kind).str());
     return;
   }
+  case ast::NodeKind::FunctionDef:
+    emit.error(statement->range, refusal(statement->kind).str());
+    // Its uses are not mistakes of their own.
+    assignName(llvm::cast<ast::FunctionDef>(statement)->name.text, LangValue::poison(), statement->range);
+    return;
+  case ast::NodeKind::ClassDef:
+    emit.error(statement->range, refusal(statement->kind).str());
+    assignName(llvm::cast<ast::ClassDef>(statement)->name.text, LangValue::poison(), statement->range);
+    return;
   default: emit.error(statement->range, refusal(statement->kind).str()); return;
   }
 }

@@ -279,7 +279,8 @@ void Lexer::reportUnclosedBracket() {
   Bracket bracket = brackets.back();
   diagnostics.error(file.range(bracket.offset, bracket.offset + 1),
                     fmt::format("'{}' was never closed", bracket.opening));
-  tokens.push_back({TokenKind::Error, pos, pos});
+  // The token reaches back to the bracket: what the parser finds missing in between is the same mistake.
+  tokens.push_back({TokenKind::Error, bracket.offset, pos});
   brackets.clear();
 }
 

@@ -63,8 +63,15 @@ std::string ParserState::describeCurrent() const {
   }
 }
 
+bool ParserState::insideUnclosedBracket() const {
+  for (size_t i = index; i < tokens.size() && tokens[i].kind != TokenKind::Newline; ++i)
+    if (tokens[i].kind == TokenKind::Error)
+      return tokens[i].begin < current().begin;
+  return false;
+}
+
 std::nullptr_t ParserState::unexpected(llvm::StringRef expected) {
-  if (at(TokenKind::Error)) // the lexer has reported it
+  if (at(TokenKind::Error) || insideUnclosedBracket()) // the lexer has reported it
     return nullptr;
   SourceRange range = rangeOf(current());
   // A missing token is missed where the text before it ends, not on a later line or at the end of the file.

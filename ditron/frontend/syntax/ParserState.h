@@ -68,6 +68,8 @@ private:
   std::nullptr_t error(SourceRange range, std::string message);
   std::nullptr_t unexpected(llvm::StringRef expected);
   std::string describeCurrent() const;
+  /// True if the lexer has reported that a bracket before the current token is never closed.
+  bool insideUnclosedBracket() const;
 
   // Nodes.
   template <typename T> T *create(uint32_t begin) { return module.create<T>(rangeFrom(begin)); }

@@ -18,6 +18,10 @@ TEST(Recovery, OneMistakeOneMessage) {
   EXPECT_EQ(messagesOf("x = 1 2\n"), "1:7: expected the end of the statement, found '2'\n");
   EXPECT_EQ(messagesOf("f(a b)\n"), "1:5: expected ',' or ')' in the argument list, found 'b'\n");
   EXPECT_EQ(messagesOf("def f(a:\n  pass\n"), "1:6: '(' was never closed\n");
+  EXPECT_EQ(messagesOf("x = (1 + 2\ny = 3\n"), "1:5: '(' was never closed\n");
+  EXPECT_EQ(messagesOf("def f():\n    x = g(1, 2\n    y = 3\n    return y\n"), "2:10: '(' was never closed\n");
+  EXPECT_EQ(messagesOf("def f():\n    x = [1,\n    y = 3\n\ndef g(:\n  pass\n"),
+            "2:9: '[' was never closed\n5:6: '(' was never closed\n");
   EXPECT_EQ(messagesOf("if a = b:\n    c\nd\n"), "1:6: expected ':' after 'if', found '='\n");
   EXPECT_EQ(messagesOf("if a\n    c\nd\n"), "1:5: expected ':' after 'if', found the end of the line\n");
   EXPECT_EQ(messagesOf("for x on y:\n    c\n"), "1:7: expected 'in' after the target of 'for', found 'on'\n");

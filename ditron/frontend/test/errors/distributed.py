@@ -35,11 +35,11 @@ def kernel(sig, n, p):
     # CHECK-NEXT:     dl.wait(sig, 1.5, "gpu", "acquire")
     # CHECK-NEXT:                  ^~~
     dl.consume_token(p, dl.wait(sig, 1, "gpu", "acquire") + sig)
-    # CHECK: distributed.py:[[#@LINE-1]]:25: error: argument 'token' of dl.consume_token must be the token of a dl.wait (a run-time int32), but got run-time pointer<int64>
+    # CHECK: distributed.py:[[#@LINE-1]]:25: error: argument 'token' of dl.consume_token must be the token of a dl.wait, but got run-time pointer<int64>
     # CHECK-NEXT:     dl.consume_token(p, dl.wait(sig, 1, "gpu", "acquire") + sig)
     # CHECK-NEXT:                         ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     dl.consume_token(p, tl.arange(0, 4))
-    # CHECK: distributed.py:[[#@LINE-1]]:25: error: argument 'token' of dl.consume_token must be the token of a dl.wait (a run-time int32), but got block int32[4]
+    # CHECK: distributed.py:[[#@LINE-1]]:25: error: argument 'token' of dl.consume_token must be the token of a dl.wait, but got block int32[4]
     # CHECK-NEXT:     dl.consume_token(p, tl.arange(0, 4))
     # CHECK-NEXT:                         ^~~~~~~~~~~~~~~
     dl.symm_at(many, 0)

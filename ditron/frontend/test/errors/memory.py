@@ -79,6 +79,10 @@ def kernel(p, n, c, b, d):
     # CHECK: memory.py:[[#@LINE-1]]:22: error: argument 'cmp' of tl.atomic_cas must have the element type fp64, but got run-time int32
     # CHECK-NEXT:     tl.atomic_cas(d, n, 1.0)
     # CHECK-NEXT:                      ^
+    tl.atomic_cas(d, 0, 1)
+    # CHECK: memory.py:[[#@LINE-1]]:22: error: argument 'cmp' of tl.atomic_cas must have the element type fp64, but got compile-time int 0
+    # CHECK-NEXT:     tl.atomic_cas(d, 0, 1)
+    # CHECK-NEXT:                      ^
     tl.multiple_of(i, (4, 4))
     # CHECK: memory.py:[[#@LINE-1]]:23: error: tl.multiple_of needs one number per dimension, 1 for block int32[64], but got 2
     # CHECK-NEXT:     tl.multiple_of(i, (4, 4))

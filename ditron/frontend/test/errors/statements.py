@@ -64,6 +64,8 @@ def kernel(p, n):
     # CHECK-NEXT:     def nested():
     # CHECK-NEXT:     ^~~~~~~~~~~~~
         pass
+    nested()
+    # CHECK-NOT: 'nested' is not defined
     del x
     # CHECK: statements.py:[[#@LINE-1]]:5: error: 'del' is not part of the kernel language
     # CHECK-NEXT:     del x
