@@ -16,8 +16,6 @@ namespace {
 constexpr uint64_t maxBytes = uint64_t(1) << 48;
 
 Status checkCount(DataType type, uint64_t count, std::string_view name) {
-  if (count == 0)
-    return invalidArgument(fmt::format("buffer '{}' has no elements; at least 1 is needed", name));
   if (count > maxBytes / sizeOf(type))
     return invalidArgument(fmt::format("buffer '{}' of {} elements of {} is too large", name, count, toString(type)));
   return Status::ok();

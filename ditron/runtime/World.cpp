@@ -80,6 +80,7 @@ Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const Target
   machineOptions.slowRanks = options.slowRanks;
   machineOptions.checkBounds = options.checkBounds;
   machineOptions.recordTrace = options.trace;
+  machineOptions.timeLimitSeconds = options.timeLimitSeconds;
   // Reservations cost addresses only, but a process has just 2^47 of those for three kinds of memory on all ranks.
   machineOptions.memoryPerRank =
       options.heapBytes ? options.heapBytes : std::min(machineOptions.memoryPerRank, (uint64_t(1) << 44) / numRanks);

@@ -45,6 +45,8 @@ struct WorldOptions {
   /// Rank -> factor on the cost of everything it does. On GPUs: a delay of (factor - 1) * 10 us before each launch and copy.
   std::map<uint32_t, double> slowRanks;
 
+  double timeLimitSeconds = 0; ///< Longest that a synchronisation may take; then it is an error. 0 for no limit.
+
   // Simulated GPUs.
   uint32_t sms = 8;        ///< Simulated SMs per rank.
   uint64_t seed = 0;       ///< Other seeds give other interleavings; the same gives the same run.
@@ -52,7 +54,6 @@ struct WorldOptions {
   bool trace = false;      ///< Record the timeline, for writeTrace and the queries of Timeline.h.
 
   // Real GPUs.
-  double timeLimitSeconds = 0;       ///< Longest that a synchronisation may take; then it is an error. 0 for no limit.
   double waitLimitSeconds = 10;      ///< Longest wait of a kernel compiled with DITRON_BOUND_WAITS.
   double bootstrapLimitSeconds = 60; ///< Longest that processes wait for each other.
   bool shareGpus = false;            ///< More ranks than GPUs: for trying protocols, not for speed.

@@ -39,6 +39,8 @@ typedef struct DitronSimThread {
   uint32_t gridDim[3];  ///< num_programs(0..2).
   char *sharedMemory;   ///< The block's shared memory; 1024-byte aligned.
   uint64_t sharedBytes; ///< Its size.
+  /// Not 0 once the time limit of the run has passed: loops read it and then call ditron_sim_time_out.
+  const volatile uint32_t *timedOut;
 } DitronSimThread;
 
 /// Most stack that the code of a kernel may use per thread, in bytes. The engine's stacks hold this and what the engine itself
@@ -257,6 +259,11 @@ void ditron_sim_named_barrier(DitronSimThread *self, uint32_t id, uint32_t threa
 /// Changes the warpgroup's registers per thread to n (24 .. 256, a multiple of 8), up when `increase`. Checked, no effect.
 void ditron_sim_setmaxnreg(DitronSimThread *self, uint32_t n, uint32_t increase, const DitronSimSite *site);
 
+/// Reports a rank that is not one of 0 .. numRanks-1; `function` is what the kernel gave it to.
+void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks, const char *function,
+                           const DitronSimSite *site);
+/// Ends the run because its time limit has passed; `site` is the loop that runs. Does not return.
+void ditron_sim_time_out(DitronSimThread *self, const DitronSimSite *site);
 /// Stops the run with a message (device_assert and compiler-emitted traps).
 void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSimSite *site);
 

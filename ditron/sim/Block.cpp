@@ -78,6 +78,7 @@ bool Block::makeThreads() {
     std::copy_n(launch.grid.begin(), 3, thread.gridDim);
     thread.sharedMemory = shared;
     thread.sharedBytes = launch.sharedBytes;
+    thread.timedOut = engine.timeLimit.word();
     thread.context = boost::context::detail::make_fcontext(thread.stack.top, thread.stack.bytes, threadMain);
     thread.block = this;
     thread.warp = &warps[thread.warpId];

@@ -182,18 +182,28 @@ std::string describeRank(Engine &engine, const Rank &rank) {
   return text.empty() ? "    idle\n" : text;
 }
 
+/// A line or more for each rank.
+std::string describeRanks(Engine &engine) {
+  std::string text = "what the ranks are doing:\n";
+  for (const auto &rank : engine.ranks)
+    text += fmt::format("  rank {}:\n{}", rank->id, describeRank(engine, *rank));
+  text.pop_back();
+  return text;
+}
+
 } // namespace
+
+std::string describeTimeOut(Engine &engine) {
+  return fmt::format("the time limit of {:g} s has passed at virtual time {}; the run still made progress\n{}",
+                     engine.options.timeLimitSeconds, micros(engine.scheduler.now), describeRanks(engine));
+}
 
 std::string describeDeadlock(Engine &engine) {
   std::string text = fmt::format("deadlock at virtual time {}: nothing can run and nothing is in flight\nwaiting:\n",
                                  micros(engine.scheduler.now));
   std::string waits = describeWaits(engine);
   text += waits.empty() ? "  no kernel and no stream waits for a signal\n" : waits;
-  text += "what the ranks are doing:\n";
-  for (const auto &rank : engine.ranks)
-    text += fmt::format("  rank {}:\n{}", rank->id, describeRank(engine, *rank));
-  text.pop_back();
-  return text;
+  return text + describeRanks(engine);
 }
 
 } // namespace ditron::sim

@@ -13,6 +13,9 @@
 
 namespace ditron::sim {
 
+/// Describes a machine whose time limit has passed between two steps.
+std::string describeTimeOut(Machine::State &engine);
+
 /// Describes a machine in which nothing can run. The text names no addresses, so it is the same in every run.
 std::string describeDeadlock(Machine::State &engine);
 

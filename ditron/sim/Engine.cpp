@@ -25,7 +25,7 @@ constexpr uint64_t pollRounds = 10000;
 
 Machine::State::State(MachineOptions machineOptions)
     : options(std::move(machineOptions)), scheduler(options.seed, options.jitter), memory(options),
-      trace(options.recordTrace), threadStacks(options.threadStackBytes, threadStacksPerSlab),
+      trace(options.recordTrace), timeLimit(options.timeLimitSeconds), threadStacks(options.threadStackBytes, threadStacksPerSlab),
       hostStacks(options.hostStackBytes, 1) {}
 
 Machine::State::~State() {
@@ -210,7 +210,12 @@ bool Machine::State::wakePollers() {
 void Machine::State::run(const std::function<bool()> &condition) {
   rescan(nullptr); // the caller may have written signals by hand
   hostConditionsDirty = true;
+  TimeLimit::Watch watch(timeLimit);
   while (!stopped()) {
+    if (timeLimit.hasPassed()) {
+      fail({StatusCode::Deadlock, describeTimeOut(*this)});
+      break;
+    }
     if (hostConditionsDirty) {
       wakeHosts();
       if (condition())

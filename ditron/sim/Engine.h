@@ -13,6 +13,7 @@
 #include "ditron/sim/Memory.h"
 #include "ditron/sim/Scheduler.h"
 #include "ditron/sim/Streams.h"
+#include "ditron/sim/TimeLimit.h"
 #include "ditron/sim/Trace.h"
 #include "ditron/sim/Watch.h"
 
@@ -107,6 +108,7 @@ struct Machine::State {
   PlaceTable places;
   Trace trace;
   Counters counters;
+  TimeLimit timeLimit;
   Status status;
   StackPool threadStacks, hostStacks;
   std::vector<std::unique_ptr<Rank>> ranks;

@@ -16,6 +16,8 @@ namespace ditron::sim {
 
 namespace {
 
+constexpr double maxTimeLimitSeconds = 1e9;
+
 Status checkOptions(const MachineOptions &options) {
   auto bad = [](std::string_view option, std::string_view accepted) {
     return invalidArgument(fmt::format("simulator option {}: accepted is {}", option, accepted));
@@ -34,6 +36,8 @@ Status checkOptions(const MachineOptions &options) {
     return bad("maxThreadsPerBlock", "1 to 4096");
   if (!(options.jitter >= 0 && options.jitter < 1))
     return bad("jitter", "0 to less than 1");
+  if (!(options.timeLimitSeconds >= 0 && options.timeLimitSeconds <= maxTimeLimitSeconds))
+    return bad("timeLimitSeconds", fmt::format("0 for none, to {:.0f}", maxTimeLimitSeconds));
   for (const auto &[rank, factor] : options.slowRanks)
     if (rank >= options.ranks || !(factor > 0))
       return bad("slowRanks", fmt::format("a rank of 0..{} with a factor greater than 0", options.ranks - 1));

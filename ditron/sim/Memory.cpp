@@ -193,49 +193,51 @@ bool Memory::isSimulated(const void *address) const {
 }
 
 const Allocation *Memory::nearest(const void *address) const {
-  for (const Arena &arena : arenas) {
-    if (address < arena.base || address >= arena.base + arena.bytes)
-      continue;
-    const Allocation *best = nullptr;
-    uint64_t bestDistance = UINT64_MAX;
-    auto consider = [&](const Allocation &allocation) {
-      if (allocation.begin < arena.base || allocation.begin >= arena.base + arena.bytes)
-        return;
-      const char *a = static_cast<const char *>(address);
-      uint64_t distance = a < allocation.begin  ? allocation.begin - a
-                          : a >= allocation.end ? a - allocation.end + 1
-                                                : 0;
-      if (distance < bestDistance) {
-        best = &allocation;
-        bestDistance = distance;
-      }
-    };
-    auto it = table.upper_bound(reinterpret_cast<uintptr_t>(address));
-    if (it != table.end())
-      consider(it->second);
-    if (it != table.begin())
-      consider(std::prev(it)->second);
-    return best;
-  }
-  return nullptr;
+  const auto arena = std::find_if(arenas.begin(), arenas.end(), [&](const Arena &a) {
+    return address >= a.base && address < a.base + a.bytes;
+  });
+  const Allocation *best = nullptr;
+  uintptr_t bestDistance = UINTPTR_MAX;
+  auto consider = [&](const Allocation &allocation) {
+    // In a rank's memory, a neighbour of the same kind and rank explains more than one that is closer by accident.
+    if (arena != arenas.end() && (allocation.begin < arena->base || allocation.begin >= arena->base + arena->bytes))
+      return;
+    const auto a = reinterpret_cast<uintptr_t>(address), begin = reinterpret_cast<uintptr_t>(allocation.begin),
+               end = reinterpret_cast<uintptr_t>(allocation.end);
+    const uintptr_t distance = a < begin ? begin - a : a >= end ? a - end + 1 : 0;
+    if (distance < bestDistance) {
+      best = &allocation;
+      bestDistance = distance;
+    }
+  };
+  auto it = table.upper_bound(reinterpret_cast<uintptr_t>(address));
+  if (it != table.end())
+    consider(it->second);
+  if (it != table.begin())
+    consider(std::prev(it)->second);
+  return best;
 }
 
 std::string Memory::describeNearest(const void *address, uint64_t bytes) const {
+  const std::string_view foreign = isSimulated(address) ? "" : "the address is in no memory of any rank; ";
   const Allocation *near = nearest(address);
   if (!near)
-    return "the address is in no memory of any rank";
-  const char *a = static_cast<const char *>(address);
+    return fmt::format("{}there is no allocation near it", foreign);
+  const auto a = reinterpret_cast<uintptr_t>(address), begin = reinterpret_cast<uintptr_t>(near->begin),
+             end = reinterpret_cast<uintptr_t>(near->end);
   std::string what = fmt::format("{}{} ({}, {} of rank {})", near->freed ? "freed " : "", near->name,
                                  byteCount(near->size()), kindName(near->kind), near->rank);
-  if (a < near->begin)
-    return fmt::format("{} before the start of {}", byteCount(near->begin - a), what);
-  if (a >= near->end)
-    return a == near->end ? fmt::format("just past the end of {}", what)
-                          : fmt::format("{} past the end of {}", byteCount(a - near->end), what);
-  if (a + bytes > near->end)
-    return fmt::format("it begins {} before the end of {} and runs {} past it", byteCount(near->end - a), what,
-                       byteCount(a + bytes - near->end));
-  return fmt::format("at offset {} of {}", a - near->begin, what);
+  if (!foreign.empty())
+    what = "the nearest allocation, " + what;
+  if (a < begin)
+    return fmt::format("{}{} before the start of {}", foreign, byteCount(begin - a), what);
+  if (a >= end)
+    return a == end ? fmt::format("{}just past the end of {}", foreign, what)
+                    : fmt::format("{}{} past the end of {}", foreign, byteCount(a - end), what);
+  if (bytes > end - a)
+    return fmt::format("it begins {} before the end of {} and runs {} past it", byteCount(end - a), what,
+                       byteCount(bytes - (end - a)));
+  return fmt::format("at offset {} of {}", a - begin, what);
 }
 
 std::string Memory::checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry) {

@@ -74,7 +74,8 @@ public:
 
   /// The live or freed allocation that holds the address; null when none does.
   Allocation *find(const void *address);
-  /// The allocation whose begin or end is nearest in the same arena; null when the address is in no arena.
+  /// The allocation whose begin or end is nearest: in the same arena, or anywhere when the address is in none. Null when there
+  /// is none.
   const Allocation *nearest(const void *address) const;
   /// Whether the address lies in a range reserved here, that is, is simulated memory at all.
   bool isSimulated(const void *address) const;

@@ -396,6 +396,24 @@ void ditron_sim_async_wait(DitronSimThread *self, uint32_t pending, const Ditron
   completeGroups(asThread(self), pending);
 }
 
+void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks, const char *function,
+                           const DitronSimSite *site) {
+  if (rank >= 0 && rank < numRanks)
+    return;
+  Thread &thread = asThread(self);
+  thread.block->failThread(thread, StatusCode::OutOfBounds,
+                           fmt::format("{}: rank {} is not one of 0..{}", function, rank, numRanks - 1), site);
+}
+
+void ditron_sim_time_out(DitronSimThread *self, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  Block &block = *thread.block;
+  block.failThread(
+      thread, StatusCode::Deadlock,
+      fmt::format("the time limit of {:g} s has passed, and this loop still runs", block.engine.options.timeLimitSeconds),
+      site);
+}
+
 void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   thread.block->failThread(thread, StatusCode::InvalidArgument,

@@ -9,7 +9,7 @@
 //    [rank, num_ranks, base of rank 0, base of rank 1, ...].
 // 2. Read word 0 and word 1 at the top of the kernel when dist.rank or dist.num_ranks occur; replace those by the words as i32.
 // 3. dist.symm_at(p, r) becomes p - base(own rank) + base(r) on addresses. The own base is read once at the top, base(r) where
-//    the op stands. Heap bases are aligned, which is said with tile.hint so that vector accesses survive.
+//    the op stands, behind a check of r. Heap bases are aligned, which is said with tile.hint so that vector accesses survive.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
@@ -110,6 +110,8 @@ class LowerWorldPass : public impl::LowerWorldBase<LowerWorldPass> {
     OpBuilder builder(op);
     Location loc = op->getLoc();
     Type i64 = builder.getI64Type();
+    Value numRanks = world.numRanks();
+    dist::CheckRankOp::create(builder, loc, symmAt.getRank(), numRanks);
     Value ownBase = world.ownBase();
     Value address = tile::PtrToIntOp::create(builder, loc, i64, symmAt.getPtr());
     Value distance = arith::SubIOp::create(builder, loc, world.base(builder, loc, symmAt.getRank()), ownBase);

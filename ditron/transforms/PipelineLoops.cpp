@@ -104,7 +104,7 @@ private:
   bool bodyAllowsCopies() {
     Operation *obstacle = nullptr;
     loop.getBody()->walk([&](Operation *op) {
-      if (obstacle || isa<tile::AssumeOp>(op) || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+      if (obstacle || isa<tile::AssumeOp, dist::CheckRankOp>(op) || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
           op->hasTrait<OpTrait::IsTerminator>())
         return;
       auto effects = dyn_cast<MemoryEffectOpInterface>(op);

@@ -20,6 +20,8 @@ using runtime::Argument;
 namespace {
 
 constexpr std::string_view rankMark = "{rank}";
+constexpr std::string_view outOfRange =
+    "the integer does not fit into 64 bits; accepted are -9223372036854775808 to 18446744073709551615";
 constexpr std::string_view acceptedForms = "accepted are a literal (3, 2.5, true, None, i64:7, fp32:1.5), @x.npy, "
                                            "bf16@x.npy, zeros:fp32[128,64] (also ones, arange, "
                                            "rand), and symm: before an array";
@@ -65,7 +67,17 @@ std::optional<bool> parseBool(std::string_view text) {
   return std::nullopt;
 }
 
-/// A literal without a type before it.
+/// Decimal or hexadecimal digits, with or without a sign.
+bool isIntegerText(std::string_view text) {
+  text.remove_prefix(text.starts_with("-") || text.starts_with("+"));
+  const bool isHexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  text.remove_prefix(isHexadecimal ? 2 : 0);
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](unsigned char c) {
+    return isHexadecimal ? std::isxdigit(c) : std::isdigit(c);
+  });
+}
+
+/// A literal without a type before it. Integers that do not fit into 64 bits are none, rather than floats.
 std::optional<Argument> parseLiteral(std::string_view text) {
   if (text == "None" || text == "none")
     return Argument(runtime::None());
@@ -73,7 +85,7 @@ std::optional<Argument> parseLiteral(std::string_view text) {
     return Argument(*value);
   if (std::optional<Argument> value = parseInteger(text))
     return value;
-  if (std::optional<double> value = parseFloat(text))
+  if (std::optional<double> value = parseFloat(text); value && !isIntegerText(text))
     return Argument(*value);
   return std::nullopt;
 }
@@ -85,6 +97,8 @@ Expected<ArgumentText> parseTypedLiteral(std::string_view name, std::string_view
   const bool fits = value && (type == DataType::I1 ? value->is<bool>()
                               : isFloat(type)      ? value->is<double>() || value->isInteger()
                                                    : value->isInteger());
+  if (!value && isIntegerText(literal))
+    return fail(name, text, outOfRange);
   if (!fits)
     return fail(name, text, fmt::format("'{}' is no literal of type {}", literal, toString(type)));
   return ArgumentText(Argument::typed(type, *value));
@@ -195,6 +209,8 @@ Expected<ArgumentText> parseArgumentText(std::string_view name, std::string_view
     return fail(name, text, "symm: takes an array, as in symm:@x.npy or symm:zeros:fp32[128,64]");
   if (std::optional<Argument> literal = parseLiteral(text))
     return ArgumentText(std::move(*literal));
+  if (isIntegerText(text))
+    return fail(name, text, outOfRange);
   return fail(name, text, acceptedForms);
 }
 

@@ -22,9 +22,6 @@ using runtime::Argument;
 
 namespace {
 
-/// An empty array still needs an address.
-uint64_t atLeastOne(const NpyArray &array) { return std::max<int64_t>(array.elementCount(), 1); }
-
 std::string formatElement(DataType type, const std::byte *address) {
   if (type == DataType::I64)
     return fmt::format("{}", *reinterpret_cast<const int64_t *>(address));
@@ -186,14 +183,14 @@ Status KernelRun::makeArray(const std::string &name, const ArrayText &text) {
   for (const NpyArray &part : data)
     array.shapes.push_back(part.shape);
   if (text.symmetric) {
-    DITRON_ASSIGN_OR_RETURN(array.symmetric, world->allocateSymmetric(array.type, atLeastOne(data.front()), name));
+    DITRON_ASSIGN_OR_RETURN(array.symmetric, world->allocateSymmetric(array.type, data.front().elementCount(), name));
     for (uint32_t rank = 0; rank < options.ranks; ++rank)
       DITRON_RETURN_IF_ERROR(array.symmetric.upload(rank, data[rank].data.data(), data[rank].data.size()));
     return Status::ok();
   }
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
     DITRON_ASSIGN_OR_RETURN(runtime::Buffer buffer,
-                            world->rank(rank).allocate(array.type, atLeastOne(data[rank]), name));
+                            world->rank(rank).allocate(array.type, data[rank].elementCount(), name));
     DITRON_RETURN_IF_ERROR(buffer.upload(data[rank].data.data(), data[rank].data.size()));
     array.buffers.push_back(std::move(buffer));
   }
@@ -293,8 +290,9 @@ Status KernelRun::printArray(const Array &array) {
     DITRON_ASSIGN_OR_RETURN(std::vector<std::byte> data, array.download(rank));
     const std::vector<int64_t> &shape = array.shapes[rank];
     const int64_t columns = shape.empty() ? 1 : shape.back();
-    const int64_t rows = elementCount(shape) / columns;
-    fmt::print("{} on rank {}: {} {}\n", array.name, rank, toString(array.type), shapeToString(shape));
+    const int64_t rows = data.empty() ? 0 : elementCount(shape) / columns;
+    fmt::print("{} on rank {}: {} {}{}\n", array.name, rank, toString(array.type), shapeToString(shape),
+               data.empty() ? ", 0 elements" : "");
     for (int64_t row = 0; row < std::min(rows, mostPrintedRows); ++row) {
       std::string line;
       for (int64_t column = 0; column < std::min(columns, mostPrintedColumns); ++column)

@@ -62,7 +62,7 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   command->add_option("--trace", options->trace, "Write a Chrome/Perfetto trace of the run")->type_name("FILE.json");
   command->add_option("--bound-waits", options->boundWaits, "Real GPUs: a wait that takes longer is an error with a report")
       ->type_name("SECONDS");
-  command->add_option("--time-limit", options->timeLimit, "Real GPUs: longest that the run may take")->type_name("SECONDS");
+  command->add_option("--time-limit", options->timeLimit, "Longest that the run may take, by the clock on the wall")->type_name("SECONDS");
   command->add_flag("--share-gpus", options->shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_flag("--cooperative", options->cooperative, "All blocks must be resident at once");
   command->add_flag("--no-bounds-check", options->noBoundsCheck, "Do not check the kernel's memory accesses");

@@ -130,6 +130,7 @@ Expected<void *> CudaDevice::allocate(uint64_t bytes, std::string_view name, uin
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
   std::lock_guard lock(mutex);
+  bytes = std::max<uint64_t>(bytes, 1); // an empty array still needs an address
   void *address = nullptr;
   if (kind == runtime::MemoryKind::HostPinned) {
     if (auto reusable = pinnedReusable.find(bytes); reusable != pinnedReusable.end()) {

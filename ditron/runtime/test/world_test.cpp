@@ -155,7 +155,7 @@ TEST(World, symmetricBuffersHaveOneOffset) {
     }
   }
   EXPECT_EQ(first.on(0).type, DataType::BF16);
-  EXPECT_FALSE(world->allocateSymmetric(DataType::F32, 0, "empty").isOk());
+  EXPECT_EQ(world->allocateSymmetric(DataType::F32, 0, "empty")->bytes(), 0u); // a rank's share may be nothing
 }
 
 TEST(World, kernelsReachPeersThroughTheWorldView) {

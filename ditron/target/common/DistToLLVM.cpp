@@ -16,7 +16,7 @@ using namespace mlir;
 namespace ditron::target {
 
 /// Words of the world view (notes of dist-lower-world): own rank, number of ranks, then the heap base of every rank.
-static constexpr int worldRankWord = 0, worldBasesWord = 2;
+static constexpr int worldRankWord = 0, worldNumRanksWord = 1, worldBasesWord = 2;
 
 /// The world view: the kernel's hidden last argument, already lowered.
 static Value worldView(Operation *op) {
@@ -79,6 +79,10 @@ public:
     target.blockBarrier(e);
     emitIf(e, isFirstThread(e, target), {}, [&](Emitter &inner) -> Values {
       target.fence(inner, tile::MemoryOrder::Release, scope);
+      if (target.checksRanks()) {
+        Value numRanks = loadWorldWord(inner, target, world, inner.i64(worldNumRanksWord));
+        target.checkRank(inner, adaptor.getRank().front(), inner.sextOrTrunc(numRanks, inner.getI32Type()), "notify");
+      }
       Value address = peerAddress(inner, target, world, adaptor.getPtr().front(), adaptor.getRank().front());
       Value value = inner.sextOrTrunc(adaptor.getValue().front(), word);
       if (op.getOp() == dist::SignalOp::Set)
@@ -87,6 +91,20 @@ public:
         target.atomicRmw(inner, tile::AtomicOp::Add, word, address, value, Value(), tile::MemoryOrder::Release, scope);
       return {};
     });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class CheckRankPattern : public TilePattern<dist::CheckRankOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dist::CheckRankOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    if (target.checksRanks())
+      target.checkRank(e, adaptor.getRank().front(), adaptor.getNumRanks().front(), "symm_at");
     rewriter.eraseOp(op);
     return success();
   }
@@ -205,7 +223,7 @@ public:
 } // namespace
 
 void populateDistPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<WaitPattern, NotifyPattern, ThreadIdPattern, LaneIdPattern, LdPattern, StPattern, ThreadAtomicRmwPattern,
+  patterns.add<WaitPattern, NotifyPattern, CheckRankPattern, ThreadIdPattern, LaneIdPattern, LdPattern, StPattern, ThreadAtomicRmwPattern,
                ThreadAtomicCasPattern, ShufflePattern, BallotPattern>(patterns.getContext(), lowering);
 }
 

@@ -59,6 +59,8 @@ constexpr Signature signatures[] = {
     {"fence_async", "vpp"},
     {"named_barrier", "vpwwwp"},
     {"setmaxnreg", "vpwwp"},
+    {"check_rank", "vpwwpp"},
+    {"time_out", "vpp"},
     {"trap", "vppp"},
 };
 } // namespace

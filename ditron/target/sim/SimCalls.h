@@ -38,6 +38,8 @@ public:
   mlir::Value field(Emitter &e, size_t offset, mlir::Type type);
   /// The address of the DitronSimSite for the emitter's location.
   mlir::Value site(Emitter &e);
+  /// The address of a text.
+  mlir::Value text(Emitter &e, llvm::StringRef text) { return addressOf(e, stringConstant(e, text.str())); }
   /// The address of 16 bytes of zeros to load from, or of 16 bytes that nobody reads, to store to, in place of an access
   /// that is predicated off.
   mlir::Value zeros(Emitter &e);

@@ -13,6 +13,7 @@
 #include "ditron/target/sim/SimCalls.h"
 #include "ditron/target/sim/SimCodegen.h"
 #include "ditron/target/sim/SimHopper.h"
+#include "ditron/target/sim/SimLoops.h"
 
 #include <cstddef>
 #include <fmt/format.h>
@@ -78,6 +79,7 @@ public:
     kernel.setLinkage(LLVM::Linkage::Internal);
     kernel.removeArgAttrsAttr();
     kernel.setNoUnwind(true);
+    checkTimeInLoops(kernel, sim);
     OpBuilder builder(kernel);
     builder.setInsertionPointAfter(kernel);
     MLIRContext *context = kernel.getContext();
@@ -194,6 +196,11 @@ public:
 
   void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override {
     sim.call(e, "fence", {sim.self(e), code(e, order), code(e, scope), sim.site(e)});
+  }
+
+  bool checksRanks() const override { return true; }
+  void checkRank(Emitter &e, Value rank, Value numRanks, StringRef function) override {
+    sim.call(e, "check_rank", {sim.self(e), rank, numRanks, sim.text(e, function), sim.site(e)});
   }
 
   void asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate) override {

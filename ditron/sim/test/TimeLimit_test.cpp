@@ -1,0 +1,87 @@
+//===- TimeLimit_test.cpp - Runs that do not end ------------------------------------------------------------------===//
+#include "Harness.h"
+
+#include <chrono>
+
+namespace ditron::sim {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr DitronSimSite loopSite{"kernel.py", 7, 5};
+constexpr DitronSimSite addSite{"kernel.py", 8, 9};
+
+std::unique_ptr<Machine> limited(double seconds, uint64_t seed = 0) {
+  MachineOptions options;
+  options.timeLimitSeconds = seconds;
+  options.seed = seed;
+  return makeMachine(options);
+}
+
+/// What compiled loops do.
+void endlessLoop(void **) {
+  DitronSimThread *self = ditron_sim_self();
+  while (*self->timedOut == 0)
+    ;
+  ditron_sim_time_out(self, &loopSite);
+}
+
+/// Every turn lets other agents act.
+void endlessTraffic(void **arguments) {
+  auto *word = *static_cast<int32_t **>(arguments[0]);
+  for (;;)
+    ditron_sim_atomic_rmw(ditron_sim_self(), DITRON_SIM_RMW_ADD, DITRON_SIM_I32, word, 1, 1, DITRON_SIM_RELAXED,
+                          DITRON_SIM_SCOPE_GPU, &addSite);
+}
+
+void addOnce(void **arguments) {
+  auto *word = *static_cast<int32_t **>(arguments[0]);
+  ditron_sim_atomic_rmw(ditron_sim_self(), DITRON_SIM_RMW_ADD, DITRON_SIM_I32, word, 1, 1, DITRON_SIM_RELAXED,
+                        DITRON_SIM_SCOPE_GPU, &addSite);
+}
+
+TEST(TimeLimit, ALoopWithoutCallsIsEndedAndNamed) {
+  auto machine = limited(0.1);
+  const auto begin = std::chrono::steady_clock::now();
+  Status status = runOnce(*machine, kernel("endless", endlessLoop, {1, 1, 1}, 32, 0));
+  EXPECT_EQ(status.code(), StatusCode::Deadlock);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("kernel.py:7:5: kernel endless, rank 0, block (0,0,0), thread 0: "),
+                                      HasSubstr("the time limit of 0.1 s has passed, and this loop still runs")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_EQ(machine->status().message(), status.message());
+}
+
+TEST(TimeLimit, TrafficThatNeverEndsIsEndedBetweenSteps) {
+  auto machine = limited(0.1);
+  auto *word = makeBuffer<int32_t>(*machine, 0, 1, "word");
+  Status status = runOnce(*machine, kernel("busy", endlessTraffic, {2, 1, 1}, 1, 0, word));
+  EXPECT_EQ(status.code(), StatusCode::Deadlock);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("the time limit of 0.1 s has passed at virtual time "),
+                    HasSubstr("runs kernel busy: 0 of 2 blocks finished, 2 resident, 0 not started")));
+}
+
+TEST(TimeLimit, DoesNotChangeARunThatKeepsIt) {
+  SimTime times[2];
+  for (double seconds : {0.0, 100.0}) {
+    auto machine = limited(seconds, 3);
+    auto *word = makeBuffer<int32_t>(*machine, 0, 1, "word");
+    for (int call = 0; call < 3; ++call) // the limit is of each call
+      ASSERT_OK(runOnce(*machine, kernel("add", addOnce, {20, 1, 1}, 64, 0, word)));
+    EXPECT_EQ(*word, 3 * 20 * 64);
+    times[seconds > 0] = machine->now();
+  }
+  EXPECT_EQ(times[0], times[1]);
+}
+
+TEST(TimeLimit, RefusesNonsense) {
+  for (double seconds : {-1.0, 1e12, static_cast<double>(NAN)}) {
+    MachineOptions options;
+    options.timeLimitSeconds = seconds;
+    EXPECT_THAT(Machine::create(options).status().message(), HasSubstr("timeLimitSeconds: accepted is 0 for none"));
+  }
+}
+
+} // namespace
+} // namespace ditron::sim
