@@ -25,6 +25,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -56,6 +57,19 @@ struct Request {
     return isScratch() && other.isScratch() && op->getBlock() == other.op->getBlock();
   }
   bool livesWith(const Request &other) const { return first <= other.last && other.first <= last; }
+  /// What the bytes are for, in words that the author of a kernel knows; a number of bytes follows.
+  StringRef purpose() const {
+    if (isa<dgpu::BufferAllocOp>(op))
+      return "tiles in shared memory need";
+    if (isa<tile::ReduceOp>(op))
+      return "a reduction across warps needs";
+    if (isa<tile::ScanOp>(op))
+      return "a scan across warps needs";
+    if (!isa<dgpu::ConvertLayoutOp>(op))
+      return "handing on the old value of an atomic operation needs";
+    bool feedsDot = llvm::any_of(op->getUsers(), [](Operation *user) { return isa<tile::DotOp>(user); });
+    return feedsDot ? "dealing out an operand of tl.dot to the threads needs" : "moving a tile between threads needs";
+  }
 };
 
 /// Places the requests of one kernel.
@@ -94,9 +108,11 @@ public:
     for (const Request &request : requests)
       largest.push_back(&request);
     llvm::sort(largest, [](const Request *a, const Request *b) { return a->largerThan(*b); });
-    for (const Request *request : ArrayRef(largest).take_front(4))
-      diagnostic.attachNote(request->op->getLoc())
-          << "'" << request->op->getName().getStringRef() << "' needs " << request->bytes << " bytes here";
+    llvm::DenseSet<std::tuple<Location, StringRef, int64_t>> told; // equal ones, such as both operands of a dot, are one note
+    for (const Request *request : largest)
+      if (StringRef purpose = request->purpose();
+          told.size() < 4 && told.insert({request->op->getLoc(), purpose, request->bytes}).second)
+        diagnostic.attachNote(request->op->getLoc()) << purpose << " " << request->bytes << " bytes here";
   }
 
 private:

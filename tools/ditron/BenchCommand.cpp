@@ -88,7 +88,7 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
       ->capture_default_str();
   command->add_option("--bound-waits", arguments->boundWaits, "Real GPUs: a wait that takes longer is an error with a report")
       ->type_name("SECONDS");
-  command->add_option("--time-limit", run.world.timeLimitSeconds, "Real GPUs: longest that a call may take")
+  command->add_option("--time-limit", run.world.timeLimitSeconds, "Longest that a call may take, by the clock on the wall")
       ->type_name("SECONDS");
   command->add_flag("--share-gpus", run.world.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_option("--sms", run.world.sms, "Simulated SMs per rank")->capture_default_str();

@@ -169,6 +169,11 @@ public:
                          tile::MemoryScope scope) = 0;
   virtual void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) = 0;
 
+  /// True if the target reports ranks that do not exist; then the leaf checkRank is there.
+  virtual bool checksRanks() const { return false; }
+  /// Reports it when `rank` (i32) is not one of 0 .. numRanks-1; `function` is what the kernel gave it to.
+  virtual void checkRank(Emitter &e, mlir::Value rank, mlir::Value numRanks, llvm::StringRef function) {}
+
   virtual void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) = 0;
   virtual void asyncCommit(Emitter &e) = 0;
   virtual void asyncWait(Emitter &e, int pending) = 0;
