@@ -93,6 +93,7 @@ public:
     options.keepLLVMText = keepLLVM || run.isDumping();
     options.keepAssembly = keepAssembly || run.isDumping();
     options.libdevice = job.options.knobs.libdevice;
+    options.ptxas = job.options.knobs.ptxas;
     std::optional<target::TargetCode> code;
     DITRON_RETURN_IF_ERROR(run.step("code", [&]() -> Status {
       Expected<target::TargetCode> result = targetInfo->generateCode(*module, options);

@@ -73,8 +73,8 @@ Expected<std::unique_ptr<CodeLoader>> CodeLoader::create() {
 }
 
 Expected<runtime::ModuleImage> CodeLoader::load(const Artifact &artifact) {
-  if (artifact.codeKind == ArtifactCode::Ptx) {
-    // The driver compiles it, once for each GPU that runs it.
+  if (artifact.codeKind != ArtifactCode::HostObject) {
+    // The driver loads it, and assembles it if need be, once for each GPU that runs it.
     runtime::ModuleImage image;
     image.code = artifact.code;
     return image;

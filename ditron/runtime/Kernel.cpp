@@ -16,7 +16,7 @@ Expected<Kernel> Kernel::create(Artifact artifact, ModuleImage image) {
   if (target.simulated && !image.hostEntry)
     return invalidArgument(
         fmt::format("kernel '{}' for {} needs the address of its entry function", artifact.kernel, artifact.target));
-  if (artifact.codeKind == ArtifactCode::Ptx && image.code.empty())
+  if (artifact.codeKind != ArtifactCode::HostObject && image.code.empty())
     image.code = std::move(artifact.code);
   if (!target.simulated && image.code.empty())
     return invalidArgument(fmt::format("kernel '{}' for {} has no code", artifact.kernel, artifact.target));

@@ -23,7 +23,8 @@ struct ArtifactParameter {
 
 enum class ArtifactCode {
   HostObject, ///< Relocatable object for this machine, calling the simulator (sim targets).
-  Ptx,        ///< PTX text.
+  Ptx,        ///< PTX text; the driver assembles it.
+  Cubin,      ///< Machine code of one NVIDIA architecture.
 };
 
 struct Artifact {

@@ -2,9 +2,8 @@
 
 A folder `Inputs` holds files that tests read.
 """
-import glob
 import os
-import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(config.ditron_source_root, "tests", "lit"))
@@ -31,10 +30,14 @@ for tool in ["FileCheck", "not", "split-file"]:
 config.substitutions.append(("%kernels", os.path.join(config.ditron_source_root, "kernels")))
 config.substitutions.append(("%python", sys.executable))
 
-# NVIDIA's assembler: on PATH, of the toolkit, or of the wheel nvidia-cuda-nvcc in this Python. Tests that need it say
-# `REQUIRES: ptxas`; lit counts those that were skipped.
-wheels = [found for folder in sys.path for found in sorted(glob.glob(os.path.join(folder, "nvidia", "*", "bin", "ptxas")))]
-ptxas = next(filter(None, [shutil.which("ptxas"), shutil.which("ptxas", path="/usr/local/cuda/bin")] + wheels), None)
-if ptxas:
+# NVIDIA's assembler. With it every kernel that a test compiles for CUDA is assembled too, so that PTX which ptxas refuses fails
+# the test that made it. Tests that are about its output say `REQUIRES: ptxas`; lit counts those that were skipped.
+search = subprocess.run([os.path.join(config.ditron_source_root, "utils", "find-ptxas"), config.ditron_binary_root],
+                        capture_output=True, text=True)
+if search.returncode == 0:
+    ptxas = search.stdout.strip()
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+    config.environment["DITRON_PTXAS"] = ptxas
+    # libdevice lies beside it in the toolkit and in the wheels.
+    config.environment["CUDA_HOME"] = os.path.dirname(os.path.dirname(os.path.realpath(ptxas)))

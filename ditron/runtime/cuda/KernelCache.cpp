@@ -65,7 +65,7 @@ Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool 
   if (auto found = kernels.find(kernel.identity()); found != kernels.end())
     return found->second.function;
   const Artifact &artifact = kernel.artifact();
-  if (artifact.codeKind != ArtifactCode::Ptx)
+  if (artifact.codeKind == ArtifactCode::HostObject)
     return invalidArgument(
         fmt::format("kernel '{}' is compiled for {} and cannot run on {}", kernel.name(), artifact.target, gpuName));
   Loaded loaded;

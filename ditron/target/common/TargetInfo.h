@@ -44,6 +44,7 @@ struct CodegenOptions {
   bool keepLLVMText = false; ///< Also keep LLVM IR (optimised) as text.
   bool keepAssembly = false;
   std::string libdevice; ///< NVIDIA's library of math functions; empty: look for it.
+  std::string ptxas;     ///< NVIDIA's assembler; empty: PTX is the result.
 };
 
 /// What code generation makes of a lowered module.

@@ -5,6 +5,7 @@
 // everything else, so that all passes see which accesses cannot alias, and addresses in shared memory are 32 bits wide.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/nvptx/Assembler.h"
 #include "ditron/target/nvptx/Libdevice.h"
 #include "ditron/target/nvptx/LineInfo.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
@@ -152,6 +153,11 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   result.code.assign(text.begin(), text.end());
   if (options.keepAssembly)
     result.assemblyText = result.code;
+  if (!options.ptxas.empty()) {
+    DITRON_ASSIGN_OR_RETURN(AssembledPtx assembled, assemblePtx(options.ptxas, architecture.name, result.code));
+    result.kind = ArtifactCode::Cubin;
+    result.code = std::move(assembled.cubin);
+  }
   return result;
 }
 

@@ -1,9 +1,10 @@
 //===- hopper_test.cpp - PTX of tensor copies and warpgroup multiplies ------------------------------------------------===//
 //
-// Writes kernels from the leaves alone and looks at their PTX; where ptxas is found (PATH, /usr/local/cuda), it must accept
+// Writes kernels from the leaves alone and looks at their PTX; where ptxas is found (utils/find-ptxas), it must accept
 // them for sm_90a without a complaint about performance. A GEMM main loop with a multiply in flight must not spill.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/nvptx/Assembler.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
@@ -12,11 +13,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace ditron::target {
 namespace {
@@ -63,32 +61,34 @@ public:
   Block *block = nullptr;
 };
 
-/// What ptxas says about a PTX text, with a line about the exit status; empty without ptxas.
-std::string assemble(const std::string &ptx) {
-  const char *tool = std::filesystem::exists("/usr/local/cuda/bin/ptxas") ? "/usr/local/cuda/bin/ptxas" : "ptxas";
-  if (std::system((std::string(tool) + " --version >/dev/null 2>&1").c_str()) != 0)
-    return "";
-  std::string base = testing::TempDir() + "/hopper-" + std::to_string(getpid());
-  std::ofstream(base + ".ptx") << ptx;
-  std::string command = std::string(tool) + " -arch=sm_90a -v " + base + ".ptx -o " + base + ".cubin 2>&1; echo exit $?";
-  std::string output;
-  FILE *pipe = popen(command.c_str(), "r");
-  char buffer[4096];
-  while (size_t count = std::fread(buffer, 1, sizeof(buffer), pipe))
-    output.append(buffer, count);
-  pclose(pipe);
-  std::filesystem::remove(base + ".ptx");
-  std::filesystem::remove(base + ".cubin");
-  return output;
+/// The path of ptxas; empty without one.
+const std::string &ptxasPath() {
+  static const std::string path = [] {
+    std::string output(1024, '\0');
+    FILE *pipe = popen(DITRON_FIND_PTXAS, "r");
+    output.resize(std::fread(output.data(), 1, output.size(), pipe));
+    pclose(pipe);
+    return output.substr(0, output.find('\n'));
+  }();
+  return path;
 }
 
 void expectAssembles(const std::string &ptx) {
-  std::string output = assemble(ptx);
-  if (output.empty())
+  if (ptxasPath().empty())
     GTEST_SKIP() << "no ptxas";
-  EXPECT_THAT(output, HasSubstr("exit 0")) << ptx;
-  EXPECT_THAT(output, Not(HasSubstr("Performance Loss")));
-  EXPECT_THAT(output, HasSubstr(" 0 bytes spill stores"));
+  Expected<AssembledPtx> assembled = assemblePtx(ptxasPath(), "sm_90a", ptx);
+  ASSERT_TRUE(assembled.isOk()) << assembled.status().message() << ptx;
+  EXPECT_THAT(assembled->log, Not(HasSubstr("Performance Loss")));
+  EXPECT_THAT(assembled->log, HasSubstr(" 0 bytes spill stores"));
+}
+
+TEST(Assembler, Errors) {
+  EXPECT_EQ(assemblePtx("/nowhere/ptxas", "sm_90a", "").status().code(), StatusCode::NotFound);
+  if (ptxasPath().empty())
+    GTEST_SKIP() << "no ptxas";
+  Status refused = assemblePtx(ptxasPath(), "sm_90a", ".version 8.0\n.target sm_90a\n.address_size 64\nmov;\n").status();
+  EXPECT_EQ(refused.code(), StatusCode::Internal);
+  EXPECT_THAT(refused.message(), HasSubstr("line 4"));
 }
 
 TEST(Hopper, OnlyWhereTheHardwareIs) {
