@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/Compiler.h"
 
+#include "ditron/compiler/LaunchInterface.h"
 #include "ditron/compiler/Pipeline.h"
 #include "ditron/frontend/Import.h"
 #include "ditron/frontend/syntax/AstPrinter.h"
@@ -81,8 +82,7 @@ public:
 
   Status assignHardware() {
     DITRON_RETURN_IF_ERROR(compiler::assignHardware(run, *module, *targetInfo));
-    if (auto bytes = (*module)->getAttrOfType<mlir::IntegerAttr>(dgpu::sharedBytesAttrName))
-      sharedBytes = static_cast<uint64_t>(bytes.getInt());
+    DITRON_ASSIGN_OR_RETURN(launch, readLaunchInterface(*module));
     return Status::ok();
   }
 
@@ -132,7 +132,9 @@ public:
     }
     artifact.numWarps = job.options.numWarps;
     artifact.threadsPerWarp = static_cast<uint32_t>(targetInfo->warpSize());
-    artifact.sharedBytes = sharedBytes;
+    artifact.launchWarps = launch.launchWarps;
+    artifact.tensorMaps = launch.tensorMaps;
+    artifact.sharedBytes = launch.sharedBytes;
     artifact.codeKind = code.kind;
     artifact.code = std::move(code.code);
     return artifact;
@@ -149,7 +151,7 @@ private:
   StageRunner run;
   std::unique_ptr<target::TargetInfo> targetInfo;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  uint64_t sharedBytes = 0;
+  LaunchInterface launch;
 };
 
 Expected<std::string> emitAst(const KernelSource &source) {

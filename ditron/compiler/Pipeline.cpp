@@ -30,6 +30,8 @@ namespace ditron::compiler {
 Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target) {
   transforms::AllocateSharedOptions memory;
   memory.limitBytes = target.sharedMemoryLimit();
+  transforms::SpecializeWarpsOptions specialization;
+  specialization.limitBytes = target.sharedMemoryLimit();
 
   // A block-level operation that only some threads reach would hang or misbehave silently: refuse it while the IR is
   // still close to the source.
@@ -38,6 +40,9 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   // rank, num_ranks and symm_at become reads of the world view, a hidden last argument of the kernel.
   DITRON_RETURN_IF_ERROR(run.passes("world", module, transforms::createLowerWorld()));
+  // On targets with tensor copies: loads that feed dots are left to a warp of their own, stores go through shared memory.
+  DITRON_RETURN_IF_ERROR(run.passes("specialize", module, transforms::createSpecializeWarps(specialization)));
+  DITRON_RETURN_IF_ERROR(run.passes("tensor-stores", module, transforms::createTensorStores()));
   // Every tensor gets its distribution over registers, lanes and warps; conversions where neighbours disagree.
   DITRON_RETURN_IF_ERROR(run.passes("layouts", module, transforms::createAssignLayouts()));
   // Conversions cost data movement: fold them, move them to narrow values, recompute cheap values instead.
@@ -69,12 +74,16 @@ void registerPipelineDialects(mlir::DialectRegistry &registry) {
                   mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect>();
 }
 
-void annotateModule(mlir::ModuleOp module, const CompileOptions &options, const target::TargetInfo &target) {
+void annotateModule(mlir::ModuleOp module, const CompileOptions &options, target::TargetInfo &target) {
   mlir::Builder builder(module.getContext());
   module->setAttr(dgpu::numWarpsAttrName, builder.getI32IntegerAttr(static_cast<int32_t>(options.numWarps)));
   module->setAttr(dgpu::threadsPerWarpAttrName, builder.getI32IntegerAttr(target.warpSize()));
   module->setAttr(dgpu::numStagesAttrName, builder.getI32IntegerAttr(static_cast<int32_t>(options.numStages)));
   module->setAttr(dgpu::targetAttrName, builder.getStringAttr(options.target));
+  if (target.hopper()) {
+    module->setAttr(dgpu::wgmmaAttrName, builder.getUnitAttr());
+    module->setAttr(dgpu::tmaAttrName, builder.getUnitAttr());
+  }
   if (options.knobs.boundWaits)
     module->setAttr(target::boundWaitsAttrName, builder.getUnitAttr());
 }

@@ -18,7 +18,7 @@ namespace ditron::compiler {
 void registerPipelineDialects(mlir::DialectRegistry &registry);
 
 /// Writes what the passes have to know of the options and the target into the module's attributes.
-void annotateModule(mlir::ModuleOp module, const CompileOptions &options, const target::TargetInfo &target);
+void annotateModule(mlir::ModuleOp module, const CompileOptions &options, target::TargetInfo &target);
 
 /// From imported tile IR to tile IR with layouts, pipelined loops, shared memory and barriers.
 Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::TargetInfo &target);

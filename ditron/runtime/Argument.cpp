@@ -130,7 +130,7 @@ std::string Argument::describe() const {
 }
 
 void PackedArguments::add(const void *data, uint32_t size) {
-  // Natural alignment: sizes are powers of two up to 8.
+  // Natural alignment: sizes are powers of two.
   const size_t offset = (bytes.size() + size - 1) / size * size;
   bytes.resize(offset + size);
   std::memcpy(bytes.data() + offset, data, size);

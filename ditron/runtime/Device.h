@@ -11,6 +11,7 @@
 #define DITRON_RUNTIME_DEVICE_H
 
 #include "ditron/runtime/Kernel.h"
+#include "ditron/runtime/TensorMap.h"
 
 #include <functional>
 
@@ -50,7 +51,7 @@ struct Copy {
 struct PackedLaunch {
   const Kernel *kernel = nullptr;
   LaunchConfig config;
-  PackedArguments arguments; ///< With the hidden world view last.
+  PackedArguments arguments; ///< With tensor maps and the hidden world view last.
 };
 
 /// Where a kernel with bounded waits reports a wait that took too long, and how long that is; zeros where waits need no bound.
@@ -105,12 +106,18 @@ public:
   virtual Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) = 0;
   /// Makes the kernel ready to launch, so that launches do nothing but enqueue. Without it the first launch does.
   virtual Status load(const Kernel &kernel) { return Status::ok(); }
+  /// The tensor map in the device's own format.
+  virtual Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map);
   virtual Status launch(StreamHandle stream, PackedLaunch launch) = 0;
 
   virtual Status beginCapture(StreamHandle stream) = 0;
   virtual Expected<GraphHandle> endCapture(StreamHandle stream) = 0;
   virtual Status launchGraph(StreamHandle stream, GraphHandle graph) = 0;
 };
+
+inline Expected<TensorMap> Device::encodeTensorMap(const TensorMapDescription &) {
+  return unsupported(attributes().name + " has no tensor copies");
+}
 
 inline Expected<int64_t> Device::elapsedTime(EventHandle begin, EventHandle end) {
   DITRON_ASSIGN_OR_RETURN(const int64_t first, eventTime(begin));

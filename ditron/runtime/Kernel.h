@@ -10,6 +10,7 @@
 
 #include "ditron/runtime/Argument.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ditron::runtime {
@@ -43,7 +44,9 @@ public:
   const std::string &name() const { return storage->artifact.kernel; }
   /// The same for all copies of a Kernel and for no other living one: devices know by it what they have loaded.
   const void *identity() const { return storage.get(); }
-  uint32_t threadsPerBlock() const { return artifact().numWarps * artifact().threadsPerWarp; }
+  uint32_t threadsPerBlock() const {
+    return std::max(artifact().numWarps, artifact().launchWarps) * artifact().threadsPerWarp;
+  }
 
   /// Checks and packs the arguments of one launch (without the hidden one).
   Expected<PackedArguments> pack(std::span<const Argument> arguments) const;

@@ -70,6 +70,12 @@ Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::spa
   DITRON_ASSIGN_OR_RETURN(launch.arguments, kernel.pack(arguments));
   if (config.grid[0] == 0 || config.grid[1] == 0 || config.grid[2] == 0)
     return Status::ok(); // an empty grid, as an empty shard asks for, runs nothing
+  for (const ArtifactTensorMap &map : kernel.artifact().tensorMaps) {
+    DITRON_ASSIGN_OR_RETURN(const TensorMapDescription description,
+                            describeTensorMap(kernel.artifact(), map, launch.arguments));
+    DITRON_ASSIGN_OR_RETURN(const TensorMap encoded, device->encodeTensorMap(description));
+    launch.arguments.add(encoded.bytes.data(), sizeof(encoded.bytes));
+  }
   launch.arguments.add(&worldView, sizeof(worldView));
   return device->launch(handle, std::move(launch));
 }

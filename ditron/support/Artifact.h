@@ -21,6 +21,28 @@ struct ArtifactParameter {
   uint32_t divisibility = 1; ///< The compiled code relies on the value (address or integer) being a multiple of this.
 };
 
+/// A number of a tensor map: a parameter's value, or known when the kernel was compiled.
+struct ArtifactMapNumber {
+  int32_t parameter = -1; ///< Index into Artifact::parameters; negative: `value` holds the number.
+  int64_t value = 0;
+
+  bool operator==(const ArtifactMapNumber &) const = default;
+};
+
+/// What the launcher tells the tensor copy engine of one tensor: 128 bytes, encoded for the device from the actual arguments and
+/// passed by value. All lists hold the outermost dimension first.
+struct ArtifactTensorMap {
+  uint32_t base = 0; ///< The pointer parameter of the tensor.
+  std::vector<ArtifactMapNumber> sizes;
+  std::vector<ArtifactMapNumber> strides; ///< In elements; the last is 1.
+  std::vector<uint32_t> box;              ///< What one copy moves.
+  uint32_t swizzleBytes = 0;              ///< 0, 32, 64 or 128.
+  std::string element;                    ///< Signature text: "bf16".
+  bool fillNan = false;                   ///< What lies outside of the tensor reads as NaN, else as zero.
+
+  bool operator==(const ArtifactTensorMap &) const = default;
+};
+
 enum class ArtifactCode {
   HostObject, ///< Relocatable object for this machine, calling the simulator (sim targets).
   Ptx,        ///< PTX text; the driver assembles it.
@@ -32,8 +54,10 @@ struct Artifact {
   std::string entrySymbol; ///< Symbol of the entry point in `code`.
   std::string target;      ///< For example "sim:sm_80".
   std::string sourceFile;
-  std::vector<ArtifactParameter> parameters; ///< Without the hidden world-view pointer, which is always passed last.
-  uint32_t numWarps = 4;
+  std::vector<ArtifactParameter> parameters; ///< Without tensor maps and the hidden world-view pointer.
+  std::vector<ArtifactTensorMap> tensorMaps; ///< Passed after the parameters; the world-view pointer is always the last.
+  uint32_t numWarps = 4;    ///< As the language counts them.
+  uint32_t launchWarps = 0; ///< Warps of a block with those that only fetch for the others; 0: numWarps.
   uint32_t threadsPerWarp = 32;
   uint64_t sharedBytes = 0;
   ArtifactCode codeKind = ArtifactCode::HostObject;

@@ -20,6 +20,8 @@
 #include "ditron/runtime/cuda/KernelCache.h"
 #include "ditron/runtime/cuda/VirtualHeap.h"
 
+#include <unordered_map>
+
 namespace ditron::cuda {
 
 struct CudaDeviceOptions {
@@ -75,6 +77,7 @@ public:
                     uint32_t bytes) override;
   Status hostCallback(runtime::StreamHandle stream, std::function<void()> callback, std::string_view name) override;
   Status load(const runtime::Kernel &kernel) override;
+  Expected<runtime::TensorMap> encodeTensorMap(const runtime::TensorMapDescription &map) override;
   Status launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) override;
 
   Status beginCapture(runtime::StreamHandle stream) override;
@@ -122,6 +125,8 @@ private:
   std::map<runtime::StreamHandle, StreamState> streams;
   std::vector<EventRef> events;
   std::map<void *, uint64_t> pinned;              ///< Live host-pinned blocks.
+  /// What has been encoded; repeated launches mostly describe the same tensors.
+  std::unordered_map<runtime::TensorMapDescription, runtime::TensorMap, runtime::TensorMapHash> tensorMaps;
   std::multimap<uint64_t, void *> pinnedReusable; ///< Freed ones by size: giving them to the driver would wait.
   bool abandoned = false;
 };

@@ -166,6 +166,59 @@ Status CudaDevice::hostCallback(runtime::StreamHandle stream, std::function<void
   return Status::ok();
 }
 
+static Expected<TensorElement> tensorElement(DataType type) {
+  switch (type) {
+  case DataType::I1:
+  case DataType::I8:
+  case DataType::U8:
+  case DataType::F8E5:
+  case DataType::F8E4NV: return TensorElement::UInt8;
+  case DataType::I16:
+  case DataType::U16: return TensorElement::UInt16;
+  case DataType::I32: return TensorElement::Int32;
+  case DataType::U32: return TensorElement::UInt32;
+  case DataType::I64: return TensorElement::Int64;
+  case DataType::U64: return TensorElement::UInt64;
+  case DataType::F16: return TensorElement::Float16;
+  case DataType::BF16: return TensorElement::BFloat16;
+  case DataType::F32: return TensorElement::Float32;
+  case DataType::F64: return TensorElement::Float64;
+  }
+  return internalError("unknown element type of a tensor map");
+}
+
+static TensorSwizzle tensorSwizzle(uint32_t bytes) {
+  switch (bytes) {
+  case 32: return TensorSwizzle::Bytes32;
+  case 64: return TensorSwizzle::Bytes64;
+  case 128: return TensorSwizzle::Bytes128;
+  default: return TensorSwizzle::None;
+  }
+}
+
+Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMapDescription &map) {
+  // Enough for every tensor of a model's step; beyond that the addresses are new each time, and nothing is worth keeping.
+  constexpr size_t mostKept = 4096;
+  std::lock_guard lock(mutex);
+  if (auto found = tensorMaps.find(map); found != tensorMaps.end())
+    return found->second;
+  if (!driver.tensorMapEncodeTiled)
+    return unsupported("tensor maps need a driver of version 525 or newer");
+  DITRON_ASSIGN_OR_RETURN(const TensorElement element, tensorElement(map.type));
+  runtime::TensorMap encoded;
+  const uint32_t everyElement[runtime::TensorMapDescription::maxRank] = {1, 1, 1, 1, 1};
+  const Result result = driver.tensorMapEncodeTiled(
+      encoded.bytes.data(), element, map.rank, map.base, map.sizes.data(), map.stridesBytes.data() + 1, map.box.data(),
+      everyElement, 0, tensorSwizzle(map.swizzleBytes), TensorPromotion::Bytes256,
+      map.fillNan ? TensorFill::Nan : TensorFill::Zero);
+  DITRON_RETURN_IF_ERROR(driver.check(
+      result, fmt::format("description of a tensor of {} dimensions at {}", map.rank, fmt::ptr(map.base))));
+  if (tensorMaps.size() >= mostKept)
+    tensorMaps.clear();
+  tensorMaps.emplace(map, encoded);
+  return encoded;
+}
+
 Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);

@@ -175,5 +175,25 @@ struct LaunchConfiguration {
 };
 static_assert(sizeof(LaunchConfiguration) == 56);
 
+/// CUtensorMapDataType
+enum class TensorElement : int {
+  UInt8 = 0,
+  UInt16 = 1,
+  UInt32 = 2,
+  Int32 = 3,
+  UInt64 = 4,
+  Int64 = 5,
+  Float16 = 6,
+  Float32 = 7,
+  Float64 = 8,
+  BFloat16 = 9,
+};
+/// CUtensorMapSwizzle
+enum class TensorSwizzle : int { None = 0, Bytes32 = 1, Bytes64 = 2, Bytes128 = 3 };
+/// CUtensorMapL2promotion: how much a miss brings into the L2 cache.
+enum class TensorPromotion : int { None = 0, Bytes64 = 1, Bytes128 = 2, Bytes256 = 3 };
+/// CUtensorMapFloatOOBfill
+enum class TensorFill : int { Zero = 0, Nan = 1 };
+
 } // namespace ditron::cuda
 #endif // DITRON_RUNTIME_CUDA_DRIVERTYPES_H

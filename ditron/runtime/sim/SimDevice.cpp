@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/sim/SimDevice.h"
 
+#include "ditron/sim/TensorMap.h"
+
 #include <cstring>
 #include <fmt/format.h>
 
@@ -146,6 +148,20 @@ Status SimDevice::signalWait(StreamHandle stream, const void *address, Compare c
 
 Status SimDevice::hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) {
   return machine->hostCallback(streamId(stream), std::move(callback), name);
+}
+
+Expected<TensorMap> SimDevice::encodeTensorMap(const TensorMapDescription &map) {
+  std::array<uint32_t, TensorMapDescription::maxRank> sizes = {};
+  for (uint32_t dim = 0; dim < map.rank; ++dim)
+    sizes[dim] = static_cast<uint32_t>(std::min<uint64_t>(map.sizes[dim], UINT32_MAX));
+  DITRON_ASSIGN_OR_RETURN(const DitronSimTensorMap encoded,
+                          sim::makeTensorMap(map.base, sizeOf(map.type), std::span(sizes).first(map.rank),
+                                             std::span(map.stridesBytes).subspan(1, map.rank - 1),
+                                             std::span(map.box).first(map.rank), map.swizzleBytes, map.fillNan));
+  TensorMap result;
+  static_assert(sizeof(encoded) == sizeof(result.bytes));
+  std::memcpy(result.bytes.data(), &encoded, sizeof(encoded));
+  return result;
 }
 
 Status SimDevice::launch(StreamHandle stream, PackedLaunch launch) {

@@ -41,6 +41,7 @@ public:
   Status signalAdd(StreamHandle stream, void *address, uint64_t value, uint32_t bytes) override;
   Status signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value, uint32_t bytes) override;
   Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) override;
+  Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map) override;
   Status launch(StreamHandle stream, PackedLaunch launch) override;
 
   Status beginCapture(StreamHandle stream) override;
