@@ -67,7 +67,7 @@ private:
   FailureOr<Values> share(Emitter &e, OpT op, const Values &old, bool &hadBarrier) const {
     TargetInfo &target = this->target;
     Type type = op.getPtr().getType();
-    int threads = this->lowering.numThreads();
+    int threads = this->lowering.numThreads(op);
     if (!isa<RankedTensorType>(type))
       return throughScratch(e, op, old, e.i32(0), isFirstThread(e, target), /*threads=*/1, hadBarrier);
     const DistributedLayout &layout = dgpu::layoutOf(type);

@@ -5,6 +5,7 @@
 // value per register through loops and branches.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/Partition.h"
 #include "ditron/target/common/Patterns.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,6 +22,8 @@ TileTypeConverter::TileTypeConverter(const TargetInfo &target) {
   addConversion([](Type type) { return type; });
   addConversion([&target](FloatType type) -> Type { return target.storageType(type); });
   addConversion([](tile::PointerType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext()); });
+  addConversion([](dgpu::MbarriersType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext()); });
+  addConversion([](dgpu::TensorMapType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext()); });
   addConversion([](dgpu::BufferType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext()); });
   addConversion([this](RankedTensorType type, SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
     Type element = convertType(type.getElementType());
@@ -36,6 +39,11 @@ TileTypeConverter::TileTypeConverter(const TargetInfo &target) {
   addTargetMaterialization([](OpBuilder &builder, Type type, ValueRange inputs, Location loc) -> Value {
     return UnrealizedConversionCastOp::create(builder, loc, type, inputs).getResult(0);
   });
+}
+
+int LoweringContext::numThreads(Operation *op) const {
+  std::optional<Partition> partition = partitionAt(op->getBlock());
+  return (partition ? partition->numWarps : numWarps) * target.warpSize();
 }
 
 FailureOr<int64_t> scratchOffset(Operation *op) {

@@ -58,6 +58,8 @@ public:
       target.waitUntil(body, body.addBytes(ptr, offset), op.getCompare(), wanted, op.getOrder(), op.getScope());
     }
     target.blockBarrier(e);
+    if (target.hopper()) // tensor copies of what has been waited for go another way to memory
+      target.hopper()->fenceAsyncGlobal(e);
     rewriter.replaceOp(op, e.i32(0)); // the token; what it orders is ordered by the calls above
     return success();
   }

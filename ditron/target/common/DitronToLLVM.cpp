@@ -9,6 +9,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Passes.h"
+#include "ditron/target/common/Partition.h"
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/ScalarOps.h"
 
@@ -70,7 +71,7 @@ private:
     for (auto function : module.getOps<func::FuncOp>())
       kernels.push_back(function.getSymNameAttr());
     annotateForLowering(module, target);
-    if (failed(target.prepareModule(module)) || failed(toScalars(module, target)) || failed(toBranches(module)) ||
+    if (failed(target.prepareModule(module)) || failed(prepareHopper(module, target)) || failed(toScalars(module, target)) || failed(toBranches(module)) ||
         failed(toLLVM(module, target)))
       return failure();
     for (StringAttr kernel : kernels)
@@ -94,13 +95,15 @@ private:
     populateConvertLayoutPatterns(patterns, lowering);
     populateDotPatterns(patterns, lowering);
     populateSharedPatterns(patterns, lowering);
+    populateHopperPatterns(patterns, lowering);
+    populateWarpgroupPatterns(patterns, lowering);
     populateDistPatterns(patterns, lowering);
     populateControlPatterns(patterns, lowering);
 
     ConversionTarget legal(getContext());
     legal.addIllegalDialect<tile::TileDialect, dist::DistDialect, dgpu::DgpuDialect>();
     legal.addLegalDialect<LLVM::LLVMDialect>();
-    legal.addLegalOp<ModuleOp>();
+    legal.addLegalOp<ModuleOp, UnrealizedConversionCastOp>();
     auto hasLegalTypes = [&types](Operation *op) { return types.isLegal(op); };
     legal.addDynamicallyLegalDialect<math::MathDialect, ub::UBDialect>(hasLegalTypes);
     legal.addDynamicallyLegalDialect<arith::ArithDialect>([&](Operation *op) {

@@ -37,6 +37,9 @@ class HopperLeaves {
 public:
   virtual ~HopperLeaves() = default;
 
+  /// True (i1) in one lane of the warp, the same each time.
+  virtual mlir::Value electLane(Emitter &e) = 0;
+
   //===--- mbarriers ------------------------------------------------------------------------------------------------===//
 
   virtual void mbarrierInit(Emitter &e, mlir::Value bar, int count, mlir::Value predicate) = 0;

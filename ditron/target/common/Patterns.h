@@ -29,7 +29,8 @@ struct LoweringContext {
   TargetInfo &target;
   const TileTypeConverter &types;
   int numWarps;
-  int numThreads() const { return numWarps * target.warpSize(); }
+  /// Threads that run an operation together: those of its partition, or all.
+  int numThreads(mlir::Operation *op) const;
 };
 
 /// Base class of the patterns.
@@ -85,6 +86,10 @@ void populateConvertLayoutPatterns(mlir::RewritePatternSet &patterns, const Lowe
 void populateDotPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateSharedPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateDistPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// mbarriers and tensor copies.
+void populateHopperPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// Warpgroup dots.
+void populateWarpgroupPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// Program ids, functions and structured control flow.
 void populateControlPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 

@@ -108,7 +108,7 @@ private:
     for (auto [operand, operandOffset] : llvm::zip(state, exchange.operandOffsets))
       groups.push_back({*offset + operandOffset, operand});
     Value partner = e.bitXor(target.threadId(e), e.i32(int64_t(target.warpSize()) << position));
-    return exchangeThroughShared(e, target, groups, lowering.numThreads(), partner, Value());
+    return exchangeThroughShared(e, target, groups, lowering.numThreads(op), partner, Value());
   }
 
   /// Combines own values with the partner's; `isRight` says (as i1) that this thread's bit is 1.

@@ -114,7 +114,7 @@ private:
       Value lane = place(e, target.laneId(e), step.laneSet, step.laneClear, reverse);
       Value warp = place(e, target.warpId(e), step.warpSet, step.warpClear, reverse);
       Value thread = e.add(e.mul(warp, e.i32(target.warpSize())), lane);
-      SmallVector<Values> loaded = exchangeThroughShared(e, target, groups, lowering.numThreads(), thread, Value());
+      SmallVector<Values> loaded = exchangeThroughShared(e, target, groups, lowering.numThreads(op), thread, Value());
       for (auto &[reg, values] : others)
         for (const Values &operand : loaded)
           values.push_back(operand[reg]);

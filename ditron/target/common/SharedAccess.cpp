@@ -14,6 +14,12 @@ using ditron::layout::OffsetPlan;
 
 namespace ditron::target {
 
+Value slotAddress(Emitter &e, dgpu::BufferType type, Value buffer, Value slot) {
+  if (type.getSlots() == 1)
+    return buffer;
+  return e.addBytes(buffer, e.mul(e.sextOrTrunc(slot, e.getI64Type()), e.i64(type.getSlotBytes())));
+}
+
 SmallVector<Value> sharedAddresses(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base,
                                    int elementBytes) {
   auto bytesOf = [&](ArrayRef<int64_t> bases) {

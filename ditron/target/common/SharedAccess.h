@@ -6,10 +6,14 @@
 #ifndef DITRON_TARGET_COMMON_SHAREDACCESS_H
 #define DITRON_TARGET_COMMON_SHAREDACCESS_H
 
+#include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/layout/SharedLayout.h"
 #include "ditron/target/common/TargetInfo.h"
 
 namespace ditron::target {
+
+/// The address of a slot of a lowered buffer.
+mlir::Value slotAddress(Emitter &e, dgpu::BufferType type, mlir::Value buffer, mlir::Value slot);
 
 /// The addresses of a plan's accesses, for a tile at `base`.
 llvm::SmallVector<mlir::Value> sharedAddresses(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan,

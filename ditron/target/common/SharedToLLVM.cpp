@@ -15,14 +15,6 @@ using ditron::layout::OffsetPlan;
 
 namespace ditron::target {
 
-/// The address of a slot of a lowered buffer.
-static Value slotAddress(Emitter &e, dgpu::BufferType type, Value buffer, Value slot) {
-  Value offset = e.mul(e.sextOrTrunc(slot, e.getI64Type()), e.i64(type.getSlotBytes()));
-  if (type.getSlots() == 1)
-    return buffer;
-  return e.addBytes(buffer, offset);
-}
-
 namespace {
 
 class BufferAllocPattern : public TilePattern<dgpu::BufferAllocOp> {
@@ -36,6 +28,17 @@ public:
       return failure();
     Emitter e(op.getLoc(), rewriter);
     rewriter.replaceOp(op, sharedAddress(e, target, *offset));
+    return success();
+  }
+};
+
+class BufferPermutePattern : public TilePattern<dgpu::BufferPermuteOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::BufferPermuteOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getSource().front());
     return success();
   }
 };
@@ -177,7 +180,7 @@ public:
 } // namespace
 
 void populateSharedPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<BufferAllocPattern, BufferStorePattern, BufferLoadPattern, AsyncCopyPattern, AsyncCommitPattern,
+  patterns.add<BufferAllocPattern, BufferPermutePattern, BufferStorePattern, BufferLoadPattern, AsyncCopyPattern, AsyncCommitPattern,
                AsyncWaitPattern, BarrierPattern<dgpu::BarrierOp>, BarrierPattern<dist::SyncThreadsOp>>(
       patterns.getContext(), lowering);
 }

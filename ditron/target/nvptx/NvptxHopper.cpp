@@ -19,6 +19,14 @@ namespace ditron::target {
 
 static Value inShared(Emitter &e, Value ptr) { return inAddressSpace(e, ptr, AddressSpace::Shared); }
 
+Value NvptxHopper::electLane(Emitter &e) {
+  PtxAsm code(e);
+  std::string elected = code.output(e.getI32Type());
+  return e.isNotZero(code.emit(fmt::format("{{\n.reg .pred elected;\nelect.sync _|elected, -1;\n"
+                                           "selp.b32 {}, 1, 0, elected;\n}}",
+                                           elected))[0]);
+}
+
 //===--- mbarriers ------------------------------------------------------------------------------------------------------===//
 
 void NvptxHopper::mbarrierInit(Emitter &e, Value bar, int count, Value predicate) {

@@ -12,6 +12,8 @@ namespace ditron::target {
 
 class NvptxHopper : public HopperLeaves {
 public:
+  mlir::Value electLane(Emitter &e) override;
+
   void mbarrierInit(Emitter &e, mlir::Value bar, int count, mlir::Value predicate) override;
   void mbarrierInitFence(Emitter &e) override;
   void mbarrierInvalidate(Emitter &e, mlir::Value bar, mlir::Value predicate) override;

@@ -6,6 +6,7 @@
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/target/common/Partition.h"
 #include "ditron/target/nvptx/NvptxTarget.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
@@ -42,7 +43,8 @@ StringRef ptxScope(tile::MemoryScope scope) {
 //===--- Module ---------------------------------------------------------------------------------------------------------===//
 
 LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
-  numWarps = dgpu::numWarpsOf(module);
+  numWarps = launchWarpsOf(module);
+  isSpecialized = numWarps != dgpu::numWarpsOf(module);
   boundsWaits = module->hasAttr(boundWaitsAttrName);
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   // Its size is what the launch says: an external array of unknown length.
@@ -87,8 +89,10 @@ LogicalResult NvptxTargetInfo::finishKernel(LLVM::LLVMFuncOp kernel) {
   kernel.setNoUnwind(true);
   Builder builder(kernel.getContext());
   // The block size is exact: LLVM bounds thread ids by it, ptxas registers.
-  Attribute threads = builder.getStrArrayAttr({"nvvm.reqntid", std::to_string(numWarps * warpSize())});
-  kernel.setPassthroughAttr(builder.getArrayAttr(threads));
+  SmallVector<Attribute> attributes{builder.getStrArrayAttr({"nvvm.reqntid", std::to_string(numWarps * warpSize())})};
+  if (isSpecialized) // warps give registers to others only if the kernel says how many it has at its entry
+    attributes.push_back(builder.getStrArrayAttr({"nvvm.minctasm", "1"}));
+  kernel.setPassthroughAttr(builder.getArrayAttr(attributes));
   return success();
 }
 
@@ -100,10 +104,23 @@ static Value specialRegister(Emitter &e, StringRef name) {
 
 static char axisName(int axis) { return "xyz"[axis]; }
 
-Value NvptxTargetInfo::threadId(Emitter &e) { return specialRegister(e, "tid.x"); }
-Value NvptxTargetInfo::laneId(Emitter &e) { return e.bitAnd(threadId(e), e.i32(warpSize() - 1)); }
-Value NvptxTargetInfo::warpId(Emitter &e) { return numWarps == 1 ? e.i32(0) : e.lshr(threadId(e), 5); }
-Value NvptxTargetInfo::numThreads(Emitter &e) { return e.i32(numWarps * warpSize()); }
+/// Whether this code runs on a warp that is a block of its own.
+static bool isOnProducer(Emitter &e) {
+  std::optional<Partition> partition = partitionAt(e);
+  return partition && partition->isProducer();
+}
+
+Value NvptxTargetInfo::threadId(Emitter &e) { return isOnProducer(e) ? laneId(e) : specialRegister(e, "tid.x"); }
+Value NvptxTargetInfo::laneId(Emitter &e) {
+  return e.bitAnd(specialRegister(e, "tid.x"), e.i32(warpSize() - 1));
+}
+Value NvptxTargetInfo::warpId(Emitter &e) {
+  return numWarps == 1 || isOnProducer(e) ? e.i32(0) : e.lshr(specialRegister(e, "tid.x"), 5);
+}
+Value NvptxTargetInfo::numThreads(Emitter &e) {
+  std::optional<Partition> partition = partitionAt(e);
+  return e.i32((partition ? partition->numWarps : numWarps) * warpSize());
+}
 Value NvptxTargetInfo::programId(Emitter &e, int axis) {
   return specialRegister(e, fmt::format("ctaid.{}", axisName(axis)));
 }
@@ -119,6 +136,11 @@ Value NvptxTargetInfo::sharedMemoryBase(Emitter &e) {
 //===--- Threads together -----------------------------------------------------------------------------------------------===//
 
 void NvptxTargetInfo::blockBarrier(Emitter &e) {
+  std::optional<Partition> partition = partitionAt(e);
+  if (partition && partition->isProducer())
+    return warpBarrier(e);
+  if (partition)
+    return hopperLeaves.namedBarrier(e, 1, partition->numWarps * warpSize(), NamedBarrierKind::Sync);
   callIntrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.all", Type(), {e.i32(0)});
 }
 

@@ -93,7 +93,8 @@ private:
 
   NvptxArchitecture architecture;
   NvptxHopper hopperLeaves;
-  int numWarps = 0;          ///< Of the module being lowered.
+  int numWarps = 0;           ///< Of a launch of the module being lowered.
+  bool isSpecialized = false; ///< Its warps run different programs.
   bool boundsWaits = false;  ///< Waits give up after a time limit and report (NvptxWait.cpp).
 };
 

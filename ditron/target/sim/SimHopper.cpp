@@ -17,6 +17,10 @@ static Value word(Emitter &e, Value predicate) {
   return predicate ? e.zextOrTrunc(predicate, e.getI32Type()) : e.i32(1);
 }
 
+Value SimHopper::electLane(Emitter &e) {
+  return e.isZero(sim.field(e, offsetof(DitronSimThread, laneId), e.getI32Type()));
+}
+
 //===--- mbarriers ------------------------------------------------------------------------------------------------------===//
 
 void SimHopper::mbarrierInit(Emitter &e, Value bar, int count, Value predicate) {

@@ -15,6 +15,8 @@ class SimHopper : public HopperLeaves {
 public:
   explicit SimHopper(SimCalls &sim) : sim(sim) {}
 
+  mlir::Value electLane(Emitter &e) override;
+
   void mbarrierInit(Emitter &e, mlir::Value bar, int count, mlir::Value predicate) override;
   void mbarrierInitFence(Emitter &e) override {}
   void mbarrierInvalidate(Emitter &e, mlir::Value bar, mlir::Value predicate) override;

@@ -9,6 +9,7 @@
 #include "ditron/target/sim/SimTarget.h"
 
 #include "ditron/sim/Abi.h"
+#include "ditron/target/common/Partition.h"
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/target/sim/SimCalls.h"
 #include "ditron/target/sim/SimCodegen.h"
@@ -77,7 +78,6 @@ public:
 
   LogicalResult finishKernel(LLVM::LLVMFuncOp kernel) override {
     kernel.setLinkage(LLVM::Linkage::Internal);
-    kernel.removeArgAttrsAttr();
     kernel.setNoUnwind(true);
     checkTimeInLoops(kernel, sim);
     OpBuilder builder(kernel);
@@ -92,11 +92,14 @@ public:
     SmallVector<Value> arguments;
     for (auto [i, parameter] : llvm::enumerate(kernel.getFunctionType().getParams())) {
       Value place = LLVM::LoadOp::create(e, pointer, e.addBytes(entry.getArgument(0), int64_t(i) * 8));
-      if (isa<LLVM::LLVMPointerType>(parameter))
+      if (kernel.getArgAttr(i, LLVM::LLVMDialect::getByValAttrName()))
+        arguments.push_back(place); // a tensor map, where the launcher has put it
+      else if (isa<LLVM::LLVMPointerType>(parameter))
         arguments.push_back(LLVM::LoadOp::create(e, parameter, place));
       else
         arguments.push_back(fromMemory(e, LLVM::LoadOp::create(e, memoryType(parameter), place), parameter));
     }
+    kernel.removeArgAttrsAttr();
     LLVM::CallOp::create(e, kernel, arguments);
     LLVM::ReturnOp::create(e, ValueRange());
     return success();
@@ -113,10 +116,18 @@ public:
 
   //===--- Who am I -------------------------------------------------------------------------------------------------===//
 
-  Value threadId(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, threadId), e.getI32Type()); }
+  Value threadId(Emitter &e) override {
+    return isOnProducer(e) ? laneId(e) : sim.field(e, offsetof(DitronSimThread, threadId), e.getI32Type());
+  }
   Value laneId(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, laneId), e.getI32Type()); }
-  Value warpId(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, warpId), e.getI32Type()); }
-  Value numThreads(Emitter &e) override { return sim.field(e, offsetof(DitronSimThread, numThreads), e.getI32Type()); }
+  Value warpId(Emitter &e) override {
+    return isOnProducer(e) ? e.i32(0) : sim.field(e, offsetof(DitronSimThread, warpId), e.getI32Type());
+  }
+  Value numThreads(Emitter &e) override {
+    if (std::optional<Partition> partition = partitionAt(e))
+      return e.i32(partition->numWarps * warpSize());
+    return sim.field(e, offsetof(DitronSimThread, numThreads), e.getI32Type());
+  }
   Value programId(Emitter &e, int axis) override {
     return sim.field(e, offsetof(DitronSimThread, blockId) + 4 * axis, e.getI32Type());
   }
@@ -213,7 +224,15 @@ public:
 
   //===--- Threads together -----------------------------------------------------------------------------------------===//
 
-  void blockBarrier(Emitter &e) override { sim.call(e, "barrier", {sim.self(e), sim.site(e)}); }
+  void blockBarrier(Emitter &e) override {
+    std::optional<Partition> partition = partitionAt(e);
+    if (!partition)
+      sim.call(e, "barrier", {sim.self(e), sim.site(e)});
+    else if (partition->isProducer())
+      warpBarrier(e);
+    else
+      hopperLeaves.namedBarrier(e, 1, partition->numWarps * warpSize(), NamedBarrierKind::Sync);
+  }
   void warpBarrier(Emitter &e) override { sim.call(e, "warp_barrier", {sim.self(e), sim.site(e)}); }
 
   Value shuffle(Emitter &e, dist::ShuffleKind kind, Value value, Value operand, Value mask) override {
@@ -244,6 +263,12 @@ public:
   }
 
 private:
+  /// Whether this code runs on a warp that is a block of its own.
+  static bool isOnProducer(Emitter &e) {
+    std::optional<Partition> partition = partitionAt(e);
+    return partition && partition->isProducer();
+  }
+
   void announce(Emitter &e, Value ptr, int64_t bytes, Value predicate, DitronSimAccess access, AddressSpace space) {
     sim.call(e, "access",
              {sim.self(e), ptr, e.i32(bytes), predicateWord(e, predicate), e.i32(access),

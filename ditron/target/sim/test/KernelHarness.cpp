@@ -10,6 +10,7 @@
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/sim/AbiSymbols.h"
 #include "ditron/sim/Machine.h"
+#include "ditron/sim/TensorMap.h"
 #include "ditron/target/Passes.h"
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/sim/SimCodegen.h"
@@ -99,6 +100,13 @@ Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
   }
   for (int32_t integer : run.integers)
     launch.arguments.add(integer);
+  for (const MapArgument &map : run.maps) {
+    const uint32_t dims[] = {map.columns, map.rows}, box[] = {map.boxColumns, map.boxRows};
+    const uint64_t strides[] = {uint64_t(map.columns) * map.elementBytes};
+    DITRON_ASSIGN_OR_RETURN(DitronSimTensorMap value, sim::makeTensorMap(places[map.array], map.elementBytes, dims, strides,
+                                                                         box, map.swizzleBytes));
+    launch.arguments.add(value);
+  }
   // The world view of a world of one rank.
   DITRON_ASSIGN_OR_RETURN(void *world, machine->allocate(0, 3 * sizeof(int64_t), "world"));
   int64_t words[] = {0, 1, reinterpret_cast<int64_t>(machine->symmetricBase(0))};

@@ -30,15 +30,24 @@ struct ArrayArgument {
   }
 };
 
+/// A tensor map of an array: a matrix of rows, and the box that copies move.
+struct MapArgument {
+  size_t array;
+  uint32_t rows, columns;
+  uint32_t boxRows, boxColumns;
+  uint32_t elementBytes, swizzleBytes;
+};
+
 struct KernelRun {
   std::string
-      source; ///< MLIR text with one func.func @kernel: array arguments, then i32 arguments, then the world view.
+      source; ///< MLIR text with one func.func @kernel: array, i32, then tensor map arguments, then the world view.
   uint32_t gridX = 1, gridY = 1;
   uint32_t numWarps = 1;
   uint64_t sharedBytes = 96 * 1024;
   std::vector<int32_t> integers;
   /// Passes before ditron-to-llvm, in the pass manager's text form, for example "dgpu-assign-layouts,cse".
   std::string passes;
+  std::vector<MapArgument> maps;
   std::string target = "sim:sm_80";
 };
 

@@ -1,0 +1,79 @@
+//===- AccumulatorLoops.cpp - Loops through which a warpgroup dot stays in flight -----------------------------------------===//
+//
+// See AccumulatorLoops.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/AccumulatorLoops.h"
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace ditron::target {
+
+/// The wait for the loop's dots that follows it, with nothing but pure operations in between; or null.
+static dgpu::WarpgroupWaitOp waitBehind(scf::ForOp loop) {
+  for (Operation *next = loop->getNextNode(); next; next = next->getNextNode()) {
+    if (auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(next)) {
+      bool isOfLoop = wait.getPending() == 0 && llvm::any_of(wait.getSources(), [&](Value source) {
+                        return source.getDefiningOp() == loop;
+                      });
+      bool isComplete = llvm::all_of(wait.getSources(), [&](Value source) {
+        return source.getDefiningOp() == loop || source.getParentRegion()->isAncestor(loop->getParentRegion());
+      });
+      return isOfLoop && isComplete ? wait : dgpu::WarpgroupWaitOp();
+    }
+    if (!isMemoryEffectFree(next))
+      return {};
+  }
+  return {};
+}
+
+static void guard(scf::ForOp loop, dgpu::WarpgroupWaitOp wait) {
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  Value hasTurn = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, loop.getLowerBound(),
+                                        loop.getUpperBound());
+  SmallVector<Type> types(loop.getResultTypes());
+  llvm::append_range(types, wait.getResultTypes());
+  auto branch = scf::IfOp::create(builder, loc, types, hasTurn, /*withElseRegion=*/true);
+  size_t fromLoop = loop.getNumResults();
+  // Without a turn everything is as it was before the loop.
+  SmallVector<Value> unchanged(loop.getInitArgs());
+  for (Value source : wait.getSources()) {
+    auto result = dyn_cast<OpResult>(source);
+    unchanged.push_back(result && result.getOwner() == loop ? loop.getInitArgs()[result.getResultNumber()] : source);
+  }
+  builder.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, unchanged);
+  // Uses behind take the branch's results; pure operations between loop and wait included, which stay behind the branch.
+  for (auto [i, result] : llvm::enumerate(loop.getResults()))
+    result.replaceAllUsesExcept(branch.getResult(i), wait);
+  for (auto [i, result] : llvm::enumerate(wait.getResults()))
+    result.replaceAllUsesWith(branch.getResult(fromLoop + i));
+  builder.setInsertionPointToEnd(branch.thenBlock());
+  loop->remove();
+  wait->remove();
+  builder.insert(loop);
+  builder.insert(wait);
+  SmallVector<Value> results(loop.getResults());
+  llvm::append_range(results, wait.getResults());
+  scf::YieldOp::create(builder, loc, results);
+}
+
+void guardAccumulatorLoops(ModuleOp module) {
+  SmallVector<std::pair<scf::ForOp, dgpu::WarpgroupWaitOp>> loops;
+  module.walk([&](scf::ForOp loop) {
+    bool hasDot = false;
+    loop.walk([&](dgpu::WarpgroupDotOp) { hasDot = true; });
+    if (dgpu::WarpgroupWaitOp wait = hasDot ? waitBehind(loop) : dgpu::WarpgroupWaitOp())
+      loops.push_back({loop, wait});
+  });
+  for (auto [loop, wait] : loops)
+    guard(loop, wait);
+}
+
+} // namespace ditron::target

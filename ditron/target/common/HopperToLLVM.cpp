@@ -1,0 +1,228 @@
+//===- HopperToLLVM.cpp - mbarriers and tensor copies -----------------------------------------------------------------------===//
+//
+// mbarriers are initialised where they are allocated, by one thread; after the last of them all warps of the block meet. A
+// tensor copy of a whole tile is cut into copies of its map's box: panels as wide as the swizzle, at most 256 rows, each at
+// the place where the tile's layout has its first element.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/Exchange.h"
+#include "ditron/target/common/Partition.h"
+#include "ditron/target/common/Patterns.h"
+#include "ditron/target/common/SharedAccess.h"
+
+using namespace mlir;
+
+namespace ditron::target {
+
+/// True in one thread of those that run this code.
+static Value isElected(Emitter &e, TargetInfo &target) {
+  std::optional<Partition> partition = partitionAt(e);
+  return partition && partition->numWarps == 1 ? target.hopper()->electLane(e) : isFirstThread(e, target);
+}
+
+static Value mbarrierAddress(Emitter &e, Value bars, Value slot) {
+  return e.addBytes(bars, e.mul(e.sextOrTrunc(slot, e.getI64Type()), e.i64(8)));
+}
+
+namespace {
+
+//===--- mbarriers ------------------------------------------------------------------------------------------------------===//
+
+class MbarrierAllocPattern : public TilePattern<dgpu::MbarrierAllocOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::MbarrierAllocOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<int64_t> offset = scratchOffset(op);
+    if (failed(offset))
+      return failure();
+    Emitter e(op.getLoc(), rewriter);
+    HopperLeaves &leaves = *target.hopper();
+    Value bars = sharedAddress(e, target, *offset), first = isFirstThread(e, target);
+    for (int64_t slot = 0; slot < op.getType().getSlots(); ++slot)
+      leaves.mbarrierInit(e, e.addBytes(bars, 8 * slot), static_cast<int>(op.getCount()), first);
+    if (op->hasAttr(lastAllocAttrName)) {
+      leaves.mbarrierInitFence(e);
+      target.blockBarrier(e);
+    }
+    rewriter.replaceOp(op, bars);
+    return success();
+  }
+};
+
+class MbarrierExpectPattern : public TilePattern<dgpu::MbarrierExpectOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::MbarrierExpectOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Value bar = mbarrierAddress(e, adaptor.getBars().front(), adaptor.getSlot().front());
+    target.hopper()->mbarrierExpect(e, bar, static_cast<int64_t>(op.getBytes()), isElected(e, target));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class MbarrierArrivePattern : public TilePattern<dgpu::MbarrierArriveOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::MbarrierArriveOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Value bar = mbarrierAddress(e, adaptor.getBars().front(), adaptor.getSlot().front());
+    Value predicate = e.isZero(target.laneId(e));
+    if (op.getPredicate())
+      predicate = e.conjunction(adaptor.getPredicate().front(), predicate);
+    target.hopper()->mbarrierArrive(e, bar, predicate);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class MbarrierWaitPattern : public TilePattern<dgpu::MbarrierWaitOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::MbarrierWaitOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Value bar = mbarrierAddress(e, adaptor.getBars().front(), adaptor.getSlot().front());
+    target.hopper()->mbarrierWait(e, bar, adaptor.getParity().front());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+//===--- Tensor copies --------------------------------------------------------------------------------------------------===//
+
+/// One box of a tile.
+struct BoxCopy {
+  SmallVector<Value> coordinates; ///< The contiguous dimension first.
+  Value shared;
+};
+
+/// The boxes that make up the tile of a slot.
+FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, Operation *op, dgpu::BufferType type, Value slotBase,
+                                             ArrayRef<ValueRange> offsets) {
+  const layout::SharedLayout &shared = type.getLayout().getLayout();
+  ArrayRef<int64_t> shape = type.getShape(), box = cast<DenseI64ArrayAttr>(op->getAttr(boxAttrName)).asArrayRef();
+  bool fits = box.size() == shape.size() && offsets.size() == shape.size();
+  for (size_t d = 0; fits && d < shape.size(); ++d)
+    fits = box[d] > 0 && shape[d] % box[d] == 0;
+  if (!fits)
+    return op->emitOpError("copies a tile that is not made of boxes of its map");
+  SmallVector<BoxCopy> copies;
+  SmallVector<int64_t> start(shape.size(), 0);
+  while (true) {
+    int64_t packed = 0;
+    for (size_t d = 0; d < shape.size(); ++d)
+      packed = packed * shape[d] + start[d];
+    BoxCopy &copy = copies.emplace_back();
+    copy.shared = e.addBytes(slotBase, shared.offsetOf(packed) * shared.elementBytes());
+    for (size_t d = shape.size(); d-- > 0;)
+      copy.coordinates.push_back(e.add(offsets[d].front(), e.i32(start[d])));
+    size_t d = shape.size();
+    while (d-- > 0) {
+      start[d] += box[d];
+      if (start[d] < shape[d])
+        break;
+      start[d] = 0;
+    }
+    if (d == size_t(-1))
+      return copies;
+  }
+}
+
+class TmaLoadPattern : public TilePattern<dgpu::TmaLoadOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::TmaLoadOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    auto type = cast<dgpu::BufferType>(op.getBuffer().getType());
+    Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
+    Value bar = mbarrierAddress(e, adaptor.getBars().front(), adaptor.getBarSlot().front());
+    FailureOr<SmallVector<BoxCopy>> copies = cutIntoBoxes(e, op, type, base, adaptor.getOffsets());
+    if (failed(copies))
+      return failure();
+    Value elected = isElected(e, target);
+    for (const BoxCopy &copy : *copies)
+      target.hopper()->tmaLoad(e, adaptor.getMap().front(), copy.coordinates, copy.shared, bar, elected);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class TmaStorePattern : public TilePattern<dgpu::TmaStoreOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::TmaStoreOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    auto type = cast<dgpu::BufferType>(op.getBuffer().getType());
+    Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
+    FailureOr<SmallVector<BoxCopy>> copies = cutIntoBoxes(e, op, type, base, adaptor.getOffsets());
+    if (failed(copies))
+      return failure();
+    Value first = isFirstThread(e, target);
+    for (const BoxCopy &copy : *copies)
+      target.hopper()->tmaStore(e, adaptor.getMap().front(), copy.coordinates, copy.shared, first);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Groups of stores are a thread's own: those of threads without stores are empty, and waiting for them is nothing.
+class TmaStoreCommitPattern : public TilePattern<dgpu::TmaStoreCommitOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::TmaStoreCommitOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    target.hopper()->tmaStoreCommit(e);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class TmaStoreWaitPattern : public TilePattern<dgpu::TmaStoreWaitOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::TmaStoreWaitOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    target.hopper()->tmaStoreWait(e, static_cast<int>(op.getPending()), op.getRead());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class FenceAsyncPattern : public TilePattern<dgpu::FenceAsyncOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::FenceAsyncOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    target.hopper()->fenceAsync(e);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void populateHopperPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
+  patterns.add<MbarrierAllocPattern, MbarrierExpectPattern, MbarrierArrivePattern, MbarrierWaitPattern, TmaLoadPattern,
+               TmaStorePattern, TmaStoreCommitPattern, TmaStoreWaitPattern, FenceAsyncPattern>(patterns.getContext(),
+                                                                                               lowering);
+}
+
+} // namespace ditron::target

@@ -1,0 +1,181 @@
+//===- WarpgroupToLLVM.cpp - Warpgroup dots ---------------------------------------------------------------------------------===//
+//
+// A dot of the block is cut into instructions of m64nNk32B: each warpgroup has its rows (or columns) of C, by its number; a
+// warpgroup with more than 64 rows or 256 columns does several, one after the other for each step of K. Operands in shared
+// memory are named by descriptors: the address of the first row, or column, and how panels follow each other, read from the
+// layout (layout/Wgmma.h). Registers go to the instruction in its own order, looked up by the elements that they hold.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/LayoutIndex.h"
+#include "ditron/target/common/Patterns.h"
+#include "ditron/target/common/SharedAccess.h"
+
+#include "ditron/layout/Wgmma.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace ditron::layout;
+
+namespace ditron::target {
+
+/// The accumulators of a thread: per instruction its registers, and where its tile begins in the warpgroup's part of C.
+struct AccumulatorTile {
+  FragmentOrigin origin;
+  std::vector<int> registers;
+};
+
+static std::vector<AccumulatorTile> accumulatorTiles(const DistributedLayout &c) {
+  Fragment fragment = wgmmaFragment(wgmmaColumns(c));
+  std::vector<AccumulatorTile> tiles;
+  for (FragmentOrigin origin : fragmentOrigins(c, fragment))
+    tiles.push_back({origin, fragmentRegisters(c, fragment, origin)});
+  return tiles;
+}
+
+namespace {
+
+/// An operand in shared memory.
+struct SharedOperand {
+  WgmmaOperand view;
+  Value base; ///< Of the slot, moved to the warpgroup's rows or columns.
+
+  Value descriptor(Emitter &e, HopperLeaves &leaves, int64_t mn, int64_t k) const {
+    return leaves.matrixDescriptor(e, e.addBytes(base, view.offsetBytes(mn, k)), view.leadingBytes, view.strideBytes,
+                                   view.swizzleBytes);
+  }
+};
+
+class WarpgroupDotPattern : public TilePattern<dgpu::WarpgroupDotOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::WarpgroupDotOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    HopperLeaves &leaves = *target.hopper();
+    const DistributedLayout &c = dgpu::layoutOf(op.getC().getType());
+    auto typeB = cast<dgpu::BufferType>(op.getB().getType());
+    std::optional<SharedOperand> b = sharedOperand(e, typeB, adaptor.getB().front(), adaptor.getSlotB().front(), c,
+                                                   DotOperand::B);
+    std::optional<SharedOperand> a;
+    auto typeA = dyn_cast<dgpu::BufferType>(op.getA().getType());
+    if (typeA)
+      a = sharedOperand(e, typeA, adaptor.getA().front(), adaptor.getSlotA().front(), c, DotOperand::A);
+    if (!b || (typeA && !a) || !containsWgmma(c))
+      return op.emitOpError("has operands that the instruction cannot read");
+
+    int64_t depth = typeB.getShape()[0];
+    int64_t stepsAtOnce = b->view.stepsPerPanel;
+    if (a)
+      stepsAtOnce = std::min(stepsAtOnce, a->view.stepsPerPanel);
+    int stepElements = b->view.stepElements;
+    WarpgroupDot dot;
+    dot.operandType = typeB.getElementType();
+    dot.n = wgmmaColumns(c);
+    dot.kSteps = static_cast<int>(std::min(stepsAtOnce, depth / stepElements));
+    dot.bStepBytes = b->view.stepBytes;
+    dot.isBMnMajor = b->view.isMnMajor;
+    if (a) {
+      dot.aStepBytes = a->view.stepBytes;
+      dot.isAMnMajor = a->view.isMnMajor;
+    }
+    leaves.wgmmaFence(e);
+    Values results(adaptor.getC().size());
+    for (const AccumulatorTile &tile : accumulatorTiles(c)) {
+      dot.c.clear();
+      for (int reg : tile.registers)
+        dot.c.push_back(adaptor.getC()[reg]);
+      for (int64_t k = 0; k < depth; k += int64_t(dot.kSteps) * stepElements) {
+        dot.bDescriptor = b->descriptor(e, leaves, tile.origin.col, k);
+        if (a)
+          dot.aDescriptor = a->descriptor(e, leaves, tile.origin.row, k);
+        else
+          dot.a = registerOperand(op, adaptor.getA(), tile.origin.row, k, dot.kSteps);
+        dot.c = leaves.wgmma(e, dot);
+      }
+      for (auto [reg, value] : llvm::zip_equal(tile.registers, dot.c))
+        results[reg] = value;
+    }
+    leaves.wgmmaCommit(e);
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+
+private:
+  std::optional<SharedOperand> sharedOperand(Emitter &e, dgpu::BufferType type, Value buffer, Value slot,
+                                             const DistributedLayout &c, DotOperand operand) const {
+    std::optional<WgmmaOperand> view = wgmmaOperand(type.getLayout().getLayout(), operand);
+    if (!view)
+      return std::nullopt;
+    // Where the number of the warpgroup moves the tile.
+    SmallVector<int64_t> bases;
+    int64_t columns = c.shape()[1];
+    for (auto [position, basis] : llvm::enumerate(c.bases(MachineDim::Warp))) {
+      int64_t packed = position < 2 || basis == zeroBasis ? 0 : int64_t(1) << basis;
+      bases.push_back(view->offsetBytes(operand == DotOperand::A ? packed / columns : packed % columns, 0));
+    }
+    Value base = slotAddress(e, type, buffer, slot);
+    if (llvm::any_of(bases, [](int64_t basis) { return basis != 0; }))
+      base = e.addBytes(base, e.zextOrTrunc(mapBits(e, target.warpId(e), bases), e.getI64Type()));
+    return SharedOperand{*view, base};
+  }
+
+  /// The fragments of so many steps of A.
+  static Values registerOperand(dgpu::WarpgroupDotOp op, ValueRange a, int64_t row, int64_t k, int steps) {
+    const DistributedLayout &layout = dgpu::layoutOf(op.getA().getType());
+    Type element = tile::elementTypeOf(op.getA().getType());
+    const Fragment &fragment = mmaFragment(*mmaKindFor(element.getIntOrFloatBitWidth()), DotOperand::A);
+    Values values;
+    for (int step = 0; step < steps; ++step)
+      for (int reg : fragmentRegisters(layout, fragment, {row, k + int64_t(step) * fragment.cols}))
+        values.push_back(a[reg]);
+    return values;
+  }
+};
+
+class WarpgroupWaitPattern : public TilePattern<dgpu::WarpgroupWaitOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::WarpgroupWaitOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    // Accumulators, one after the other, each in the order of its instruction.
+    Values inFlight;
+    for (auto [source, values] : llvm::zip_equal(op.getSources(), adaptor.getSources()))
+      for (const AccumulatorTile &tile : tilesOf(source, values))
+        for (int reg : tile.registers)
+          inFlight.push_back(values[reg]);
+    Values waited = target.hopper()->wgmmaWait(e, static_cast<int>(op.getPending()), inFlight);
+    SmallVector<Values> results;
+    size_t next = 0;
+    for (auto [source, values] : llvm::zip_equal(op.getSources(), adaptor.getSources())) {
+      Values &result = results.emplace_back(values.size());
+      for (const AccumulatorTile &tile : tilesOf(source, values))
+        for (int reg : tile.registers)
+          result[reg] = waited[next++];
+    }
+    rewriter.replaceOpWithMultiple(op, std::move(results));
+    return success();
+  }
+
+private:
+  /// A value that is no accumulator (an operand kept alive) is one tile of all its registers.
+  static std::vector<AccumulatorTile> tilesOf(Value source, ValueRange values) {
+    const DistributedLayout &layout = dgpu::layoutOf(source.getType());
+    if (containsWgmma(layout))
+      return accumulatorTiles(layout);
+    std::vector<int> all(values.size());
+    std::iota(all.begin(), all.end(), 0);
+    return {{{0, 0}, all}};
+  }
+};
+
+} // namespace
+
+void populateWarpgroupPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
+  patterns.add<WarpgroupDotPattern, WarpgroupWaitPattern>(patterns.getContext(), lowering);
+}
+
+} // namespace ditron::target
