@@ -52,6 +52,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // What the two stages above left behind.
   DITRON_RETURN_IF_ERROR(run.passes("cleanup", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   DITRON_RETURN_IF_ERROR(run.passes("verify-layouts", module, transforms::createVerifyLayouts()));
+  // A tile that fills a thread's registers many times over would take minutes to compile.
+  DITRON_RETURN_IF_ERROR(run.passes("registers", module, analysis::createVerifyRegisters()));
   // Buffers and scratch memory get their places in shared memory, reused as soon as free.
   DITRON_RETURN_IF_ERROR(run.passes("shared-memory", module, transforms::createAllocateShared(memory)));
   // Block barriers where threads would race on those places.

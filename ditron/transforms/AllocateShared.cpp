@@ -4,8 +4,8 @@
 // much scratch memory an operation needs is asked from analysis/Scratch.h, as its lowering does.
 //
 // 1. Number all operations in program order. A buffer lives from its allocation to its last use (to the end of the loop, if it is
-//    used in a loop that does not contain the allocation; to the wait that completes its copies); scratch memory lives at its
-//    operation only.
+//    used in a loop that does not contain the allocation; to the wait that completes its copies or multiplies; if tensor stores read
+//    it, to the end of the kernel); scratch memory lives at its operation only, mbarriers live as long as the kernel.
 // 2. Largest first: give each the lowest aligned offset that overlaps no living neighbour. Scratch memory of operations in one
 //    block gets different bytes while the kernel stays below 32 KiB: each has a barrier inside, which then also orders the
 //    others, and barrier insertion needs fewer.
@@ -40,6 +40,7 @@ namespace {
 /// The widest swizzle pattern repeats after 1024 bytes; a ring that starts there keeps its bank pattern.
 constexpr int64_t bufferAlignment = 1024;
 constexpr int64_t scratchAlignment = 16;
+constexpr int64_t mbarrierAlignment = 8;
 /// Up to this much shared memory, saving barriers is worth more than saving bytes.
 constexpr int64_t spreadLimit = 32 * 1024;
 
@@ -52,14 +53,14 @@ struct Request {
   bool largerThan(const Request &other) const {
     return bytes != other.bytes ? bytes > other.bytes : first < other.first;
   }
-  bool isScratch() const { return !isa<dgpu::BufferAllocOp>(op); }
+  bool isScratch() const { return !isa<dgpu::BufferAllocOp, dgpu::MbarrierAllocOp>(op); }
   bool sameBlockScratch(const Request &other) const {
     return isScratch() && other.isScratch() && op->getBlock() == other.op->getBlock();
   }
   bool livesWith(const Request &other) const { return first <= other.last && other.first <= last; }
   /// What the bytes are for, in words that the author of a kernel knows; a number of bytes follows.
   StringRef purpose() const {
-    if (isa<dgpu::BufferAllocOp>(op))
+    if (isa<dgpu::BufferAllocOp, dgpu::MbarrierAllocOp>(op))
       return "tiles in shared memory need";
     if (isa<tile::ReduceOp>(op))
       return "a reduction across warps needs";
@@ -86,6 +87,8 @@ public:
     kernel.walk([&](Operation *op) {
       if (auto buffer = dyn_cast<dgpu::BufferAllocOp>(op))
         requests.push_back({op, buffer.getType().getBytes(), bufferAlignment, starts[op], lastUse(buffer)});
+      else if (auto bars = dyn_cast<dgpu::MbarrierAllocOp>(op)) // initialised at entry, touched by nothing else
+        requests.push_back({op, bars.getType().getBytes(), mbarrierAlignment, starts[kernel], ends[kernel]});
       else if (int64_t bytes = analysis::scratchBytes(op))
         requests.push_back({op, bytes, scratchAlignment, starts[op], ends[op]});
       if (isa<dgpu::ConvertLayoutOp>(op))
@@ -108,7 +111,8 @@ public:
     for (const Request &request : requests)
       largest.push_back(&request);
     llvm::sort(largest, [](const Request *a, const Request *b) { return a->largerThan(*b); });
-    llvm::DenseSet<std::tuple<Location, StringRef, int64_t>> told; // equal ones, such as both operands of a dot, are one note
+    llvm::DenseSet<std::tuple<Location, StringRef, int64_t>>
+        told; // equal ones, such as both operands of a dot, are one note
     for (const Request *request : largest)
       if (StringRef purpose = request->purpose();
           told.size() < 4 && told.insert({request->op->getLoc(), purpose, request->bytes}).second)
@@ -127,22 +131,39 @@ private:
 
   int lastUse(dgpu::BufferAllocOp buffer) {
     int last = starts[buffer];
-    bool copied = false;
+    bool copied = false, multiplied = false, stored = false;
     Operation *lastTop = buffer;
-    for (Operation *user : buffer->getUsers()) {
+    SmallVector<Operation *> users(buffer->getUsers());
+    while (!users.empty()) {
+      Operation *user = users.pop_back_val();
+      if (isa<dgpu::BufferPermuteOp>(user))
+        users.append(user->user_begin(), user->user_end());
       copied |= isa<dgpu::AsyncCopyOp>(user);
+      multiplied |= isa<dgpu::WarpgroupDotOp>(user);
+      stored |= isa<dgpu::TmaStoreOp>(user);
       // In a loop the next iteration may use the buffer again; in the block of the allocation this is the outermost loop.
+      // Partitions run side by side: what one of them uses is taken until both end.
       Operation *top = buffer->getBlock()->findAncestorOpInBlock(*user);
       last = std::max(last, ends[top]);
       if (lastTop->isBeforeInBlock(top))
         lastTop = top;
     }
-    if (!copied)
-      return last;
-    // Copies in flight write until everything was waited for.
-    for (Operation *op = lastTop->getNextNode(); op; op = op->getNextNode())
-      if (auto wait = dyn_cast<dgpu::AsyncWaitOp>(op); wait && wait.getPending() == 0)
-        return std::max(last, ends[op]);
+    // What is in flight touches the bytes until it was waited for.
+    if (copied)
+      last = std::max(last, endOfWait<dgpu::AsyncWaitOp>(lastTop));
+    if (multiplied)
+      last = std::max(last, endOfWait<dgpu::WarpgroupWaitOp>(lastTop));
+    return stored ? ends[kernel] : last;
+  }
+
+  /// The end of the first complete wait of a kind behind `op` in its block, or of the kernel. A partition waits for what it
+  /// started.
+  template <typename WaitOp> int endOfWait(Operation *op) {
+    if (isa<dgpu::WarpSpecializeOp>(op))
+      return ends[op];
+    while ((op = op->getNextNode()))
+      if (auto wait = dyn_cast<WaitOp>(op); wait && wait.getPending() == 0)
+        return ends[op];
     return ends[kernel];
   }
 

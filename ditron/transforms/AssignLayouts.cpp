@@ -3,7 +3,7 @@
 // The pass after which register layouts exist. It is deliberately simple and total: decisions spread from anchors, the first
 // one wins, and conversions are put where neighbours disagree. dgpu-remove-conversions then does the fine work.
 //
-// 1. Anchors. Dots get tensor core fragments (or multiply-add layouts), loads, stores and atomics get coalesced layouts:
+// 1. Anchors. Dots get tensor core fragments (or multiply-add layouts), warpgroup dots their accumulators, loads, stores and atomics get coalesced layouts:
 //    dimensions ordered by contiguity, vectors as wide as contiguity, alignment and 16 bytes allow, the same width for all
 //    accesses of one shape and order.
 // 2. Forward: from dot results, then from loads by bytes, an undecided value takes the layout that its operand implies, through
@@ -25,6 +25,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/layout/Wgmma.h"
 #include "ditron/transforms/DotLayouts.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/MemoryLayouts.h"
@@ -79,6 +80,17 @@ private:
       remark::analysis(dot.getLoc(), remark::RemarkOpts::name("dot").category("dgpu-assign-layouts"))
           << choice.description;
       dots.try_emplace(dot, std::move(choice.layouts));
+    });
+    // Operands in shared memory have their layout already; one in registers follows the accumulator.
+    kernel.walk([&](dgpu::WarpgroupDotOp dot) {
+      layout::DotLayouts layouts;
+      layouts.c = *layout::wgmmaAccumulator(tensorShape(dot.getResult()), warps);
+      if (isTensor(dot.getA()))
+        layouts.a = *layout::wgmmaOperandA(layouts.c, tensorShape(dot.getA())[1],
+                                           analysis::sharedElementBits(tile::elementTypeOf(dot.getA().getType())));
+      remark::analysis(dot.getLoc(), remark::RemarkOpts::name("dot").category("dgpu-assign-layouts"))
+          << "warpgroup dot of " + std::to_string(layout::wgmmaColumns(layouts.c)) + " columns";
+      dots.try_emplace(dot, std::move(layouts));
     });
     for (Operation *access : memory.accesses())
       anchors.try_emplace(access, memory.layoutFor(access));
@@ -157,11 +169,10 @@ private:
   }
 
   void spreadBackward() {
-    for (auto &[dot, layouts] : dots) {
-      backwardInto(dot->getOperand(2), layouts.c);
-      backwardInto(dot->getOperand(0), layouts.a);
-      backwardInto(dot->getOperand(1), layouts.b);
-    }
+    for (auto &[dot, layouts] : dots)
+      for (OpOperand &operand : llvm::reverse(dot->getOpOperands()))
+        if (isTensor(operand.get()))
+          backwardInto(operand.get(), dotLayout(operand, layouts));
     for (auto &[access, layout] : anchors)
       for (Value operand : access->getOperands())
         backwardInto(operand, layout);
@@ -250,13 +261,17 @@ private:
   // Rewriting
   //===----------------------------------------------------------------------------------------------------------------===//
 
+  /// c is the last operand of both kinds of dot, a the first.
+  static const DistributedLayout &dotLayout(OpOperand &operand, const layout::DotLayouts &layouts) {
+    const unsigned number = operand.getOperandNumber();
+    return number + 1 == operand.getOwner()->getNumOperands() ? layouts.c : number == 0 ? layouts.a : layouts.b;
+  }
+
   /// The layout that an operation needs for one of its tensor operands, its results having the decided layouts.
   DistributedLayout required(OpOperand &operand) {
     Operation *op = operand.getOwner();
-    if (auto found = dots.find(op); found != dots.end()) {
-      const layout::DotLayouts &layouts = found->second;
-      return operand.getOperandNumber() == 0 ? layouts.a : operand.getOperandNumber() == 1 ? layouts.b : layouts.c;
-    }
+    if (auto found = dots.find(op); found != dots.end())
+      return dotLayout(operand, found->second);
     if (auto found = anchors.find(op); found != anchors.end())
       return found->second;
     if (isa<tile::ReduceOp>(op))

@@ -9,8 +9,11 @@
 //    warp-level barrier inside both stay pending.
 // 3. An asynchronous copy conflicts like a write with earlier reads and writes; its own write counts from the next async_wait
 //    on. Ring buffers promise that no copy in flight goes to a slot that is read.
-// 4. Branches are joined by union; loops are repeated until nothing new arrives on the back edge.
-// 5. dgpu.barrier, dist.sync_threads and dist.notify clear the state.
+// 4. A warpgroup dot reads, and reads on until it was waited for: its reads count as done, by this thread, from the next
+//    warpgroup_wait on. Tensor copies into rings are ordered by mbarriers, the reads of tensor stores by tma_store_wait: neither is
+//    looked at, nor are producers, which write no shared memory themselves.
+// 5. Branches are joined by union; loops are repeated until nothing new arrives on the back edge.
+// 6. dgpu.barrier, dist.sync_threads and dist.notify clear the state.
 //
 // Example (rings A and B, three stages):      async_wait 1            writes {A, B} become visible to this thread
 //                                             dgpu.barrier            <- inserted: the copy conflicts with them, and with the
@@ -63,12 +66,14 @@ private:
 /// What happened since the last block barrier.
 struct PendingAccesses {
   Ranges reads, writes;
-  Ranges inFlight; ///< Written by asynchronous copies that nobody waited for; a barrier does not complete them.
+  Ranges inFlight;   ///< Written by asynchronous copies that nobody waited for; a barrier does not complete them.
+  Ranges multiplied; ///< Read by warpgroup dots that nobody waited for.
 
   void join(const PendingAccesses &other) {
     reads.add(other.reads);
     writes.add(other.writes);
     inFlight.add(other.inFlight);
+    multiplied.add(other.multiplied);
   }
   void barrier() {
     reads.clear();
@@ -111,6 +116,10 @@ private:
       state = leaving;
       return;
     }
+    if (auto partitions = dyn_cast<dgpu::WarpSpecializeOp>(op)) {
+      visit(partitions.getConsumer(), state);
+      return;
+    }
     access(op, state);
   }
 
@@ -146,6 +155,8 @@ private:
 
   /// The bytes of one slot, or of the whole ring if the slot is not a constant.
   static Range slotRange(Value buffer, Value slot) {
+    while (auto permute = buffer.getDefiningOp<dgpu::BufferPermuteOp>())
+      buffer = permute.getSource();
     auto alloc = buffer.getDefiningOp<dgpu::BufferAllocOp>();
     int64_t begin = *alloc.getOffsetBytes();
     APInt number;
@@ -172,9 +183,25 @@ private:
       state.writes.add(state.inFlight);
       if (wait.getPending() == 0)
         state.inFlight.clear();
+    } else if (auto dot = dyn_cast<dgpu::WarpgroupDotOp>(op)) {
+      if (dot.getSlotA())
+        multiply(op, slotRange(dot.getA(), dot.getSlotA()), state);
+      multiply(op, slotRange(dot.getB(), dot.getSlotB()), state);
+    } else if (auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(op)) {
+      state.reads.add(state.multiplied);
+      if (wait.getPending() == 0)
+        state.multiplied.clear();
+    } else if (isa<dgpu::MbarrierAllocOp, dgpu::BufferAllocOp>(op)) {
+      return; // their offset is not scratch memory
     } else if (auto offset = op->getAttrOfType<IntegerAttr>(dgpu::offsetBytesAttrName)) {
       accessScratch(op, offset.getInt(), state);
     }
+  }
+
+  static void multiply(Operation *op, Range range, PendingAccesses &state) {
+    if (state.writes.overlaps(range))
+      need(op, state);
+    state.multiplied.add(range);
   }
 
   static void accessScratch(Operation *op, int64_t offset, PendingAccesses &state) {

@@ -1,4 +1,4 @@
-//===- LoopArguments.cpp - Adding and removing values that a loop carries -------------------------------------------------===//
+//===- LoopArguments.cpp - Adding and removing values that control flow carries------------------------------------------------===//
 //
 // See LoopArguments.h.
 //
@@ -103,6 +103,59 @@ scf::ForOp removeDeadLoopArguments(scf::ForOp loop) {
     if (!neededArgs.contains(index))
       slim.getBody()->eraseArgument(index + slim.getNumInductionVars());
   loop->erase();
+  return slim;
+}
+
+/// An empty branch on the same condition with the regions of `branch` moved into it.
+static scf::IfOp moveToNewBranch(scf::IfOp branch, TypeRange results) {
+  OpBuilder builder(branch);
+  auto moved = scf::IfOp::create(builder, branch.getLoc(), results, branch.getCondition(), /*withElseRegion=*/false);
+  moved->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
+  moved.getThenRegion().takeBody(branch.getThenRegion());
+  moved.getElseRegion().takeBody(branch.getElseRegion());
+  return moved;
+}
+
+scf::IfOp addBranchResults(scf::IfOp branch, Block *ofBlock, ValueRange values, ValueRange otherwise) {
+  SmallVector<Type> types(branch.getResultTypes());
+  llvm::append_range(types, values.getTypes());
+  const unsigned oldResults = branch.getNumResults();
+  scf::IfOp extended = moveToNewBranch(branch, types);
+  if (extended.getElseRegion().empty()) {
+    OpBuilder builder(extended.getContext());
+    builder.createBlock(&extended.getElseRegion());
+    scf::YieldOp::create(builder, extended.getLoc());
+  }
+  for (Region *region : {&extended.getThenRegion(), &extended.getElseRegion()}) {
+    Operation *yield = region->front().getTerminator();
+    yield->insertOperands(yield->getNumOperands(), &region->front() == ofBlock ? values : otherwise);
+  }
+  branch->replaceAllUsesWith(extended.getResults().take_front(oldResults));
+  branch->erase();
+  return extended;
+}
+
+scf::IfOp removeDeadBranchResults(scf::IfOp branch) {
+  SmallVector<unsigned> kept;
+  SmallVector<Type> types;
+  for (OpResult result : branch->getResults())
+    if (!result.use_empty()) {
+      kept.push_back(result.getResultNumber());
+      types.push_back(result.getType());
+    }
+  if (kept.size() == branch.getNumResults())
+    return branch;
+  scf::IfOp slim = moveToNewBranch(branch, types);
+  for (Region *region : {&slim.getThenRegion(), &slim.getElseRegion()}) {
+    Operation *yield = region->front().getTerminator();
+    SmallVector<Value> yielded;
+    for (unsigned index : kept)
+      yielded.push_back(yield->getOperand(index));
+    yield->setOperands(yielded);
+  }
+  for (auto [position, index] : llvm::enumerate(kept))
+    branch.getResult(index).replaceAllUsesWith(slim.getResult(position));
+  branch->erase();
   return slim;
 }
 

@@ -18,6 +18,13 @@ mlir::scf::ForOp addLoopArguments(mlir::scf::ForOp loop, mlir::ValueRange inits)
 /// loop is gone if there were any.
 mlir::scf::ForOp removeDeadLoopArguments(mlir::scf::ForOp loop);
 
+/// The branch with more results, last; `otherwise` are those of the region that does not have `ofBlock`. The old branch is gone.
+mlir::scf::IfOp addBranchResults(mlir::scf::IfOp branch, mlir::Block *ofBlock, mlir::ValueRange values,
+                                 mlir::ValueRange otherwise);
+
+/// The branch without results that nobody uses. The old branch is gone if there were any.
+mlir::scf::IfOp removeDeadBranchResults(mlir::scf::IfOp branch);
+
 } // namespace ditron::transforms
 
 #endif // DITRON_TRANSFORMS_LOOPARGUMENTS_H

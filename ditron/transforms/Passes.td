@@ -16,6 +16,36 @@ def LowerWorld : Pass<"dist-lower-world", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
 }
 
+def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
+  let summary = "a producer warp fetches the tiles of dots through rings in shared memory";
+  let description = [{
+    On modules with dgpu.wgmma and dgpu.tma, before layouts.
+    1. Candidates: descriptor loads that only feed dots that warpgroups can do, whose descriptor can become a tensor map and whose
+       offsets and control flow a producer can compute from scalars, waits included.
+    2. Loads of one block that meet in a dot share a ring of num_stages slots with mbarriers `full` and `empty`; fewer slots when
+       shared memory does not suffice.
+    3. The body becomes the consumer of a dgpu.warp_specialize with dgpu.warpgroup_dot, a pruned copy of it the producer with
+       dgpu.tma_load. Dots that only accumulate stay in flight during the next iteration.
+    Loads that stay are reported; a loop with tile.warp_specialize that stays is warned about.
+  }];
+  let options = [
+    Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+           "shared memory that one block may use (sm_90: 227 KiB)">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+                           "::ditron::dgpu::DgpuDialect"];
+}
+
+def TensorStores : Pass<"dgpu-tensor-stores", "::mlir::ModuleOp"> {
+  let summary = "descriptor stores become tensor stores from shared memory";
+  let description = [{
+    On modules with dgpu.tma, before layouts. The tile goes to a buffer, fence and barrier follow, thread 0 starts the store. The
+    buffer is waited for when it is written again; completion before operations that tell others about the data or access the same
+    object; reads before the end of the kernel.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
+}
+
 def AssignLayouts : Pass<"dgpu-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "gives every tensor a register layout";
   let description = [{
@@ -96,8 +126,10 @@ def InsertBarriers : Pass<"dgpu-insert-barriers", "::mlir::ModuleOp"> {
        warp-level barrier inside both stay pending.
     3. An asynchronous copy conflicts like a write with earlier reads and writes; its own write counts from the next async_wait
        on. Ring buffers promise that no copy in flight goes to a slot that is read.
-    4. Branches are joined by union; loops are repeated until nothing new arrives on the back edge.
-    5. dgpu.barrier, dist.sync_threads and dist.notify clear the state.
+    4. A warpgroup dot reads, and reads on until it was waited for. Tensor copies and producers are ordered by mbarriers and by
+       tma_store_wait, and not looked at.
+    5. Branches are joined by union; loops are repeated until nothing new arrives on the back edge.
+    6. dgpu.barrier, dist.sync_threads and dist.notify clear the state.
   }];
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }

@@ -104,8 +104,8 @@ private:
   bool bodyAllowsCopies() {
     Operation *obstacle = nullptr;
     loop.getBody()->walk([&](Operation *op) {
-      if (obstacle || isa<tile::AssumeOp, dist::CheckRankOp>(op) || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-          op->hasTrait<OpTrait::IsTerminator>())
+      if (obstacle || isa<tile::AssumeOp, dist::CheckRankOp>(op) ||
+          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || op->hasTrait<OpTrait::IsTerminator>())
         return;
       auto effects = dyn_cast<MemoryEffectOpInterface>(op);
       if (!effects || effects.hasEffect<MemoryEffects::Write>())

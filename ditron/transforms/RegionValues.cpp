@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/RegionValues.h"
 
+#include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -39,6 +40,8 @@ SmallVector<Value> valuesTiedTo(OpOperand &use) {
     if (isa<scf::IfOp>(parent))
       return {parent->getResult(number)};
   }
+  if (isa<dgpu::WarpgroupWaitOp>(op))
+    return {op->getResult(number)};
   return {};
 }
 
@@ -65,6 +68,8 @@ SmallVector<Value> sourcesOf(Value value) {
     return {loop.getRegionIterArg(number), loop.getInitArgs()[number], loop.getYieldedValues()[number]};
   if (auto loop = dyn_cast<scf::WhileOp>(result.getOwner()))
     return {loop.getAfterArguments()[number], loop.getConditionOp().getArgs()[number]};
+  if (auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(result.getOwner()))
+    return {wait.getSources()[number]};
   if (auto branch = dyn_cast<scf::IfOp>(result.getOwner()))
     return {branch.thenYield().getOperand(number), branch.elseYield().getOperand(number)};
   return {};

@@ -2,7 +2,7 @@
 //
 // scf operations hand values on: an initial value becomes a loop argument, a yielded one the next argument and finally the
 // result. All of these have one type. The two functions here say which values are tied in this way, forward and backward, for
-// scf.for, scf.while and scf.if.
+// scf.for, scf.while and scf.if, and for dgpu.warpgroup_wait, which gives its operands back.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TRANSFORMS_REGIONVALUES_H

@@ -13,6 +13,7 @@
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/layout/Wgmma.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/RegionValues.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -72,6 +73,9 @@ class VerifyLayoutsPass : public impl::VerifyLayoutsBase<VerifyLayoutsPass> {
       if (wanted && !(*wanted == own))
         return compilerBug(op) << "operand " << operand.getOperandNumber() << " should have the layout "
                                << wanted->toString() << " but has " << own.toString();
+      if (auto dot = dyn_cast<dgpu::WarpgroupDotOp>(op);
+          dot && operand.get() == dot.getC() && !layout::containsWgmma(own))
+        return compilerBug(op) << "the accumulator of a warpgroup dot has the layout " << own.toString();
       if (isa<tile::ReduceOp>(op) && isTensor(op->getResult(0)) &&
           !(*resultLayout(operand, own) == dgpu::layoutOf(op->getResult(0).getType())))
         return compilerBug(op) << "the result of a reduction should have the layout "
@@ -95,6 +99,8 @@ class VerifyAllocationPass : public impl::VerifyAllocationBase<VerifyAllocationP
       int64_t bytes = analysis::scratchBytes(op);
       if (auto buffer = dyn_cast<dgpu::BufferAllocOp>(op))
         bytes = buffer.getType().getBytes();
+      else if (auto bars = dyn_cast<dgpu::MbarrierAllocOp>(op))
+        bytes = bars.getType().getBytes();
       if (bytes == 0)
         return WalkResult::advance();
       auto offset = op->getAttrOfType<IntegerAttr>(dgpu::offsetBytesAttrName);

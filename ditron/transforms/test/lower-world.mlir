@@ -13,6 +13,7 @@ func.func @asks(%p: !tile.ptr<f32>) attributes {tile.kernel} {
   // CHECK: %[[OWN:.*]] = tile.hint %{{.*}} {divisibility = array<i64: 256>} : i64
   // CHECK-NOT: dist.
   // CHECK: %[[PEER:.*]] = arith.remsi
+  // CHECK: dist.check_rank %[[PEER]] of %[[NUM]]
   // CHECK: %[[INDEX:.*]] = arith.addi %[[PEER]], %c2_i32
   // CHECK: %[[WORD:.*]] = tile.addptr %[[W]], %[[INDEX]]
   // CHECK: %[[BASE:.*]] = tile.load %[[WORD]]

@@ -1,0 +1,188 @@
+//===- ProducerSlice.cpp - What a producer warp must run of a kernel ------------------------------------------------------===//
+//
+// See ProducerSlice.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/ProducerSlice.h"
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/LoopArguments.h"
+#include "ditron/transforms/TensorMaps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace ditron::transforms {
+
+/// The address that an operation writes to; null for operations that write no global memory of the kernel's choice.
+static Value writtenAddress(Operation *op) {
+  if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::ThreadAtomicRmwOp,
+          dist::ThreadAtomicCasOp, tile::DescriptorStoreOp>(op))
+    return op->getOperand(0);
+  return {};
+}
+
+ProducerSlice::ProducerSlice(Operation *kernel) : kernel(kernel) {
+  kernel->walk([&](Operation *op) {
+    if (writtenAddress(op))
+      writes.push_back(op);
+  });
+}
+
+std::string ProducerSlice::whyNotAhead(Value pointer, bool readsAfterWait) {
+  BlockArgument read = argumentBehind(pointer);
+  if (!read)
+    return "it reads through a pointer that is no argument of the kernel";
+  if (readsAfterWait)
+    return {};
+  for (Operation *write : writes) {
+    Value address = writtenAddress(write);
+    if (tile::MakeDescriptorOp descriptor = descriptorOf(address))
+      address = descriptor.getBase();
+    BlockArgument written = argumentBehind(address);
+    if (!written || written == read)
+      return ("'" + write->getName().getStringRef() + "' may write what it reads").str();
+  }
+  return {};
+}
+
+std::string ProducerSlice::addControlAround(Operation *op) {
+  for (Operation *around = op->getParentOp(); around != kernel; around = around->getParentOp()) {
+    if (!controls.insert(around).second)
+      return {};
+    if (auto loop = dyn_cast<scf::ForOp>(around)) {
+      for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+        if (std::string reason = addValue(bound); !reason.empty())
+          return reason;
+    } else if (auto branch = dyn_cast<scf::IfOp>(around)) {
+      if (std::string reason = addValue(branch.getCondition()); !reason.empty())
+        return reason;
+    } else {
+      return ("it stands in '" + around->getName().getStringRef() + "'").str();
+    }
+  }
+  return {};
+}
+
+std::string ProducerSlice::addWait(Operation *wait) {
+  if (!sliceEffects.insert(wait))
+    return {};
+  for (Value operand : wait->getOperands())
+    if (std::string reason = addValue(operand); !reason.empty())
+      return reason;
+  return addControlAround(wait);
+}
+
+std::string ProducerSlice::addTokensOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto token = dyn_cast<dist::ConsumeTokenOp>(op))
+      if (std::string reason = addValue(token.getToken()); !reason.empty())
+        return reason;
+    if (op->getNumOperands() == 0)
+      break;
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
+/// What a loop hands on as its `index`-th carried value.
+static SmallVector<Value> carriedSources(scf::ForOp loop, unsigned index) {
+  return {loop.getInitArgs()[index], loop.getYieldedValues()[index]};
+}
+
+std::string ProducerSlice::addValue(Value start) {
+  SmallVector<Value> worklist{start};
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!values.insert(value).second)
+      continue;
+    if (isTensor(value))
+      return "it depends on a tile";
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      Operation *parent = argument.getOwner()->getParentOp();
+      if (parent == kernel)
+        continue;
+      auto loop = dyn_cast<scf::ForOp>(parent);
+      if (!loop)
+        return ("it depends on a value of '" + parent->getName().getStringRef() + "'").str();
+      if (argument.getArgNumber() >= loop.getNumInductionVars())
+        worklist.append(carriedSources(loop, argument.getArgNumber() - loop.getNumInductionVars()));
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    const unsigned index = cast<OpResult>(value).getResultNumber();
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      worklist.append({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
+      worklist.append(carriedSources(loop, index));
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      worklist.append(
+          {branch.getCondition(), branch.thenYield().getOperand(index), branch.elseYield().getOperand(index)});
+    } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
+      if (std::string reason = addWait(wait); !reason.empty())
+        return reason;
+    } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      if (std::string reason = whyNotAhead(load.getPtr(), /*readsAfterWait=*/false); !reason.empty())
+        return "it depends on a load: " + reason;
+      sliceEffects.insert(load);
+      worklist.append(load->operand_begin(), load->operand_end());
+    } else if (op->getNumRegions() == 0 && isMemoryEffectFree(op)) {
+      worklist.append(op->operand_begin(), op->operand_end());
+    } else {
+      return ("it depends on '" + op->getName().getStringRef() + "'").str();
+    }
+    if (std::string reason = addControlAround(op); !reason.empty())
+      return reason;
+  }
+  return {};
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Pruning
+//===--------------------------------------------------------------------------------------------------------------===//
+
+void eraseDeadCode(Block &body) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    SmallVector<Operation *> order;
+    body.walk<WalkOrder::PreOrder>([&](Operation *op) { order.push_back(op); });
+    // Backward, so that users go first; operations inside an erased one come before it in this order.
+    for (Operation *op : llvm::reverse(order)) {
+      if (op->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      if (isOpTriviallyDead(op)) {
+        op->erase();
+        changed = true;
+      } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        changed |= removeDeadLoopArguments(loop) != loop;
+      } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        changed |= removeDeadBranchResults(branch) != branch;
+      }
+    }
+  }
+}
+
+void pruneToSlice(Block &body, const llvm::DenseSet<Operation *> &kept) {
+  SmallVector<Operation *> leaving;
+  body.walk([&](Operation *op) {
+    if (op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() && !isMemoryEffectFree(op) &&
+        !kept.contains(op))
+      leaving.push_back(op);
+  });
+  // Whoever still uses what they gave is not needed either and goes as dead code.
+  for (Operation *op : leaving) {
+    OpBuilder builder(op);
+    for (OpResult result : op->getResults())
+      if (!result.use_empty())
+        result.replaceAllUsesWith(ub::PoisonOp::create(builder, op->getLoc(), result.getType()));
+    op->erase();
+  }
+  eraseDeadCode(body);
+}
+
+} // namespace ditron::transforms

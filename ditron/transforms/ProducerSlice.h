@@ -1,0 +1,54 @@
+//===- ProducerSlice.h - What a producer warp must run of a kernel ------------------------------------------*- C++ -*-===//
+//
+// A producer runs only what its copies need: the control flow around them, scalar arithmetic for their offsets, scalar loads
+// that these depend on, and waits for data that others make. The slice says whether a kernel can be cut like this; pruneToSlice
+// cuts a copy of its body.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TRANSFORMS_PRODUCERSLICE_H
+#define DITRON_TRANSFORMS_PRODUCERSLICE_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <string>
+
+namespace ditron::transforms {
+
+/// Collects what values depend on. All functions return the reason if a producer cannot have something, else nothing.
+class ProducerSlice {
+public:
+  explicit ProducerSlice(mlir::Operation *kernel);
+
+  /// A scalar and all that it depends on.
+  std::string addValue(mlir::Value value);
+  /// The loops and branches around an operation.
+  std::string addControlAround(mlir::Operation *op);
+  /// A dist.wait, to be run by the producer as well.
+  std::string addWait(mlir::Operation *wait);
+  /// The tokens on the way from a kernel argument to a pointer or descriptor.
+  std::string addTokensOf(mlir::Value pointerOrDescriptor);
+  /// Why data at `pointer` may not be read ahead of the kernel's own writes; `readsAfterWait`: a wait orders the read.
+  std::string whyNotAhead(mlir::Value pointer, bool readsAfterWait);
+
+  /// The operations with side effects that belong to the slice: scalar loads and waits.
+  const llvm::SetVector<mlir::Operation *> &effects() const { return sliceEffects; }
+
+private:
+  mlir::Operation *kernel;
+  llvm::SmallVector<mlir::Operation *> writes;
+  llvm::DenseSet<mlir::Value> values;
+  llvm::DenseSet<mlir::Operation *> controls;
+  llvm::SetVector<mlir::Operation *> sliceEffects;
+};
+
+/// Erases everything from `body` but the operations in `kept` (those with side effects) and what they depend on.
+void pruneToSlice(mlir::Block &body, const llvm::DenseSet<mlir::Operation *> &kept);
+/// Erases unused operations without effects, unused values of loops and branches, until nothing changes.
+void eraseDeadCode(mlir::Block &body);
+
+} // namespace ditron::transforms
+
+#endif // DITRON_TRANSFORMS_PRODUCERSLICE_H

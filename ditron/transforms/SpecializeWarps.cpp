@@ -1,0 +1,328 @@
+//===- SpecializeWarps.cpp - A producer warp that fetches for the others --------------------------------------------------===//
+//
+// On targets with tensor copies and warpgroup dots: loads of descriptors that feed dots are taken over by a warp of their own,
+// which runs ahead through rings of tiles in shared memory. Works on plain tile IR, before layouts.
+//
+// 1. Candidates: tile.descriptor_load whose every use is, through transposes, an operand of a dot that warpgroups can do; whose
+//    descriptor can become a tensor map; whose offsets and surrounding control flow a producer can compute (ProducerSlice); and
+//    which nothing else orders (barriers, atomics, acquire loads).
+// 2. Loads of one block that meet in a dot share a ring: S tiles each, S mbarriers `full` (one arrival and the bytes) and S
+//    mbarriers `empty` (one arrival per consumer warp). S = num_stages where the ring's block is the body of a loop with its
+//    dots, else 1; less when shared memory does not suffice.
+// 3. The body becomes the consumer region of dgpu.warp_specialize, a pruned copy of it the producer region.
+//    Producer, in place of the ring's last load:     Consumer, in place of the dots:
+//      wait empty[slot], parity ^ 1                    wait full[slot], parity
+//      expect full[slot], bytes of all tiles           r = warpgroup_dot a[slot], b[slot], acc
+//      tma_load each tile to slot, full[slot]          w = warpgroup_wait 1, r;  arrive empty[slot - 1] unless first iteration
+//    and after the loop: warpgroup_wait 0; arrive empty[last slot] if there was an iteration. So one group of multiplies is always in
+//    flight. A dot whose result is used inside the loop is waited for at once.
+// 4. A dist.wait goes where its token is used; without users, to both.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/Passes.h"
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/RingCursor.h"
+#include "ditron/transforms/TensorMaps.h"
+#include "ditron/transforms/WarpRings.h"
+#include "ditron/transforms/WarpgroupDotRules.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace ditron::transforms {
+#define GEN_PASS_DEF_SPECIALIZEWARPS
+#include "ditron/transforms/TransformsPasses.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// What is built for a ring.
+struct RingObjects {
+  Value full, empty;
+  RingCursor cursor; ///< The consumer's.
+  Operation *lastDot = nullptr;
+};
+
+/// Where a fetched tile comes from and goes to.
+struct Place {
+  Value map, buffer;
+  Value slot; ///< In the consumer.
+};
+
+/// Builds the partitions of one kernel.
+class KernelSpecialization {
+public:
+  KernelSpecialization(func::FuncOp kernel, int warps, RingPlan &plan)
+      : kernel(kernel), warps(warps), plan(plan), objects(plan.rings().size()) {}
+
+  void run() {
+    allocate();
+    Block &entry = kernel.getBody().front();
+    partitions = dgpu::WarpSpecializeOp::create(top, kernel.getLoc());
+    Block &consumer = partitions.getConsumer().emplaceBlock(), &producer = partitions.getProducer().emplaceBlock();
+    consumer.getOperations().splice(consumer.end(), entry.getOperations(), std::next(Block::iterator(partitions)),
+                                    std::prev(entry.end()));
+    for (Ring &ring : plan.rings())
+      ring.block = ring.loads.front()->getBlock();
+    IRMapping copies;
+    OpBuilder copier = OpBuilder::atBlockEnd(&producer);
+    for (Operation &op : consumer)
+      copier.clone(op, copies);
+    buildProducer(producer, copies);
+    buildConsumer(consumer);
+  }
+
+private:
+  void allocate() {
+    top = OpBuilder::atBlockBegin(&kernel.getBody().front());
+    for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
+      for (tile::DescriptorLoadOp load : ring.loads) {
+        auto descriptor = cast<tile::DescriptorType>(load.getDescriptor().getType());
+        Value buffer =
+            dgpu::BufferAllocOp::create(top, load.getLoc(), copyBufferType(descriptor, ring.slots), IntegerAttr());
+        places[load] = {tensorMapFor(load.getDescriptor(), kernel), buffer, {}};
+      }
+      Location loc = ring.loads.front().getLoc();
+      auto type = dgpu::MbarriersType::get(kernel.getContext(), ring.slots);
+      object.full = dgpu::MbarrierAllocOp::create(top, loc, type, 1, IntegerAttr());
+      object.empty = dgpu::MbarrierAllocOp::create(top, loc, type, warps, IntegerAttr());
+    }
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Producer
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  void buildProducer(Block &body, const IRMapping &copies) {
+    llvm::DenseSet<Operation *> kept;
+    for (Operation *op : plan.producerEffects())
+      kept.insert(copies.lookup(op));
+    for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
+      // At the last load all offsets are known.
+      Operation *last = nullptr;
+      for (tile::DescriptorLoadOp load : ring.loads)
+        if (Operation *copy = copies.lookup(load.getOperation()); !last || last->isBeforeInBlock(copy))
+          last = copy;
+      Location loc = last->getLoc();
+      RingCursor cursor = threadRing(&body, last->getBlock(), ring.slots, loc);
+      OpBuilder builder(last);
+      Value one = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
+      Value before = arith::XOrIOp::create(builder, loc, cursor.parity, one);
+      kept.insert(dgpu::MbarrierWaitOp::create(builder, loc, object.empty, cursor.slot, before));
+      kept.insert(dgpu::MbarrierExpectOp::create(builder, loc, object.full, cursor.slot, ring.slotBytes()));
+      for (tile::DescriptorLoadOp load : ring.loads) {
+        auto copy = cast<tile::DescriptorLoadOp>(copies.lookup(load.getOperation()));
+        const Place &place = places[load];
+        kept.insert(dgpu::TmaLoadOp::create(builder, load.getLoc(), place.map, copy.getOffsets(), place.buffer,
+                                            cursor.slot, object.full, cursor.slot));
+      }
+    }
+    pruneToSlice(body, kept);
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Consumer
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  void buildConsumer(Block &body) {
+    llvm::DenseSet<Operation *> awaited; // waits with tokens that something uses
+    body.walk([&](dist::WaitOp wait) {
+      if (!wait.getToken().use_empty())
+        awaited.insert(wait);
+    });
+    for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
+      Location loc = ring.loads.front().getLoc();
+      object.cursor = threadRing(&body, ring.block, ring.slots, loc);
+      for (tile::DescriptorLoadOp load : ring.loads)
+        places[load].slot = object.cursor.slot;
+      OpBuilder builder(ring.block->findAncestorOpInBlock(*ring.dots.front()));
+      dgpu::MbarrierWaitOp::create(builder, loc, object.full, object.cursor.slot, object.cursor.parity);
+    }
+    replaceDots();
+    for (auto [ring, object] : llvm::zip(plan.rings(), objects))
+      if (ring.isAsync)
+        releaseBehind(ring, object);
+      else
+        releaseAtOnce(ring, object);
+    for (Ring &ring : plan.rings())
+      for (tile::DescriptorLoadOp load : ring.loads)
+        eraseWithUsers(load);
+    eraseDeadCode(body);
+    // The producer waits for what only it reads.
+    SmallVector<Operation *> idle;
+    body.walk([&](dist::WaitOp wait) {
+      if (awaited.contains(wait) && wait.getToken().use_empty())
+        idle.push_back(wait);
+    });
+    for (Operation *wait : idle)
+      wait->erase();
+    eraseDeadCode(body);
+  }
+
+  /// Erases a load and the transposes of it.
+  static void eraseWithUsers(Operation *op) {
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      eraseWithUsers(user);
+    op->erase();
+  }
+
+  /// Every dot of a ring becomes a warpgroup dot; those that do not stay in flight are waited for.
+  void replaceDots() {
+    llvm::SetVector<Block *> asyncBlocks;
+    for (Ring &ring : plan.rings())
+      if (ring.isAsync)
+        asyncBlocks.insert(ring.block);
+    llvm::SmallVector<std::pair<Block *, SmallVector<tile::DotOp>>> asyncDots;
+    for (Block *block : asyncBlocks)
+      asyncDots.push_back({block, plan.ringDotsIn(block)});
+
+    llvm::DenseMap<Operation *, dgpu::WarpgroupDotOp> replaced;
+    for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
+      for (tile::DotOp dot : ring.dots) {
+        auto [entry, isNew] = replaced.try_emplace(dot);
+        if (isNew)
+          entry->second = replaceDot(dot, asyncBlocks.contains(dot->getBlock()));
+      }
+      object.lastDot = replaced[ring.dots.back()];
+    }
+    for (auto &[block, dots] : asyncDots) {
+      SmallVector<dgpu::WarpgroupDotOp> started;
+      for (tile::DotOp dot : dots)
+        started.push_back(replaced[dot]);
+      waitBehind(block, started);
+    }
+    for (auto &[dot, replacement] : replaced)
+      dot->erase();
+  }
+
+  dgpu::WarpgroupDotOp replaceDot(tile::DotOp dot, bool staysInFlight) {
+    OpBuilder builder(dot);
+    Location loc = dot.getLoc();
+    auto [a, slotA] = operandOf(dot.getA());
+    auto [b, slotB] = operandOf(dot.getB());
+    auto started = dgpu::WarpgroupDotOp::create(builder, loc, a, slotA, b, slotB, dot.getC());
+    Value result = started.getResult();
+    if (!staysInFlight)
+      result = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(result), 0).getResults().front();
+    dot.getResult().replaceAllUsesWith(result);
+    return started;
+  }
+
+  /// The buffer and slot of an operand; a tensor that was not fetched is its own operand and has no slot.
+  std::pair<Value, Value> operandOf(Value operand) {
+    OperandRoot root = rootOf(operand);
+    auto found = places.find(root.value.getDefiningOp());
+    if (found == places.end())
+      return {operand, {}};
+    Value buffer = found->second.buffer;
+    if (root.isTransposed) {
+      Value &view = transposed[buffer];
+      if (!view) {
+        OpBuilder builder(partitions);
+        view = dgpu::BufferPermuteOp::create(builder, buffer.getLoc(), buffer, {1, 0});
+      }
+      buffer = view;
+    }
+    return {buffer, found->second.slot};
+  }
+
+  /// The multiplies of the iteration before are complete when only this iteration's are left.
+  static void waitBehind(Block *block, ArrayRef<dgpu::WarpgroupDotOp> dots) {
+    auto loop = cast<scf::ForOp>(block->getParentOp());
+    Operation *yield = block->getTerminator();
+    SmallVector<Value> carried, results;
+    SmallVector<unsigned> indices;
+    for (dgpu::WarpgroupDotOp dot : dots)
+      if (OpOperand &use = *dot.getResult().use_begin(); use.getOwner() == yield) {
+        carried.push_back(dot.getResult());
+        indices.push_back(use.getOperandNumber());
+      }
+    OpBuilder builder(block->getParentOp()->getContext());
+    Operation *last = dots.back();
+    builder.setInsertionPointAfter(last);
+    auto wait = dgpu::WarpgroupWaitOp::create(builder, last->getLoc(), carried, static_cast<uint32_t>(dots.size()));
+    for (auto [position, index] : llvm::enumerate(indices)) {
+      yield->setOperand(index, wait.getResult(position));
+      results.push_back(loop.getResult(index));
+    }
+    builder.setInsertionPointAfter(loop);
+    auto drain = dgpu::WarpgroupWaitOp::create(builder, last->getLoc(), results, 0);
+    for (auto [result, complete] : llvm::zip(results, drain.getResults()))
+      result.replaceAllUsesExcept(complete, drain);
+  }
+
+  /// Behind the waits that follow an operation.
+  static void setInsertionPointBehind(OpBuilder &builder, Operation *op) {
+    while (isa_and_nonnull<dgpu::WarpgroupWaitOp>(op->getNextNode()))
+      op = op->getNextNode();
+    builder.setInsertionPointAfter(op);
+  }
+
+  void releaseAtOnce(Ring &ring, RingObjects &object) {
+    OpBuilder builder(kernel.getContext());
+    setInsertionPointBehind(builder, ring.block->findAncestorOpInBlock(*object.lastDot));
+    dgpu::MbarrierArriveOp::create(builder, object.lastDot->getLoc(), object.empty, object.cursor.slot, Value());
+  }
+
+  /// Releases the slot of the iteration before in each but the first, and the last slot after the loop.
+  void releaseBehind(Ring &ring, RingObjects &object) {
+    auto loop = cast<scf::ForOp>(ring.block->getParentOp());
+    Location loc = object.lastDot->getLoc();
+    OpBuilder builder(kernel.getContext());
+    // All dots of the body stand before the wait.
+    Operation *wait = nullptr;
+    for (auto op : ring.block->getOps<dgpu::WarpgroupWaitOp>())
+      wait = op;
+    builder.setInsertionPointAfter(wait);
+    Value isLater =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, loop.getInductionVar(), loop.getLowerBound());
+    Value before = slotBefore(builder, loc, object.cursor.slot, ring.slots);
+    dgpu::MbarrierArriveOp::create(builder, loc, object.empty, before, isLater);
+
+    setInsertionPointBehind(builder, loop);
+    auto order = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+    Value hasRun = arith::CmpIOp::create(builder, loc, order, loop.getLowerBound(), loop.getUpperBound());
+    Value last = slotBefore(builder, loc, loop.getTiedLoopResult(cast<BlockArgument>(object.cursor.slot)), ring.slots);
+    dgpu::MbarrierArriveOp::create(builder, loc, object.empty, last, hasRun);
+  }
+
+  func::FuncOp kernel;
+  int warps;
+  RingPlan &plan;
+  SmallVector<RingObjects> objects; ///< Of the plan's rings, in their order.
+  llvm::DenseMap<Operation *, Place> places;
+  llvm::DenseMap<Value, Value> transposed;
+  OpBuilder top{kernel.getContext()}; ///< Behind the allocations.
+  dgpu::WarpSpecializeOp partitions;
+};
+
+class SpecializeWarpsPass : public impl::SpecializeWarpsBase<SpecializeWarpsPass> {
+public:
+  using Base::Base;
+
+private:
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (!module->hasAttr(dgpu::wgmmaAttrName) || !module->hasAttr(dgpu::tmaAttrName))
+      return;
+    const int warps = dgpu::numWarpsOf(module);
+    for (auto kernel : module.getOps<func::FuncOp>()) {
+      // The body must be one block that ends in a return without values.
+      if (kernel.isExternal() || kernel.getBody().front().getTerminator()->getNumOperands() != 0)
+        continue;
+      RingPlan plan(kernel, warps, limitBytes);
+      if (plan.run())
+        KernelSpecialization(kernel, warps, plan).run();
+    }
+  }
+};
+
+} // namespace
+} // namespace ditron::transforms

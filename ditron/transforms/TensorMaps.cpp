@@ -1,0 +1,178 @@
+//===- TensorMaps.cpp - Descriptors as arguments of the hardware's tensor copies ------------------------------------------===//
+//
+// See TensorMaps.h. What the hardware asks for: a base and outer strides of whole 16 bytes, a contiguous last dimension, boxes of
+// at most 256 in each dimension whose rows are as wide as the swizzle.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/TensorMaps.h"
+
+#include "ditron/analysis/Scratch.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/layout/Builders.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace ditron::transforms {
+
+/// What the copy engine demands of addresses.
+static constexpr int64_t copyAlignmentBytes = 16;
+static constexpr int64_t largestBox = 256;
+
+tile::MakeDescriptorOp descriptorOf(Value descriptor) {
+  while (auto token = descriptor.getDefiningOp<dist::ConsumeTokenOp>())
+    descriptor = token.getSource();
+  return descriptor.getDefiningOp<tile::MakeDescriptorOp>();
+}
+
+BlockArgument argumentBehind(Value pointer) {
+  while (true) {
+    if (auto argument = dyn_cast<BlockArgument>(pointer)) {
+      Operation *parent = argument.getOwner()->getParentOp();
+      if (isa<func::FuncOp>(parent))
+        return argument;
+      // A pointer that a loop moves forward stays in its object.
+      auto loop = dyn_cast<scf::ForOp>(parent);
+      if (!loop || argument == loop.getInductionVar())
+        return {};
+      pointer = loop.getTiedLoopInit(argument)->get();
+      continue;
+    }
+    Operation *op = pointer.getDefiningOp();
+    // The peer's copy of a symmetric object: an address, moved by the distance of two heaps.
+    if (auto peer = dyn_cast<tile::IntToPtrOp>(op))
+      if (auto sum = peer.getSource().getDefiningOp<arith::AddIOp>())
+        if (auto own = sum.getLhs().getDefiningOp<tile::PtrToIntOp>())
+          op = own;
+    if (!isa<dist::ConsumeTokenOp, tile::HintOp, tile::AddPtrOp, tile::PtrToIntOp, tile::PtrCastOp, tile::SplatOp,
+             tile::BroadcastOp, tile::ExpandDimsOp>(op))
+      return {};
+    pointer = op->getOperand(0);
+  }
+}
+
+/// The value itself, without hints, tokens and changes of width.
+static Value plainValue(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<dist::ConsumeTokenOp, tile::HintOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+static std::optional<int64_t> constantOf(Value value) {
+  APInt number;
+  return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number.getSExtValue()) : std::nullopt;
+}
+
+static BlockArgument kernelArgument(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
+}
+
+/// A number that divides the argument's value, as the specialisation promises.
+static int64_t divisorOf(BlockArgument argument) {
+  auto kernel = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto divisibility = kernel.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tile.divisibility");
+  return divisibility ? divisibility.getInt() : 1;
+}
+
+dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots) {
+  const layout::Shape shape(descriptor.getShape().begin(), descriptor.getShape().end());
+  const std::vector<int> order = layout::rowMajorOrder(static_cast<int>(shape.size()));
+  const int bits = analysis::sharedElementBits(descriptor.getElementType());
+  MLIRContext *context = descriptor.getContext();
+  auto shared = dgpu::SharedLayoutAttr::get(
+      context, layout::swizzledShared(shape, order, bits, layout::largestSwizzle(shape, order, bits)));
+  return dgpu::BufferType::get(context, slots, shape, descriptor.getElementType(), shared);
+}
+
+std::string whyNoTensorMap(Value descriptor) {
+  tile::MakeDescriptorOp make = descriptorOf(descriptor);
+  if (!make)
+    return "the descriptor is chosen at run time";
+  auto type = cast<tile::DescriptorType>(make.getResult().getType());
+  if (type.getShape().size() != 2)
+    return "only tiles of two dimensions are copied by the hardware";
+  const int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
+  if (type.getShape().back() * elementBytes < 32)
+    return "rows of the tile are shorter than 32 bytes";
+  BlockArgument base = kernelArgument(plainValue(make.getBase()));
+  if (!base)
+    return "its base is not an argument of the kernel";
+  if (divisorOf(base) % copyAlignmentBytes != 0)
+    return "its base is not known to be divisible by 16";
+  for (Value size : make.getSizes())
+    if (!constantOf(plainValue(size)) && !kernelArgument(plainValue(size)))
+      return "its sizes are not arguments of the kernel";
+  for (auto [dim, stride] : llvm::enumerate(make.getStrides())) {
+    std::optional<int64_t> number = constantOf(plainValue(stride));
+    BlockArgument argument = kernelArgument(plainValue(stride));
+    if (dim + 1 == make.getStrides().size()) {
+      if (number != 1)
+        return "its last stride is not 1";
+    } else if (!number && !argument) {
+      return "its strides are not arguments of the kernel";
+    } else if ((number ? *number : divisorOf(argument)) * elementBytes % copyAlignmentBytes != 0) {
+      return "its rows are not known to begin at multiples of 16 bytes";
+    }
+  }
+  return {};
+}
+
+/// {arg = index} or {value = number}.
+static Attribute sourceOf(Value value, Builder &builder) {
+  value = plainValue(value);
+  if (std::optional<int64_t> number = constantOf(value))
+    return builder.getDictionaryAttr(builder.getNamedAttr("value", builder.getI64IntegerAttr(*number)));
+  const int64_t index = cast<BlockArgument>(value).getArgNumber();
+  return builder.getDictionaryAttr(builder.getNamedAttr("arg", builder.getI64IntegerAttr(index)));
+}
+
+static DictionaryAttr describeMap(tile::MakeDescriptorOp make) {
+  Builder builder(make.getContext());
+  auto type = cast<tile::DescriptorType>(make.getResult().getType());
+  const layout::Shape shape(type.getShape().begin(), type.getShape().end());
+  const int bits = analysis::sharedElementBits(type.getElementType());
+  const int64_t swizzle = layout::largestSwizzle(shape, layout::rowMajorOrder(static_cast<int>(shape.size())), bits);
+  SmallVector<Attribute> sizes, strides, box;
+  for (Value size : make.getSizes())
+    sizes.push_back(sourceOf(size, builder));
+  for (Value stride : make.getStrides())
+    strides.push_back(sourceOf(stride, builder));
+  for (int64_t extent : ArrayRef(shape).drop_back())
+    box.push_back(builder.getI64IntegerAttr(std::min(extent, largestBox)));
+  box.push_back(builder.getI64IntegerAttr(swizzle * 8 / bits));
+  const bool fillsNan = make.getPadding() == tile::DescriptorPadding::Nan;
+  return builder.getDictionaryAttr({
+      builder.getNamedAttr("base",
+                           builder.getI64IntegerAttr(cast<BlockArgument>(plainValue(make.getBase())).getArgNumber())),
+      builder.getNamedAttr("sizes", builder.getArrayAttr(sizes)),
+      builder.getNamedAttr("strides", builder.getArrayAttr(strides)),
+      builder.getNamedAttr("box", builder.getArrayAttr(box)),
+      builder.getNamedAttr("swizzle", builder.getI64IntegerAttr(swizzle)),
+      builder.getNamedAttr("element", TypeAttr::get(type.getElementType())),
+      builder.getNamedAttr("padding", builder.getStringAttr(fillsNan ? "nan" : "zero")),
+  });
+}
+
+Value tensorMapFor(Value descriptor, func::FuncOp kernel) {
+  const DictionaryAttr description = describeMap(descriptorOf(descriptor));
+  for (BlockArgument argument : kernel.getArguments())
+    if (kernel.getArgAttr(argument.getArgNumber(), dgpu::tensorMapAttrName) == description)
+      return argument;
+  // The world view stays last.
+  const unsigned position = kernel.getNumArguments() - (kernel->hasAttr("tile.kernel") ? 1 : 0);
+  const auto attributes = DictionaryAttr::get(
+      kernel.getContext(), NamedAttribute(StringAttr::get(kernel.getContext(), dgpu::tensorMapAttrName), description));
+  [[maybe_unused]] LogicalResult inserted =
+      kernel.insertArgument(position, dgpu::TensorMapType::get(kernel.getContext()), attributes, descriptor.getLoc());
+  assert(succeeded(inserted) && "the type of a kernel may change");
+  return kernel.getArgument(position);
+}
+
+} // namespace ditron::transforms

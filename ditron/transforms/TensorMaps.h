@@ -1,0 +1,34 @@
+//===- TensorMaps.h - Descriptors as arguments of the hardware's tensor copies ------------------------------*- C++ -*-===//
+//
+// The tensor copy engine (TMA) reads what it must know of a tensor from 128 bytes that the launcher prepares: a tensor map. A
+// descriptor of the kernel can become one when the launcher can compute it, that is, when its base, sizes and strides are kernel
+// arguments or constants. The map is then one more argument of the kernel, and an attribute tells the launcher what to put in.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TRANSFORMS_TENSORMAPS_H
+#define DITRON_TRANSFORMS_TENSORMAPS_H
+
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <string>
+
+namespace ditron::transforms {
+
+/// The descriptor's definition, through tokens; null if it is not known.
+tile::MakeDescriptorOp descriptorOf(mlir::Value descriptor);
+/// The kernel argument that a pointer is computed from by offsets, casts and tokens; null if there is none.
+mlir::BlockArgument argumentBehind(mlir::Value pointer);
+
+/// The layout in shared memory of a tile that tensor copies move: rows (the last dimension) contiguous, the widest swizzle.
+dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots);
+
+/// Why tensor copies cannot move tiles of this descriptor; empty if they can.
+std::string whyNoTensorMap(mlir::Value descriptor);
+/// The kernel argument with the descriptor's tensor map, added if there is none like it yet. Needs whyNoTensorMap to be empty.
+mlir::Value tensorMapFor(mlir::Value descriptor, mlir::func::FuncOp kernel);
+
+} // namespace ditron::transforms
+
+#endif // DITRON_TRANSFORMS_TENSORMAPS_H

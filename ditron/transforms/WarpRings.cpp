@@ -1,0 +1,367 @@
+//===- WarpRings.cpp - Which tiles a producer warp fetches ----------------------------------------------------------------===//
+//
+// See WarpRings.h, and SpecializeWarps.cpp for the rules.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/WarpRings.h"
+
+#include "ditron/analysis/Scratch.h"
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/ProgramOrder.h"
+#include "ditron/transforms/TensorMaps.h"
+#include "ditron/transforms/WarpgroupDotRules.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace ditron::transforms {
+
+/// Bytes kept for mbarriers and small scratch memory.
+static constexpr int64_t reservedBytes = 1024;
+
+static dgpu::BufferType bufferOf(tile::DescriptorLoadOp load, int64_t slots) {
+  return copyBufferType(cast<tile::DescriptorType>(load.getDescriptor().getType()), slots);
+}
+
+int64_t Ring::slotBytes() const {
+  int64_t bytes = 0;
+  for (tile::DescriptorLoadOp load : loads)
+    bytes += bufferOf(load, 1).getSlotBytes();
+  return bytes;
+}
+
+bool RingPlan::run() {
+  const bool isPlanned = plan();
+  warnInVain();
+  return isPlanned;
+}
+
+bool RingPlan::plan() {
+  findCandidates();
+  if (loads.empty())
+    return false;
+  formRings();
+  std::string reason = collectSlice();
+  if (reason.empty() && !fitSlots())
+    reason = "one slot of each ring does not fit shared memory";
+  if (reason.empty())
+    return true;
+  for (Operation *load : loads)
+    refuse(load, reason);
+  loads.clear();
+  return false;
+}
+
+void RingPlan::refuse(Operation *op, const Twine &reason) {
+  remark::missed(op->getLoc(), remark::RemarkOpts::name("specialize").category("dgpu-specialize-warps"))
+      << ("no producer warp loads this tile: " + reason).str();
+  refusals.push_back({op, reason.str()});
+}
+
+void RingPlan::warnInVain() {
+  kernel.walk([&](scf::ForOp loop) {
+    if (!loop->hasAttr("tile.warp_specialize") ||
+        llvm::any_of(loads, [&](Operation *load) { return loop->isProperAncestor(load); }))
+      return;
+    InFlightDiagnostic warning = loop.emitWarning() << "the loop is not warp-specialised";
+    for (const Refusal &refusal : refusals)
+      if (loop->isProperAncestor(refusal.op)) {
+        warning.attachNote(refusal.op->getLoc()) << "no producer warp loads this tile: " << refusal.reason;
+        return;
+      }
+    warning.attachNote(loop.getLoc()) << "it loads no tile through a descriptor for tl.dot";
+  });
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// What can be fetched
+//===--------------------------------------------------------------------------------------------------------------===//
+
+/// The dots that a value reaches through transposes; nothing if something else uses it.
+static std::optional<SmallVector<tile::DotOp>> dotsOf(Value value) {
+  SmallVector<tile::DotOp> dots;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto dot = dyn_cast<tile::DotOp>(user); dot && use.getOperandNumber() < 2) {
+      dots.push_back(dot);
+    } else if (isa<tile::TransOp>(user)) {
+      std::optional<SmallVector<tile::DotOp>> further = dotsOf(user->getResult(0));
+      if (!further)
+        return std::nullopt;
+      dots.append(*further);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return dots;
+}
+
+/// True if a wait comes before everything that is read through the descriptor.
+static bool consumesToken(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<dist::ConsumeTokenOp>(op))
+      return true;
+    if (!isa<tile::MakeDescriptorOp, tile::HintOp>(op))
+      return false;
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
+std::string RingPlan::whyNotFetched(tile::DescriptorLoadOp load) {
+  std::optional<SmallVector<tile::DotOp>> dots = dotsOf(load.getResult());
+  if (!dots || dots->empty())
+    return "it is not only used by tl.dot";
+  if (std::string reason = whyNoTensorMap(load.getDescriptor()); !reason.empty())
+    return reason;
+  Operation *obstacle = nullptr;
+  kernel.walk([&](Operation *op) {
+    if (isa<dist::SyncThreadsOp, dist::LdOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, tile::AtomicRmwOp,
+            tile::AtomicCasOp>(op) &&
+        mayPrecede(op, load))
+      obstacle = op;
+  });
+  if (obstacle)
+    return ("it may depend on '" + obstacle->getName().getStringRef() + "' before it").str();
+  return slice.whyNotAhead(descriptorOf(load.getDescriptor()).getBase(), consumesToken(load.getDescriptor()));
+}
+
+/// True if a value is loaded and then only changed element by element: a warpgroup dot with it would wait for memory.
+static bool comesFromMemory(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && isElementwise(op) && op->getNumOperands() == 1)
+    op = op->getOperand(0).getDefiningOp();
+  return !op || isa<tile::LoadOp, tile::DescriptorLoadOp>(op);
+}
+
+bool RingPlan::isFetched(Value operand) const {
+  Operation *definition = rootOf(operand).value.getDefiningOp();
+  return definition && loads.contains(definition);
+}
+
+std::string RingPlan::whyNotMultiplied(tile::DotOp dot) {
+  if (std::string reason = whyNoWarpgroupDot(dot, warps); !reason.empty())
+    return reason;
+  for (OpOperand &operand : dot->getOpOperands().take_front(2)) {
+    const bool isA = operand.getOperandNumber() == 0;
+    OperandRoot root = rootOf(operand.get());
+    if (isFetched(operand.get())) {
+      if (!canReadOperand(bufferOf(root.value.getDefiningOp<tile::DescriptorLoadOp>(), 1), root.isTransposed,
+                          isA ? layout::DotOperand::A : layout::DotOperand::B))
+        return "elements of this type can only be read along K";
+    } else if (!isA || comesFromMemory(root.value)) {
+      return "another operand is not fetched";
+    }
+  }
+  return {};
+}
+
+/// True if `op` stands in `block` or in loops and branches inside it.
+static bool isInsideForAndIf(Operation *op, Block *block) {
+  for (; op && op->getBlock() != block; op = op->getParentOp())
+    if (!isa<scf::ForOp, scf::IfOp>(op->getParentOp()))
+      return false;
+  return op != nullptr;
+}
+
+void RingPlan::findCandidates() {
+  kernel.walk([&](tile::DescriptorLoadOp load) {
+    if (std::string reason = whyNotFetched(load); reason.empty())
+      loads.insert(load);
+    else
+      refuse(load, reason);
+  });
+  // A dot takes its operands from rings or not at all: repeat until what is left agrees.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Operation *op : SmallVector<Operation *>(loads.begin(), loads.end())) {
+      auto load = cast<tile::DescriptorLoadOp>(op);
+      for (tile::DotOp dot : *dotsOf(load.getResult())) {
+        std::string reason = whyNotMultiplied(dot);
+        if (reason.empty() && !isInsideForAndIf(dot, load->getBlock()))
+          reason = "it is in another loop";
+        if (reason.empty())
+          continue;
+        refuse(load, "tl.dot: " + reason);
+        loads.remove(load);
+        changed = true;
+        break;
+      }
+    }
+  }
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Rings
+//===--------------------------------------------------------------------------------------------------------------===//
+
+/// Slots that the author asks for; a ring that no loop with its dots runs through needs only one.
+static int64_t slotsWanted(const Ring &ring) {
+  auto loop = dyn_cast<scf::ForOp>(ring.block->getParentOp());
+  if (!loop || llvm::none_of(ring.dots, [&](tile::DotOp dot) { return dot->getBlock() == ring.block; }))
+    return 1;
+  if (auto own = loop->getAttrOfType<IntegerAttr>("tile.num_stages"))
+    return std::max<int64_t>(1, own.getInt());
+  auto ofModule = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(dgpu::numStagesAttrName);
+  return ofModule ? std::max<int64_t>(1, ofModule.getInt()) : 1;
+}
+
+void RingPlan::formRings() {
+  llvm::EquivalenceClasses<Operation *> together;
+  llvm::MapVector<Operation *, SmallVector<Operation *>> byDot;
+  for (Operation *load : loads) {
+    together.insert(load);
+    for (tile::DotOp dot : *dotsOf(load->getResult(0)))
+      byDot[dot].push_back(load);
+  }
+  for (auto &[dot, operands] : byDot)
+    for (Operation *other : operands)
+      if (other->getBlock() == operands.front()->getBlock())
+        together.unionSets(operands.front(), other);
+  llvm::MapVector<Operation *, Ring> byLeader;
+  for (Operation *load : loads) {
+    Ring &ring = byLeader[together.getLeaderValue(load)];
+    ring.block = load->getBlock();
+    ring.loads.push_back(cast<tile::DescriptorLoadOp>(load));
+  }
+  for (auto &[leader, ring] : byLeader) {
+    llvm::SmallPtrSet<Operation *, 4> dots;
+    for (tile::DescriptorLoadOp load : ring.loads)
+      for (tile::DotOp dot : *dotsOf(load.getResult()))
+        dots.insert(dot);
+    kernel.walk([&, &ring = ring](tile::DotOp dot) {
+      if (dots.contains(dot))
+        ring.dots.push_back(dot);
+    });
+    plannedRings.push_back(std::move(ring));
+  }
+  for (Ring &ring : plannedRings)
+    ring.slots = slotsWanted(ring);
+  for (Ring &ring : plannedRings)
+    ring.isAsync = ring.slots > 1 && dotsMayStayInFlight(ring.block);
+}
+
+SmallVector<tile::DotOp> RingPlan::ringDotsIn(Block *block) const {
+  llvm::SmallPtrSet<Operation *, 8> ofRings;
+  for (const Ring &ring : plannedRings)
+    ofRings.insert(ring.dots.begin(), ring.dots.end());
+  SmallVector<tile::DotOp> dots;
+  for (tile::DotOp dot : block->getOps<tile::DotOp>())
+    if (ofRings.contains(dot))
+      dots.push_back(dot);
+  return dots;
+}
+
+/// True if all dots of a loop body only accumulate: each takes a carried value or the result of another dot, and gives its own to
+/// another dot or to the next iteration, at the place where the chain began. Operands in registers would have to stay, too.
+bool RingPlan::dotsMayStayInFlight(Block *block) const {
+  auto loop = dyn_cast<scf::ForOp>(block->getParentOp());
+  SmallVector<tile::DotOp> dots = ringDotsIn(block);
+  if (!loop || dots.empty())
+    return false;
+  llvm::SmallDenseMap<Value, unsigned> chain; // the result of a dot -> the carried value it accumulates
+  for (tile::DotOp dot : dots) {
+    Value c = dot.getC();
+    if (!c.hasOneUse() || !dot.getResult().hasOneUse() || !isFetched(dot.getA()))
+      return false;
+    unsigned index;
+    if (auto argument = dyn_cast<BlockArgument>(c); argument && argument.getOwner() == block)
+      index = argument.getArgNumber() - loop.getNumInductionVars();
+    else if (auto before = chain.find(c); before != chain.end())
+      index = before->second;
+    else
+      return false;
+    chain[dot.getResult()] = index;
+    OpOperand &use = *dot.getResult().use_begin();
+    const bool isCarriedOn = use.getOwner() == block->getTerminator() && use.getOperandNumber() == index;
+    const bool isAccumulated = llvm::is_contained(dots, use.getOwner()) && use.getOperandNumber() == 2;
+    if (!isCarriedOn && !isAccumulated)
+      return false;
+  }
+  return true;
+}
+
+std::string RingPlan::collectSlice() {
+  for (Operation *op : loads) {
+    auto load = cast<tile::DescriptorLoadOp>(op);
+    for (Value offset : load.getOffsets())
+      if (std::string reason = slice.addValue(offset); !reason.empty())
+        return "its offset cannot be computed ahead: " + reason;
+    if (std::string reason = slice.addTokensOf(load.getDescriptor()); !reason.empty())
+      return "its wait cannot be run ahead: " + reason;
+    if (std::string reason = slice.addControlAround(load); !reason.empty())
+      return "its control flow cannot be run ahead: " + reason;
+  }
+  std::string failure;
+  kernel.walk([&](dist::WaitOp wait) {
+    if (failure.empty() && wait.getToken().use_empty())
+      if (failure = slice.addWait(wait); !failure.empty())
+        failure = "a wait cannot be run ahead: " + failure;
+  });
+  return failure;
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Shared memory
+//===--------------------------------------------------------------------------------------------------------------===//
+
+/// What the rest of the kernel needs: a buffer for each shape of tensor stores, and scratch memory to reorder the largest tile
+/// that is stored otherwise.
+int64_t RingPlan::bytesOfStores() {
+  llvm::SmallDenseSet<Type> staged;
+  int64_t bytes = 0, largest = 0;
+  kernel.walk([&](Operation *op) {
+    if (auto store = dyn_cast<tile::DescriptorStoreOp>(op)) {
+      dgpu::BufferType type = copyBufferType(cast<tile::DescriptorType>(store.getDescriptor().getType()), 1);
+      if (!whyNoTensorMap(store.getDescriptor()).empty())
+        largest = std::max(largest, type.getBytes());
+      else if (staged.insert(type).second)
+        bytes += type.getBytes();
+    } else if (auto store = dyn_cast<tile::StoreOp>(op); store && isTensor(store.getValue())) {
+      auto type = cast<RankedTensorType>(store.getValue().getType());
+      largest = std::max(largest, type.getNumElements() * analysis::sharedElementBytes(type.getElementType()));
+    }
+  });
+  return bytes + largest;
+}
+
+bool RingPlan::fitSlots() {
+  const int64_t others = bytesOfStores() + reservedBytes;
+  auto total = [&] {
+    int64_t bytes = others;
+    for (const Ring &ring : plannedRings)
+      bytes += ring.slots * ring.slotBytes();
+    return bytes;
+  };
+  while (total() > limitBytes) {
+    Ring &deepest = *std::max_element(plannedRings.begin(), plannedRings.end(),
+                                      [](const Ring &a, const Ring &b) { return a.slots < b.slots; });
+    if (deepest.slots == 1)
+      return false;
+    --deepest.slots;
+    deepest.isAsync &= deepest.slots > 1;
+  }
+  // Dots of one block stay in flight together or not at all.
+  for (Ring &ring : plannedRings)
+    for (const Ring &other : plannedRings)
+      if (ring.block == other.block && !other.isAsync)
+        ring.isAsync = false;
+  for (const Ring &ring : plannedRings) {
+    const bool isReduced = ring.slots < slotsWanted(ring);
+    remark::passed(ring.loads.front()->getLoc(),
+                   remark::RemarkOpts::name("specialize").category("dgpu-specialize-warps"))
+        << llvm::formatv("a producer warp loads {0} tile(s) into a ring of {1} slots of {2} bytes{3}{4}",
+                         ring.loads.size(), ring.slots, ring.slotBytes(), ring.isAsync ? ", dots stay in flight" : "",
+                         isReduced ? "; num_stages would not fit shared memory" : "")
+               .str();
+  }
+  return true;
+}
+
+} // namespace ditron::transforms

@@ -1,0 +1,73 @@
+//===- WarpRings.h - Which tiles a producer warp fetches ----------------------------------------------------*- C++ -*-===//
+//
+// The decisions of dgpu-specialize-warps, taken on the kernel as it is; SpecializeWarps.cpp then builds what was decided.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TRANSFORMS_WARPRINGS_H
+#define DITRON_TRANSFORMS_WARPRINGS_H
+
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/ProducerSlice.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace ditron::transforms {
+
+/// Loads of one block that are fetched together, and the dots that use them.
+struct Ring {
+  mlir::Block *block = nullptr;
+  llvm::SmallVector<tile::DescriptorLoadOp> loads;
+  llvm::SmallVector<tile::DotOp> dots; ///< In program order; in `block` or inside it.
+  int64_t slots = 1;
+  bool isAsync = false; ///< One iteration's dots stay in flight during the next; all of them stand in `block` then.
+
+  int64_t slotBytes() const;
+};
+
+/// Plans the rings of one kernel.
+class RingPlan {
+public:
+  RingPlan(mlir::func::FuncOp kernel, int warps, int64_t limitBytes)
+      : kernel(kernel), warps(warps), limitBytes(limitBytes), slice(kernel) {}
+
+  /// True if there is something to fetch; else, and for each load that stays, remarks say why. Loops whose author asked for warp
+  /// specialisation in vain get a warning.
+  bool run();
+
+  llvm::MutableArrayRef<Ring> rings() { return plannedRings; }
+  /// The operations with side effects that the producer runs beside the copies.
+  llvm::ArrayRef<mlir::Operation *> producerEffects() const { return slice.effects().getArrayRef(); }
+  /// The dots of rings in a block, in order.
+  llvm::SmallVector<tile::DotOp> ringDotsIn(mlir::Block *block) const;
+
+private:
+  struct Refusal {
+    mlir::Operation *op;
+    std::string reason;
+  };
+
+  bool plan();
+  void refuse(mlir::Operation *op, const llvm::Twine &reason);
+  void warnInVain();
+  std::string whyNotFetched(tile::DescriptorLoadOp load);
+  std::string whyNotMultiplied(tile::DotOp dot);
+  void findCandidates();
+  void formRings();
+  bool dotsMayStayInFlight(mlir::Block *block) const;
+  bool isFetched(mlir::Value operand) const;
+  std::string collectSlice();
+  int64_t bytesOfStores();
+  bool fitSlots();
+
+  mlir::func::FuncOp kernel;
+  int warps;
+  int64_t limitBytes;
+  ProducerSlice slice;
+  llvm::SetVector<mlir::Operation *> loads; ///< tile.descriptor_load, in program order.
+  llvm::SmallVector<Ring> plannedRings;
+  llvm::SmallVector<Refusal> refusals;
+};
+
+} // namespace ditron::transforms
+
+#endif // DITRON_TRANSFORMS_WARPRINGS_H

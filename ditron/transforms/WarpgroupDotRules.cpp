@@ -1,0 +1,66 @@
+//===- WarpgroupDotRules.cpp - Which dots warpgroups can do ---------------------------------------------------------------===//
+//
+// See WarpgroupDotRules.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/WarpgroupDotRules.h"
+
+#include "ditron/analysis/Scratch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace ditron::transforms {
+
+/// True if the instruction exists for the types. Accumulators of 16 bits are left to mma.sync.
+static bool hasInstruction(tile::DotOp dot) {
+  const Type a = tile::elementTypeOf(dot.getA().getType()), b = tile::elementTypeOf(dot.getB().getType());
+  const Type c = tile::elementTypeOf(dot.getC().getType());
+  if (a.isInteger(8))
+    return b == a && c.isInteger(32);
+  if (!c.isF32())
+    return false;
+  if (isa<Float8E4M3FNType, Float8E5M2Type>(a))
+    return isa<Float8E4M3FNType, Float8E5M2Type>(b);
+  if (a != b)
+    return false;
+  return a.isF16() || a.isBF16() || (a.isF32() && dot.getPrecision() == tile::DotPrecision::TF32);
+}
+
+std::string whyNoWarpgroupDot(tile::DotOp dot, int warps) {
+  auto a = cast<RankedTensorType>(dot.getA().getType());
+  auto c = cast<RankedTensorType>(dot.getC().getType());
+  if (a.getRank() != 2)
+    return "it is batched";
+  if (!hasInstruction(dot))
+    return llvm::formatv("no instruction multiplies {0} into {1}", a.getElementType(), c.getElementType()).str();
+  if (warps % layout::warpsPerGroup != 0)
+    return llvm::formatv("{0} warps are not whole warpgroups of 4", warps).str();
+  const int64_t rows = int64_t(warps) / layout::warpsPerGroup * layout::wgmmaRows;
+  if (c.getShape()[0] % rows != 0)
+    return llvm::formatv("{0} rows are not a multiple of {1}", c.getShape()[0], rows).str();
+  if (c.getShape()[1] < 16 || c.getShape()[1] > layout::wgmmaMaxColumns)
+    return llvm::formatv("{0} columns are not between 16 and {1}", c.getShape()[1], layout::wgmmaMaxColumns).str();
+  if (a.getShape()[1] * analysis::sharedElementBytes(a.getElementType()) < layout::wgmmaStepBytes)
+    return llvm::formatv("it contracts only {0} elements", a.getShape()[1]).str();
+  return {};
+}
+
+OperandRoot rootOf(Value operand) {
+  OperandRoot root{operand};
+  while (auto trans = root.value.getDefiningOp<tile::TransOp>()) {
+    if (trans.getOrder().size() != 2)
+      break;
+    root.isTransposed ^= trans.getOrder()[0] == 1;
+    root.value = trans.getSource();
+  }
+  return root;
+}
+
+bool canReadOperand(dgpu::BufferType buffer, bool isTransposed, layout::DotOperand operand) {
+  if (isTransposed)
+    buffer = buffer.permuted({1, 0});
+  return layout::wgmmaOperand(buffer.getLayout().getLayout(), operand).has_value();
+}
+
+} // namespace ditron::transforms

@@ -1,0 +1,92 @@
+// Descriptor stores go through a buffer in shared memory.
+// RUN: ditron-opt %s --dgpu-tensor-stores --canonicalize | FileCheck %s
+
+module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.tma} {
+  // In a loop the buffer is waited for just before it is written again. Both stores share it.
+  // CHECK-LABEL: func.func @loop
+  // CHECK-SAME: %[[MAP:arg[0-9]+]]: !dgpu.tensor_map {dgpu.tensor_map = {base = 0 : i64, box = [64, 64], element = f16
+  func.func @loop(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %i1 = arith.constant 1 : i32
+    // CHECK: %[[BUFFER:.*]] = dgpu.buffer_alloc : !dgpu.buffer<1 x 64x128 x f16
+    // CHECK-NOT: dgpu.buffer_alloc
+    // CHECK: scf.for %[[T:.*]] =
+    // CHECK-NEXT: dgpu.tma_store_wait 0 read
+    // CHECK-NEXT: dgpu.barrier
+    // CHECK-NEXT: dgpu.buffer_store %{{.*}}, %[[BUFFER]]
+    // CHECK-NEXT: dgpu.fence_async
+    // CHECK-NEXT: dgpu.barrier
+    // CHECK-NEXT: dgpu.tma_store %[[BUFFER]][%{{.*}}] to %[[MAP]][%[[T]], %{{.*}}]
+    // CHECK-NEXT: dgpu.tma_store_commit
+    // CHECK-NEXT: dgpu.tma_store_wait 0 read
+    // CHECK: dgpu.tma_store %[[BUFFER]]
+    // CHECK: }
+    // CHECK-NEXT: dgpu.tma_store_wait 0 read
+    // CHECK-NEXT: return
+    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    scf.for %t = %i0 to %n step %i1 : i32 {
+      tile.descriptor_store %d[%t, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+      tile.descriptor_store %d[%i0, %t], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    }
+    return
+  }
+
+  // Data is complete before a signal says so; also when only some threads give it.
+  // CHECK-LABEL: func.func @signals
+  // CHECK-NOT: dgpu.tma_store_wait
+  // CHECK: dgpu.tma_store_commit
+  // CHECK: dgpu.tma_store_wait 0{{$}}
+  // CHECK-NEXT: dgpu.barrier
+  // CHECK-NEXT: dist.notify
+  // CHECK: dgpu.tma_store_wait 0{{$}}
+  // CHECK-NEXT: dgpu.barrier
+  // CHECK-NEXT: scf.if
+  // CHECK-NEXT: dist.st
+  func.func @signals(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32, %signal: !tile.ptr<i32>,
+                     %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    dist.notify set gpu %signal, %i0, %n : !tile.ptr<i32>, i32
+    %thread = dist.thread_id 0
+    %first = arith.cmpi eq, %thread, %i0 : i32
+    scf.if %first {
+      dist.st release gpu %signal, %n : !tile.ptr<i32>, i32
+    }
+    return
+  }
+
+  // The kernel's own reads of the object come after it, those of others need not.
+  // CHECK-LABEL: func.func @reads
+  // CHECK: dgpu.tma_store_commit
+  // CHECK-NEXT: tile.load %{{.*}} : !tile.ptr<f32>
+  // CHECK-NEXT: dgpu.tma_store_wait 0{{$}}
+  // CHECK-NEXT: dgpu.barrier
+  // CHECK-NEXT: tile.load %{{.*}} : !tile.ptr<f16>
+  func.func @reads(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %other: !tile.ptr<f32>, %v: tensor<64x128xf16>, %n: i32,
+                   %world: !tile.ptr<i64>) -> (f32, f16) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    %x = tile.load %other : !tile.ptr<f32> -> f32
+    %y = tile.load %c : !tile.ptr<f16> -> f16
+    return %x, %y : f32, f16
+  }
+
+  // CHECK-LABEL: func.func @unaligned
+  // CHECK: tile.descriptor_store
+  func.func @unaligned(%c: !tile.ptr<f16>, %v: tensor<64x128xf16>, %n: i32, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    return
+  }
+}
