@@ -18,7 +18,6 @@
 #include "ditron/transforms/Remarks.h"
 
 #include <fmt/format.h>
-#include <optional>
 
 namespace ditron::compiler {
 
@@ -65,7 +64,7 @@ public:
     DITRON_ASSIGN_OR_RETURN(frontend::FileId file, sources.add(job.source.path, job.source.text));
     target::registerTargets();
     DITRON_ASSIGN_OR_RETURN(targetInfo, target::createTargetInfo(job.options.target));
-    DITRON_RETURN_IF_ERROR(run.step("import", [&]() -> Status {
+    DITRON_RETURN_IF_ERROR(run.step("import", Phase::Frontend, [&]() -> Status {
       frontend::ImportOptions options;
       options.numWarps = job.options.numWarps;
       options.threadsPerWarp = static_cast<unsigned>(targetInfo->warpSize());
@@ -94,16 +93,13 @@ public:
     options.keepAssembly = keepAssembly || run.isDumping();
     options.libdevice = job.options.knobs.libdevice;
     options.ptxas = job.options.knobs.ptxas;
-    std::optional<target::TargetCode> code;
-    DITRON_RETURN_IF_ERROR(run.step("code", [&]() -> Status {
-      Expected<target::TargetCode> result = targetInfo->generateCode(*module, options);
-      if (!result.isOk() && result.status().code() != StatusCode::Internal)
-        return result.status(); // something is missing on this machine
-      if (!result.isOk())
-        return run.compilerBug("code", printModule(*module), result.status().message() + "\n" + messages.errorText());
-      code = std::move(result).value();
-      return Status::ok();
-    }));
+    Expected<target::TargetCode> code = targetInfo->generateCode(*module, options);
+    if (!code.isOk() && code.status().code() != StatusCode::Internal)
+      return code.status(); // something is missing on this machine
+    if (!code.isOk())
+      return run.compilerBug("code", printModule(*module), code.status().message() + "\n" + messages.errorText());
+    run.addTimes(Phase::Llvm, code->steps);
+    run.addTimes(Phase::Assembler, code->assemblerSteps);
     run.dump("code", "ll", code->llvmText);
     run.dump("code", "s", code->assemblyText);
     return std::move(*code);
@@ -124,11 +120,13 @@ public:
     for (size_t i = 0; i < specs.size(); ++i) {
       if (!specs[i] || specs[i]->isConstexpr())
         continue;
-      ArtifactParameter &parameter = artifact.parameters.emplace_back();
-      parameter.name = interface.parameters[i].name;
-      parameter.type = specs[i]->type.signatureText();
-      parameter.bytes = specs[i]->type.isPointer() ? 8 : std::max(specs[i]->type.bitWidth() / 8, 1u);
-      parameter.divisibility = specs[i]->divisibility;
+      for (const frontend::RunTimeParameter &each : runTimeParameters(*specs[i], interface.parameters[i].name)) {
+        ArtifactParameter &parameter = artifact.parameters.emplace_back();
+        parameter.name = each.name;
+        parameter.type = each.type.signatureText();
+        parameter.bytes = each.type.isPointer() ? 8 : std::max(each.type.bitWidth() / 8, 1u);
+        parameter.divisibility = each.divisibility;
+      }
     }
     artifact.numWarps = job.options.numWarps;
     artifact.threadsPerWarp = static_cast<uint32_t>(targetInfo->warpSize());

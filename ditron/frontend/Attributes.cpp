@@ -102,6 +102,26 @@ LangValue Importer::tensorAttribute(const LangValue &tensor, llvm::StringRef nam
   return LangValue::poison();
 }
 
+LangValue Importer::descriptorAttribute(const LangValue &value, llvm::StringRef name) {
+  const DescriptorValue &descriptor = value.descriptor();
+  if (name == "shape")
+    return LangValue::tuple(descriptor.sizes);
+  if (name == "strides") {
+    std::vector<LangValue> strides = descriptor.strides;
+    strides.push_back(LangValue::integer(1));
+    return LangValue::tuple(std::move(strides));
+  }
+  if (name == "block_shape")
+    return LangValue::shape(descriptor.tile.shape());
+  if (name == "block_type")
+    return LangValue(descriptor.tile);
+  if (name == "dtype")
+    return LangValue(descriptor.tile.element());
+  if (const Builtin *builtin = findBuiltin(ModuleDescriptor, name))
+    return method(value, builtin->name, builtin);
+  return LangValue::poison();
+}
+
 LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
   LangValue result;
   if (const auto *module = value.getIf<ModuleValue>()) {
@@ -123,6 +143,8 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
                      : LangValue::poison();
     }
     result = tensorAttribute(value, name);
+  } else if (value.isDescriptor()) {
+    result = descriptorAttribute(value, name);
   } else if (value.isType()) {
     result = typeAttribute(value.asType(), name);
   } else if (value.isConstant()) {

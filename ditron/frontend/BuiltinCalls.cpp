@@ -30,6 +30,7 @@ llvm::StringRef expectation(ParamRule rule) {
   case ParamRule::Shape: return "compile-time ints";
   case ParamRule::Const: return "a compile-time value";
   case ParamRule::Function: return "a @jit function";
+  case ParamRule::Descriptor: return "a tensor descriptor";
   }
   return "a value";
 }
@@ -51,6 +52,7 @@ bool accepts(ParamRule rule, const LangValue &value) {
   case ParamRule::DType: return value.isType();
   case ParamRule::Shape: return isInt(value) || (value.isTuple() && llvm::all_of(value.elements(), isInt));
   case ParamRule::Const: return value.isCompileTime();
+  case ParamRule::Descriptor: return value.isDescriptor();
   case ParamRule::Function: {
     const auto *function = value.getIf<FunctionValue>();
     return function && function->isJit;

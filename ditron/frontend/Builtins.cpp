@@ -17,7 +17,8 @@ std::optional<ParamRule> parseRule(llvm::StringRef text) {
       {"any", ParamRule::Any},     {"num", ParamRule::Number},  {"tensor", ParamRule::Tensor},
       {"block", ParamRule::Block}, {"ptr", ParamRule::Pointer}, {"int", ParamRule::Int},
       {"bool", ParamRule::Bool},   {"str", ParamRule::Str},     {"dtype", ParamRule::DType},
-      {"shape", ParamRule::Shape}, {"const", ParamRule::Const}, {"fn", ParamRule::Function}};
+      {"shape", ParamRule::Shape}, {"const", ParamRule::Const}, {"fn", ParamRule::Function},
+      {"desc", ParamRule::Descriptor}};
   for (auto [name, rule] : rules)
     if (name == text)
       return rule;
@@ -108,6 +109,8 @@ llvm::StringRef shortName(unsigned modules) {
     return "libdevice.";
   if (modules & ModuleShmem)
     return "libshmem_device.";
+  if (modules & ModuleDescriptor)
+    return "desc.";
   return "";
 }
 
@@ -206,7 +209,8 @@ std::string listLanguage() {
       {ModuleShmem, "`libshmem_device`"},
       {ModuleDevice, "`libdevice`"},
       {ModulePython, "Python"},
-      {ModuleMember, "Member functions of tensors (the first parameter is the tensor)"}};
+      {ModuleMember, "Member functions of tensors (the first parameter is the tensor)"},
+      {ModuleDescriptor, "Member functions of tensor descriptors (the first parameter is the descriptor)"}};
   std::string text = "# Functions of the kernel language\n";
   for (const Section &section : sections) {
     text += fmt::format("\n## {}\n\n| function | |\n|---|---|\n", section.title.str());

@@ -6,8 +6,8 @@
 //
 // A parameter is written `name: rule = default`, `*name` collects the rest. Rules: any (default), num (a number or
 // tensor), tensor (run time), block (rank 1 or more), ptr (run-time pointer or block of pointers), int, bool, str, dtype,
-// shape (compile-time ints), const (anything known at compile time), fn (a @jit function), int|tuple. A parameter with
-// default None also takes None.
+// shape (compile-time ints), const (anything known at compile time), fn (a @jit function), desc (a tensor descriptor). A
+// parameter with default None also takes None.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_BUILTINS_H
@@ -22,7 +22,7 @@ class BuiltinCall;
 using BuiltinHandler = LangValue (*)(Importer &, BuiltinCall &);
 
 /// What a parameter of a built-in function accepts.
-enum class ParamRule { Any, Number, Tensor, Block, Pointer, Int, Bool, Str, DType, Shape, Const, Function };
+enum class ParamRule { Any, Number, Tensor, Block, Pointer, Int, Bool, Str, DType, Shape, Const, Function, Descriptor };
 
 struct BuiltinParam {
   std::string name;

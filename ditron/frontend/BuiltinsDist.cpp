@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/BuiltinKeywords.h"
+#include "ditron/frontend/Descriptors.h"
 #include "ditron/frontend/Importer.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -135,6 +136,10 @@ LangValue consumeToken(Importer &importer, BuiltinCall &call) {
   const LangValue &value = call["value"], &token = call["token"];
   if (!token.isTensor() || token.type() != LangType(ScalarKind::Int32) || !mayBeToken(token.ir()))
     return reject(importer, call, "token", "the token of a dl.wait");
+  if (value.isDescriptor())
+    return consumeDescriptor(emit, value.descriptor(), token.ir());
+  if (!value.isTensor())
+    return reject(importer, call, "value", "a run-time scalar, a block or a tensor descriptor");
   return emit.wrap(emit.create<dist::ConsumeTokenOp>(value.ir().getType(), value.ir(), token.ir()), value.type());
 }
 

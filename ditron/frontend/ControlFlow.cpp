@@ -54,7 +54,8 @@ std::optional<std::string> Importer::join(Branches &branches, const LangValue &a
                                           JoinedValue &joined) {
   if (!sameStructure(a, b))
     return fmt::format("{} in one branch and {} in the other", a.describe(), b.describe());
-  joined.shape = a;
+  // A descriptor that a branch made is of no use after it.
+  joined.shape = a.identical(b) ? a : withoutDescriptorIr(a);
   llvm::SmallVector<LangValue> left, right;
   flatten(a, left);
   flatten(b, right);
@@ -132,6 +133,14 @@ LangValue Importer::undefinedLike(const LangValue &value) {
     for (const LangValue &element : value.elements())
       elements.push_back(undefinedLike(element));
     return LangValue::tuple(std::move(elements));
+  }
+  if (value.isDescriptor()) {
+    llvm::SmallVector<LangValue> parts;
+    flatten(value, parts);
+    for (LangValue &part : parts)
+      part = undefinedLike(part);
+    llvm::ArrayRef<LangValue> rest = parts;
+    return unflatten(value, rest);
   }
   if (!value.isTensor())
     return value;

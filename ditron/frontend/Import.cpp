@@ -111,7 +111,8 @@ Expected<std::vector<ArgumentSpec>> matchArguments(const KernelInfo &kernel, con
       return invalidArgument(
           fmt::format("parameter '{}' of kernel '{}' is a constexpr and needs a value, but the signature gives "
                       "the run-time type {}; write constexpr {}=VALUE",
-                      names[index], kernel.name, spec.type.signatureText(), names[index]));
+                      names[index], kernel.name, spec.isDescriptor ? "tensordesc" : spec.type.signatureText(),
+                      names[index]));
     matched[index] = spec;
     next = index + 1;
   }

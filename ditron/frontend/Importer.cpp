@@ -5,6 +5,8 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Importer.h"
 
+#include "ditron/frontend/Descriptors.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace ditron::frontend {
@@ -16,10 +18,10 @@ void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel
   llvm::SmallVector<mlir::Type> types;
   llvm::SmallVector<mlir::Location> locations;
   for (auto [param, spec] : llvm::zip(kernel->params, arguments)) {
-    if (spec.isConstexpr())
-      continue;
-    types.push_back(emit.ir(spec.type));
-    locations.push_back(mlir::NameLoc::get(emit.builder.getStringAttr(param.name.text), emit.locationOf(param.range)));
+    for (const RunTimeParameter &each : runTimeParameters(spec, param.name.text.str())) {
+      types.push_back(emit.ir(each.type));
+      locations.push_back(mlir::NameLoc::get(emit.builder.getStringAttr(each.name), emit.locationOf(param.range)));
+    }
   }
   auto function = mlir::func::FuncOp::create(emit.builder, emit.location(), kernel->name.text,
                                              emit.builder.getFunctionType(types, {}));
@@ -34,11 +36,24 @@ void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel
     Variable variable;
     variable.range = param.range;
     variable.isConstexpr = isConstexprParam(param);
-    if (!spec.isConstexpr()) {
-      variable.value = LangValue::tensor(block->getArgument(next), spec.type);
-      if (spec.divisibility > 1)
-        function.setArgAttr(next, "tile.divisibility", emit.builder.getI64IntegerAttr(spec.divisibility));
+    std::vector<LangValue> values;
+    for (const RunTimeParameter &each : runTimeParameters(spec, param.name.text.str())) {
+      values.push_back(LangValue::tensor(block->getArgument(next), each.type));
+      if (each.divisibility > 1)
+        function.setArgAttr(next, "tile.divisibility", emit.builder.getI64IntegerAttr(each.divisibility));
       ++next;
+    }
+    if (spec.isDescriptor) {
+      DescriptorValue descriptor;
+      descriptor.tile = spec.type;
+      descriptor.fillsNan = spec.fillsNan;
+      descriptor.base = values.front();
+      descriptor.sizes.assign(values.begin() + 1, values.begin() + 1 + spec.type.rank());
+      descriptor.strides.assign(values.begin() + 1 + spec.type.rank(), values.end());
+      emit.builder.setInsertionPointToEnd(block);
+      variable.value = emitDescriptor(emit, std::move(descriptor));
+    } else if (!spec.isConstexpr()) {
+      variable.value = values.front();
     } else if (const auto *type = std::get_if<LangType>(&*spec.constexprValue)) {
       variable.value = LangValue(*type);
     } else {

@@ -166,6 +166,7 @@ private:
   std::optional<std::vector<LangValue>> staticElements(const LangValue &iterable, SourceRange range);
   LangValue typeAttribute(const LangType &type, llvm::StringRef name);
   LangValue tensorAttribute(const LangValue &tensor, llvm::StringRef name);
+  LangValue descriptorAttribute(const LangValue &value, llvm::StringRef name);
 
   //===--- Calls (Calls.cpp, BuiltinCalls.cpp) -----------------------------------------------------------------------------===//
   LangValue evaluateCall(const ast::Call *call);

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ditron::frontend {
 namespace {
@@ -20,10 +21,11 @@ bool isIdentifier(llvm::StringRef text) {
   return llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// Splits at commas that are outside of quotes; a backslash inside quotes protects the next character.
+/// Splits at commas that are outside of quotes and angle brackets; a backslash inside quotes protects the next character.
 Expected<std::vector<llvm::StringRef>> splitItems(llvm::StringRef text) {
   std::vector<llvm::StringRef> items;
   size_t begin = 0;
+  unsigned depth = 0;
   char quote = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
@@ -34,7 +36,11 @@ Expected<std::vector<llvm::StringRef>> splitItems(llvm::StringRef text) {
         quote = 0;
     } else if (c == '"' || c == '\'') {
       quote = c;
-    } else if (c == ',') {
+    } else if (c == '<') {
+      ++depth;
+    } else if (c == '>' && depth > 0) {
+      --depth;
+    } else if (c == ',' && depth == 0) {
       items.push_back(text.slice(begin, i).trim());
       begin = i + 1;
     }
@@ -77,19 +83,77 @@ Expected<ConstexprArgument> parseNumber(llvm::StringRef text) {
   return ConstexprArgument(*number);
 }
 
+/// A power of two.
+std::optional<unsigned> parseDivisor(llvm::StringRef text) {
+  unsigned divisor = 0;
+  if (text.trim().getAsInteger(10, divisor) || divisor == 0 || (divisor & (divisor - 1)) != 0)
+    return std::nullopt;
+  return divisor;
+}
+
+/// tensordesc<bf16[128,64],nan>:16:8
+Expected<ArgumentSpec> parseDescriptor(llvm::StringRef text) {
+  auto fail = [&](std::string problem) {
+    return invalidArgument(fmt::format("{}: {}; a tensor descriptor is written tensordesc<bf16[128,64]>, with ',nan' before '>' "
+                                       "for its padding and ':16:8' after it for divisors",
+                                       quoted(text), problem));
+  };
+  auto [inside, promises] = text.drop_front(std::size("tensordesc<") - 1).split('>');
+  auto [tile, padding] = inside.rsplit(',');
+  const bool fillsNan = padding.trim() == "nan";
+  if (!fillsNan && padding.trim() != "zero")
+    tile = inside;
+  tile = tile.trim();
+  auto [elementText, shapeText] = tile.split('[');
+  std::optional<LangType> element = parseSignatureType(elementText.trim());
+  if (!element || element->isPointer() || element->isBool())
+    return fail(fmt::format("'{}' is no element type", elementText.str()));
+  if (!shapeText.consume_back("]"))
+    return fail("the shape has no closing ']'");
+  llvm::SmallVector<llvm::StringRef> sizes;
+  llvm::SmallVector<int64_t> shape;
+  shapeText.split(sizes, ',');
+  for (llvm::StringRef item : sizes) {
+    int64_t size = 0;
+    if (item.trim().getAsInteger(10, size) || size < 1 || size > maxBlockElements || (size & (size - 1)) != 0)
+      return fail(fmt::format("'{}' is no power of two", item.trim().str()));
+    shape.push_back(size);
+  }
+  if (shape.size() > 5)
+    return fail("at most 5 dimensions are possible");
+  if (fillsNan && !element->isFloat())
+    return fail(fmt::format("elements of type {} have no NaN", element->str()));
+  ArgumentSpec spec = ArgumentSpec::descriptorOf(element->withShape(shape), fillsNan);
+  if (promises.empty())
+    return spec;
+  llvm::SmallVector<llvm::StringRef> divisors;
+  promises.split(divisors, ':');
+  if (!divisors[0].trim().empty() || divisors.size() > 3)
+    return fail("what follows '>' is not understood");
+  for (size_t i = 1; i < divisors.size(); ++i) {
+    std::optional<unsigned> divisor = parseDivisor(divisors[i]);
+    if (!divisor)
+      return fail(fmt::format("'{}' is no power of two", divisors[i].trim().str()));
+    (i == 1 ? spec.divisibility : spec.sizeDivisibility) = *divisor;
+  }
+  return spec;
+}
+
 /// An item without its name: a type with an optional divisor, or a literal.
 Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text) {
+  if (text.starts_with("tensordesc<"))
+    return parseDescriptor(text);
   auto [typeText, divisorText] = text.split(':');
   if (auto type = parseSignatureType(typeText.trim())) {
     ArgumentSpec spec = ArgumentSpec::runTime(*type);
     if (text.contains(':')) {
-      unsigned divisor = 0;
-      if (divisorText.trim().getAsInteger(10, divisor) || divisor == 0 || (divisor & (divisor - 1)) != 0)
+      std::optional<unsigned> divisor = parseDivisor(divisorText);
+      if (!divisor)
         return invalidArgument(
             fmt::format("{}: the divisor after ':' must be a power of two, for example 16", quoted(text)));
       if (type->isFloat() || type->isBool())
         return invalidArgument(fmt::format("{}: only pointers and integers have a divisor", quoted(text)));
-      spec.divisibility = divisor;
+      spec.divisibility = *divisor;
     }
     return spec;
   }
@@ -113,6 +177,15 @@ ArgumentSpec ArgumentSpec::runTime(LangType type, unsigned divisibility, std::st
   return spec;
 }
 
+ArgumentSpec ArgumentSpec::descriptorOf(LangType tile, bool fillsNan, unsigned divisibility, unsigned sizeDivisibility,
+                                        std::string name) {
+  ArgumentSpec spec = runTime(std::move(tile), divisibility, std::move(name));
+  spec.isDescriptor = true;
+  spec.fillsNan = fillsNan;
+  spec.sizeDivisibility = sizeDivisibility;
+  return spec;
+}
+
 ArgumentSpec ArgumentSpec::constexprOf(ConstexprArgument value, std::string name) {
   ArgumentSpec spec;
   spec.name = std::move(name);
@@ -124,7 +197,8 @@ bool ArgumentSpec::operator==(const ArgumentSpec &other) const {
   if (name != other.name || isConstexpr() != other.isConstexpr())
     return false;
   if (!isConstexpr())
-    return type == other.type && divisibility == other.divisibility;
+    return type == other.type && divisibility == other.divisibility && isDescriptor == other.isDescriptor &&
+           fillsNan == other.fillsNan && sizeDivisibility == other.sizeDivisibility;
   if (constexprValue->index() != other.constexprValue->index())
     return false;
   if (const auto *constant = std::get_if<ConstValue>(&*constexprValue))
@@ -136,10 +210,33 @@ std::string ArgumentSpec::str() const {
   if (isConstexpr())
     return fmt::format("constexpr {}{}{}", name, name.empty() ? "" : "=", printConstexpr(*constexprValue));
   std::string text = name.empty() ? "" : name + "=";
-  text += type.signatureText();
-  if (divisibility != 1)
+  if (isDescriptor)
+    text += fmt::format("tensordesc<{}[{}]{}>", type.element().signatureText(),
+                        fmt::join(type.shape().begin(), type.shape().end(), ","), fillsNan ? ",nan" : "");
+  else
+    text += type.signatureText();
+  if (divisibility != 1 || sizeDivisibility != 1)
     text += fmt::format(":{}", divisibility);
+  if (sizeDivisibility != 1)
+    text += fmt::format(":{}", sizeDivisibility);
   return text;
+}
+
+std::vector<RunTimeParameter> runTimeParameters(const ArgumentSpec &spec, std::string_view name) {
+  if (spec.isConstexpr())
+    return {};
+  if (!spec.isDescriptor)
+    return {{std::string(name), spec.type, spec.divisibility}};
+  const LangType element = spec.type.element();
+  std::vector<RunTimeParameter> result = {{std::string(name), LangType::pointer(element), spec.divisibility}};
+  const unsigned rank = spec.type.rank();
+  for (unsigned dim = 0; dim < rank; ++dim)
+    result.push_back({fmt::format("{}.shape.{}", name, dim), ScalarKind::Int32, dim + 1 == rank ? spec.sizeDivisibility : 1});
+  // The promise counts bytes, the stride elements.
+  for (unsigned dim = 0; dim + 1 < rank; ++dim)
+    result.push_back({fmt::format("{}.stride.{}", name, dim), ScalarKind::Int64,
+                      std::max(1u, spec.divisibility * 8 / std::max(8u, element.bitWidth()))});
+  return result;
 }
 
 std::string KernelSignature::str() const {

@@ -5,8 +5,10 @@
 //
 //   *bf16:16, *bf16, i32:16, i32, constexpr BLOCK=64, constexpr KIND="gelu", constexpr OUT=fp16
 //
-// `:16` promises that a pointer's address or an integer's value is a multiple of 16. Items without a name belong to the
-// parameters in order. Nothing here knows MLIR.
+// `:16` promises that a pointer's address or an integer's value is a multiple of 16. A tensor descriptor that the host makes is
+// written tensordesc<bf16[128,64]>, or tensordesc<bf16[128,64],nan> when it pads with NaN; `:16` after it promises that the
+// tensor's address and all strides but the last are multiples of 16 bytes, a second number (`:16:8`) that the last size is a
+// multiple of 8 elements. Items without a name belong to the parameters in order. Nothing here knows MLIR.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SIGNATURE_H
@@ -27,11 +29,17 @@ using ConstexprArgument = std::variant<ConstValue, LangType>;
 struct ArgumentSpec {
   std::string name;                                ///< Empty: the next parameter in order.
   std::optional<ConstexprArgument> constexprValue; ///< Set: a compile-time argument, and `type` has no meaning.
-  LangType type;                                   ///< A scalar.
+  LangType type;                                   ///< A scalar; of a descriptor the tile.
   unsigned divisibility = 1;                       ///< Promised divisor of the address or value.
+  bool isDescriptor = false;                       ///< A tensor descriptor made by the host.
+  bool fillsNan = false;                           ///< Of a descriptor: its padding.
+  unsigned sizeDivisibility = 1;                   ///< Of a descriptor: promised divisor of the last size.
 
   bool isConstexpr() const { return constexprValue.has_value(); }
   static ArgumentSpec runTime(LangType type, unsigned divisibility = 1, std::string name = {});
+  /// A tensor descriptor for tiles of a type.
+  static ArgumentSpec descriptorOf(LangType tile, bool fillsNan, unsigned divisibility = 1, unsigned sizeDivisibility = 1,
+                                   std::string name = {});
   static ArgumentSpec constexprOf(ConstexprArgument value, std::string name = {});
   bool operator==(const ArgumentSpec &other) const;
   /// The text form of this item.
@@ -46,6 +54,17 @@ struct KernelSignature {
   /// The text form; parseSignature reads it back.
   std::string str() const;
 };
+
+/// A parameter of the compiled kernel.
+struct RunTimeParameter {
+  std::string name;
+  LangType type; ///< A scalar.
+  unsigned divisibility = 1;
+};
+
+/// What the compiled kernel takes for one item, none for a compile-time value. A descriptor becomes its base (NAME), its sizes
+/// (NAME.shape.0 ..., i32) and its strides but the last (NAME.stride.0 ..., i64, in elements).
+std::vector<RunTimeParameter> runTimeParameters(const ArgumentSpec &spec, std::string_view name);
 
 /// Reads the text form.
 Expected<KernelSignature> parseSignature(llvm::StringRef text);

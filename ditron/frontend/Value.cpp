@@ -24,6 +24,7 @@ llvm::StringRef toString(BuiltinModule module) {
   case ModulePeer: return "triton_dist";
   case ModuleMember: return "tensor";
   case ModuleNan: return "triton.language.PropagateNan";
+  case ModuleDescriptor: return "tensor descriptor";
   }
   return "module";
 }
@@ -38,7 +39,7 @@ LangValue LangValue::shape(llvm::ArrayRef<int64_t> dims) {
 bool LangValue::isCompileTime() const {
   if (isTuple())
     return llvm::all_of(elements(), [](const LangValue &element) { return element.isCompileTime(); });
-  return !isPoison() && !isTensor();
+  return !isPoison() && !isTensor() && !isDescriptor();
 }
 
 bool LangValue::identical(const LangValue &other) const {
@@ -56,6 +57,15 @@ bool LangValue::identical(const LangValue &other) const {
     return elements().size() == other.elements().size() &&
            llvm::all_of(llvm::zip(elements(), other.elements()),
                         [](auto pair) { return std::get<0>(pair).identical(std::get<1>(pair)); });
+  if (isDescriptor()) {
+    if (!sameStructure(*this, other) || descriptor().ir != other.descriptor().ir)
+      return false;
+    llvm::SmallVector<LangValue> mine, others;
+    flatten(*this, mine);
+    flatten(other, others);
+    return llvm::all_of(llvm::zip_equal(mine, others),
+                        [](auto pair) { return std::get<0>(pair).identical(std::get<1>(pair)); });
+  }
   if (const auto *function = getIf<FunctionValue>())
     return function->node == other.getIf<FunctionValue>()->node;
   if (const auto *module = getIf<ModuleValue>())
@@ -87,6 +97,8 @@ std::string LangValue::describe() const {
     return (type().isBlock() ? "block " : "run-time ") + type().str();
   if (isTuple())
     return fmt::format("a tuple of {}", elements().size());
+  if (isDescriptor())
+    return "tensor descriptor " + descriptor().tile.str();
   if (const auto *function = getIf<FunctionValue>())
     return fmt::format("function '{}'", function->node->name.text.str());
   if (const auto *module = getIf<ModuleValue>())
@@ -121,6 +133,13 @@ std::string LangValue::display() const {
 }
 
 void flatten(const LangValue &value, llvm::SmallVectorImpl<LangValue> &leaves) {
+  if (value.isDescriptor()) {
+    const DescriptorValue &descriptor = value.descriptor();
+    leaves.push_back(descriptor.base);
+    leaves.append(descriptor.sizes.begin(), descriptor.sizes.end());
+    leaves.append(descriptor.strides.begin(), descriptor.strides.end());
+    return;
+  }
   if (!value.isTuple()) {
     leaves.push_back(value);
     return;
@@ -129,7 +148,32 @@ void flatten(const LangValue &value, llvm::SmallVectorImpl<LangValue> &leaves) {
     flatten(element, leaves);
 }
 
+/// A descriptor of other parts; the same one if the parts are the same.
+static LangValue descriptorOf(const LangValue &like, llvm::ArrayRef<LangValue> parts) {
+  llvm::SmallVector<LangValue> before;
+  flatten(like, before);
+  if (llvm::all_of(llvm::zip_equal(before, parts),
+                   [](auto pair) { return std::get<0>(pair).identical(std::get<1>(pair)); }))
+    return like;
+  // One part that was reported spoils all.
+  if (llvm::any_of(parts, [](const LangValue &part) { return part.isPoison(); }))
+    return LangValue::poison();
+  DescriptorValue result = like.descriptor();
+  result.ir = nullptr;
+  result.base = parts.front();
+  parts = parts.drop_front();
+  result.sizes.assign(parts.begin(), parts.begin() + result.sizes.size());
+  result.strides.assign(parts.begin() + result.sizes.size(), parts.end());
+  return LangValue(std::make_shared<const DescriptorValue>(std::move(result)));
+}
+
 LangValue unflatten(const LangValue &like, llvm::ArrayRef<LangValue> &leaves) {
+  if (like.isDescriptor()) {
+    const size_t count = 1 + like.descriptor().sizes.size() + like.descriptor().strides.size();
+    LangValue result = descriptorOf(like, leaves.take_front(count));
+    leaves = leaves.drop_front(count);
+    return result;
+  }
   if (!like.isTuple()) {
     LangValue leaf = leaves.front();
     leaves = leaves.drop_front();
@@ -141,7 +185,24 @@ LangValue unflatten(const LangValue &like, llvm::ArrayRef<LangValue> &leaves) {
   return LangValue::tuple(std::move(elements));
 }
 
+LangValue withoutDescriptorIr(const LangValue &value) {
+  if (value.isDescriptor()) {
+    DescriptorValue result = value.descriptor();
+    result.ir = nullptr;
+    return LangValue(std::make_shared<const DescriptorValue>(std::move(result)));
+  }
+  if (!value.isTuple())
+    return value;
+  std::vector<LangValue> elements;
+  for (const LangValue &element : value.elements())
+    elements.push_back(withoutDescriptorIr(element));
+  return LangValue::tuple(std::move(elements));
+}
+
 bool sameStructure(const LangValue &a, const LangValue &b) {
+  if (a.isDescriptor() || b.isDescriptor())
+    return a.isDescriptor() && b.isDescriptor() && a.descriptor().tile == b.descriptor().tile &&
+           a.descriptor().fillsNan == b.descriptor().fillsNan;
   if (a.isTuple() != b.isTuple())
     return false;
   if (!a.isTuple())

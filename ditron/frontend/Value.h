@@ -35,6 +35,7 @@ enum BuiltinModule : unsigned {
   ModulePeer = 1u << 9,    ///< triton_dist, ditron
   ModuleMember = 1u << 10, ///< Not a module: member functions of tensors.
   ModuleNan = 1u << 11,    ///< triton.language.PropagateNan, an enumeration
+  ModuleDescriptor = 1u << 12, ///< Not a module: member functions of tensor descriptors.
 };
 
 /// A run-time value and its language type.
@@ -74,6 +75,9 @@ struct MethodValue {
 /// The result of range(), tl.range() or tl.static_range().
 struct RangeValue;
 
+/// The result of tl.make_tensor_descriptor(), or a parameter that the host describes.
+struct DescriptorValue;
+
 /// Anything that comes from outside of the known modules: torch, os, another file.
 struct ForeignValue {
   std::string module; ///< As it was imported.
@@ -95,6 +99,7 @@ public:
   LangValue(BuiltinValue value) : storage(value) {}
   LangValue(MethodValue value) : storage(std::move(value)) {}
   LangValue(std::shared_ptr<const RangeValue> value) : storage(std::move(value)) {}
+  LangValue(std::shared_ptr<const DescriptorValue> value) : storage(std::move(value)) {}
   LangValue(ForeignValue value) : storage(std::move(value)) {}
 
   static LangValue poison() { return LangValue(); }
@@ -114,6 +119,7 @@ public:
   bool isConstant() const { return is<ConstValue>(); }
   bool isTuple() const { return is<TupleValue>(); }
   bool isType() const { return is<LangType>(); }
+  bool isDescriptor() const { return is<std::shared_ptr<const DescriptorValue>>(); }
   bool isNone() const { return isConstant() && constant().isNone(); }
   bool isString() const { return isConstant() && constant().isStr(); }
   /// A compile-time bool, int or float: a literal in the language's sense.
@@ -127,6 +133,7 @@ public:
   /// The language type of a run-time value.
   const LangType &type() const { return tensor().type; }
   mlir::Value ir() const { return tensor().ir; }
+  const DescriptorValue &descriptor() const { return *std::get<std::shared_ptr<const DescriptorValue>>(storage); }
   const LangType &asType() const { return std::get<LangType>(storage); }
   const std::vector<LangValue> &elements() const { return *std::get<TupleValue>(storage).elements; }
 
@@ -141,7 +148,7 @@ public:
 
 private:
   std::variant<Poison, ConstValue, LangType, TensorValue, TupleValue, FunctionValue, ModuleValue, BuiltinValue,
-               MethodValue, std::shared_ptr<const RangeValue>, ForeignValue>
+               MethodValue, std::shared_ptr<const RangeValue>, std::shared_ptr<const DescriptorValue>, ForeignValue>
       storage;
 };
 
@@ -157,14 +164,25 @@ struct RangeValue {
   bool warpSpecialize = false;
 };
 
+struct DescriptorValue {
+  LangValue base;                 ///< A scalar pointer.
+  std::vector<LangValue> sizes;   ///< Run-time integers, outermost dimension first.
+  std::vector<LangValue> strides; ///< Run-time int64, without the last one, which is 1.
+  LangType tile;                  ///< What a load gives.
+  bool fillsNan = false;          ///< What lies outside of the tensor is NaN, else zero.
+  mlir::Value ir;                 ///< Null when the parts come from a join or loop: it is made again where it is used.
+};
+
 /// The dotted name of a built-in module for messages: "triton.language".
 llvm::StringRef toString(BuiltinModule module);
 
-/// Appends the tensors and compile-time values of a value, tuples flattened, in order.
+/// Appends the tensors and compile-time values of a value, tuples and descriptors flattened, in order.
 void flatten(const LangValue &value, llvm::SmallVectorImpl<LangValue> &leaves);
 /// Rebuilds a value of the same structure from leaves, which are consumed from the front.
 LangValue unflatten(const LangValue &like, llvm::ArrayRef<LangValue> &leaves);
-/// True if two values have the same nesting of tuples.
+/// The value with descriptors that are made again where they are used.
+LangValue withoutDescriptorIr(const LangValue &value);
+/// True if two values have the same nesting of tuples and descriptors of the same tiles.
 bool sameStructure(const LangValue &a, const LangValue &b);
 
 } // namespace ditron::frontend

@@ -1,0 +1,197 @@
+//===- BuiltinsDescriptor.cpp - Tensor descriptors --------------------------------------------------------------------------===//
+//
+// tl.make_tensor_descriptor, and loads and stores of tiles through it.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/frontend/Descriptors.h"
+#include "ditron/frontend/Importer.h"
+
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+
+mlir::Value descriptorIr(Emitter &emit, const DescriptorValue &descriptor) {
+  if (descriptor.ir)
+    return descriptor.ir;
+  llvm::SmallVector<mlir::Value> sizes, strides;
+  for (const LangValue &size : descriptor.sizes)
+    sizes.push_back(size.ir());
+  for (const LangValue &stride : descriptor.strides)
+    strides.push_back(stride.ir());
+  strides.push_back(emit.integerConstant(1, emit.builder.getI64Type()));
+  auto type = tile::DescriptorType::get(descriptor.tile.shape(), emit.ir(descriptor.tile.element()));
+  auto padding = descriptor.fillsNan ? tile::DescriptorPadding::Nan : tile::DescriptorPadding::Zero;
+  return emit.create<tile::MakeDescriptorOp>(type, descriptor.base.ir(), sizes, strides, padding);
+}
+
+LangValue emitDescriptor(Emitter &emit, DescriptorValue descriptor) {
+  descriptor.ir = descriptorIr(emit, descriptor);
+  return LangValue(std::make_shared<const DescriptorValue>(std::move(descriptor)));
+}
+
+LangValue consumeDescriptor(Emitter &emit, const DescriptorValue &descriptor, mlir::Value token) {
+  DescriptorValue result = descriptor;
+  auto consume = [&](mlir::Value value) -> mlir::Value {
+    return emit.create<dist::ConsumeTokenOp>(value.getType(), value, token);
+  };
+  result.ir = consume(descriptorIr(emit, descriptor));
+  result.base = emit.wrap(consume(descriptor.base.ir()), descriptor.base.type());
+  return LangValue(std::make_shared<const DescriptorValue>(std::move(result)));
+}
+
+namespace builtins {
+namespace {
+
+/// The elements of a tuple argument of `count` scalar integers, each converted by `convert`, which reports what it refuses.
+std::optional<std::vector<LangValue>> integersOf(Importer &importer, BuiltinCall &call, llvm::StringRef name, size_t count,
+                                                 llvm::function_ref<LangValue(size_t, const LangValue &)> convert) {
+  const LangValue &argument = call[name];
+  llvm::ArrayRef<LangValue> given = argument.isTuple() ? llvm::ArrayRef<LangValue>(argument.elements()) : argument;
+  if (given.size() != count) {
+    importer.emit.error(call.rangeOf(name),
+                        fmt::format("argument '{}' of {} needs one value per dimension, {} of them, but got {}", name.str(),
+                                    qualifiedName(*call.builtin), count, given.size()));
+    return std::nullopt;
+  }
+  std::vector<LangValue> result;
+  for (auto [index, element] : llvm::enumerate(given)) {
+    const bool isInteger = element.isLiteral() ? element.constant().isIntegral()
+                                               : element.isTensor() && !element.type().isBlock() && element.type().isInt();
+    if (!isInteger) {
+      importer.emit.error(call.rangeOf(name),
+                          fmt::format("argument '{}' of {} must hold scalar integers, but element {} is {}", name.str(),
+                                      qualifiedName(*call.builtin), index, element.describe()));
+      return std::nullopt;
+    }
+    LangValue converted = convert(index, element);
+    if (converted.isPoison())
+      return std::nullopt;
+    result.push_back(std::move(converted));
+  }
+  return result;
+}
+
+LangValue toInteger(Importer &importer, const LangValue &value, ScalarKind kind, SourceRange range) {
+  if (!value.isLiteral())
+    return importer.emit.cast(value, kind, range);
+  if (!importer.emit.checkLiteralFits(value.constant(), kind, range))
+    return LangValue::poison();
+  return importer.emit.constantOf(value.constant(), kind);
+}
+
+/// Offsets are 32-bit, as the hardware's are.
+std::optional<llvm::SmallVector<mlir::Value>> offsetsOf(Importer &importer, BuiltinCall &call,
+                                                        const DescriptorValue &descriptor) {
+  auto offsets = integersOf(importer, call, "offsets", descriptor.tile.rank(), [&](size_t index, const LangValue &offset) {
+    if (offset.isTensor() && offset.type().bitWidth() > 32) {
+      importer.emit
+          .error(call.rangeOf("offsets"),
+                 fmt::format("offsets of {} have 32 bits, but element {} is {}", qualifiedName(*call.builtin), index,
+                             offset.describe()))
+          .hint("offsets count elements of the tensor; convert with .to(tl.int32)");
+      return LangValue::poison();
+    }
+    return toInteger(importer, offset, ScalarKind::Int32, call.rangeOf("offsets"));
+  });
+  if (!offsets)
+    return std::nullopt;
+  llvm::SmallVector<mlir::Value> result;
+  for (const LangValue &offset : *offsets)
+    result.push_back(offset.ir());
+  return result;
+}
+
+} // namespace
+
+LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const LangValue &base = call["base"];
+  if (base.type().isBlock())
+    return emit.fail(call.rangeOf("base"), fmt::format("argument 'base' of tl.make_tensor_descriptor must be a scalar "
+                                                       "pointer, but got {}",
+                                                       base.describe()));
+  const LangType element = base.type().pointee();
+  if (element.isPointer() || element.isBool())
+    return emit.fail(call.rangeOf("base"),
+                     fmt::format("tl.make_tensor_descriptor does not support elements of type {}", element.str()));
+  const llvm::SmallVector<int64_t> block = call.dims("block_shape");
+  if (block.empty() || block.size() > 5)
+    return emit.fail(call.rangeOf("block_shape"),
+                     fmt::format("a tensor descriptor has 1 to 5 dimensions, but block_shape has {}", block.size()));
+  if (!importer.checkBlockShape(block, call.rangeOf("block_shape")))
+    return LangValue::poison();
+  DescriptorValue descriptor;
+  descriptor.base = base;
+  descriptor.tile = element.withShape(block);
+
+  const llvm::StringRef padding = call.text("padding_option");
+  descriptor.fillsNan = padding == "nan";
+  if (padding != "zero" && padding != "nan")
+    return emit.fail(call.rangeOf("padding_option"),
+                     fmt::format("padding_option must be 'zero' or 'nan', but got '{}'", padding.str()));
+  if (descriptor.fillsNan && !element.isFloat())
+    return emit.fail(call.rangeOf("padding_option"),
+                     fmt::format("padding_option 'nan' needs floating point elements, but they are {}", element.str()));
+
+  auto sizes = integersOf(importer, call, "shape", block.size(), [&](size_t, const LangValue &size) {
+    const bool isWide = size.isTensor() && size.type().bitWidth() == 64;
+    return toInteger(importer, size, isWide ? ScalarKind::Int64 : ScalarKind::Int32, call.rangeOf("shape"));
+  });
+  auto strides = integersOf(importer, call, "strides", block.size(), [&](size_t index, const LangValue &stride) {
+    const bool isOne = stride.isLiteral() && stride.constant().toInt64() == 1;
+    if (index + 1 == block.size() && !isOne) {
+      emit.error(call.rangeOf("strides"),
+                 fmt::format("the last stride of a tensor descriptor must be the compile-time 1, but got {}",
+                             stride.describe()))
+          .hint("write 1, or pass an argument that is 1: it is specialised");
+      return LangValue::poison();
+    }
+    return toInteger(importer, stride, ScalarKind::Int64, call.rangeOf("strides"));
+  });
+  if (!sizes || !strides)
+    return LangValue::poison();
+  if (const int64_t bytes = block.back() * std::max(1u, element.bitWidth() / 8); bytes < 16)
+    emit.warning(call.rangeOf("block_shape"),
+                 fmt::format("the last dimension of block_shape has {} bytes; tensor copies of the hardware need 16", bytes));
+  descriptor.sizes = std::move(*sizes);
+  descriptor.strides = std::move(*strides);
+  descriptor.strides.pop_back();
+  return emitDescriptor(emit, std::move(descriptor));
+}
+
+LangValue loadDescriptor(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const DescriptorValue &descriptor = call["desc"].descriptor();
+  auto offsets = offsetsOf(importer, call, descriptor);
+  if (!offsets)
+    return LangValue::poison();
+  auto op = emit.create<tile::DescriptorLoadOp>(emit.ir(descriptor.tile), descriptorIr(emit, descriptor), *offsets);
+  return emit.wrap(op.getResult(), descriptor.tile);
+}
+
+LangValue storeDescriptor(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const DescriptorValue &descriptor = call["desc"].descriptor();
+  if (descriptor.base.type().isConstPointer())
+    return emit.fail(call.rangeOf("desc"), fmt::format("{} cannot write through {}", qualifiedName(*call.builtin),
+                                                       descriptor.base.type().str()));
+  LangValue value = call["value"];
+  if (!value.isTensor() || value.type().isPointer() || value.type().shape() != descriptor.tile.shape())
+    return emit.fail(call.rangeOf("value"),
+                     fmt::format("argument 'value' of {} must have the descriptor's block shape {}, but got {}",
+                                 qualifiedName(*call.builtin), LangValue::shape(descriptor.tile.shape()).display(),
+                                 value.describe()));
+  auto offsets = offsetsOf(importer, call, descriptor);
+  if (!offsets)
+    return LangValue::poison();
+  value = emit.cast(value, descriptor.tile.element(), call.rangeOf("value"));
+  if (value.isPoison())
+    return value;
+  emit.create<tile::DescriptorStoreOp>(descriptorIr(emit, descriptor), *offsets, value.ir());
+  return LangValue::none();
+}
+
+} // namespace builtins
+} // namespace ditron::frontend

@@ -1,0 +1,24 @@
+//===- Descriptors.h - Tensor descriptors in kernels ----------------------------------------------------------*- C++ -*-===//
+//
+// A descriptor is an aggregate of base, sizes and strides, so that variables, tuples, branches and loops may hold it like any
+// other; the operation that makes it a value of the IR stands where it was created, or where a joined one is used. Private to
+// the room.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_FRONTEND_DESCRIPTORS_H
+#define DITRON_FRONTEND_DESCRIPTORS_H
+
+#include "ditron/frontend/Emitter.h"
+
+namespace ditron::frontend {
+
+/// The value of a descriptor; emits tile.make_descriptor if there is none yet.
+mlir::Value descriptorIr(Emitter &emit, const DescriptorValue &descriptor);
+/// A descriptor whose operation stands here.
+LangValue emitDescriptor(Emitter &emit, DescriptorValue descriptor);
+/// The descriptor, usable only after the wait that gave the token.
+LangValue consumeDescriptor(Emitter &emit, const DescriptorValue &descriptor, mlir::Value token);
+
+} // namespace ditron::frontend
+
+#endif // DITRON_FRONTEND_DESCRIPTORS_H
