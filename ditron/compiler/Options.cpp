@@ -54,11 +54,33 @@ double CompileReport::totalMilliseconds() const {
   return total;
 }
 
+std::string_view toString(Phase phase) {
+  switch (phase) {
+  case Phase::Cache: return "cache";
+  case Phase::Frontend: return "frontend";
+  case Phase::Passes: return "passes";
+  case Phase::Llvm: return "LLVM";
+  case Phase::Assembler: return "assembler";
+  case Phase::Load: return "load";
+  }
+  return "";
+}
+
 std::string CompileReport::timesText() const {
   std::string text;
-  for (const StageTime &time : times)
-    text += fmt::format("{:>10.2f} ms  {}\n", time.milliseconds, time.name);
-  return text + fmt::format("{:>10.2f} ms  total\n", totalMilliseconds());
+  for (Phase phase : {Phase::Cache, Phase::Frontend, Phase::Passes, Phase::Llvm, Phase::Assembler, Phase::Load}) {
+    std::string stages;
+    double sum = 0;
+    for (const StageTime &time : times) {
+      if (time.phase != phase)
+        continue;
+      sum += time.milliseconds;
+      stages += fmt::format("{:>10.2f} ms    {}\n", time.milliseconds, time.name);
+    }
+    if (!stages.empty())
+      text += fmt::format("{:>10.2f} ms  {}\n{}", sum, toString(phase), stages);
+  }
+  return text + fmt::format("{:>10.2f} ms  total{}\n", totalMilliseconds(), isFromCache ? " (cache hit)" : "");
 }
 
 } // namespace ditron::compiler

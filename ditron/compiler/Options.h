@@ -33,21 +33,35 @@ struct CompileOptions {
   std::string key() const;
 };
 
+/// The parts of the way from a kernel's source to code that can be launched.
+enum class Phase {
+  Cache,     ///< Looking the kernel up among those on disk, and keeping it there.
+  Frontend,  ///< Source to tile IR.
+  Passes,    ///< To the LLVM dialect.
+  Llvm,      ///< To PTX, or to an object for the host.
+  Assembler, ///< ptxas, where DITRON_PTXAS asks for it.
+  Load,      ///< Into this process or onto the GPU, by the linker or the driver, which assembles PTX.
+};
+/// "cache", "frontend", "passes", "LLVM", "assembler", "load".
+std::string_view toString(Phase phase);
+
 /// One stage of a compilation and how long it took.
 struct StageTime {
   std::string name;
   double milliseconds = 0;
+  Phase phase = Phase::Passes;
 };
 
 /// What a compilation has to tell besides its result.
 struct CompileReport {
   std::vector<StageTime> times;
-  std::string messages; ///< Warnings, rendered; empty mostly.
-  std::string remarks;  ///< What the passes did and did not do, and why; rendered.
-  std::string printed;  ///< Output of tl.static_print.
+  std::string messages;     ///< Warnings, rendered; empty mostly.
+  std::string remarks;      ///< What the passes did and did not do, and why; rendered.
+  std::string printed;      ///< Output of tl.static_print.
+  bool isFromCache = false; ///< Nothing was compiled: the kernel was found on disk.
 
   double totalMilliseconds() const;
-  /// A table, one stage a line, with the sum.
+  /// A table: a line for each phase, below it one for each of its stages, and the sum.
   std::string timesText() const;
 };
 

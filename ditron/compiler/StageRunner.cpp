@@ -21,16 +21,17 @@ namespace {
 /// Adds the time of its life to the report.
 class StageClock {
 public:
-  StageClock(CompileReport &report, std::string_view stage)
-      : report(report), stage(stage), start(std::chrono::steady_clock::now()) {}
+  StageClock(CompileReport &report, std::string_view stage, Phase phase)
+      : report(report), stage(stage), phase(phase), start(std::chrono::steady_clock::now()) {}
   ~StageClock() {
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-    report.times.push_back({std::string(stage), elapsed.count()});
+    report.times.push_back({std::string(stage), elapsed.count(), phase});
   }
 
 private:
   CompileReport &report;
   std::string_view stage;
+  Phase phase;
   std::chrono::steady_clock::time_point start;
 };
 
@@ -82,7 +83,7 @@ StageRunner::StageRunner(const CompileJob &job, KernelMessages &messages, Compil
 
 Status StageRunner::passes(std::string_view stage, mlir::ModuleOp module,
                            std::vector<std::unique_ptr<mlir::Pass>> list) {
-  StageClock clock(report, stage);
+  StageClock clock(report, stage, Phase::Passes);
   mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName(),
                             mlir::OpPassManager::Nesting::Implicit);
   manager.enableVerifier(job.options.knobs.verifyPasses);
@@ -100,9 +101,14 @@ Status StageRunner::passes(std::string_view stage, mlir::ModuleOp module,
   return Status::ok();
 }
 
-Status StageRunner::step(std::string_view stage, const std::function<Status()> &body) {
-  StageClock clock(report, stage);
+Status StageRunner::step(std::string_view stage, Phase phase, const std::function<Status()> &body) {
+  StageClock clock(report, stage, phase);
   return body();
+}
+
+void StageRunner::addTimes(Phase phase, const std::vector<target::StepTime> &steps) {
+  for (const target::StepTime &step : steps)
+    report.times.push_back({step.name, step.milliseconds, phase});
 }
 
 void StageRunner::dump(std::string_view stage, std::string_view extension, llvm::StringRef text) {

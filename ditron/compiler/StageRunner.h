@@ -11,6 +11,7 @@
 
 #include "ditron/compiler/Compiler.h"
 #include "ditron/compiler/KernelMessages.h"
+#include "ditron/target/common/StepClock.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -43,7 +44,9 @@ public:
     return passes(stage, module, std::move(list));
   }
   /// Runs any other step under the stage's name; its errors pass through.
-  Status step(std::string_view stage, const std::function<Status()> &body);
+  Status step(std::string_view stage, Phase phase, const std::function<Status()> &body);
+  /// Times that a step measured itself.
+  void addTimes(Phase phase, const std::vector<target::StepTime> &steps);
 
   /// Writes a file NN-stage.extension into the dump folder, when this kernel is dumped.
   void dump(std::string_view stage, std::string_view extension, llvm::StringRef text);

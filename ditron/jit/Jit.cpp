@@ -8,8 +8,10 @@
 #include "ditron/compiler/Compiler.h"
 #include "ditron/jit/ArgumentBinding.h"
 #include "ditron/jit/CodeLoader.h"
+#include "ditron/jit/DiskCache.h"
 #include "ditron/runtime/TargetChoice.h"
 
+#include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
 #include <mutex>
@@ -36,6 +38,7 @@ struct Jit::State {
   std::string target;
   Knobs knobs;
   std::unique_ptr<CodeLoader> loader;
+  std::unique_ptr<DiskCache> diskCache; ///< Null: every variant is compiled.
   std::unordered_map<std::string, std::shared_ptr<const KernelFunction::Storage>> functions;
   std::unordered_map<std::string, runtime::Kernel> variants;
   Observer observer;
@@ -43,6 +46,10 @@ struct Jit::State {
 
   Expected<runtime::Kernel> variant(const KernelFunction::Storage &function, const frontend::KernelSignature &signature,
                                     const LaunchOptions &options);
+  /// From the disk or from the compiler.
+  Expected<Artifact> artifactOf(const VariantRequest &request, const frontend::KernelSignature &signature,
+                                compiler::CompileReport &report);
+  Expected<runtime::ModuleImage> load(const Artifact &artifact, compiler::CompileReport &report);
 };
 
 Jit::Jit(std::unique_ptr<State> state) : state(std::move(state)) {}
@@ -53,6 +60,7 @@ Expected<std::unique_ptr<Jit>> Jit::create(std::string_view target, Knobs knobs)
   DITRON_ASSIGN_OR_RETURN(TargetName name, runtime::resolveTarget(target));
   state->target = name.text;
   state->knobs = std::move(knobs);
+  state->diskCache = DiskCache::open(state->knobs, state->target);
   DITRON_ASSIGN_OR_RETURN(state->loader, CodeLoader::create());
   return std::unique_ptr<Jit>(new Jit(std::move(state)));
 }
@@ -82,7 +90,8 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
   compile.numStages = options.numStages;
   compile.knobs = knobs;
   std::lock_guard lock(mutex);
-  std::string key = fmt::format("{}|{}|{}", function.id, signature.str(), compile.key());
+  const VariantRequest request = {function.source, function.interface.name, signature.str(), compile};
+  std::string key = fmt::format("{}|{}|{}", function.id, request.signature, compile.key());
   if (auto found = variants.find(key); found != variants.end()) {
     ++counters.cacheHits;
     return found->second;
@@ -90,21 +99,44 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
   if (observer)
     observer(function.interface.name, nullptr);
   compiler::CompileReport report;
-  Expected<Artifact> artifact =
-      compiler::compileKernel(function.source, function.interface.name, signature, compile, &report);
-  ++counters.compilations;
+  Expected<Artifact> artifact = artifactOf(request, signature, report);
+  Expected<runtime::ModuleImage> loaded =
+      artifact.isOk() ? load(*artifact, report) : Expected<runtime::ModuleImage>(artifact.status());
   counters.compileMilliseconds += report.totalMilliseconds();
   if (observer)
     observer(function.interface.name, &report);
   if (knobs.timing)
-    fmt::print(stderr, "kernel {} ({})\n{}", function.interface.name, signature.str(), report.timesText());
-  DITRON_RETURN_IF_ERROR(artifact.status());
-  DITRON_ASSIGN_OR_RETURN(runtime::ModuleImage image, loader->load(*artifact));
+    fmt::print(stderr, "kernel {} ({})\n{}", function.interface.name, request.signature, report.timesText());
+  DITRON_ASSIGN_OR_RETURN(runtime::ModuleImage image, std::move(loaded));
   artifact->code.clear(); // linked: the object's bytes are needed no more
   DITRON_ASSIGN_OR_RETURN(runtime::Kernel kernel,
                           runtime::Kernel::create(std::move(artifact).value(), std::move(image)));
   variants.emplace(std::move(key), kernel);
   return kernel;
+}
+
+Expected<Artifact> Jit::State::artifactOf(const VariantRequest &request, const frontend::KernelSignature &signature,
+                                          compiler::CompileReport &report) {
+  if (diskCache)
+    if (std::optional<Artifact> found = diskCache->find(request, report)) {
+      ++counters.diskHits;
+      return std::move(*found);
+    }
+  ++counters.compilations;
+  Expected<Artifact> artifact =
+      compiler::compileKernel(request.source, request.kernel, signature, request.options, &report);
+  if (diskCache && artifact.isOk())
+    diskCache->keep(request, *artifact, report);
+  return artifact;
+}
+
+Expected<runtime::ModuleImage> Jit::State::load(const Artifact &artifact, compiler::CompileReport &report) {
+  const auto start = std::chrono::steady_clock::now();
+  Expected<runtime::ModuleImage> image = loader->load(artifact);
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  if (artifact.codeKind == ArtifactCode::HostObject) // otherwise the device loads it
+    report.times.push_back({"linking", elapsed.count(), compiler::Phase::Load});
+  return image;
 }
 
 Expected<Specialisation> Jit::specialise(const KernelFunction &function, const CallArguments &arguments,

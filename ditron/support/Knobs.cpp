@@ -66,9 +66,15 @@ const std::vector<KnobInfo> &knobTable() {
 
 Expected<Knobs> Knobs::parse(std::span<const char *const> environment) {
   constexpr std::string_view prefix = "DITRON_";
+  constexpr std::string_view cacheHomePrefix = "XDG_CACHE_HOME=/", homePrefix = "HOME=/"; // absolute paths only
   Knobs knobs;
+  std::string cacheHome, home;
   for (const char *entry : environment) {
     const std::string_view text = entry;
+    if (text.starts_with(cacheHomePrefix))
+      cacheHome = text.substr(cacheHomePrefix.size() - 1);
+    if (text.starts_with(homePrefix))
+      home = text.substr(homePrefix.size() - 1);
     if (!text.starts_with(prefix))
       continue;
     const size_t equals = text.find('=');
@@ -89,6 +95,13 @@ Expected<Knobs> Knobs::parse(std::span<const char *const> environment) {
   }
   if (knobs.optLevel < 0 || knobs.optLevel > 3)
     return invalidArgument(fmt::format("environment variable DITRON_OPT_LEVEL={}: expected 0 to 3", knobs.optLevel));
+  if (knobs.cacheMegabytes < 1)
+    return invalidArgument(
+        fmt::format("environment variable DITRON_CACHE_MB={}: expected at least 1; DITRON_CACHE=0 keeps no kernels", knobs.cacheMegabytes));
+  if (knobs.cacheDir.empty() && !cacheHome.empty())
+    knobs.cacheDir = cacheHome + "/ditron";
+  else if (knobs.cacheDir.empty() && !home.empty())
+    knobs.cacheDir = home + "/.cache/ditron";
   return knobs;
 }
 

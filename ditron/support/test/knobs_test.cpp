@@ -52,6 +52,18 @@ TEST(Knobs, onlyCodeKnobsAreInTheKey) {
   EXPECT_NE(parse({"DITRON_OPT_LEVEL=0"})->codeKey(), plain);
 }
 
+TEST(Knobs, folderOfTheCache) {
+  EXPECT_EQ(parse({"HOME=/home/me"})->cacheDir, "/home/me/.cache/ditron");
+  EXPECT_EQ(parse({"XDG_CACHE_HOME=/var/cache/me", "HOME=/home/me"})->cacheDir, "/var/cache/me/ditron");
+  EXPECT_EQ(parse({"XDG_CACHE_HOME=relative", "HOME=/home/me"})->cacheDir, "/home/me/.cache/ditron");
+  EXPECT_EQ(parse({"HOME=/home/me", "DITRON_CACHE_DIR=/scratch"})->cacheDir, "/scratch");
+  EXPECT_TRUE(parse({"HOME=/home/me"})->usesCache());
+  EXPECT_FALSE(parse({"HOME=/home/me", "DITRON_CACHE=0"})->usesCache());
+  EXPECT_FALSE(parse({})->usesCache());
+  EXPECT_FALSE(Knobs().usesCache());
+  EXPECT_THAT(parse({"DITRON_CACHE_MB=0"}).status().message(), HasSubstr("expected at least 1"));
+}
+
 TEST(Knobs, everyRowHasHelp) {
   for (const KnobInfo &info : knobTable()) {
     EXPECT_TRUE(info.name.starts_with("DITRON_"));

@@ -21,6 +21,7 @@
 #include "ditron/support/Status.h"
 #include "ditron/target/common/Emitter.h"
 #include "ditron/target/common/HopperLeaves.h"
+#include "ditron/target/common/StepClock.h"
 
 #include <functional>
 #include <memory>
@@ -53,6 +54,8 @@ struct TargetCode {
   std::string code;
   std::string llvmText;     ///< When asked for.
   std::string assemblyText; ///< When asked for.
+  std::vector<StepTime> steps;          ///< What LLVM did, and how long each took.
+  std::vector<StepTime> assemblerSteps; ///< The same of an assembler after it.
 };
 
 /// Hints and requirements of one memory access.

@@ -123,6 +123,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int lev
 Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const CodegenOptions &options) const {
   mlir::registerBuiltinDialectTranslation(*module.getContext());
   mlir::registerLLVMDialectTranslation(*module.getContext());
+  StepClock clock;
+  TargetCode result;
+  result.kind = ArtifactCode::Ptx;
   llvm::LLVMContext context;
   mlir::OwningOpRef<mlir::ModuleOp> located = withLineInfo(module);
   if (!located)
@@ -136,10 +139,9 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   code->setTargetTriple(machine->getTargetTriple());
   DITRON_RETURN_IF_ERROR(linkLibdevice(*code, options.libdevice));
   annotateInstructions(*code);
+  clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);
-
-  TargetCode result;
-  result.kind = ArtifactCode::Ptx;
+  clock.done("optimisation", result.steps);
   if (options.keepLLVMText) {
     llvm::raw_string_ostream stream(result.llvmText);
     code->print(stream, nullptr);
@@ -151,12 +153,14 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
     return internalError("LLVM cannot write PTX");
   passes.run(*code);
   result.code.assign(text.begin(), text.end());
+  clock.done("code", result.steps);
   if (options.keepAssembly)
     result.assemblyText = result.code;
   if (!options.ptxas.empty()) {
     DITRON_ASSIGN_OR_RETURN(AssembledPtx assembled, assemblePtx(options.ptxas, architecture.name, result.code));
     result.kind = ArtifactCode::Cubin;
     result.code = std::move(assembled.cubin);
+    clock.done("ptxas", result.assemblerSteps);
   }
   return result;
 }

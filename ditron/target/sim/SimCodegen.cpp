@@ -185,6 +185,8 @@ static Status emitFile(llvm::Module &module, llvm::TargetMachine &machine, llvm:
 Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &options) {
   mlir::registerBuiltinDialectTranslation(*module.getContext());
   mlir::registerLLVMDialectTranslation(*module.getContext());
+  StepClock clock;
+  SimCode result;
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(module, context, "ditron-kernel");
   if (!code)
@@ -193,9 +195,9 @@ Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());
   allowContraction(*code);
+  clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);
-
-  SimCode result;
+  clock.done("optimisation", result.steps);
   if (options.keepLLVMText) {
     llvm::raw_string_ostream stream(result.llvmText);
     code->print(stream, nullptr);
@@ -211,6 +213,7 @@ Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &
   DITRON_RETURN_IF_ERROR(emitFile(*code, *machine, llvm::CodeGenFileType::ObjectFile, object));
   DITRON_RETURN_IF_ERROR(frames.check());
   result.object.assign(object.begin(), object.end());
+  clock.done("code", result.steps);
   return result;
 }
 

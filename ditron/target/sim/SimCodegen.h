@@ -8,6 +8,7 @@
 #define DITRON_TARGET_SIM_SIMCODEGEN_H
 
 #include "ditron/support/Status.h"
+#include "ditron/target/common/StepClock.h"
 
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct SimCode {
   std::vector<char> object; ///< An ELF relocatable file for the host.
   std::string llvmText;     ///< When asked for.
   std::string assemblyText; ///< When asked for.
+  std::vector<StepTime> steps;
 };
 
 /// The module is in the LLVM dialect. It is not changed.
