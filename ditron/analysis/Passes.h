@@ -1,6 +1,6 @@
 //===- Passes.h - Passes that check or print facts ------------------------------------------------------*- C++ -*-===//
 //
-// One verifier that belongs into the pipeline, and the test passes that print what the analyses of this room find. See
+// Two verifiers that belong into the pipeline, and the test passes that print what the analyses of this room find. See
 // Passes.td.
 //
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -3,6 +3,7 @@
 # RUN: ditron-import %s:for_loops --signature "*i32, i32, i64, u32" | FileCheck %s --check-prefix=FOR
 # RUN: ditron-import %s:specialised --signature "*i32, 1" | FileCheck %s --check-prefix=SPEC
 # RUN: ditron-import %s:while_loops --signature "*i32, i32" | FileCheck %s --check-prefix=WHILE
+# RUN: ditron-import %s:endless --signature "*i32, i32" | FileCheck %s --check-prefix=ENDLESS
 # Structured control flow out of if, for, while and early returns.
 import triton
 import triton.language as tl
@@ -165,3 +166,20 @@ def specialised(p, n):
     for i in range(10):
         n = n * 2
     tl.store(p, n)
+
+
+# A loop that has no effect is kept, since it may never end; one that has an effect needs no help.
+# ENDLESS-LABEL: func.func @endless
+@triton.jit
+def endless(p, n):
+    # ENDLESS: scf.while
+    # ENDLESS: } do {
+    # ENDLESS: tile.keep_loop
+    i = n
+    while i > 0:
+        i = tl.maximum(i, 1)
+    # ENDLESS: scf.while
+    # ENDLESS-NOT: tile.keep_loop
+    # ENDLESS: return
+    while tl.load(p) > 0:
+        tl.store(p, n)

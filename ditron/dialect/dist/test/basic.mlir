@@ -10,6 +10,8 @@ func.func @world(%p: !tile.ptr<f16>) -> !tile.ptr<f16> {
   %1 = dist.num_ranks
   // CHECK: dist.symm_at %{{.*}}, %[[RANK]] : !tile.ptr<f16>
   %2 = dist.symm_at %p, %0 : !tile.ptr<f16>
+  // CHECK: dist.check_rank %[[RANK]] of %{{.*}}
+  dist.check_rank %0 of %1
   return %2 : !tile.ptr<f16>
 }
 

@@ -51,6 +51,8 @@ func.func @pointers(%pp: !tile.ptr<!tile.ptr<f32>>, %p: !tile.ptr<f32>, %i: i64,
   %5 = tile.hint %is {contiguity = array<i64: 8>, divisibility = array<i64: 16>, constancy = array<i64: 1>} : tensor<8xi32>
   // CHECK: tile.assume %{{.*}}
   tile.assume %c
+  // CHECK: tile.keep_loop
+  tile.keep_loop
   // CHECK: tile.load %{{.*}} : !tile.ptr<!tile.ptr<f32>> -> !tile.ptr<f32>
   %6 = tile.load %pp : !tile.ptr<!tile.ptr<f32>> -> !tile.ptr<f32>
   return
