@@ -315,5 +315,81 @@ def large(x_ptr, out_ptr, R: tl.constexpr, C: tl.constexpr):
   expectSame(get<int32_t>(out), expected);
 }
 
+//===--- Runs that do not end, tiles that no thread can hold ----------------------------------------------------------===//
+
+TEST_F(Failure, EndlessLoopsAreEndedByTheTimeLimit) {
+  const char *text = R"(
+@triton.jit
+def silent(x_ptr, n):
+    i = n
+    while i > 0:
+        i = tl.maximum(i, 1)
+    tl.store(x_ptr, 1)
+
+@triton.jit
+def busy(x_ptr, n):
+    while n > 0:
+        tl.store(x_ptr, tl.load(x_ptr) + 1)
+
+@triton.jit
+def counted(x_ptr, n):
+    total = 0
+    for i in range(0, 2147483647):
+        for j in range(0, 2147483647):
+            total = (total ^ j) * 3 + i
+    tl.store(x_ptr, total)
+)";
+  const std::pair<const char *, uint32_t> kernels[] = {{"silent", 5}, {"busy", 11}, {"counted", 18}};
+  for (auto [kernel, line] : kernels) {
+    WorldOptions options;
+    options.timeLimitSeconds = 0.2;
+    start(2, options);
+    Buffer x = zeros(DataType::I32, 1, "x", 1);
+    Status status = run(text, kernel, {.numWarps = 1}, {{x, 3}, {}}, 1);
+    EXPECT_EQ(status.code(), StatusCode::Deadlock);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr(at(line)), HasSubstr(fmt::format("kernel {}, rank 1", kernel)),
+                                        HasSubstr("the time limit of 0.2 s has passed, and this loop still runs")));
+  }
+}
+
+TEST_F(Failure, RanksThatDoNotExist) {
+  const char *text = R"(
+@triton.jit
+def ask(x_ptr, peer):
+    tl.store(dl.symm_at(x_ptr, peer), 1)
+
+@triton.jit
+def tell(x_ptr, peer):
+    dl.notify(x_ptr, peer, signal=1, sig_op="add", comm_scope="intra_node")
+)";
+  for (auto [kernel, line, function] : {std::tuple("ask", 4, "symm_at"), std::tuple("tell", 8, "notify")})
+    for (int peer : {2, -1, 1000000}) {
+      start(2);
+      SymmetricBuffer x = symmetric(DataType::I32, 4, "x");
+      Status status = run(text, kernel, {.numWarps = 1}, {{x.on(0), peer}, {}});
+      EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
+      EXPECT_THAT(status.message(), AllOf(HasSubstr(at(line)), HasSubstr("rank 0, block (0,0,0), thread 0"),
+                                          HasSubstr(fmt::format("{}: rank {} is not one of 0..1", function, peer))));
+    }
+}
+
+TEST_F(Failure, AccessToAnEmptyArray) {
+  Buffer x = zeros(DataType::F32, 0, "nothing"), out = zeros(DataType::F32, 128, "out");
+  Status status = run(copyKernel, "copy", {.numWarps = 1}, {{x, out, 128}, {{"BLOCK", 128}}});
+  EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(5)), HasSubstr("past the end of nothing (0 bytes")));
+}
+
+TEST_F(Failure, TilesThatNoThreadCanHold) {
+  Buffer x = zeros(DataType::F32, 1 << 17, "x"), out = zeros(DataType::F32, 1 << 17, "out");
+  Status status = run(copyKernel, "copy", {.numWarps = 4}, {{x, out, 1 << 17}, {{"BLOCK", 1 << 18}}});
+  EXPECT_EQ(status.code(), StatusCode::CompileError);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(5)), HasSubstr("the tile pointers[262144] takes 4096 registers of each "
+                                                                  "thread, on 4 warps; at most 2048 are accepted"),
+                                      HasSubstr("use smaller tiles or at least 8 warps")));
+  // Half the block fits.
+  EXPECT_OK(run(copyKernel, "copy", {.numWarps = 4}, {{x, out, 1 << 17}, {{"BLOCK", 1 << 17}}}));
+}
+
 } // namespace
 } // namespace ditron::e2e

@@ -5,7 +5,9 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "Command.h"
 
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace ditron::tool {
@@ -50,6 +52,28 @@ Expected<KernelReference> readKernelReference(const std::string &text) {
     return invalidArgument(fmt::format("'{}' names no kernel; write FILE.py:KERNEL", text));
   DITRON_ASSIGN_OR_RETURN(compiler::KernelSource source, compiler::KernelSource::read(text.substr(0, colon)));
   return KernelReference{std::move(source), text.substr(colon + 1)};
+}
+
+CLI::Validator integerBetween(uint64_t least, uint64_t most) {
+  auto check = [least, most](std::string &text) -> std::string {
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (!text.empty() && error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
+      return "";
+    return fmt::format("'{}' is not accepted; write an integer from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator secondsFromZero() {
+  auto check = [](std::string &text) -> std::string {
+    char *end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == 0 && value >= 0 && value <= 1e9)
+      return "";
+    return fmt::format("'{}' is not accepted; write a number of seconds from 0 to 1000000000", text);
+  };
+  return CLI::Validator(check, "");
 }
 
 Expected<std::pair<std::string, std::string>> splitAssignment(std::string_view option, const std::string &text) {

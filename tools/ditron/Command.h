@@ -45,6 +45,12 @@ struct KernelReference {
 };
 Expected<KernelReference> readKernelReference(const std::string &text);
 
+/// A check for options that take an integer: refuses other text, and numbers that are not from `least` to `most`, with the text
+/// given and what is accepted.
+CLI::Validator integerBetween(uint64_t least, uint64_t most);
+/// The same for a time in seconds.
+CLI::Validator secondsFromZero();
+
 /// Splits NAME=VALUE; `option` names the option in the error.
 Expected<std::pair<std::string, std::string>> splitAssignment(std::string_view option, const std::string &text);
 

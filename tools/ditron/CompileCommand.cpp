@@ -6,8 +6,8 @@
 #include "Command.h"
 #include "Progress.h"
 
-#include "ditron/runtime/TargetChoice.h"
 #include "ditron/compiler/Compiler.h"
+#include "ditron/runtime/TargetChoice.h"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -128,9 +128,16 @@ void addCompileCommand(CLI::App &app, CommandContext &context) {
       ->type_name("TEXT");
   command->add_option("--emit", arguments->emit, "Stage to show: ast, tile, layout, llvm or asm")->type_name("STAGE");
   command->add_option("-o,--output", arguments->output, "Where to write it; default is stdout")->type_name("FILE");
-  command->add_option("--target", arguments->target, "What to compile for: a full name such as cuda:sm_90a, or cuda for this machine's GPU")->capture_default_str();
-  command->add_option("--num-warps", arguments->numWarps, "Warps per block")->capture_default_str();
-  command->add_option("--num-stages", arguments->numStages, "Stages of pipelined loops")->capture_default_str();
+  command
+      ->add_option("--target", arguments->target,
+                   "What to compile for: a full name such as cuda:sm_90a, or cuda for this machine's GPU")
+      ->capture_default_str();
+  command->add_option("--num-warps", arguments->numWarps, "Warps per block")
+      ->check(integerBetween(1, 32))
+      ->capture_default_str();
+  command->add_option("--num-stages", arguments->numStages, "Stages of pipelined loops")
+      ->check(integerBetween(1, 16))
+      ->capture_default_str();
   command->add_flag("--time", arguments->time, "Print the time of every stage");
   command->add_flag("--remarks", arguments->remarks, "Print what the passes did and did not do, and why");
   command->add_flag("--quiet", arguments->quiet, "Print no progress");

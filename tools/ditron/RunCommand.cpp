@@ -42,27 +42,43 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   command->add_option("kernel", options->kernel, "Kernel file and function: FILE.py:KERNEL")
       ->required()
       ->type_name("FILE.py:KERNEL");
-  command->add_option("--target", options->target, "What to run on: sim, cuda (this machine's GPUs), or a full name such as cuda:sm_80")
+  command
+      ->add_option("--target", options->target,
+                   "What to run on: sim, cuda (this machine's GPUs), or a full name such as cuda:sm_80")
       ->capture_default_str();
-  command->add_option("--ranks", options->ranks, "Number of GPUs")->capture_default_str();
+  command->add_option("--ranks", options->ranks, "Number of GPUs")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
   command->add_option("--grid", options->grid, "Blocks in x, y and z: integer expressions of the arguments")
       ->type_name("X,Y,Z")
       ->capture_default_str();
-  command->add_option("--num-warps", options->numWarps, "Warps per block")->capture_default_str();
-  command->add_option("--num-stages", options->numStages, "Stages of pipelined loops")->capture_default_str();
+  command->add_option("--num-warps", options->numWarps, "Warps per block")
+      ->check(integerBetween(1, 32))
+      ->capture_default_str();
+  command->add_option("--num-stages", options->numStages, "Stages of pipelined loops")
+      ->check(integerBetween(1, 16))
+      ->capture_default_str();
   addRepeated(command, "--arg", options->arguments, "NAME=SPEC", "Value of a run-time parameter (see below)");
   addRepeated(command, "--constexpr", options->constexprs, "NAME=VALUE", "Value of a tl.constexpr parameter");
   addRepeated(command, "--out", options->outputs, "NAME=FILE.npy",
               "Write an array after the run; {rank} in the path; TYPE@FILE.npy converts floats");
   addRepeated(command, "--print", options->prints, "NAME", "Print an array after the run");
   command->add_option("--seed", options->seed, "Chooses the interleaving and the random arguments")
+      ->check(integerBetween(0, UINT64_MAX))
       ->capture_default_str();
-  command->add_option("--sms", options->sms, "Simulated SMs per rank")->capture_default_str();
+  command->add_option("--sms", options->sms, "Simulated SMs per rank")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
   addRepeated(command, "--slow-rank", options->slowRanks, "R:FACTOR", "Make a rank slower by a factor");
   command->add_option("--trace", options->trace, "Write a Chrome/Perfetto trace of the run")->type_name("FILE.json");
-  command->add_option("--bound-waits", options->boundWaits, "Real GPUs: a wait that takes longer is an error with a report")
+  command
+      ->add_option("--bound-waits", options->boundWaits,
+                   "Real GPUs: a wait that takes longer is an error with a report")
+      ->check(secondsFromZero())
       ->type_name("SECONDS");
-  command->add_option("--time-limit", options->timeLimit, "Longest that the run may take, by the clock on the wall")->type_name("SECONDS");
+  command->add_option("--time-limit", options->timeLimit, "Longest that the run may take, by the clock on the wall")
+      ->check(secondsFromZero())
+      ->type_name("SECONDS");
   command->add_flag("--share-gpus", options->shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_flag("--cooperative", options->cooperative, "All blocks must be resident at once");
   command->add_flag("--no-bounds-check", options->noBoundsCheck, "Do not check the kernel's memory accesses");

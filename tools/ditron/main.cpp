@@ -15,31 +15,46 @@ using namespace ditron;
 
 namespace {
 
+/// The option of a command that a word may have meant.
+std::string meantOption(const CLI::App &command, const std::string &word) {
+  std::vector<std::string> known;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      known.push_back("--" + name);
+  return didYouMean(word, known);
+}
+
 /// Prints what was wrong with the command line, with the nearest option or subcommand.
 int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, char **argv) {
-  const std::vector<CLI::App *> chosen = app.get_subcommands();
-  const CLI::App &command = chosen.empty() ? app : *chosen.front();
-  std::vector<std::string> known;
-  std::string culprit, problem = error.what();
-  if (chosen.empty()) {
-    for (const CLI::App *candidate : app.get_subcommands([](const CLI::App *) { return true; }))
-      known.push_back(candidate->get_name());
-    if (argc > 1) {
-      culprit = argv[1];
-      problem = fmt::format("'{}' is no subcommand", culprit);
-    }
+  const CLI::App *command = &app;
+  std::string path = "ditron", problem = error.what();
+  int next = 1; // the first word behind the subcommands
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    path += " " + command->get_name();
+    ++next;
+  }
+  std::vector<std::string> subcommands;
+  for (const CLI::App *candidate : command->get_subcommands([](const CLI::App *) { return true; }))
+    subcommands.push_back(candidate->get_name());
+  if (!subcommands.empty() && next < argc) {
+    const std::string word = argv[next];
+    problem = word.starts_with("-") ? fmt::format("'{}' is no option of {}{}", word, path, meantOption(*command, word))
+                                    : fmt::format("'{}' is no subcommand{}", word, didYouMean(word, subcommands));
+  } else if (!subcommands.empty()) {
+    problem = fmt::format("a subcommand is missing: {}", fmt::join(subcommands, ", "));
   } else if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
-    for (const CLI::Option *option : command.get_options())
-      for (const std::string &name : option->get_lnames())
-        known.push_back("--" + name);
     // CLI11 says "...: value --word", in any order: the options among the words are what was meant wrongly.
     const size_t colon = problem.rfind(": "), dashes = problem.find(" -");
     const size_t start = dashes != std::string::npos ? dashes + 1 : colon == std::string::npos ? 0 : colon + 2;
-    culprit = problem.substr(start, problem.find_first_of(" =", start) - start);
-    problem = fmt::format("'{}' is not expected here", culprit);
+    const std::string word = problem.substr(start, problem.find_first_of(" =", start) - start);
+    problem = fmt::format("'{}' is not expected here{}", word, meantOption(*command, word));
+  } else if (dynamic_cast<const CLI::ArgumentMismatch *>(&error)) {
+    // "--seed: 1 required UINT missing"
+    if (const size_t colon = problem.find(": "); colon != std::string::npos && problem.ends_with(" missing"))
+      problem = fmt::format("{} needs a value", problem.substr(0, colon));
   }
-  fmt::print(stderr, "ditron: error: {}{}; see {} --help\n", problem, culprit.empty() ? "" : didYouMean(culprit, known),
-             chosen.empty() ? "ditron" : "ditron " + command.get_name());
+  fmt::print(stderr, "ditron: error: {}; see {} --help\n", problem, path);
   return tool::ExitUserError;
 }
 

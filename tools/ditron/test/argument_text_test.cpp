@@ -59,6 +59,11 @@ TEST(ArgumentText, typedLiterals) {
   EXPECT_EQ(scalar("fp32:1.5").forcedType(), DataType::F32);
   EXPECT_EQ(scalar("fp64:2").forcedType(), DataType::F64);
   EXPECT_EQ(scalar("i1:true").get<bool>(), true);
+  EXPECT_THAT(errorOf("18446744073709551616"), HasSubstr("the integer does not fit into 64 bits"));
+  EXPECT_THAT(errorOf("-9223372036854775809"), HasSubstr("the integer does not fit into 64 bits"));
+  EXPECT_THAT(errorOf("0x10000000000000000"), HasSubstr("the integer does not fit into 64 bits"));
+  EXPECT_THAT(errorOf("i64:99999999999999999999"), HasSubstr("the integer does not fit into 64 bits"));
+  EXPECT_EQ(scalar("1e20").get<double>(), 1e20);
   EXPECT_THAT(errorOf("i32:1.5"), HasSubstr("'1.5' is no literal of type i32"));
   EXPECT_THAT(errorOf("i1:1"), HasSubstr("no literal of type i1"));
 }

@@ -33,3 +33,15 @@ def past_the_end(x, BLOCK: tl.constexpr):
 @triton.jit
 def misspelt(x):
     tl.store(x, tl.laod(x))
+
+
+@triton.jit
+def ask_rank(x, peer):
+    tl.store(dl.symm_at(x, peer), 1)
+
+
+@triton.jit
+def endless(x, n):
+    while n > 0:
+        n = tl.maximum(n, 1)
+    tl.store(x, 1)
