@@ -47,7 +47,8 @@ Status runBench(BenchArguments &arguments) {
   OverlapRunResult result;
   {
     Progress progress(arguments.quiet);
-    DITRON_ASSIGN_OR_RETURN(result, runOverlap(run, [&](std::string_view text) { progress.activity(std::string(text)); }));
+    DITRON_ASSIGN_OR_RETURN(result,
+                            runOverlap(run, [&](std::string_view text) { progress.activity(std::string(text)); }));
     progress.stop();
   }
   if (!arguments.quiet)
@@ -70,35 +71,66 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   OverlapRunOptions &run = arguments->run;
   run.op = op;
   run.check = false;
-  command->add_option("--m", run.m, "Rows of the product")->capture_default_str();
-  command->add_option("--n", run.n, "Columns of the product (ag_gemm deals them out to the ranks)")->capture_default_str();
-  command->add_option("--k", run.k, "Depth of the product (gemm_rs deals it out to the ranks)")->capture_default_str();
+  command->add_option("--m", run.m, "Rows of the product")->check(integerBetween(1, INT32_MAX))->capture_default_str();
+  command->add_option("--n", run.n, "Columns of the product (ag_gemm deals them out to the ranks)")
+      ->check(integerBetween(1, INT32_MAX))
+      ->capture_default_str();
+  command->add_option("--k", run.k, "Depth of the product (gemm_rs deals it out to the ranks)")
+      ->check(integerBetween(1, INT32_MAX))
+      ->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "bf16, fp16 or fp32")->capture_default_str();
   command->add_option("--precision", arguments->precision, "How fp32 operands are multiplied")
       ->check(CLI::IsMember({"tf32", "ieee"}))
       ->capture_default_str();
-  command->add_option("--ranks", run.ranks, "Number of GPUs")->capture_default_str();
-  command->add_option("--target", run.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")->capture_default_str();
-  command->add_option("--nodes", run.nodes, "Nodes that the ranks are spread over")->capture_default_str();
+  command->add_option("--ranks", run.ranks, "Number of GPUs")->check(integerBetween(1, 1024))->capture_default_str();
+  command->add_option("--target", run.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
+      ->capture_default_str();
+  command->add_option("--nodes", run.nodes, "Nodes that the ranks are spread over")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
   if (op == OverlapOperator::AllGatherGemm)
-    command->add_option("--chunks", run.chunks, "Signals per shard")->capture_default_str();
-  command->add_option("--calls", run.calls, "Calls in a row, each with new data")->capture_default_str();
+    command->add_option("--chunks", run.chunks, "Signals per shard")
+        ->check(integerBetween(1, 1024))
+        ->capture_default_str();
+  command->add_option("--calls", run.calls, "Calls in a row, each with new data")
+      ->check(integerBetween(1, 1000000))
+      ->capture_default_str();
   run.timedCalls = 20;
   command->add_option("--timed-calls", run.timedCalls, "Real GPUs: calls to time after those; 0 for none")
+      ->check(integerBetween(0, 1000000))
       ->capture_default_str();
-  command->add_option("--bound-waits", arguments->boundWaits, "Real GPUs: a wait that takes longer is an error with a report")
+  command
+      ->add_option("--bound-waits", arguments->boundWaits,
+                   "Real GPUs: a wait that takes longer is an error with a report")
+      ->check(secondsFromZero())
       ->type_name("SECONDS");
-  command->add_option("--time-limit", run.world.timeLimitSeconds, "Longest that a call may take, by the clock on the wall")
+  command
+      ->add_option("--time-limit", run.world.timeLimitSeconds, "Longest that a call may take, by the clock on the wall")
+      ->check(secondsFromZero())
       ->type_name("SECONDS");
   command->add_flag("--share-gpus", run.world.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
-  command->add_option("--sms", run.world.sms, "Simulated SMs per rank")->capture_default_str();
-  command->add_option("--seed", run.world.seed, "Chooses the data and the interleaving")->capture_default_str();
+  command->add_option("--sms", run.world.sms, "Simulated SMs per rank")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
+  command->add_option("--seed", run.world.seed, "Chooses the data and the interleaving")
+      ->check(integerBetween(0, UINT64_MAX))
+      ->capture_default_str();
   command->add_option("--slow-rank", arguments->slowRanks, "R:FACTOR, may be given several times");
-  command->add_option("--block-m", run.tile.blockM, "Rows of a tile")->capture_default_str();
-  command->add_option("--block-n", run.tile.blockN, "Columns of a tile")->capture_default_str();
-  command->add_option("--block-k", run.tile.blockK, "Depth of a tile")->capture_default_str();
-  command->add_option("--num-warps", run.tile.numWarps, "Warps per block")->capture_default_str();
-  command->add_option("--num-stages", run.tile.numStages, "Stages of the load pipeline")->capture_default_str();
+  command->add_option("--block-m", run.tile.blockM, "Rows of a tile")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
+  command->add_option("--block-n", run.tile.blockN, "Columns of a tile")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
+  command->add_option("--block-k", run.tile.blockK, "Depth of a tile")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
+  command->add_option("--num-warps", run.tile.numWarps, "Warps per block")
+      ->check(integerBetween(1, 32))
+      ->capture_default_str();
+  command->add_option("--num-stages", run.tile.numStages, "Stages of the load pipeline")
+      ->check(integerBetween(1, 16))
+      ->capture_default_str();
   command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
   command->add_option("--json", arguments->jsonFile, "Write the result to this file");
