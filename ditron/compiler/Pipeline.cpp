@@ -43,6 +43,10 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // On targets with tensor copies: loads that feed dots are left to a warp of their own, stores go through shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("specialize", module, transforms::createSpecializeWarps(specialization)));
   DITRON_RETURN_IF_ERROR(run.passes("tensor-stores", module, transforms::createTensorStores()));
+  // Tensor descriptors that no tensor copy serves become pointers and masks.
+  DITRON_RETURN_IF_ERROR(run.passes("descriptors", module, transforms::createLowerDescriptors()));
+  // What else warpgroups can multiply, they do.
+  DITRON_RETURN_IF_ERROR(run.passes("warpgroup-dots", module, transforms::createWarpgroupDots()));
   // Every tensor gets its distribution over registers, lanes and warps; conversions where neighbours disagree.
   DITRON_RETURN_IF_ERROR(run.passes("layouts", module, transforms::createAssignLayouts()));
   // Conversions cost data movement: fold them, move them to narrow values, recompute cheap values instead.

@@ -46,6 +46,27 @@ def TensorStores : Pass<"dgpu-tensor-stores", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
 }
 
+def WarpgroupDots : Pass<"dgpu-warpgroup-dots", "::mlir::ModuleOp"> {
+  let summary = "dots of ordinary kernels become warpgroup dots";
+  let description = [{
+    On modules with dgpu.wgmma, before layouts. Operands that are loaded beside the dot or known before its loop go to shared memory
+    (dgpu-pipeline-loops makes that a ring of asynchronous copies); another A is read from registers; dots with another B stay.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
+}
+
+def LowerDescriptors : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"> {
+  let summary = "loads and stores through tensor descriptors become pointers and masks";
+  let description = [{
+    For every descriptor load and store that no earlier pass has given to the tensor copy engine:
+    1. The tile's first element is found in 64 bits, offsets inside of the tile in 32 bits.
+    2. A mask excludes what lies outside of the tensor, unless that is known to be nothing; loads give zero or NaN there.
+    3. What does not change in the loops around is computed before them.
+    Then descriptors are removed.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
+}
+
 def AssignLayouts : Pass<"dgpu-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "gives every tensor a register layout";
   let description = [{
@@ -95,6 +116,8 @@ def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
     5. Loop-carried values that addresses depend on get a twin that runs S-1 iterations ahead; values computed from the induction
        variable are recomputed for the later iteration. Twins that are left without use disappear.
     6. After the loop: wait for all groups.
+    A load that is only stored to the buffer of a warpgroup dot is copied to a ring in that buffer's layout; such dots are started
+    before the iteration's copies, and run into the next iteration when they only accumulate.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
 }

@@ -22,6 +22,12 @@
 // slot in the iteration before, and no second barrier is needed. Copies of iterations that do not exist still write zeros into
 // their slot, which nobody reads; hence the wait after the loop, before the bytes are used for something else.
 //
+// Warpgroup dots (dgpu-warpgroup-dots): a load whose value is only stored to the buffer of such a dot is copied to a ring in that
+// buffer's layout, and the dot reads the ring:
+//      loop: async_wait S-2; fence_async; warpgroup_wait 0 (the dot before); [barrier]; warpgroup_dot slot i; copy i+S-1
+// The copy overwrites what the dot of the iteration before has read: hence that dot is waited for before the barrier. A dot that
+// only accumulates is waited for there, one iteration late, and after the loop; others where they were.
+//
 // Not done: values of `other` that are not zero (they would need a select after the read), loads with explicit num_stages that
 // feed no dot, loops with nested loops.
 //
@@ -74,8 +80,28 @@ bool isChainOp(Operation *op) {
 struct StagedLoad {
   tile::LoadOp load;
   dgpu::BufferType bufferType;
+  dgpu::BufferStoreOp store; ///< To the buffer of a warpgroup dot, if that is the only use.
   Value buffer;
 };
+
+/// True if a warpgroup dot reads the buffer, transposed or not.
+bool feedsWarpgroupDot(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
+    return isa<dgpu::WarpgroupDotOp>(user) ||
+           (isa<dgpu::BufferPermuteOp>(user) && feedsWarpgroupDot(user->getResult(0)));
+  });
+}
+
+/// The only use of a load, if that is a store to the single slot of a warpgroup dot's operand in the same block.
+dgpu::BufferStoreOp storeForWarpgroupDot(tile::LoadOp load) {
+  if (!load->hasOneUse())
+    return {};
+  auto store = dyn_cast<dgpu::BufferStoreOp>(*load->user_begin());
+  if (!store || store->getBlock() != load->getBlock() || store.getBuffer().getType().getSlots() != 1 ||
+      !store.getBuffer().getDefiningOp<dgpu::BufferAllocOp>() || !feedsWarpgroupDot(store.getBuffer()))
+    return {};
+  return store;
+}
 
 /// Pipelines one loop.
 class LoopPipeliner {
@@ -91,7 +117,9 @@ public:
     allocateBuffers();
     SmallVector<Value> carried = emitPrologue();
     emitBody(carried);
-    removeDeadLoopArguments(loop);
+    loop = removeDeadLoopArguments(loop);
+    if (llvm::any_of(staged, [](const StagedLoad &entry) { return entry.store; }))
+      finishWarpgroupDots();
     return true;
   }
 
@@ -105,6 +133,8 @@ private:
     Operation *obstacle = nullptr;
     loop.getBody()->walk([&](Operation *op) {
       if (obstacle || isa<tile::AssumeOp, dist::CheckRankOp>(op) ||
+          isa<dgpu::BufferStoreOp, dgpu::FenceAsyncOp, dgpu::WarpgroupWaitOp>(op) || // of warpgroup dots
+
           op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || op->hasTrait<OpTrait::IsTerminator>())
         return;
       auto effects = dyn_cast<MemoryEffectOpInterface>(op);
@@ -132,6 +162,10 @@ private:
         Operation *user = use.getOwner();
         if (isa<tile::DotOp>(user) && use.getOperandNumber() < 2)
           return true;
+        if (auto dot = dyn_cast<dgpu::WarpgroupDotOp>(user); dot && use.get() == dot.getA())
+          return true;
+        if (auto store = dyn_cast<dgpu::BufferStoreOp>(user); store && feedsWarpgroupDot(store.getBuffer()))
+          return true;
         if ((isChainOp(user) || isElementwise(user) || isa<dgpu::ConvertLayoutOp>(user)) && seen.insert(user).second)
           worklist.append(user->result_begin(), user->result_end());
       }
@@ -158,7 +192,9 @@ private:
       return "it is not a matrix";
     AccessPattern pattern = accessPattern(load, axisInfo);
     int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
-    layout::SharedLayout shared = chooseSharedLayout(load, pattern);
+    dgpu::BufferStoreOp store = storeForWarpgroupDot(load);
+    layout::SharedLayout shared =
+        store ? store.getBuffer().getType().getLayout().getLayout() : chooseSharedLayout(load, pattern);
     int64_t vector = layout::makeOffsetPlan(dgpu::layoutOf(type), shared, 8 * maxAccessBytes).vecElems;
     vector = std::min({vector, pattern.vectorElems, pattern.maskElems});
     if (vector * elementBytes < minCopyBytes)
@@ -184,7 +220,7 @@ private:
         << llvm::formatv("pipelined: {0} slots of {1} bytes, copies of {2} bytes", stages, bufferType.getSlotBytes(),
                          vector * elementBytes)
                .str();
-    staged.push_back({load, bufferType, {}});
+    staged.push_back({load, bufferType, store, {}});
     return {};
   }
 
@@ -351,6 +387,11 @@ private:
     IRMapping mapping;
     for (auto [position, index] : llvm::enumerate(aheadArgs))
       mapping.map(loop.getRegionIterArg(index), loop.getRegionIterArg(first + 1 + position));
+    // Warpgroup dots run while the next copies are started.
+    if (Operation *dot = lastWarpgroupDot()) {
+      dgpu::FenceAsyncOp::create(builder, loc);
+      builder.setInsertionPointAfter(dot);
+    }
     emitCopies(builder, mapping, advance(builder, loop.getInductionVar(), stages - 1), copySlot);
     SmallVector<Value> next = nextAhead(mapping);
 
@@ -367,6 +408,99 @@ private:
 
     builder.setInsertionPointAfter(loop);
     dgpu::AsyncWaitOp::create(builder, loc, 0);
+  }
+
+  /// The last warpgroup dot of the body if one reads a ring.
+  Operation *lastWarpgroupDot() {
+    if (llvm::none_of(staged, [](const StagedLoad &entry) { return entry.store; }))
+      return nullptr;
+    Operation *last = nullptr;
+    for (auto dot : loop.getBody()->getOps<dgpu::WarpgroupDotOp>())
+      last = dot;
+    return last;
+  }
+
+  /// The dots that read the store's buffer read the slot of the ring instead.
+  static void readFromRing(StagedLoad &entry, Value slot) {
+    Value single = entry.store.getBuffer();
+    entry.store.erase();
+    SmallVector<std::pair<Value, Value>> views{{single, entry.buffer}};
+    SmallVector<Operation *> unused{single.getDefiningOp()};
+    while (!views.empty()) {
+      auto [from, to] = views.pop_back_val();
+      for (OpOperand &use : llvm::make_early_inc_range(from.getUses())) {
+        if (auto permute = dyn_cast<dgpu::BufferPermuteOp>(use.getOwner())) {
+          OpBuilder builder(to.getContext());
+          builder.setInsertionPointAfterValue(to);
+          views.push_back(
+              {permute, dgpu::BufferPermuteOp::create(builder, permute.getLoc(), to, permute.getOrder()).getResult()});
+          unused.push_back(permute);
+        } else {
+          auto dot = cast<dgpu::WarpgroupDotOp>(use.getOwner());
+          if (dot.getA() == from)
+            dot.getSlotAMutable().assign(slot);
+          if (dot.getB() == from)
+            dot.getSlotBMutable().assign(slot);
+          use.set(to);
+        }
+      }
+    }
+    for (Operation *op : llvm::reverse(unused))
+      op->erase();
+  }
+
+  /// Behind the copies: no fence where nothing is stored any more; accumulating dots run into the next iteration.
+  void finishWarpgroupDots() {
+    Block *body = loop.getBody();
+    if (body->getOps<dgpu::BufferStoreOp>().empty()) {
+      SmallVector<Operation *> fences;
+      for (auto fence : body->getOps<dgpu::FenceAsyncOp>())
+        fences.push_back(fence);
+      for (Operation *fence : ArrayRef(fences).drop_front()) // the first one is that of the copies
+        fence->erase();
+    }
+    // A wait whose value is the next iteration's accumulator and nothing else moves there.
+    SmallVector<dgpu::WarpgroupWaitOp> waits(body->getOps<dgpu::WarpgroupWaitOp>());
+    for (dgpu::WarpgroupWaitOp wait : waits)
+      if (!onlyAccumulates(wait))
+        return;
+    SmallVector<unsigned> indices;
+    for (dgpu::WarpgroupWaitOp wait : waits) {
+      indices.push_back(wait.getResult(0).use_begin()->getOperandNumber());
+      wait.getResult(0).replaceAllUsesWith(wait.getSources()[0]);
+      wait.erase();
+    }
+    SmallVector<Value> carried, results;
+    for (unsigned index : indices) {
+      carried.push_back(loop.getRegionIterArg(index));
+      results.push_back(loop.getResult(index));
+    }
+    OpBuilder builder(loop.getContext());
+    builder.setInsertionPointAfter(*body->getOps<dgpu::FenceAsyncOp>().begin());
+    waitFor(builder, carried);
+    builder.setInsertionPointAfter(loop);
+    waitFor(builder, results);
+  }
+
+  void waitFor(OpBuilder &builder, ValueRange values) {
+    auto wait = dgpu::WarpgroupWaitOp::create(builder, loop.getLoc(), values, 0);
+    for (auto [value, complete] : llvm::zip(values, wait.getResults()))
+      value.replaceAllUsesExcept(complete, wait);
+  }
+
+  /// True for the wait of a dot that adds to a carried value, which nothing else uses, and hands it on; the dot reads no
+  /// registers.
+  bool onlyAccumulates(dgpu::WarpgroupWaitOp wait) {
+    if (wait.getSources().size() != 1 || !wait.getResult(0).hasOneUse())
+      return false;
+    auto dot = wait.getSources()[0].getDefiningOp<dgpu::WarpgroupDotOp>();
+    if (!dot || !dot->hasOneUse() || !dot.getSlotA())
+      return false;
+    auto argument = dyn_cast<BlockArgument>(dot.getC());
+    OpOperand &use = *wait.getResult(0).use_begin();
+    return argument && argument.getOwner() == loop.getBody() && argument.hasOneUse() &&
+           use.getOwner() == loop.getBody()->getTerminator() &&
+           loop.getRegionIterArg(use.getOperandNumber()) == argument;
   }
 
   /// True if every use of `value` ends in a layout conversion, so that nobody needs it in its own layout.
@@ -402,6 +536,11 @@ private:
 
   /// Replaces the load by reads of the slot, each in the layout in which the value is wanted.
   void readFromBuffer(StagedLoad &entry, Value slot) {
+    if (entry.store) {
+      readFromRing(entry, slot);
+      entry.load.erase();
+      return;
+    }
     SmallVector<dgpu::ConvertLayoutOp> conversions;
     collectConversions(entry.load.getResult(), conversions);
     for (dgpu::ConvertLayoutOp convert : conversions) {

@@ -1,0 +1,159 @@
+//===- WarpgroupDots.cpp - Dots of ordinary kernels on warpgroups ---------------------------------------------------------===//
+//
+// On targets with warpgroup dots, those that dgpu-specialize-warps left: operands that come by pointers or from registers. Works
+// on plain tile IR, before layouts.
+//
+// 1. B goes to a buffer in shared memory. It must be loaded in the dot's block (dgpu-pipeline-loops then copies it straight to a
+//    ring in that buffer's layout) or be known before the loop (then it is stored once). The layout follows the contiguous
+//    dimension of the load.
+// 2. A goes to a buffer under the same conditions; otherwise it is read from registers, which suits what other dots computed.
+// 3. Each dot is waited for at once; dgpu-pipeline-loops lets dots that only accumulate run into the next iteration.
+//
+//   %d = tile.dot %a, %b, %c     becomes     buffer_store %a, %bufA[0]; buffer_store %b, %bufB[0]; fence_async
+//                                            %r = warpgroup_dot %bufA[0], %bufB[0], %c; %d = warpgroup_wait 0, %r
+// Dots with other operands stay with the instructions of single warps, which read registers anyway.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/transforms/Passes.h"
+
+#include "ditron/analysis/AxisInfo.h"
+#include "ditron/analysis/Scratch.h"
+#include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/MemoryLayouts.h"
+#include "ditron/transforms/WarpgroupDotRules.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+namespace ditron::transforms {
+#define GEN_PASS_DEF_WARPGROUPDOTS
+#include "ditron/transforms/TransformsPasses.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// How an operand gets to shared memory.
+struct Staging {
+  dgpu::BufferType type;
+  Operation *before = nullptr; ///< The store's place.
+};
+
+/// Rewrites the dots of one kernel.
+class DotRewriter {
+public:
+  DotRewriter(func::FuncOp kernel, const analysis::AxisInfoAnalysis &axisInfo, int warps)
+      : kernel(kernel), axisInfo(axisInfo), warps(warps) {}
+
+  void run() {
+    SmallVector<tile::DotOp> dots;
+    kernel.walk([&](tile::DotOp dot) { dots.push_back(dot); });
+    for (tile::DotOp dot : dots) {
+      std::string reason = whyNoWarpgroupDot(dot, warps);
+      if (reason.empty())
+        reason = rewrite(dot);
+      if (!reason.empty())
+        remark::missed(dot.getLoc(), remark::RemarkOpts::name("dot").category("dgpu-warpgroup-dots"))
+            << "no warpgroup dot: " + reason;
+    }
+  }
+
+private:
+  /// Returns why not, or nothing.
+  std::string rewrite(tile::DotOp dot) {
+    std::optional<Staging> b = stagingOf(dot, 1);
+    if (!b)
+      return "B is computed in the loop, or its elements can only be read along K";
+    std::optional<Staging> a = stagingOf(dot, 0);
+
+    OpBuilder builder(dot);
+    Location loc = dot.getLoc();
+    Value slot = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+    Value operandA = a ? stage(dot, 0, *a) : dot.getA();
+    Value operandB = stage(dot, 1, *b);
+    auto started = dgpu::WarpgroupDotOp::create(builder, loc, operandA, a ? slot : Value(), operandB, slot, dot.getC());
+    auto waited = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(started.getResult()), 0);
+    dot.getResult().replaceAllUsesWith(waited.getResult(0));
+    remark::passed(loc, remark::RemarkOpts::name("dot").category("dgpu-warpgroup-dots"))
+        << (a ? "warpgroup dot" : "warpgroup dot with A in registers");
+    Value oldA = dot.getA(), oldB = dot.getB();
+    dot.erase();
+    eraseUnusedTransposes(oldA);
+    eraseUnusedTransposes(oldB);
+    return {};
+  }
+
+  static void eraseUnusedTransposes(Value value) {
+    while (auto trans = value.getDefiningOp<tile::TransOp>()) {
+      if (!trans->use_empty())
+        return;
+      value = trans.getSource();
+      trans.erase();
+    }
+  }
+
+  /// Nothing if the operand is better read from registers, or cannot be read from shared memory.
+  std::optional<Staging> stagingOf(tile::DotOp dot, unsigned number) {
+    OperandRoot root = rootOf(dot->getOperand(number));
+    auto load = root.value.getDefiningOp<tile::LoadOp>();
+    auto loop = dot->getParentOfType<LoopLikeOpInterface>();
+    Staging staging;
+    if (!loop || loop.isDefinedOutsideOfLoop(root.value))
+      staging.before = loop ? loop.getOperation() : dot.getOperation();
+    else if (load && load->getBlock() == dot->getBlock() && load->hasOneUse())
+      staging.before = dot;
+    else
+      return std::nullopt;
+    // As the load walks memory, or, for what nobody walks, as the instruction prefers it: along K.
+    std::vector<int> order = layout::rowMajorOrder(2);
+    if (load)
+      order = accessPattern(load, axisInfo).order;
+    else if ((number == 0) == root.isTransposed)
+      std::reverse(order.begin(), order.end());
+    auto tile = cast<RankedTensorType>(root.value.getType());
+    const layout::Shape shape(tile.getShape().begin(), tile.getShape().end());
+    const int bits = analysis::sharedElementBits(tile.getElementType());
+    auto shared = dgpu::SharedLayoutAttr::get(
+        tile.getContext(), layout::swizzledShared(shape, order, bits, layout::largestSwizzle(shape, order, bits)));
+    staging.type = dgpu::BufferType::get(tile.getContext(), 1, shape, tile.getElementType(), shared);
+    const layout::DotOperand operand = number == 0 ? layout::DotOperand::A : layout::DotOperand::B;
+    return canReadOperand(staging.type, root.isTransposed, operand) ? std::optional(staging) : std::nullopt;
+  }
+
+  /// Stores the operand; gives the buffer as the dot sees it.
+  Value stage(tile::DotOp dot, unsigned number, const Staging &staging) {
+    OperandRoot root = rootOf(dot->getOperand(number));
+    // Buffers live at the top level: in the kernel, before partitions.
+    OpBuilder builder(kernel.getBody().front().findAncestorOpInBlock(*dot));
+    Location loc = root.value.getLoc();
+    Value buffer = dgpu::BufferAllocOp::create(builder, loc, staging.type, IntegerAttr());
+    Value seen = root.isTransposed ? dgpu::BufferPermuteOp::create(builder, loc, buffer, {1, 0}).getResult() : buffer;
+    builder.setInsertionPoint(staging.before);
+    Value slot = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+    dgpu::BufferStoreOp::create(builder, loc, root.value, buffer, slot);
+    dgpu::FenceAsyncOp::create(builder, loc);
+    return seen;
+  }
+
+  func::FuncOp kernel;
+  const analysis::AxisInfoAnalysis &axisInfo;
+  int warps;
+};
+
+class WarpgroupDotsPass : public impl::WarpgroupDotsBase<WarpgroupDotsPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (!module->hasAttr(dgpu::wgmmaAttrName))
+      return;
+    analysis::AxisInfoAnalysis axisInfo(module);
+    for (auto kernel : module.getOps<func::FuncOp>())
+      if (!kernel.isExternal())
+        DotRewriter(kernel, axisInfo, dgpu::numWarpsOf(module)).run();
+  }
+};
+
+} // namespace
+} // namespace ditron::transforms
