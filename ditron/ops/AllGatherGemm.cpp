@@ -37,6 +37,8 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &j
   for (uint32_t id : world.localRanks()) {
     PerRank &own = op.ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("ag_gemm copies", /*priority=*/1));
+    DITRON_ASSIGN_OR_RETURN(own.begun, world.rank(id).createEvent("ag_gemm begun"));
+    DITRON_ASSIGN_OR_RETURN(own.kept, world.rank(id).createEvent("ag_gemm kept"));
     DITRON_ASSIGN_OR_RETURN(own.entered, world.rank(id).createEvent("ag_gemm entered"));
     DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("ag_gemm copied"));
   }
@@ -56,7 +58,7 @@ int64_t AllGatherGemm::rowsPerChunk(int64_t rows) const {
 
 Status AllGatherGemm::prepare(runtime::Rank &rank, int64_t rows, int64_t columns) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
-  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, nullptr));
+  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, nullptr, ownSignals(rank.id()), optionValues.chunksPerRank));
   // The workspace stands for B and C: only their type and alignment matter here, and all buffers are aligned alike.
   runtime::Pointer any = workspace.on(rank.id());
   return launchGemm(rank, nullptr, any, any, rows, columns);
@@ -69,8 +71,14 @@ Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runt
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
 
   PerRank &own = ranks[rank.id()];
-  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, &stream));
+  // The own shard is copied beside the meeting of the ranks.
+  DITRON_RETURN_IF_ERROR(stream.record(own.begun));
+  DITRON_RETURN_IF_ERROR(own.copies.wait(own.begun));
+  DITRON_RETURN_IF_ERROR(keepShard(rank, a, rows));
+  DITRON_RETURN_IF_ERROR(own.copies.record(own.kept));
+  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, &stream, ownSignals(rank.id()), optionValues.chunksPerRank));
   DITRON_RETURN_IF_ERROR(stream.record(own.entered));
+  DITRON_RETURN_IF_ERROR(stream.wait(own.kept));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.entered));
   DITRON_RETURN_IF_ERROR(pushShard(rank, a, rows));
   DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
@@ -82,13 +90,22 @@ Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runt
   return stream.wait(own.copied);
 }
 
+Status AllGatherGemm::keepShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows) {
+  RowShards shards(rows, rank.numRanks());
+  const int64_t depth = optionValues.depth, count = shards.rowsOf(rank.id()) * depth;
+  if (count == 0)
+    return Status::ok();
+  return ranks[rank.id()].copies.copy(workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth, a, count,
+                                      fmt::format("{} to {}", copyName, rank.id()));
+}
+
 Status AllGatherGemm::pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows) {
   uint32_t numRanks = rank.numRanks();
   RowShards shards(rows, numRanks);
   int64_t shardRows = shards.rowsOf(rank.id()), chunkRows = rowsPerChunk(rows);
   runtime::Stream &copies = ranks[rank.id()].copies;
-  // Own workspace first, then the rank below, which computes these rows right after its own; and so on downwards.
-  for (uint32_t step = 0; step < numRanks; ++step) {
+  // First the rank below, which computes these rows right after its own; and so on downwards.
+  for (uint32_t step = 1; step < numRanks; ++step) {
     uint32_t peer = (rank.id() + numRanks - step) % numRanks;
     for (uint32_t chunk = 0; chunk < optionValues.chunksPerRank; ++chunk) {
       int64_t firstRow = std::min(chunk * chunkRows, shardRows);

@@ -1,9 +1,10 @@
 //===- AllGatherGemm.h - C = allgather(A) * B, overlapped ----------------------------------------------------*- C++ -*-===//
 //
-// Each rank holds a shard of the rows of A (see RowShards) and its own B. The copy engines push the shards into every rank's workspace, own
-// shard first, and raise a signal per chunk; the GEMM's tiles wait for the chunks with their rows and are ordered as the chunks
-// arrive (DITRON, appendix E.1; the protocol and why it is right: docs/memory-model.md). Device code:
-// kernels/tensor_parallel_gemm.
+// Each rank holds a shard of the rows of A (see RowShards) and its own B. The copy engines push the shards into every peer's
+// workspace and raise a signal per chunk; the GEMM's tiles wait for the chunks with their rows and are ordered as the chunks
+// arrive (DITRON, appendix E.1; the protocol and why it is right: docs/memory-model.md). The own shard is in the workspace
+// before the GEMM begins: GPUs make copies inside one memory by a kernel, for which a GEMM whose blocks wait leaves no
+// place. Device code: kernels/tensor_parallel_gemm.
 //
 // After prepare() for a shape, enqueue() only enqueues on the two streams: it can be captured and replayed.
 //
@@ -53,12 +54,15 @@ public:
 private:
   struct PerRank {
     runtime::Stream copies;
-    runtime::Event entered, copied;
+    runtime::Event begun, kept, entered, copied;
   };
 
   Status verifyShape(int64_t rows, int64_t columns) const;
   int64_t rowsPerChunk(int64_t rows) const;
+  Status keepShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows);
   Status pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows);
+  /// The rank's own signals: those of its chunks.
+  runtime::Pointer ownSignals(uint32_t rank) const { return ready.on(rank) + rank * optionValues.chunksPerRank; }
   Status launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer b, runtime::Pointer c, int64_t rows,
                     int64_t columns);
 

@@ -9,7 +9,7 @@
 namespace ditron::ops {
 
 namespace {
-/// One thread of `enter` serves one rank and one segment.
+/// One thread of `enter` serves one rank, one segment and one signal of the own rank.
 constexpr uint32_t enterWarps = 4;
 } // namespace
 
@@ -34,7 +34,8 @@ Expected<CallWords> CallWords::create(runtime::World &world, std::string_view na
   return words;
 }
 
-Status CallWords::enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream) const {
+Status CallWords::enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer raised,
+                        uint32_t count) const {
   uint32_t id = rank.id();
   KernelCall call;
   call.source = "tensor_parallel_gemm";
@@ -42,7 +43,8 @@ Status CallWords::enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *str
   call.numWarps = enterWarps;
   call.arguments = {{"generation_ptr", generation(id)}, {"entered_ptr", entered.on(id)},
                     {"counter_ptr", counters(id)},      {"gate_ptr", gates(id)},
-                    {"num_segments", segmentCount},     {"rank", id},
+                    {"raised_ptr", raised},             {"num_segments", segmentCount},
+                    {"num_raised", count},              {"rank", id},
                     {"world_size", rank.numRanks()}};
   return compileAndLaunch(jit, rank, stream, call);
 }

@@ -22,9 +22,13 @@ public:
   /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank.
   static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments);
 
-  /// Enqueues the beginning of a call: after it, the generation word holds the call's number on every rank. Only compiles
-  /// what it needs when `stream` is null.
-  Status enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream) const;
+  /// Enqueues the beginning of a call: after it, the generation word holds the call's number on every rank, and so do `count`
+  /// signals of this rank from `raised` on, which stand for what is there without a peer's doing. Only compiles what it needs
+  /// when `stream` is null.
+  Status enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer raised, uint32_t count) const;
+  Status enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream) const {
+    return enter(jit, rank, stream, generation(rank.id()), 0);
+  }
 
   /// The rank's number of the current call: i64, device memory, advanced by `enter`.
   runtime::Pointer generation(uint32_t rank) const { return ranks[rank].generation.pointer(); }

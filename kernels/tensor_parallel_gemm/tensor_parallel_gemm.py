@@ -16,11 +16,12 @@ from triton_dist.language.extra.language_extra import __syncthreads, atomic_add,
 
 
 @triton.jit
-def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, num_segments, rank, world_size):
-    """Begins a call: next generation, local counters and gates to zero, then a barrier over all ranks.
+def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size):
+    """Begins a call: next generation, local counters and gates to zero, then a barrier over all ranks. raised_ptr[0, num_raised)
+    are signals of this rank that no other rank's data belongs to: they get the generation at once.
 
     A rank that has passed knows that every rank has finished the previous call on its compute stream, so that peers'
-    workspaces may be overwritten. One block; world_size and num_segments are at most the number of threads.
+    workspaces may be overwritten. One block; world_size, num_segments and num_raised are at most the number of threads.
     """
     thread = tid(0)
     generation = tl.load(generation_ptr) + 1
@@ -30,6 +31,8 @@ def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, num_segments, rank
     if thread < num_segments:
         st(counter_ptr + thread, 0, scope="gpu", semantic="relaxed")
         st(gate_ptr + thread, 0, scope="sys", semantic="relaxed")
+    if thread < num_raised:
+        st(raised_ptr + thread, generation, scope="sys", semantic="relaxed")
     __syncthreads()
     if thread < world_size:
         st(dl.symm_at(entered_ptr, thread) + rank, generation, scope="sys", semantic="release")

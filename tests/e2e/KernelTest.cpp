@@ -1,6 +1,8 @@
 //===- KernelTest.cpp - Kernels from source text to results -----------------------------------------------------------===//
 #include "KernelTest.h"
 
+#include "ditron/runtime/cuda/CudaDriver.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -25,6 +27,16 @@ std::string targetUnderTest() {
 
 bool isSimulated() { return targetUnderTest().starts_with("sim"); }
 
+uint32_t ranksOnTarget(uint32_t wanted) {
+  if (isSimulated())
+    return wanted;
+  static const uint32_t gpus = [] {
+    auto driver = cuda::CudaDriver::open();
+    return driver.isOk() ? static_cast<uint32_t>((*driver)->deviceCount()) : 0u;
+  }();
+  return std::min(wanted, gpus);
+}
+
 jit::Jit &sharedJit() {
   static std::unique_ptr<jit::Jit> jit = [] {
     Knobs knobs;
@@ -43,9 +55,11 @@ void KernelTest::start(uint32_t ranks, const WorldOptions &options) {
   WorldOptions adapted = options;
   if (!isSimulated()) {
     adapted.trace = false;
-    adapted.shareGpus = true;
-    adapted.waitLimitSeconds = 3;
+    adapted.waitLimitSeconds = std::min(options.waitLimitSeconds, 3.0);
     adapted.timeLimitSeconds = 20;
+    // A GPU's context is made with the first world on it and goes with the last, which takes longer than most tests: keep one.
+    static const auto *kept = new Expected<std::unique_ptr<World>>(World::local(ranksOnTarget(64), targetUnderTest()));
+    ASSERT_OK(*kept);
   }
   auto created = World::local(ranks, targetUnderTest(), adapted);
   ASSERT_OK(created);

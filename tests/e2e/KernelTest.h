@@ -78,10 +78,18 @@ struct LaunchShape {
   uint32_t numStages = 3;
 };
 
-/// What the tests run on: the environment variable TEST_TARGET (for example cuda), or the simulator. With fewer GPUs than
-/// ranks, several ranks share one.
+/// What the tests run on: the environment variable TEST_TARGET (for example cuda), or the simulator.
 std::string targetUnderTest();
 bool isSimulated();
+/// How many ranks a test that wants so many can have: as many GPUs as there are, any number of simulated ones. Kernels of
+/// several ranks on one GPU could not wait for each other.
+uint32_t ranksOnTarget(uint32_t wanted);
+/// Leaves the test, or its SetUp, on a machine with fewer GPUs.
+#define REQUIRE_RANKS(count)                                                                                           \
+  do {                                                                                                                 \
+    if (ranksOnTarget(count) < (count))                                                                                \
+      GTEST_SKIP() << "needs " << (count) << " GPUs; this machine shows " << ranksOnTarget(count);                     \
+  } while (false)
 
 /// The program's compiler, with its cache of variants.
 jit::Jit &sharedJit();

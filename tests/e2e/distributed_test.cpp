@@ -18,6 +18,7 @@ protected:
   void SetUp() override {
     auto [count, seed, slow] = GetParam();
     ranks = count;
+    REQUIRE_RANKS(ranks);
     start(ranks, seeded(seed, slow < 0 ? std::nullopt : std::optional<uint32_t>(slow % ranks)));
   }
   /// Enqueues the kernel on every rank with the arguments of that rank, then waits for all.

@@ -11,6 +11,7 @@
 #include "ditron/runtime/Timeline.h"
 
 #include <fmt/format.h>
+#include <random>
 
 namespace ditron::e2e {
 namespace {
@@ -47,8 +48,8 @@ struct Operands {
 class Operators : public KernelTest {
 protected:
   /// Makes a world for the problem, runs it, checks every call on every rank; gives the last results as bits.
-  std::vector<std::vector<std::byte>> runAllGatherGemm(const Problem &p);
-  std::vector<std::vector<std::byte>> runGemmReduceScatter(const Problem &p);
+  std::vector<std::vector<std::byte>> runAllGatherGemm(const Problem &wanted);
+  std::vector<std::vector<std::byte>> runGemmReduceScatter(const Problem &wanted);
 
   void startFor(const Problem &p) {
     WorldOptions options = seeded(p.seed, p.slowRank, 5);
@@ -71,7 +72,20 @@ protected:
   }
 };
 
-std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &p) {
+/// The problem on as many ranks as the target has; shapes stay as they are, so that fewer GPUs see the same tiles.
+Problem onTarget(Problem p) {
+  const uint32_t ranks = ranksOnTarget(p.ranks);
+  if (ranks == p.ranks)
+    return p;
+  p.ranks = ranks;
+  p.nodes = ranks % p.nodes == 0 ? p.nodes : 1;
+  if (p.slowRank)
+    p.slowRank = *p.slowRank % ranks;
+  return p;
+}
+
+std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &wanted) {
+  const Problem p = onTarget(wanted);
   startFor(p);
   auto created = AllGatherGemm::create(world(), sharedJit(),
                                        {.dtype = p.dtype,
@@ -118,7 +132,8 @@ std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &p
   return bits;
 }
 
-std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Problem &p) {
+std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Problem &wanted) {
+  const Problem p = onTarget(wanted);
   startFor(p);
   auto created = GemmReduceScatter::create(world(), sharedJit(),
                                            {.dtype = p.dtype,
@@ -245,8 +260,9 @@ TEST_F(Operators, TwentyCallsInARowWithASlowRank) {
 TEST_F(Operators, CallsMayQueueUp) {
   const int64_t m = 96, n = 48, k = 32;
   const int calls = 6;
+  const uint32_t ranks = ranksOnTarget(3);
   for (uint64_t seed : {1, 2}) {
-    start(3, seeded(seed, 2));
+    start(ranks, seeded(seed, ranks - 1));
     auto op = AllGatherGemm::create(world(), sharedJit(),
                                     {.maxRows = m, .depth = k, .tile = {.blockM = 32, .blockN = 32, .blockK = 32}});
     ASSERT_OK(op);
@@ -255,63 +271,179 @@ TEST_F(Operators, CallsMayQueueUp) {
     for (int call = 0; call < calls; ++call) {
       gathered.push_back(ops::randomValues(DataType::BF16, m * k, 10 + call));
       right.push_back(ops::randomValues(DataType::BF16, k * n, 30 + call));
-      for (uint32_t r = 0; r < 3; ++r) {
-        a.push_back(putAs(DataType::BF16,
-                          {gathered[call].begin() + r * m / 3 * k, gathered[call].begin() + (r + 1) * m / 3 * k}, "a",
-                          r));
+      for (uint32_t r = 0; r < ranks; ++r) {
+        a.push_back(putAs(
+            DataType::BF16,
+            {gathered[call].begin() + r * m / ranks * k, gathered[call].begin() + (r + 1) * m / ranks * k}, "a", r));
         b.push_back(putAs(DataType::BF16, right[call], "b", r));
         c.push_back(zeros(DataType::BF16, m * n, "c", r));
       }
     }
-    for (uint32_t r = 0; r < 3; ++r)
+    for (uint32_t r = 0; r < ranks; ++r)
       for (int call = 0; call < calls; ++call)
-        ASSERT_OK(op->enqueue(rank(r), rank(r).stream(), a[call * 3 + r], b[call * 3 + r], c[call * 3 + r], m, n));
+        ASSERT_OK(op->enqueue(rank(r), rank(r).stream(), a[call * ranks + r], b[call * ranks + r], c[call * ranks + r], m, n));
     ASSERT_OK(world().synchronize());
     for (int call = 0; call < calls; ++call)
-      for (uint32_t r = 0; r < 3; ++r)
-        expectProduct({.name = ""}, getFloats(c[call * 3 + r]),
+      for (uint32_t r = 0; r < ranks; ++r)
+        expectProduct({.name = ""}, getFloats(c[call * ranks + r]),
                       ops::referenceProduct(gathered[call], right[call], m, n, k),
                       fmt::format("seed {}, call {}, rank {}", seed, call, r));
   }
 }
 
+/// More tiles than a GPU can hold, queued up behind a closed gate, so that all streams start at the same moment: blocks that wait
+/// for chunks fill the GPU while the chunks are still to be copied. What brings them must need no place of its own.
+TEST_F(Operators, WaitingTilesMayFillTheGpu) {
+  const uint32_t ranks = ranksOnTarget(4);
+  const int64_t k = isSimulated() ? 32 : 512, n = isSimulated() ? 64 : 4096, m = isSimulated() ? 128 : 2048;
+  const int calls = isSimulated() ? 2 : 30;
+  for (std::optional<uint32_t> slow : {std::optional<uint32_t>(), std::optional<uint32_t>(ranks - 1)}) {
+    start(ranks, seeded(1, slow, 3));
+    const ops::TileConfig tile = {.blockM = 32, .blockN = 32, .blockK = 32};
+    auto gather = AllGatherGemm::create(world(), sharedJit(), {.maxRows = m, .depth = k, .chunksPerRank = 4, .tile = tile});
+    auto scatter = GemmReduceScatter::create(world(), sharedJit(), {.maxRows = m, .columns = n, .tile = tile});
+    ASSERT_OK(gather);
+    ASSERT_OK(scatter);
+    SymmetricBuffer gate = symmetric(DataType::I64, 1, "gate");
+    const ops::RowShards shards(m, ranks);
+    // Small integers: sums are exact, whatever their order.
+    std::vector<float> left = convertAll<float>(randomIntegers(m * k, 5, -2, 2)),
+                       right = convertAll<float>(randomIntegers(k * n, 6, -2, 2));
+    std::vector<Buffer> a, b, c, whole, out;
+    std::vector<runtime::Stream> starters;
+    for (uint32_t r = 0; r < ranks; ++r) {
+      a.push_back(putAs(DataType::BF16,
+                        {left.begin() + shards.firstRowOf(r) * k,
+                         left.begin() + (shards.firstRowOf(r) + shards.rowsOf(r)) * k}, "a", r));
+      b.push_back(putAs(DataType::BF16, right, "b", r));
+      c.push_back(zeros(DataType::BF16, m * n, "c", r));
+      whole.push_back(putAs(DataType::BF16, left, "whole a", r));
+      out.push_back(zeros(DataType::BF16, shards.rowsOf(r) * n, "out", r));
+      ASSERT_OK(gather->prepare(rank(r), m, n));
+      ASSERT_OK(scatter->prepare(rank(r), m, k));
+      auto starter = rank(r).createStream("starter", 2);
+      ASSERT_OK(starter);
+      starters.push_back(std::move(starter).value());
+      ASSERT_OK(rank(r).stream().signalWait(gate.on(r), runtime::Compare::GreaterEqual, 1));
+    }
+    for (int call = 0; call < calls; ++call)
+      for (uint32_t r = 0; r < ranks; ++r) {
+        ASSERT_OK(gather->enqueue(rank(r), rank(r).stream(), a[r], b[r], c[r], m, n));
+        ASSERT_OK(scatter->enqueue(rank(r), rank(r).stream(), whole[r], b[r], out[r], m, k));
+      }
+    for (uint32_t r = 0; r < ranks; ++r)
+      ASSERT_OK(starters[r].signalWrite(gate.on(r), 1));
+    ASSERT_OK(world().synchronize());
+    std::mt19937_64 random(7);
+    for (uint32_t r = 0; r < ranks; ++r) {
+      const std::vector<float> gathered = getFloats(c[r]), scattered = getFloats(out[r]);
+      for (int sample = 0; sample < 2000; ++sample) {
+        const int64_t row = random() % m, column = random() % n;
+        float sum = 0;
+        for (int64_t d = 0; d < k; ++d)
+          sum += left[row * k + d] * right[d * n + column];
+        auto rounded = [](float value) {
+          return toFloats(DataType::BF16, fromFloats(DataType::BF16, &value, 1).data(), 1)[0];
+        };
+        ASSERT_EQ(gathered[row * n + column], rounded(sum)) << "rank " << r << ", row " << row << ", column " << column;
+        if (row >= shards.firstRowOf(r) && row < shards.firstRowOf(r) + shards.rowsOf(r)) {
+          // Each rank's partial result is rounded before it travels.
+          float total = 0;
+          for (uint32_t each = 0; each < ranks; ++each)
+            total += rounded(sum);
+          ASSERT_EQ(scattered[(row - shards.firstRowOf(r)) * n + column], rounded(total)) << "rank " << r;
+        }
+      }
+    }
+  }
+}
+
+/// One graph per rank with both operators in it, replayed with new data each time and then without a pause, with eager calls between.
 TEST_F(Operators, CapturedCallsCanBeReplayed) {
   const int64_t m = 96, n = 40, k = 48;
-  start(2, seeded(5, 1));
-  auto op = GemmReduceScatter::create(world(), sharedJit(),
-                                      {.maxRows = m, .columns = n, .tile = {.blockM = 32, .blockN = 32, .blockK = 32}});
-  ASSERT_OK(op);
-  std::vector<Buffer> a, b, out;
+  const uint32_t ranks = ranksOnTarget(2);
+  const int replays = isSimulated() ? 4 : 1000;
+  start(ranks, seeded(5, ranks - 1, 2));
+  const ops::TileConfig tile = {.blockM = 32, .blockN = 32, .blockK = 32};
+  auto gather = AllGatherGemm::create(world(), sharedJit(), {.maxRows = m, .depth = k, .chunksPerRank = 2, .tile = tile});
+  auto scatter = GemmReduceScatter::create(world(), sharedJit(), {.maxRows = m, .columns = n, .tile = tile});
+  ASSERT_OK(gather);
+  ASSERT_OK(scatter);
+  const int64_t rows = m / ranks;
+  std::vector<Buffer> a, whole, b, c, out;
   std::vector<runtime::Graph> graphs;
-  for (uint32_t r = 0; r < 2; ++r) {
-    a.push_back(zeros(DataType::BF16, m * k, "a", r));
+  auto enqueue = [&](uint32_t r) {
+    runtime::Stream &stream = rank(r).stream();
+    Status status = gather->enqueue(rank(r), stream, a[r], b[r], c[r], m, n);
+    return status.isOk() ? scatter->enqueue(rank(r), stream, whole[r], b[r], out[r], m, k) : status;
+  };
+  for (uint32_t r = 0; r < ranks; ++r) {
+    a.push_back(zeros(DataType::BF16, rows * k, "a", r));
+    whole.push_back(zeros(DataType::BF16, m * k, "whole a", r));
     b.push_back(zeros(DataType::BF16, k * n, "b", r));
-    out.push_back(zeros(DataType::BF16, m / 2 * n, "out", r));
-    ASSERT_OK(op->prepare(rank(r), m, k));
+    c.push_back(zeros(DataType::BF16, m * n, "c", r));
+    out.push_back(zeros(DataType::BF16, rows * n, "out", r));
+    ASSERT_OK(gather->prepare(rank(r), m, n));
+    ASSERT_OK(scatter->prepare(rank(r), m, k));
     ASSERT_OK(rank(r).stream().beginCapture());
-    ASSERT_OK(op->enqueue(rank(r), rank(r).stream(), a[r], b[r], out[r], m, k));
+    ASSERT_OK(enqueue(r));
     auto graph = rank(r).stream().endCapture();
     ASSERT_OK(graph);
     graphs.push_back(*graph);
   }
-  for (int replay = 0; replay < 4; ++replay) {
-    std::vector<double> sum(m * n);
-    for (uint32_t r = 0; r < 2; ++r) {
-      std::vector<float> left = ops::randomValues(DataType::BF16, m * k, 100 * replay + r),
-                         right = ops::randomValues(DataType::BF16, k * n, 100 * replay + 50 + r);
-      ASSERT_OK(a[r].uploadFloats(left));
-      ASSERT_OK(b[r].uploadFloats(right));
-      std::vector<double> part = ops::referenceProduct(left, right, m, n, k);
-      for (size_t i = 0; i < sum.size(); ++i)
-        sum[i] += part[i];
+  // A few data sets, whose products the host knows; each replay gets the next one.
+  constexpr int sets = 3;
+  struct Data {
+    std::vector<float> gathered;
+    std::vector<std::vector<float>> whole, b; ///< Of each rank.
+    std::vector<std::vector<double>> product;
+    std::vector<double> sum;
+  };
+  std::vector<Data> data(sets);
+  for (int set = 0; set < sets; ++set) {
+    Data &each = data[set];
+    each.gathered = ops::randomValues(DataType::BF16, m * k, 100 * set + 99);
+    each.sum.resize(m * n);
+    for (uint32_t r = 0; r < ranks; ++r) {
+      each.whole.push_back(ops::randomValues(DataType::BF16, m * k, 100 * set + r));
+      each.b.push_back(ops::randomValues(DataType::BF16, k * n, 100 * set + 50 + r));
+      each.product.push_back(ops::referenceProduct(each.gathered, each.b[r], m, n, k));
+      const std::vector<double> part = ops::referenceProduct(each.whole[r], each.b[r], m, n, k);
+      for (size_t i = 0; i < part.size(); ++i)
+        each.sum[i] += part[i];
     }
-    for (uint32_t r = 0; r < 2; ++r)
-      ASSERT_OK(rank(r).stream().launch(graphs[r]));
-    ASSERT_OK(world().synchronize());
-    for (uint32_t r = 0; r < 2; ++r)
-      expectProduct({.name = ""}, getFloats(out[r]), {sum.begin() + r * m / 2 * n, sum.begin() + (r + 1) * m / 2 * n},
-                    fmt::format("replay {}, rank {}", replay, r));
   }
+  auto upload = [&](const Data &each) {
+    for (uint32_t r = 0; r < ranks; ++r) {
+      EXPECT_OK(a[r].uploadFloats({each.gathered.begin() + r * rows * k, each.gathered.begin() + (r + 1) * rows * k}));
+      EXPECT_OK(whole[r].uploadFloats(each.whole[r]));
+      EXPECT_OK(b[r].uploadFloats(each.b[r]));
+    }
+  };
+  auto check = [&](const Data &each, const std::string &when) {
+    for (uint32_t r = 0; r < ranks; ++r) {
+      expectProduct({.name = ""}, getFloats(c[r]), each.product[r], fmt::format("AllGather+GEMM, {}, rank {}", when, r));
+      expectProduct({.name = ""}, getFloats(out[r]),
+                    {each.sum.begin() + r * rows * n, each.sum.begin() + (r + 1) * rows * n},
+                    fmt::format("GEMM+ReduceScatter, {}, rank {}", when, r));
+    }
+  };
+  for (int replay = 0; replay < replays; ++replay) {
+    upload(data[replay % sets]);
+    for (uint32_t r = 0; r < ranks; ++r)
+      ASSERT_OK(replay % 10 == 3 ? enqueue(r) : rank(r).stream().launch(graphs[r]));
+    ASSERT_OK(world().synchronize());
+    check(data[replay % sets], fmt::format("replay {}", replay));
+    if (HasFailure())
+      return;
+  }
+  // Without a pause, until more are queued up than the hardware holds.
+  upload(data[1]);
+  for (int replay = 0; replay < replays; ++replay)
+    for (uint32_t r = 0; r < ranks; ++r)
+      ASSERT_OK(rank(r).stream().launch(graphs[r]));
+  ASSERT_OK(world().synchronize());
+  check(data[1], "without a pause");
 }
 
 /// The order in which ranks and blocks meet must not show in the result.
@@ -367,6 +499,7 @@ TEST_F(Operators, ComputationAndCommunicationOverlap) {
 }
 
 TEST_F(Operators, WrongOptionsAreRefused) {
+  REQUIRE_RANKS(4);
   start(4);
   auto gather = [&](AllGatherGemm::Options options) {
     Status status = AllGatherGemm::create(world(), sharedJit(), options).status();

@@ -66,6 +66,12 @@ Status CudaDevice::initialise() {
   std::memset(pinnedReport, 0, sizeof(WaitReport));
   report = static_cast<WaitReport *>(pinnedReport);
   system->addReport(options.rank, report);
+  if (options.delayMicroseconds > 0) {
+    DITRON_ASSIGN_OR_RETURN(ballast, memory->allocate(ballastBytes));
+    DITRON_RETURN_IF_ERROR(
+        driver.check(driver.memHostAlloc(&ballastTarget, ballastBytes, hostAllocPortable | hostAllocDeviceMap),
+                     "cannot allocate pinned host memory"));
+  }
   return Status::ok();
 }
 
@@ -107,6 +113,8 @@ CudaDevice::~CudaDevice() {
     system->addReport(options.rank, nullptr);
     if (report)
       driver.memFreeHost(report);
+    if (ballastTarget)
+      driver.memFreeHost(ballastTarget);
     symmetric.reset();
     memory.reset();
   }

@@ -32,7 +32,7 @@ struct CudaDeviceOptions {
   uint64_t symmetricBytes = 0;  ///< Most that the symmetric heap may hold; 0 for all of the GPU's memory.
   bool shareable = false;       ///< The symmetric heap goes to other processes.
   double waitLimitSeconds = 10; ///< Of one wait in kernels compiled with DITRON_BOUND_WAITS.
-  double delayMicroseconds = 0; ///< Before every launch and copy, to make the rank slow in tests.
+  double delayMicroseconds = 0; ///< Before every launch and copy, on the device, to make the rank slow in tests.
   bool kernelSignals = false;   ///< Signals by kernels instead of the driver's stream memory operations.
 };
 
@@ -88,6 +88,7 @@ public:
   void abandon();
 
 private:
+  static constexpr uint64_t ballastBytes = 4 << 20;
   struct StreamState {
     std::string name;
     std::string lastKernel;
@@ -99,7 +100,9 @@ private:
   Status initialise();
   void readAttributes();
   Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
-  Status delay(StreamRef stream);
+  Status delayKernel(StreamRef stream);
+  /// By copies to the host: a kernel would find no SM while another kernel waits for what the delayed copy brings.
+  Status delayCopy(StreamRef stream);
   Expected<FunctionRef> loadedFunction(const runtime::Kernel &kernel);
   /// Waits with the system's time limit until `query` says done; turns what kernels left behind into errors.
   Status waitFor(const std::function<Result()> &query, const std::function<Result()> &block, std::string_view what);
@@ -119,6 +122,7 @@ private:
   StreamRef housekeeping = nullptr; ///< Immediate copies and zeroing.
   EventRef origin = nullptr;        ///< Times of events count from here.
   WaitReport *report = nullptr;
+  void *ballast = nullptr, *ballastTarget = nullptr; ///< What delayCopy copies: device memory, pinned host memory.
   int leastPriority = 0, greatestPriority = 0;
 
   std::mutex mutex; ///< For all below.

@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/cuda/CudaDriver.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -65,6 +66,9 @@ Expected<std::shared_ptr<const CudaDriver>> CudaDriver::open(std::string_view na
   if (!missing.empty())
     return unsupported(fmt::format(
         "the NVIDIA driver's library {} has no {}: it is too old; version 525 or newer is needed", name, missing));
+  // Streams that share one of the hardware's queues wait for each other, which can be a deadlock where a kernel waits for a
+  // stream. The driver gives a process 8 queues unless it is told otherwise before it starts; what the user says holds.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   DITRON_RETURN_IF_ERROR(driver->check(driver->init(0), "cannot initialise the NVIDIA driver"));
   DITRON_RETURN_IF_ERROR(
       driver->check(driver->driverGetVersion(&driver->versionValue), "cannot ask the driver's version"));

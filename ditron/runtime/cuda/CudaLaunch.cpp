@@ -65,10 +65,22 @@ Status CudaDevice::launchStreamKernel(StreamRef stream, const char *name, std::i
   return check(driver.launchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters.data(), nullptr), name);
 }
 
-Status CudaDevice::delay(StreamRef stream) {
+Status CudaDevice::delayKernel(StreamRef stream) {
   if (options.delayMicroseconds <= 0)
     return Status::ok();
   return launchStreamKernel(stream, "ditron_delay", {static_cast<uint64_t>(options.delayMicroseconds * 1e3)});
+}
+
+Status CudaDevice::delayCopy(StreamRef stream) {
+  // PCIe of the fastest machines of today moves this much; slower ones delay more.
+  constexpr double bytesPerMicrosecond = 50e3;
+  for (auto left = static_cast<uint64_t>(options.delayMicroseconds * bytesPerMicrosecond); left > 0;) {
+    const uint64_t bytes = std::min(left, ballastBytes);
+    DITRON_RETURN_IF_ERROR(
+        check(driver.memcpyDeviceToHostAsync(ballastTarget, deviceAddress(ballast), bytes, stream), "delay of a copy"));
+    left -= bytes;
+  }
+  return Status::ok();
 }
 
 Status CudaDevice::load(const runtime::Kernel &kernel) {
@@ -84,7 +96,7 @@ Status CudaDevice::copy(runtime::StreamHandle stream, const runtime::Copy &copy)
   if (copy.rowBytes == 0 || copy.rows == 0)
     return Status::ok();
   ContextScope scope(driver, context);
-  DITRON_RETURN_IF_ERROR(delay(streamRef(stream)));
+  DITRON_RETURN_IF_ERROR(delayCopy(streamRef(stream)));
   const uint64_t sourcePitch = copy.sourcePitch ? copy.sourcePitch : copy.rowBytes;
   const uint64_t destinationPitch = copy.destinationPitch ? copy.destinationPitch : copy.rowBytes;
   if (copy.rows == 1 || (sourcePitch == copy.rowBytes && destinationPitch == copy.rowBytes))
@@ -224,7 +236,7 @@ Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch la
   ContextScope scope(driver, context);
   const runtime::Kernel &kernel = *launch.kernel;
   DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadedFunction(kernel));
-  DITRON_RETURN_IF_ERROR(delay(streamRef(stream)));
+  DITRON_RETURN_IF_ERROR(delayKernel(streamRef(stream)));
 
   std::vector<void *> parameters;
   for (uint32_t offset : launch.arguments.offsets)

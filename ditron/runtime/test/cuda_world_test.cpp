@@ -385,6 +385,25 @@ TEST(CudaWorld, SlowRanksAreDelayed) {
   EXPECT_THAT(takeLog(), HasSubstr("cuLaunchKernel(ditron_delay"));
 }
 
+/// A kernel that waits for a copy may fill the GPU: what delays the copy must not need a place there.
+TEST(CudaWorld, DelaysOfCopiesAreNoKernels) {
+  WorldOptions options;
+  options.slowRanks[0] = 20;
+  auto world = makeWorld(2, options);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  (void)takeLog();
+  ASSERT_TRUE(ok(world->rank(0).stream().copy(words.on(1), words.on(0), 2)));
+  ASSERT_TRUE(ok(world->synchronize()));
+  EXPECT_EQ(takeLog(), "cuMemcpyDtoHAsync(4194304)\ncuMemcpyDtoHAsync(4194304)\ncuMemcpyDtoHAsync(1111392)\n"
+                       "cuMemcpyAsync(16)\n");
+}
+
+/// Streams that share a queue of the hardware wait for each other.
+TEST(CudaWorld, StreamsHaveQueuesOfTheirOwn) {
+  auto world = makeWorld(1);
+  EXPECT_STREQ(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
+}
+
 TEST(CudaWorld, ATimelineIsForTheSimulator) {
   WorldOptions options;
   options.trace = true;

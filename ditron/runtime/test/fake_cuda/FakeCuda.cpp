@@ -472,6 +472,8 @@ Result cuMemcpyHtoDAsync_v2(DevicePointer destination, const void *source, size_
 }
 Result cuMemcpyDtoHAsync_v2(void *destination, DevicePointer source, size_t bytes, StreamRef target) {
   Lock lock(state().mutex);
+  if (state().pinned.contains(destination)) // the others are downloads, which wait at once
+    record("cuMemcpyDtoHAsync(" + std::to_string(bytes) + ")");
   return enqueue(target, [=] {
     std::memcpy(destination, reinterpret_cast<void *>(source), bytes);
     return true;
