@@ -43,6 +43,7 @@ std::optional<ConstexprArgument> toConstexpr(const Argument &argument) {
     std::optional<ConstexprArgument> operator()(const runtime::Pointer &) const { return std::nullopt; }
     std::optional<ConstexprArgument> operator()(const std::string &value) const { return ConstValue::string(value); }
     std::optional<ConstexprArgument> operator()(DataType value) const { return langTypeOf(value); }
+    std::optional<ConstexprArgument> operator()(const runtime::TensorDescriptor &) const { return std::nullopt; }
   };
   return std::visit(Convert(), argument.value());
 }
@@ -98,6 +99,8 @@ public:
       return ArgumentSpec::constexprOf(std::move(*toConstexpr(argument)), parameter.name);
     if (argument.is<runtime::Pointer>())
       return bindPointer(annotated);
+    if (argument.is<runtime::TensorDescriptor>())
+      return bindDescriptor();
     if (annotated && annotated->isPointer())
       return fail(fmt::format("it is annotated {}, given {}", annotated->signatureText(), argument.describe()));
     if (argument.is<bool>())
@@ -128,6 +131,21 @@ private:
     }
     const bool aligned = reinterpret_cast<uintptr_t>(pointer.address) % alignmentUnit == 0;
     return ArgumentSpec::runTime(type, aligned && parameter.specialiseAlignment ? alignmentUnit : 1, parameter.name);
+  }
+
+  /// Rows that begin at multiples of 16 bytes are compiled as such, and whole vectors of them.
+  Expected<ArgumentSpec> bindDescriptor() const {
+    if (const Status status = argument.get<runtime::TensorDescriptor>().check(); !status.isOk())
+      return fail(status.message());
+    const runtime::TensorDescriptor descriptor = argument.get<runtime::TensorDescriptor>().withStrides();
+    const uint32_t bytes = sizeOf(descriptor.base.type);
+    bool aligned = reinterpret_cast<uintptr_t>(descriptor.base.address) % alignmentUnit == 0;
+    for (size_t dim = 0; dim + 1 < descriptor.strides.size(); ++dim)
+      aligned &= descriptor.strides[dim] * bytes % alignmentUnit == 0;
+    const bool wholeVectors = descriptor.shape.back() % alignmentUnit == 0;
+    return ArgumentSpec::descriptorOf(langTypeOf(descriptor.base.type).withShape(descriptor.blockShape), descriptor.fillNan,
+                                      aligned && parameter.specialiseAlignment ? alignmentUnit : 1,
+                                      wholeVectors && parameter.specialiseAlignment ? alignmentUnit : 1, parameter.name);
   }
 
   Expected<ArgumentSpec> bindInteger(const std::optional<LangType> &annotated) const {

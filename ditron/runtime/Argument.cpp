@@ -124,10 +124,79 @@ std::string Argument::describe() const {
     }
     std::string operator()(const std::string &value) const { return fmt::format("string '{}'", value); }
     std::string operator()(DataType value) const { return fmt::format("dtype {}", toString(value)); }
+    std::string operator()(const TensorDescriptor &value) const {
+      return fmt::format("{} of a tensor [{}]", value.typeText(), fmt::join(value.shape, ","));
+    }
   };
   const std::string text = std::visit(Describe(), storage);
   return typeValue ? fmt::format("{} of type {}", text, toString(*typeValue)) : text;
 }
+
+Status TensorDescriptor::check() const {
+  auto fail = [&](std::string_view problem) { return invalidArgument(fmt::format("{}: {}", typeText(), problem)); };
+  if (shape.empty() || shape.size() > 5)
+    return fail(fmt::format("a tensor descriptor has 1 to 5 dimensions, given {}", shape.size()));
+  if (blockShape.size() != shape.size() || (!strides.empty() && strides.size() != shape.size()))
+    return fail(fmt::format("shape has {} dimensions, but strides have {} and the block has {}", shape.size(), strides.size(),
+                            blockShape.size()));
+  for (int64_t size : shape)
+    if (size < 0 || size > INT32_MAX)
+      return fail(fmt::format("a size is {}; accepted are 0 to {}", size, INT32_MAX));
+  for (int64_t size : blockShape)
+    if (size < 1 || (size & (size - 1)) != 0)
+      return fail(fmt::format("a size of the block is {}; only powers of two are accepted", size));
+  if (!strides.empty() && strides.back() != 1)
+    return fail(fmt::format("the last stride is {}; only 1 is accepted", strides.back()));
+  if (fillNan && !isFloat(base.type))
+    return fail(fmt::format("elements of type {} have no NaN", toString(base.type)));
+  // Offsets inside of a tile are computed in 32 bits.
+  const std::vector<int64_t> all = withStrides().strides;
+  int64_t span = 0;
+  for (size_t dim = 0; dim < all.size(); ++dim)
+    if (int64_t extent = 0; __builtin_mul_overflow(all[dim], blockShape[dim] - 1, &extent) ||
+                            __builtin_add_overflow(span, extent, &span) || span > INT32_MAX || extent < INT32_MIN)
+      return fail(fmt::format("a tile spans more than 2^31 elements, by the stride {} of dimension {}", all[dim], dim));
+  return Status::ok();
+}
+
+TensorDescriptor TensorDescriptor::withStrides() const {
+  TensorDescriptor result = *this;
+  if (!strides.empty())
+    return result;
+  result.strides.assign(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;)
+    result.strides[dim - 1] = result.strides[dim] * std::max<int64_t>(shape[dim], 1);
+  return result;
+}
+
+std::string TensorDescriptor::typeText() const {
+  return fmt::format("tensordesc<{}[{}]{}>", toString(base.type), fmt::join(blockShape, ","), fillNan ? ",nan" : "");
+}
+
+namespace {
+
+/// The arguments as the compiled kernel takes them.
+Expected<std::vector<Argument>> expandDescriptors(std::string_view kernel, std::span<const Argument> arguments) {
+  std::vector<Argument> expanded;
+  for (const Argument &argument : arguments) {
+    if (!argument.is<TensorDescriptor>()) {
+      expanded.push_back(argument);
+      continue;
+    }
+    const Status checked = argument.get<TensorDescriptor>().check();
+    if (!checked.isOk())
+      return checked.withContext(fmt::format("kernel '{}'", kernel));
+    const TensorDescriptor descriptor = argument.get<TensorDescriptor>().withStrides();
+    expanded.emplace_back(descriptor.base);
+    for (int64_t size : descriptor.shape)
+      expanded.push_back(Argument::typed(DataType::I32, size));
+    for (size_t dim = 0; dim + 1 < descriptor.strides.size(); ++dim)
+      expanded.push_back(Argument::typed(DataType::I64, descriptor.strides[dim]));
+  }
+  return expanded;
+}
+
+} // namespace
 
 void PackedArguments::add(const void *data, uint32_t size) {
   // Natural alignment: sizes are powers of two.
@@ -138,7 +207,8 @@ void PackedArguments::add(const void *data, uint32_t size) {
 }
 
 Expected<PackedArguments> packArguments(std::string_view kernel, std::span<const ArtifactParameter> parameters,
-                                        std::span<const Argument> arguments) {
+                                        std::span<const Argument> given) {
+  DITRON_ASSIGN_OR_RETURN(const std::vector<Argument> arguments, expandDescriptors(kernel, given));
   if (arguments.size() != parameters.size()) {
     std::vector<std::string> names;
     for (const ArtifactParameter &parameter : parameters)

@@ -23,10 +23,27 @@ struct None {
   bool operator==(const None &) const = default;
 };
 
+/// A tensor in device memory that a kernel moves in tiles: what a parameter of type tensordesc takes. All lists hold the
+/// outermost dimension first and count elements; the last stride is 1.
+struct TensorDescriptor {
+  Pointer base;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;    ///< Empty: a dense tensor.
+  std::vector<int64_t> blockShape; ///< Powers of two.
+  bool fillNan = false;            ///< What lies outside of the tensor reads as NaN, else as zero.
+
+  /// Ok, or what is wrong with it.
+  Status check() const;
+  /// With the strides of a dense tensor if it has none.
+  TensorDescriptor withStrides() const;
+  /// "tensordesc<bf16[128,64]>", with ",nan" inside for padding.
+  std::string typeText() const;
+};
+
 /// One value. Converts from what host code has at hand.
 class Argument {
 public:
-  using Value = std::variant<None, bool, int64_t, uint64_t, double, Pointer, std::string, DataType>;
+  using Value = std::variant<None, bool, int64_t, uint64_t, double, Pointer, std::string, DataType, TensorDescriptor>;
 
   Argument() = default;
   Argument(None) {}
@@ -44,6 +61,7 @@ public:
   Argument(DataType type) : storage(type) {} ///< A dtype, for compile-time parameters.
   Argument(Pointer pointer) : storage(pointer) {}
   Argument(const Buffer &buffer) : storage(buffer.pointer()) {}
+  Argument(TensorDescriptor descriptor) : storage(std::move(descriptor)) {}
   Argument(std::string text) : storage(std::move(text)) {}
   Argument(const char *text) : storage(std::string(text)) {}
 
@@ -77,7 +95,8 @@ struct PackedArguments {
   void add(const void *data, uint32_t size);
 };
 
-/// Checks `arguments` against `parameters` and packs them. `kernel` names the kernel in errors.
+/// Checks `arguments` against `parameters` and packs them. `kernel` names the kernel in errors. A tensor descriptor takes the
+/// place of its base, sizes and strides but the last.
 Expected<PackedArguments> packArguments(std::string_view kernel, std::span<const ArtifactParameter> parameters,
                                         std::span<const Argument> arguments);
 

@@ -24,7 +24,7 @@ constexpr std::string_view outOfRange =
     "the integer does not fit into 64 bits; accepted are -9223372036854775808 to 18446744073709551615";
 constexpr std::string_view acceptedForms = "accepted are a literal (3, 2.5, true, None, i64:7, fp32:1.5), @x.npy, "
                                            "bf16@x.npy, zeros:fp32[128,64] (also ones, arange, "
-                                           "rand), and symm: before an array";
+                                           "rand), symm: before an array, and desc[64,32]: before all for a tensor descriptor";
 
 Status fail(std::string_view name, std::string_view text, std::string_view problem) {
   return invalidArgument(fmt::format("argument {}='{}': {}", name, text, problem));
@@ -164,7 +164,32 @@ double randomElement(DataType type, uint64_t &state) {
 
 } // namespace
 
+/// desc[SIZES]REST or desc[SIZES,nan]REST, where REST describes an array, with a colon before it unless it begins with '@'.
+static Expected<ArgumentText> parseDescriptorText(std::string_view name, std::string_view text) {
+  const size_t close = text.find(']');
+  if (close == std::string_view::npos)
+    return fail(name, text, "the tile's shape has no closing ']'; write desc[64,32]@x.npy");
+  std::string_view block = text.substr(5, close - 5), rest = text.substr(close + 1);
+  const bool fillNan = block.ends_with(",nan");
+  if (fillNan)
+    block.remove_suffix(4);
+  DITRON_ASSIGN_OR_RETURN(std::vector<int64_t> shape, parseShape(name, text, block));
+  if (rest.starts_with(':'))
+    rest.remove_prefix(1);
+  else if (!rest.starts_with('@'))
+    return fail(name, text, "an array is missing after ']'; write desc[64,32]@x.npy or desc[64,32]:zeros:bf16[100,70]");
+  DITRON_ASSIGN_OR_RETURN(ArgumentText described, parseArgumentText(name, rest));
+  auto *array = std::get_if<ArrayText>(&described);
+  if (!array || !array->block.empty())
+    return fail(name, text, "a tensor descriptor describes an array; write desc[64,32]@x.npy");
+  array->block = std::move(shape);
+  array->fillNan = fillNan;
+  return described;
+}
+
 Expected<ArgumentText> parseArgumentText(std::string_view name, std::string_view text) {
+  if (text.starts_with("desc["))
+    return parseDescriptorText(name, text);
   ArrayText array;
   std::string_view rest = text;
   if (rest.starts_with("symm:")) {

@@ -11,6 +11,8 @@
 //   zeros:fp32[128,64]   ones:   arange:        array of zeros, of ones, or 0, 1, 2, ...
 //   rand:bf16[128,64]                           reproducible numbers, floats in [-1, 1), integers in [-8, 8) or [0, 16)
 //   symm:@x.npy   symm:zeros:fp32[128]          the same on the symmetric heap
+//   desc[64,32]@x.npy   desc[64,32]:zeros:bf16[100,70]    a descriptor of the array for tiles of 64 x 32; desc[64,32,nan] pads
+//                                               with NaN; symm: stands after the colon
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_ARGUMENTTEXT_H
@@ -29,6 +31,8 @@ struct ArrayText {
   std::string path;             ///< Of a file, with {rank} in it.
   std::optional<DataType> type; ///< Always set but for files read as they are.
   std::vector<int64_t> shape;   ///< Not of files.
+  std::vector<int64_t> block;   ///< Not empty: the argument is a tensor descriptor for tiles of this shape.
+  bool fillNan = false;         ///< Of a descriptor: its padding.
 
   /// The array for one rank. `seed` makes random numbers; `name` is the parameter.
   Expected<NpyArray> make(uint32_t rank, uint64_t seed, std::string_view name) const;

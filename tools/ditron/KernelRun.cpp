@@ -180,6 +180,8 @@ Status KernelRun::makeArray(const std::string &name, const ArrayText &text) {
   Array &array = arrays.emplace_back();
   array.name = name;
   array.type = data.front().type;
+  array.block = text.block;
+  array.fillNan = text.fillNan;
   for (const NpyArray &part : data)
     array.shapes.push_back(part.shape);
   if (text.symmetric) {
@@ -241,7 +243,7 @@ Status KernelRun::launch() {
     jit::CallArguments call;
     call.keywords = scalars;
     for (const Array &array : arrays)
-      call.keywords.emplace_back(array.name, array.on(rank));
+      call.keywords.emplace_back(array.name, array.argument(rank));
     DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit->specialise(function, call, launchOptions));
     const auto begin = std::chrono::steady_clock::now();
     DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(variant.kernel));

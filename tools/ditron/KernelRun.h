@@ -57,8 +57,16 @@ private:
     std::vector<runtime::Buffer> buffers;     ///< Per rank, unless symmetric.
     runtime::SymmetricBuffer symmetric;
 
+    std::vector<int64_t> block; ///< Not empty: the kernel gets a tensor descriptor for tiles of this shape.
+    bool fillNan = false;
+
     runtime::Pointer on(uint32_t rank) const {
       return symmetric.isValid() ? symmetric.on(rank) : buffers[rank].pointer();
+    }
+    runtime::Argument argument(uint32_t rank) const {
+      if (block.empty())
+        return on(rank);
+      return runtime::TensorDescriptor{on(rank), shapes[rank], {}, block, fillNan};
     }
     Expected<std::vector<std::byte>> download(uint32_t rank) const;
   };
