@@ -166,6 +166,16 @@ void ditron_sim_async_commit(DitronSimThread *self, const DitronSimSite *site);
 /// Waits until at most `pending` of the calling thread's newest groups are incomplete.
 void ditron_sim_async_wait(DitronSimThread *self, uint32_t pending, const DitronSimSite *site);
 
+/// So many ldmatrix instructions of a warp, one after the other, each of `count` (1, 2 or 4) matrices of 8 rows of 16 bytes in
+/// shared memory: the rows[i] of lane 8 * m + r is where row r of matrix m of instruction i begins (16-byte aligned). words[i *
+/// count + m] becomes the 4 bytes at position lane % 4 of row lane / 4 of matrix m, or with `transpose` the 16-bit elements at
+/// position lane / 4 of rows 2 * (lane % 4) and the next. All lanes of a full warp meet once per call.
+void ditron_sim_load_matrices(DitronSimThread *self, uint32_t instructions, uint32_t count, uint32_t transpose,
+                              void *const *rows, uint32_t *words, const DitronSimSite *site);
+/// The same way back (stmatrix).
+void ditron_sim_store_matrices(DitronSimThread *self, uint32_t instructions, uint32_t count, uint32_t transpose,
+                               void *const *rows, const uint32_t *words, const DitronSimSite *site);
+
 //===- Hopper: mbarriers, tensor copies (TMA), warpgroup matrix multiply (wgmma) --------------------------------------===//
 //
 // `bar` is an mbarrier: 8 bytes of shared memory, 8-byte aligned, touched by nothing but these functions. It counts the

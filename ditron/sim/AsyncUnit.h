@@ -73,6 +73,7 @@ struct Mbarrier {
   uint32_t phase = 0;
   uint32_t inFlight = 0; ///< Tensor loads that will count here.
   bool live = false;
+  bool countsBytes = false; ///< Bytes have been expected: it says when a tile is full.
   const DitronSimSite *site = nullptr;
   std::vector<Thread *> waiters;
 };
@@ -165,6 +166,8 @@ public:
   void threadFinished(Thread &thread);
   /// "mbarrier", and what is to know beyond the line, of a thread parked at something of this unit.
   std::pair<std::string, std::string> describeWait(const Thread &thread) const;
+  /// "full[2] of the ring of 3 at gemm.py:40:5", for messages.
+  std::string barrierName(const Mbarrier &barrier) const;
 
   //===- Mbarriers and named barriers (Mbarrier.cpp) --------------------------------------------------------------===//
 

@@ -48,7 +48,7 @@ enum class ThreadState : uint8_t {
   WaitingWord,
   Finished
 };
-enum class CollectiveKind : uint8_t { WarpBarrier, Shuffle, Ballot, Mma };
+enum class CollectiveKind : uint8_t { WarpBarrier, Shuffle, Ballot, Mma, Matrices };
 
 class Block;
 
@@ -198,6 +198,8 @@ private:
   void saveArrival(Transfer transfer);
   void releaseBarrier(Thread *last);
   void complete(Warp &warp, Rendezvous &meeting, Thread *last);
+  /// Matrix loads or stores of 32 lanes (MatrixAccess.cpp); `variant` as ditron_sim_load_matrices puts it together.
+  void moveMatrices(const std::unique_ptr<Thread> *lanes, uint32_t instructions, uint32_t variant);
   void finish();
   void reportStuck();
   bool makeThreads();

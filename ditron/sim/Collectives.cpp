@@ -19,6 +19,7 @@ std::string_view collectiveName(CollectiveKind kind) {
   case CollectiveKind::Shuffle: return "warp shuffle";
   case CollectiveKind::Ballot: return "ballot";
   case CollectiveKind::Mma: return "matrix multiply";
+  case CollectiveKind::Matrices: return "matrix load or store";
   }
   return "collective";
 }
@@ -159,12 +160,17 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
       lanes[std::countr_zero(rest)]->result = ballot;
     break;
   }
+  case CollectiveKind::Matrices:
   case CollectiveKind::Mma: {
     if (arrived != 0xffffffffu) {
       engine.fail({StatusCode::InvalidArgument,
-                   fmt::format("{}: {}: a lane of a warp returned instead of joining the matrix multiply",
-                               siteText(meeting.site), describe())});
+                   fmt::format("{}: {}: a lane of a warp returned instead of joining the {}", siteText(meeting.site),
+                               describe(), collectiveName(meeting.kind))});
       return;
+    }
+    if (meeting.kind == CollectiveKind::Matrices) {
+      moveMatrices(lanes, meeting.mTiles, meeting.variant);
+      break;
     }
     MmaCall call{meeting.variant, meeting.mTiles, meeting.nTiles, meeting.kTiles};
     MmaLane operands[32];

@@ -110,6 +110,7 @@ void AsyncUnit::arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const 
 
 void AsyncUnit::expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site) {
   barrier.pendingBytes += bytes;
+  barrier.countsBytes = true;
   if (barrier.pendingBytes > maxPendingBytes)
     block.failThread(thread, StatusCode::InvalidArgument,
                      fmt::format("the mbarrier at shared offset {} expects {} bytes; it can count {}", barrier.offset,

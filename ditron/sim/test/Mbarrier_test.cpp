@@ -165,5 +165,30 @@ TEST(NamedBarrier, RefusesMisuseAndReportsDeadlock) {
               HasSubstr("decrease of the registers to 100 per thread"));
 }
 
+/// Three mbarriers of one place; the second expects bytes that never come, and one of two arrivals at its empty twin is missing.
+void stuckRingKernel(void **) {
+  DitronSimThread *self = ditron_sim_self();
+  char *full = self->sharedMemory, *empty = full + 24;
+  for (uint32_t slot = 0; self->threadId == 0 && slot < 3; ++slot) {
+    ditron_sim_mbarrier_init(self, full + 8 * slot, 1, AT(40));
+    ditron_sim_mbarrier_init(self, empty + 8 * slot, 2, AT(40));
+  }
+  ditron_sim_barrier(self, AT(41));
+  if (self->warpId == 0) {
+    ditron_sim_mbarrier_expect_tx(self, full + 8, 128, self->laneId == 0, AT(42));
+    ditron_sim_mbarrier_wait(self, full + 8, 0, AT(43));
+  } else {
+    ditron_sim_mbarrier_wait(self, empty + 16, 0, AT(44));
+  }
+}
+
+TEST(Mbarrier, DeadlocksNameTheSlotOfTheRing) {
+  auto machine = makeMachine(MachineOptions::sm90());
+  Status status = runOnce(*machine, kernel("stuck", stuckRingKernel, {1, 1, 1}, 64, 64));
+  EXPECT_THAT(status.message(), HasSubstr("full[1] of the ring of 3 at kernel.py:40:5 (shared offset 8): 0 of 1 arrivals "
+                                          "are missing, 128 bytes are still expected"));
+  EXPECT_THAT(status.message(), HasSubstr("empty[2] of the ring of 3 at kernel.py:40:5"));
+}
+
 } // namespace
 } // namespace ditron::sim

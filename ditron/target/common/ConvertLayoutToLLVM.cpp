@@ -93,7 +93,8 @@ public:
       FailureOr<int64_t> offset = scratchOffset(op);
       if (failed(offset))
         return failure();
-      values = throughShared(e, *plan.shared, values, *offset, dgpu::layoutOf(op.getType()));
+      values = throughShared(e, *plan.shared, values, *offset, dgpu::layoutOf(op.getSource().getType()),
+                             dgpu::layoutOf(op.getType()));
     } else {
       StepEmitter emitStep(e, target);
       for (const ConvertStep &step : plan.steps)
@@ -105,7 +106,7 @@ public:
 
 private:
   Values throughShared(Emitter &e, const SharedExchange &exchange, const Values &values, int64_t offset,
-                       const DistributedLayout &result) const {
+                       const DistributedLayout &source, const DistributedLayout &result) const {
     Value base = sharedAddress(e, target, offset);
     Value writes;
     if (exchange.storeLaneFree)
@@ -113,7 +114,7 @@ private:
     if (exchange.storeWarpFree)
       writes = e.conjunction(writes,
                              e.isZero(e.bitAnd(target.warpId(e), e.i32(static_cast<int32_t>(exchange.storeWarpFree)))));
-    storeTile(e, target, exchange.store, base, values, writes);
+    storeTile(e, target, exchange.store, base, values, writes, source);
     if (exchange.scope == BarrierScope::Warp)
       target.warpBarrier(e);
     else

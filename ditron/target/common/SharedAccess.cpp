@@ -45,9 +45,47 @@ SmallVector<Value> sharedAddresses(Emitter &e, TargetInfo &target, const OffsetP
 
 static int elementBytesOf(Type storage) { return Emitter::bitWidth(memoryType(storage)) / 8; }
 
+/// Reads a tile by matrix loads.
+static SmallVector<Value> loadMatrices(Emitter &e, TargetInfo &target, const MatrixLoadPlan &plan, Value base,
+                                       Type storage, int numRegs) {
+  SmallVector<Value> registers(numRegs);
+  SmallVector<Value> addresses = sharedAddresses(e, target, plan.rows, base, elementBytesOf(storage));
+  SmallVector<Value> words = target.loadMatrices(e, addresses, plan.count, plan.transpose);
+  for (auto [i, word] : llvm::enumerate(words)) {
+    SmallVector<Value> elements{word};
+    if (plan.elemsPerWord > 1)
+      elements =
+          e.unpackVector(LLVM::BitcastOp::create(e, VectorType::get({plan.elemsPerWord}, memoryType(storage)), word));
+    const layout::SharedAccess &access = plan.rows.accesses[i / plan.count];
+    for (auto [j, element] : llvm::enumerate(elements))
+      registers[access.regs[i % plan.count * plan.elemsPerWord + j]] =
+          fromMemory(e, e.bitcast(element, memoryType(storage)), storage);
+  }
+  return registers;
+}
+
+/// Writes one.
+static void storeMatrices(Emitter &e, TargetInfo &target, const MatrixLoadPlan &plan, Value base, ValueRange registers) {
+  SmallVector<Value> words;
+  for (const layout::SharedAccess &access : plan.rows.accesses)
+    for (int i = 0; i < plan.count; ++i) {
+      SmallVector<Value> elements;
+      for (int reg : ArrayRef<int>(access.regs).slice(i * plan.elemsPerWord, plan.elemsPerWord))
+        elements.push_back(toMemory(e, registers[reg]));
+      Value packed = elements.size() == 1 ? e.toBits(elements.front()) : e.packVector(elements);
+      words.push_back(LLVM::BitcastOp::create(e, e.getI32Type(), packed));
+    }
+  SmallVector<Value> addresses =
+      sharedAddresses(e, target, plan.rows, base, elementBytesOf(registers.front().getType()));
+  target.storeMatrices(e, addresses, plan.count, plan.transpose, words);
+}
+
 void storeTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base, ValueRange registers,
-               Value predicate) {
+               Value predicate, const layout::DistributedLayout &layout) {
   int elementBytes = elementBytesOf(registers.front().getType());
+  if (target.hasStoreMatrix() && !predicate)
+    if (std::optional<MatrixLoadPlan> matrices = makeMatrixLoadPlan(layout, plan, elementBytes))
+      return storeMatrices(e, target, *matrices, base, registers);
   SmallVector<Value> addresses = sharedAddresses(e, target, plan, base, elementBytes);
   target.announceTile(e, base, int64_t(registers.size()) * elementBytes, predicate, /*isStore=*/true);
   for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
@@ -56,26 +94,6 @@ void storeTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value bas
       elements.push_back(toMemory(e, registers[reg]));
     target.storeVector(e, address, elements, predicate, AddressSpace::Shared, {.isAnnounced = true});
   }
-}
-
-/// Reads a tile by matrix loads.
-static SmallVector<Value> loadMatrices(Emitter &e, TargetInfo &target, const MatrixLoadPlan &plan, Value base,
-                                       Type storage, int numRegs) {
-  SmallVector<Value> registers(numRegs);
-  SmallVector<Value> addresses = sharedAddresses(e, target, plan.rows, base, elementBytesOf(storage));
-  for (auto [access, address] : llvm::zip_equal(plan.rows.accesses, addresses)) {
-    SmallVector<Value> words = target.loadMatrix(e, address, plan.count, plan.transpose);
-    for (auto [i, word] : llvm::enumerate(words)) {
-      SmallVector<Value> elements{word};
-      if (plan.elemsPerWord > 1)
-        elements =
-            e.unpackVector(LLVM::BitcastOp::create(e, VectorType::get({plan.elemsPerWord}, memoryType(storage)), word));
-      for (auto [j, element] : llvm::enumerate(elements))
-        registers[access.regs[i * plan.elemsPerWord + j]] =
-            fromMemory(e, e.bitcast(element, memoryType(storage)), storage);
-    }
-  }
-  return registers;
 }
 
 SmallVector<Value> loadTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value base, Type storage,

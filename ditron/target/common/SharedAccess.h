@@ -19,9 +19,9 @@ mlir::Value slotAddress(Emitter &e, dgpu::BufferType type, mlir::Value buffer, m
 llvm::SmallVector<mlir::Value> sharedAddresses(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan,
                                                mlir::Value base, int elementBytes);
 
-/// Writes registers (of a storage type) where `predicate`, null for always, is true.
+/// Writes registers (of a storage type) of a layout where `predicate`, null for always, is true.
 void storeTile(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan, mlir::Value base,
-               mlir::ValueRange registers, mlir::Value predicate);
+               mlir::ValueRange registers, mlir::Value predicate, const layout::DistributedLayout &layout);
 /// Reads the registers (of a storage type) of a layout.
 llvm::SmallVector<mlir::Value> loadTile(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan,
                                         mlir::Value base, mlir::Type storage,

@@ -54,7 +54,7 @@ public:
     const DistributedLayout &registers = dgpu::layoutOf(op.getValue().getType());
     OffsetPlan plan = layout::makeOffsetPlan(registers, type.getLayout().getLayout(), target.maxVectorBytes() * 8);
     Value base = slotAddress(e, type, adaptor.getBuffer().front(), adaptor.getSlot().front());
-    storeTile(e, target, plan, base, adaptor.getValue(), isRepresentative(e, target, registers));
+    storeTile(e, target, plan, base, adaptor.getValue(), isRepresentative(e, target, registers), registers);
     rewriter.eraseOp(op);
     return success();
   }
@@ -103,7 +103,7 @@ public:
       for (int reg = 0; reg < registers.numRegs(); ++reg)
         values.push_back(target.loadVector(e, ptr[reg], storage, 1, maskOf(reg), {}, AddressSpace::Global, {})[0]);
       OffsetPlan store = layout::makeOffsetPlan(registers, shared, target.maxVectorBytes() * 8);
-      storeTile(e, target, store, base, values, isRepresentative(e, target, registers));
+      storeTile(e, target, store, base, values, isRepresentative(e, target, registers), registers);
       rewriter.eraseOp(op);
       return success();
     }

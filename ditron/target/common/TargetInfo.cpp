@@ -31,8 +31,12 @@ void TargetInfo::populateMathPatterns(const LLVMTypeConverter &converter, Rewrit
   populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
 }
 
-SmallVector<Value> TargetInfo::loadMatrix(Emitter &e, Value row, int count, bool transpose) {
-  llvm::report_fatal_error("loadMatrix was asked of a target that does not offer it (hasLoadMatrix)");
+SmallVector<Value> TargetInfo::loadMatrices(Emitter &e, ValueRange rows, int count, bool transpose) {
+  llvm::report_fatal_error("loadMatrices was asked of a target that does not offer it (hasLoadMatrix)");
+}
+
+void TargetInfo::storeMatrices(Emitter &e, ValueRange rows, int count, bool transpose, ValueRange words) {
+  llvm::report_fatal_error("storeMatrices was asked of a target that does not offer it (hasStoreMatrix)");
 }
 
 void TargetInfo::assume(Emitter &e, Value condition) { LLVM::AssumeOp::create(e, condition); }

@@ -98,8 +98,9 @@ public:
   virtual bool hasAsyncCopy() const = 0;
   /// The leaves for tensor copies and warpgroup multiplies; null where there are none.
   virtual HopperLeaves *hopper() { return nullptr; }
-  /// True if the leaf loadMatrix exists.
+  /// True if the leaf loadMatrices exists, or storeMatrices.
   virtual bool hasLoadMatrix() const { return false; }
+  virtual bool hasStoreMatrix() const { return false; }
   /// Shared memory that one block may have.
   virtual int64_t sharedMemoryLimit() const = 0;
   /// Width of the word that `shuffle` moves: 32 or 64.
@@ -185,7 +186,10 @@ public:
   /// Loads `count` (1, 2 or 4) matrices of 8 rows of 16 bytes from shared memory, all lanes of a warp together: lane
   /// 8 * i + r says where row r of matrix i begins. Result i holds 4 bytes of matrix i: lane l those at position l % 4 of row
   /// l / 4; with `transpose`, the 16-bit elements at position l / 4 of the rows 2 * (l % 4) and the next. Results are i32.
-  virtual llvm::SmallVector<mlir::Value> loadMatrix(Emitter &e, mlir::Value row, int count, bool transpose);
+  /// One such load for each of `rows`, results one after the other.
+  virtual llvm::SmallVector<mlir::Value> loadMatrices(Emitter &e, mlir::ValueRange rows, int count, bool transpose);
+  /// The way back: `words` are what loadMatrices would give.
+  virtual void storeMatrices(Emitter &e, mlir::ValueRange rows, int count, bool transpose, mlir::ValueRange words);
 
   //===----------------------------------------------------------------------------------------------------------------===//
   // Threads together

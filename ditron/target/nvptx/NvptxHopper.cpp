@@ -56,6 +56,8 @@ void NvptxHopper::mbarrierArrive(Emitter &e, Value bar, Value predicate) {
 }
 
 void NvptxHopper::mbarrierWait(Emitter &e, Value bar, Value parity) {
+  if (boundsWaits)
+    return waitForMbarrier(e, bar, parity);
   PtxAsm code(e);
   std::string at = code.input(inShared(e, bar)), phase = code.input(parity);
   // The loop is in the text: as LLVM blocks it would be one more loop for every pass to look at.

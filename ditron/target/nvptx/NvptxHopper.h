@@ -12,6 +12,9 @@ namespace ditron::target {
 
 class NvptxHopper : public HopperLeaves {
 public:
+  /// Waits give up after a time limit and report.
+  void setBoundsWaits(bool bounds) { boundsWaits = bounds; }
+
   mlir::Value electLane(Emitter &e) override;
 
   void mbarrierInit(Emitter &e, mlir::Value bar, int count, mlir::Value predicate) override;
@@ -40,6 +43,9 @@ public:
 
   void namedBarrier(Emitter &e, int id, int threads, NamedBarrierKind kind) override;
   void setMaxRegisters(Emitter &e, int count, bool isIncrease) override;
+
+private:
+  bool boundsWaits = false;
 };
 
 } // namespace ditron::target

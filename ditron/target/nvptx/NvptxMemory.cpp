@@ -172,14 +172,30 @@ void NvptxTargetInfo::asyncWait(Emitter &e, int pending) {
   PtxAsm(e).emit(fmt::format("cp.async.wait_group {};", pending));
 }
 
-SmallVector<Value> NvptxTargetInfo::loadMatrix(Emitter &e, Value row, int count, bool transpose) {
-  PtxAsm code(e);
-  SmallVector<std::string> names;
-  for (int i = 0; i < count; ++i)
-    names.push_back(code.output(e.getI32Type()));
-  std::string address = code.input(inAddressSpace(e, row, AddressSpace::Shared));
-  return code.emit(fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16 {{{}}}, [{}];", count,
-                               transpose ? ".trans" : "", fmt::join(names, ", "), address));
+SmallVector<Value> NvptxTargetInfo::loadMatrices(Emitter &e, ValueRange rows, int count, bool transpose) {
+  SmallVector<Value> words;
+  for (Value row : rows) {
+    PtxAsm code(e);
+    SmallVector<std::string> names;
+    for (int i = 0; i < count; ++i)
+      names.push_back(code.output(e.getI32Type()));
+    std::string address = code.input(inAddressSpace(e, row, AddressSpace::Shared));
+    words.append(code.emit(fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16 {{{}}}, [{}];", count,
+                                       transpose ? ".trans" : "", fmt::join(names, ", "), address)));
+  }
+  return words;
+}
+
+void NvptxTargetInfo::storeMatrices(Emitter &e, ValueRange rows, int count, bool transpose, ValueRange words) {
+  for (auto [i, row] : llvm::enumerate(rows)) {
+    PtxAsm code(e);
+    std::string address = code.input(inAddressSpace(e, row, AddressSpace::Shared));
+    SmallVector<std::string> names;
+    for (Value word : words.slice(i * count, count))
+      names.push_back(code.input(word));
+    code.emit(fmt::format("stmatrix.sync.aligned.m8n8.x{}{}.shared.b16 [{}], {{{}}};", count, transpose ? ".trans" : "",
+                          address, fmt::join(names, ", ")));
+  }
 }
 
 } // namespace ditron::target

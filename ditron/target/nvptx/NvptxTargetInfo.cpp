@@ -46,6 +46,7 @@ LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
   isSpecialized = numWarps != dgpu::numWarpsOf(module);
   boundsWaits = module->hasAttr(boundWaitsAttrName);
+  hopperLeaves.setBoundsWaits(boundsWaits);
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   // Its size is what the launch says: an external array of unknown length.
   LLVM::GlobalOp::create(builder, module.getLoc(), LLVM::LLVMArrayType::get(builder.getI8Type(), 0),

@@ -27,6 +27,7 @@ public:
   int warpSize() const override { return 32; }
   bool hasAsyncCopy() const override { return true; }
   bool hasLoadMatrix() const override { return true; }
+  bool hasStoreMatrix() const override { return architecture.hasWgmma(); }
   HopperLeaves *hopper() override { return architecture.hasWgmma() ? &hopperLeaves : nullptr; }
   int64_t sharedMemoryLimit() const override { return architecture.sharedBytes; }
   bool isNativeFloat(mlir::FloatType type) const override {
@@ -72,7 +73,8 @@ public:
   void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) override;
   void asyncCommit(Emitter &e) override;
   void asyncWait(Emitter &e, int pending) override;
-  llvm::SmallVector<mlir::Value> loadMatrix(Emitter &e, mlir::Value row, int count, bool transpose) override;
+  llvm::SmallVector<mlir::Value> loadMatrices(Emitter &e, mlir::ValueRange rows, int count, bool transpose) override;
+  void storeMatrices(Emitter &e, mlir::ValueRange rows, int count, bool transpose, mlir::ValueRange words) override;
 
   //===--- Threads together -----------------------------------------------------------------------------------------===//
 
@@ -108,6 +110,8 @@ llvm::StringRef ptxScope(tile::MemoryScope scope);
 /// Waits with a time limit (NvptxWait.cpp).
 /// Defines the function in the module that tests whether a wait has lasted too long.
 void defineWaitLimit(mlir::ModuleOp module);
+/// A wait for an mbarrier that gives up after twice the limit.
+void waitForMbarrier(Emitter &e, mlir::Value bar, mlir::Value parity);
 /// Replaces the stand-ins for the world view in a kernel by its last argument.
 void resolveWorldView(mlir::LLVM::LLVMFuncOp kernel);
 

@@ -10,7 +10,7 @@
 // word -2 the limit in nanoseconds. The report, in memory that the host reads:
 //   byte 0: u32 state (0 none, 1 being written, 2 written)    4: u32 rank       8: 3 x u32 block       20: u32 thread
 //   24: u32 line   28: u32 column   32: u32 comparison (dist::Compare)   36: u32 bytes of the word
-//   40: u32 kind (0 dist.wait, 1 a loop around a load, which has no value wanted)   44: u32 FNV-1a of the kernel's name
+//   40: u32 kind (0 dist.wait, 1 a loop around a load, which has no value wanted, 2 an mbarrier: wanted is the parity)   44: u32 FNV-1a of the kernel's name
 //   48: u64 address   56: i64 value seen   64: i64 value wanted
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -75,7 +75,7 @@ public:
     std::string state = poll.output(e.getI32Type()), from = poll.input(place);
     returnIf(e.isNotZero(poll.emit(fmt::format("ld.relaxed.sys.global.b32 {}, [{}];", state, from))[0]), true);
     Value lasted = e.sub(nanoseconds(e), start);
-    returnIf(e.compare(ICmpPredicate::ult, lasted, load(world, -16, e.getI64Type())), false);
+    returnIf(e.compare(ICmpPredicate::slt, lasted, load(world, -16, e.getI64Type())), false);
     PtxAsm claim(e);
     std::string old = claim.output(e.getI32Type()), word = claim.input(place);
     Value owner = claim.emit(fmt::format("atom.relaxed.sys.global.cas.b32 {}, [{}], 0, 1;", old, word))[0];
@@ -211,6 +211,40 @@ void NvptxTargetInfo::checkSpin(Emitter &e, Value ptr, Value seen) {
   LLVM::CallOp::create(e, TypeRange(), spinName,
                        ValueRange{world, ages, e.toBits(ptr), e.zextOrTrunc(e.toBits(seen), e.getI64Type()),
                                   e.i32(line), e.i32(column), e.i32(Emitter::bitWidth(seen.getType()) / 8)});
+}
+
+void waitForMbarrier(Emitter &e, Value bar, Value parity) {
+  // Who waits here mostly waits for another warp that waits for a signal: that wait must be the first to give up.
+  Value world = LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
+  Value limit = LLVM::LoadOp::create(e, e.getI64Type(), e.addBytes(world, -16), /*alignment=*/8);
+  Value start = e.add(nanoseconds(e), limit);
+  auto [line, column] = placeOf(e.getLoc());
+  auto loop = scf::WhileOp::create(e, TypeRange(), ValueRange());
+  OpBuilder::InsertionGuard guard(e);
+  e.createBlock(&loop.getBefore());
+  PtxAsm code(e);
+  std::string done = code.output(e.getI32Type()), at = code.input(inAddressSpace(e, bar, AddressSpace::Shared)),
+              phase = code.input(parity);
+  Value again = e.isZero(code.emit(fmt::format("{{\n.reg .pred done;\n"
+                                               "mbarrier.try_wait.parity.shared::cta.b64 done, [{}], {};\n"
+                                               "selp.b32 {}, 1, 0, done;\n}}",
+                                               at, phase, done))[0]);
+  auto check = scf::IfOp::create(e, e.getI1Type(), again, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard inner(e);
+    e.setInsertionPointToStart(check.thenBlock());
+    Value expired = LLVM::CallOp::create(e, e.getI1Type(), expiredName,
+                                         ValueRange{world, start, e.toBits(bar), e.i64(0),
+                                                    e.zextOrTrunc(parity, e.getI64Type()), e.i32(line), e.i32(column),
+                                                    e.i32(0), e.i32(8), e.i32(2)})
+                        .getResult();
+    scf::YieldOp::create(e, e.bitXor(expired, e.i1(true)));
+    e.setInsertionPointToStart(check.elseBlock());
+    scf::YieldOp::create(e, e.i1(false));
+  }
+  scf::ConditionOp::create(e, check.getResult(0), ValueRange());
+  e.createBlock(&loop.getAfter());
+  scf::YieldOp::create(e);
 }
 
 void NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,

@@ -42,6 +42,8 @@ constexpr Signature signatures[] = {
     {"async_copy", "vpppwwp"},
     {"async_commit", "vpp"},
     {"async_wait", "vpwp"},
+    {"load_matrices", "vpwwwppp"},
+    {"store_matrices", "vpwwwppp"},
     {"mbarrier_init", "vppwp"},
     {"mbarrier_invalidate", "vppp"},
     {"mbarrier_expect_tx", "vppwwp"},

@@ -65,6 +65,8 @@ public:
   bool hasAsyncCopy() const override { return true; }
   HopperLeaves *hopper() override { return capability >= 90 ? &hopperLeaves : nullptr; }
   int64_t sharedMemoryLimit() const override { return (capability >= 90 ? 227 : 163) * 1024; }
+  bool hasLoadMatrix() const override { return true; }
+  bool hasStoreMatrix() const override { return capability >= 90; }
   int shuffleBits() const override { return 64; }
   bool divisionTraps() const override { return true; }
   bool isNativeFloat(FloatType type) const override { return type.isF16() || type.isF32() || type.isF64(); }
@@ -220,6 +222,21 @@ public:
   void asyncCommit(Emitter &e) override { sim.call(e, "async_commit", {sim.self(e), sim.site(e)}); }
   void asyncWait(Emitter &e, int pending) override {
     sim.call(e, "async_wait", {sim.self(e), e.i32(pending), sim.site(e)});
+  }
+
+  SmallVector<Value> loadMatrices(Emitter &e, ValueRange rows, int count, bool transpose) override {
+    Value places = SimCalls::spill(e, rows);
+    SmallVector<Value> words(rows.size() * count, e.i32(0));
+    Value array = e.allocaAtEntry(e.getI32Type(), words.size(), /*alignment=*/64);
+    sim.call(e, "load_matrices",
+             {sim.self(e), e.i32(rows.size()), e.i32(count), e.i32(transpose), places, array, sim.site(e)});
+    return SimCalls::reload(e, array, words);
+  }
+
+  void storeMatrices(Emitter &e, ValueRange rows, int count, bool transpose, ValueRange words) override {
+    Value places = SimCalls::spill(e, rows), array = SimCalls::spill(e, words);
+    sim.call(e, "store_matrices",
+             {sim.self(e), e.i32(rows.size()), e.i32(count), e.i32(transpose), places, array, sim.site(e)});
   }
 
   //===--- Threads together -----------------------------------------------------------------------------------------===//

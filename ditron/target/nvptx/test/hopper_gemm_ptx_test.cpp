@@ -89,6 +89,7 @@ TEST_P(HopperGemmPtx, KeepsAccumulatorsInPlace) {
     std::ofstream(std::string(folder) + "/" + GetParam().name + ".ptx") << *ptx;
   EXPECT_THAT(*ptx, HasSubstr(GetParam().instruction));
   EXPECT_THAT(*ptx, HasSubstr("setmaxnreg"));
+  EXPECT_THAT(*ptx, HasSubstr("stmatrix.sync.aligned.m8n8.x4.shared.b16"));
   EXPECT_THAT(*ptx, Not(HasSubstr(".local")));
   // From the multiply to the wait of the main loop.
   size_t begin = ptx->find("wgmma.fence.sync.aligned"), end = ptx->find("wgmma.wait_group", begin);
@@ -123,5 +124,20 @@ INSTANTIATE_TEST_SUITE_P(
         PtxCase{"F16", with({}, [](HopperGemm &g) { g.element = g.output = "f16"; }), "m64n256k16.f32.f16.f16"},
         PtxCase{"E4M3", with({}, [](HopperGemm &g) { g.element = "f8E4M3FN", g.blockK = 128; }), "m64n256k32.f32.e4m3.e4m3"}),
     [](const auto &info) { return std::string(info.param.name); });
+
+TEST(HopperGemmPtx, BoundedWaitsAreAccepted) {
+  std::string text = HopperGemm{}.text();
+  const std::string attribute = "dgpu.tma}";
+  text.replace(text.find(attribute), attribute.size(), "dgpu.tma, dgpu.bound_waits}");
+  Expected<std::string> ptx = compileToPtx(text);
+  ASSERT_TRUE(ptx.isOk()) << ptx.status().message();
+  EXPECT_THAT(*ptx, HasSubstr("ditron_wait_expired"));
+  EXPECT_THAT(*ptx, Not(HasSubstr("$L_mbarrier_"))); // no wait without an end
+  static const std::string ptxas = findPtxas();
+  if (ptxas.empty())
+    GTEST_SKIP() << "no ptxas";
+  Expected<AssembledPtx> assembled = assemblePtx(ptxas, "sm_90a", *ptx);
+  EXPECT_TRUE(assembled.isOk()) << assembled.status().message();
+}
 
 } // namespace
