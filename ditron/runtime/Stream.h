@@ -62,6 +62,8 @@ public:
   bool isValid() const { return device != nullptr; }
   const std::string &name() const { return nameText; }
   uint32_t rank() const { return device->rank(); }
+  /// The backend's own handle, to enqueue work of other libraries: a CUstream on NVIDIA GPUs.
+  StreamHandle nativeHandle() const { return handle; }
 
   /// Runs a kernel with the parameters it was compiled for, in order.
   Status launch(const Kernel &kernel, const LaunchConfig &config, std::span<const Argument> arguments);

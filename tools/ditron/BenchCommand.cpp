@@ -9,6 +9,7 @@
 #include "WorldText.h"
 
 #include "ditron/runtime/TargetChoice.h"
+#include "ditron/runtime/bootstrap/RankEnvironment.h"
 
 #include <fmt/format.h>
 #include <fstream>
@@ -40,28 +41,38 @@ Status runBench(BenchArguments &arguments) {
   run.world.trace = target.simulated; // the overlap is part of the report
   if (target.simulated)
     run.timedCalls = 0;
+  bool silent = false;
+  if (!target.simulated) {
+    // One rank of a job of processes speaks for all.
+    DITRON_ASSIGN_OR_RETURN(const bootstrap::RankEnvironment place, bootstrap::RankEnvironment::fromProcess());
+    run.processes = place.launched();
+    if (run.processes && run.world.heapBytes == 0)
+      run.world.heapBytes = uint64_t(1) << 30;
+    silent = place.rank != 0;
+  }
   run.boundWaits = arguments.boundWaits > 0;
   if (run.boundWaits)
     run.world.waitLimitSeconds = arguments.boundWaits;
 
   OverlapRunResult result;
   {
-    Progress progress(arguments.quiet);
+    Progress progress(arguments.quiet || silent);
     DITRON_ASSIGN_OR_RETURN(result,
                             runOverlap(run, [&](std::string_view text) { progress.activity(std::string(text)); }));
     progress.stop();
   }
-  if (!arguments.quiet)
+  if (!arguments.quiet && !silent)
     fmt::print("{}", describeRun(run, result));
-  if (!arguments.jsonFile.empty()) {
+  if (!arguments.jsonFile.empty() && !silent) {
     std::ofstream file(arguments.jsonFile);
     file << runAsJson(run, result) << "\n";
     if (!file.flush())
       return invalidArgument(fmt::format("--json '{}': cannot write the file", arguments.jsonFile));
   }
-  if (!result.passed())
-    return internalError(fmt::format("{} gave a wrong result: an element is off by {:.2f} times its tolerance",
-                                     toString(run.op), result.comparison.worstRatio));
+  if (!result.passed(run))
+    return internalError(fmt::format(
+        "{} gave a wrong result: an element is off by {:.2f} times its tolerance", toString(run.op),
+        result.sampledError ? *result.sampledError / sampledTolerance(run.dtype) : result.comparison.worstRatio));
   return Status::ok();
 }
 
@@ -136,16 +147,23 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   command->add_option("--json", arguments->jsonFile, "Write the result to this file");
   command->add_option("--trace", run.traceFile, "Write a timeline for Perfetto to this file");
   command->add_flag("--quiet", arguments->quiet, "Print errors only");
-  command->callback([&context, arguments] { context.finish(runBench(*arguments)); });
+  command->callback([&context, arguments] { 
+    arguments->run.knobs = context.knobs;
+    context.finish(runBench(*arguments));
+  });
 }
 
 } // namespace
 
 void addBenchCommand(CLI::App &app, CommandContext &context) {
-  CLI::App *bench = app.add_subcommand("bench", "Run an overlapped operator and report error, overlap and speed");
+  CLI::App *bench = app.add_subcommand("bench", "Run an operator or kernel of the library and report error and speed");
   bench->require_subcommand(1);
+  bench->add_flag("--time", context.knobs.timing, "Print the time of every stage of every compilation, as DITRON_TIMING does");
   addOperator(*bench, context, OverlapOperator::AllGatherGemm, "C = allgather(A) * B");
   addOperator(*bench, context, OverlapOperator::GemmReduceScatter, "C = reduce_scatter(A * B)");
+  addKernelBenchCommands(*bench, context);
+  for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))
+    command->fallthrough(); // --time may come behind the operator's name
 }
 
 } // namespace ditron::tool
