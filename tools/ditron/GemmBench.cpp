@@ -67,7 +67,7 @@ Status GemmBench::run(const Knobs &knobs) {
     else
       note(opened.status().message());
   }
-  table = fmt::format("C = A * B, {}, B is {}, {}{}\n{:<18}{:<46}{:>10}{:>9}{:>9}{:>7}  {}\n", toString(dtype),
+  table = fmt::format("C = A * B, {}, B is {}, {}{}\n{:<18}{:<50}{:>10}{:>9}{:>9}{:>7}  {}\n", toString(dtype),
                       gemm.order == "nk" ? "[N, K]" : "[K, N]", machineText(), peer ? ", beside " + peer->name() : "",
                       "M x N x K", "plan", "us", "TFLOP/s", peer ? "peer" : "", peer ? "ratio" : "", "error");
   std::vector<std::string> shapes = gemm.shapes;
@@ -238,7 +238,7 @@ Status GemmBench::benchShape(const std::string &shape) {
     if (peer)
       entry["ratio"] = peerTime / times[i].median();
     row["plans"].push_back(entry);
-    table += fmt::format("{:<18}{:<46}{:>10.1f}{:>9.1f}", i == 0 ? shape : "", times[i].name, times[i].median(),
+    table += fmt::format("{:<18}{:<50}{:>10.1f}{:>9.1f}", i == 0 ? shape : "", times[i].name, times[i].median(),
                          flops / times[i].median() * 1e-6);
     table += peer ? fmt::format("{:>9.1f}{:>7.3f}", flops / peerTime * 1e-6, peerTime / times[i].median())
                   : fmt::format("{:16}", "");
