@@ -139,7 +139,7 @@ private:
       if (isa<dgpu::BufferPermuteOp>(user))
         users.append(user->user_begin(), user->user_end());
       copied |= isa<dgpu::AsyncCopyOp>(user);
-      multiplied |= isa<dgpu::WarpgroupDotOp>(user);
+      multiplied |= isa<dgpu::WarpgroupDotOp>(user) && !isWaitedForAtOnce(cast<dgpu::WarpgroupDotOp>(user));
       stored |= isa<dgpu::TmaStoreOp>(user);
       // In a loop the next iteration may use the buffer again; in the block of the allocation this is the outermost loop.
       // Partitions run side by side: what one of them uses is taken until both end.
@@ -154,6 +154,13 @@ private:
     if (multiplied)
       last = std::max(last, endOfWait<dgpu::WarpgroupWaitOp>(lastTop));
     return stored ? ends[kernel] : last;
+  }
+
+  static bool isWaitedForAtOnce(dgpu::WarpgroupDotOp dot) {
+    return llvm::any_of(dot->getUsers(), [&](Operation *user) {
+      auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(user);
+      return wait && wait.getPending() == 0 && wait->getBlock() == dot->getBlock();
+    });
   }
 
   /// The end of the first complete wait of a kind behind `op` in its block, or of the kernel. A partition waits for what it

@@ -1,0 +1,75 @@
+// Dots whose operands are loaded beside them, or known before their loop, become warpgroup dots.
+// RUN: ditron-opt %s --dgpu-warpgroup-dots --canonicalize | FileCheck %s
+
+module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.wgmma} {
+  // The buffers follow the contiguous dimension of the pointers; here unknown, so rows.
+  // CHECK-LABEL: func.func @loads
+  // CHECK: %[[A:.*]] = dgpu.buffer_alloc : !dgpu.buffer<1 x 64x64 x f16
+  // CHECK-NEXT: %[[B:.*]] = dgpu.buffer_alloc : !dgpu.buffer<1 x 64x64 x f16
+  // CHECK-NEXT: %[[BT:.*]] = dgpu.buffer_permute %[[B]] [1, 0]
+  // CHECK: scf.for
+  // CHECK: %[[TA:.*]] = tile.load
+  // CHECK: %[[TB:.*]] = tile.load
+  // CHECK: dgpu.buffer_store %[[TA]], %[[A]][
+  // CHECK-NEXT: dgpu.fence_async
+  // CHECK-NEXT: dgpu.buffer_store %[[TB]], %[[B]][
+  // CHECK-NEXT: dgpu.fence_async
+  // CHECK-NEXT: %[[D:.*]] = dgpu.warpgroup_dot %[[A]][%{{.*}}], %[[BT]][%{{.*}}], %{{.*}}
+  // CHECK-NEXT: %[[W:.*]] = dgpu.warpgroup_wait 0, %[[D]]
+  // CHECK-NEXT: scf.yield %[[W]]
+  func.func @loads(%pa: tensor<64x64x!tile.ptr<f16>>, %pb: tensor<64x64x!tile.ptr<f16>>, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %a = tile.load %pa : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %b = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %t = tile.trans %b [1, 0] : tensor<64x64xf16> -> tensor<64x64xf16>
+      %d = tile.dot %a, %t, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    return %r : tensor<64x64xf32>
+  }
+
+  // What is known before the loop is stored once. What another dot computed is read from registers.
+  // CHECK-LABEL: func.func @chain
+  // CHECK: dgpu.buffer_store %arg0
+  // CHECK-NEXT: dgpu.fence_async
+  // CHECK: scf.for
+  // CHECK-COUNT-1: dgpu.buffer_store
+  // CHECK: dgpu.warpgroup_dot %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} : !dgpu.buffer
+  // CHECK: %[[H:.*]] = arith.truncf
+  // CHECK: dgpu.warpgroup_dot %[[H]], %{{.*}}[%{{.*}}], %{{.*}} : tensor<64x64xf16>
+  func.func @chain(%q: tensor<64x64xf16>, %v: tensor<64x64xf16>, %pk: tensor<64x64x!tile.ptr<f16>>, %n: i32) -> tensor<64x64xf32> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %k = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %s = tile.dot %q, %k, %zero : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      %h = arith.truncf %s : tensor<64x64xf32> to tensor<64x64xf16>
+      %d = tile.dot %h, %v, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    return %r : tensor<64x64xf32>
+  }
+
+  // A computed B, and accumulators of 16 bits, stay with the instructions of single warps.
+  // CHECK-LABEL: func.func @others
+  // CHECK: tile.dot
+  // CHECK: tile.dot
+  // CHECK-NOT: dgpu.warpgroup_dot
+  func.func @others(%a: tensor<64x64xf16>, %pb: tensor<64x64x!tile.ptr<f16>>, %c: tensor<64x64xf16>, %n: i32) -> (tensor<64x64xf32>, tensor<64x64xf16>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %b = tile.load %pb : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %m = arith.mulf %b, %b : tensor<64x64xf16>
+      %d = tile.dot %a, %m, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    %h = tile.dot %a, %a, %c : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+    return %r, %h : tensor<64x64xf32>, tensor<64x64xf16>
+  }
+}
