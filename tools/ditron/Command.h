@@ -34,6 +34,7 @@ struct CommandContext {
 /// Each adds one subcommand with its options and what it does when chosen. The context outlives the parse.
 void addRunCommand(CLI::App &app, CommandContext &context);
 void addCompileCommand(CLI::App &app, CommandContext &context);
+void addCacheCommand(CLI::App &app, CommandContext &context);
 void addKnobsCommand(CLI::App &app, CommandContext &context);
 void addDoctorCommand(CLI::App &app, CommandContext &context);
 void addLaunchCommand(CLI::App &app, CommandContext &context);

@@ -111,8 +111,8 @@ Status KernelRun::makeWorld() {
       return;
     }
     fmt::print(stderr, "{}{}", report->printed, report->messages);
-    if (options.time && !knobs.timing)
-      fmt::print(stderr, "{}", report->timesText());
+    compileReport.isFromCache = report->isFromCache;
+    compileReport.times.insert(compileReport.times.end(), report->times.begin(), report->times.end());
   });
   integers["RANKS"] = options.ranks;
   integers["SMS"] = world->rank(0).attributes().multiprocessors;
@@ -247,11 +247,13 @@ Status KernelRun::launch() {
     DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit->specialise(function, call, launchOptions));
     const auto begin = std::chrono::steady_clock::now();
     DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(variant.kernel));
-    if (options.time && !world->machine())
-      fmt::print(stderr, "{:>10.2f} ms  driver, on rank {}\n",
-                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(), rank);
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
+    if (!world->machine())
+      compileReport.times.push_back({fmt::format("driver, rank {}", rank), elapsed.count(), compiler::Phase::Load});
     variants.push_back(std::move(variant));
   }
+  if (options.time)
+    fmt::print(stderr, "{}", compileReport.timesText());
   const bool timed = world->machine() == nullptr;
   for (uint32_t rank = 0; rank < options.ranks && timed; ++rank) {
     DITRON_ASSIGN_OR_RETURN(runtime::Event begin, world->rank(rank).createEvent("begin"));

@@ -95,6 +95,7 @@ private:
   std::unique_ptr<jit::Jit> jit;
   compiler::KernelSource source;
   jit::KernelFunction function;
+  compiler::CompileReport compileReport; ///< Of all variants, with the time that the driver took to load them.
   std::vector<std::pair<std::string, runtime::Argument>> scalars; ///< The same on all ranks.
   std::vector<Array> arrays;
   std::vector<Output> outputs;

@@ -82,7 +82,7 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   command->add_flag("--share-gpus", options->shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_flag("--cooperative", options->cooperative, "All blocks must be resident at once");
   command->add_flag("--no-bounds-check", options->noBoundsCheck, "Do not check the kernel's memory accesses");
-  command->add_flag("--time", options->time, "Print the time of every compiler stage");
+  command->add_flag("--time", options->time, "Print the time from source to loaded code, by stage");
   command->add_flag("--quiet", options->quiet, "Print neither progress nor the summary");
   command->footer(footer);
   command->callback([options, &context] {

@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
       "running (deadlock, access out of bounds); 3 not enough memory; 4 a bug of Ditron.");
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
       tool::addRunCommand,    tool::addCompileCommand, tool::addBenchCommand, tool::addDemoCommand,
-      tool::addLaunchCommand, tool::addDoctorCommand,  tool::addKnobsCommand,
+      tool::addLaunchCommand, tool::addDoctorCommand,  tool::addCacheCommand,  tool::addKnobsCommand,
   };
   for (auto *add : commands)
     add(app, context);
