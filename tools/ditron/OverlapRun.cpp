@@ -263,8 +263,8 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
                                       const std::function<void(std::string_view)> &progress) {
   DITRON_RETURN_IF_ERROR(checkSizes(options));
   DITRON_ASSIGN_OR_RETURN(auto world, runtime::World::local(options.ranks, options.target, options.world));
-  Knobs knobs;
-  knobs.boundWaits = options.boundWaits;
+  Knobs knobs = options.knobs;
+  knobs.boundWaits |= options.boundWaits;
   DITRON_ASSIGN_OR_RETURN(auto jit, jit::Jit::create(world->target(), knobs));
 
   OverlapRunResult result;

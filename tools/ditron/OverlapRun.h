@@ -38,6 +38,7 @@ struct OverlapRunOptions {
   uint32_t calls = 1;  ///< Each with new data.
   bool check = true;
   uint32_t timedCalls = 0; ///< On real GPUs: calls that are timed, after the others.
+  Knobs knobs;
   bool boundWaits = false; ///< A wait that passes WorldOptions::waitLimitSeconds is an error with a report.
   std::string traceFile;
 };
