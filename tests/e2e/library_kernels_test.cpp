@@ -1,0 +1,342 @@
+//===- library_kernels_test.cpp - Kernels of one GPU against plain references ---------------------------------------------===//
+//
+// The matrix product by pointers and by descriptors, softmax and RMSNorm in both forms, attention: shapes that no tile divides,
+// padded rows, all types; choice and text form of plans; what is refused. The product runs on the simulated Hopper as well,
+// where it is the warp-specialised program of tensor copies and warpgroup multiplies.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelTest.h"
+#include "ditron/ops/Attention.h"
+#include "ditron/ops/Gemm.h"
+#include "ditron/ops/Reference.h"
+#include "ditron/ops/RowWise.h"
+
+#include <fmt/format.h>
+
+namespace ditron::e2e {
+namespace {
+
+using ops::GemmMovement;
+using ops::GemmPlan;
+using ops::GemmProblem;
+using ops::MatrixOrder;
+using testing::HasSubstr;
+
+/// One simulated GPU of a target, or the one under test, with a compiler of its own.
+struct Machine {
+  std::unique_ptr<World> world;
+  std::unique_ptr<jit::Jit> jit;
+
+  explicit Machine(const std::string &target) {
+    auto made = World::local(1, target, {});
+    EXPECT_OK(made);
+    world = std::move(made).value();
+    auto compiler = jit::Jit::create(world->target());
+    EXPECT_OK(compiler);
+    jit = std::move(compiler).value();
+  }
+  Rank &rank() { return world->rank(0); }
+  Buffer put(DataType type, const std::vector<float> &values) {
+    auto buffer = rank().allocate(type, values.size(), "operand");
+    EXPECT_OK(buffer);
+    EXPECT_OK(buffer->uploadFloats(values));
+    return std::move(buffer).value();
+  }
+  /// Memory in which an element that is not written shows.
+  Buffer unwritten(DataType type, size_t count) {
+    return put(type, std::vector<float>(count, std::numeric_limits<float>::quiet_NaN()));
+  }
+  /// Runs the call `times` times and gives what `out` holds then.
+  std::vector<float> run(const Expected<ops::PreparedCall> &call, const Buffer &out, int times = 1) {
+    EXPECT_OK(call);
+    for (int i = 0; i < times && call.isOk(); ++i)
+      EXPECT_OK(call->enqueue(rank().stream()));
+    EXPECT_OK(world->synchronize());
+    auto values = out.downloadFloats();
+    EXPECT_OK(values);
+    return values.isOk() ? *values : std::vector<float>();
+  }
+};
+
+void expectWithin(const std::vector<float> &actual, const std::vector<double> &expected, double relative,
+                  const std::string &what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  const ops::Comparison comparison = ops::compare(actual, expected, {relative});
+  EXPECT_TRUE(comparison.passed()) << what << ": element " << comparison.worstIndex << " is "
+                                   << actual[comparison.worstIndex] << ", expected "
+                                   << expected[comparison.worstIndex] << ", allowed error " << comparison.allowed;
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Matrix product
+//===--------------------------------------------------------------------------------------------------------------===//
+
+struct ProductCase {
+  const char *name;
+  const char *target; ///< Null: the target under test.
+  GemmProblem problem;
+  const char *plan;
+};
+void PrintTo(const ProductCase &p, std::ostream *stream) { *stream << p.name; }
+
+class LibraryGemm : public testing::TestWithParam<ProductCase> {};
+
+/// Rows of `columns` values at `stride`; what lies between is NaN and must not be read.
+std::vector<float> padded(const std::vector<float> &values, int64_t columns, int64_t stride) {
+  const int64_t rows = static_cast<int64_t>(values.size()) / columns;
+  std::vector<float> result(rows * stride, std::numeric_limits<float>::quiet_NaN());
+  for (int64_t row = 0; row < rows; ++row)
+    std::copy_n(values.begin() + row * columns, columns, result.begin() + row * stride);
+  return result;
+}
+
+TEST_P(LibraryGemm, Product) {
+  const ProductCase &p = GetParam();
+  const GemmProblem &problem = p.problem;
+  Machine machine(p.target ? p.target : targetUnderTest());
+  const int64_t m = problem.m, n = problem.n, k = problem.k;
+  const bool transposed = problem.order == MatrixOrder::Transposed;
+  const int64_t strideA = problem.strideA ? problem.strideA : k;
+  const int64_t strideB = problem.strideB ? problem.strideB : transposed ? k : n;
+  const int64_t strideC = problem.strideC ? problem.strideC : n;
+  const std::vector<float> a = ops::randomValues(problem.dtype, m * k, 11), b = ops::randomValues(problem.dtype, k * n, 12);
+  std::vector<float> plainB = b; // [K, N]
+  if (transposed)
+    for (int64_t row = 0; row < n; ++row)
+      for (int64_t depth = 0; depth < k; ++depth)
+        plainB[depth * n + row] = b[row * k + depth];
+  Buffer aBuffer = machine.put(problem.dtype, padded(a, k, strideA));
+  Buffer bBuffer = machine.put(problem.dtype, padded(b, transposed ? k : n, strideB));
+  Buffer c = machine.unwritten(problem.dtype, m * strideC);
+  std::optional<GemmPlan> plan;
+  if (p.plan) {
+    auto parsed = ops::parseGemmPlan(p.plan, {});
+    ASSERT_OK(parsed);
+    plan = *parsed;
+  }
+  std::vector<float> all = machine.run(ops::prepareGemm(*machine.jit, machine.rank(), problem, aBuffer, bBuffer, c, plan), c, 2);
+  ASSERT_EQ(all.size(), static_cast<size_t>(m * strideC));
+  std::vector<float> inside;
+  for (int64_t row = 0; row < m; ++row)
+    for (int64_t column = 0; column < strideC; ++column)
+      if (column < n)
+        inside.push_back(all[row * strideC + column]);
+      else
+        EXPECT_TRUE(std::isnan(all[row * strideC + column])) << "wrote between the rows, row " << row;
+  expectWithin(inside, ops::referenceProduct(a, plainB, m, n, k),
+               ops::toleranceFor(problem.dtype, problem.precision).relative, p.name);
+}
+
+constexpr const char *hopper = "sim:sm_90a";
+INSTANTIATE_TEST_SUITE_P(
+    All, LibraryGemm,
+    testing::Values(
+        ProductCase{"pointers_odd", nullptr, {.m = 75, .n = 83, .k = 51}, "pointers 32x64x32 warps 4 stages 3"},
+        ProductCase{"pointers_odd_kn", nullptr, {.m = 75, .n = 83, .k = 51, .order = MatrixOrder::Plain}, "pointers 32x32x32 warps 4 stages 2"},
+        ProductCase{"pointers_padded", nullptr, {.m = 64, .n = 40, .k = 48, .strideA = 56, .strideB = 50, .strideC = 43}, "pointers 32x32x32 warps 4 stages 3"},
+        ProductCase{"pointers_fp32", nullptr, {.m = 70, .n = 34, .k = 45, .dtype = DataType::F32, .precision = ops::MultiplyPrecision::Ieee}, "pointers 32x32x32 warps 4 stages 2"},
+        ProductCase{"pointers_fp16", nullptr, {.m = 1, .n = 1, .k = 1, .dtype = DataType::F16}, "pointers 16x16x16 warps 1 stages 1"},
+        ProductCase{"descriptors_without_tensor_copies", nullptr, {.m = 90, .n = 72, .k = 56}, "descriptors 64x32x32 warps 4 stages 3 group 2"},
+        ProductCase{"chosen", nullptr, {.m = 130, .n = 72, .k = 100}, nullptr},
+        ProductCase{"hopper_odd", hopper, {.m = 300, .n = 200, .k = 136}, "descriptors 128x128x64 warps 8 stages 3 group 2"},
+        ProductCase{"hopper_kn", hopper, {.m = 150, .n = 136, .k = 200, .order = MatrixOrder::Plain}, "descriptors 128x128x64 warps 8 stages 2"},
+        ProductCase{"hopper_padded", hopper, {.m = 130, .n = 72, .k = 72, .strideA = 80, .strideB = 88, .strideC = 96}, "descriptors 64x64x64 warps 4 stages 4"},
+        ProductCase{"hopper_wide", hopper, {.m = 256, .n = 264, .k = 64}, "descriptors 128x256x64 warps 8 stages 3"},
+        ProductCase{"hopper_tall", hopper, {.m = 264, .n = 136, .k = 72}, "descriptors 256x128x64 warps 8 stages 3"},
+        ProductCase{"hopper_fp16", hopper, {.m = 70, .n = 264, .k = 72, .dtype = DataType::F16}, "descriptors 64x256x64 warps 4 stages 4"},
+        ProductCase{"hopper_short", hopper, {.m = 8, .n = 8, .k = 8}, "descriptors 64x64x64 warps 4 stages 3"},
+        ProductCase{"hopper_pointers", hopper, {.m = 100, .n = 72, .k = 80}, "pointers 64x64x32 warps 4 stages 3"},
+        ProductCase{"hopper_chosen", hopper, {.m = 200, .n = 136, .k = 88}, nullptr}),
+    [](const auto &info) { return info.param.name; });
+
+TEST(LibraryGemmPlans, AreChosenByShape) {
+  // 384 tiles of 128x256 take three waves on 132 multiprocessors.
+  const GemmPlan large = ops::chooseGemmPlan({.m = 8192, .n = 8192, .k = 8192}, "cuda:sm_90a", 132);
+  EXPECT_EQ(large.movement, GemmMovement::Descriptors);
+  EXPECT_EQ(large.tile.blockM * large.tile.blockN, 128u * 256);
+  // One wave of small tiles is over before a wave of large ones.
+  const GemmPlan small = ops::chooseGemmPlan({.m = 512, .n = 2048, .k = 4096}, "cuda:sm_90a", 132);
+  EXPECT_LT(small.tile.blockM * small.tile.blockN, 128u * 256);
+  // Rows that are not a multiple of 16 bytes apart, and GPUs without tensor copies.
+  EXPECT_EQ(ops::chooseGemmPlan({.m = 512, .n = 511, .k = 512}, "cuda:sm_90a", 132).movement, GemmMovement::Pointers);
+  EXPECT_EQ(ops::chooseGemmPlan({.m = 512, .n = 512, .k = 512}, "cuda:sm_80", 108).movement, GemmMovement::Pointers);
+}
+
+TEST(LibraryGemmPlans, HaveATextForm) {
+  const GemmPlan plan = ops::chooseGemmPlan({.m = 8192, .n = 1376, .k = 4096}, "cuda:sm_90a", 132);
+  auto read = ops::parseGemmPlan(plan.text(), {});
+  ASSERT_OK(read);
+  EXPECT_EQ(read->text(), plan.text());
+  auto partial = ops::parseGemmPlan("64x256x64 stages 4", plan);
+  ASSERT_OK(partial);
+  EXPECT_EQ(partial->tile.blockN, 256u);
+  EXPECT_EQ(partial->tile.numWarps, plan.tile.numWarps);
+  EXPECT_THAT(statusOf(ops::parseGemmPlan("128x256", {})).message(), HasSubstr("'128x256' is not understood"));
+  EXPECT_THAT(statusOf(ops::parseGemmPlan("100x64x64", {})).message(), HasSubstr("a power of two"));
+  EXPECT_THAT(statusOf(ops::parseGemmPlan("64x64x64 stages", {})).message(), HasSubstr("'stages' is not understood"));
+}
+
+TEST(LibraryGemmPlans, RefuseWhatCannotBe) {
+  GemmPlan descriptors;
+  descriptors.movement = GemmMovement::Descriptors;
+  EXPECT_THAT(ops::verifyGemm({.m = 8, .n = 9, .k = 8}, descriptors).message(), HasSubstr("multiple of 16 bytes"));
+  EXPECT_THAT(ops::verifyGemm({.m = 8, .n = 8, .k = 8, .strideA = 7}, {}).message(), HasSubstr("rows of A are 7"));
+  EXPECT_THAT(ops::verifyGemm({.m = 0, .n = 8, .k = 8}, {}).message(), HasSubstr("M=0"));
+  EXPECT_THAT(ops::verifyGemm({.m = 8, .n = 8, .k = 8, .dtype = DataType::I8}, {}).message(), HasSubstr("bf16, fp16 and fp32"));
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Rows
+//===--------------------------------------------------------------------------------------------------------------===//
+
+struct RowCase {
+  const char *name;
+  ops::RowProblem problem;
+  ops::RowPlan plan;
+};
+void PrintTo(const RowCase &p, std::ostream *stream) { *stream << p.name; }
+
+class LibraryRows : public testing::TestWithParam<RowCase> {
+protected:
+  void SetUp() override { machine.emplace(targetUnderTest()); }
+  /// Runs one of the two operators and compares inside and between the rows.
+  void check(bool softmax);
+  std::optional<Machine> machine;
+};
+
+void LibraryRows::check(bool softmax) {
+  const auto &[name, problem, plan] = GetParam();
+  const int64_t strideX = problem.strideX ? problem.strideX : problem.columns;
+  const int64_t strideY = problem.strideY ? problem.strideY : problem.columns;
+  constexpr double epsilon = 1e-5;
+  const std::vector<float> x = randomFloats(problem.rows * problem.columns, 21, -4, 4, problem.dtype);
+  const std::vector<float> weight = randomFloats(problem.columns, 22, -2, 2, problem.dtype);
+  Buffer xBuffer = machine->put(problem.dtype, padded(x, problem.columns, strideX));
+  Buffer weightBuffer = machine->put(problem.dtype, weight);
+  Buffer y = machine->unwritten(problem.dtype, problem.rows * strideY);
+  const std::vector<float> all = machine->run(
+      softmax ? ops::prepareSoftmax(*machine->jit, machine->rank(), problem, xBuffer, y, plan)
+              : ops::prepareRmsNorm(*machine->jit, machine->rank(), problem, xBuffer, weightBuffer, y, epsilon, plan),
+      y);
+  ASSERT_EQ(all.size(), static_cast<size_t>(problem.rows * strideY));
+  const double rounding = problem.dtype == DataType::BF16 ? 5e-3 : problem.dtype == DataType::F16 ? 1e-3 : 1e-5;
+  for (int64_t row = 0; row < problem.rows; ++row) {
+    std::vector<double> expected(problem.columns);
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < problem.columns; ++i) {
+      const double value = x[row * problem.columns + i];
+      sum += std::exp(value);
+      squares += value * value;
+    }
+    for (int64_t i = 0; i < problem.columns; ++i) {
+      const double value = x[row * problem.columns + i];
+      expected[i] = softmax ? std::exp(value) / sum
+                            : value / std::sqrt(squares / static_cast<double>(problem.columns) + epsilon) * weight[i];
+    }
+    const auto begin = all.begin() + row * strideY;
+    expectWithin({begin, begin + problem.columns}, expected, rounding, fmt::format("{}, row {}", name, row));
+    for (int64_t i = problem.columns; i < strideY; ++i)
+      EXPECT_TRUE(std::isnan(begin[i])) << "wrote between the rows, row " << row;
+  }
+}
+
+TEST_P(LibraryRows, Softmax) { check(true); }
+TEST_P(LibraryRows, RmsNorm) { check(false); }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LibraryRows,
+    testing::Values(
+        RowCase{"plain_odd", {.rows = 7, .columns = 333}, {.numWarps = 2}},
+        RowCase{"plain_fp32_padded", {.rows = 5, .columns = 100, .dtype = DataType::F32, .strideX = 103, .strideY = 111}, {.numWarps = 4}},
+        RowCase{"plain_persistent", {.rows = 37, .columns = 64, .dtype = DataType::F16}, {.numWarps = 1, .blocksPerMultiprocessor = 2}},
+        RowCase{"plain_one_column", {.rows = 3, .columns = 1}, {.numWarps = 1}},
+        RowCase{"pairs_persistent", {.rows = 37, .columns = 250}, {.pairs = true, .numWarps = 4, .blocksPerMultiprocessor = 1}},
+        RowCase{"pairs_fp16_padded", {.rows = 9, .columns = 130, .dtype = DataType::F16, .strideX = 136, .strideY = 144}, {.pairs = true, .numWarps = 2}},
+        RowCase{"pairs_wide", {.rows = 3, .columns = 4096}, {.pairs = true, .numWarps = 8, .blocksPerMultiprocessor = 1}}),
+    [](const auto &info) { return info.param.name; });
+
+TEST(LibraryRowPlans, RefuseWhatCannotBe) {
+  Machine machine(targetUnderTest());
+  Buffer x = machine.put(DataType::BF16, std::vector<float>(99));
+  const ops::RowPlan pairs = {.pairs = true};
+  EXPECT_THAT(statusOf(ops::prepareSoftmax(*machine.jit, machine.rank(), {.rows = 1, .columns = 99}, x, x, pairs)).message(),
+              HasSubstr("even columns"));
+  EXPECT_THAT(statusOf(ops::prepareSoftmax(*machine.jit, machine.rank(), {.rows = 0, .columns = 99}, x, x)).message(),
+              HasSubstr("0 rows"));
+  EXPECT_THAT(statusOf(ops::prepareSoftmax(*machine.jit, machine.rank(), {.rows = 1, .columns = 99, .strideX = 98}, x, x)).message(),
+              HasSubstr("98 elements apart"));
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Attention
+//===--------------------------------------------------------------------------------------------------------------===//
+
+struct AttentionCase {
+  const char *name;
+  const char *target;
+  ops::AttentionProblem problem;
+  ops::AttentionPlan plan;
+};
+void PrintTo(const AttentionCase &p, std::ostream *stream) { *stream << p.name; }
+
+class LibraryAttention : public testing::TestWithParam<AttentionCase> {};
+
+TEST_P(LibraryAttention, Forward) {
+  const auto &[name, target, problem, plan] = GetParam();
+  Machine machine(target ? target : targetUnderTest());
+  const int64_t queries = problem.queries, keys = problem.keys, depth = problem.headDim;
+  const int64_t heads = problem.batch * problem.heads, group = problem.heads / problem.kvHeads;
+  const std::vector<float> q = randomFloats(heads * queries * depth, 31, -2, 2, problem.dtype);
+  const std::vector<float> k = randomFloats(heads / group * keys * depth, 32, -2, 2, problem.dtype);
+  const std::vector<float> v = randomFloats(heads / group * keys * depth, 33, -2, 2, problem.dtype);
+  Buffer qBuffer = machine.put(problem.dtype, q), kBuffer = machine.put(problem.dtype, k), vBuffer = machine.put(problem.dtype, v);
+  Buffer out = machine.unwritten(problem.dtype, q.size());
+  const std::vector<float> actual = machine.run(
+      ops::prepareAttention(*machine.jit, machine.rank(), problem, qBuffer, kBuffer, vBuffer, out, plan), out);
+  std::vector<double> expected(q.size(), 0.0);
+  const double scale = problem.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
+  for (int64_t head = 0; head < heads; ++head)
+    for (int64_t query = 0; query < queries; ++query) {
+      const int64_t seen = problem.causal ? std::clamp<int64_t>(query + keys - queries + 1, 0, keys) : keys;
+      const int64_t kvHead = head / problem.heads * problem.kvHeads + head % problem.heads / group;
+      std::vector<double> scores(seen);
+      double largest = -INFINITY, sum = 0;
+      for (int64_t key = 0; key < seen; ++key) {
+        for (int64_t d = 0; d < depth; ++d)
+          scores[key] += double(q[(head * queries + query) * depth + d]) * k[(kvHead * keys + key) * depth + d];
+        largest = std::max(largest, scores[key] *= scale);
+      }
+      for (double &score : scores)
+        sum += score = std::exp(score - largest);
+      for (int64_t key = 0; key < seen; ++key)
+        for (int64_t d = 0; d < depth; ++d)
+          expected[(head * queries + query) * depth + d] += scores[key] / sum * v[(kvHead * keys + key) * depth + d];
+    }
+  expectWithin(actual, expected, problem.dtype == DataType::BF16 ? 1.6e-2 : 3e-3, name);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LibraryAttention,
+    testing::Values(
+        AttentionCase{"causal", nullptr, {.heads = 2, .kvHeads = 2, .queries = 70, .keys = 70, .headDim = 64, .causal = true}, {.blockM = 32, .blockN = 32, .numWarps = 4}},
+        AttentionCase{"grouped", nullptr, {.batch = 2, .heads = 4, .kvHeads = 2, .queries = 33, .keys = 50, .headDim = 32, .dtype = DataType::F16}, {.blockM = 16, .blockN = 16, .numWarps = 4}},
+        AttentionCase{"more_keys_than_queries", nullptr, {.queries = 20, .keys = 100, .headDim = 32, .causal = true}, {.blockM = 16, .blockN = 32, .numWarps = 4}},
+        AttentionCase{"queries_without_keys", nullptr, {.queries = 60, .keys = 25, .headDim = 32, .causal = true}, {.blockM = 32, .blockN = 32, .numWarps = 4}},
+        AttentionCase{"wide_head", nullptr, {.queries = 64, .keys = 130, .headDim = 128, .causal = true, .scale = 0.2}, {.blockM = 64, .blockN = 64, .numWarps = 4}},
+        AttentionCase{"hopper", "sim:sm_90a", {.heads = 2, .queries = 150, .keys = 150, .headDim = 64, .causal = true}, {.blockM = 128, .blockN = 64, .numWarps = 8}}),
+    [](const auto &info) { return info.param.name; });
+
+TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
+  Machine machine(targetUnderTest());
+  Buffer x = machine.put(DataType::BF16, std::vector<float>(64));
+  auto message = [&](const ops::AttentionProblem &problem) {
+    return statusOf(ops::prepareAttention(*machine.jit, machine.rank(), problem, x, x, x, x)).message();
+  };
+  EXPECT_THAT(message({.heads = 3, .kvHeads = 2, .queries = 1, .keys = 1}), HasSubstr("must divide"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .headDim = 80}), HasSubstr("heads of 80"));
+  EXPECT_THAT(message({.queries = 0, .keys = 1}), HasSubstr("queries 0"));
+  EXPECT_THAT(message({.queries = 1, .keys = 1, .dtype = DataType::F32}), HasSubstr("bf16 and fp16"));
+}
+
+} // namespace
+} // namespace ditron::e2e
