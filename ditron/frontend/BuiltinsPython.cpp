@@ -156,6 +156,8 @@ LangValue pythonIsinstance(Importer &importer, BuiltinCall &call) {
     llvm::StringRef name = builtin->builtin->name;
     if (name == "tensor")
       return value.isTensor();
+    if (name == "tensor_descriptor")
+      return value.isDescriptor();
     if (name == "dtype" || name == "pointer_type" || name == "block_type") {
       if (!value.isType())
         return false;

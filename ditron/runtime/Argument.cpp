@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Argument.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -208,7 +209,12 @@ void PackedArguments::add(const void *data, uint32_t size) {
 
 Expected<PackedArguments> packArguments(std::string_view kernel, std::span<const ArtifactParameter> parameters,
                                         std::span<const Argument> given) {
-  DITRON_ASSIGN_OR_RETURN(const std::vector<Argument> arguments, expandDescriptors(kernel, given));
+  std::vector<Argument> expanded;
+  std::span<const Argument> arguments = given;
+  if (std::ranges::any_of(given, [](const Argument &argument) { return argument.is<TensorDescriptor>(); })) {
+    DITRON_ASSIGN_OR_RETURN(expanded, expandDescriptors(kernel, given));
+    arguments = expanded;
+  }
   if (arguments.size() != parameters.size()) {
     std::vector<std::string> names;
     for (const ArtifactParameter &parameter : parameters)

@@ -101,6 +101,8 @@ std::string whyNoTensorMap(Value descriptor) {
   const int64_t elementBytes = analysis::sharedElementBytes(type.getElementType());
   if (type.getShape().back() * elementBytes < 32)
     return "rows of the tile are shorter than 32 bytes";
+  if (make.getPadding() == tile::DescriptorPadding::Nan && type.getElementType().getIntOrFloatBitWidth() == 8)
+    return "the hardware has no NaN of 8 bits to pad with";
   BlockArgument base = kernelArgument(plainValue(make.getBase()));
   if (!base)
     return "its base is not an argument of the kernel";

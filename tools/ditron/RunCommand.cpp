@@ -17,6 +17,8 @@ constexpr const char *footer = R"(SPEC, the value of an argument:
   bf16@x.npy                        words of a file seen as bf16 (or fp16, fp8e5, fp8e4nv); floats are rounded to it
   zeros:fp32[128,64]                an array of zeros; also ones:, arange: and rand:
   symm:@x.npy  symm:zeros:i64[8]    the same at one offset of every rank's symmetric heap
+  desc[64,32]@x.npy                 a tensor descriptor of the array, for tiles of 64 x 32; [64,32,nan] pads with NaN
+  desc[64,32]:zeros:bf16[100,70]    the same of any array
 
 Types: i1 i8 i16 i32 i64 u8 u16 u32 u64 fp8e5 fp8e4nv fp16 bf16 fp32 fp64
 

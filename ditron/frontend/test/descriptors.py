@@ -18,7 +18,7 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_c):
     # A size may be a number, a stride 64 bits wide.
     # MATMUL: %[[C:.*]] = tile.make_descriptor %arg2, [%arg3, %{{.*}}], [%arg7, %{{.*}}]
     c = tl.make_tensor_descriptor(c_ptr, [M, 1000], [stride_c, 1], [64, 64])
-    tl.static_assert(a.dtype == tl.float16)
+    tl.static_assert(a.dtype == tl.float16 and isinstance(a, tl.tensor_descriptor) and not isinstance(a, tl.tensor))
     tl.static_assert(a.block_shape[1] == 32 and len(a.shape) == 2 and a.strides[1] == 1)
     tl.static_assert(a.block_type == tl.block_type(tl.float16, [64, 32]))
     acc = tl.zeros((64, 64), dtype=tl.float32)

@@ -26,6 +26,35 @@ TEST(Signature, RoundTrips) {
     EXPECT_EQ(roundTrip(text), text);
 }
 
+TEST(Signature, DescriptorsOfTheHost) {
+  for (const char *text : {"tensordesc<bf16[128,64]>", "tensordesc<fp32[16],nan>", "a=tensordesc<i8[1,2,4,8,16]>:16, i32",
+                           "tensordesc<fp16[64,64]>:16:8, constexpr B=\"a<b\"", "tensordesc<bf16[64,64]>:1:16"})
+    EXPECT_EQ(roundTrip(text), text);
+  EXPECT_EQ(roundTrip("tensordesc< float16 [ 64 , 32 ] , zero > : 16"), "tensordesc<fp16[64,32]>:16");
+  auto signature = parseSignature("tensordesc<bf16[128,64],nan>:16:32");
+  ASSERT_TRUE(signature.isOk());
+  const ArgumentSpec &spec = signature->arguments[0];
+  EXPECT_TRUE(spec.isDescriptor && spec.fillsNan);
+  const std::vector<RunTimeParameter> parameters = runTimeParameters(spec, "x");
+  ASSERT_EQ(parameters.size(), 4u);
+  EXPECT_EQ(parameters[0].name, "x");
+  EXPECT_EQ(parameters[0].type.signatureText(), "*bf16");
+  EXPECT_EQ(parameters[0].divisibility, 16u);
+  EXPECT_EQ(parameters[1].name, "x.shape.0");
+  EXPECT_EQ(parameters[1].divisibility, 1u);
+  EXPECT_EQ(parameters[2].name, "x.shape.1");
+  EXPECT_EQ(parameters[2].type.signatureText(), "i32");
+  EXPECT_EQ(parameters[2].divisibility, 32u);
+  EXPECT_EQ(parameters[3].name, "x.stride.0");
+  EXPECT_EQ(parameters[3].type.signatureText(), "i64");
+  EXPECT_EQ(parameters[3].divisibility, 8u); // 16 bytes
+  EXPECT_THAT(roundTrip("tensordesc<bf16[128,60]>"), HasSubstr("'60' is no power of two"));
+  EXPECT_THAT(roundTrip("tensordesc<bf17[64]>"), HasSubstr("'bf17' is no element type"));
+  EXPECT_THAT(roundTrip("tensordesc<bf16[64>"), HasSubstr("no closing ']'"));
+  EXPECT_THAT(roundTrip("tensordesc<i8[64],nan>"), HasSubstr("have no NaN"));
+  EXPECT_THAT(roundTrip("tensordesc<bf16[64]>:3"), HasSubstr("'3' is no power of two"));
+}
+
 TEST(Signature, NormalisesSpelling) {
   EXPECT_EQ(roundTrip("*float32 , int32"), "*fp32, i32");
   EXPECT_EQ(roundTrip("constexpr K='it\\'s'"), "constexpr K=\"it's\"");

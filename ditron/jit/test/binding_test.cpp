@@ -72,6 +72,23 @@ TEST(Binding, positionalKeywordAndDefault) {
   EXPECT_EQ(bound.arguments[2].get<double>(), 2.0);
 }
 
+TEST(Binding, tensorDescriptors) {
+  auto signatureOf = [](runtime::TensorDescriptor descriptor, KernelInterface kernel = makeInterface()) {
+    return item(bind({{std::move(descriptor), 1000}, {}}, std::move(kernel)), "x").str();
+  };
+  EXPECT_EQ(signatureOf({at(256), {100, 72}, {}, {64, 32}}), "x=tensordesc<bf16[64,32]>:16");
+  EXPECT_EQ(signatureOf({at(256), {100, 64}, {72, 1}, {64, 32}}), "x=tensordesc<bf16[64,32]>:16:16");
+  EXPECT_EQ(signatureOf({at(256), {100, 64}, {70, 1}, {64, 32}, true}), "x=tensordesc<bf16[64,32],nan>:1:16");
+  EXPECT_EQ(signatureOf({at(258), {100, 70}, {72, 1}, {64, 32}}), "x=tensordesc<bf16[64,32]>");
+  KernelInterface plain = makeInterface();
+  plain.parameters[0].specialiseAlignment = false;
+  EXPECT_EQ(signatureOf({at(256), {100, 64}, {}, {64, 32}}, plain), "x=tensordesc<bf16[64,32]>");
+  EXPECT_THAT(errorOf({{runtime::TensorDescriptor{at(256), {100}, {2}, {64}}, 1000}, {}}),
+              HasSubstr("kernel 'k', argument 'x': tensordesc<bf16[64]>: the last stride is 2"));
+  EXPECT_THAT(errorOf({{at(256), 1000}, {{"BLOCK", runtime::TensorDescriptor{at(256), {100}, {1}, {64}}}}}),
+              HasSubstr("takes a compile-time value, given tensordesc<bf16[64]> of a tensor [100]"));
+}
+
 TEST(Binding, specialisation) {
   EXPECT_EQ(item(bind({{at(256), 32}, {}}), "n").divisibility, 16u);
   EXPECT_EQ(item(bind({{at(256), 0}, {}}), "n").divisibility, 16u);

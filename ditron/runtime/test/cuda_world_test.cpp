@@ -136,6 +136,33 @@ TEST(CudaWorld, LaunchesLoadOnceAndPassArguments) {
   EXPECT_EQ(count("cuLaunchKernel(store blocks=7 threads=128 shared=102400)"), 6u);
 }
 
+TEST(CudaWorld, TensorMapsAreEncodedOnce) {
+  auto world = makeWorld(1);
+  Buffer tensor = *world->rank(0).allocate(DataType::BF16, 100 * 72, "tensor");
+  TensorMapDescription map;
+  map.base = tensor.address();
+  map.type = DataType::BF16;
+  map.rank = 2;
+  map.swizzleBytes = 128;
+  map.sizes = {70, 100};
+  map.stridesBytes = {2, 144};
+  map.box = {64, 128};
+  (void)takeLog();
+  const Expected<TensorMap> encoded = world->rank(0).device()->encodeTensorMap(map);
+  ASSERT_TRUE(ok(encoded.status()));
+  EXPECT_EQ(encoded->bytes[127], std::byte(0xAB));
+  EXPECT_EQ(takeLog(), "cuTensorMapEncodeTiled(9 70/0/64 100/144/128 swizzle 3 promotion 3 fill 0)\n");
+  ASSERT_TRUE(ok(world->rank(0).device()->encodeTensorMap(map).status()));
+  EXPECT_EQ(takeLog(), "");
+  map.sizes[0] = 60;
+  map.fillNan = true;
+  ASSERT_TRUE(ok(world->rank(0).device()->encodeTensorMap(map).status()));
+  EXPECT_EQ(takeLog(), "cuTensorMapEncodeTiled(9 60/0/64 100/144/128 swizzle 3 promotion 3 fill 1)\n");
+  map.base = static_cast<std::byte *>(map.base) + 2;
+  EXPECT_THAT(world->rank(0).device()->encodeTensorMap(map).status().message(),
+              HasSubstr("description of a tensor of 2 dimensions"));
+}
+
 TEST(CudaWorld, RanksOnOneGpuShareItsKernels) {
   WorldOptions options;
   options.shareGpus = true;

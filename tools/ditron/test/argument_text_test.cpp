@@ -82,6 +82,24 @@ TEST(ArgumentText, arrays) {
   EXPECT_FALSE(array("@x.npy").type);
 }
 
+TEST(ArgumentText, descriptors) {
+  ArrayText file = array("desc[64, 32]@x.npy");
+  EXPECT_THAT(file.block, ElementsAre(64, 32));
+  EXPECT_EQ(file.path, "x.npy");
+  EXPECT_FALSE(file.fillNan);
+  ArrayText zeros = array("desc[8,64,nan]:symm:zeros:bf16[100,70]");
+  EXPECT_THAT(zeros.block, ElementsAre(8, 64));
+  EXPECT_THAT(zeros.shape, ElementsAre(100, 70));
+  EXPECT_TRUE(zeros.fillNan);
+  EXPECT_TRUE(zeros.symmetric);
+  EXPECT_EQ(array("desc[16]:bf16@x.npy").type, DataType::BF16);
+  EXPECT_TRUE(array("@x.npy").block.empty());
+  EXPECT_THAT(errorOf("desc[64,32"), HasSubstr("no closing ']'"));
+  EXPECT_THAT(errorOf("desc[64,x]@x.npy"), HasSubstr("'x' is no size"));
+  EXPECT_THAT(errorOf("desc[64]"), HasSubstr("an array is missing after ']'"));
+  EXPECT_THAT(errorOf("desc[64]:3"), HasSubstr("a tensor descriptor describes an array"));
+}
+
 TEST(ArgumentText, errorsNameTheValueAndWhatIsAccepted) {
   EXPECT_THAT(errorOf("zeroes:fp32[4]"),
               AllOf(HasSubstr("argument x='zeroes:fp32[4]'"), HasSubstr("did you mean 'zeros'")));

@@ -674,6 +674,26 @@ Result cuLaunchKernelEx(const LaunchConfiguration *launch, FunctionRef function,
   return launchFunction(function, "cuLaunchKernelEx", launch->gridX * launch->gridY * launch->gridZ, launch->blockX,
                         launch->sharedBytes, cooperative, launch->stream, parameters);
 }
+Result cuTensorMapEncodeTiled(void *map, TensorElement element, uint32_t rank, void *base, const uint64_t *sizes,
+                              const uint64_t *stridesBytes, const uint32_t *box, const uint32_t *elementStrides,
+                              int interleave, TensorSwizzle swizzle, TensorPromotion promotion, TensorFill fill) {
+  Lock lock(state().mutex);
+  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || reinterpret_cast<uintptr_t>(base) % 16 != 0 || rank < 1 || rank > 5 ||
+      interleave != 0)
+    return invalidValue;
+  std::string text = "cuTensorMapEncodeTiled(" + std::to_string(static_cast<int>(element));
+  for (uint32_t dim = 0; dim < rank; ++dim) {
+    text += " " + std::to_string(sizes[dim]) + "/" + std::to_string(dim == 0 ? 0 : stridesBytes[dim - 1]) + "/" +
+            std::to_string(box[dim]);
+    if (elementStrides[dim] != 1 || sizes[dim] == 0)
+      return invalidValue;
+  }
+  text += " swizzle " + std::to_string(static_cast<int>(swizzle)) + " promotion " +
+          std::to_string(static_cast<int>(promotion)) + " fill " + std::to_string(static_cast<int>(fill)) + ")";
+  record(text);
+  std::memset(map, 0xAB, 128);
+  return success;
+}
 Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, FunctionRef, int, size_t) {
   *blocks = 2;
   return success;
