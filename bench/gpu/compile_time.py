@@ -16,6 +16,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def ours(build, target, kernel):
     for index, name in enumerate(parameters):
         command += ["--arg", f"{name}=zeros:bf16[{SIZE},{SIZE}]" if index < 3 else f"{name}={SIZE}"]
     for name, value in constants.items():
-        command += ["--constexpr", f"{name}={value}"]
+        command += ["--constexpr", f"{name}={value!r}"]
     _, errors, wall = run(command, environment(DITRON_CACHE="0"))
     times = {}
     # Phases are set off by two spaces, their stages by four.
@@ -85,6 +86,8 @@ def medians(samples):
 
 
 def command_output(*command):
+    if not shutil.which(command[0]):
+        return ""
     result = subprocess.run(command, capture_output=True, text=True)
     return result.stdout.strip() if result.returncode == 0 else ""
 
