@@ -58,6 +58,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("verify-layouts", module, transforms::createVerifyLayouts()));
   // A tile that fills a thread's registers many times over would take minutes to compile.
   DITRON_RETURN_IF_ERROR(run.passes("registers", module, analysis::createVerifyRegisters()));
+  // Warpgroups that store rows of their own need not wait for each other.
+  DITRON_RETURN_IF_ERROR(run.passes("split-stores", module, transforms::createSplitTensorStores()));
   // Buffers and scratch memory get their places in shared memory, reused as soon as free.
   DITRON_RETURN_IF_ERROR(run.passes("shared-memory", module, transforms::createAllocateShared(memory)));
   // Block barriers where threads would race on those places.

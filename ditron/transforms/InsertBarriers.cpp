@@ -167,11 +167,15 @@ private:
   }
 
   static void access(Operation *op, PendingAccesses &state) {
-    if (isa<dgpu::BarrierOp, dist::SyncThreadsOp, dist::NotifyOp>(op)) {
+    if (auto barrier = dyn_cast<dgpu::BarrierOp>(op); barrier && barrier.getWarpgroups()) {
+      return; // orders nothing between warpgroups
+    } else if (isa<dgpu::BarrierOp, dist::SyncThreadsOp, dist::NotifyOp>(op)) {
       state.barrier();
     } else if (auto load = dyn_cast<dgpu::BufferLoadOp>(op)) {
       read(op, slotRange(load.getBuffer(), load.getSlot()), state);
     } else if (auto store = dyn_cast<dgpu::BufferStoreOp>(op)) {
+      if (store.getWarpgroups())
+        return;
       Range range = slotRange(store.getBuffer(), store.getSlot());
       checkWrite(op, range, state);
       state.writes.add(range);

@@ -122,6 +122,15 @@ def PipelineLoops : Pass<"dgpu-pipeline-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
 }
 
+def SplitTensorStores : Pass<"dgpu-split-tensor-stores", "::mlir::ModuleOp"> {
+  let summary = "each warpgroup stores the rows that it holds";
+  let description = [{
+    After layouts. Where every 64 rows of a staged tile are held by one warpgroup, barriers around the staging buffer become barriers of
+    warpgroups and the first thread of each warpgroup copies its rows, so that no warpgroup waits for another.
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
 def AllocateShared : Pass<"dgpu-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "places buffers and scratch memory in shared memory";
   let description = [{

@@ -90,7 +90,7 @@ private:
     dgpu::BufferStoreOp::create(builder, loc, store.getValue(), buffer, slot);
     dgpu::FenceAsyncOp::create(builder, loc);
     dgpu::BarrierOp::create(builder, loc);
-    dgpu::TmaStoreOp::create(builder, loc, buffer, slot, map, store.getOffsets());
+    dgpu::TmaStoreOp::create(builder, loc, buffer, slot, map, store.getOffsets(), DenseI32ArrayAttr());
     dgpu::TmaStoreCommitOp::create(builder, loc);
     store.erase();
   }

@@ -35,6 +35,8 @@ def gemm(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c, BLOCK_M: tl
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
     k_tiles = tl.cdiv(K, BLOCK_K)
+    # Without the promise the accumulators of a loop without a turn must be merged in, register by register.
+    tl.assume(k_tiles > 0)
     for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), warp_specialize=True):
         tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         row = tile_m * BLOCK_M

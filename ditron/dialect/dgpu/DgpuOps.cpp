@@ -141,7 +141,13 @@ static LogicalResult verifyCopy(Operation *op, BufferType buffer, size_t offsets
 }
 
 LogicalResult TmaLoadOp::verify() { return verifyCopy(*this, getBuffer().getType(), getOffsets().size()); }
-LogicalResult TmaStoreOp::verify() { return verifyCopy(*this, getBuffer().getType(), getOffsets().size()); }
+LogicalResult TmaStoreOp::verify() {
+  if (std::optional<ArrayRef<int32_t>> warpgroups = getWarpgroups())
+    if (int64_t(warpgroups->size()) * layout::wgmmaRows != getBuffer().getType().getShape().front())
+      return emitOpError() << "names " << warpgroups->size() << " warpgroups, expected one for each " << layout::wgmmaRows
+                           << " of " << getBuffer().getType().getShape().front() << " rows";
+  return verifyCopy(*this, getBuffer().getType(), getOffsets().size());
+}
 
 //===--------------------------------------------------------------------------------------------------------------===//
 // Warpgroup dots

@@ -41,7 +41,8 @@ def Dgpu_BufferAllocOp : Dgpu_Op<"buffer_alloc", [MemoryEffects<[MemAlloc<Dgpu_S
 
 def Dgpu_BufferStoreOp : Dgpu_Op<"buffer_store", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>]>]> {
   let summary = "writes a tile into a slot";
-  let arguments = (ins Tile_Tensor:$value, Dgpu_AnyBuffer:$buffer, I32:$slot);
+  let description = [{With `warpgroups`, each warpgroup's part is only touched by itself: its own barriers order it.}];
+  let arguments = (ins Tile_Tensor:$value, Dgpu_AnyBuffer:$buffer, I32:$slot, UnitAttr:$warpgroups);
   let assemblyFormat = "$value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,` qualified(type($buffer))";
   let hasVerifier = 1;
 }
@@ -77,7 +78,8 @@ def Dgpu_AsyncWaitOp : Dgpu_Op<"async_wait", [MemoryEffects<[MemRead<Dgpu_Shared
   let assemblyFormat = "$pending attr-dict";
 }
 def Dgpu_BarrierOp : Dgpu_Op<"barrier", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>]>]> {
-  let summary = "block barrier put in by barrier insertion";
+  let summary = "block barrier put in by a pass; with `warpgroups`, each warpgroup waits for its own threads only";
+  let arguments = (ins UnitAttr:$warpgroups);
   let assemblyFormat = "attr-dict";
 }
 
@@ -142,18 +144,22 @@ def Dgpu_TmaLoadOp : Dgpu_Op<"tma_load", [MemoryEffects<[MemRead<Tile_GlobalMemo
 }
 def Dgpu_TmaStoreOp : Dgpu_Op<"tma_store", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Tile_GlobalMemory>]>]> {
   let summary = "thread 0 of the partition starts copying a slot to a tile of a tensor";
-  let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot, Dgpu_TensorMap:$map, Variadic<I32>:$offsets);
+  let description = [{
+    With `warpgroups`, the first thread of warpgroup warpgroups[i] copies the i-th 64 rows instead; boxes then have 64 rows.
+  }];
+  let arguments = (ins Dgpu_AnyBuffer:$buffer, I32:$slot, Dgpu_TensorMap:$map, Variadic<I32>:$offsets,
+                       OptionalAttr<DenseI32ArrayAttr>:$warpgroups);
   let assemblyFormat = "$buffer `[` $slot `]` `to` $map `[` $offsets `]` attr-dict `:` qualified(type($buffer))";
   let hasVerifier = 1;
 }
 def Dgpu_TmaStoreCommitOp
     : Dgpu_Op<"tma_store_commit", [MemoryEffects<[MemWrite<Dgpu_SharedMemory>, MemWrite<Tile_GlobalMemory>]>]> {
-  let summary = "thread 0 of the partition closes its group of tensor stores";
+  let summary = "the threads that started tensor stores close their groups";
   let assemblyFormat = "attr-dict";
 }
 def Dgpu_TmaStoreWaitOp
     : Dgpu_Op<"tma_store_wait", [MemoryEffects<[MemRead<Dgpu_SharedMemory>, MemWrite<Dgpu_SharedMemory>, MemWrite<Tile_GlobalMemory>]>]> {
-  let summary = "thread 0 of the partition waits until at most `pending` of its newest groups of tensor stores are incomplete";
+  let summary = "the threads that started tensor stores wait until at most `pending` of their newest groups are incomplete";
   let description = [{With `read` until they have read their slots, else until their data is visible. Other threads do nothing.}];
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$pending, UnitAttr:$read);
   let assemblyFormat = "$pending (`read` $read^)? attr-dict";

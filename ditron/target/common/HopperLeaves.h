@@ -85,7 +85,7 @@ public:
   //===--- Warp specialisation --------------------------------------------------------------------------------------===//
 
   /// Barrier `id` (1 to 15) of `threads` threads.
-  virtual void namedBarrier(Emitter &e, int id, int threads, NamedBarrierKind kind) = 0;
+  virtual void namedBarrier(Emitter &e, mlir::Value id, int threads, NamedBarrierKind kind) = 0;
   /// Registers per thread of the calling warpgroup from here on: a multiple of 8 from 24 to 256.
   virtual void setMaxRegisters(Emitter &e, int count, bool isIncrease) = 0;
 };

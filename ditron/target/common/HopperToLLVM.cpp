@@ -10,6 +10,8 @@
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/SharedAccess.h"
 
+#include "ditron/layout/Wgmma.h"
+
 using namespace mlir;
 
 namespace ditron::target {
@@ -73,6 +75,8 @@ public:
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
     Value bar = mbarrierAddress(e, adaptor.getBars().front(), adaptor.getSlot().front());
+    if (op->hasAttr(afterLoadsAttrName))
+      target.warpBarrier(e);
     Value predicate = e.isZero(target.laneId(e));
     if (op.getPredicate())
       predicate = e.conjunction(adaptor.getPredicate().front(), predicate);
@@ -100,6 +104,7 @@ public:
 
 /// One box of a tile.
 struct BoxCopy {
+  int64_t firstRow; ///< In the tile.
   SmallVector<Value> coordinates; ///< The contiguous dimension first.
   Value shared;
 };
@@ -121,6 +126,7 @@ FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, Operation *op, dgpu::Bu
     for (size_t d = 0; d < shape.size(); ++d)
       packed = packed * shape[d] + start[d];
     BoxCopy &copy = copies.emplace_back();
+    copy.firstRow = start.front();
     copy.shared = e.addBytes(slotBase, shared.offsetOf(packed) * shared.elementBytes());
     for (size_t d = shape.size(); d-- > 0;)
       copy.coordinates.push_back(e.add(offsets[d].front(), e.i32(start[d])));
@@ -169,9 +175,17 @@ public:
     FailureOr<SmallVector<BoxCopy>> copies = cutIntoBoxes(e, op, type, base, adaptor.getOffsets());
     if (failed(copies))
       return failure();
-    Value first = isFirstThread(e, target);
-    for (const BoxCopy &copy : *copies)
-      target.hopper()->tmaStore(e, adaptor.getMap().front(), copy.coordinates, copy.shared, first);
+    std::optional<ArrayRef<int32_t>> warpgroups = op.getWarpgroups();
+    Value first = warpgroups ? Value() : isFirstThread(e, target);
+    for (const BoxCopy &copy : *copies) {
+      Value predicate = first;
+      if (warpgroups) {
+        int threads = layout::warpsPerGroup * target.warpSize();
+        int32_t warpgroup = (*warpgroups)[copy.firstRow / layout::wgmmaRows];
+        predicate = e.compare(LLVM::ICmpPredicate::eq, target.threadId(e), e.i32(warpgroup * threads));
+      }
+      target.hopper()->tmaStore(e, adaptor.getMap().front(), copy.coordinates, copy.shared, predicate);
+    }
     rewriter.eraseOp(op);
     return success();
   }

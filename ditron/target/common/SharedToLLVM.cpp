@@ -9,6 +9,8 @@
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/SharedAccess.h"
 
+#include "ditron/layout/Wgmma.h"
+
 using namespace mlir;
 using ditron::layout::DistributedLayout;
 using ditron::layout::OffsetPlan;
@@ -163,15 +165,34 @@ public:
   }
 };
 
-/// dgpu.barrier and dist.sync_threads.
-template <typename OpT> class BarrierPattern : public TilePattern<OpT> {
+class BarrierPattern : public TilePattern<dgpu::BarrierOp> {
 public:
-  using TilePattern<OpT>::TilePattern;
+  using TilePattern::TilePattern;
 
-  LogicalResult matchAndRewrite(OpT op, typename TilePattern<OpT>::OneToNAdaptor adaptor,
+  LogicalResult matchAndRewrite(dgpu::BarrierOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    this->target.blockBarrier(e);
+    if (op.getWarpgroups()) {
+      // Barriers 0 and 1 are the block's and the consumers'.
+      Value warpgroup = e.lshr(target.warpId(e), llvm::Log2_32(layout::warpsPerGroup));
+      target.hopper()->namedBarrier(e, e.add(warpgroup, e.i32(2)), layout::warpsPerGroup * target.warpSize(),
+                                    NamedBarrierKind::Sync);
+    } else {
+      target.blockBarrier(e);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class SyncThreadsPattern : public TilePattern<dist::SyncThreadsOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dist::SyncThreadsOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    target.blockBarrier(e);
     rewriter.eraseOp(op);
     return success();
   }
@@ -181,8 +202,7 @@ public:
 
 void populateSharedPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<BufferAllocPattern, BufferPermutePattern, BufferStorePattern, BufferLoadPattern, AsyncCopyPattern, AsyncCommitPattern,
-               AsyncWaitPattern, BarrierPattern<dgpu::BarrierOp>, BarrierPattern<dist::SyncThreadsOp>>(
-      patterns.getContext(), lowering);
+               AsyncWaitPattern, BarrierPattern, SyncThreadsPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -198,8 +198,12 @@ SmallVector<Value> NvptxHopper::wgmmaWait(Emitter &e, int pending, ValueRange va
 
 //===--- Warp specialisation --------------------------------------------------------------------------------------------===//
 
-void NvptxHopper::namedBarrier(Emitter &e, int id, int threads, NamedBarrierKind kind) {
-  PtxAsm(e).emit(fmt::format("bar.{} {}, {};", kind == NamedBarrierKind::Sync ? "sync" : "arrive", id, threads));
+void NvptxHopper::namedBarrier(Emitter &e, Value id, int threads, NamedBarrierKind kind) {
+  // ptxas reserves all sixteen barriers when the number is in a register, so constants stay in the text.
+  PtxAsm code(e);
+  std::optional<int64_t> known = e.constantOf(id);
+  std::string number = known ? fmt::format("{}", *known) : code.input(id);
+  code.emit(fmt::format("bar.{} {}, {};", kind == NamedBarrierKind::Sync ? "sync" : "arrive", number, threads));
 }
 
 void NvptxHopper::setMaxRegisters(Emitter &e, int count, bool isIncrease) {

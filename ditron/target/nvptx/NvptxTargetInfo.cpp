@@ -141,7 +141,7 @@ void NvptxTargetInfo::blockBarrier(Emitter &e) {
   if (partition && partition->isProducer())
     return warpBarrier(e);
   if (partition)
-    return hopperLeaves.namedBarrier(e, 1, partition->numWarps * warpSize(), NamedBarrierKind::Sync);
+    return hopperLeaves.namedBarrier(e, e.i32(1), partition->numWarps * warpSize(), NamedBarrierKind::Sync);
   callIntrinsic(e, "llvm.nvvm.barrier.cta.sync.aligned.all", Type(), {e.i32(0)});
 }
 

@@ -130,9 +130,9 @@ SmallVector<Value> SimHopper::wgmmaWait(Emitter &e, int pending, ValueRange valu
 
 //===--- Warp specialisation --------------------------------------------------------------------------------------------===//
 
-void SimHopper::namedBarrier(Emitter &e, int id, int threads, NamedBarrierKind kind) {
+void SimHopper::namedBarrier(Emitter &e, Value id, int threads, NamedBarrierKind kind) {
   uint32_t code = kind == NamedBarrierKind::Sync ? DITRON_SIM_BARRIER_SYNC : DITRON_SIM_BARRIER_ARRIVE;
-  sim.call(e, "named_barrier", {sim.self(e), e.i32(id), e.i32(threads), e.i32(code), sim.site(e)});
+  sim.call(e, "named_barrier", {sim.self(e), id, e.i32(threads), e.i32(code), sim.site(e)});
 }
 
 void SimHopper::setMaxRegisters(Emitter &e, int count, bool isIncrease) {

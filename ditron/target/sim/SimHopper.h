@@ -42,7 +42,7 @@ public:
   void wgmmaCommit(Emitter &e) override;
   llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) override;
 
-  void namedBarrier(Emitter &e, int id, int threads, NamedBarrierKind kind) override;
+  void namedBarrier(Emitter &e, mlir::Value id, int threads, NamedBarrierKind kind) override;
   void setMaxRegisters(Emitter &e, int count, bool isIncrease) override;
 
 private:

@@ -248,7 +248,7 @@ public:
     else if (partition->isProducer())
       warpBarrier(e);
     else
-      hopperLeaves.namedBarrier(e, 1, partition->numWarps * warpSize(), NamedBarrierKind::Sync);
+      hopperLeaves.namedBarrier(e, e.i32(1), partition->numWarps * warpSize(), NamedBarrierKind::Sync);
   }
   void warpBarrier(Emitter &e) override { sim.call(e, "warp_barrier", {sim.self(e), sim.site(e)}); }
 

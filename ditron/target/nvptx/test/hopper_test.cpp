@@ -113,7 +113,7 @@ TEST(Hopper, TensorCopies) {
   leaves.mbarrierWait(e, bar, zero);
   leaves.mbarrierArrive(e, bar, Value());
   leaves.fenceAsync(e);
-  leaves.namedBarrier(e, 1, 128, NamedBarrierKind::Sync);
+  leaves.namedBarrier(e, e.i32(1), 128, NamedBarrierKind::Sync);
   leaves.tmaStore(e, kernel.map(), {zero, kernel.number()}, tile, first);
   leaves.tmaStoreCommit(e);
   leaves.tmaStoreWait(e, 0, /*onlyRead=*/true);
