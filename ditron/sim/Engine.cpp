@@ -25,8 +25,8 @@ constexpr uint64_t pollRounds = 10000;
 
 Machine::State::State(MachineOptions machineOptions)
     : options(std::move(machineOptions)), scheduler(options.seed, options.jitter), memory(options),
-      trace(options.recordTrace), timeLimit(options.timeLimitSeconds), threadStacks(options.threadStackBytes, threadStacksPerSlab),
-      hostStacks(options.hostStackBytes, 1) {}
+      trace(options.recordTrace), timeLimit(options.timeLimitSeconds),
+      threadStacks(options.threadStackBytes, threadStacksPerSlab), hostStacks(options.hostStackBytes, 1) {}
 
 Machine::State::~State() {
   stopEverything();

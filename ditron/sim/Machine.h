@@ -83,9 +83,9 @@ struct MachineOptions {
   bool checkBounds = true;              ///< Check each access of a kernel against the allocations.
   bool preemptAtBarriers = false;       ///< Also leave a block at its barriers: finer interleavings, slower runs.
   bool recordTrace = false;             ///< Keep spans and arrows for writeChromeTrace, and the timeline queries.
-  double timeLimitSeconds = 0;          ///< Longest that one call may run the machine, by the clock on the wall; 0: no limit.
+  double timeLimitSeconds = 0; ///< Longest that one call may run the machine, by the clock on the wall; 0: no limit.
   uint64_t memoryPerRank =
-      uint64_t(64) << 30;                ///< Address range reserved per rank and kind; only touched pages cost memory.
+      uint64_t(64) << 30;                 ///< Address range reserved per rank and kind; only touched pages cost memory.
   uint64_t threadStackBytes = 256 * 1024; ///< Stack of a GPU thread; only touched pages cost memory.
   uint64_t hostStackBytes = uint64_t(8) << 20; ///< Stack of a rank's host code; pages are committed when touched.
   CostModel cost;

@@ -193,9 +193,8 @@ bool Memory::isSimulated(const void *address) const {
 }
 
 const Allocation *Memory::nearest(const void *address) const {
-  const auto arena = std::find_if(arenas.begin(), arenas.end(), [&](const Arena &a) {
-    return address >= a.base && address < a.base + a.bytes;
-  });
+  const auto arena = std::find_if(arenas.begin(), arenas.end(),
+                                  [&](const Arena &a) { return address >= a.base && address < a.base + a.bytes; });
   const Allocation *best = nullptr;
   uintptr_t bestDistance = UINTPTR_MAX;
   auto consider = [&](const Allocation &allocation) {

@@ -408,10 +408,10 @@ void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks
 void ditron_sim_time_out(DitronSimThread *self, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   Block &block = *thread.block;
-  block.failThread(
-      thread, StatusCode::Deadlock,
-      fmt::format("the time limit of {:g} s has passed, and this loop still runs", block.engine.options.timeLimitSeconds),
-      site);
+  block.failThread(thread, StatusCode::Deadlock,
+                   fmt::format("the time limit of {:g} s has passed, and this loop still runs",
+                               block.engine.options.timeLimitSeconds),
+                   site);
 }
 
 void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSimSite *site) {

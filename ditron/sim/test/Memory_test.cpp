@@ -43,7 +43,8 @@ TEST(Bounds, AcceptTheWholeAllocationAndNothingElse) {
     if (index == 130)
       EXPECT_THAT(status.message(), HasSubstr("120 bytes past the end of weights"));
     if (index == int64_t(1) << 40)
-      EXPECT_THAT(status.message(), AllOf(HasSubstr("the address is in no memory of any rank; "), HasSubstr("the nearest allocation, ")));
+      EXPECT_THAT(status.message(),
+                  AllOf(HasSubstr("the address is in no memory of any rank; "), HasSubstr("the nearest allocation, ")));
   }
 }
 
