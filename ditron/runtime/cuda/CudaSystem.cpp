@@ -90,6 +90,10 @@ std::string CudaSystem::describe(const WaitReport &report) const {
   }
   std::string text = fmt::format("  rank {}, {}, block ({},{},{}), thread {}\n", report.rank, site, report.block[0],
                                  report.block[1], report.block[2], report.thread);
+  if (report.kind == 2)
+    return text + fmt::format("    waits for another warp of its block, which fetches or frees a tile: phase of parity {} of an "
+                              "mbarrier at shared address {}",
+                              report.wanted, report.address & 0xffffff);
   text += fmt::format("    waits for {}: has {}, ", nameOf(report.address, report.wordBytes),
                       static_cast<int64_t>(report.seen));
   if (report.kind == 0)

@@ -30,7 +30,7 @@ struct WaitReport {
   uint32_t line, column;
   uint32_t compare; ///< runtime::Compare
   uint32_t wordBytes;
-  uint32_t kind;   ///< 0 a wait; 1 a loop of the kernel's own that polls a word.
+  uint32_t kind;   ///< 0 a wait; 1 a loop of the kernel's own that polls a word; 2 an mbarrier, `wanted` is the parity.
   uint32_t kernel; ///< hashOfName of the entry symbol, or 0.
   uint64_t address;
   uint64_t seen;

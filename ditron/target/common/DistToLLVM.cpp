@@ -225,8 +225,9 @@ public:
 } // namespace
 
 void populateDistPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<WaitPattern, NotifyPattern, CheckRankPattern, ThreadIdPattern, LaneIdPattern, LdPattern, StPattern, ThreadAtomicRmwPattern,
-               ThreadAtomicCasPattern, ShufflePattern, BallotPattern>(patterns.getContext(), lowering);
+  patterns.add<WaitPattern, NotifyPattern, CheckRankPattern, ThreadIdPattern, LaneIdPattern, LdPattern, StPattern,
+               ThreadAtomicRmwPattern, ThreadAtomicCasPattern, ShufflePattern, BallotPattern>(patterns.getContext(),
+                                                                                              lowering);
 }
 
 } // namespace ditron::target

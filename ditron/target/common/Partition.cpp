@@ -148,6 +148,13 @@ LogicalResult prepareHopper(ModuleOp module, TargetInfo &target) {
   for (auto function : module.getOps<func::FuncOp>())
     passMaps(function, target); // at the entry, thus first: leaves put there what the whole function needs
   guardAccumulatorLoops(module);
+  for (dgpu::WarpSpecializeOp op : specialized) {
+    // Reads by warpgroup dots are complete for the whole warp when it has waited; a lane's own loads are not.
+    bool hasLoads = op.getConsumer().walk([](dgpu::BufferLoadOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (hasLoads)
+      op.getConsumer().walk(
+          [&](dgpu::MbarrierArriveOp arrive) { arrive->setAttr(afterLoadsAttrName, UnitAttr::get(module.getContext())); });
+  }
   for (dgpu::WarpSpecializeOp op : specialized)
     splitPartitions(op, target, consumers);
   return success();

@@ -44,6 +44,8 @@ mlir::LogicalResult prepareHopper(mlir::ModuleOp module, TargetInfo &target);
 
 /// Attribute of dgpu.tma_load and dgpu.tma_store: sizes of the map's box, outermost first.
 inline constexpr llvm::StringLiteral boxAttrName = "dgpu.box";
+/// Unit attribute of an mbarrier_arrive before which the lanes of each warp meet: they have read the tile by ordinary loads.
+inline constexpr llvm::StringLiteral afterLoadsAttrName = "dgpu.after_loads";
 /// Unit attribute of the mbarrier_alloc after which all warps of the block meet.
 inline constexpr llvm::StringLiteral lastAllocAttrName = "dgpu.last";
 

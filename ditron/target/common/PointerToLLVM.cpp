@@ -90,7 +90,8 @@ class KeepLoopPattern : public TilePattern<tile::KeepLoopOp> {
 public:
   using TilePattern::TilePattern;
 
-  LogicalResult matchAndRewrite(tile::KeepLoopOp op, OneToNAdaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tile::KeepLoopOp op, OneToNAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     rewriter.eraseOp(op); // LLVM removes no loop that may be endless, as our functions do not promise progress
     return success();
   }
@@ -100,8 +101,8 @@ public:
 
 void populatePointerPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<AddPtrPattern, PtrToIntPattern, IntToPtrPattern, ForwardPattern<tile::PtrCastOp>,
-               ForwardPattern<tile::HintOp>, ForwardPattern<dist::ConsumeTokenOp>, AssumePattern,
-               KeepLoopPattern>(patterns.getContext(), lowering);
+               ForwardPattern<tile::HintOp>, ForwardPattern<dist::ConsumeTokenOp>, AssumePattern, KeepLoopPattern>(
+      patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -48,10 +48,11 @@ TEST(SimCodegen, RefusesFramesThatNoStackHolds) {
   EXPECT_TRUE(fits.isOk()) << fits.status().message();
   Status status = compile(withFrame(limit + 1024)).status();
   EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
-  EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("a thread of this kernel needs 197"),
-                    HasSubstr("for values that do not fit its registers; at most 196608 are accepted: use smaller blocks "
-                              "or more warps")));
+  EXPECT_THAT(
+      status.message(),
+      AllOf(HasSubstr("a thread of this kernel needs 197"),
+            HasSubstr("for values that do not fit its registers; at most 196608 are accepted: use smaller blocks "
+                      "or more warps")));
 }
 
 /// What follows an endless loop must not happen, at no level of optimisation.

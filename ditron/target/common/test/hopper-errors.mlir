@@ -1,0 +1,22 @@
+// What the hardware cannot do is said at the operation.
+// RUN: ditron-opt %s --ditron-to-llvm=target=sim:sm_90a --split-input-file --verify-diagnostics
+// RUN: not ditron-opt %s --ditron-to-llvm=target=sim:sm_80 --split-input-file 2>&1 | FileCheck %s
+
+#rows = #dgpu.shared<64x64, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3 i4 i5]>
+// CHECK: 'dgpu.tma_load' op is not available on this target
+func.func @box(%map: !dgpu.tensor_map {dgpu.tensor_map = {box = [256 : i64, 64 : i64]}}, %x: i32, %full: !dgpu.mbarriers<1>,
+               %buffer: !dgpu.buffer<1 x 64x64 x bf16, #rows>) {
+  // expected-error @below {{copies a tile that is not made of boxes of its map}}
+  // expected-error @below {{failed to legalize operation 'dgpu.tma_load'}}
+  dgpu.tma_load %map[%x, %x] to %buffer[%x], %full[%x] : !dgpu.buffer<1 x 64x64 x bf16, #rows>, !dgpu.mbarriers<1>
+  return
+}
+
+// -----
+
+#rows = #dgpu.shared<64x64, bits = 16, offset = [j0 j1 j2 j3 j4 j5 i0^j3 i1^j4 i2^j5 i3 i4 i5]>
+func.func @map(%map: !dgpu.tensor_map, %x: i32, %buffer: !dgpu.buffer<1 x 64x64 x bf16, #rows>) {
+  // expected-error @below {{needs a map that is a kernel argument with the attribute 'dgpu.tensor_map'}}
+  dgpu.tma_store %buffer[%x] to %map[%x, %x] : !dgpu.buffer<1 x 64x64 x bf16, #rows>
+  return
+}
