@@ -217,8 +217,8 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call) {
     LangValue value = call[name];
     if (value.isLiteral() && value.constant().isIntegral() && element.isFloat())
       return emit.fail(call.rangeOf(name),
-                       fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}", name.str(),
-                                   element.str(), value.describe()));
+                       fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}",
+                                   name.str(), element.str(), value.describe()));
     if (value.isLiteral())
       value = convertValue(importer, call, name, element);
     if (value.isPoison())

@@ -384,8 +384,9 @@ TEST_F(Failure, TilesThatNoThreadCanHold) {
   Buffer x = zeros(DataType::F32, 1 << 17, "x"), out = zeros(DataType::F32, 1 << 17, "out");
   Status status = run(copyKernel, "copy", {.numWarps = 4}, {{x, out, 1 << 17}, {{"BLOCK", 1 << 18}}});
   EXPECT_EQ(status.code(), StatusCode::CompileError);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(5)), HasSubstr("the tile pointers[262144] takes 4096 registers of each "
-                                                                  "thread, on 4 warps; at most 2048 are accepted"),
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(5)),
+                                      HasSubstr("the tile pointers[262144] takes 4096 registers of each "
+                                                "thread, on 4 warps; at most 2048 are accepted"),
                                       HasSubstr("use smaller tiles or at least 8 warps")));
   // Half the block fits.
   EXPECT_OK(run(copyKernel, "copy", {.numWarps = 4}, {{x, out, 1 << 17}, {{"BLOCK", 1 << 17}}}));

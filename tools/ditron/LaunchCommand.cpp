@@ -176,8 +176,12 @@ Expected<int> runLaunch(const LaunchArguments &arguments) {
 void addLaunchCommand(CLI::App &app, CommandContext &context) {
   CLI::App *command = app.add_subcommand("launch", "Start a program once for each rank on this machine");
   auto arguments = std::make_shared<LaunchArguments>();
-  command->add_option("-n,--processes", arguments->processes, "How many ranks")->check(integerBetween(1, 128))->required();
-  command->add_option("--time-limit", arguments->timeLimit, "End everything after this time")->check(secondsFromZero())->type_name("SECONDS");
+  command->add_option("-n,--processes", arguments->processes, "How many ranks")
+      ->check(integerBetween(1, 128))
+      ->required();
+  command->add_option("--time-limit", arguments->timeLimit, "End everything after this time")
+      ->check(secondsFromZero())
+      ->type_name("SECONDS");
   command->prefix_command(); // everything from the first word that is no option of ours is the program
   command->footer(
       "Usage: ditron launch -n N PROGRAM ARGS...\n"
