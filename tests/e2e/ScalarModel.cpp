@@ -256,6 +256,14 @@ std::vector<Scalar> fromMemory(DataType type, const std::vector<std::byte> &byte
   return values;
 }
 
+bool areClose(const Scalar &a, const Scalar &b, uint32_t steps) {
+  if (a == b)
+    return true;
+  if (a.type != DataType::F32 || b.type != DataType::F32)
+    return false;
+  return std::abs(a.real - b.real) <= steps * std::ldexp(std::abs(b.real), -23);
+}
+
 std::string languageName(DataType type) {
   switch (type) {
   case DataType::F16: return "tl.float16";

@@ -48,6 +48,10 @@ std::vector<Scalar> interestingValues(DataType type);
 std::vector<std::byte> toMemory(DataType type, const std::vector<Scalar> &values);
 std::vector<Scalar> fromMemory(DataType type, const std::vector<std::byte> &bytes);
 
+/// Whether two elements of a type are the same, or, as fp32, not more than so many representable values apart. GPUs divide fp32
+/// in a fast way that may be off by two (PTX div.full).
+bool areClose(const Scalar &a, const Scalar &b, uint32_t steps);
+
 /// The type's name in kernel source: "tl.float16", "tl.int8", "tl.int1", ...
 std::string languageName(DataType type);
 /// In bits; 1 for bool.

@@ -79,7 +79,8 @@ void Promotion::checkPair(DataType left, DataType right) {
     size_t wrong = 0;
     for (size_t i = 0; i < a.size(); ++i) {
       std::optional<Scalar> expected = evaluate(applied[k], a[i], b[i]);
-      if (expected && !(actual[i] == *expected) && ++wrong <= 3)
+      const uint32_t steps = !isSimulated() && applied[k] == "/" ? 2 : 0;
+      if (expected && !areClose(actual[i], *expected, steps) && ++wrong <= 3)
         ADD_FAILURE() << toString(left) << " " << a[i].text() << " " << applied[k] << " " << toString(right) << " "
                       << b[i].text() << " gives " << actual[i].text() << ", expected " << expected->text() << " ("
                       << toString(expected->type) << ")";

@@ -217,6 +217,7 @@ Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMa
   if (!driver.tensorMapEncodeTiled)
     return unsupported("tensor maps need a driver of version 525 or newer");
   DITRON_ASSIGN_OR_RETURN(const TensorElement element, tensorElement(map.type));
+  ContextScope scope(driver, context);
   runtime::TensorMap encoded;
   const uint32_t everyElement[runtime::TensorMapDescription::maxRank] = {1, 1, 1, 1, 1};
   const Result result = driver.tensorMapEncodeTiled(

@@ -678,6 +678,8 @@ Result cuTensorMapEncodeTiled(void *map, TensorElement element, uint32_t rank, v
                               const uint64_t *stridesBytes, const uint32_t *box, const uint32_t *elementStrides,
                               int interleave, TensorSwizzle swizzle, TensorPromotion promotion, TensorFill fill) {
   Lock lock(state().mutex);
+  if (contexts.empty())
+    return 201; // CUDA_ERROR_INVALID_CONTEXT
   if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || reinterpret_cast<uintptr_t>(base) % 16 != 0 || rank < 1 || rank > 5 ||
       interleave != 0)
     return invalidValue;
