@@ -17,7 +17,7 @@ def VerifyUniformity : Pass<"dist-verify-uniformity", "::mlir::func::FuncOp"> {
 def VerifyRegisters : Pass<"dgpu-verify-registers", "::mlir::func::FuncOp"> {
   let summary = "refuses tiles that take too many registers of each thread";
   let description = [{
-    Reports the first operation whose result takes more registers of 32 bits per thread than the limit; elements of fewer bits
+    Reports the operation whose result takes the most registers of 32 bits per thread, if it is over the limit; elements of fewer bits
     take a whole register each. Larger tiles would take minutes to compile and run out of registers on every GPU.
   }];
   let options = [Option<"limit", "limit", "int64_t", /*default=*/"2048", "Most registers that a tile may take of a thread">];

@@ -53,17 +53,21 @@ struct VerifyRegistersPass : public impl::VerifyRegistersBase<VerifyRegistersPas
   using Base::Base;
 
   void runOnOperation() override {
-    WalkResult walk = getOperation().walk([&](Operation *op) {
+    Operation *largest = nullptr;
+    RankedTensorType largestType;
+    getOperation().walk([&](Operation *op) {
       for (Value result : op->getResults())
-        if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && registersOf(type) > limit) {
-          report(op, type);
-          return WalkResult::interrupt();
+        if (auto type = dyn_cast<RankedTensorType>(result.getType());
+            type && (!largest || registersOf(type) > registersOf(largestType))) {
+          largest = op;
+          largestType = type;
         }
-      return WalkResult::advance();
     });
     markAllAnalysesPreserved();
-    if (walk.wasInterrupted())
-      signalPassFailure();
+    if (!largest || registersOf(largestType) <= limit)
+      return;
+    report(largest, largestType);
+    signalPassFailure();
   }
 
   void report(Operation *op, RankedTensorType type) {

@@ -24,7 +24,8 @@ module attributes {dgpu.num_warps = 2 : i32, dgpu.threads_per_warp = 32 : i32} {
 
 #L = #dgpu.layout<16x32, reg = {j0 j1 j2}, lane = [j3 j4 i0 i1 i2], warp = [i3]>
 module attributes {dgpu.num_warps = 2 : i32, dgpu.threads_per_warp = 32 : i32} {
-  func.func @pointers_take_two(%p: !tile.ptr<f32>) {
+  func.func @pointers_take_two(%p: !tile.ptr<f32>, %i: tensor<16x32xi32, #L>) {
+    %none = arith.addi %i, %i : tensor<16x32xi32, #L>
     // expected-error @below {{the tile pointers[16, 32] takes 16 registers of each thread, on 2 warps; at most 8 are accepted}}
     %0 = tile.splat %p : !tile.ptr<f32> -> tensor<16x32x!tile.ptr<f32>, #L>
     return
