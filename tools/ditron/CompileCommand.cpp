@@ -33,18 +33,24 @@ struct CompileArguments {
 constexpr const char *footer = R"(The signature gives each parameter, in order, its type or compile-time value:
   "*bf16, *bf16:16, i32, constexpr BLOCK=64"
 A type is i1, i8 ... i64, u8 ... u64, fp16, bf16, fp32, fp64, fp8e5, fp8e4nv, or * and one of these for a pointer; ':16'
-promises a multiple of 16.
+promises a multiple of 16. tensordesc<bf16[128,64]> is a tensor descriptor of the host ('nan' behind the shape: its padding), after which
+':16:8' promises rows at multiples of 16 bytes and a last size that is a multiple of 8.
 
 Stages: ast (syntax tree), tile (imported), layout (before lowering), llvm (LLVM IR), asm (assembly). Without --emit the
 kernel is compiled completely and described.)";
 
 std::string describeArtifact(const Artifact &artifact) {
-  std::string text = fmt::format("{} for {}: {} warps of {} threads, {} bytes of shared memory, {} bytes of code\n",
-                                 artifact.kernel, artifact.target, artifact.numWarps, artifact.threadsPerWarp,
+  const std::string launched =
+      artifact.launchWarps > artifact.numWarps ? fmt::format(" ({} at launch)", artifact.launchWarps) : "";
+  std::string text = fmt::format("{} for {}: {} warps of {} threads{}, {} bytes of shared memory, {} bytes of code\n",
+                                 artifact.kernel, artifact.target, artifact.numWarps, artifact.threadsPerWarp, launched,
                                  artifact.sharedBytes, artifact.code.size());
   for (const ArtifactParameter &parameter : artifact.parameters)
     text += fmt::format("  {}: {}{}\n", parameter.name, parameter.type,
                         parameter.divisibility > 1 ? fmt::format(", a multiple of {}", parameter.divisibility) : "");
+  for (const ArtifactTensorMap &map : artifact.tensorMaps)
+    text += fmt::format("  tensor map of {}: {}, boxes of {}, swizzle of {} bytes{}\n", artifact.parameters[map.base].name,
+                        map.element, fmt::join(map.box, "x"), map.swizzleBytes, map.fillNan ? ", NaN outside" : "");
   return text;
 }
 

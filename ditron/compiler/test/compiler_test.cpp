@@ -254,3 +254,57 @@ TEST(Compiler, dumpsStages) {
   EXPECT_THAT(readText(kernel / "01-command.txt"), HasSubstr("ditron compile 'add.py:add'"));
   std::filesystem::remove_all(folder);
 }
+
+TEST(Compile, tensorMapsOfDescriptors) {
+  const KernelSource source = {"gemm.py", R"(import triton
+import triton.language as tl
+
+@triton.jit
+def gemm(a_ptr, b, c_ptr, M, N, K, stride_a, stride_c):
+    a = tl.make_tensor_descriptor(a_ptr, [M, 192], [stride_a, 1], [128, 64])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [stride_c, 1], [128, 128])
+    row = tl.program_id(0) * 128
+    acc = tl.zeros((128, 128), dtype=tl.float32)
+    for k in range(0, K, 64):
+        acc = tl.dot(a.load([row, k]), b.load([0, k]).T, acc)
+    c.store([row, 0], acc.to(c.dtype))
+)"};
+  const char *const types =
+      "*bf16:16, tensordesc<bf16[128,64],nan>:16, *bf16:16, i32, i32, constexpr K=192, i32:16, i32:16";
+  CompileOptions options;
+  options.numWarps = 8;
+  options.target = "sim:sm_80";
+  Expected<Artifact> plain = compileKernel(source, "gemm", signature(types), options);
+  ASSERT_TRUE(plain.isOk()) << plain.status().message();
+  EXPECT_TRUE(plain->tensorMaps.empty());
+  std::vector<std::string> names;
+  for (const ArtifactParameter &parameter : plain->parameters)
+    names.push_back(parameter.name + ":" + parameter.type);
+  EXPECT_THAT(names, ElementsAre("a_ptr:*bf16", "b:*bf16", "b.shape.0:i32", "b.shape.1:i32", "b.stride.0:i64", "c_ptr:*bf16",
+                                 "M:i32", "N:i32", "stride_a:i32", "stride_c:i32"));
+
+  options.target = "sim:sm_90a";
+  Expected<Artifact> mapped = compileKernel(source, "gemm", signature(types), options);
+  ASSERT_TRUE(mapped.isOk()) << mapped.status().message();
+  EXPECT_EQ(mapped->numWarps, 8u);
+  EXPECT_GT(mapped->launchWarps, 8u);
+  ASSERT_EQ(mapped->tensorMaps.size(), 3u);
+  auto mapOf = [&](uint32_t base) {
+    for (const ArtifactTensorMap &map : mapped->tensorMaps)
+      if (map.base == base)
+        return map;
+    ADD_FAILURE() << "no tensor map of parameter " << base;
+    return ArtifactTensorMap();
+  };
+  const ArtifactTensorMap a = mapOf(0), b = mapOf(1), c = mapOf(5);
+  EXPECT_THAT(a.sizes, ElementsAre(ArtifactMapNumber{6, 0}, ArtifactMapNumber{-1, 192}));
+  EXPECT_THAT(a.strides, ElementsAre(ArtifactMapNumber{8, 0}, ArtifactMapNumber{-1, 1}));
+  EXPECT_THAT(a.box, ElementsAre(128u, 64u));
+  EXPECT_EQ(a.element, "bf16");
+  EXPECT_EQ(a.swizzleBytes, 128u);
+  EXPECT_FALSE(a.fillNan);
+  EXPECT_THAT(b.sizes, ElementsAre(ArtifactMapNumber{2, 0}, ArtifactMapNumber{3, 0}));
+  EXPECT_THAT(b.strides, ElementsAre(ArtifactMapNumber{4, 0}, ArtifactMapNumber{-1, 1}));
+  EXPECT_TRUE(b.fillNan);
+  EXPECT_THAT(c.sizes, ElementsAre(ArtifactMapNumber{6, 0}, ArtifactMapNumber{7, 0}));
+}
