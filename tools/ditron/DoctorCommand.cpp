@@ -197,6 +197,7 @@ Status runDoctor(const DoctorArguments &arguments, CommandContext &context) {
   report.add("simulator", Verdict::Ok, "needs nothing: --target sim");
   examineGpus(report, arguments);
   examineHost(report);
+  examineKernelCache(report, context.knobs);
   fmt::print("{}", arguments.json ? report.json() + "\n" : report.text());
   return Status::ok();
 }

@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "DoctorReport.h"
 
+#include "ditron/cache/KernelStore.h"
+
 #include "ditron/runtime/bootstrap/Rendezvous.h"
 
 #include <cerrno>
@@ -80,6 +82,14 @@ std::string homePath(const char *variable, const std::string &below) {
   return home && *home ? std::string(home) + below : "";
 }
 
+/// The first folder upwards that exists is writable.
+bool canBeMade(std::filesystem::path path) {
+  std::error_code error;
+  while (!path.empty() && !std::filesystem::exists(path, error) && path.has_relative_path())
+    path = path.parent_path();
+  return access(path.c_str(), W_OK) == 0;
+}
+
 void examineCache(DoctorReport &report) {
   const char *off = std::getenv("CUDA_CACHE_DISABLE");
   const std::string path = homePath("CUDA_CACHE_PATH", "/.nv/ComputeCache");
@@ -88,12 +98,7 @@ void examineCache(DoctorReport &report) {
                "switched off by CUDA_CACHE_DISABLE=1: every start compiles again", "unset CUDA_CACHE_DISABLE");
     return;
   }
-  // The first directory upwards that exists must be writable.
-  std::filesystem::path existing = path;
-  std::error_code error;
-  while (!existing.empty() && !std::filesystem::exists(existing, error) && existing.has_relative_path())
-    existing = existing.parent_path();
-  if (path.empty() || access(existing.c_str(), W_OK) != 0)
+  if (path.empty() || !canBeMade(path))
     report.add("driver's code cache", Verdict::Slower,
                path.empty() ? "HOME is not set: every start compiles again"
                             : fmt::format("{} cannot be written: every start compiles again", path),
@@ -103,6 +108,28 @@ void examineCache(DoctorReport &report) {
 }
 
 } // namespace
+
+void examineKernelCache(DoctorReport &report, const Knobs &knobs) {
+  const char *subject = "compiled kernels";
+  if (!knobs.usesCache()) {
+    report.add(subject, Verdict::Slower,
+               knobs.cache ? "no folder to keep them in: HOME is not set" : "not kept, since DITRON_CACHE=0",
+               knobs.cache ? "DITRON_CACHE_DIR=<a folder of your own>" : "unset DITRON_CACHE");
+    return;
+  }
+  Expected<std::unique_ptr<cache::KernelStore>> store =
+      cache::KernelStore::openExisting(knobs.cacheDir, static_cast<uint64_t>(knobs.cacheMegabytes) << 20);
+  if (!store.isOk() && store.status().code() != StatusCode::NotFound) {
+    report.add(subject, Verdict::Slower, store.status().message(), "DITRON_CACHE_DIR=<a folder of your own>");
+    return;
+  }
+  const bool isWritable = store.isOk() ? access(knobs.cacheDir.c_str(), W_OK) == 0 : canBeMade(knobs.cacheDir);
+  if (isWritable)
+    report.add(subject, Verdict::Ok, knobs.cacheDir);
+  else
+    report.add(subject, Verdict::Slower, fmt::format("{} cannot be written: every start compiles again", knobs.cacheDir),
+               "DITRON_CACHE_DIR=<a folder of your own>");
+}
 
 void examineHost(DoctorReport &report) {
   examineControlGroup(report);

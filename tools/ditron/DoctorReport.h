@@ -6,6 +6,8 @@
 #ifndef DITRON_TOOLS_DITRON_DOCTORREPORT_H
 #define DITRON_TOOLS_DITRON_DOCTORREPORT_H
 
+#include "ditron/support/Knobs.h"
+
 #include <string>
 #include <vector>
 
@@ -47,6 +49,8 @@ private:
 /// What the operating system grants: cgroup limits, open files, locked memory, shared memory, cache directories, the meeting
 /// directory of processes.
 void examineHost(DoctorReport &report);
+/// The folder of compiled kernels.
+void examineKernelCache(DoctorReport &report, const Knobs &knobs);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_DOCTORREPORT_H
