@@ -261,7 +261,13 @@ INSTANTIATE_TEST_SUITE_P(Shapes, DescriptorMatmul,
                                          Product{DataType::BF16, 100, 72, 40}, Product{DataType::F32, 70, 44, 36},
                                          Product{DataType::BF16, 200, 136, 200, 128, 128, 64, 0, 8, 3},
                                          Product{DataType::BF16, 200, 300, 136, 128, 256, 64, 0, 8, 3},
-                                         Product{DataType::F16, 70, 40, 100, 64, 32, 64, 0, 4, 1}));
+                                         Product{DataType::F16, 70, 40, 100, 64, 32, 64, 0, 4, 1},
+                                         // Several tiles per block, and more steps than a ring has slots.
+                                         Product{DataType::F16, 260, 264, 520, 128, 128, 64, 0, 8, 3},
+                                         Product{DataType::F16, 130, 141, 70, 128, 128, 64, 2, 8, 3},
+                                         Product{DataType::F32, 130, 140, 200, 128, 128, 32, 0, 8, 3},
+                                         Product{DataType::BF16, 100, 104, 320, 64, 64, 64, 0, 4, 4},
+                                         Product{DataType::BF16, 300, 256, 456, 256, 128, 64, 0, 8, 3}));
 
 //===--------------------------------------------------------------------------------------------------------------------===//
 // Held by variables, passed, waited for
