@@ -11,7 +11,10 @@ import tempfile
 
 ditron, ptxas, arch, kernels_folder = sys.argv[1:]
 small = os.path.join(os.path.dirname(__file__), "kernels.py")
-tensor_parallel = os.path.join(kernels_folder, "tensor_parallel_gemm", "tensor_parallel_gemm.py")
+
+
+def library(name):
+    return os.path.join(kernels_folder, name, name + ".py")
 
 
 def constexpr(**values):
@@ -27,7 +30,8 @@ def gemm(a, c, m, n, k):
 
 
 block = constexpr(BLOCK=1024)
-tiles = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_SIZE_M=8, PRECISION="tf32")
+matrices = "*bf16:16, *bf16:16, *bf16:16" + ", i32:16" * 6
+tiles = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_SIZE_M=8, B_TRANSPOSED=False, PRECISION="tf32")
 nodes = dict(WORLD_SIZE=8, NUM_NODES=1)
 
 # file, kernel, signature, options, "tight" if it must not spill
@@ -66,26 +70,41 @@ cases += [
     (small, "atomic_add_only", "*fp16:16, *fp16:16" + constexpr(BLOCK=256)),
     (small, "threads", "*i32, *i32, i32"),
     (small, "signals", "*fp32:16, *u64, i32"),
-    (tensor_parallel, "enter", "*u64:16, *u64:16, *i32:16, *u64:16, i32, i32, i32"),
-    (tensor_parallel, "all_gather_gemm", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16" + ", i32:16" * 4 +
-     ", constexpr stride_ak=1, i32:16, constexpr stride_bn=1, i32:16, constexpr stride_cn=1, i32:16, i32:16, i32" +
+    (library("tensor_parallel_gemm"), "enter", "*u64:16, *u64:16, *i32:16, *u64:16, *u64:16, i32, i32, i32, i32"),
+    (library("tensor_parallel_gemm"), "all_gather_gemm", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16" + ", i32:16" * 5 + ", i32" +
      constexpr(**nodes, CHUNKS=2, **tiles), "--num-warps 8", "tight"),
-    (tensor_parallel, "gemm_reduce_scatter", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 4 +
-     ", constexpr stride_ak=1, i32:16, constexpr stride_bn=1, i32:16, constexpr stride_pn=1, i32:16, i32" +
+    (library("tensor_parallel_gemm"), "gemm_reduce_scatter", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 4 + ", i32" +
      constexpr(**nodes, **tiles), "--num-warps 8", "tight"),
-    (tensor_parallel, "reduce_segments", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16, i32, i32:16, i32" +
+    (library("tensor_parallel_gemm"), "reduce_segments", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16, i32, i32:16, i32" +
      constexpr(WORLD_SIZE=8, BLOCK_M=16, BLOCK_N=128)),
+    (library("attention"), "attention_forward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32, i32:16, i32:16, fp32" +
+     constexpr(CAUSAL=True, HEAD_DIM=64, BLOCK_M=64, BLOCK_N=32), "--num-warps 4 --num-stages 2"),
 ]
 
-# Every kernel of the library is in the list.
+for kernel in ["gemm", "gemm_pointers"]:
+    for transposed in [True, False]:
+        cases.append((library("gemm"), kernel, matrices + constexpr(BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_M=8,
+                                                                    B_TRANSPOSED=transposed, PRECISION="tf32"),
+                      "--num-warps 8", "tight"))
+if arch == "sm_90a":  # tiles that only its shared memory has room for
+    cases.append((library("gemm"), "gemm", matrices + constexpr(BLOCK_M=128, BLOCK_N=256, BLOCK_K=64, GROUP_M=8,
+                                                                B_TRANSPOSED=True, PRECISION="tf32"), "--num-warps 8", "tight"))
+for kernel in ["softmax", "softmax_pairs"]:
+    cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
+for kernel in ["rms_norm", "rms_norm_pairs"]:
+    cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16, *bf16:16" + ", i32:16" * 4 + ", fp32" + constexpr(BLOCK=4096),
+                  "--num-warps 8"))
+
+# Every kernel of the library is in the list: the functions of its files that no other function there calls.
 for folder, _, files in os.walk(kernels_folder):
     for name in files:
         path = os.path.join(folder, name)
         if not name.endswith(".py"):
             continue
         text = open(path, encoding="utf-8").read()
-        for kernel in re.findall(r"^@triton\.jit\(.*\)\ndef (\w+)", text, re.M):
-            if not any(case[0] == path and case[1] == kernel for case in cases):
+        for kernel in re.findall(r"^@triton\.jit.*\ndef (\w+)", text, re.M):
+            is_called = len(re.findall(rf"\b{kernel}\(", text)) > 1
+            if not is_called and not any(case[0] == path and case[1] == kernel for case in cases):
                 sys.exit(f"{path}: kernel {kernel} has no case in {__file__}")
 
 os.environ["DITRON_PTXAS"] = ""  # each kernel is assembled below, with the log kept
