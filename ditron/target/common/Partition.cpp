@@ -7,6 +7,7 @@
 
 #include "ditron/target/common/AccumulatorLoops.h"
 #include "ditron/target/common/Patterns.h"
+#include "ditron/target/common/TailWork.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -148,6 +149,7 @@ LogicalResult prepareHopper(ModuleOp module, TargetInfo &target) {
   for (auto function : module.getOps<func::FuncOp>())
     passMaps(function, target); // at the entry, thus first: leaves put there what the whole function needs
   guardAccumulatorLoops(module);
+  sinkTailWork(module);
   for (dgpu::WarpSpecializeOp op : specialized) {
     // Reads by warpgroup dots are complete for the whole warp when it has waited; a lane's own loads are not.
     bool hasLoads = op.getConsumer().walk([](dgpu::BufferLoadOp) { return WalkResult::interrupt(); }).wasInterrupted();
