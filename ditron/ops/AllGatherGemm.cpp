@@ -133,7 +133,7 @@ Status AllGatherGemm::launchGemm(runtime::Rank &rank, runtime::Stream *stream, r
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {static_cast<uint32_t>(ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
+  call.grid = {blocksFor(rank, ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
   call.arguments = {{"a_ptr", workspace.on(rank.id())},
                     {"b_ptr", b},
                     {"c_ptr", c},
@@ -142,18 +142,13 @@ Status AllGatherGemm::launchGemm(runtime::Rank &rank, runtime::Stream *stream, r
                     {"M", m},
                     {"N", n},
                     {"K", k},
-                    {"stride_am", k},
-                    {"stride_ak", 1},
-                    {"stride_bk", n},
-                    {"stride_bn", 1},
-                    {"stride_cm", n},
-                    {"stride_cn", 1},
                     {"rows_per_rank", RowShards(rows, rank.numRanks()).rowsPerRank},
                     {"rows_per_chunk", rowsPerChunk(rows)},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"NUM_NODES", optionValues.numNodes},
                     {"CHUNKS", optionValues.chunksPerRank}};
+  call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
   appendTileArguments(call, tile, optionValues.precision);
   return compileAndLaunch(*jit, rank, stream, call);
 }

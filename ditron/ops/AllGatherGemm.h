@@ -23,6 +23,7 @@ struct AllGatherGemmOptions {
   int64_t depth = 0;               ///< K.
   uint32_t chunksPerRank = 1;      ///< Signals per shard: more let tiles start earlier and cost more copies.
   uint32_t numNodes = 1;           ///< Must divide the number of ranks; changes the order of tiles, never the result.
+  MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
   TileConfig tile = {};
@@ -42,7 +43,7 @@ public:
 
   /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same `rows`. `columns` may
   /// differ between ranks.
-  ///   a: [rowsOfShard(rank), depth], b: [depth, columns], c: [rows, columns], all row-major and of options.dtype.
+  ///   a: [rowsOfShard(rank), depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), c: [rows, columns], all row-major and of options.dtype.
   /// They may be reused once the work enqueued on `stream` so far has run.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                  runtime::Pointer c, int64_t rows, int64_t columns);

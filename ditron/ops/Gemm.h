@@ -13,12 +13,6 @@
 
 namespace ditron::ops {
 
-/// How B lies in memory.
-enum class MatrixOrder {
-  Transposed, ///< [N, K] row-major: the weight of a torch Linear, as in x @ weight.T.
-  Plain,      ///< [K, N] row-major.
-};
-
 /// How tiles get to and from the multiprocessors.
 enum class GemmMovement {
   Descriptors, ///< A persistent kernel with tensor descriptors: TMA, wgmma and warp specialisation where there are such.

@@ -1,6 +1,8 @@
 //===- GemmKernels.cpp - Tiling shared by the overlapped GEMMs --------------------------------------------------------===//
 #include "ditron/ops/GemmKernels.h"
 
+#include "ditron/support/TargetName.h"
+
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
@@ -69,6 +71,12 @@ Status verifyPointerType(std::string_view operation, std::string_view name, runt
     return invalidArgument(fmt::format("{}: operand {} is of type {}; the operator was made for {}", operation, name,
                                        ditron::toString(pointer.type), ditron::toString(type)));
   return Status::ok();
+}
+
+uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles) {
+  Expected<TargetName> target = parseTargetName(rank.world().target());
+  const bool persistent = target.isOk() && target->architecture.starts_with("sm_90");
+  return static_cast<uint32_t>(persistent ? std::min<int64_t>(tiles, rank.attributes().multiprocessors) : tiles);
 }
 
 void appendTileArguments(KernelCall &call, const TileConfig &tile, MultiplyPrecision precision) {

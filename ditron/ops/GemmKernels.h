@@ -28,6 +28,12 @@ struct TileConfig {
   Status verify() const;
 };
 
+/// How B lies in memory.
+enum class MatrixOrder {
+  Transposed, ///< [N, K] row-major: the weight of a torch Linear, as in x @ weight.T.
+  Plain,      ///< [K, N] row-major.
+};
+
 /// How fp32 operands are multiplied; no effect on 16-bit operands.
 enum class MultiplyPrecision {
   Tf32, ///< Rounded to tf32, on the tensor cores.
@@ -51,6 +57,9 @@ Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k
 Status verifyNodes(std::string_view operation, uint32_t numRanks, uint32_t numNodes);
 /// An operand given to a call has the operator's type and is not null.
 Status verifyPointerType(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type);
+/// Blocks of a kernel whose program p computes the tiles p, p + blocks, ...: as many as run at once on GPUs with tensor copies, where
+/// a block's next tile is fetched while it finishes one; else a block per tile.
+uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles);
 /// Adds the compile-time arguments that every GEMM kernel takes: blocks, group, precision.
 void appendTileArguments(KernelCall &call, const TileConfig &tile, MultiplyPrecision precision);
 

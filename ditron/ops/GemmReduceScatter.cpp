@@ -112,7 +112,7 @@ Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *strea
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {static_cast<uint32_t>(ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
+  call.grid = {blocksFor(rank, ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
   call.arguments = {{"a_ptr", a},
                     {"b_ptr", b},
                     {"partial_ptr", ranks[rank.id()].partial.pointer()},
@@ -121,16 +121,11 @@ Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *strea
                     {"M", m},
                     {"N", n},
                     {"K", k},
-                    {"stride_am", k},
-                    {"stride_ak", 1},
-                    {"stride_bk", n},
-                    {"stride_bn", 1},
-                    {"stride_pm", n},
-                    {"stride_pn", 1},
                     {"rows_per_rank", RowShards(rows, rank.numRanks()).rowsPerRank},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"NUM_NODES", optionValues.numNodes}};
+  call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
   appendTileArguments(call, tile, optionValues.precision);
   return compileAndLaunch(*jit, rank, stream, call);
 }

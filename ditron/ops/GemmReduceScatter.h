@@ -25,6 +25,7 @@ struct GemmReduceScatterOptions {
   int64_t maxRows = 0;   ///< Largest M of any call; sizes the buffers.
   int64_t columns = 0;   ///< N.
   uint32_t numNodes = 1; ///< Must divide the number of ranks; changes the order of tiles only.
+  MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
   TileConfig tile = {};
@@ -44,7 +45,7 @@ public:
 
   /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same `rows`. `depth` (K of this
   /// rank) may differ between ranks.
-  ///   a: [rows, depth], b: [depth, columns], out: [rowsOfShard(rank), columns], row-major, of options.dtype.
+  ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), out: [rowsOfShard(rank), columns], row-major, of options.dtype.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                  runtime::Pointer out, int64_t rows, int64_t depth);
 

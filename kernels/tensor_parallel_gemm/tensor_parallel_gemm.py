@@ -134,101 +134,97 @@ def swizzle_reduce_scatter(index, M, rows_per_rank, rank, WORLD_SIZE: tl.constex
 
 
 @triton.jit
-def matmul_tile(a_ptr, b_ptr, pid_m, pid_n, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
-                BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr):
-    """fp32 accumulator of the (pid_m, pid_n) tile of A @ B. Rows, columns and depth beyond the matrices read as zero."""
-    rows = tl.arange(0, BLOCK_M)
-    columns = tl.arange(0, BLOCK_N)
-    offs_k = tl.arange(0, BLOCK_K)
-    # The tile's first element is found in 64 bits, so that only offsets inside the tile need to fit 32 bits.
-    a_tile = a_ptr + tl.cast(pid_m * BLOCK_M, tl.int64) * stride_am
-    b_tile = b_ptr + tl.cast(pid_n * BLOCK_N, tl.int64) * stride_bn
-    a_ptrs = a_tile + (rows[:, None] * stride_am + offs_k[None, :] * stride_ak)
-    b_ptrs = b_tile + (offs_k[:, None] * stride_bk + columns[None, :] * stride_bn)
-    row_mask = rows[:, None] < M - pid_m * BLOCK_M
-    column_mask = columns[None, :] < N - pid_n * BLOCK_N
+def matmul_tile(a_desc, b_desc, row, column, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+    """fp32 accumulator of the tile of A @ B at (row, column). What lies beyond the matrices reads as zero."""
     accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for k in range(0, tl.cdiv(K, BLOCK_K)):
-        depth = K - k * BLOCK_K
-        a = tl.load(a_ptrs, mask=row_mask & (offs_k[None, :] < depth), other=0.0)
-        b = tl.load(b_ptrs, mask=(offs_k[:, None] < depth) & column_mask, other=0.0)
-        accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
-        a_ptrs += BLOCK_K * stride_ak
-        b_ptrs += BLOCK_K * stride_bk
+    steps = tl.cdiv(K, BLOCK_K)
+    tl.assume(steps > 0)
+    for k in range(0, steps):
+        a = a_desc.load([row, k * BLOCK_K])
+        if B_TRANSPOSED:
+            b = b_desc.load([column, k * BLOCK_K])
+            accumulator = tl.dot(a, b.T, accumulator, input_precision=PRECISION)
+        else:
+            b = b_desc.load([k * BLOCK_K, column])
+            accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
     return accumulator
 
 
 @triton.jit
-def store_tile(c_ptr, accumulator, pid_m, pid_n, M, N, stride_cm, stride_cn, BLOCK_M: tl.constexpr,
-               BLOCK_N: tl.constexpr):
-    """Writes the part of a tile that lies inside the [M, N] matrix, in the matrix's type."""
-    rows = tl.arange(0, BLOCK_M)
-    columns = tl.arange(0, BLOCK_N)
-    c_tile = c_ptr + tl.cast(pid_m * BLOCK_M, tl.int64) * stride_cm + pid_n * BLOCK_N * stride_cn
-    mask = (rows[:, None] < M - pid_m * BLOCK_M) & (columns[None, :] < N - pid_n * BLOCK_N)
-    tl.store(c_tile + (rows[:, None] * stride_cm + columns[None, :] * stride_cn), accumulator.to(c_ptr.dtype.element_ty),
-             mask=mask)
+def weight_descriptor(b_ptr, N, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr):
+    """B as [N, K] (the weight of a torch Linear, B_TRANSPOSED) or as [K, N]; row-major."""
+    if B_TRANSPOSED:
+        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
+    else:
+        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[N, 1], block_shape=[BLOCK_K, BLOCK_N])
+    return b_desc
 
 
 @triton.jit(do_not_specialize=["rank"])
-def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
-                    stride_cm, stride_cn, rows_per_rank, rows_per_chunk, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
-                    CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                    GROUP_SIZE_M: tl.constexpr, PRECISION: tl.constexpr):
+def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, rows_per_rank, rows_per_chunk, rank,
+                    WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr,
+                    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,
+                    B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
     """C = gathered A @ B, each tile as soon as the chunks with its rows have arrived.
 
     A: [M, K] workspace in the symmetric heap, filled by the peers' copy engines; ready_ptr: [WORLD_SIZE * CHUNKS] signals,
-    one per chunk of a shard, >= generation once the chunk is complete.
+    one per chunk of a shard, >= generation once the chunk is complete. Program p computes the tiles p, p + num_programs, ...
     """
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
-    pid_m, pid_n = grouped_tile(tl.program_id(0), num_pid_m, num_pid_n, GROUP_SIZE_M)
-    pid_m = swizzle_all_gather(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
-
-    first_row = pid_m * BLOCK_M
-    last_row = min(first_row + BLOCK_M, M) - 1
-    first_chunk = first_row // rows_per_rank * CHUNKS + first_row % rows_per_rank // rows_per_chunk
-    last_chunk = last_row // rows_per_rank * CHUNKS + last_row % rows_per_rank // rows_per_chunk
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
     generation = tl.load(generation_ptr)
-    token = dl.wait(ready_ptr + first_chunk, last_chunk - first_chunk + 1, "sys", "acquire", waitValue=generation,
-                    compare="ge")
-    a_ptr = dl.consume_token(a_ptr, token)
-
-    accumulator = matmul_tile(a_ptr, b_ptr, pid_m, pid_n, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, BLOCK_M,
-                              BLOCK_N, BLOCK_K, PRECISION)
-    store_tile(c_ptr, accumulator, pid_m, pid_n, M, N, stride_cm, stride_cn, BLOCK_M, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=True):
+        pid_m, pid_n = grouped_tile(tile, num_pid_m, num_pid_n, GROUP_SIZE_M)
+        pid_m = swizzle_all_gather(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
+        first_row = pid_m * BLOCK_M
+        last_row = min(first_row + BLOCK_M, M) - 1
+        first_chunk = first_row // rows_per_rank * CHUNKS + first_row % rows_per_rank // rows_per_chunk
+        last_chunk = last_row // rows_per_rank * CHUNKS + last_row % rows_per_rank // rows_per_chunk
+        token = dl.wait(ready_ptr + first_chunk, last_chunk - first_chunk + 1, "sys", "acquire", waitValue=generation,
+                        compare="ge")
+        arrived = dl.consume_token(a_desc, token)
+        accumulator = matmul_tile(arrived, b_desc, first_row, pid_n * BLOCK_N, K, BLOCK_M, BLOCK_N, BLOCK_K,
+                                  B_TRANSPOSED, PRECISION)
+        c_desc.store([first_row, pid_n * BLOCK_N], accumulator.to(c_ptr.dtype.element_ty))
 
 
 @triton.jit(do_not_specialize=["rank"])
-def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, stride_am, stride_ak, stride_bk,
-                        stride_bn, stride_pm, stride_pn, rows_per_rank, rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr,
-                        BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                        GROUP_SIZE_M: tl.constexpr, PRECISION: tl.constexpr):
+def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, rows_per_rank, rank,
+                        WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, BLOCK_M: tl.constexpr,
+                        BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,
+                        B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
     """partial = A @ B; opens gate_ptr[s] when the last tile with rows of segment s has been stored.
 
-    Segment s is the rows of rank s's result. Several blocks share a segment: each counts its tile, and the block that
-    completes the count opens the gate, for which the copy stream waits.
+    Segment s is the rows of rank s's result. Several tiles share a segment: each is counted, and the block that completes
+    the count opens the gate, for which the copy stream waits. Program p computes the tiles p, p + num_programs, ...
     """
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
-    pid_m, pid_n = grouped_tile(tl.program_id(0), num_pid_m, num_pid_n, GROUP_SIZE_M)
-    pid_m = swizzle_reduce_scatter(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    partial_desc = tl.make_tensor_descriptor(partial_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
+    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=True):
+        pid_m, pid_n = grouped_tile(tile, num_pid_m, num_pid_n, GROUP_SIZE_M)
+        pid_m = swizzle_reduce_scatter(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
+        accumulator = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, K, BLOCK_M, BLOCK_N, BLOCK_K,
+                                  B_TRANSPOSED, PRECISION)
+        partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], accumulator.to(partial_ptr.dtype.element_ty))
 
-    accumulator = matmul_tile(a_ptr, b_ptr, pid_m, pid_n, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, BLOCK_M,
-                              BLOCK_N, BLOCK_K, PRECISION)
-    store_tile(partial_ptr, accumulator, pid_m, pid_n, M, N, stride_pm, stride_pn, BLOCK_M, BLOCK_N)
-
-    first_segment = pid_m * BLOCK_M // rows_per_rank
-    last_segment = (min((pid_m + 1) * BLOCK_M, M) - 1) // rows_per_rank
-    __syncthreads()
-    segment = first_segment + tid(0)
-    if segment <= last_segment:
-        first_tile = segment * rows_per_rank // BLOCK_M
-        last_tile = (min((segment + 1) * rows_per_rank, M) - 1) // BLOCK_M
-        tiles = (last_tile - first_tile + 1) * num_pid_n
-        done = atomic_add(counter_ptr + segment, 1, scope="gpu", semantic="acq_rel")
-        if done == tiles - 1:
-            st(gate_ptr + segment, 1, scope="sys", semantic="release")
+        first_segment = pid_m * BLOCK_M // rows_per_rank
+        last_segment = (min((pid_m + 1) * BLOCK_M, M) - 1) // rows_per_rank
+        __syncthreads()
+        segment = first_segment + tid(0)
+        if segment <= last_segment:
+            first_tile = segment * rows_per_rank // BLOCK_M
+            last_tile = (min((segment + 1) * rows_per_rank, M) - 1) // BLOCK_M
+            tiles = (last_tile - first_tile + 1) * num_pid_n
+            done = atomic_add(counter_ptr + segment, 1, scope="gpu", semantic="acq_rel")
+            if done == tiles - 1:
+                st(gate_ptr + segment, 1, scope="sys", semantic="release")
 
 
 @triton.jit(do_not_specialize=["rank"])
