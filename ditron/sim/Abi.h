@@ -29,7 +29,7 @@ typedef struct DitronSimSite {
 } DitronSimSite;
 
 /// The part of a simulated thread that generated code reads directly. Field order and types are part of the ABI
-/// (target/sim/SimAbiTypes.cpp mirrors them).
+/// (target/sim reads them by their offsets).
 typedef struct DitronSimThread {
   uint32_t threadId;    ///< 0 .. numThreads-1 in the block.
   uint32_t laneId;      ///< threadId % warpSize.
