@@ -50,7 +50,8 @@ public:
     const size_t lineEnd = text.find('\n');
     size_t bytes = 0;
     const bool isHeader = lineEnd != std::string_view::npos && lineEnd > name.size() + 1 && text.starts_with(name) &&
-                          text[name.size()] == ' ' && parse(text.substr(name.size() + 1, lineEnd - name.size() - 1), bytes);
+                          text[name.size()] == ' ' &&
+                          parse(text.substr(name.size() + 1, lineEnd - name.size() - 1), bytes);
     if (!isHeader || bytes >= text.size() - lineEnd - 1 || text[lineEnd + 1 + bytes] != '\n')
       return fail(name);
     value = text.substr(lineEnd + 1, bytes);
@@ -161,7 +162,8 @@ Expected<Entry> readEntry(std::string_view bytes) {
     return invalidArgument(bytes.empty() ? "empty" : "not an entry of Ditron's cache");
   const std::string_view version = bytes.substr(magic.size(), firstLine - magic.size());
   if (version != std::to_string(formatVersion))
-    return invalidArgument(fmt::format("of version {} of the format; this program reads {}", version.substr(0, 16), formatVersion));
+    return invalidArgument(
+        fmt::format("of version {} of the format; this program reads {}", version.substr(0, 16), formatVersion));
   if (bytes.size() < firstLine + 1 + trailerBytes || !bytes.substr(bytes.size() - trailerBytes).starts_with("sha256 "))
     return invalidArgument("cut short");
   const std::string_view body = bytes.substr(0, bytes.size() - trailerBytes);

@@ -54,7 +54,8 @@ Status checkOwnership(int folder, const std::string &path) {
   if (fstat(folder, &status) != 0)
     return unsupported(fmt::format("cannot look at '{}': {}", path, errnoText()));
   if (status.st_uid != geteuid())
-    return unsupported(fmt::format("'{}' belongs to user {}, not to user {} who runs this program", path, status.st_uid, geteuid()));
+    return unsupported(
+        fmt::format("'{}' belongs to user {}, not to user {} who runs this program", path, status.st_uid, geteuid()));
   if (status.st_mode & (S_IWGRP | S_IWOTH))
     return unsupported(fmt::format("others than its owner can write to '{0}'; `chmod go-w {0}` changes that", path));
   return Status::ok();
@@ -139,9 +140,11 @@ Status KernelStore::keep(const Entry &entry) {
   if (!isKey(entry.key))
     return internalError(fmt::format("'{}' is no key of a cache", entry.key));
   static std::atomic<uint64_t> counter;
-  const std::string temporary = fmt::format("{}{}-{}-{}", temporaryPrefix, getpid(), counter++, entry.key.substr(0, 16));
+  const std::string temporary =
+      fmt::format("{}{}-{}-{}", temporaryPrefix, getpid(), counter++, entry.key.substr(0, 16));
   const std::string name = entry.key + std::string(entrySuffix);
-  FileDescriptor file(openat(descriptor, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  FileDescriptor file(
+      openat(descriptor, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.isOpen())
     return unsupported(fmt::format("cannot write into '{}': {}", path, errnoText()));
   const bool isWritten = writeAll(file.get(), writeEntry(entry));
@@ -170,10 +173,12 @@ Expected<std::vector<StoredFile>> KernelStore::list() const {
     StoredFile file;
     file.name = each->d_name;
     file.isTemporary = file.name.starts_with(temporaryPrefix);
-    const bool isEntry = file.name.ends_with(entrySuffix) && isKey(file.name.substr(0, file.name.size() - entrySuffix.size()));
+    const bool isEntry =
+        file.name.ends_with(entrySuffix) && isKey(file.name.substr(0, file.name.size() - entrySuffix.size()));
     struct stat status;
     // Another process may have removed it since.
-    if ((!isEntry && !file.isTemporary) || fstatat(descriptor, each->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(status.st_mode))
+    if ((!isEntry && !file.isTemporary) || fstatat(descriptor, each->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        S_ISDIR(status.st_mode))
       continue;
     file.bytes = static_cast<uint64_t>(status.st_size);
     file.usedAt = std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(

@@ -63,7 +63,8 @@ public:
   Status remove(const StoredFile &file);
 
 private:
-  KernelStore(std::string path, int descriptor, uint64_t limit) : path(std::move(path)), descriptor(descriptor), limit(limit) {}
+  KernelStore(std::string path, int descriptor, uint64_t limit)
+      : path(std::move(path)), descriptor(descriptor), limit(limit) {}
   std::optional<std::string> readBytes(const std::string &name, bool renew) const;
 
   const std::string path;

@@ -96,8 +96,9 @@ std::string hostProcessor() {
 } // namespace
 
 std::string compilerIdentity(std::string_view target) {
-  std::string text = fmt::format("ditron 0.1.0 {}, LLVM {} {}, MLIR {}", buildOf(&compilerIdentity), LLVM_VERSION_STRING,
-                                 buildOf(&llvm::sys::getHostCPUName), buildOf(&mlir::registerMLIRContextCLOptions));
+  std::string text =
+      fmt::format("ditron 0.1.0 {}, LLVM {} {}, MLIR {}", buildOf(&compilerIdentity), LLVM_VERSION_STRING,
+                  buildOf(&llvm::sys::getHostCPUName), buildOf(&mlir::registerMLIRContextCLOptions));
   Expected<TargetName> name = parseTargetName(target);
   if (name.isOk() && name->simulated)
     text += ", " + hostProcessor();

@@ -10,8 +10,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fmt/format.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <sstream>
 

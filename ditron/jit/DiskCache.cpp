@@ -24,7 +24,9 @@ using Clock = std::chrono::steady_clock;
 void warnOnce(const std::string &reason) {
   static std::atomic_flag warned;
   if (!warned.test_and_set())
-    fmt::print(stderr, "warning: compiled kernels are not kept: {} (DITRON_CACHE_DIR names another folder, DITRON_CACHE=0 does without)\n",
+    fmt::print(stderr,
+               "warning: compiled kernels are not kept: {} (DITRON_CACHE_DIR names another folder, DITRON_CACHE=0 does "
+               "without)\n",
                reason);
 }
 
@@ -60,9 +62,9 @@ std::unique_ptr<DiskCache> DiskCache::open(const Knobs &knobs, std::string_view 
 std::string DiskCache::keyOf(const VariantRequest &request) const {
   cache::Sha256 hash;
   // With the length before each part no two lists of parts give the same bytes.
-  for (std::string_view part : {std::string_view(identity), std::string_view(request.source.path),
-                                std::string_view(request.source.text), std::string_view(request.kernel),
-                                std::string_view(request.signature)})
+  for (std::string_view part :
+       {std::string_view(identity), std::string_view(request.source.path), std::string_view(request.source.text),
+        std::string_view(request.kernel), std::string_view(request.signature)})
     hash.add(fmt::format("{}:{}", part.size(), part));
   hash.add(request.options.key());
   return hash.finish();

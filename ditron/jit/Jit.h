@@ -15,7 +15,8 @@
 //   tl.constexpr parameter    compile-time, any value
 //
 // do_not_specialize and do_not_specialize_on_alignment of the kernel's decorator are kept. Variants are cached by
-// everything that the code depends on: in memory, and on disk where the knobs name a folder (DiskCache.h). May be called from a rank's host code inside World::runRanks.
+// everything that the code depends on: in memory, and on disk where the knobs name a folder (DiskCache.h). May be called
+// from a rank's host code inside World::runRanks.
 //
 //   auto jit = Jit::create("sim:sm_80");
 //   auto add = (*jit)->load(source, "add_kernel");
@@ -71,8 +72,8 @@ struct Specialisation {
 /// What has been compiled so far.
 struct JitCounters {
   uint64_t compilations = 0;
-  uint64_t cacheHits = 0; ///< Variants that this process had already.
-  uint64_t diskHits = 0;  ///< Variants that an earlier process had compiled.
+  uint64_t cacheHits = 0;         ///< Variants that this process had already.
+  uint64_t diskHits = 0;          ///< Variants that an earlier process had compiled.
   double compileMilliseconds = 0; ///< Until the code was ready to launch; finding it on disk included.
 };
 

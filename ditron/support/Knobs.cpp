@@ -97,7 +97,8 @@ Expected<Knobs> Knobs::parse(std::span<const char *const> environment) {
     return invalidArgument(fmt::format("environment variable DITRON_OPT_LEVEL={}: expected 0 to 3", knobs.optLevel));
   if (knobs.cacheMegabytes < 1)
     return invalidArgument(
-        fmt::format("environment variable DITRON_CACHE_MB={}: expected at least 1; DITRON_CACHE=0 keeps no kernels", knobs.cacheMegabytes));
+        fmt::format("environment variable DITRON_CACHE_MB={}: expected at least 1; DITRON_CACHE=0 keeps no kernels",
+                    knobs.cacheMegabytes));
   if (knobs.cacheDir.empty() && !cacheHome.empty())
     knobs.cacheDir = cacheHome + "/ditron";
   else if (knobs.cacheDir.empty() && !home.empty())

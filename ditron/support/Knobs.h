@@ -57,7 +57,8 @@ struct Knobs {
   /// Without a folder for the cache no kernel is kept on disk: so it is for values that come from no environment.
   bool usesCache() const { return cache && !cacheDir.empty(); }
 
-  /// Reads "NAME=value" strings. A folder for the cache that is not given is derived from XDG_CACHE_HOME or HOME. Bools are 1/0, true/false, yes/no, on/off.
+  /// Reads "NAME=value" strings. A folder for the cache that is not given is derived from XDG_CACHE_HOME or HOME.
+  /// Bools are 1/0, true/false, yes/no, on/off.
   static Expected<Knobs> parse(std::span<const char *const> environment);
   /// Reads the environment of this process.
   static Expected<Knobs> fromEnvironment();

@@ -17,7 +17,8 @@ namespace ditron::tool {
 
 namespace {
 
-constexpr const char *footer = R"(Compiled kernels are kept in DITRON_CACHE_DIR, else in $XDG_CACHE_HOME/ditron, else in ~/.cache/ditron. The folder must
+constexpr const char *footer =
+    R"(Compiled kernels are kept in DITRON_CACHE_DIR, else in $XDG_CACHE_HOME/ditron, else in ~/.cache/ditron. The folder must
 belong to the user and be writable by nobody else, or it is ignored. DITRON_CACHE=0 does without, DITRON_CACHE_MB limits the
 size. `ditron compile` always compiles; `run`, `bench` and the library look here first.)";
 
@@ -29,7 +30,8 @@ struct PruneArguments {
 
 Expected<std::unique_ptr<cache::KernelStore>> openStore(const Knobs &knobs) {
   if (knobs.cacheDir.empty())
-    return invalidArgument("there is no cache: neither DITRON_CACHE_DIR, XDG_CACHE_HOME nor HOME is set to an absolute path");
+    return invalidArgument(
+        "there is no cache: neither DITRON_CACHE_DIR, XDG_CACHE_HOME nor HOME is set to an absolute path");
   return cache::KernelStore::openExisting(knobs.cacheDir, static_cast<uint64_t>(knobs.cacheMegabytes) << 20);
 }
 
@@ -73,7 +75,8 @@ Status list(const Knobs &knobs) {
     Expected<cache::Entry> entry = (*store)->read(file);
     const std::string when = fmt::format("{:%Y-%m-%d %H:%M}", *std::localtime(&used));
     if (!entry.isOk())
-      fmt::print("{}  {}  {:>9}  {}\n", file.name.substr(0, 12), when, formatBytes(file.bytes), entry.status().message());
+      fmt::print("{}  {}  {:>9}  {}\n", file.name.substr(0, 12), when, formatBytes(file.bytes),
+                 entry.status().message());
     else
       fmt::print("{}  {}  {:>9}  {} for {}, {} warps ({}){}\n", file.name.substr(0, 12), when, formatBytes(file.bytes),
                  entry->artifact.kernel, entry->artifact.target, entry->artifact.numWarps, entry->signature,
@@ -100,8 +103,9 @@ Status verify(const Knobs &knobs) {
       fmt::print("{}/{}: {}\n", knobs.cacheDir, file.name, entry.status().message());
   }
   fmt::print("{} good, {} bad, {} being written\n", good, bad, unfinished);
-  return bad == 0 ? Status::ok()
-                  : invalidArgument(fmt::format("{} of the files cannot be used; `ditron cache prune` removes them", bad));
+  return bad == 0
+             ? Status::ok()
+             : invalidArgument(fmt::format("{} of the files cannot be used; `ditron cache prune` removes them", bad));
 }
 
 Status prune(const Knobs &knobs, const PruneArguments &arguments) {
@@ -131,7 +135,9 @@ void addCacheCommand(CLI::App &app, CommandContext &context) {
   CLI::App *command = app.add_subcommand("cache", "Look at the compiled kernels kept on disk, check them, make room");
   command->require_subcommand(1);
   command->footer(footer);
-  command->add_subcommand("path", "Print the folder")->callback([&context] { context.finish(printPath(context.knobs)); });
+  command->add_subcommand("path", "Print the folder")->callback([&context] {
+    context.finish(printPath(context.knobs));
+  });
   command->add_subcommand("ls", "List the kernels, the most recently used first")->callback([&context] {
     context.finish(list(context.knobs));
   });

@@ -127,7 +127,8 @@ void examineKernelCache(DoctorReport &report, const Knobs &knobs) {
   if (isWritable)
     report.add(subject, Verdict::Ok, knobs.cacheDir);
   else
-    report.add(subject, Verdict::Slower, fmt::format("{} cannot be written: every start compiles again", knobs.cacheDir),
+    report.add(subject, Verdict::Slower,
+               fmt::format("{} cannot be written: every start compiles again", knobs.cacheDir),
                "DITRON_CACHE_DIR=<a folder of your own>");
 }
 

@@ -117,7 +117,8 @@ TEST(Entry, HostileFieldsDoNoHarm) {
   };
   EXPECT_THAT(replaced("key 64\n", "key 18446744073709551615\n"), HasSubstr("malformed at the field 'key'"));
   EXPECT_THAT(replaced("key 64\n", "key -1\n"), HasSubstr("malformed at the field 'key'"));
-  EXPECT_THAT(replaced("parameters 1\n2\n", "parameters 10\n2000000000\n"), HasSubstr("malformed at the field 'parameter'"));
+  EXPECT_THAT(replaced("parameters 1\n2\n", "parameters 10\n2000000000\n"),
+              HasSubstr("malformed at the field 'parameter'"));
   EXPECT_THAT(replaced("code-kind 1\n1\n", "code-kind 1\n9\n"), HasSubstr("unknown kind"));
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {

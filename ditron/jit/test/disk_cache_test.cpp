@@ -73,7 +73,8 @@ protected:
 
 TEST_F(DiskCacheTest, TheSecondProcessCompilesNothing) {
   EXPECT_TRUE(compiles(knobs(), source, signature));
-  EXPECT_THAT(report.timesText(), testing::AllOf(HasSubstr("  LLVM\n"), HasSubstr("    optimisation\n"), HasSubstr("  load\n")));
+  EXPECT_THAT(report.timesText(),
+              testing::AllOf(HasSubstr("  LLVM\n"), HasSubstr("    optimisation\n"), HasSubstr("  load\n")));
   EXPECT_EQ(report.printed, "filling 64\n");
 
   std::unique_ptr<runtime::World> world = *runtime::World::local(1, "sim");

@@ -65,7 +65,8 @@ Expected<AssembledPtx> assemblePtx(const std::string &ptxas, std::string_view ar
   const llvm::StringRef arguments[] = {*program, target, "-v", input, "-o", output};
   const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
   std::string problem;
-  const int code = llvm::sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects, /*SecondsToWait=*/300, 0, &problem);
+  const int code =
+      llvm::sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects, /*SecondsToWait=*/300, 0, &problem);
   AssembledPtx result;
   result.log = contents(log);
   if (code != 0)
