@@ -53,9 +53,8 @@ static void splitPartitions(dgpu::WarpSpecializeOp op, TargetInfo &target, int c
   Value isConsumer = e.compare(LLVM::ICmpPredicate::ult, warp, e.i32(consumers));
   auto branch = scf::IfOp::create(e, TypeRange(), isConsumer, /*withElseRegion=*/true);
   branch->setAttr(partitionsAttrName, e.getI32IntegerAttr(consumers));
-  // With fewer warps there are registers enough for all. Bounded waits call a function from both sides, whose registers an
-  // assembler chooses among those that are free in the consumer: the producer must have them too.
-  bool movesRegisters = consumers >= 8 && !op->getParentOfType<ModuleOp>()->hasAttr(boundWaitsAttrName);
+  // With fewer warps there are registers enough for all.
+  bool movesRegisters = consumers >= 8;
   auto take = [](Region &from, Block *to) { to->getOperations().splice(std::prev(to->end()), from.front().getOperations()); };
   e.setInsertionPoint(branch.thenBlock()->getTerminator());
   if (movesRegisters)
