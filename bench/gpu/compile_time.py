@@ -8,8 +8,8 @@ Both compile the same text. Every measurement is a process of its own with nothi
 folder, the driver's is off. The rounds alternate between the two; the table has the medians.
 
 Ours: what `ditron run --time` counts: frontend, passes, LLVM, and the driver, which assembles the PTX and loads the result.
-Triton's: from the call of the compiler to the loaded module, Python and torch imported before. Beside both: the time of the
-whole process for us, and until the first launch has run for Triton (it builds a launcher with the C compiler first).
+Triton's: from the call of the compiler to the loaded module; Python and torch are imported, and Triton's C utilities are built,
+before. Beside both: the time of the whole process for us; for Triton all that a first launch needs, with those C modules.
 """
 import argparse
 import datetime
@@ -125,7 +125,7 @@ def main():
         results.append(result)
 
     rows = ["| GEMM kernel, bf16, 128x256x64 | ditron, ms | frontend | passes | LLVM | driver | Triton, ms | ratio |"
-            " ditron, whole process | Triton, until first launch ran |", "|---|---|---|---|---|---|---|---|---|---|"]
+            " ditron, whole process | Triton, first launch |", "|---|---|---|---|---|---|---|---|---|---|"]
     for result in results:
         mine, theirs = result.get("ditron"), result.get("triton")
         cells = [result["kernel"]]
