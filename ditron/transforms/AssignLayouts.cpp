@@ -261,10 +261,12 @@ private:
   // Rewriting
   //===----------------------------------------------------------------------------------------------------------------===//
 
-  /// c is the last operand of both kinds of dot, a the first.
+  /// a is the first operand of both kinds of dot; those of warpgroups have no tensor b.
   static const DistributedLayout &dotLayout(OpOperand &operand, const layout::DotLayouts &layouts) {
     const unsigned number = operand.getOperandNumber();
-    return number + 1 == operand.getOwner()->getNumOperands() ? layouts.c : number == 0 ? layouts.a : layouts.b;
+    if (number == 0)
+      return layouts.a;
+    return number == 1 && isa<tile::DotOp>(operand.getOwner()) ? layouts.b : layouts.c;
   }
 
   /// The layout that an operation needs for one of its tensor operands, its results having the decided layouts.

@@ -101,9 +101,7 @@ public:
     return op->getResult(0);
   }
 
-  Value integer(int64_t value, Type type) {
-    return create<arith::ConstantOp>(builder.getIntegerAttr(type, value));
-  }
+  Value integer(int64_t value, Type type) { return create<arith::ConstantOp>(builder.getIntegerAttr(type, value)); }
   Value i32(int64_t value) { return integer(value, builder.getI32Type()); }
 
   /// The integer as i64 or i32.
@@ -120,7 +118,8 @@ public:
     return create<tile::SplatOp>(RankedTensorType::get(shape, scalar.getType()), scalar);
   }
   Value arange(int64_t extent) {
-    return create<tile::ArangeOp>(RankedTensorType::get(extent, builder.getI32Type()), 0, static_cast<uint32_t>(extent));
+    return create<tile::ArangeOp>(RankedTensorType::get(extent, builder.getI32Type()), 0,
+                                  static_cast<uint32_t>(extent));
   }
   /// A vector along one dimension, repeated along all others.
   Value alongDimension(Value vector, size_t dim, ArrayRef<int64_t> shape) {
@@ -130,7 +129,8 @@ public:
       if (axis == dim)
         continue;
       expanded.insert(expanded.begin() + axis, 1);
-      vector = create<tile::ExpandDimsOp>(RankedTensorType::get(expanded, element), vector, static_cast<uint32_t>(axis));
+      vector =
+          create<tile::ExpandDimsOp>(RankedTensorType::get(expanded, element), vector, static_cast<uint32_t>(axis));
     }
     auto full = RankedTensorType::get(shape, element);
     return vector.getType() == full ? vector : create<tile::BroadcastOp>(full, vector);
@@ -195,8 +195,9 @@ private:
       parts->base = dist::ConsumeTokenOp::create(builder, consume.getLoc(), parts->base.getType(), parts->base,
                                                  consume.getToken());
     } else {
-      access->emitError("the descriptor of this access is chosen at run time; descriptors cannot be carried by loops and "
-                        "branches");
+      access->emitError(
+          "the descriptor of this access is chosen at run time; descriptors cannot be carried by loops and "
+          "branches");
       return std::nullopt;
     }
     cache.insert({descriptor, *parts});

@@ -33,6 +33,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace ditron::transforms {
@@ -207,12 +208,27 @@ private:
     Location loc = dot.getLoc();
     auto [a, slotA] = operandOf(dot.getA());
     auto [b, slotB] = operandOf(dot.getB());
-    auto started = dgpu::WarpgroupDotOp::create(builder, loc, a, slotA, b, slotB, dot.getC());
+    auto started = dgpu::WarpgroupDotOp::create(builder, loc, a, slotA, b, slotB, dot.getC(),
+                                                staysInFlight ? isLaterThanZeros(dot, builder) : Value());
     Value result = started.getResult();
     if (!staysInFlight)
       result = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(result), 0).getResults().front();
     dot.getResult().replaceAllUsesWith(result);
     return started;
+  }
+
+  /// For the accumulation of a carried value that starts from zeros: true in all iterations but the first, which need not read
+  /// the zeros. Else nothing.
+  static Value isLaterThanZeros(tile::DotOp dot, OpBuilder &builder) {
+    auto argument = dyn_cast<BlockArgument>(dot.getC());
+    if (!argument)
+      return {};
+    auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    Value init = loop.getTiedLoopInit(argument)->get();
+    if (!matchPattern(init, m_AnyZeroFloat()) && !matchPattern(init, m_Zero()))
+      return {};
+    return arith::CmpIOp::create(builder, dot.getLoc(), arith::CmpIPredicate::ne, loop.getInductionVar(),
+                                 loop.getLowerBound());
   }
 
   /// The buffer and slot of an operand; a tensor that was not fetched is its own operand and has no slot.

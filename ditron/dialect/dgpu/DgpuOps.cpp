@@ -144,8 +144,8 @@ LogicalResult TmaLoadOp::verify() { return verifyCopy(*this, getBuffer().getType
 LogicalResult TmaStoreOp::verify() {
   if (std::optional<ArrayRef<int32_t>> warpgroups = getWarpgroups())
     if (int64_t(warpgroups->size()) * layout::wgmmaRows != getBuffer().getType().getShape().front())
-      return emitOpError() << "names " << warpgroups->size() << " warpgroups, expected one for each " << layout::wgmmaRows
-                           << " of " << getBuffer().getType().getShape().front() << " rows";
+      return emitOpError() << "names " << warpgroups->size() << " warpgroups, expected one for each "
+                           << layout::wgmmaRows << " of " << getBuffer().getType().getShape().front() << " rows";
   return verifyCopy(*this, getBuffer().getType(), getOffsets().size());
 }
 
@@ -156,7 +156,8 @@ LogicalResult TmaStoreOp::verify() {
 LogicalResult WarpgroupDotOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
                                                DictionaryAttr, OpaqueProperties, RegionRange,
                                                SmallVectorImpl<Type> &types) {
-  types.push_back(operands.back().getType()); // the accumulator's
+  auto isTensor = [](Value operand) { return isa<RankedTensorType>(operand.getType()); };
+  types.push_back((*llvm::find_if(llvm::reverse(operands), isTensor)).getType()); // the last tensor is the accumulator
   return success();
 }
 

@@ -175,17 +175,18 @@ def Dgpu_FenceAsyncOp : Dgpu_Op<"fence_async", [MemoryEffects<[MemRead<Dgpu_Shar
 //===------------------------------------------------------------------------------------------------------------------===//
 
 def Dgpu_WarpgroupDotOp
-    : Dgpu_Op<"warpgroup_dot", [DeclareOpInterfaceMethods<InferTypeOpInterface>, MemoryEffects<[MemRead<Dgpu_SharedMemory>]>]> {
+    : Dgpu_Op<"warpgroup_dot", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<InferTypeOpInterface>,
+                                MemoryEffects<[MemRead<Dgpu_SharedMemory>]>]> {
   let summary = "starts c + a * b with operands in shared memory (a: or in registers)";
   let description = [{
     Asynchronous. The result may only be c of another warpgroup_dot, be carried through control flow, or be an operand of warpgroup_wait.
     a is M x K and b is K x N (often a permuted N x K). c has the layout layout::wgmmaAccumulator, an a in registers that of
-    layout::wgmmaOperandA.
+    layout::wgmmaOperandA. Where `accumulate` is false c is not read and the result is a * b.
   }];
   let arguments = (ins AnyTypeOf<[Dgpu_AnyBuffer, Tile_Tensor]>:$a, Optional<I32>:$slotA, Dgpu_AnyBuffer:$b, I32:$slotB,
-                       RankedTensorOf<[F32, I32]>:$c);
+                       RankedTensorOf<[F32, I32]>:$c, Optional<I1>:$accumulate);
   let results = (outs RankedTensorOf<[F32, I32]>:$result);
-  let assemblyFormat = "$a (`[` $slotA^ `]`)? `,` $b `[` $slotB `]` `,` $c attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `->` type($c)";
+  let assemblyFormat = "$a (`[` $slotA^ `]`)? `,` $b `[` $slotB `]` `,` $c (`if` $accumulate^)? attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `->` type($c)";
   let hasVerifier = 1;
 }
 def Dgpu_WarpgroupWaitOp

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 
 using namespace mlir;
 
@@ -18,9 +19,8 @@ namespace ditron::target {
 static dgpu::WarpgroupWaitOp waitBehind(scf::ForOp loop) {
   for (Operation *next = loop->getNextNode(); next; next = next->getNextNode()) {
     if (auto wait = dyn_cast<dgpu::WarpgroupWaitOp>(next)) {
-      bool isOfLoop = wait.getPending() == 0 && llvm::any_of(wait.getSources(), [&](Value source) {
-                        return source.getDefiningOp() == loop;
-                      });
+      bool isOfLoop = wait.getPending() == 0 &&
+                      llvm::any_of(wait.getSources(), [&](Value source) { return source.getDefiningOp() == loop; });
       bool isComplete = llvm::all_of(wait.getSources(), [&](Value source) {
         return source.getDefiningOp() == loop || source.getParentRegion()->isAncestor(loop->getParentRegion());
       });
@@ -32,11 +32,23 @@ static dgpu::WarpgroupWaitOp waitBehind(scf::ForOp loop) {
   return {};
 }
 
+/// True if the loop's first turn does not read the carried value: its only user is a dot that accumulates in later turns.
+static bool startsUnread(scf::ForOp loop, BlockArgument carried) {
+  if (!carried.hasOneUse())
+    return false;
+  auto dot = dyn_cast<dgpu::WarpgroupDotOp>(*carried.user_begin());
+  if (!dot || dot.getC() != carried || !dot.getAccumulate() || dot->getBlock() != loop.getBody())
+    return false;
+  auto isLater = dot.getAccumulate().getDefiningOp<arith::CmpIOp>();
+  return isLater && isLater.getPredicate() == arith::CmpIPredicate::ne && isLater.getLhs() == loop.getInductionVar() &&
+         isLater.getRhs() == loop.getLowerBound();
+}
+
 static void guard(scf::ForOp loop, dgpu::WarpgroupWaitOp wait) {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
-  Value hasTurn = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, loop.getLowerBound(),
-                                        loop.getUpperBound());
+  Value hasTurn =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
   SmallVector<Type> types(loop.getResultTypes());
   llvm::append_range(types, wait.getResultTypes());
   auto branch = scf::IfOp::create(builder, loc, types, hasTurn, /*withElseRegion=*/true);
@@ -48,7 +60,14 @@ static void guard(scf::ForOp loop, dgpu::WarpgroupWaitOp wait) {
     unchanged.push_back(result && result.getOwner() == loop ? loop.getInitArgs()[result.getResultNumber()] : source);
   }
   builder.setInsertionPointToEnd(branch.elseBlock());
+  // Nothing is in flight here; the number only keeps LLVM from taking this wait and the other one for the same instruction.
+  auto kept = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(unchanged).drop_front(fromLoop), 1);
+  llvm::copy(kept.getResults(), unchanged.begin() + fromLoop);
   scf::YieldOp::create(builder, loc, unchanged);
+  builder.setInsertionPointToEnd(branch.thenBlock());
+  for (BlockArgument carried : loop.getRegionIterArgs())
+    if (startsUnread(loop, carried))
+      loop.getTiedLoopInit(carried)->set(ub::PoisonOp::create(builder, loc, carried.getType()));
   // Uses behind take the branch's results; pure operations between loop and wait included, which stay behind the branch.
   for (auto [i, result] : llvm::enumerate(loop.getResults()))
     result.replaceAllUsesExcept(branch.getResult(i), wait);

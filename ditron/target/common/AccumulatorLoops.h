@@ -14,6 +14,9 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+// Where the dot does not read the initial value in the first turn, nothing sets registers to it: the loop in the branch starts from
+// undefined ones. The values of the other region go through a wait as well, so that LLVM keeps a place for them off the common path.
+
 namespace ditron::target {
 
 void guardAccumulatorLoops(mlir::ModuleOp module);

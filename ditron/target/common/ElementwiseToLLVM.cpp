@@ -4,10 +4,12 @@
 // compute in take the same way. What comes out is arith and math on scalars, lowered later by the upstream patterns.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/HopperLeaves.h"
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/ScalarOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 
 #include <map>
 
@@ -85,10 +87,32 @@ public:
   }
 };
 
+/// A tile that nobody reads: an accumulator before its first dot.
+class PoisonPattern : public TilePattern<ub::PoisonOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(ub::PoisonOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Type> types;
+    if (failed(getTypeConverter()->convertType(op.getType(), types)))
+      return rewriter.notifyMatchFailure(op, "type has no lowering");
+    Emitter e(op.getLoc(), rewriter);
+    Values values;
+    if (target.hopper())
+      values = target.hopper()->wgmmaUnset(e, types);
+    else
+      for (Type type : types)
+        values.push_back(LLVM::PoisonOp::create(rewriter, op.getLoc(), type));
+    rewriter.replaceOpWithMultiple(op, {values});
+    return success();
+  }
+};
+
 } // namespace
 
 void populateElementwisePatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<ElementwisePattern, ConstantPattern>(patterns.getContext(), lowering);
+  patterns.add<ElementwisePattern, ConstantPattern, PoisonPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

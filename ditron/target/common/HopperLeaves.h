@@ -29,6 +29,8 @@ struct WarpgroupDot {
   bool isAMnMajor = false, isBMnMajor = false;
   /// The thread's n / 2 accumulators.
   llvm::SmallVector<mlir::Value> c;
+  /// i1: false where the first step does not read c; null: always reads it.
+  mlir::Value accumulate;
 };
 
 enum class NamedBarrierKind { Sync, Arrive };
@@ -78,6 +80,8 @@ public:
   /// Starts the multiplies. The results may only be used as c of another one, or after wgmmaWait.
   virtual llvm::SmallVector<mlir::Value> wgmma(Emitter &e, const WarpgroupDot &dot) = 0;
   virtual void wgmmaCommit(Emitter &e) = 0;
+  /// Registers with any content, for accumulators that the first multiply does not read: nothing is executed for them.
+  virtual llvm::SmallVector<mlir::Value> wgmmaUnset(Emitter &e, mlir::TypeRange types) = 0;
   /// Waits until at most `pending` of the newest groups are incomplete. Gives `values` (accumulators in flight) back; those
   /// whose group is complete may then be used.
   virtual llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) = 0;

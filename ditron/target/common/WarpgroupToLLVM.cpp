@@ -92,6 +92,7 @@ public:
           dot.aDescriptor = a->descriptor(e, leaves, tile.origin.row, k);
         else
           dot.a = registerOperand(op, adaptor.getA(), tile.origin.row, k, dot.kSteps);
+        dot.accumulate = k == 0 && op.getAccumulate() ? adaptor.getAccumulate().front() : Value();
         dot.c = leaves.wgmma(e, dot);
       }
       for (auto [reg, value] : llvm::zip_equal(tile.registers, dot.c))

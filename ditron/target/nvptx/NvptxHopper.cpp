@@ -172,10 +172,12 @@ SmallVector<Value> NvptxHopper::wgmma(Emitter &e, const WarpgroupDot &dot) {
       listA = fmt::format("{{{}}}", fmt::join(words, ", "));
     }
     std::string b = code.input(e.add(dot.bDescriptor, e.i64(step * dot.bStepBytes >> 4)));
+    // Whether to add to what the accumulators hold; then the signs of A and B, and their major-ness.
+    std::string modifiers = step == 0 && dot.accumulate ? code.input(dot.accumulate) : "1";
     for (auto [i, sum] : llvm::enumerate(sums))
       code.initialize(static_cast<int>(i), sum);
-    // Add to what the accumulators hold; then the signs of A and B, and their major-ness.
-    std::string modifiers = operand.isInteger ? "1" : "1, 1, 1";
+    if (!operand.isInteger)
+      modifiers += ", 1, 1";
     if (operand.hasMajorness && a.empty())
       modifiers += dot.isAMnMajor ? ", 1" : ", 0";
     if (operand.hasMajorness)
@@ -185,6 +187,14 @@ SmallVector<Value> NvptxHopper::wgmma(Emitter &e, const WarpgroupDot &dot) {
                                  fmt::join(results, ", "), listA, b, modifiers));
   }
   return sums;
+}
+
+SmallVector<Value> NvptxHopper::wgmmaUnset(Emitter &e, TypeRange types) {
+  // Empty text with results: LLVM cannot know their values, as it would those of poison, and ptxas sees no definition.
+  PtxAsm code(e);
+  for (Type type : types)
+    code.output(type);
+  return code.emit("");
 }
 
 SmallVector<Value> NvptxHopper::wgmmaWait(Emitter &e, int pending, ValueRange values) {

@@ -39,6 +39,7 @@ public:
   void wgmmaFence(Emitter &e) override;
   llvm::SmallVector<mlir::Value> wgmma(Emitter &e, const WarpgroupDot &dot) override;
   void wgmmaCommit(Emitter &e) override;
+  llvm::SmallVector<mlir::Value> wgmmaUnset(Emitter &e, mlir::TypeRange types) override;
   llvm::SmallVector<mlir::Value> wgmmaWait(Emitter &e, int pending, mlir::ValueRange values) override;
 
   void namedBarrier(Emitter &e, mlir::Value id, int threads, NamedBarrierKind kind) override;

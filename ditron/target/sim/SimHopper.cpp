@@ -109,7 +109,12 @@ SmallVector<Value> SimHopper::wgmma(Emitter &e, const WarpgroupDot &dot) {
   bool inRegisters = !dot.a.empty();
   Value registersA = inRegisters ? SimCalls::spill(e, dot.a) : e.zero(e.pointerType());
   Value descriptorA = inRegisters ? e.i64(0) : dot.aDescriptor;
-  Value c = SimCalls::spill(e, dot.c);
+  // Registers that are not read hold anything; the engine reads them.
+  SmallVector<Value> sums = dot.c;
+  if (dot.accumulate)
+    for (Value &sum : sums)
+      sum = e.select(dot.accumulate, sum, e.zero(sum.getType()));
+  Value c = SimCalls::spill(e, sums);
   sim.call(e, "wgmma",
            {sim.self(e), e.i32(operandCode(dot.operandType)), e.i32(dot.n), e.i32(dot.kSteps), e.i32(flags), registersA,
             descriptorA, e.i32(inRegisters ? 0 : dot.aStepBytes), dot.bDescriptor, e.i32(dot.bStepBytes), c,
@@ -118,6 +123,13 @@ SmallVector<Value> SimHopper::wgmma(Emitter &e, const WarpgroupDot &dot) {
 }
 
 void SimHopper::wgmmaCommit(Emitter &e) { sim.call(e, "wgmma_commit", {sim.self(e), sim.site(e)}); }
+
+SmallVector<Value> SimHopper::wgmmaUnset(Emitter &e, TypeRange types) {
+  SmallVector<Value> values;
+  for (Type type : types)
+    values.push_back(e.zero(type));
+  return values;
+}
 
 SmallVector<Value> SimHopper::wgmmaWait(Emitter &e, int pending, ValueRange values) {
   sim.call(e, "wgmma_wait", {sim.self(e), e.i32(pending), sim.site(e)});

@@ -41,7 +41,7 @@ func.func @ring(%map: !dgpu.tensor_map, %x: i32, %y: i32, %p: i1) {
 }
 
 // CHECK-LABEL: func.func @dots
-func.func @dots(%c: tensor<64x16xf32, #c>, %ra: tensor<64x16xbf16, #a>, %slot: i32) -> tensor<64x16xf32, #c> {
+func.func @dots(%c: tensor<64x16xf32, #c>, %ra: tensor<64x16xbf16, #a>, %slot: i32, %p: i1) -> tensor<64x16xf32, #c> {
   %a = dgpu.buffer_alloc : !dgpu.buffer<2 x 64x64 x bf16, #rows>
   %b = dgpu.buffer_alloc : !dgpu.buffer<2 x 16x64 x bf16, #b>
   %short = dgpu.buffer_alloc : !dgpu.buffer<1 x 16x16 x bf16, #short>
@@ -51,8 +51,10 @@ func.func @dots(%c: tensor<64x16xf32, #c>, %ra: tensor<64x16xbf16, #a>, %slot: i
   %d = dgpu.warpgroup_dot %a[%slot], %t[%slot], %c : !dgpu.buffer<2 x 64x64 x bf16, #rows>, !dgpu.buffer<2 x 64x16 x bf16, #bt> -> tensor<64x16xf32, #c>
   // CHECK: %[[E:.*]] = dgpu.warpgroup_dot %{{.*}}, %{{.*}}[%{{.*}}], %[[D]] : tensor<64x16xbf16, #{{.*}}>, !dgpu.buffer<1 x 16x16 x bf16, #{{.*}}> -> tensor<64x16xf32, #{{.*}}>
   %e = dgpu.warpgroup_dot %ra, %short[%slot], %d : tensor<64x16xbf16, #a>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>
-  // CHECK: %[[R:.*]] = dgpu.warpgroup_wait 1, %[[E]] : tensor<64x16xf32, #{{.*}}>
-  %r = dgpu.warpgroup_wait 1, %e : tensor<64x16xf32, #c>
+  // CHECK: %[[F:.*]] = dgpu.warpgroup_dot %{{.*}}, %{{.*}}[%{{.*}}], %[[E]] if %{{.*}} : tensor<64x16xbf16
+  %f = dgpu.warpgroup_dot %ra, %short[%slot], %e if %p : tensor<64x16xbf16, #a>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>
+  // CHECK: %[[R:.*]] = dgpu.warpgroup_wait 1, %[[F]] : tensor<64x16xf32, #{{.*}}>
+  %r = dgpu.warpgroup_wait 1, %f : tensor<64x16xf32, #c>
   // CHECK: dgpu.warpgroup_wait 0{{$}}
   dgpu.warpgroup_wait 0
   // CHECK: return %[[R]]
