@@ -87,12 +87,15 @@ void storeTile(Emitter &e, TargetInfo &target, const OffsetPlan &plan, Value bas
     if (std::optional<MatrixLoadPlan> matrices = makeMatrixLoadPlan(layout, plan, elementBytes))
       return storeMatrices(e, target, *matrices, base, registers);
   SmallVector<Value> addresses = sharedAddresses(e, target, plan, base, elementBytes);
-  target.announceTile(e, base, int64_t(registers.size()) * elementBytes, predicate, /*isStore=*/true);
+  // Where tensor copies read shared memory at the same time it matters which bytes are written: each store is announced itself.
+  const bool asTile = target.hopper() == nullptr;
+  if (asTile)
+    target.announceTile(e, base, int64_t(registers.size()) * elementBytes, predicate, /*isStore=*/true);
   for (auto [access, address] : llvm::zip_equal(plan.accesses, addresses)) {
     SmallVector<Value> elements;
     for (int reg : access.regs)
       elements.push_back(toMemory(e, registers[reg]));
-    target.storeVector(e, address, elements, predicate, AddressSpace::Shared, {.isAnnounced = true});
+    target.storeVector(e, address, elements, predicate, AddressSpace::Shared, {.isAnnounced = asTile});
   }
 }
 
