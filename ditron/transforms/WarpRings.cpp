@@ -120,15 +120,15 @@ std::string RingPlan::whyNotFetched(tile::DescriptorLoadOp load) {
     return "it is not only used by tl.dot";
   if (std::string reason = whyNoTensorMap(load.getDescriptor()); !reason.empty())
     return reason;
-  Operation *obstacle = nullptr;
-  kernel.walk([&](Operation *op) {
-    if (isa<dist::SyncThreadsOp, dist::LdOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, tile::AtomicRmwOp,
-            tile::AtomicCasOp>(op) &&
-        mayPrecede(op, load))
-      obstacle = op;
+  // A loop that polls memory orders what comes after it, whoever uses its values; a barrier alone tells nothing of other blocks, and
+  // an atomic operation only to those who look at its result, which the slice does.
+  Operation *poll = nullptr;
+  kernel.walk([&](scf::WhileOp loop) {
+    if (!isMemoryEffectFree(loop) && mayPrecede(loop, load))
+      poll = loop;
   });
-  if (obstacle)
-    return ("it may depend on '" + obstacle->getName().getStringRef() + "' before it").str();
+  if (poll)
+    return "a loop before it may wait for what it reads (dl.wait and consume_token would say so)";
   return slice.whyNotAhead(descriptorOf(load.getDescriptor()).getBase(), consumesToken(load.getDescriptor()));
 }
 

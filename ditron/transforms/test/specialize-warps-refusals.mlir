@@ -51,9 +51,9 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
 
 // -----
 
-// What another thread announced by a barrier may not be read ahead of it.
+// What a loop waits for may not be read ahead of it. A barrier tells nothing of other blocks.
 module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.wgmma, dgpu.tma} {
-  func.func @barrier(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %out: !tile.ptr<f32>, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+  func.func @polling(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %flag: !tile.ptr<i32>, %out: !tile.ptr<f32>, %world: !tile.ptr<i64>) attributes {tile.kernel} {
     %c1 = arith.constant 1 : i64
     %c64 = arith.constant 64 : i64
     %size = arith.constant 4096 : i32
@@ -62,10 +62,17 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     %i8 = arith.constant 8 : i32
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
     %da = tile.make_descriptor %a, [%size, %size], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x64xf16>
+    scf.while : () -> () {
+      %seen = dist.ld acquire gpu %flag : !tile.ptr<i32> -> i32
+      %again = arith.cmpi eq, %seen, %i0 : i32
+      scf.condition(%again)
+    } do {
+      scf.yield
+    }
     dist.sync_threads
     // expected-warning @below {{the loop is not warp-specialised}}
     %acc = scf.for %k = %i0 to %i8 step %i1 iter_args(%sum = %zero) -> tensor<64x64xf32> : i32 {
-      // expected-note @below {{no producer warp loads this tile: it may depend on 'dist.sync_threads' before it}}
+      // expected-note @below {{no producer warp loads this tile: a loop before it may wait for what it reads (dl.wait and consume_token would say so)}}
       %ta = tile.descriptor_load %da[%k, %i0] : !tile.desc<64x64xf16> -> tensor<64x64xf16>
       %d = tile.dot %ta, %ta, %sum : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
       scf.yield %d : tensor<64x64xf32>

@@ -173,7 +173,7 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
     return
   }
 
-  // The state of a ring inside a branch leaves it either way.
+  // The state of a ring inside a branch leaves it either way. A barrier does not keep the producer from running ahead.
   // CHECK-LABEL: func.func @branch
   // CHECK: consumer {
   // CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}})
@@ -208,6 +208,7 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32, d
           scf.yield %d : tensor<128x128xf32>
         }
         tile.store %p, %acc : tensor<128x128x!tile.ptr<f32>>, tensor<128x128xf32>
+        dist.sync_threads
       }
     }
     return
