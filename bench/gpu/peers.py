@@ -1,6 +1,6 @@
 """What a PyTorch user has today, on the papers' shapes: cuBLAS and NCCL one after the other, and PyTorch's overlapped operators.
 
-usage: peers.py GPUS OUT.json
+usage: peers.py GPUS OUT.json [MODEL...]
 
 All times are milliseconds of one call among 20 in a row, the median of five rows, on the slowest rank; random bf16 data.
 """
@@ -44,7 +44,8 @@ def random(*shape):
     return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
 
 
-def work(rank, world, path):
+def work(rank, world, path, models):
+    shapes = [shape for shape in GATHER if not models or shape[0] in models]
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29517", RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank))
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
@@ -55,7 +56,7 @@ def work(rank, world, path):
     except Exception as error:
         print("peer:", error, flush=True)
     rows = []
-    for model, m, n, k in GATHER:
+    for model, m, n, k in shapes:
         a, b, full = random(m // world, k), random(n // world, k), random(m, k)
         row = {"op": "ag_gemm", "model": model}
         row["gemm"] = in_a_row(lambda: torch.mm(full, b.t()))
@@ -67,7 +68,7 @@ def work(rank, world, path):
         row["async_tp"] = attempt(lambda: torch.ops.symm_mem.fused_all_gather_matmul(a, [b.t()], 0, group)) if world > 1 else None
         rows.append(row)
         del a, b, full
-    for model, m, k, n in GATHER:  # N and K change places
+    for model, m, k, n in shapes:  # N and K change places
         a, b = random(m, k // world), random(n, k // world)
         out, full = torch.empty(m // world, n, device="cuda", dtype=torch.bfloat16), random(m, n)
         row = {"op": "gemm_rs", "model": model}
@@ -87,4 +88,4 @@ def work(rank, world, path):
 
 
 if __name__ == "__main__":
-    mp.spawn(work, args=(int(sys.argv[1]), sys.argv[2]), nprocs=int(sys.argv[1]))
+    mp.spawn(work, args=(int(sys.argv[1]), sys.argv[2], sys.argv[3:]), nprocs=int(sys.argv[1]))

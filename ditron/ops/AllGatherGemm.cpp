@@ -58,10 +58,18 @@ int64_t AllGatherGemm::rowsPerChunk(int64_t rows) const {
 
 Status AllGatherGemm::prepare(runtime::Rank &rank, int64_t rows, int64_t columns) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
-  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, nullptr, ownSignals(rank.id()), optionValues.chunksPerRank));
   // The workspace stands for B and C: only their type and alignment matter here, and all buffers are aligned alike.
   runtime::Pointer any = workspace.on(rank.id());
-  return launchGemm(rank, nullptr, any, any, rows, columns);
+  return bind(rank, any, any, rows, columns).status();
+}
+
+Expected<AllGatherGemm::Calls> AllGatherGemm::bind(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c,
+                                                   int64_t rows, int64_t columns) {
+  Calls calls;
+  DITRON_ASSIGN_OR_RETURN(
+      calls.enter, PreparedCall::create(*jit, rank, words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank)));
+  DITRON_ASSIGN_OR_RETURN(calls.gemm, PreparedCall::create(*jit, rank, gemmCall(rank, b, c, rows, columns)));
+  return calls;
 }
 
 Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
@@ -71,12 +79,13 @@ Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runt
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
 
   PerRank &own = ranks[rank.id()];
+  DITRON_ASSIGN_OR_RETURN(const Calls calls, bind(rank, b, c, rows, columns));
   // The own shard is copied beside the meeting of the ranks.
   DITRON_RETURN_IF_ERROR(stream.record(own.begun));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.begun));
   DITRON_RETURN_IF_ERROR(keepShard(rank, a, rows));
   DITRON_RETURN_IF_ERROR(own.copies.record(own.kept));
-  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, &stream, ownSignals(rank.id()), optionValues.chunksPerRank));
+  DITRON_RETURN_IF_ERROR(calls.enter.enqueue(stream));
   DITRON_RETURN_IF_ERROR(stream.record(own.entered));
   DITRON_RETURN_IF_ERROR(stream.wait(own.kept));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.entered));
@@ -84,9 +93,9 @@ Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runt
   DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
   if (optionValues.schedule == Schedule::Unfused) {
     DITRON_RETURN_IF_ERROR(stream.wait(own.copied));
-    return launchGemm(rank, &stream, b, c, rows, columns);
+    return calls.gemm.enqueue(stream);
   }
-  DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, b, c, rows, columns));
+  DITRON_RETURN_IF_ERROR(calls.gemm.enqueue(stream));
   return stream.wait(own.copied);
 }
 
@@ -124,8 +133,8 @@ Status AllGatherGemm::pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t
   return Status::ok();
 }
 
-Status AllGatherGemm::launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer b, runtime::Pointer c,
-                                 int64_t rows, int64_t columns) {
+KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,
+                                   int64_t columns) const {
   const TileConfig &tile = optionValues.tile;
   int64_t m = rows, n = columns, k = optionValues.depth;
   KernelCall call;
@@ -150,7 +159,7 @@ Status AllGatherGemm::launchGemm(runtime::Rank &rank, runtime::Stream *stream, r
                     {"CHUNKS", optionValues.chunksPerRank}};
   call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
   appendTileArguments(call, tile, optionValues.precision);
-  return compileAndLaunch(*jit, rank, stream, call);
+  return call;
 }
 
 } // namespace ditron::ops

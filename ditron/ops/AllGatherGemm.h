@@ -64,8 +64,14 @@ private:
   Status pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows);
   /// The rank's own signals: those of its chunks.
   runtime::Pointer ownSignals(uint32_t rank) const { return ready.on(rank) + rank * optionValues.chunksPerRank; }
-  Status launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer b, runtime::Pointer c, int64_t rows,
-                    int64_t columns);
+  /// The kernels of one call, compiled and loaded: on a GPU that may wait until nothing runs there, so it must not happen when a
+  /// part of the call waits for another already.
+  struct Calls {
+    PreparedCall enter, gemm;
+  };
+  Expected<Calls> bind(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows, int64_t columns);
+  KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,
+                      int64_t columns) const;
 
   Options optionValues;
   runtime::World *world = nullptr;

@@ -34,8 +34,7 @@ Expected<CallWords> CallWords::create(runtime::World &world, std::string_view na
   return words;
 }
 
-Status CallWords::enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer raised,
-                        uint32_t count) const {
+KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count) const {
   uint32_t id = rank.id();
   KernelCall call;
   call.source = "tensor_parallel_gemm";
@@ -46,7 +45,7 @@ Status CallWords::enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *str
                     {"raised_ptr", raised},             {"num_segments", segmentCount},
                     {"num_raised", count},              {"rank", id},
                     {"world_size", rank.numRanks()}};
-  return compileAndLaunch(jit, rank, stream, call);
+  return call;
 }
 
 } // namespace ditron::ops

@@ -2,13 +2,13 @@
 //
 // Every operator that writes into its peers' memory begins a call in the same way (docs/memory-model.md): advance the
 // generation on the device, close the gates and clear the counters of this rank, and meet the other ranks, so that all of
-// them have finished the previous call. CallWords owns the words and enqueues that beginning.
+// them have finished the previous call. CallWords owns the words and says what that beginning launches.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_CALLWORDS_H
 #define DITRON_OPS_CALLWORDS_H
 
-#include "ditron/jit/Jit.h"
+#include "ditron/ops/KernelLaunch.h"
 #include "ditron/runtime/World.h"
 
 #include <vector>
@@ -22,13 +22,10 @@ public:
   /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank.
   static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments);
 
-  /// Enqueues the beginning of a call: after it, the generation word holds the call's number on every rank, and so do `count`
-  /// signals of this rank from `raised` on, which stand for what is there without a peer's doing. Only compiles what it needs
-  /// when `stream` is null.
-  Status enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer raised, uint32_t count) const;
-  Status enter(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream) const {
-    return enter(jit, rank, stream, generation(rank.id()), 0);
-  }
+  /// The beginning of a call: after it, the generation word holds the call's number on every rank, and so do `count` signals of
+  /// this rank from `raised` on, which stand for what is there without a peer's doing.
+  KernelCall enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count) const;
+  KernelCall enter(const runtime::Rank &rank) const { return enter(rank, generation(rank.id()), 0); }
 
   /// The rank's number of the current call: i64, device memory, advanced by `enter`.
   runtime::Pointer generation(uint32_t rank) const { return ranks[rank].generation.pointer(); }

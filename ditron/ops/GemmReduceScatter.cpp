@@ -57,9 +57,18 @@ Status GemmReduceScatter::prepare(runtime::Rank &rank, int64_t rows, int64_t dep
   DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   // The scatter buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
   runtime::Pointer any = scatter.on(rank.id()).as(optionValues.dtype);
-  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, nullptr));
-  DITRON_RETURN_IF_ERROR(launchGemm(rank, nullptr, any, any, rows, depth));
-  return launchReduce(rank, nullptr, any, rows);
+  return bind(rank, any, any, any, rows, depth).status();
+}
+
+Expected<GemmReduceScatter::Calls> GemmReduceScatter::bind(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
+                                                           runtime::Pointer out, int64_t rows, int64_t depth) {
+  Calls calls;
+  DITRON_ASSIGN_OR_RETURN(calls.enter, PreparedCall::create(*jit, rank, words.enter(rank)));
+  DITRON_ASSIGN_OR_RETURN(calls.gemm, PreparedCall::create(*jit, rank, gemmCall(rank, a, b, rows, depth)));
+  if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0) {
+    DITRON_ASSIGN_OR_RETURN(calls.reduce, PreparedCall::create(*jit, rank, reduceCall(rank, out, rows)));
+  }
+  return calls;
 }
 
 Status GemmReduceScatter::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
@@ -69,16 +78,18 @@ Status GemmReduceScatter::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
 
   PerRank &own = ranks[rank.id()];
-  DITRON_RETURN_IF_ERROR(words.enter(*jit, rank, &stream));
+  DITRON_ASSIGN_OR_RETURN(const Calls calls, bind(rank, a, b, out, rows, depth));
+  DITRON_RETURN_IF_ERROR(calls.enter.enqueue(stream));
   if (optionValues.schedule == Schedule::Unfused)
-    DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, a, b, rows, depth));
+    DITRON_RETURN_IF_ERROR(calls.gemm.enqueue(stream));
   DITRON_RETURN_IF_ERROR(stream.record(own.ready));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.ready));
   DITRON_RETURN_IF_ERROR(pushSegments(rank, rows));
   DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
   if (optionValues.schedule == Schedule::Overlapped)
-    DITRON_RETURN_IF_ERROR(launchGemm(rank, &stream, a, b, rows, depth));
-  DITRON_RETURN_IF_ERROR(launchReduce(rank, &stream, out, rows));
+    DITRON_RETURN_IF_ERROR(calls.gemm.enqueue(stream));
+  if (calls.reduce)
+    DITRON_RETURN_IF_ERROR(calls.reduce->enqueue(stream));
   return stream.wait(own.copied);
 }
 
@@ -103,8 +114,8 @@ Status GemmReduceScatter::pushSegments(runtime::Rank &rank, int64_t rows) {
   return Status::ok();
 }
 
-Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer a,
-                                     runtime::Pointer b, int64_t rows, int64_t depth) {
+KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
+                                       int64_t depth) const {
   const TileConfig &tile = optionValues.tile;
   int64_t m = rows, n = optionValues.columns, k = depth;
   KernelCall call;
@@ -127,15 +138,12 @@ Status GemmReduceScatter::launchGemm(runtime::Rank &rank, runtime::Stream *strea
                     {"NUM_NODES", optionValues.numNodes}};
   call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
   appendTileArguments(call, tile, optionValues.precision);
-  return compileAndLaunch(*jit, rank, stream, call);
+  return call;
 }
 
-Status GemmReduceScatter::launchReduce(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer out,
-                                       int64_t rows) {
+KernelCall GemmReduceScatter::reduceCall(const runtime::Rank &rank, runtime::Pointer out, int64_t rows) const {
   RowShards shards(rows, rank.numRanks());
   int64_t ownRows = shards.rowsOf(rank.id());
-  if (ownRows == 0)
-    return Status::ok();
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = "reduce_segments";
@@ -153,7 +161,7 @@ Status GemmReduceScatter::launchReduce(runtime::Rank &rank, runtime::Stream *str
       {"WORLD_SIZE", rank.numRanks()},
       {"BLOCK_M", reduceBlockM},
       {"BLOCK_N", reduceBlockN}};
-  return compileAndLaunch(*jit, rank, stream, call);
+  return call;
 }
 
 } // namespace ditron::ops

@@ -63,9 +63,17 @@ private:
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status verifyShape(int64_t rows, int64_t depth) const;
   Status pushSegments(runtime::Rank &rank, int64_t rows);
-  Status launchGemm(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer a, runtime::Pointer b, int64_t rows,
-                    int64_t depth);
-  Status launchReduce(runtime::Rank &rank, runtime::Stream *stream, runtime::Pointer out, int64_t rows);
+  /// The kernels of one call, compiled and loaded: on a GPU that may wait until nothing runs there, so it must not happen when
+  /// the copy stream waits for the product already.
+  struct Calls {
+    PreparedCall enter, gemm;
+    std::optional<PreparedCall> reduce; ///< None for a rank without rows.
+  };
+  Expected<Calls> bind(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out, int64_t rows,
+                       int64_t depth);
+  KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
+                      int64_t depth) const;
+  KernelCall reduceCall(const runtime::Rank &rank, runtime::Pointer out, int64_t rows) const;
 
   Options optionValues;
   runtime::World *world = nullptr;

@@ -16,14 +16,6 @@ Expected<jit::KernelFunction> loadFunction(jit::Jit &jit, const KernelCall &call
 
 } // namespace
 
-Status compileAndLaunch(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, const KernelCall &call) {
-  if (!stream)
-    return PreparedCall::create(jit, rank, call).status();
-  DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function, loadFunction(jit, call));
-  return jit.launch(*stream, function, {.grid = call.grid}, {.positional = {}, .keywords = call.arguments},
-                    {.numWarps = call.numWarps, .numStages = call.numStages});
-}
-
 Expected<PreparedCall> PreparedCall::create(jit::Jit &jit, runtime::Rank &rank, const KernelCall &call) {
   DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function, loadFunction(jit, call));
   PreparedCall prepared;

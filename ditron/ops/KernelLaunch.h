@@ -1,8 +1,8 @@
 //===- KernelLaunch.h - Compile a library kernel for its arguments and launch it ------------------------------*- C++ -*-===//
 //
 // The one way in which operators run device code: name the embedded kernel and its arguments; the variant for them is
-// compiled on first use and launched on a stream. With no stream only the compilation happens, which is how prepare() makes
-// sure that enqueue() never compiles.
+// compiled on first use and loaded, and then launched on streams. An operator makes all calls it needs before it enqueues
+// the first.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_KERNELLAUNCH_H
@@ -31,10 +31,6 @@ struct KernelCall {
   uint32_t numWarps = 4;
   uint32_t numStages = 1;
 };
-
-/// Compiles the variant of the kernel for these arguments and launches it on the stream; with a null stream it is only made
-/// ready to launch on the rank.
-Status compileAndLaunch(jit::Jit &jit, runtime::Rank &rank, runtime::Stream *stream, const KernelCall &call);
 
 /// A call whose variant is compiled and loaded and whose arguments are bound: enqueue() only launches, as often as wanted.
 class PreparedCall {

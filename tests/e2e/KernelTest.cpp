@@ -4,6 +4,7 @@
 #include "ditron/runtime/cuda/CudaDriver.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 namespace ditron::e2e {
@@ -69,6 +70,11 @@ void KernelTest::start(uint32_t ranks, const WorldOptions &options) {
 World &KernelTest::world() {
   if (!worldValue)
     start(1);
+  if (!worldValue) {
+    // Nothing can run in this process any more.
+    std::fprintf(stderr, "no world on %s: an earlier kernel has left the GPU's context unusable\n", targetUnderTest().c_str());
+    std::abort();
+  }
   return *worldValue;
 }
 

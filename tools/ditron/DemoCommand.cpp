@@ -38,7 +38,7 @@ Status runDemo(const std::string &traceFolder, bool quiet) {
       progress.stop();
     }
     fmt::print("{}\n", describeRun(options, result));
-    if (!result.passed())
+    if (!result.passed(options))
       return internalError(fmt::format("{} gave a wrong result", toString(op)));
     if (!overlapped(options, result))
       return internalError(fmt::format("{}: a rank computed nothing while communication was in flight", toString(op)));

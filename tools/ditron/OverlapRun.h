@@ -8,12 +8,15 @@
 #ifndef DITRON_TOOLS_DITRON_OVERLAPRUN_H
 #define DITRON_TOOLS_DITRON_OVERLAPRUN_H
 
+#include "OverlapTiming.h"
+
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/runtime/Timeline.h"
 
 #include <functional>
+#include <optional>
 
 namespace ditron::tool {
 
@@ -38,6 +41,7 @@ struct OverlapRunOptions {
   uint32_t calls = 1;  ///< Each with new data.
   bool check = true;
   uint32_t timedCalls = 0; ///< On real GPUs: calls that are timed, after the others.
+  bool processes = false;  ///< This process is one rank of a job (World::fromEnvironment).
   Knobs knobs;
   bool boundWaits = false; ///< A wait that passes WorldOptions::waitLimitSeconds is an error with a report.
   std::string traceFile;
@@ -50,16 +54,20 @@ struct OverlapRunResult {
   /// Of the last call, per rank: the GEMM's blocks against the copies into (AllGather) or out of (ReduceScatter) the rank. Empty when the world
   /// records no timeline.
   std::vector<runtime::Overlap> overlap;
-  /// Of the timed calls on real GPUs, from their common start to the end on the slowest rank: the median, the fastest.
-  double medianMicroseconds = 0, bestMicroseconds = 0;
+  /// For products that are too large to be compared everywhere: error of sampled elements over the results' root mean square.
+  std::optional<double> sampledError;
+  OverlapTimes times;             ///< Of the timed calls on real GPUs.
   std::string gpuName;            ///< Empty for simulated ones.
   double virtualMicroseconds = 0; ///< Span of the last call on the simulated clock; 0 without a timeline.
   double wallSeconds = 0;         ///< Of the calls here, without compilation and checking.
   double compileSeconds = 0;
   double flops = 0;               ///< Multiply and add operations of all ranks in all calls.
 
-  bool passed() const { return !checked || comparison.passed(); }
+  bool passed(const OverlapRunOptions &options) const;
 };
+
+/// What a sampled error may be.
+double sampledTolerance(DataType dtype);
 
 /// Makes the run. `progress` is told in a few words what is going on.
 Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,

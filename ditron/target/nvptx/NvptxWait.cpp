@@ -31,6 +31,8 @@ static constexpr llvm::StringLiteral expiredName = "ditron_wait_expired", spinNa
                                      worldName = "ditron_world_view";
 /// Loads of a loop that are further apart than this are not one wait.
 static constexpr int64_t longestPauseNanoseconds = 100'000;
+/// A younger wait does not look whether it should give up.
+static constexpr int64_t patienceNanoseconds = 50'000;
 
 static ICmpPredicate predicateOf(dist::Compare compare) {
   switch (compare) {
@@ -70,11 +72,16 @@ public:
     Value world = in[0], start = in[1], address = in[2], seen = in[3], wanted = in[4];
     Value report = load(world, -8, e.getI64Type());
     returnIf(e.isZero(report), false);
+    // The report lies in the host's memory: thousands of threads that look at it all the time would fill the way there. (The age of
+    // an mbarrier's wait is negative at first; as an unsigned number it is large.)
+    Value lasted = e.sub(nanoseconds(e), start);
+    returnIf(e.compare(ICmpPredicate::ult, lasted, e.i64(patienceNanoseconds)), false);
+    PtxAsm rest(e);
+    rest.emit("nanosleep.u32 2000;");
     Value place = LLVM::IntToPtrOp::create(e, LLVM::LLVMPointerType::get(e.getContext(), 1), report);
     PtxAsm poll(e);
     std::string state = poll.output(e.getI32Type()), from = poll.input(place);
     returnIf(e.isNotZero(poll.emit(fmt::format("ld.relaxed.sys.global.b32 {}, [{}];", state, from))[0]), true);
-    Value lasted = e.sub(nanoseconds(e), start);
     returnIf(e.compare(ICmpPredicate::slt, lasted, load(world, -16, e.getI64Type())), false);
     PtxAsm claim(e);
     std::string old = claim.output(e.getI32Type()), word = claim.input(place);

@@ -1,0 +1,37 @@
+//===- OverlapTiming.h - Speed of an operator on several GPUs ------------------------------------------------*- C++ -*-===//
+//
+// Three times of one call, in microseconds, each to the end on the slowest rank:
+//   single    from the moment at which all ranks start together, each call by itself, after the caches were overwritten
+//   in a row  calls one behind the other, as a training step makes them, enqueued by a thread for each rank
+//   as graph  the same with one captured graph for each rank, replayed
+// A gate on every rank holds the streams until work is enqueued everywhere; the ranks may be processes.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_OVERLAPTIMING_H
+#define DITRON_TOOLS_DITRON_OVERLAPTIMING_H
+
+#include "ditron/runtime/World.h"
+
+#include <algorithm>
+
+namespace ditron::tool {
+
+/// What can be called again and again on the default stream of a rank of this process.
+class TimedCalls {
+public:
+  virtual ~TimedCalls() = default;
+  /// Enqueues one call on a rank.
+  virtual Status enqueue(uint32_t id) = 0;
+};
+
+struct OverlapTimes {
+  double single = 0, inARow = 0, asGraph = 0; ///< Medians; 0 when not measured.
+  /// The faster of the two that have no pauses.
+  double best() const { return std::min(inARow, asGraph); }
+};
+
+/// Collective when ranks are processes. `count` is the number of single calls, and of calls in each of five rows.
+Expected<OverlapTimes> timeOverlap(runtime::World &world, TimedCalls &calls, uint32_t count);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_OVERLAPTIMING_H
