@@ -142,11 +142,13 @@ module attributes {dgpu.num_warps = @W : i32, dgpu.threads_per_warp = 32 : i32, 
       }
       dgpu.tma_store_wait 0 read
     } producer {
+@SIGNAL
       %end:2 = scf.for %tile = %pid to %tiles step %programs iter_args(%slotT = %c0, %parT = %c1) -> (i32, i32) : i32 {
         %tm = arith.divsi %tile, %tilesN : i32
         %tn = arith.remsi %tile, %tilesN : i32
         %row = arith.muli %tm, %BM : i32
         %col = arith.muli %tn, %BN : i32
+@WAIT
         %r:2 = scf.for %i = %c0 to %steps step %c1 iter_args(%slot = %slotT, %par = %parT) -> (i32, i32) : i32 {
           %at = arith.muli %i, %BK : i32
           dgpu.mbarrier_wait %empty[%slot], %par : !dgpu.mbarriers<@S>
@@ -196,6 +198,8 @@ module attributes {dgpu.num_warps = @W : i32, dgpu.threads_per_warp = 32 : i32, 
   std::string convert = "        %out = arith.truncf %done : tensor<@BMx@BNx@ACC, #c> to tensor<@BMx@BNx@O, #c>";
   if (output == accumulator())
     text = replaceAll(text, "%out", "%done"), convert.clear();
+  text = replaceAll(text, "@SIGNAL", waitsForSignal ? "      %one64 = arith.constant 1 : i64\n      %signal = tile.addptr %world, %c1 : !tile.ptr<i64>, i32" : "");
+  text = replaceAll(text, "@WAIT", waitsForSignal ? "        %token = dist.wait ge gpu acquire %signal, %c1, %one64 : !tile.ptr<i64>, i64" : "");
   text = replaceAll(text, "@PERMUTE", permute);
   text = replaceAll(text, "@DOT", dot);
   text = replaceAll(text, "@LAST", isAInRegisters ? "" : "        dgpu.mbarrier_arrive %empty[%r#3] if %any : !dgpu.mbarriers<@S>");

@@ -23,6 +23,7 @@ struct HopperGemm {
   bool isBRowMajor = false;      ///< B is K x N in memory; else N x K.
   bool isAColumnMajor = false;   ///< A is K x M in memory; else M x K.
   bool isAInRegisters = false;
+  bool waitsForSignal = false; ///< The producer waits for a word (the number of ranks, in the world view) before each tile.
 
   int elementBytes() const;
   int outputBytes() const;

@@ -118,6 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         GemmRun{"Full", {}, 320, 520, 200, 3}, //
         GemmRun{"TwoStages", with({}, [](HopperGemm &g) { g.stages = 2; }), 128, 256, 320, 1},
+        GemmRun{"WaitsForSignals", with(small("bf16", "f32", 64), [](HopperGemm &g) { g.waitsForSignal = true; }), 200, 68, 136, 1},
         GemmRun{"NothingToSum", small("bf16", "bf16", 64), 64, 64, 0, 1},
         GemmRun{"F16", small("f16", "f32", 64), 100, 136, 136, 2},
         GemmRun{"TF32", small("f32", "f32", 32), 100, 132, 68, 2},
