@@ -22,7 +22,8 @@ def softmax(x_ptr, y_ptr, rows, columns, stride_x, stride_y, BLOCK: tl.constexpr
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         wide_row = tl.cast(row, tl.int64)
         x = tl.load(x_ptr + wide_row * stride_x + offsets, mask=mask, other=float("-inf")).to(tl.float32)
-        powers = tl.exp2((x - tl.max(x, axis=0)) * LOG2_E)
+        # In units of log 2, so that an exponent is one multiply-add.
+        powers = tl.exp2(x * LOG2_E - tl.max(x, axis=0) * LOG2_E)
         scale = 1.0 / tl.sum(powers, axis=0)
         tl.store(y_ptr + wide_row * stride_y + offsets, (powers * scale).to(y_ptr.dtype.element_ty), mask=mask)
 
@@ -57,9 +58,9 @@ def pack(even, odd, TYPE: tl.constexpr):
 
 
 @triton.jit
-def load_words(words_ptr, row, rows, row_words, offsets, mask):
-    """A row, or zeros past the last one."""
-    return tl.load(words_ptr + tl.cast(row, tl.int64) * row_words + offsets, mask=mask & (row < rows), other=0)
+def load_words(words_ptr, row, rows, row_words, offsets, mask, OTHER: tl.constexpr = 0):
+    """A row, padded with the word OTHER; nothing but that past the last row."""
+    return tl.load(words_ptr + tl.cast(row, tl.int64) * row_words + offsets, mask=mask & (row < rows), other=OTHER)
 
 
 @triton.jit
@@ -69,15 +70,16 @@ def softmax_pairs(x_ptr, y_ptr, rows, columns, stride_x, stride_y, BLOCK: tl.con
     mask = offsets < columns // 2
     x_words = tl.cast(x_ptr, tl.pointer_type(tl.int32))
     y_words = tl.cast(y_ptr, tl.pointer_type(tl.int32))
-    coming = load_words(x_words, tl.program_id(0), rows, stride_x // 2, offsets, mask)
+    # Two negative infinities.
+    PADDING: tl.constexpr = -0x7F0080 if x_ptr.dtype.element_ty == tl.bfloat16 else -0x3FF0400
+    coming = load_words(x_words, tl.program_id(0), rows, stride_x // 2, offsets, mask, PADDING)
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         even, odd = unpack(coming, x_ptr.dtype.element_ty)
-        coming = load_words(x_words, row + tl.num_programs(0), rows, stride_x // 2, offsets, mask)
-        even = tl.where(mask, even, float("-inf"))
-        odd = tl.where(mask, odd, float("-inf"))
-        largest = tl.max(tl.maximum(even, odd), axis=0)
-        even = tl.exp2((even - largest) * LOG2_E)
-        odd = tl.exp2((odd - largest) * LOG2_E)
+        coming = load_words(x_words, row + tl.num_programs(0), rows, stride_x // 2, offsets, mask, PADDING)
+        # In units of log 2, so that an exponent is one multiply-add.
+        largest = tl.max(tl.maximum(even, odd), axis=0) * LOG2_E
+        even = tl.exp2(even * LOG2_E - largest)
+        odd = tl.exp2(odd * LOG2_E - largest)
         scale = 1.0 / tl.sum(even + odd, axis=0)
         tl.store(y_words + tl.cast(row, tl.int64) * (stride_y // 2) + offsets,
                  pack(even * scale, odd * scale, y_ptr.dtype.element_ty), mask=mask)

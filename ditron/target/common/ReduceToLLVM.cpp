@@ -5,6 +5,9 @@
 // element whose bit is 0 is always the left operand; the canonical expression tree depends on the shape only
 // (spec/linear_layouts.md 4.5.3). What owned the axis then holds copies; nothing needs to be broadcast.
 //
+// Several levels across warps cost one round through scratch memory and not one each, when lanes hold copies by then: each of
+// those lanes reads the value of another warp, and the levels go on between lanes.
+//
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Exchange.h"
 #include "ditron/target/common/Patterns.h"
@@ -36,13 +39,24 @@ public:
       state.emplace_back(operand.begin(), operand.end());
     SmallVector<analysis::WarpExchange> exchanges = analysis::warpExchangesOf(op);
     auto nextExchange = exchanges.begin();
-    for (const layout::ReduceStep &step : plan.steps) {
+    SmallVector<int> copyLanes; // lane bits whose values are copies
+    for (auto next = plan.steps.begin(); next != plan.steps.end(); ++next) {
+      const layout::ReduceStep &step = *next;
       LogicalResult done = success();
+      auto run = std::find_if(next, plan.steps.end(), [](const auto &s) { return s.dim != MachineDim::Warp; }) - next;
+      if (run > 1 && copyLanes.size() >= static_cast<size_t>(run)) {
+        if (failed(combineWarpsInLanes(e, op, state, *nextExchange, ArrayRef(&step, run), copyLanes)))
+          return failure();
+        nextExchange += run;
+        next += run - 1;
+        continue;
+      }
       switch (step.dim) {
       case MachineDim::Reg: done = combineRegisters(e, op, state, step.position); break;
       case MachineDim::Lane:
         done = combineWithPartner(e, op, state, fromLane(e, state, step.position),
                                   [&] { return e.bitOf(target.laneId(e), step.position); });
+        copyLanes.push_back(step.position);
         break;
       case MachineDim::Warp: {
         FailureOr<SmallVector<Values>> partner = fromWarp(e, op, state, *nextExchange++, step.position);
@@ -109,6 +123,30 @@ private:
       groups.push_back({*offset + operandOffset, operand});
     Value partner = e.bitXor(target.threadId(e), e.i32(int64_t(target.warpSize()) << position));
     return exchangeThroughShared(e, target, groups, lowering.numThreads(op), partner, Value());
+  }
+
+  /// All of `steps`, across warps: lane bit copyLanes[i] takes the place of the warp bit of step i.
+  LogicalResult combineWarpsInLanes(Emitter &e, tile::ReduceOp op, SmallVector<Values> &state,
+                                    const analysis::WarpExchange &exchange, ArrayRef<layout::ReduceStep> steps,
+                                    ArrayRef<int> copyLanes) const {
+    FailureOr<int64_t> offset = scratchOffset(op);
+    if (failed(offset))
+      return failure();
+    SmallVector<SharedSlots> groups;
+    for (auto [operand, operandOffset] : llvm::zip(state, exchange.operandOffsets))
+      groups.push_back({*offset + operandOffset, operand});
+    Value lane = target.laneId(e), source = target.threadId(e);
+    for (auto [step, laneBit] : llvm::zip(steps, copyLanes)) {
+      int64_t warpBit = int64_t(target.warpSize()) << step.position;
+      Value others = e.bitAnd(source, e.i32(~static_cast<int32_t>(warpBit)));
+      source = e.bitOr(others, e.select(e.bitOf(lane, laneBit), e.i32(warpBit), e.i32(0)));
+    }
+    state = exchangeThroughShared(e, target, groups, lowering.numThreads(op), source, Value());
+    for (auto [step, laneBit] : llvm::zip(steps, copyLanes))
+      if (failed(combineWithPartner(e, op, state, fromLane(e, state, laneBit),
+                                    [&, bit = laneBit] { return e.bitOf(target.laneId(e), bit); })))
+        return failure();
+    return success();
   }
 
   /// Combines own values with the partner's; `isRight` says (as i1) that this thread's bit is 1.

@@ -9,6 +9,7 @@
 #include "ditron/target/nvptx/Libdevice.h"
 #include "ditron/target/nvptx/LineInfo.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
+#include "ditron/target/nvptx/PackedHalves.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -141,6 +142,7 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   annotateInstructions(*code);
   clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);
+  formPackedHalves(*code);
   clock.done("optimisation", result.steps);
   if (options.keepLLVMText) {
     llvm::raw_string_ostream stream(result.llvmText);

@@ -144,3 +144,12 @@ def signals(x_ptr, signal_ptr, n):
     x = tl.load(dl.consume_token(x_ptr, token) + offsets)
     tl.store(dl.symm_at(x_ptr, peer) + offsets, x)
     dl.notify(signal_ptr, peer, signal=1, sig_op="add", comm_scope="intra_node")
+
+
+@triton.jit
+def pack_halves(low_ptr, high_ptr, word_ptr, TYPE: tl.constexpr):
+    """Words of two 16-bit floats, put together with shifts."""
+    offsets = tl.arange(0, 1024)
+    low = tl.cast(tl.cast(tl.load(low_ptr + offsets), TYPE), tl.uint16, bitcast=True).to(tl.uint32)
+    high = tl.cast(tl.cast(tl.load(high_ptr + offsets), TYPE), tl.uint16, bitcast=True).to(tl.uint32)
+    tl.store(word_ptr + offsets, tl.cast(low | (high << 16), tl.int32, bitcast=True))

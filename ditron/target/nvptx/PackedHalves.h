@@ -1,0 +1,22 @@
+//===- PackedHalves.h - Two 16-bit floats in one word -----------------------------------------------------*- C++ -*-===//
+//
+// Kernels that keep pairs of 16-bit floats in 32-bit words put them together with shifts. The backend does not see that such a
+// word is a vector of two floats, and converts each float by an instruction of its own, at a quarter of the rate of the one
+// that converts both and packs them.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TARGET_NVPTX_PACKEDHALVES_H
+#define DITRON_TARGET_NVPTX_PACKEDHALVES_H
+
+namespace llvm {
+class Module;
+}
+
+namespace ditron::target {
+
+/// Rewrites  bits(a) | bits(b) << 16  to the vector <a, b>.
+void formPackedHalves(llvm::Module &module);
+
+} // namespace ditron::target
+
+#endif // DITRON_TARGET_NVPTX_PACKEDHALVES_H
