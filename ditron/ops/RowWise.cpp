@@ -66,9 +66,9 @@ RowPlan chooseRowPlan(const RowProblem &problem) {
   // 32 elements a thread: four 16-byte loads of 16-bit elements in flight, and no spills.
   const uint32_t block = std::bit_ceil(static_cast<uint32_t>(std::max<int64_t>(problem.columns, 1)));
   RowPlan plan;
-  plan.numWarps = std::clamp(block / 1024, 1u, 32u);
+  plan.numWarps = std::clamp(std::max(block / 1024, std::min(block / 512, 8u)), 1u, 32u);
   // One block of such a row fills a multiprocessor, see kernels/row_wise.
-  if (block >= 16384 && fitsPairs(problem)) {
+  if (block >= 32768 && fitsPairs(problem)) {
     plan.pairs = true;
     plan.blocksPerMultiprocessor = plan.numWarps == 32 ? 1 : 2;
   }
