@@ -72,17 +72,19 @@ public:
     Value world = in[0], start = in[1], address = in[2], seen = in[3], wanted = in[4];
     Value report = load(world, -8, e.getI64Type());
     returnIf(e.isZero(report), false);
-    // The report lies in the host's memory: thousands of threads that look at it all the time would fill the way there. (The age of
-    // an mbarrier's wait is negative at first; as an unsigned number it is large.)
+    // The report lies in the host's memory: thousands of threads that look at it all the time would fill the way there.
     Value lasted = e.sub(nanoseconds(e), start);
-    returnIf(e.compare(ICmpPredicate::ult, lasted, e.i64(patienceNanoseconds)), false);
+    returnIf(e.compare(ICmpPredicate::slt, lasted, e.i64(patienceNanoseconds)), false);
     PtxAsm rest(e);
-    rest.emit("nanosleep.u32 2000;");
+    rest.emit("nanosleep.u32 20000;");
     Value place = LLVM::IntToPtrOp::create(e, LLVM::LLVMPointerType::get(e.getContext(), 1), report);
     PtxAsm poll(e);
     std::string state = poll.output(e.getI32Type()), from = poll.input(place);
     returnIf(e.isNotZero(poll.emit(fmt::format("ld.relaxed.sys.global.b32 {}, [{}];", state, from))[0]), true);
-    returnIf(e.compare(ICmpPredicate::slt, lasted, load(world, -16, e.getI64Type())), false);
+    // Who waits for an mbarrier mostly waits for another warp that waits for a signal: that wait must be the first to give up.
+    Value limit = load(world, -16, e.getI64Type());
+    limit = e.select(e.compare(ICmpPredicate::eq, in[9], e.i32(2)), e.add(limit, limit), limit);
+    returnIf(e.compare(ICmpPredicate::slt, lasted, limit), false);
     PtxAsm claim(e);
     std::string old = claim.output(e.getI32Type()), word = claim.input(place);
     Value owner = claim.emit(fmt::format("atom.relaxed.sys.global.cas.b32 {}, [{}], 0, 1;", old, word))[0];
@@ -221,10 +223,8 @@ void NvptxTargetInfo::checkSpin(Emitter &e, Value ptr, Value seen) {
 }
 
 void waitForMbarrier(Emitter &e, Value bar, Value parity) {
-  // Who waits here mostly waits for another warp that waits for a signal: that wait must be the first to give up.
   Value world = LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
-  Value limit = LLVM::LoadOp::create(e, e.getI64Type(), e.addBytes(world, -16), /*alignment=*/8);
-  Value start = e.add(nanoseconds(e), limit);
+  Value start = nanoseconds(e);
   auto [line, column] = placeOf(e.getLoc());
   auto loop = scf::WhileOp::create(e, TypeRange(), ValueRange());
   OpBuilder::InsertionGuard guard(e);
