@@ -150,11 +150,13 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &info) { return info.param.name; });
 
 TEST(LibraryGemmPlans, AreChosenByShape) {
-  // 384 tiles of 128x256 take three waves on 132 multiprocessors.
+  // With many k steps the larger tile wins, with few the shorter end of the smaller one does.
   const GemmPlan large = ops::chooseGemmPlan({.m = 8192, .n = 8192, .k = 8192}, "cuda:sm_90a", 132);
   EXPECT_EQ(large.movement, GemmMovement::Descriptors);
   EXPECT_EQ(large.tile.blockM * large.tile.blockN, 128u * 256);
   // One wave of small tiles is over before a wave of large ones.
+  const GemmPlan shallow = ops::chooseGemmPlan({.m = 8192, .n = 4096, .k = 1792}, "cuda:sm_90a", 132);
+  EXPECT_EQ(shallow.tile.blockM * shallow.tile.blockN, 128u * 128);
   const GemmPlan small = ops::chooseGemmPlan({.m = 512, .n = 2048, .k = 4096}, "cuda:sm_90a", 132);
   EXPECT_LT(small.tile.blockM * small.tile.blockN, 128u * 256);
   // Rows that are not a multiple of 16 bytes apart, and GPUs without tensor copies.
