@@ -123,9 +123,9 @@ std::pair<std::string, std::string> AsyncUnit::describeWait(const Thread &thread
     std::string bytes = fmt::format("{} bytes are still expected", barrier.pendingBytes);
     if (barrier.pendingBytes < 0)
       bytes = fmt::format("{} bytes came that nobody expected", -barrier.pendingBytes);
-    return {"mbarrier", fmt::format(" for phase {} (parity {}) of {}: {} of {} arrivals are missing, {}", barrier.phase,
-                                    barrier.phase & 1, barrierName(barrier), barrier.pendingArrivals, barrier.count,
-                                    bytes)};
+    return {"mbarrier",
+            fmt::format(" for phase {} (parity {}) of {}: {} of {} arrivals are missing, {}", barrier.phase,
+                        barrier.phase & 1, barrierName(barrier), barrier.pendingArrivals, barrier.count, bytes)};
   }
   case ThreadState::AtNamedBarrier: {
     const NamedBarrier &barrier = namedBarriers[index];

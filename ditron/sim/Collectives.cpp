@@ -163,9 +163,9 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
   case CollectiveKind::Matrices:
   case CollectiveKind::Mma: {
     if (arrived != 0xffffffffu) {
-      engine.fail({StatusCode::InvalidArgument,
-                   fmt::format("{}: {}: a lane of a warp returned instead of joining the {}", siteText(meeting.site),
-                               describe(), collectiveName(meeting.kind))});
+      engine.fail(
+          {StatusCode::InvalidArgument, fmt::format("{}: {}: a lane of a warp returned instead of joining the {}",
+                                                    siteText(meeting.site), describe(), collectiveName(meeting.kind))});
       return;
     }
     if (meeting.kind == CollectiveKind::Matrices) {

@@ -41,7 +41,9 @@ TEST(MatrixAccess, FollowsTheDefinition) {
       for (uint32_t word = 0; word < 8; ++word) {
         const uint32_t instruction = word / 4, matrix = word % 4;
         // Element (row, column) of a matrix is the number of its place.
-        auto element = [&](uint32_t row, uint32_t column) { return 16 * (8 * matrix + row) + 8 * instruction + column; };
+        auto element = [&](uint32_t row, uint32_t column) {
+          return 16 * (8 * matrix + row) + 8 * instruction + column;
+        };
         const uint32_t low = transpose ? element(lane % 4 * 2, lane / 4) : element(lane / 4, lane % 4 * 2);
         const uint32_t high = transpose ? element(lane % 4 * 2 + 1, lane / 4) : element(lane / 4, lane % 4 * 2 + 1);
         ASSERT_EQ(out[lane * 8 + word], low | high << 16) << "lane " << lane << ", word " << word;

@@ -185,8 +185,9 @@ void stuckRingKernel(void **) {
 TEST(Mbarrier, DeadlocksNameTheSlotOfTheRing) {
   auto machine = makeMachine(MachineOptions::sm90());
   Status status = runOnce(*machine, kernel("stuck", stuckRingKernel, {1, 1, 1}, 64, 64));
-  EXPECT_THAT(status.message(), HasSubstr("full[1] of the ring of 3 at kernel.py:40:5 (shared offset 8): 0 of 1 arrivals "
-                                          "are missing, 128 bytes are still expected"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("full[1] of the ring of 3 at kernel.py:40:5 (shared offset 8): 0 of 1 arrivals "
+                        "are missing, 128 bytes are still expected"));
   EXPECT_THAT(status.message(), HasSubstr("empty[2] of the ring of 3 at kernel.py:40:5"));
 }
 

@@ -104,7 +104,7 @@ public:
 
 /// One box of a tile.
 struct BoxCopy {
-  int64_t firstRow; ///< In the tile.
+  int64_t firstRow;               ///< In the tile.
   SmallVector<Value> coordinates; ///< The contiguous dimension first.
   Value shared;
 };

@@ -55,7 +55,9 @@ static void splitPartitions(dgpu::WarpSpecializeOp op, TargetInfo &target, int c
   branch->setAttr(partitionsAttrName, e.getI32IntegerAttr(consumers));
   // With fewer warps there are registers enough for all.
   bool movesRegisters = consumers >= 8;
-  auto take = [](Region &from, Block *to) { to->getOperations().splice(std::prev(to->end()), from.front().getOperations()); };
+  auto take = [](Region &from, Block *to) {
+    to->getOperations().splice(std::prev(to->end()), from.front().getOperations());
+  };
   e.setInsertionPoint(branch.thenBlock()->getTerminator());
   if (movesRegisters)
     target.hopper()->setMaxRegisters(e, static_cast<int>(op.getConsumerRegisters()), /*isIncrease=*/true);
@@ -73,9 +75,9 @@ static void splitPartitions(dgpu::WarpSpecializeOp op, TargetInfo &target, int c
 static FailureOr<DenseI64ArrayAttr> boxOf(Operation *copy, Value map) {
   auto argument = dyn_cast<BlockArgument>(map);
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  auto description =
-      function ? function.getArgAttrOfType<DictionaryAttr>(argument.getArgNumber(), dgpu::tensorMapAttrName)
-               : DictionaryAttr();
+  auto description = function
+                         ? function.getArgAttrOfType<DictionaryAttr>(argument.getArgNumber(), dgpu::tensorMapAttrName)
+                         : DictionaryAttr();
   if (!description)
     return copy->emitOpError("needs a map that is a kernel argument with the attribute '")
            << dgpu::tensorMapAttrName << "'";
@@ -154,8 +156,9 @@ LogicalResult prepareHopper(ModuleOp module, TargetInfo &target) {
     // Reads by warpgroup dots are complete for the whole warp when it has waited; a lane's own loads are not.
     bool hasLoads = op.getConsumer().walk([](dgpu::BufferLoadOp) { return WalkResult::interrupt(); }).wasInterrupted();
     if (hasLoads)
-      op.getConsumer().walk(
-          [&](dgpu::MbarrierArriveOp arrive) { arrive->setAttr(afterLoadsAttrName, UnitAttr::get(module.getContext())); });
+      op.getConsumer().walk([&](dgpu::MbarrierArriveOp arrive) {
+        arrive->setAttr(afterLoadsAttrName, UnitAttr::get(module.getContext()));
+      });
   }
   for (dgpu::WarpSpecializeOp op : specialized)
     splitPartitions(op, target, consumers);

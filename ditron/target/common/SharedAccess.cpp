@@ -65,7 +65,8 @@ static SmallVector<Value> loadMatrices(Emitter &e, TargetInfo &target, const Mat
 }
 
 /// Writes one.
-static void storeMatrices(Emitter &e, TargetInfo &target, const MatrixLoadPlan &plan, Value base, ValueRange registers) {
+static void storeMatrices(Emitter &e, TargetInfo &target, const MatrixLoadPlan &plan, Value base,
+                          ValueRange registers) {
   SmallVector<Value> words;
   for (const layout::SharedAccess &access : plan.rows.accesses)
     for (int i = 0; i < plan.count; ++i) {

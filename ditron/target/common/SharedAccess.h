@@ -24,8 +24,7 @@ void storeTile(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan, m
                mlir::ValueRange registers, mlir::Value predicate, const layout::DistributedLayout &layout);
 /// Reads the registers (of a storage type) of a layout.
 llvm::SmallVector<mlir::Value> loadTile(Emitter &e, TargetInfo &target, const layout::OffsetPlan &plan,
-                                        mlir::Value base, mlir::Type storage,
-                                        const layout::DistributedLayout &layout);
+                                        mlir::Value base, mlir::Type storage, const layout::DistributedLayout &layout);
 
 } // namespace ditron::target
 

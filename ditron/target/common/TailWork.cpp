@@ -32,9 +32,8 @@ static SmallVector<Operation *> onlyNeededBehind(Operation *anchor) {
   llvm::SmallSetVector<Operation *, 16> found;
   for (Operation *op = anchor->getPrevNode(); op; op = op->getPrevNode()) {
     bool isCandidate = isMemoryEffectFree(op) && op->getNumRegions() == 0 && !op->use_empty() &&
-                       !op->hasTrait<OpTrait::ConstantLike>() && llvm::all_of(op->getResultTypes(), [](Type type) {
-                         return type.isIntOrIndexOrFloat();
-                       });
+                       !op->hasTrait<OpTrait::ConstantLike>() &&
+                       llvm::all_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
     if (!isCandidate)
       continue;
     bool isNeededBefore = llvm::any_of(op->getUsers(), [&](Operation *user) {

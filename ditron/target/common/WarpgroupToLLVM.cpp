@@ -56,8 +56,8 @@ public:
     HopperLeaves &leaves = *target.hopper();
     const DistributedLayout &c = dgpu::layoutOf(op.getC().getType());
     auto typeB = cast<dgpu::BufferType>(op.getB().getType());
-    std::optional<SharedOperand> b = sharedOperand(e, typeB, adaptor.getB().front(), adaptor.getSlotB().front(), c,
-                                                   DotOperand::B);
+    std::optional<SharedOperand> b =
+        sharedOperand(e, typeB, adaptor.getB().front(), adaptor.getSlotB().front(), c, DotOperand::B);
     std::optional<SharedOperand> a;
     auto typeA = dyn_cast<dgpu::BufferType>(op.getA().getType());
     if (typeA)

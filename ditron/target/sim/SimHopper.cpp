@@ -51,9 +51,7 @@ void SimHopper::mbarrierWait(Emitter &e, Value bar, Value parity) {
 
 //===--- Tensor copies --------------------------------------------------------------------------------------------------===//
 
-Value SimHopper::coordinateArray(Emitter &e, ValueRange coordinates) {
-  return SimCalls::spill(e, coordinates);
-}
+Value SimHopper::coordinateArray(Emitter &e, ValueRange coordinates) { return SimCalls::spill(e, coordinates); }
 
 void SimHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value shared, Value bar, Value predicate) {
   Value array = coordinateArray(e, coordinates);
@@ -96,8 +94,8 @@ Value SimHopper::matrixDescriptor(Emitter &e, Value shared, int64_t leadingBytes
   uint64_t mode = swizzleBytes == 128 ? 1 : swizzleBytes == 64 ? 2 : swizzleBytes == 32 ? 3 : 0;
   uint64_t fixed = uint64_t(leadingBytes >> 4 & 0x3fff) << 16 | uint64_t(strideBytes >> 4 & 0x3fff) << 32 | mode << 62;
   Value base = sim.field(e, offsetof(DitronSimThread, sharedMemory), e.pointerType());
-  Value offset = e.sub(LLVM::PtrToIntOp::create(e, e.getI64Type(), shared),
-                       LLVM::PtrToIntOp::create(e, e.getI64Type(), base));
+  Value offset =
+      e.sub(LLVM::PtrToIntOp::create(e, e.getI64Type(), shared), LLVM::PtrToIntOp::create(e, e.getI64Type(), base));
   return e.bitOr(e.lshr(e.bitAnd(offset, e.i64(0x3ffff)), 4), e.i64(static_cast<int64_t>(fixed)));
 }
 

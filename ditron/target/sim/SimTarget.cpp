@@ -113,7 +113,8 @@ public:
     SimCodegenOptions host{options.optimizationLevel, options.keepLLVMText, options.keepAssembly};
     DITRON_ASSIGN_OR_RETURN(SimCode code, emitSimObject(module, host));
     return TargetCode{ArtifactCode::HostObject, std::string(code.object.begin(), code.object.end()),
-                      std::move(code.llvmText), std::move(code.assemblyText), std::move(code.steps), {}};
+                      std::move(code.llvmText), std::move(code.assemblyText),
+                      std::move(code.steps),    {}};
   }
 
   //===--- Who am I -------------------------------------------------------------------------------------------------===//

@@ -120,10 +120,13 @@ INSTANTIATE_TEST_SUITE_P(
         PtxCase{"BF16", {}, "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"},
         PtxCase{"BRowMajor", with({}, [](HopperGemm &g) { g.isBRowMajor = true; }), "m64n256k16.f32.bf16.bf16"},
         PtxCase{"AColumnMajor", with({}, [](HopperGemm &g) { g.isAColumnMajor = true; }), "m64n256k16.f32.bf16.bf16"},
-        PtxCase{"TwoTiles", with({}, [](HopperGemm &g) { g.blockM = 256, g.blockN = 128; }), "m64n128k16.f32.bf16.bf16"},
-        PtxCase{"WaitsForSignals", with({}, [](HopperGemm &g) { g.waitsForSignal = true; }), "fence.proxy.async.global;"},
+        PtxCase{"TwoTiles", with({}, [](HopperGemm &g) { g.blockM = 256, g.blockN = 128; }),
+                "m64n128k16.f32.bf16.bf16"},
+        PtxCase{"WaitsForSignals", with({}, [](HopperGemm &g) { g.waitsForSignal = true; }),
+                "fence.proxy.async.global;"},
         PtxCase{"F16", with({}, [](HopperGemm &g) { g.element = g.output = "f16"; }), "m64n256k16.f32.f16.f16"},
-        PtxCase{"E4M3", with({}, [](HopperGemm &g) { g.element = "f8E4M3FN", g.blockK = 128; }), "m64n256k32.f32.e4m3.e4m3"}),
+        PtxCase{"E4M3", with({}, [](HopperGemm &g) { g.element = "f8E4M3FN", g.blockK = 128; }),
+                "m64n256k32.f32.e4m3.e4m3"}),
     [](const auto &info) { return std::string(info.param.name); });
 
 TEST(HopperGemmPtx, BoundedWaitsAreAccepted) {

@@ -47,8 +47,8 @@ uint64_t HopperGemm::sharedBytes() const {
 std::vector<MapArgument> HopperGemm::maps(int m, int n, int k) const {
   auto map = [](size_t array, int rows, int columns, int boxRows, int boxColumns, int bytes) {
     int box = panel(boxColumns, bytes);
-    return MapArgument{array, uint32_t(rows), uint32_t(columns), uint32_t(std::min(boxRows, 256)), uint32_t(box),
-                       uint32_t(bytes), uint32_t(box * bytes)};
+    return MapArgument{array,         uint32_t(rows),  uint32_t(columns),    uint32_t(std::min(boxRows, 256)),
+                       uint32_t(box), uint32_t(bytes), uint32_t(box * bytes)};
   };
   int bytes = elementBytes();
   return {isAColumnMajor ? map(0, k, m, blockK, blockM, bytes) : map(0, m, k, blockM, blockK, bytes),
@@ -66,13 +66,15 @@ std::string HopperGemm::text() const {
   int64_t bytesA = int64_t(stages) * blockM * blockK * bytes, bytesB = int64_t(stages) * blockN * blockK * bytes;
   int64_t atStage = bytesA + bytesB, atBars = atStage + int64_t(blockM) * blockN * outputBytes();
   auto buffer = [](int slots, const SharedLayout &layout, const std::string &element, const char *name) {
-    return fmt::format("!dgpu.buffer<{} x {}x{} x {}, #{}>", slots, layout.shape()[0], layout.shape()[1], element, name);
+    return fmt::format("!dgpu.buffer<{} x {}x{} x {}, #{}>", slots, layout.shape()[0], layout.shape()[1], element,
+                       name);
   };
   std::vector<MapArgument> boxes = maps(blockM, blockN, blockK);
   auto mapAttribute = [&](int i, const std::string &type) {
-    return fmt::format("{{dgpu.tensor_map = {{base = {} : i64, box = [{} : i64, {} : i64], swizzle = {} : i64, element = "
-                       "{}}}}}",
-                       boxes[i].array, boxes[i].boxRows, boxes[i].boxColumns, boxes[i].swizzleBytes, type);
+    return fmt::format(
+        "{{dgpu.tensor_map = {{base = {} : i64, box = [{} : i64, {} : i64], swizzle = {} : i64, element = "
+        "{}}}}}",
+        boxes[i].array, boxes[i].boxRows, boxes[i].boxColumns, boxes[i].swizzleBytes, type);
   };
   std::string text = fmt::format("#a = #dgpu.shared<{}>\n#at = #dgpu.shared<{}>\n#b = #dgpu.shared<{}>\n#bt = "
                                  "#dgpu.shared<{}>\n#stage = #dgpu.shared<{}>\n#c = #dgpu.layout<{}>\n",
@@ -198,11 +200,18 @@ module attributes {dgpu.num_warps = @W : i32, dgpu.threads_per_warp = 32 : i32, 
   std::string convert = "        %out = arith.truncf %done : tensor<@BMx@BNx@ACC, #c> to tensor<@BMx@BNx@O, #c>";
   if (output == accumulator())
     text = replaceAll(text, "%out", "%done"), convert.clear();
-  text = replaceAll(text, "@SIGNAL", waitsForSignal ? "      %one64 = arith.constant 1 : i64\n      %signal = tile.addptr %world, %c1 : !tile.ptr<i64>, i32" : "");
-  text = replaceAll(text, "@WAIT", waitsForSignal ? "        %token = dist.wait ge gpu acquire %signal, %c1, %one64 : !tile.ptr<i64>, i64" : "");
+  text = replaceAll(
+      text, "@SIGNAL",
+      waitsForSignal
+          ? "      %one64 = arith.constant 1 : i64\n      %signal = tile.addptr %world, %c1 : !tile.ptr<i64>, i32"
+          : "");
+  text = replaceAll(
+      text, "@WAIT",
+      waitsForSignal ? "        %token = dist.wait ge gpu acquire %signal, %c1, %one64 : !tile.ptr<i64>, i64" : "");
   text = replaceAll(text, "@PERMUTE", permute);
   text = replaceAll(text, "@DOT", dot);
-  text = replaceAll(text, "@LAST", isAInRegisters ? "" : "        dgpu.mbarrier_arrive %empty[%r#3] if %any : !dgpu.mbarriers<@S>");
+  text = replaceAll(text, "@LAST",
+                    isAInRegisters ? "" : "        dgpu.mbarrier_arrive %empty[%r#3] if %any : !dgpu.mbarriers<@S>");
   text = replaceAll(text, "@CONVERT", convert);
   text = replaceAll(text, "@COORDA", isAColumnMajor ? "%at, %row" : "%row, %at");
   text = replaceAll(text, "@COORDB", isBRowMajor ? "%at, %col" : "%col, %at");

@@ -20,10 +20,11 @@ struct HopperGemm {
   int blockM = 128, blockN = 256, blockK = 64;
   int numWarps = 8; ///< Without the producer.
   int stages = 3;
-  bool isBRowMajor = false;      ///< B is K x N in memory; else N x K.
-  bool isAColumnMajor = false;   ///< A is K x M in memory; else M x K.
+  bool isBRowMajor = false;    ///< B is K x N in memory; else N x K.
+  bool isAColumnMajor = false; ///< A is K x M in memory; else M x K.
   bool isAInRegisters = false;
-  bool waitsForSignal = false; ///< The producer waits for a word (the number of ranks, in the world view) before each tile.
+  bool waitsForSignal =
+      false; ///< The producer waits for a word (the number of ranks, in the world view) before each tile.
 
   int elementBytes() const;
   int outputBytes() const;

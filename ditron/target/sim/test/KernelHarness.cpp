@@ -84,8 +84,7 @@ Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
   if (!entry)
     return fromLLVM(entry.takeError());
 
-  sim::MachineOptions options =
-      run.target == "sim:sm_80" ? sim::MachineOptions() : sim::MachineOptions::sm90();
+  sim::MachineOptions options = run.target == "sim:sm_80" ? sim::MachineOptions() : sim::MachineOptions::sm90();
   options.memoryPerRank = uint64_t(1) << 30;
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<sim::Machine> machine, sim::Machine::create(options));
   sim::LaunchDescription launch;
@@ -103,8 +102,8 @@ Status runKernel(const KernelRun &run, std::vector<ArrayArgument> &arrays) {
   for (const MapArgument &map : run.maps) {
     const uint32_t dims[] = {map.columns, map.rows}, box[] = {map.boxColumns, map.boxRows};
     const uint64_t strides[] = {uint64_t(map.columns) * map.elementBytes};
-    DITRON_ASSIGN_OR_RETURN(DitronSimTensorMap value, sim::makeTensorMap(places[map.array], map.elementBytes, dims, strides,
-                                                                         box, map.swizzleBytes));
+    DITRON_ASSIGN_OR_RETURN(DitronSimTensorMap value, sim::makeTensorMap(places[map.array], map.elementBytes, dims,
+                                                                         strides, box, map.swizzleBytes));
     launch.arguments.add(value);
   }
   // The world view of a world of one rank.

@@ -104,8 +104,13 @@ TEST_P(HopperGemmTest, ComputesTheProduct) {
 }
 
 HopperGemm small(std::string element, std::string output, int blockK) {
-  return {.element = std::move(element), .output = std::move(output), .blockM = 64, .blockN = 64, .blockK = blockK,
-          .numWarps = 4, .stages = 2};
+  return {.element = std::move(element),
+          .output = std::move(output),
+          .blockM = 64,
+          .blockN = 64,
+          .blockK = blockK,
+          .numWarps = 4,
+          .stages = 2};
 }
 
 HopperGemm with(HopperGemm gemm, void (*change)(HopperGemm &)) {
@@ -118,7 +123,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         GemmRun{"Full", {}, 320, 520, 200, 3}, //
         GemmRun{"TwoStages", with({}, [](HopperGemm &g) { g.stages = 2; }), 128, 256, 320, 1},
-        GemmRun{"WaitsForSignals", with(small("bf16", "f32", 64), [](HopperGemm &g) { g.waitsForSignal = true; }), 200, 68, 136, 1},
+        GemmRun{"WaitsForSignals", with(small("bf16", "f32", 64), [](HopperGemm &g) { g.waitsForSignal = true; }), 200,
+                68, 136, 1},
         GemmRun{"NothingToSum", small("bf16", "bf16", 64), 64, 64, 0, 1},
         GemmRun{"F16", small("f16", "f32", 64), 100, 136, 136, 2},
         GemmRun{"TF32", small("f32", "f32", 32), 100, 132, 68, 2},
@@ -127,11 +133,15 @@ INSTANTIATE_TEST_SUITE_P(
         GemmRun{"I8", small("i8", "i32", 128), 100, 132, 144, 2},
         GemmRun{"BRowMajor", with({}, [](HopperGemm &g) { g.isBRowMajor = true; }), 200, 264, 72, 2},
         GemmRun{"AColumnMajor", with({}, [](HopperGemm &g) { g.isAColumnMajor = true; }), 200, 264, 72, 2},
-        GemmRun{"AInRegisters", with(small("bf16", "f32", 64), [](HopperGemm &g) { g.isAInRegisters = true; }), 72, 68, 136, 1},
-        GemmRun{"TF32InRegisters", with(small("f32", "f32", 32), [](HopperGemm &g) { g.isAInRegisters = true; }), 72, 68, 36, 1},
+        GemmRun{"AInRegisters", with(small("bf16", "f32", 64), [](HopperGemm &g) { g.isAInRegisters = true; }), 72, 68,
+                136, 1},
+        GemmRun{"TF32InRegisters", with(small("f32", "f32", 32), [](HopperGemm &g) { g.isAInRegisters = true; }), 72,
+                68, 36, 1},
         GemmRun{"NarrowSwizzle", small("bf16", "f32", 32), 72, 68, 136, 1},
-        GemmRun{"TwoTilesPerWarpgroup", with(small("bf16", "f32", 64), [](HopperGemm &g) { g.blockM = 128; }), 200, 68, 136, 1},
-        GemmRun{"WarpgroupsOnColumns", with(small("bf16", "f32", 64), [](HopperGemm &g) { g.blockN = 128, g.numWarps = 8; }), 72, 260, 136, 1},
+        GemmRun{"TwoTilesPerWarpgroup", with(small("bf16", "f32", 64), [](HopperGemm &g) { g.blockM = 128; }), 200, 68,
+                136, 1},
+        GemmRun{"WarpgroupsOnColumns",
+                with(small("bf16", "f32", 64), [](HopperGemm &g) { g.blockN = 128, g.numWarps = 8; }), 72, 260, 136, 1},
         GemmRun{"WideK", with(small("bf16", "f32", 128), [](HopperGemm &g) { g.blockN = 32; }), 72, 68, 136, 1}),
     [](const auto &info) { return std::string(info.param.name); });
 
