@@ -32,6 +32,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   memory.limitBytes = target.sharedMemoryLimit();
   transforms::SpecializeWarpsOptions specialization;
   specialization.limitBytes = target.sharedMemoryLimit();
+  transforms::WarpgroupDotsOptions warpgroups;
+  warpgroups.limitBytes = target.sharedMemoryLimit();
 
   // A block-level operation that only some threads reach would hang or misbehave silently: refuse it while the IR is
   // still close to the source.
@@ -46,7 +48,7 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // Tensor descriptors that no tensor copy serves become pointers and masks.
   DITRON_RETURN_IF_ERROR(run.passes("descriptors", module, transforms::createLowerDescriptors()));
   // What else warpgroups can multiply, they do.
-  DITRON_RETURN_IF_ERROR(run.passes("warpgroup-dots", module, transforms::createWarpgroupDots()));
+  DITRON_RETURN_IF_ERROR(run.passes("warpgroup-dots", module, transforms::createWarpgroupDots(warpgroups)));
   // Every tensor gets its distribution over registers, lanes and warps; conversions where neighbours disagree.
   DITRON_RETURN_IF_ERROR(run.passes("layouts", module, transforms::createAssignLayouts()));
   // Conversions cost data movement: fold them, move them to narrow values, recompute cheap values instead.

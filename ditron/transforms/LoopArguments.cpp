@@ -5,7 +5,9 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/LoopArguments.h"
 
+#include "ditron/dialect/dgpu/Dgpu.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -104,6 +106,14 @@ scf::ForOp removeDeadLoopArguments(scf::ForOp loop) {
       slim.getBody()->eraseArgument(index + slim.getNumInductionVars());
   loop->erase();
   return slim;
+}
+
+int pipelineStagesOf(scf::ForOp loop) {
+  if (auto own = loop->getAttrOfType<IntegerAttr>("tile.num_stages"))
+    return static_cast<int>(own.getInt());
+  if (auto ofModule = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(dgpu::numStagesAttrName))
+    return static_cast<int>(ofModule.getInt());
+  return 1;
 }
 
 /// An empty branch on the same condition with the regions of `branch` moved into it.

@@ -18,6 +18,9 @@ mlir::scf::ForOp addLoopArguments(mlir::scf::ForOp loop, mlir::ValueRange inits)
 /// loop is gone if there were any.
 mlir::scf::ForOp removeDeadLoopArguments(mlir::scf::ForOp loop);
 
+/// The stages that the author wants of a loop: its attribute tile.num_stages, else dgpu.num_stages of the module, else 1.
+int pipelineStagesOf(mlir::scf::ForOp loop);
+
 /// The branch with more results, last; `otherwise` are those of the region that does not have `ofBlock`. The old branch is gone.
 mlir::scf::IfOp addBranchResults(mlir::scf::IfOp branch, mlir::Block *ofBlock, mlir::ValueRange values,
                                  mlir::ValueRange otherwise);

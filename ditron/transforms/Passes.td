@@ -52,6 +52,10 @@ def WarpgroupDots : Pass<"dgpu-warpgroup-dots", "::mlir::ModuleOp"> {
     On modules with dgpu.wgmma, before layouts. Operands that are loaded beside the dot or known before its loop go to shared memory
     (dgpu-pipeline-loops makes that a ring of asynchronous copies); another A is read from registers; dots with another B stay.
   }];
+  let options = [
+    Option<"limitBytes", "limit-bytes", "int64_t", /*default=*/"232448",
+           "shared memory that one block may use (sm_90: 227 KiB)">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::dgpu::DgpuDialect"];
 }
 

@@ -583,22 +583,14 @@ class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
     module.walk([&](scf::ForOp loop) {
       bool innermost =
           !loop.getBody()->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
-      if (innermost && stagesOf(loop) > 1)
+      if (innermost && pipelineStagesOf(loop) > 1)
         loops.push_back(loop);
     });
     if (loops.empty())
       return;
     analysis::AxisInfoAnalysis axisInfo(module);
     for (scf::ForOp loop : loops)
-      LoopPipeliner(loop, stagesOf(loop), axisInfo).run();
-  }
-
-  static int stagesOf(scf::ForOp loop) {
-    if (auto own = loop->getAttrOfType<IntegerAttr>("tile.num_stages"))
-      return static_cast<int>(own.getInt());
-    if (auto ofModule = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(dgpu::numStagesAttrName))
-      return static_cast<int>(ofModule.getInt());
-    return 1;
+      LoopPipeliner(loop, pipelineStagesOf(loop), axisInfo).run();
   }
 };
 

@@ -9,6 +9,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/LoopArguments.h"
 #include "ditron/transforms/ProgramOrder.h"
 #include "ditron/transforms/TensorMaps.h"
 #include "ditron/transforms/WarpgroupDotRules.h"
@@ -206,10 +207,7 @@ static int64_t slotsWanted(const Ring &ring) {
   auto loop = dyn_cast<scf::ForOp>(ring.block->getParentOp());
   if (!loop || llvm::none_of(ring.dots, [&](tile::DotOp dot) { return dot->getBlock() == ring.block; }))
     return 1;
-  if (auto own = loop->getAttrOfType<IntegerAttr>("tile.num_stages"))
-    return std::max<int64_t>(1, own.getInt());
-  auto ofModule = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(dgpu::numStagesAttrName);
-  return ofModule ? std::max<int64_t>(1, ofModule.getInt()) : 1;
+  return std::max(1, pipelineStagesOf(loop));
 }
 
 void RingPlan::formRings() {

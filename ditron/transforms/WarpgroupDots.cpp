@@ -11,6 +11,7 @@
 //
 //   %d = tile.dot %a, %b, %c     becomes     buffer_store %a, %bufA[0]; buffer_store %b, %bufB[0]; fence_async
 //                                            %r = warpgroup_dot %bufA[0], %bufB[0], %c; %d = warpgroup_wait 0, %r
+// 4. Operands that would not fit shared memory any more stay where they are: in registers, with a dot of single warps.
 // Dots with other operands stay with the instructions of single warps, which read registers anyway.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -21,6 +22,7 @@
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/transforms/LayoutRules.h"
+#include "ditron/transforms/LoopArguments.h"
 #include "ditron/transforms/MemoryLayouts.h"
 #include "ditron/transforms/WarpgroupDotRules.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -45,8 +47,8 @@ struct Staging {
 /// Rewrites the dots of one kernel.
 class DotRewriter {
 public:
-  DotRewriter(func::FuncOp kernel, const analysis::AxisInfoAnalysis &axisInfo, int warps)
-      : kernel(kernel), axisInfo(axisInfo), warps(warps) {}
+  DotRewriter(func::FuncOp kernel, const analysis::AxisInfoAnalysis &axisInfo, int warps, int64_t limitBytes)
+      : kernel(kernel), axisInfo(axisInfo), warps(warps), limitBytes(limitBytes) {}
 
   void run() {
     SmallVector<tile::DotOp> dots;
@@ -68,6 +70,8 @@ private:
     if (!b)
       return "B is computed in the loop, or its elements can only be read along K";
     std::optional<Staging> a = stagingOf(dot, 0);
+    if (!reserve(dot, a, b))
+      return "its operands do not fit shared memory";
 
     OpBuilder builder(dot);
     Location loc = dot.getLoc();
@@ -85,6 +89,28 @@ private:
     eraseUnusedTransposes(oldA);
     eraseUnusedTransposes(oldB);
     return {};
+  }
+
+  /// Counts the bytes of a dot's operands: rings live as long as their outermost loop, tiles from before a loop are counted for good.
+  /// False, and nothing counted, if they would be too many.
+  bool reserve(tile::DotOp dot, const std::optional<Staging> &a, const std::optional<Staging> &b) {
+    Operation *outermost = kernel.getBody().front().findAncestorOpInBlock(*dot);
+    int64_t ring = ringBytes.lookup(outermost), kept = keptBytes;
+    for (const std::optional<Staging> &staging : {a, b}) {
+      if (!staging)
+        continue;
+      auto loop = dyn_cast<scf::ForOp>(staging->before->getParentOp());
+      const bool isInLoop = staging->before == dot && loop;
+      (isInLoop ? ring : kept) += staging->type.getSlotBytes() * (isInLoop ? pipelineStagesOf(loop) : 1);
+    }
+    int64_t largest = ring;
+    for (auto &[loop, bytes] : ringBytes)
+      largest = std::max(largest, bytes);
+    if (largest + kept > limitBytes)
+      return false;
+    ringBytes[outermost] = ring;
+    keptBytes = kept;
+    return true;
   }
 
   static void eraseUnusedTransposes(Value value) {
@@ -142,9 +168,16 @@ private:
   func::FuncOp kernel;
   const analysis::AxisInfoAnalysis &axisInfo;
   int warps;
+  int64_t limitBytes;
+  llvm::DenseMap<Operation *, int64_t> ringBytes; ///< Of the rings in each operation of the kernel's block.
+  int64_t keptBytes = 0;
 };
 
 class WarpgroupDotsPass : public impl::WarpgroupDotsBase<WarpgroupDotsPass> {
+public:
+  using Base::Base;
+
+private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (!module->hasAttr(dgpu::wgmmaAttrName))
@@ -152,7 +185,7 @@ class WarpgroupDotsPass : public impl::WarpgroupDotsBase<WarpgroupDotsPass> {
     analysis::AxisInfoAnalysis axisInfo(module);
     for (auto kernel : module.getOps<func::FuncOp>())
       if (!kernel.isExternal())
-        DotRewriter(kernel, axisInfo, dgpu::numWarpsOf(module)).run();
+        DotRewriter(kernel, axisInfo, dgpu::numWarpsOf(module), limitBytes).run();
   }
 };
 

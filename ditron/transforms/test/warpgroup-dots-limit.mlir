@@ -1,0 +1,36 @@
+// Operands for which shared memory has no room stay in registers.
+// RUN: ditron-opt %s --dgpu-warpgroup-dots=limit-bytes=24576 | FileCheck %s
+
+module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.num_stages = 1 : i32, dgpu.wgmma} {
+  // Two tiles of 8 KiB fit, the ring of the second loop shares its bytes with that of the first one; a third kept tile does not fit.
+  // CHECK-LABEL: func.func @limit
+  // CHECK: dgpu.warpgroup_dot
+  // CHECK: dgpu.warpgroup_dot
+  // CHECK: dgpu.warpgroup_dot
+  // CHECK: tile.dot
+  func.func @limit(%q: tensor<64x64xf16>, %v: tensor<64x64xf16>, %pk: tensor<64x64x!tile.ptr<f16>>, %n: i32) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %k = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %d = tile.dot %q, %k, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    %s = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %k = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %m = tile.load %pk : tensor<64x64x!tile.ptr<f16>> -> tensor<64x64xf16>
+      %e = arith.addf %m, %m : tensor<64x64xf16>
+      %d = tile.dot %e, %k, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    %h = arith.truncf %s : tensor<64x64xf32> to tensor<64x64xf16>
+    %t = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> : i32 {
+      %x = arith.addf %h, %h : tensor<64x64xf16>
+      %d = tile.dot %x, %v, %acc : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      %f = tile.dot %x, %h, %d : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %f : tensor<64x64xf32>
+    }
+    return %r, %s, %t : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  }
+}
