@@ -11,6 +11,7 @@
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/bootstrap/RankEnvironment.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 
@@ -26,6 +27,7 @@ struct BenchArguments {
   std::string jsonFile;
   std::string precision = "tf32";
   double boundWaits = 0;
+  std::vector<CLI::Option *> tileOptions;
   bool unfused = false;
   bool quiet = false;
 };
@@ -49,6 +51,9 @@ Status runBench(BenchArguments &arguments) {
     if (run.processes && run.world.heapBytes == 0)
       run.world.heapBytes = uint64_t(1) << 30;
     silent = place.rank != 0;
+    // On the simulator small tiles keep small shapes interesting.
+    run.chooseTile =
+        std::ranges::none_of(arguments.tileOptions, [](const CLI::Option *option) { return option->count() > 0; });
   }
   run.boundWaits = arguments.boundWaits > 0;
   if (run.boundWaits)
@@ -127,27 +132,28 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
       ->check(integerBetween(0, UINT64_MAX))
       ->capture_default_str();
   command->add_option("--slow-rank", arguments->slowRanks, "R:FACTOR, may be given several times");
-  command->add_option("--block-m", run.tile.blockM, "Rows of a tile")
-      ->check(integerBetween(1, 1024))
-      ->capture_default_str();
-  command->add_option("--block-n", run.tile.blockN, "Columns of a tile")
-      ->check(integerBetween(1, 1024))
-      ->capture_default_str();
-  command->add_option("--block-k", run.tile.blockK, "Depth of a tile")
-      ->check(integerBetween(1, 1024))
-      ->capture_default_str();
-  command->add_option("--num-warps", run.tile.numWarps, "Warps per block")
-      ->check(integerBetween(1, 32))
-      ->capture_default_str();
-  command->add_option("--num-stages", run.tile.numStages, "Stages of the load pipeline")
-      ->check(integerBetween(1, 16))
-      ->capture_default_str();
+  arguments->tileOptions.push_back(command->add_option("--block-m", run.tile.blockM, "Rows of a tile")
+                                       ->check(integerBetween(1, 1024))
+                                       ->capture_default_str());
+  arguments->tileOptions.push_back(command->add_option("--block-n", run.tile.blockN, "Columns of a tile")
+                                       ->check(integerBetween(1, 1024))
+                                       ->capture_default_str());
+  arguments->tileOptions.push_back(command->add_option("--block-k", run.tile.blockK, "Depth of a tile")
+                                       ->check(integerBetween(1, 1024))
+                                       ->capture_default_str());
+  arguments->tileOptions.push_back(command->add_option("--num-warps", run.tile.numWarps, "Warps per block")
+                                       ->check(integerBetween(1, 32))
+                                       ->capture_default_str());
+  arguments->tileOptions.push_back(
+      command->add_option("--num-stages", run.tile.numStages, "Stages of the load pipeline")
+          ->check(integerBetween(1, 16))
+          ->capture_default_str());
   command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
   command->add_option("--json", arguments->jsonFile, "Write the result to this file");
   command->add_option("--trace", run.traceFile, "Write a timeline for Perfetto to this file");
   command->add_flag("--quiet", arguments->quiet, "Print errors only");
-  command->callback([&context, arguments] { 
+  command->callback([&context, arguments] {
     arguments->run.knobs = context.knobs;
     context.finish(runBench(*arguments));
   });
@@ -158,7 +164,8 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
 void addBenchCommand(CLI::App &app, CommandContext &context) {
   CLI::App *bench = app.add_subcommand("bench", "Run an operator or kernel of the library and report error and speed");
   bench->require_subcommand(1);
-  bench->add_flag("--time", context.knobs.timing, "Print the time of every stage of every compilation, as DITRON_TIMING does");
+  bench->add_flag("--time", context.knobs.timing,
+                  "Print the time of every stage of every compilation, as DITRON_TIMING does");
   addOperator(*bench, context, OverlapOperator::AllGatherGemm, "C = allgather(A) * B");
   addOperator(*bench, context, OverlapOperator::GemmReduceScatter, "C = reduce_scatter(A * B)");
   addKernelBenchCommands(*bench, context);

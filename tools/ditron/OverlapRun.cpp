@@ -3,6 +3,7 @@
 
 #include "NormalData.h"
 
+#include "ditron/ops/Gemm.h"
 #include "ditron/sim/Machine.h"
 
 #include <chrono>
@@ -94,7 +95,9 @@ protected:
   virtual std::pair<int64_t, int64_t> resultShape(uint32_t id) const = 0;
   /// Element (row, column) of rank id's result, in double precision, for operands from the table.
   virtual double sampledSum(uint32_t call, uint32_t id, int64_t row, int64_t column) const = 0;
-  static uint64_t saltOf(uint32_t call, uint32_t id, uint32_t operand) { return 1 + 2 * (uint64_t(call) * 1024 + id) + operand; }
+  static uint64_t saltOf(uint32_t call, uint32_t id, uint32_t operand) {
+    return 1 + 2 * (uint64_t(call) * 1024 + id) + operand;
+  }
 
   /// The part of `c` [options.m, options.n] that is rows [row, row + rows), columns of `slice`, against a rank's result.
   Expected<ops::Comparison> compareBlock(const std::vector<double> &c, int64_t row, int64_t rows, Slice slice,
@@ -250,7 +253,8 @@ private:
     for (uint32_t each = 0; each < world.numRanks(); ++each) {
       const int64_t depth = depthOf(each).size, first = (shards.firstRowOf(id) + row) * depth;
       for (int64_t k = 0; k < depth; ++k)
-        sum += double(data->at(saltOf(call, each, 0), first + k)) * data->at(saltOf(call, each, 1), k * options.n + column);
+        sum += double(data->at(saltOf(call, each, 0), first + k)) *
+               data->at(saltOf(call, each, 1), k * options.n + column);
     }
     return sum;
   }
@@ -266,8 +270,8 @@ Status checkSizes(const OverlapRunOptions &options) {
   if (options.m < 1 || options.n < 1 || options.k < 1)
     return invalidArgument(fmt::format("M={}, N={}, K={}; all must be positive", options.m, options.n, options.k));
   if (dealt < options.ranks)
-    return invalidArgument(fmt::format("{}={} is dealt out to {} ranks, so it must be at least {}", gather ? "N" : "K", dealt,
-                                       options.ranks, options.ranks));
+    return invalidArgument(fmt::format("{}={} is dealt out to {} ranks, so it must be at least {}", gather ? "N" : "K",
+                                       dealt, options.ranks, options.ranks));
   if (options.calls == 0)
     return invalidArgument("0 calls; at least 1 is accepted");
   return Status::ok();
@@ -281,6 +285,20 @@ Expected<std::unique_ptr<runtime::World>> makeWorld(const OverlapRunOptions &opt
   if (world->numRanks() != options.ranks)
     return invalidArgument(fmt::format("--ranks {}: the job has {} processes", options.ranks, world->numRanks()));
   return world;
+}
+
+/// The library's choice for the product that one rank computes.
+ops::TileConfig chosenTile(const OverlapRunOptions &options, runtime::World &world) {
+  const bool gather = options.op == OverlapOperator::AllGatherGemm;
+  const int64_t ranks = world.numRanks();
+  const ops::GemmProblem problem = {.m = options.m,
+                                    .n = gather ? ops::ceilDivide(options.n, ranks) : options.n,
+                                    .k = gather ? options.k : ops::ceilDivide(options.k, ranks),
+                                    .dtype = options.dtype,
+                                    .order = ops::MatrixOrder::Plain,
+                                    .precision = options.precision};
+  const runtime::Rank &rank = world.rank(world.localRanks().front());
+  return ops::chooseGemmPlan(problem, world.target(), rank.attributes().multiprocessors).tile;
 }
 
 /// Makes the calls whose results are compared.
@@ -329,10 +347,13 @@ bool OverlapRunResult::passed(const OverlapRunOptions &options) const {
 
 std::string_view toString(OverlapOperator op) { return op == OverlapOperator::AllGatherGemm ? "ag_gemm" : "gemm_rs"; }
 
-Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
+Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given,
                                       const std::function<void(std::string_view)> &progress) {
-  DITRON_RETURN_IF_ERROR(checkSizes(options));
+  DITRON_RETURN_IF_ERROR(checkSizes(given));
+  OverlapRunOptions options = given;
   DITRON_ASSIGN_OR_RETURN(auto world, makeWorld(options));
+  if (options.chooseTile)
+    options.tile = chosenTile(options, *world);
   Knobs knobs = options.knobs;
   knobs.boundWaits |= options.boundWaits;
   DITRON_ASSIGN_OR_RETURN(auto jit, jit::Jit::create(world->target(), knobs));
@@ -354,6 +375,7 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
   result.compileSeconds = secondsSince(compileStart);
   DITRON_RETURN_IF_ERROR(checkCalls(options, *world, *run, sampled, progress, result));
   result.tolerance = ops::toleranceFor(options.dtype, options.precision);
+  result.tile = options.tile;
 
   if (!world->machine()) {
     result.gpuName = world->rank(world->localRanks().front()).attributes().name;
@@ -382,22 +404,30 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
 }
 
 namespace {
+std::string tileText(const ops::TileConfig &tile) {
+  return fmt::format("{}x{}x{} warps {} stages {} group {}", tile.blockM, tile.blockN, tile.blockK, tile.numWarps,
+                     tile.numStages, tile.groupM);
+}
+
 double teraflopsPerGpu(const OverlapRunOptions &options, const OverlapRunResult &result) {
-  return result.times.best() > 0 ? 2.0 * options.m * options.n * options.k / options.ranks / result.times.best() * 1e-6 : 0;
+  return result.times.best() > 0 ? 2.0 * options.m * options.n * options.k / options.ranks / result.times.best() * 1e-6
+                                 : 0;
 }
 } // namespace
 
 std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult &result) {
   bool gather = options.op == OverlapOperator::AllGatherGemm;
   std::string text;
-  auto line = [&](std::string_view name, const std::string &value) { text += fmt::format("  {:<22}{}\n", name, value); };
-  text += fmt::format("{} on {} x {}, {}\n", gather ? "AllGather+GEMM" : "GEMM+ReduceScatter", options.ranks, options.target,
-                      toString(options.schedule));
-  line("shapes", gather ? fmt::format("A {}x{} {} gathered from {} shards, B {}x{} in {} column slices", options.m, options.k,
-                                      ditron::toString(options.dtype), options.ranks, options.k, options.n, options.ranks)
-                        : fmt::format("A {}x{} {} and B {}x{} in {} slices of K, result in {} row shards", options.m,
-                                      options.k, ditron::toString(options.dtype), options.k, options.n, options.ranks,
-                                      options.ranks));
+  auto line = [&](std::string_view name, const std::string &value) {
+    text += fmt::format("  {:<22}{}\n", name, value);
+  };
+  text += fmt::format("{} on {} x {}, {}\n", gather ? "AllGather+GEMM" : "GEMM+ReduceScatter", options.ranks,
+                      options.target, toString(options.schedule));
+  line("shapes",
+       gather ? fmt::format("A {}x{} {} gathered from {} shards, B {}x{} in {} column slices", options.m, options.k,
+                            ditron::toString(options.dtype), options.ranks, options.k, options.n, options.ranks)
+              : fmt::format("A {}x{} {} and B {}x{} in {} slices of K, result in {} row shards", options.m, options.k,
+                            ditron::toString(options.dtype), options.k, options.n, options.ranks, options.ranks));
   if (options.calls > 1)
     line("calls", fmt::format("{}, each with new data", options.calls));
   if (result.checked && result.sampledError)
@@ -405,17 +435,15 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
                                   *result.sampledError, samplesPerRank, sampledTolerance(options.dtype),
                                   result.passed(options) ? "ok" : "WRONG"));
   else if (result.checked)
-    line("max error",
-         fmt::format("{:.3g}; worst element has {:.2f} of its tolerance ({:g} relative to |c| + rms): {}",
-                     result.comparison.maxError, result.comparison.worstRatio, result.tolerance.relative,
-                     result.passed(options) ? "ok" : "WRONG"));
+    line("max error", fmt::format("{:.3g}; worst element has {:.2f} of its tolerance ({:g} relative to |c| + rms): {}",
+                                  result.comparison.maxError, result.comparison.worstRatio, result.tolerance.relative,
+                                  result.passed(options) ? "ok" : "WRONG"));
   for (size_t id = 0; id < result.overlap.size(); ++id) {
     const runtime::Overlap &overlap = result.overlap[id];
-    std::string value =
-        gather ? fmt::format("{} of {} tiles started before the last shard had arrived", overlap.startedBeforeLastCopy,
-                             overlap.blocks)
-               : fmt::format("{} of {} tiles started after the first segment had been sent", overlap.startedAfterFirstCopy,
-                             overlap.blocks);
+    std::string value = gather ? fmt::format("{} of {} tiles started before the last shard had arrived",
+                                             overlap.startedBeforeLastCopy, overlap.blocks)
+                               : fmt::format("{} of {} tiles started after the first segment had been sent",
+                                             overlap.startedAfterFirstCopy, overlap.blocks);
     line(fmt::format("overlap, rank {}", id), value);
   }
   if (result.virtualMicroseconds > 0)
@@ -425,6 +453,8 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
                                    result.flops / std::max(result.wallSeconds, 1e-9) * 1e-9, result.compileSeconds));
   else
     line("GPU", fmt::format("{}, compiled in {:.2f} s", result.gpuName, result.compileSeconds));
+  if (!result.gpuName.empty())
+    line("tile", tileText(result.tile));
   if (result.times.single > 0) {
     line("one call", fmt::format("{:.1f} us (median of {}), from the common start to the slowest rank's end",
                                  result.times.single, options.timedCalls));
@@ -457,6 +487,7 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
                                  {"compile_seconds", result.compileSeconds},
                                  {"gpu", result.gpuName},
                                  {"timed_calls", options.timedCalls},
+                                 {"tile", tileText(result.tile)},
                                  {"processes", options.processes},
                                  {"single_microseconds", result.times.single},
                                  {"in_a_row_microseconds", result.times.inARow},

@@ -34,6 +34,7 @@ struct OverlapRunOptions {
   std::string target = "sim:sm_80";
   runtime::WorldOptions world;
   ops::TileConfig tile;
+  bool chooseTile = false; ///< Instead of `tile`: what chooseGemmPlan says for one rank's product.
   ops::MultiplyPrecision precision = ops::MultiplyPrecision::Tf32;
   ops::Schedule schedule = ops::Schedule::Overlapped;
   uint32_t chunks = 1; ///< Per shard, AllGather+GEMM only.
@@ -56,6 +57,7 @@ struct OverlapRunResult {
   std::vector<runtime::Overlap> overlap;
   /// For products that are too large to be compared everywhere: error of sampled elements over the results' root mean square.
   std::optional<double> sampledError;
+  ops::TileConfig tile;           ///< What the product was cut into.
   OverlapTimes times;             ///< Of the timed calls on real GPUs.
   std::string gpuName;            ///< Empty for simulated ones.
   double virtualMicroseconds = 0; ///< Span of the last call on the simulated clock; 0 without a timeline.
