@@ -70,7 +70,8 @@ RowPlan chooseRowPlan(const RowProblem &problem) {
   // One block of such a row fills a multiprocessor, see kernels/row_wise.
   if (block >= 32768 && fitsPairs(problem)) {
     plan.pairs = true;
-    plan.blocksPerMultiprocessor = plan.numWarps == 32 ? 1 : 2;
+    plan.numWarps = 16;
+    plan.blocksPerMultiprocessor = 2;
   }
   return plan;
 }

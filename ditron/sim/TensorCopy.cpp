@@ -105,6 +105,17 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
     refuse(StatusCode::InvalidArgument, problem);
   if (rank != map->rank)
     refuse(StatusCode::InvalidArgument, fmt::format("{} coordinates for a tensor map of rank {}", rank, map->rank));
+  // Seen on an H200: the first two end in "illegal instruction", the last one writes behind the row.
+  if (int64_t(coords[0]) * map->elementBytes % 16 != 0)
+    refuse(StatusCode::InvalidArgument,
+           fmt::format("it begins at byte {} of its row, which is not a multiple of 16", int64_t(coords[0]) * map->elementBytes));
+  for (uint32_t dim = 0; store && dim < rank; ++dim)
+    if (coords[dim] < 0)
+      refuse(StatusCode::InvalidArgument,
+             fmt::format("coordinate {} is {}: only loads may begin before the tensor", dim, coords[dim]));
+  if (store && uint64_t(map->dims[0]) * map->elementBytes % 16 != 0)
+    refuse(StatusCode::InvalidArgument, fmt::format("rows end at byte {}; stores write them in steps of 16 bytes",
+                                                    uint64_t(map->dims[0]) * map->elementBytes));
   const uint64_t offset = static_cast<const char *>(shared) - thread.sharedMemory;
   const uint32_t bytes = boxBytes(*map);
   if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)

@@ -11,8 +11,11 @@
 #include "ditron/layout/Builders.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -123,6 +126,58 @@ std::string whyNoTensorMap(Value descriptor) {
       return "its rows are not known to begin at multiples of 16 bytes";
     }
   }
+  return {};
+}
+
+/// A number that divides the value of an integer expression.
+static int64_t divisorOf(Value value, int depth = 0) {
+  constexpr int64_t most = int64_t(1) << 20; // of zero
+  constexpr int deepest = 16;
+  value = plainValue(value);
+  if (depth == deepest)
+    return 1;
+  auto of = [&](Value operand) { return divisorOf(operand, depth + 1); };
+  if (std::optional<int64_t> number = constantOf(value))
+    return *number == 0 ? most : std::min(std::abs(*number), most);
+  if (BlockArgument argument = kernelArgument(value))
+    return divisorOf(argument);
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (!loop)
+      return 1;
+    if (argument == loop.getInductionVar())
+      return std::gcd(of(loop.getLowerBound()), of(loop.getStep()));
+    // A counter of the kernel's own: grows by the same amount in each turn.
+    auto sum = loop.getTiedLoopYieldedValue(argument)->get().getDefiningOp<arith::AddIOp>();
+    if (!sum || (sum.getLhs() != argument && sum.getRhs() != argument))
+      return 1;
+    return std::gcd(of(loop.getTiedLoopInit(argument)->get()), of(sum.getLhs() == argument ? sum.getRhs() : sum.getLhs()));
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<arith::MulIOp>(op))
+    return std::min(of(op->getOperand(0)) * of(op->getOperand(1)), most);
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
+    return std::gcd(of(op->getOperand(0)), of(op->getOperand(1)));
+  if (isa<arith::SelectOp>(op))
+    return std::gcd(of(op->getOperand(1)), of(op->getOperand(2)));
+  return 1;
+}
+
+std::string whyNoTensorCopy(Value descriptor, ValueRange offsets, bool isStore) {
+  if (std::string reason = whyNoTensorMap(descriptor); !reason.empty())
+    return reason;
+  tile::MakeDescriptorOp make = descriptorOf(descriptor);
+  const int64_t elementBytes =
+      analysis::sharedElementBytes(cast<tile::DescriptorType>(make.getResult().getType()).getElementType());
+  if (divisorOf(offsets.back()) * elementBytes % copyAlignmentBytes != 0)
+    return "its last offset is not known to be a multiple of 16 bytes";
+  if (!isStore)
+    return {};
+  if (divisorOf(make.getSizes().back()) * elementBytes % copyAlignmentBytes != 0)
+    return "its last size is not known to be a multiple of 16 bytes, the step in which the hardware writes";
+  for (Value offset : offsets)
+    if (kernelArgument(plainValue(offset)) || constantOf(plainValue(offset)).value_or(0) < 0)
+      return "an offset may be negative";
   return {};
 }
 

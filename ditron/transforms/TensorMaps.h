@@ -26,6 +26,9 @@ dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots);
 
 /// Why tensor copies cannot move tiles of this descriptor; empty if they can.
 std::string whyNoTensorMap(mlir::Value descriptor);
+/// The same for the tile at these offsets: the hardware wants it to begin at a multiple of 16 bytes of its row, and a store to begin
+/// inside of the tensor and rows that end at one (seen on an H200: an illegal instruction, or bytes written behind the row).
+std::string whyNoTensorCopy(mlir::Value descriptor, mlir::ValueRange offsets, bool isStore);
 /// The kernel argument with the descriptor's tensor map, added if there is none like it yet. Needs whyNoTensorMap to be empty.
 mlir::Value tensorMapFor(mlir::Value descriptor, mlir::func::FuncOp kernel);
 

@@ -44,7 +44,7 @@ public:
 
   void run() {
     kernel.walk([&](tile::DescriptorStoreOp store) {
-      std::string reason = whyNoTensorMap(store.getDescriptor());
+      std::string reason = whyNoTensorCopy(store.getDescriptor(), store.getOffsets(), /*isStore=*/true);
       if (reason.empty())
         stores.push_back(store);
       else
@@ -112,7 +112,8 @@ private:
   static bool touches(Operation *op, tile::DescriptorStoreOp store) {
     if (!isa<tile::LoadOp, tile::StoreOp, tile::DescriptorLoadOp, tile::DescriptorStoreOp>(op))
       return false;
-    if (isa<tile::DescriptorStoreOp>(op) && whyNoTensorMap(op->getOperand(0)).empty())
+    if (auto other = dyn_cast<tile::DescriptorStoreOp>(op);
+        other && whyNoTensorCopy(other.getDescriptor(), other.getOffsets(), /*isStore=*/true).empty())
       return false;
     Value pointer = op->getOperand(0);
     if (isa<tile::DescriptorType>(pointer.getType())) {

@@ -119,7 +119,7 @@ std::string RingPlan::whyNotFetched(tile::DescriptorLoadOp load) {
   std::optional<SmallVector<tile::DotOp>> dots = dotsOf(load.getResult());
   if (!dots || dots->empty())
     return "it is not only used by tl.dot";
-  if (std::string reason = whyNoTensorMap(load.getDescriptor()); !reason.empty())
+  if (std::string reason = whyNoTensorCopy(load.getDescriptor(), load.getOffsets(), /*isStore=*/false); !reason.empty())
     return reason;
   // A loop that polls memory orders what comes after it, whoever uses its values; a barrier alone tells nothing of other blocks, and
   // an atomic operation only to those who look at its result, which the slice does.
@@ -317,7 +317,7 @@ int64_t RingPlan::bytesOfStores() {
   kernel.walk([&](Operation *op) {
     if (auto store = dyn_cast<tile::DescriptorStoreOp>(op)) {
       dgpu::BufferType type = copyBufferType(cast<tile::DescriptorType>(store.getDescriptor().getType()), 1);
-      if (!whyNoTensorMap(store.getDescriptor()).empty())
+      if (!whyNoTensorCopy(store.getDescriptor(), store.getOffsets(), /*isStore=*/true).empty())
         largest = std::max(largest, type.getBytes());
       else if (staged.insert(type).second)
         bytes += type.getBytes();

@@ -57,8 +57,8 @@ TEST(TensorCopy, LoadsBoxesOfEveryRankWithBounds) {
       DitronSimTensorMap map =
           mapOf(data, 4, {dims.begin(), dims.begin() + rank}, {strides.begin(), strides.begin() + rank - 1},
                 {box.begin(), box.begin() + rank}, 0, nan);
-      for (Coordinates at : {Coordinates{{0, 0, 0, 0, 0}}, Coordinates{{7, -2, 3, 2, -1}},
-                             Coordinates{{-3, 3, -1, 1, 1}}, Coordinates{{100, 0, 0, 0, 0}}}) {
+      for (Coordinates at : {Coordinates{{0, 0, 0, 0, 0}}, Coordinates{{8, -2, 3, 2, -1}},
+                             Coordinates{{-4, 3, -1, 1, 1}}, Coordinates{{100, 0, 0, 0, 0}}}) {
         ASSERT_OK(runOnce(*machine, kernel("load", loadKernel, {1, 1, 1}, 64, 4096, map, at, out)));
         const uint32_t count = boxBytes(map) / 4;
         for (uint32_t i = 0; i < count; ++i) {
@@ -133,16 +133,41 @@ TEST(TensorCopy, StoresWhatIsInRange) {
     auto *a = makeBuffer<uint16_t>(*machine, 0, 200 * 104, "a"), *b = makeBuffer<uint16_t>(*machine, 0, 200 * 104, "b");
     for (uint32_t i = 0; i < 200 * 104; ++i)
       a[i] = static_cast<uint16_t>(i * 13), b[i] = 1;
-    // Columns 100..103 of each row belong to nobody.
-    DitronSimTensorMap from = mapOf(a, 2, {100, 200}, {208}, {64, 64}, 128);
-    DitronSimTensorMap to = mapOf(b, 2, {100, 200}, {208}, {64, 64}, 128);
+    // Columns 96..103 of each row belong to nobody.
+    DitronSimTensorMap from = mapOf(a, 2, {96, 200}, {208}, {64, 64}, 128);
+    DitronSimTensorMap to = mapOf(b, 2, {96, 200}, {208}, {64, 64}, 128);
     ASSERT_OK(runOnce(*machine, kernel("trip", roundTripKernel, {2, 4, 1}, 32, 20000, from, to, read)));
     for (uint32_t i = 0; i < 200; ++i)
       for (uint32_t j = 0; j < 104; ++j)
-        ASSERT_EQ(b[i * 104 + j], j < 100 ? a[i * 104 + j] : 1) << i << "," << j;
+        ASSERT_EQ(b[i * 104 + j], j < 96 ? a[i * 104 + j] : 1) << i << "," << j;
     EXPECT_EQ(machine->counters().tmaStoreBytes, 8u * 8192);
     EXPECT_THAT(machine->chromeTrace(), AllOf(HasSubstr("tensor load"), HasSubstr("tensor store"), HasSubstr("TMA")));
   }
+}
+
+/// Stores a box at coordinates.
+void storeAtKernel(void **arguments) {
+  DitronSimThread *self = ditron_sim_self();
+  const auto &map = *static_cast<const DitronSimTensorMap *>(arguments[0]);
+  auto coords = argument<Coordinates>(arguments, 1);
+  if (self->threadId != 0)
+    return;
+  ditron_sim_tma_store(self, &map, 2, coords.at, self->sharedMemory, 1, AT(1));
+  ditron_sim_tma_store_commit(self, AT(2));
+  ditron_sim_tma_store_wait(self, 0, 1, AT(3));
+}
+
+TEST(TensorCopy, RefusesWhatTheHardwareCannot) {
+  auto refusal = [](uint32_t columns, Coordinates at) {
+    auto machine = makeMachine(MachineOptions::sm90());
+    auto *data = makeBuffer<uint16_t>(*machine, 0, 40 * 48, "data");
+    DitronSimTensorMap map = mapOf(data, 2, {columns, 40}, {96}, {32, 16}, 0);
+    return runOnce(*machine, kernel("store", storeAtKernel, {1, 1, 1}, 32, 4096, map, at));
+  };
+  EXPECT_OK(refusal(48, Coordinates{{8, 3}}));
+  EXPECT_THAT(refusal(48, Coordinates{{5, 3}}).message(), HasSubstr("begins at byte 10 of its row, which is not a multiple of 16"));
+  EXPECT_THAT(refusal(48, Coordinates{{0, -3}}).message(), HasSubstr("coordinate 1 is -3: only loads may begin before the tensor"));
+  EXPECT_THAT(refusal(37, Coordinates{{0, 0}}).message(), HasSubstr("rows end at byte 74; stores write them in steps of 16 bytes"));
 }
 
 TEST(TensorCopy, CopiesOverlapInVirtualTime) {

@@ -5,11 +5,11 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
   // In a loop the buffer is waited for just before it is written again. Both stores share it.
   // CHECK-LABEL: func.func @loop
   // CHECK-SAME: %[[MAP:arg[0-9]+]]: !dgpu.tensor_map {dgpu.tensor_map = {base = 0 : i64, box = [64, 64], element = f16
-  func.func @loop(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+  func.func @loop(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32 {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>) attributes {tile.kernel} {
     %c1 = arith.constant 1 : i64
     %c64 = arith.constant 64 : i64
     %i0 = arith.constant 0 : i32
-    %i1 = arith.constant 1 : i32
+    %step = arith.constant 64 : i32
     // CHECK: %[[BUFFER:.*]] = dgpu.buffer_alloc : !dgpu.buffer<1 x 64x128 x f16
     // CHECK-NOT: dgpu.buffer_alloc
     // CHECK: scf.for %[[T:.*]] =
@@ -26,7 +26,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     // CHECK-NEXT: dgpu.tma_store_wait 0 read
     // CHECK-NEXT: return
     %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
-    scf.for %t = %i0 to %n step %i1 : i32 {
+    scf.for %t = %i0 to %n step %step : i32 {
       tile.descriptor_store %d[%t, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
       tile.descriptor_store %d[%i0, %t], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
     }
@@ -44,7 +44,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
   // CHECK-NEXT: dgpu.barrier
   // CHECK-NEXT: scf.if
   // CHECK-NEXT: dist.st
-  func.func @signals(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32, %signal: !tile.ptr<i32>,
+  func.func @signals(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32 {tile.divisibility = 16 : i64}, %signal: !tile.ptr<i32>,
                      %world: !tile.ptr<i64>) attributes {tile.kernel} {
     %c1 = arith.constant 1 : i64
     %c64 = arith.constant 64 : i64
@@ -67,7 +67,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
   // CHECK-NEXT: dgpu.tma_store_wait 0{{$}}
   // CHECK-NEXT: dgpu.barrier
   // CHECK-NEXT: tile.load %{{.*}} : !tile.ptr<f16>
-  func.func @reads(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %other: !tile.ptr<f32>, %v: tensor<64x128xf16>, %n: i32,
+  func.func @reads(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %other: !tile.ptr<f32>, %v: tensor<64x128xf16>, %n: i32 {tile.divisibility = 16 : i64},
                    %world: !tile.ptr<i64>) -> (f32, f16) attributes {tile.kernel} {
     %c1 = arith.constant 1 : i64
     %c64 = arith.constant 64 : i64
@@ -79,9 +79,28 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return %x, %y : f32, f16
   }
 
+  // The hardware takes no column that is not a multiple of 16 bytes, no row that ends elsewhere, and no negative offset.
+  // CHECK-LABEL: func.func @offsets
+  // CHECK-NOT: dgpu.tma_store
+  // CHECK-COUNT-3: tile.descriptor_store
+  func.func @offsets(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32 {tile.divisibility = 16 : i64},
+                     %odd: i32, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %program = tile.program_id 0
+    %column = arith.muli %program, %odd : i32
+    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    %e = tile.make_descriptor %c, [%n, %odd], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    tile.descriptor_store %d[%i0, %column], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    tile.descriptor_store %d[%n, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    tile.descriptor_store %e[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    return
+  }
+
   // CHECK-LABEL: func.func @unaligned
   // CHECK: tile.descriptor_store
-  func.func @unaligned(%c: !tile.ptr<f16>, %v: tensor<64x128xf16>, %n: i32, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+  func.func @unaligned(%c: !tile.ptr<f16>, %v: tensor<64x128xf16>, %n: i32 {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>) attributes {tile.kernel} {
     %c1 = arith.constant 1 : i64
     %c64 = arith.constant 64 : i64
     %i0 = arith.constant 0 : i32
