@@ -21,7 +21,7 @@ namespace dist = ditron::dist;
 static bool isSource(Operation *op) {
   if (auto thread = dyn_cast<dist::ThreadIdOp>(op))
     return thread.getAxis() == 0; // the others are zero
-  return isa<dist::LaneIdOp, dist::LdOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::ShuffleOp,
+  return isa<dist::LaneIdOp, dist::LdOp, dist::MultimemLdReduceOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::ShuffleOp,
              dist::BallotOp>(op);
 }
 

@@ -226,6 +226,48 @@ LangValue threadStore(Importer &importer, BuiltinCall &call) {
   return LangValue::none();
 }
 
+LangValue multimemStore(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const LangValue &pointer = call["ptr"];
+  if (!checkScalarPointer(importer, call, "ptr"))
+    return LangValue::poison();
+  if (pointer.type().isConstPointer())
+    return emit.fail(call.rangeOf("ptr"),
+                     fmt::format("{} cannot write through {}", call.builtin->name, pointer.type().str()));
+  LangType element = pointer.type().pointee();
+  const bool isVector = call.builtin->name == "multimem_st_v4";
+  const unsigned bits = call.builtin->name == "multimem_st_b64" ? 64 : 32;
+  if (element.isPointer() || element.bitWidth() != bits || (isVector && !element.isFloat()))
+    return reject(importer, call, "ptr", isVector ? "a pointer to fp32" : fmt::format("a pointer to {} bit numbers", bits));
+  llvm::SmallVector<mlir::Value> values;
+  for (const char *name : {"val0", "val1", "val2", "val3"}) {
+    LangValue value = scalarFor(importer, call, isVector ? name : "val", element);
+    if (value.isPoison())
+      return LangValue::poison();
+    values.push_back(value.ir());
+    if (!isVector)
+      break;
+  }
+  emit.create<dist::MultimemStOp>(pointer.ir(), values);
+  return LangValue::none();
+}
+
+LangValue multimemLoadReduce(Importer &importer, BuiltinCall &call) {
+  Emitter &emit = importer.emit;
+  const LangValue &pointer = call["ptr"];
+  if (!checkScalarPointer(importer, call, "ptr"))
+    return LangValue::poison();
+  LangType element = pointer.type().pointee();
+  if (element.isPointer() || !element.isFloat() || element.bitWidth() != 32)
+    return reject(importer, call, "ptr", "a pointer to fp32");
+  llvm::SmallVector<mlir::Type> types(4, emit.ir(element));
+  auto sums = emit.create<dist::MultimemLdReduceOp>(types, pointer.ir());
+  std::vector<LangValue> results;
+  for (mlir::Value sum : sums.getResults())
+    results.push_back(emit.wrap(sum, element));
+  return LangValue::tuple(std::move(results));
+}
+
 LangValue threadAtomicAdd(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   const LangValue &pointer = call["ptr"];

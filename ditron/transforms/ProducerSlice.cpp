@@ -21,7 +21,7 @@ namespace ditron::transforms {
 
 /// The address that an operation writes to; null for operations that write no global memory of the kernel's choice.
 static Value writtenAddress(Operation *op) {
-  if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::ThreadAtomicRmwOp,
+  if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp,
           dist::ThreadAtomicCasOp, tile::DescriptorStoreOp>(op))
     return op->getOperand(0);
   return {};

@@ -103,7 +103,7 @@ private:
   static bool publishes(Operation *op) {
     if (auto store = dyn_cast<tile::StoreOp>(op))
       return !isTensor(store.getValue());
-    return isa<dist::NotifyOp, dist::StOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::SyncThreadsOp,
+    return isa<dist::NotifyOp, dist::StOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::SyncThreadsOp,
                tile::AtomicRmwOp, tile::AtomicCasOp>(op);
   }
 

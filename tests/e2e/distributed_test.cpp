@@ -119,6 +119,55 @@ def count(counter_ptr, out_ptr, WORLD: tl.constexpr):
   }
 }
 
+/// Sums over all ranks and stores to all ranks, each by one access. GPUs need multicast memory for it, which the runtime does not map.
+TEST_P(Distributed, MulticastAccessesReachAllRanks) {
+  if (!isSimulated())
+    GTEST_SKIP() << "needs a multicast address";
+  const char *text = R"(
+@triton.jit
+def fill(x_ptr):
+    for i in range(4):
+        st(x_ptr + tid(0) * 4 + i, tl.cast((dl.rank() + 1) * (tid(0) * 4 + i), tl.float32))
+
+@triton.jit
+def spread(x_ptr, all_ptr, words_ptr, flags_ptr):
+    thread = tid(0)
+    a, b, c, d = multimem_ld_reduce_v4(x_ptr + thread * 4)
+    if thread % dl.num_ranks() == dl.rank():
+        multimem_st_v4(all_ptr + thread * 4, a, b, c, d)
+        multimem_st_b64(words_ptr + thread, tl.cast(thread, tl.int64) << 32)
+        multimem_st_b32(flags_ptr + thread, dl.rank() + 1)
+
+@triton.jit
+def collect(all_ptr, words_ptr, flags_ptr, out_ptr, out_words_ptr):
+    i = tl.arange(0, 128)
+    tl.store(out_ptr + i, tl.load(all_ptr + i))
+    j = tl.arange(0, 32)
+    tl.store(out_words_ptr + j, tl.load(words_ptr + j) + tl.load(flags_ptr + j))
+)";
+  const int threads = 32;
+  SymmetricBuffer x = symmetric(DataType::F32, 4 * threads, "x"), all = symmetric(DataType::F32, 4 * threads, "all"),
+                  words = symmetric(DataType::I64, threads, "words"), flags = symmetric(DataType::I32, threads, "flags");
+  std::vector<Buffer> out = everywhere(DataType::F32, 4 * threads, "out"), outWords = everywhere(DataType::I64, threads, "words");
+  ASSERT_OK(runEverywhere(text, "fill", {.numWarps = 1}, [&](uint32_t r) { return jit::CallArguments{{x.on(r)}, {}}; }));
+  ASSERT_OK(runEverywhere(text, "spread", {.numWarps = 1}, [&](uint32_t r) {
+    return jit::CallArguments{{x.on(r), all.on(r), words.on(r), flags.on(r)}, {}};
+  }));
+  ASSERT_OK(runEverywhere(text, "collect", {.numWarps = 1}, [&](uint32_t r) {
+    return jit::CallArguments{{all.on(r), words.on(r), flags.on(r), out[r], outWords[r]}, {}};
+  }));
+  for (uint32_t r = 0; r < ranks; ++r) {
+    std::vector<float> sums;
+    std::vector<int64_t> marks;
+    for (int i = 0; i < 4 * threads; ++i)
+      sums.push_back(static_cast<float>(ranks * (ranks + 1) / 2 * i));
+    for (int64_t thread = 0; thread < threads; ++thread)
+      marks.push_back((thread << 32) + thread % ranks + 1);
+    expectSame(get<float>(out[r]), sums, fmt::format("rank {}", r));
+    expectSame(get<int64_t>(outWords[r]), marks, fmt::format("rank {}", r));
+  }
+}
+
 /// All-to-all, pushed by one block per peer; the consumer's blocks wait for all words at once.
 TEST_P(Distributed, AllToAllWaitsForSeveralWords) {
   const char *text = R"(

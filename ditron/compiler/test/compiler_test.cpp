@@ -270,7 +270,7 @@ def gemm(a_ptr, b, c_ptr, M, N, K, stride_a, stride_c):
     c.store([row, 0], acc.to(c.dtype))
 )"};
   const char *const types =
-      "*bf16:16, tensordesc<bf16[128,64],nan>:16, *bf16:16, i32, i32, constexpr K=192, i32:16, i32:16";
+      "*bf16:16, tensordesc<bf16[128,64],nan>:16, *bf16:16, i32, i32:16, constexpr K=192, i32:16, i32:16";
   CompileOptions options;
   options.numWarps = 8;
   options.target = "sim:sm_80";

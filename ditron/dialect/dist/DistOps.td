@@ -106,6 +106,25 @@ def Dist_StOp : Dist_Op<"st", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
   let assemblyFormat = "$order $scope $ptr `,` $value attr-dict `:` qualified(type($ptr)) `,` type($value)";
   let hasVerifier = 1;
 }
+def Dist_MultimemStOp : Dist_Op<"multimem_st", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "relaxed store by each thread to the same place on all ranks";
+  let description = [{
+    One or four consecutive words. `ptr` is a multicast address; on targets without multicast memory, the simulator among them, it is this
+    rank's address in the symmetric heap, and the store goes to each rank in turn.
+  }];
+  let arguments = (ins Tile_Pointer:$ptr, Variadic<Tile_Scalar>:$values);
+  let assemblyFormat = "$ptr `,` $values attr-dict `:` qualified(type($ptr)) `,` type($values)";
+  let hasVerifier = 1;
+}
+def Dist_MultimemLdReduceOp
+    : Dist_Op<"multimem_ld_reduce", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "sum over all ranks of the words at the same place, by each thread";
+  let description = [{Four consecutive words; `ptr` as for multimem_st. Without multicast memory ranks are added in ascending order.}];
+  let arguments = (ins Tile_Pointer:$ptr);
+  let results = (outs Variadic<F32>:$results);
+  let assemblyFormat = "$ptr attr-dict `:` qualified(type($ptr)) `->` type($results)";
+  let hasVerifier = 1;
+}
 def Dist_ThreadAtomicRmwOp
     : Dist_Op<"thread_atomic_rmw", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
   let summary = "atomic read-modify-write by each thread that reaches it; yields its old value";

@@ -53,6 +53,24 @@ LogicalResult StOp::verify() {
   return verifyPointee(*this, "value", getPtr().getType(), getValue().getType());
 }
 
+LogicalResult MultimemStOp::verify() {
+  if (getValues().size() != 1 && getValues().size() != 4)
+    return emitOpError() << "stores 1 or 4 words, found " << getValues().size();
+  for (Value value : getValues())
+    if (failed(verifyPointee(*this, "value", getPtr().getType(), value.getType())))
+      return failure();
+  Type element = getPtr().getType().getPointee();
+  if (element.isF32() || (getValues().size() == 1 && (element.isInteger(32) || element.isInteger(64) || element.isF64())))
+    return success();
+  return emitOpError() << "stores one 32 or 64 bit number or four f32, found " << element;
+}
+
+LogicalResult MultimemLdReduceOp::verify() {
+  if (getResults().size() == 4 && getPtr().getType().getPointee().isF32())
+    return success();
+  return emitOpError() << "reads four f32, found " << getResults().size() << " of " << getPtr().getType().getPointee();
+}
+
 LogicalResult ThreadAtomicRmwOp::verify() {
   Type element = getPtr().getType().getPointee();
   if (failed(verifyPointee(*this, "value", getPtr().getType(), getValue().getType())) ||

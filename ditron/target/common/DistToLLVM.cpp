@@ -165,6 +165,71 @@ public:
   }
 };
 
+/// For targets without multicast memory: a turn for each rank with the address of the same place there. Gives the loop.
+scf::ForOp forEachRank(Emitter &e, TargetInfo &target, Value world, Value ptr, ValueRange initial,
+                       llvm::function_ref<SmallVector<Value>(Emitter &, Value address, ValueRange carried)> body) {
+  Value numRanks = e.sextOrTrunc(loadWorldWord(e, target, world, e.i64(worldNumRanksWord)), e.getI32Type());
+  auto loop = scf::ForOp::create(e, e.i32(0), numRanks, e.i32(1), initial);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(loop.getBody());
+  Value address = peerAddress(e, target, world, ptr, loop.getInductionVar());
+  SmallVector<Value> next = body(e, address, loop.getRegionIterArgs());
+  if (!initial.empty())
+    scf::YieldOp::create(e, next);
+  return loop;
+}
+
+class MultimemStPattern : public TilePattern<dist::MultimemStOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dist::MultimemStOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Values words;
+    for (ValueRange value : adaptor.getValues())
+      words.push_back(value.front());
+    Value ptr = adaptor.getPtr().front();
+    if (!target.multimemStore(e, ptr, words))
+      forEachRank(e, target, worldView(op), ptr, {}, [&](Emitter &inner, Value address, ValueRange) -> Values {
+        for (auto [i, word] : llvm::enumerate(words))
+          target.orderedStore(inner, inner.addBytes(address, int64_t(i) * Emitter::bitWidth(word.getType()) / 8), word,
+                              tile::MemoryOrder::Relaxed, tile::MemoryScope::System);
+        return {};
+      });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+class MultimemLdReducePattern : public TilePattern<dist::MultimemLdReduceOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dist::MultimemLdReduceOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Value ptr = adaptor.getPtr().front();
+    Values sums = target.multimemLoadReduce(e, ptr);
+    if (sums.empty()) {
+      Type f32 = e.getF32Type();
+      Values zeros(op.getNumResults(), LLVM::ConstantOp::create(e, f32, e.getF32FloatAttr(0)));
+      auto loop = forEachRank(e, target, worldView(op), ptr, zeros, [&](Emitter &inner, Value address, ValueRange carried) {
+        Values next;
+        for (auto [i, sum] : llvm::enumerate(carried)) {
+          Value word = target.orderedLoad(inner, f32, inner.addBytes(address, int64_t(i) * 4), tile::MemoryOrder::Relaxed,
+                                          tile::MemoryScope::System, /*spin=*/false);
+          next.push_back(LLVM::FAddOp::create(inner, sum, word));
+        }
+        return next;
+      });
+      sums.assign(loop.getResults().begin(), loop.getResults().end());
+    }
+    rewriter.replaceOp(op, sums);
+    return success();
+  }
+};
+
 class ThreadAtomicRmwPattern : public TilePattern<dist::ThreadAtomicRmwOp> {
 public:
   using TilePattern::TilePattern;
@@ -226,8 +291,8 @@ public:
 
 void populateDistPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<WaitPattern, NotifyPattern, CheckRankPattern, ThreadIdPattern, LaneIdPattern, LdPattern, StPattern,
-               ThreadAtomicRmwPattern, ThreadAtomicCasPattern, ShufflePattern, BallotPattern>(patterns.getContext(),
-                                                                                              lowering);
+               MultimemStPattern, MultimemLdReducePattern, ThreadAtomicRmwPattern, ThreadAtomicCasPattern, ShufflePattern,
+               BallotPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

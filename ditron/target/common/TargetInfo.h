@@ -167,6 +167,10 @@ public:
   /// Loads one element with memory order. `spin`: the load is the only effect of a loop without carried values.
   virtual mlir::Value orderedLoad(Emitter &e, mlir::Type storage, mlir::Value ptr, tile::MemoryOrder order,
                                   tile::MemoryScope scope, bool spin) = 0;
+  /// Relaxed accesses through multicast addresses, at system scope: one or four consecutive words to all ranks, and the sums over all
+  /// ranks of four consecutive f32. False, or nothing, on targets without multicast memory.
+  virtual bool multimemStore(Emitter &e, mlir::Value ptr, mlir::ValueRange values) { return false; }
+  virtual llvm::SmallVector<mlir::Value> multimemLoadReduce(Emitter &e, mlir::Value ptr) { return {}; }
   virtual void orderedStore(Emitter &e, mlir::Value ptr, mlir::Value value, tile::MemoryOrder order,
                             tile::MemoryScope scope) = 0;
   /// Blocks this thread until the word at `ptr` (as wide as `value`, i32 or i64) satisfies the comparison.

@@ -149,6 +149,36 @@ void NvptxTargetInfo::orderedStore(Emitter &e, Value ptr, Value value, tile::Mem
                         plan.suffix(), address, word));
 }
 
+/// Multicast memory came with compute capability 9.0.
+static bool hasMultimem(const NvptxArchitecture &architecture) { return architecture.capability >= 90; }
+
+bool NvptxTargetInfo::multimemStore(Emitter &e, Value ptr, ValueRange values) {
+  if (!hasMultimem(architecture))
+    return false;
+  PtxAsm code(e);
+  std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
+  SmallVector<std::string> words;
+  for (Value value : values)
+    words.push_back(code.input(value));
+  Type type = values.front().getType();
+  std::string suffix = values.size() == 4 ? ".v4.f32"
+                                          : fmt::format(".{}{}", isa<FloatType>(type) ? "f" : "b", Emitter::bitWidth(type));
+  code.emit(fmt::format("multimem.st.relaxed.sys.global{} [{}], {};", suffix, address, ptxVector(words)));
+  return true;
+}
+
+SmallVector<Value> NvptxTargetInfo::multimemLoadReduce(Emitter &e, Value ptr) {
+  if (!hasMultimem(architecture))
+    return {};
+  PtxAsm code(e);
+  SmallVector<std::string> words;
+  for (int i = 0; i < 4; ++i)
+    words.push_back(code.output(e.getF32Type()));
+  std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
+  return code.emit(
+      fmt::format("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {}, [{}];", ptxVector(words), address));
+}
+
 void NvptxTargetInfo::fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) {
   if (order != tile::MemoryOrder::Relaxed)
     PtxAsm(e).emit(fmt::format("fence.acq_rel{};", ptxScope(scope).str()));

@@ -65,6 +65,8 @@ public:
                         tile::MemoryScope scope) override;
   mlir::Value orderedLoad(Emitter &e, mlir::Type storage, mlir::Value ptr, tile::MemoryOrder order,
                           tile::MemoryScope scope, bool spin) override;
+  bool multimemStore(Emitter &e, mlir::Value ptr, mlir::ValueRange values) override;
+  llvm::SmallVector<mlir::Value> multimemLoadReduce(Emitter &e, mlir::Value ptr) override;
   void orderedStore(Emitter &e, mlir::Value ptr, mlir::Value value, tile::MemoryOrder order,
                     tile::MemoryScope scope) override;
   void waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,

@@ -48,6 +48,7 @@ cases += [
     (small, "softmax", "*bf16:16, *bf16:16, i32" + block),
     (small, "softmax", "*fp32:16, *fp32:16, i32:16" + constexpr(BLOCK=16384), "--num-warps 16"),
     (small, "scan", "*i32:16, *i32:16" + block),
+    (small, "multicast", "*fp32:16, *i64:16, *fp32:16"),
     (small, "scan", "*fp32:16, *fp32:16" + block),
     (small, "transpose", "*i32:16, *i32:16" + constexpr(N=64)),
     (small, "transpose", "*i8:16, *i8:16" + constexpr(N=64)),

@@ -4,7 +4,9 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton.language.extra import libdevice
 from triton_dist.language.extra.language_extra import (__syncthreads, atomic_add, atomic_cas, ld, st, tid)
-from triton_dist.language.extra.cuda.language_extra import __ballot_sync, __shfl_sync_i32, __shfl_xor_sync_i32, laneid
+from triton_dist.language.extra.cuda.language_extra import (__ballot_sync, __shfl_sync_i32, __shfl_xor_sync_i32, laneid,
+                                                            multimem_ld_reduce_v4, multimem_st_b32, multimem_st_b64,
+                                                            multimem_st_v4)
 
 
 @triton.jit
@@ -153,3 +155,13 @@ def pack_halves(low_ptr, high_ptr, word_ptr, TYPE: tl.constexpr):
     low = tl.cast(tl.cast(tl.load(low_ptr + offsets), TYPE), tl.uint16, bitcast=True).to(tl.uint32)
     high = tl.cast(tl.cast(tl.load(high_ptr + offsets), TYPE), tl.uint16, bitcast=True).to(tl.uint32)
     tl.store(word_ptr + offsets, tl.cast(low | (high << 16), tl.int32, bitcast=True))
+
+
+@triton.jit
+def multicast(x_ptr, words_ptr, out_ptr):
+    """Every form of access through a multicast address."""
+    thread = tid(0)
+    a, b, c, d = multimem_ld_reduce_v4(x_ptr + thread * 4)
+    multimem_st_v4(out_ptr + thread * 4, a, b, c, d)
+    multimem_st_b32(x_ptr + thread, a)
+    multimem_st_b64(words_ptr + thread, 7)
