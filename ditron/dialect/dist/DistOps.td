@@ -106,23 +106,34 @@ def Dist_StOp : Dist_Op<"st", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
   let assemblyFormat = "$order $scope $ptr `,` $value attr-dict `:` qualified(type($ptr)) `,` type($value)";
   let hasVerifier = 1;
 }
-def Dist_MultimemStOp : Dist_Op<"multimem_st", [MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
+def Dist_MultimemStOp : Dist_Op<"multimem_st", [AttrSizedOperandSegments, MemoryEffects<[MemWrite<Tile_GlobalMemory>]>]> {
   let summary = "relaxed store by each thread to the same place on all ranks";
   let description = [{
-    One or four consecutive words. `ptr` is a multicast address; on targets without multicast memory, the simulator among them, it is this
-    rank's address in the symmetric heap, and the store goes to each rank in turn.
+    One, two or four consecutive words, where the mask is true. `ptr` is a multicast address; on targets without multicast memory, the
+    simulator among them, it is this rank's address in the symmetric heap, and the store goes to each rank in turn.
   }];
-  let arguments = (ins Tile_Pointer:$ptr, Variadic<Tile_Scalar>:$values);
-  let assemblyFormat = "$ptr `,` $values attr-dict `:` qualified(type($ptr)) `,` type($values)";
+  let arguments = (ins Tile_Pointer:$ptr, Variadic<Tile_Scalar>:$values, Optional<I1>:$mask);
+  let assemblyFormat = "$ptr `,` $values (`mask` $mask^)? attr-dict `:` qualified(type($ptr)) `,` type($values)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$ptr, "::mlir::ValueRange":$values), [{
+    build($_builder, $_state, ptr, values, ::mlir::Value());
+  }]>];
   let hasVerifier = 1;
 }
 def Dist_MultimemLdReduceOp
     : Dist_Op<"multimem_ld_reduce", [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
-  let summary = "sum over all ranks of the words at the same place, by each thread";
-  let description = [{Four consecutive words; `ptr` as for multimem_st. Without multicast memory ranks are added in ascending order.}];
-  let arguments = (ins Tile_Pointer:$ptr);
-  let results = (outs Variadic<F32>:$results);
-  let assemblyFormat = "$ptr attr-dict `:` qualified(type($ptr)) `->` type($results)";
+  let summary = "the words at the same place of all ranks combined, by each thread";
+  let description = [{
+    Consecutive words; `ptr` as for multimem_st. A 32-bit word may hold two fp16 or bf16: then `packed` is their type, and the words are
+    integers. Where `mask` is false nothing is read and the result is zero. Without multicast memory ranks are combined in
+    ascending order.
+  }];
+  let arguments = (ins Tile_Pointer:$ptr, Optional<I1>:$mask,
+                       DefaultValuedAttr<Dist_MultimemReductionAttr, "MultimemReduction::Add">:$op, OptionalAttr<TypeAttr>:$packed);
+  let results = (outs Variadic<AnyTypeOf<[F32, F64, I32, I64]>>:$results);
+  let assemblyFormat = "$ptr (`mask` $mask^)? attr-dict `:` qualified(type($ptr)) `->` type($results)";
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::Value":$ptr), [{
+    build($_builder, $_state, results, ptr, ::mlir::Value(), MultimemReduction::Add, ::mlir::TypeAttr());
+  }]>];
   let hasVerifier = 1;
 }
 def Dist_ThreadAtomicRmwOp
@@ -157,4 +168,7 @@ def Dist_BallotOp : Dist_Op<"ballot", [MemoryEffects<[MemWrite]>]> {
   let results = (outs I32:$result);
   let assemblyFormat = "$mask `,` $predicate attr-dict";
 }
+
+include "ditron/dialect/dist/DistThreadOps.td"
+include "ditron/dialect/dist/DistShmemOps.td"
 #endif

@@ -54,21 +54,34 @@ LogicalResult StOp::verify() {
 }
 
 LogicalResult MultimemStOp::verify() {
-  if (getValues().size() != 1 && getValues().size() != 4)
-    return emitOpError() << "stores 1 or 4 words, found " << getValues().size();
+  Type element = getPtr().getType().getPointee();
   for (Value value : getValues())
     if (failed(verifyPointee(*this, "value", getPtr().getType(), value.getType())))
       return failure();
-  Type element = getPtr().getType().getPointee();
-  if (element.isF32() || (getValues().size() == 1 && (element.isInteger(32) || element.isInteger(64) || element.isF64())))
+  size_t count = getValues().size();
+  bool isWord = element.isF32() || element.isInteger(32), isWide = element.isF64() || element.isInteger(64);
+  if ((isWord && (count == 1 || count == 2 || count == 4)) || (isWide && (count == 1 || count == 2)))
     return success();
-  return emitOpError() << "stores one 32 or 64 bit number or four f32, found " << element;
+  return emitOpError() << "stores 1, 2 or 4 words of 32 bits, or 1 or 2 of 64 bits, found " << count << " of " << element;
 }
 
 LogicalResult MultimemLdReduceOp::verify() {
-  if (getResults().size() == 4 && getPtr().getType().getPointee().isF32())
-    return success();
-  return emitOpError() << "reads four f32, found " << getResults().size() << " of " << getPtr().getType().getPointee();
+  for (Type result : getResultTypes())
+    if (failed(verifyPointee(*this, "result", getPtr().getType(), result)))
+      return failure();
+  size_t count = getNumResults();
+  Type element = getPtr().getType().getPointee();
+  if (std::optional<Type> packed = getPacked()) {
+    if (!element.isInteger(32) || !(packed->isF16() || packed->isBF16()))
+      return emitOpError() << "packed numbers are f16 or bf16 in words of type i32, found " << *packed << " in " << element;
+  }
+  bool floats = element.isF32() || element.isF64() || getPacked();
+  if (count != 1 && !((element.isF32() || getPacked()) && (count == 2 || count == 4)))
+    return emitOpError() << "reads one word, or 2 or 4 of f32 or packed numbers, found " << count << " of " << element;
+  bool bitwise = getOp() == MultimemReduction::And || getOp() == MultimemReduction::Or || getOp() == MultimemReduction::Xor;
+  if (bitwise && floats)
+    return emitOpError() << "bitwise reductions are for integers, found " << element;
+  return success();
 }
 
 LogicalResult ThreadAtomicRmwOp::verify() {

@@ -50,7 +50,8 @@ def Tile_DescriptorPaddingAttr : EnumAttr<Tile_Dialect, Tile_DescriptorPadding, 
 }
 
 def Tile_DotPrecision : Tile_Enum<"DotPrecision", "how fp32 operands of a dot are multiplied", [
-  I32EnumAttrCase<"TF32", 0, "tf32">, I32EnumAttrCase<"TF32x3", 1, "tf32x3">, I32EnumAttrCase<"IEEE", 2, "ieee">]>;
+  I32EnumAttrCase<"TF32", 0, "tf32">, I32EnumAttrCase<"TF32x3", 1, "tf32x3">, I32EnumAttrCase<"IEEE", 2, "ieee">,
+  I32EnumAttrCase<"BF16x3", 3, "bf16x3">, I32EnumAttrCase<"BF16x6", 4, "bf16x6">]>;
 def Tile_DotPrecisionAttr : EnumAttr<Tile_Dialect, Tile_DotPrecision, "precision"> {
   let assemblyFormat = "`<` $value `>`";
 }

@@ -100,6 +100,45 @@ def Tile_TransOp : Tile_Op<"trans", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
+def Tile_JoinOp : Tile_Op<"join", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "a new minor dimension of size 2: lhs at index 0, rhs at index 1";
+  let description = [{Two scalars give a tensor of two elements.}];
+  let arguments = (ins Tile_Any:$lhs, Tile_Any:$rhs);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_SplitOp : Tile_Op<"split", [Pure, AllTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "the two halves along the last dimension, whose size is 2";
+  let description = [{A tensor of two elements gives two scalars.}];
+  let arguments = (ins Tile_Tensor:$source);
+  let results = (outs Tile_Any:$lhs, Tile_Any:$rhs);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($lhs)";
+  let hasVerifier = 1;
+}
+
+def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
+  let summary = "elements chosen by indices along an axis";
+  let description = [{
+    result[i, j] = source[index[i, j], j] for axis 0, and so on: the result has the shape of the index, which has the source's
+    rank and its sizes along all other axes. An index out of range gives an unspecified element.
+  }];
+  let arguments = (ins Tile_Tensor:$source, Tile_IntTensor:$index, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source `[` $index `]` `axis` $axis attr-dict `:` type($source) `,` type($index) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_HistogramOp : Tile_Op<"histogram", [Pure]> {
+  let summary = "how often each of the numbers 0 .. bins-1 occurs where the mask is true";
+  let description = [{Other numbers are not counted. The bins are the elements of the result.}];
+  let arguments = (ins RankedTensorOf<[I8, I16, I32, I64]>:$source, Optional<Tile_BoolLike>:$mask);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = "$source (`mask` $mask^)? attr-dict `:` type($source) (`mask` type($mask)^)? `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Pointers
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -268,13 +307,15 @@ def Tile_DescriptorStoreOp : Tile_Op<"descriptor_store", [MemoryEffects<[MemWrit
 def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["c", "result"]>]> {
   let summary = "result = a * b + c on tiles";
   let description = [{
-    a is MxK, b is KxN, c is MxN. fp16, bf16, fp8 and fp32 operands accumulate in fp32, int8 in i32. `precision` matters
-    for fp32 operands only.
+    a is MxK, b is KxN, c is MxN; all three may have a leading batch dimension. fp16, bf16, fp8 and fp32 operands accumulate in
+    fp32, int8 in i32. `precision` matters for fp32 operands only. `maxImpreciseAcc` is for fp8 operands: after so many
+    elements of K the tensor core's sum is added to the fp32 accumulator.
   }];
   let arguments = (ins RankedTensorOf<[I8, F8E4M3FN, F8E5M2, F16, BF16, F32, F64]>:$a,
                        RankedTensorOf<[I8, F8E4M3FN, F8E5M2, F16, BF16, F32, F64]>:$b,
                        RankedTensorOf<[I32, F16, F32, F64]>:$c,
-                       DefaultValuedAttr<Tile_DotPrecisionAttr, "DotPrecision::TF32">:$precision);
+                       DefaultValuedAttr<Tile_DotPrecisionAttr, "DotPrecision::TF32">:$precision,
+                       OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$maxImpreciseAcc);
   let results = (outs RankedTensorOf<[I32, F16, F32, F64]>:$result);
   let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
@@ -304,9 +345,11 @@ def Tile_ScanOp : Tile_Op<"scan", [SingleBlock, RecursivelySpeculatable, Recursi
   let hasVerifier = 1;
 }
 
-def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
-  let summary = "results of a combine region";
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp", "MapElementwiseOp"]>]> {
+  let summary = "results of a region on scalars";
   let arguments = (ins Variadic<Tile_Scalar>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }
+
+include "ditron/dialect/tile/TileCallOps.td"
 #endif

@@ -297,6 +297,46 @@ LogicalResult DescriptorStoreOp::verify() {
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//
+// Join, split, gather, histogram
+//===--------------------------------------------------------------------------------------------------------------===//
+
+/// `pair` has the shape of `half` and a last dimension of 2.
+static LogicalResult verifyPair(Operation *op, Type half, Type pair) {
+  SmallVector<int64_t> expected(shapeOf(half));
+  expected.push_back(2);
+  if (shapeOf(pair) != ArrayRef<int64_t>(expected))
+    return op->emitOpError() << "pairs of " << half << " have the shape [" << expected << "], found " << pair;
+  return verifyElementType(op, "the tensor of pairs", pair, elementTypeOf(half));
+}
+
+LogicalResult JoinOp::verify() { return verifyPair(*this, getLhs().getType(), getType()); }
+
+LogicalResult SplitOp::verify() { return verifyPair(*this, getLhs().getType(), getSource().getType()); }
+
+LogicalResult GatherOp::verify() {
+  RankedTensorType source = getSource().getType(), index = getIndex().getType();
+  if (source.getRank() != index.getRank())
+    return emitOpError() << "source and index must have the same rank, found " << source << " and " << index;
+  if (failed(verifyAxis(*this, getAxis(), source.getRank())))
+    return failure();
+  for (int64_t dim = 0; dim < source.getRank(); ++dim)
+    if (dim != getAxis() && source.getDimSize(dim) != index.getDimSize(dim))
+      return emitOpError() << "source and index must have the same size along dimension " << dim << ", found " << source
+                           << " and " << index;
+  if (failed(verifySameShape(*this, "index", index, "result", getType())))
+    return failure();
+  return verifyElementType(*this, "result", getType(), source.getElementType());
+}
+
+LogicalResult HistogramOp::verify() {
+  if (getType().getRank() != 1)
+    return emitOpError() << "the bins have rank 1, found " << getType();
+  if (!getMask())
+    return success();
+  return verifySameShape(*this, "source", getSource().getType(), "mask", getMask().getType());
+}
+
+//===--------------------------------------------------------------------------------------------------------------===//
 // Contraction, reduction, scan
 //===--------------------------------------------------------------------------------------------------------------===//
 
