@@ -441,7 +441,7 @@ LangValue dot(Importer &importer, BuiltinCall &call) {
     precision = tile::DotPrecision::IEEE;
   }
   mlir::Value c = acc.isNone() ? emit.constantOf(ConstValue::integer(0), type).ir() : acc.ir();
-  return emit.wrap(emit.create<tile::DotOp>(c.getType(), a.ir(), b.ir(), c, precision), type);
+  return emit.wrap(emit.create<tile::DotOp>(c.getType(), a.ir(), b.ir(), c, precision, mlir::IntegerAttr()), type);
 }
 
 } // namespace ditron::frontend::builtins
