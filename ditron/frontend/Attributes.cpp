@@ -57,7 +57,7 @@ std::optional<double> mathConstant(llvm::StringRef name) {
 }
 
 LangValue method(const LangValue &self, llvm::StringRef name, const Builtin *builtin = nullptr) {
-  return LangValue(MethodValue{builtin, name, std::make_shared<const LangValue>(self)});
+  return LangValue(MethodValue{builtin, name, std::make_shared<const LangValue>(self), {}});
 }
 
 } // namespace

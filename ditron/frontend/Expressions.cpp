@@ -171,6 +171,8 @@ LangValue Importer::evaluateSubscript(const ast::Subscript *expression) {
   if (value.isTuple() || value.isString())
     return subscriptTuple(value, expression);
   if (value.isTensor()) {
+    if (auto element = loadElement(value, expression))
+      return *element;
     if (value.type().isBlock())
       return subscriptBlock(value, expression);
     emit.error(expression->range, fmt::format("a scalar cannot be subscripted, but got {}", value.describe()))

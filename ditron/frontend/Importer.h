@@ -39,6 +39,7 @@ struct Frame {
   llvm::SmallVector<llvm::StringRef> pendingConstexpr; ///< From `name: tl.constexpr` without a value.
   unsigned depth = 0;                                  ///< Run-time regions (loops, branches) around the statement.
   unsigned loops = 0;
+  unsigned contexts = 0; ///< Statements `with` around the statement.
   bool isEntry = false;
   bool isCombine = false; ///< Called from a reduction or scan: nothing but arithmetic.
 };
@@ -152,6 +153,13 @@ private:
   llvm::SmallVector<mlir::Value> collectCarried(CarriedSet &carried, mlir::ValueRange current, SourceRange range);
   void leaveLoop(const CarriedSet &carried, Scope before, mlir::ValueRange results, SourceRange range);
 
+  //===--- with, and what it does to subscripts (Contexts.cpp) ------------------------------------------------------------===//
+  void executeWith(const ast::With *statement);
+  std::optional<llvm::SmallVector<LangValue>> evaluateIndices(const ast::Expr *index);
+  /// `object[...]` by the contexts around it; nullopt: it is a plain subscript.
+  std::optional<LangValue> loadElement(const LangValue &object, const ast::Subscript *expression);
+  void assignElement(const ast::Subscript *target, const LangValue &value);
+
   //===--- Expressions (Expressions.cpp, Attributes.cpp) ------------------------------------------------------------------===//
   LangValue evaluate(const ast::Expr *expression);
   LangValue evaluateKind(const ast::Expr *expression);
@@ -178,6 +186,7 @@ private:
   LangValue callConstantMethod(const MethodValue &method, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
 
   std::vector<std::unique_ptr<Frame>> frames;
+  std::vector<std::shared_ptr<const ContextValue>> contexts; ///< Entered ones, of callers too; innermost last.
   llvm::SmallPtrSet<const ast::Expr *, 8> globalsInProgress;
   unsigned evaluationDepth = 0;
   unsigned statementCount = 0;

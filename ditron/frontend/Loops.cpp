@@ -20,6 +20,10 @@ namespace {
 void collectNames(const ast::Expr *target, llvm::SetVector<llvm::StringRef> &names) {
   if (const auto *name = llvm::dyn_cast<ast::Name>(target))
     names.insert(name->id);
+  else if (const auto *subscript = llvm::dyn_cast<ast::Subscript>(target))
+    collectNames(subscript->value, names);
+  else if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(target))
+    collectNames(attribute->value, names);
   else if (const auto *tuple = llvm::dyn_cast<ast::Tuple>(target))
     for (const ast::Expr *each : tuple->elements)
       collectNames(each, names);
@@ -44,6 +48,10 @@ llvm::SetVector<llvm::StringRef> assignedNames(llvm::ArrayRef<const ast::Node *>
         names.insert(walrus->target.text);
       else if (const auto *loop = llvm::dyn_cast<ast::For>(node))
         collectNames(loop->target, names);
+      else if (const auto *with = llvm::dyn_cast<ast::With>(node))
+        for (const ast::WithItem &item : with->items)
+          if (item.target)
+            collectNames(item.target, names);
       return true;
     });
   return names;

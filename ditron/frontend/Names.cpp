@@ -183,16 +183,19 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
     assignName(name->id, value, name->range);
     return;
   }
+  if (const auto *subscript = llvm::dyn_cast<ast::Subscript>(target)) {
+    assignElement(subscript, value);
+    return;
+  }
   ast::ExprList targets;
   if (const auto *tuple = llvm::dyn_cast<ast::Tuple>(target))
     targets = tuple->elements;
   else if (const auto *list = llvm::dyn_cast<ast::List>(target))
     targets = list->elements;
   else {
-    llvm::StringRef what = llvm::isa<ast::Subscript>(target)   ? "an element"
-                           : llvm::isa<ast::Attribute>(target) ? "an attribute"
-                           : llvm::isa<ast::Starred>(target)   ? "a starred name"
-                                                               : "this expression";
+    llvm::StringRef what = llvm::isa<ast::Attribute>(target) ? "an attribute"
+                           : llvm::isa<ast::Starred>(target) ? "a starred name"
+                                                             : "this expression";
     emit.error(target->range,
                fmt::format("cannot assign to {} in a kernel; only to names and tuples of names", what.str()));
     return;

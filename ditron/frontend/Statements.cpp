@@ -29,7 +29,6 @@ llvm::StringRef refusal(ast::NodeKind kind) {
   case ast::NodeKind::ClassDef: return "classes cannot be defined in kernels";
   case ast::NodeKind::Delete: return "'del' is not part of the kernel language";
   case ast::NodeKind::TypeAlias: return "'type' is not part of the kernel language";
-  case ast::NodeKind::With: return "'with' is not supported in kernels";
   case ast::NodeKind::Match: return "'match' is not part of the kernel language";
   case ast::NodeKind::Raise:
     return "'raise' is reached in a kernel; it is allowed only in branches that are never taken";
@@ -133,14 +132,13 @@ void Importer::execute(const ast::Stmt *statement) {
   }
   case ast::NodeKind::AugAssign: {
     const auto *assign = llvm::cast<ast::AugAssign>(statement);
-    const auto *name = llvm::dyn_cast<ast::Name>(assign->target);
-    if (!name) {
+    if (!llvm::isa<ast::Name, ast::Subscript, ast::Attribute>(assign->target)) {
       emit.error(assign->target->range, "the target of an augmented assignment must be a name");
       return;
     }
-    LangValue left = evaluate(name);
+    LangValue left = evaluate(assign->target);
     LangValue right = evaluate(assign->value);
-    assignName(name->id, emit.binary(assign->op, left, right, statement->range), name->range);
+    assignTarget(assign->target, emit.binary(assign->op, left, right, statement->range));
     return;
   }
   case ast::NodeKind::AnnAssign: executeAnnotatedAssign(llvm::cast<ast::AnnAssign>(statement)); return;
@@ -155,14 +153,7 @@ void Importer::execute(const ast::Stmt *statement) {
       emit.error(check->condition->range, "this assertion is false at compile time");
     return;
   }
-  case ast::NodeKind::With: {
-    // The context decides: naming it gives the precise reason, if it is a known one.
-    const auto *with = llvm::cast<ast::With>(statement);
-    if (!with->items.empty() && evaluate(with->items.front().context).isPoison())
-      return;
-    emit.error(statement->range.start(), refusal(statement->kind).str());
-    return;
-  }
+  case ast::NodeKind::With: executeWith(llvm::cast<ast::With>(statement)); return;
   case ast::NodeKind::FunctionDef:
     emit.error(statement->range, refusal(statement->kind).str());
     // Its uses are not mistakes of their own.

@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Value.h"
 
+#include "ditron/frontend/Aggregates.h"
 #include "ditron/frontend/Builtins.h"
 #include <fmt/format.h>
 
@@ -37,9 +38,23 @@ LangValue LangValue::shape(llvm::ArrayRef<int64_t> dims) {
 }
 
 bool LangValue::isCompileTime() const {
-  if (isTuple())
-    return llvm::all_of(elements(), [](const LangValue &element) { return element.isCompileTime(); });
+  if (isCompound())
+    return llvm::all_of(parts(), [](const LangValue &element) { return element.isCompileTime(); });
   return !isPoison() && !isTensor() && !isDescriptor();
+}
+
+const ClassInfo *LangValue::classInfo() const {
+  if (const auto *tuple = getIf<TupleValue>())
+    return tuple->cls.get();
+  const auto *aggregate = getIf<AggregateValue>();
+  return aggregate ? aggregate->cls.get() : nullptr;
+}
+
+LangValue LangValue::withParts(std::vector<LangValue> parts) const {
+  auto shared = std::make_shared<const std::vector<LangValue>>(std::move(parts));
+  if (const auto *aggregate = getIf<AggregateValue>())
+    return LangValue(AggregateValue{aggregate->cls, std::move(shared)});
+  return LangValue(TupleValue{std::move(shared), std::get<TupleValue>(storage).cls});
 }
 
 bool LangValue::identical(const LangValue &other) const {
@@ -53,9 +68,9 @@ bool LangValue::identical(const LangValue &other) const {
     return asType() == other.asType();
   if (isTensor())
     return ir() == other.ir() && type() == other.type();
-  if (isTuple())
-    return elements().size() == other.elements().size() &&
-           llvm::all_of(llvm::zip(elements(), other.elements()),
+  if (isCompound())
+    return classInfo() == other.classInfo() && parts().size() == other.parts().size() &&
+           llvm::all_of(llvm::zip(parts(), other.parts()),
                         [](auto pair) { return std::get<0>(pair).identical(std::get<1>(pair)); });
   if (isDescriptor()) {
     if (!sameStructure(*this, other) || descriptor().ir != other.descriptor().ir)
@@ -77,6 +92,10 @@ bool LangValue::identical(const LangValue &other) const {
            method->self->identical(*other.getIf<MethodValue>()->self);
   if (const auto *foreign = getIf<ForeignValue>())
     return foreign->module == other.getIf<ForeignValue>()->module && foreign->name == other.getIf<ForeignValue>()->name;
+  if (const auto *context = getIf<std::shared_ptr<const ContextValue>>())
+    return *context == *other.getIf<std::shared_ptr<const ContextValue>>();
+  if (const auto *cls = getIf<ClassValue>())
+    return cls->info == other.getIf<ClassValue>()->info;
   return *getIf<std::shared_ptr<const RangeValue>>() == *other.getIf<std::shared_ptr<const RangeValue>>();
 }
 
@@ -95,6 +114,8 @@ std::string LangValue::describe() const {
     return "dtype " + asType().str();
   if (isTensor())
     return (type().isBlock() ? "block " : "run-time ") + type().str();
+  if (const ClassInfo *cls = classInfo())
+    return fmt::format("{} '{}'", isTuple() ? "named tuple" : "aggregate", cls->name);
   if (isTuple())
     return fmt::format("a tuple of {}", elements().size());
   if (isDescriptor())
@@ -110,6 +131,10 @@ std::string LangValue::describe() const {
   if (const auto *foreign = getIf<ForeignValue>())
     return foreign->name.empty() ? fmt::format("module '{}'", foreign->module)
                                  : fmt::format("'{}' of module '{}'", foreign->name, foreign->module);
+  if (const auto *context = getIf<std::shared_ptr<const ContextValue>>())
+    return fmt::format("the context {}", (*context)->name);
+  if (const auto *cls = getIf<ClassValue>())
+    return fmt::format("class '{}'", cls->info->name);
   return "a range";
 }
 
@@ -120,14 +145,17 @@ std::string LangValue::display() const {
     return asType().str();
   if (isTensor())
     return type().str();
-  if (isTuple()) {
-    std::string text = "(";
-    for (const LangValue &element : elements()) {
-      if (text.size() > 1)
-        text += ", ";
+  if (isCompound()) {
+    const ClassInfo *cls = classInfo();
+    std::string text;
+    for (auto [index, element] : llvm::enumerate(parts())) {
+      text += index ? ", " : "";
+      text += cls ? cls->fields[index].name + "=" : "";
       text += element.isConstant() ? element.constant().repr() : element.display();
     }
-    return text + (elements().size() == 1 ? ",)" : ")");
+    if (cls)
+      return fmt::format("{}({})", cls->name, text);
+    return fmt::format("({}{})", text, elements().size() == 1 ? "," : "");
   }
   return describe();
 }
@@ -140,11 +168,11 @@ void flatten(const LangValue &value, llvm::SmallVectorImpl<LangValue> &leaves) {
     leaves.append(descriptor.strides.begin(), descriptor.strides.end());
     return;
   }
-  if (!value.isTuple()) {
+  if (!value.isCompound()) {
     leaves.push_back(value);
     return;
   }
-  for (const LangValue &element : value.elements())
+  for (const LangValue &element : value.parts())
     flatten(element, leaves);
 }
 
@@ -174,15 +202,15 @@ LangValue unflatten(const LangValue &like, llvm::ArrayRef<LangValue> &leaves) {
     leaves = leaves.drop_front(count);
     return result;
   }
-  if (!like.isTuple()) {
+  if (!like.isCompound()) {
     LangValue leaf = leaves.front();
     leaves = leaves.drop_front();
     return leaf;
   }
   std::vector<LangValue> elements;
-  for (const LangValue &element : like.elements())
+  for (const LangValue &element : like.parts())
     elements.push_back(unflatten(element, leaves));
-  return LangValue::tuple(std::move(elements));
+  return like.withParts(std::move(elements));
 }
 
 LangValue withoutDescriptorIr(const LangValue &value) {
@@ -191,24 +219,24 @@ LangValue withoutDescriptorIr(const LangValue &value) {
     result.ir = nullptr;
     return LangValue(std::make_shared<const DescriptorValue>(std::move(result)));
   }
-  if (!value.isTuple())
+  if (!value.isCompound())
     return value;
   std::vector<LangValue> elements;
-  for (const LangValue &element : value.elements())
+  for (const LangValue &element : value.parts())
     elements.push_back(withoutDescriptorIr(element));
-  return LangValue::tuple(std::move(elements));
+  return value.withParts(std::move(elements));
 }
 
 bool sameStructure(const LangValue &a, const LangValue &b) {
   if (a.isDescriptor() || b.isDescriptor())
     return a.isDescriptor() && b.isDescriptor() && a.descriptor().tile == b.descriptor().tile &&
            a.descriptor().fillsNan == b.descriptor().fillsNan;
-  if (a.isTuple() != b.isTuple())
+  if (a.isTuple() != b.isTuple() || a.isAggregate() != b.isAggregate())
     return false;
-  if (!a.isTuple())
+  if (!a.isCompound())
     return true;
-  return a.elements().size() == b.elements().size() &&
-         llvm::all_of(llvm::zip(a.elements(), b.elements()),
+  return a.classInfo() == b.classInfo() && a.parts().size() == b.parts().size() &&
+         llvm::all_of(llvm::zip(a.parts(), b.parts()),
                       [](auto pair) { return sameStructure(std::get<0>(pair), std::get<1>(pair)); });
 }
 

@@ -11,15 +11,18 @@
 #include "ditron/frontend/Types.h"
 #include "ditron/frontend/syntax/Ast.h"
 #include "mlir/IR/Value.h"
+#include <functional>
 #include <memory>
 #include <variant>
 #include <vector>
 
 namespace ditron::frontend {
 
+class Importer;
 class LangValue;
 class ModuleScope;
 struct Builtin;
+struct ClassInfo;
 
 /// The built-in modules; a function's entry in Builtins.def says which ones hold it.
 enum BuiltinModule : unsigned {
@@ -47,6 +50,18 @@ struct TensorValue {
 /// A tuple or list; lists behave as tuples in kernels.
 struct TupleValue {
   std::shared_ptr<const std::vector<LangValue>> elements;
+  std::shared_ptr<const ClassInfo> cls; ///< The NamedTuple class; null for a plain tuple.
+};
+
+/// A class of a kernel file, not yet called.
+struct ClassValue {
+  std::shared_ptr<const ClassInfo> info;
+};
+
+/// An instance of an aggregate class: a value with named fields, in the order of ClassInfo::fields.
+struct AggregateValue {
+  std::shared_ptr<const ClassInfo> cls;
+  std::shared_ptr<const std::vector<LangValue>> fields;
 };
 
 /// A function of a kernel file.
@@ -70,6 +85,24 @@ struct MethodValue {
   const Builtin *builtin = nullptr; ///< Null: a predicate or method of a dtype, int or other compile-time value.
   llvm::StringRef name;
   std::shared_ptr<const LangValue> self;
+  FunctionValue function; ///< Of a kernel file's class; its node is null for a method of the language.
+};
+
+/// What a `with` statement enters: a function of the language gives one. All callbacks but `enter` may be missing.
+struct ContextValue {
+  std::string name; ///< For messages.
+  /// Called before the body; gives the value after `as`. Poison: an error was reported and the body is left out.
+  std::function<LangValue(Importer &, SourceRange)> enter;
+  /// Called after the body.
+  std::function<void(Importer &, SourceRange)> exit;
+  /// `object[indices]` inside of the body where plain subscripts have no meaning; nullopt: not of this context's making.
+  std::function<std::optional<LangValue>(Importer &, const LangValue &object, llvm::ArrayRef<LangValue> indices,
+                                         SourceRange)>
+      loadElement;
+  /// `object[indices] = value` inside of the body; gives what the variable `object` becomes, None to leave it as it is.
+  std::function<std::optional<LangValue>(Importer &, const LangValue &object, llvm::ArrayRef<LangValue> indices,
+                                         const LangValue &value, SourceRange)>
+      storeElement;
 };
 
 /// The result of range(), tl.range() or tl.static_range().
@@ -100,6 +133,9 @@ public:
   LangValue(MethodValue value) : storage(std::move(value)) {}
   LangValue(std::shared_ptr<const RangeValue> value) : storage(std::move(value)) {}
   LangValue(std::shared_ptr<const DescriptorValue> value) : storage(std::move(value)) {}
+  LangValue(std::shared_ptr<const ContextValue> value) : storage(std::move(value)) {}
+  LangValue(ClassValue value) : storage(std::move(value)) {}
+  LangValue(AggregateValue value) : storage(std::move(value)) {}
   LangValue(ForeignValue value) : storage(std::move(value)) {}
 
   static LangValue poison() { return LangValue(); }
@@ -109,8 +145,10 @@ public:
   static LangValue string(std::string text) { return LangValue(ConstValue::string(std::move(text))); }
   static LangValue tensor(mlir::Value ir, LangType type) { return LangValue(TensorValue{ir, std::move(type)}); }
   static LangValue tuple(std::vector<LangValue> elements) {
-    return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements))});
+    return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements)), nullptr});
   }
+  /// Other elements in a tuple, NamedTuple or aggregate of the same class.
+  LangValue withParts(std::vector<LangValue> parts) const;
   /// A tuple of compile-time ints.
   static LangValue shape(llvm::ArrayRef<int64_t> dims);
 
@@ -119,6 +157,9 @@ public:
   bool isConstant() const { return is<ConstValue>(); }
   bool isTuple() const { return is<TupleValue>(); }
   bool isType() const { return is<LangType>(); }
+  bool isAggregate() const { return is<AggregateValue>(); }
+  /// A tuple or aggregate: parts() holds its elements or fields.
+  bool isCompound() const { return isTuple() || isAggregate(); }
   bool isDescriptor() const { return is<std::shared_ptr<const DescriptorValue>>(); }
   bool isNone() const { return isConstant() && constant().isNone(); }
   bool isString() const { return isConstant() && constant().isStr(); }
@@ -136,6 +177,11 @@ public:
   const DescriptorValue &descriptor() const { return *std::get<std::shared_ptr<const DescriptorValue>>(storage); }
   const LangType &asType() const { return std::get<LangType>(storage); }
   const std::vector<LangValue> &elements() const { return *std::get<TupleValue>(storage).elements; }
+  const std::vector<LangValue> &parts() const {
+    return isTuple() ? elements() : *std::get<AggregateValue>(storage).fields;
+  }
+  /// The class of an aggregate or NamedTuple; null for anything else.
+  const ClassInfo *classInfo() const;
 
   /// True if nothing of the value exists only at run time (no tensor in it, not poison).
   bool isCompileTime() const;
@@ -148,7 +194,8 @@ public:
 
 private:
   std::variant<Poison, ConstValue, LangType, TensorValue, TupleValue, FunctionValue, ModuleValue, BuiltinValue,
-               MethodValue, std::shared_ptr<const RangeValue>, std::shared_ptr<const DescriptorValue>, ForeignValue>
+               MethodValue, std::shared_ptr<const RangeValue>, std::shared_ptr<const DescriptorValue>, ForeignValue,
+               std::shared_ptr<const ContextValue>, ClassValue, AggregateValue>
       storage;
 };
 
@@ -176,13 +223,13 @@ struct DescriptorValue {
 /// The dotted name of a built-in module for messages: "triton.language".
 llvm::StringRef toString(BuiltinModule module);
 
-/// Appends the tensors and compile-time values of a value, tuples and descriptors flattened, in order.
+/// Appends the tensors and compile-time values of a value, tuples, aggregates and descriptors flattened, in order.
 void flatten(const LangValue &value, llvm::SmallVectorImpl<LangValue> &leaves);
 /// Rebuilds a value of the same structure from leaves, which are consumed from the front.
 LangValue unflatten(const LangValue &like, llvm::ArrayRef<LangValue> &leaves);
 /// The value with descriptors that are made again where they are used.
 LangValue withoutDescriptorIr(const LangValue &value);
-/// True if two values have the same nesting of tuples and descriptors of the same tiles.
+/// True if two values have the same nesting of tuples, aggregates of the same classes and descriptors of the same tiles.
 bool sameStructure(const LangValue &a, const LangValue &b);
 
 } // namespace ditron::frontend
