@@ -133,7 +133,11 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
                                               nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)))
                : LangValue::poison();
   }
-  if (value.isTensor()) {
+  if (const auto *cls = value.getIf<ClassValue>()) {
+    result = classAttribute(cls->info, name);
+  } else if (value.classInfo()) {
+    result = instanceAttribute(value, name);
+  } else if (value.isTensor()) {
     if (name == "T") {
       if (value.type().rank() == 2) {
         std::vector<CallArgument> arguments{{"", value, range, {}, false}};

@@ -150,6 +150,8 @@ LangValue pythonTuple(Importer &importer, BuiltinCall &call) {
 LangValue pythonIsinstance(Importer &importer, BuiltinCall &call) {
   const LangValue &value = call["x"];
   auto matches = [&](const LangValue &cls) -> std::optional<bool> {
+    if (const auto *declared = cls.getIf<ClassValue>())
+      return value.classInfo() && value.classInfo()->isOrInherits(declared->info.get());
     const auto *builtin = cls.getIf<BuiltinValue>();
     if (!builtin)
       return std::nullopt;

@@ -6,6 +6,8 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Importer.h"
 
+#include "ditron/frontend/syntax/AstPrinter.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -80,6 +82,9 @@ bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument>
     add("", {}, expression);
   }
   for (const ast::Keyword &keyword : call->keywords) {
+    // What Triton's own builder functions hand on has no meaning here.
+    if (keyword.name.text == "_semantic" || keyword.name.text == "_builder" || keyword.name.text == "_generator")
+      continue;
     if (keyword.isDoubleStar()) {
       emit.error(keyword.range, "'**' arguments are not part of the kernel language");
       isGood = false;
@@ -99,14 +104,24 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   std::vector<CallArgument> arguments;
   if (!collectArguments(call, arguments))
     return LangValue::poison();
-  if (const auto *builtin = callee.getIf<BuiltinValue>())
+  checkDiscarded(call, callee);
+  SourceRange selfRange = call->callee->range;
+  if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee))
+    selfRange = attribute->value->range;
+  if (const auto *builtin = callee.getIf<BuiltinValue>()) {
+    if (builtin->builtin->handler == &builtins::aggregateReplace)
+      return replaceFields(arguments, call->range);
     return callBuiltin(*builtin->builtin, std::move(arguments), call->range);
+  }
+  if (const auto *cls = callee.getIf<ClassValue>())
+    return construct(cls->info, arguments, call->range);
+  if (auto result = callSpecialMethod(callee, "__call__", arguments, call->callee->range, call->range))
+    return *result;
   if (const auto *method = callee.getIf<MethodValue>()) {
+    if (method->function.node)
+      return callMethod(*method, selfRange, arguments, call->range);
     if (!method->builtin)
       return callConstantMethod(*method, arguments, call->range);
-    SourceRange selfRange = call->callee->range;
-    if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee))
-      selfRange = attribute->value->range;
     arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
     return callBuiltin(*method->builtin, std::move(arguments), call->range);
   }
@@ -116,6 +131,37 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   if (callee.isType())
     diagnostic.hint("convert with x.to(dtype)");
   return LangValue::poison();
+}
+
+void Importer::checkDiscarded(const ast::Call *call, const LangValue &callee) {
+  if (call != discarded)
+    return;
+  discarded = nullptr;
+  auto report = [&](llvm::StringRef extra) {
+    emit.error(call->range, fmt::format("The result of {} is not being used.{}{}", unparse(call->callee),
+                                        extra.empty() ? "" : " ", extra.str()));
+  };
+  const auto *method = callee.getIf<MethodValue>();
+  const auto *builtin = callee.getIf<BuiltinValue>();
+  const Builtin *known = method ? method->builtin : builtin ? builtin->builtin : nullptr;
+  if (known && known->name == "advance" && (known->modules & (ModuleTile | ModuleMember)))
+    return report("Block pointers are values: write p = tl.advance(p, ...).");
+  const auto *function = method ? &method->function : callee.getIf<FunctionValue>();
+  if (!function || !function->node)
+    return;
+  for (const ast::Expr *decorator : function->node->decorators) {
+    const auto *application = llvm::dyn_cast<ast::Call>(decorator);
+    llvm::StringRef name;
+    const ast::Expr *head = application ? application->callee : decorator;
+    if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(head))
+      name = attribute->attr.text;
+    else if (const auto *plain = llvm::dyn_cast<ast::Name>(head))
+      name = plain->id;
+    if (name != "must_use_result")
+      continue;
+    const auto *text = application && !application->args.empty() ? llvm::dyn_cast<ast::Constant>(application->args[0]) : nullptr;
+    return report(text && text->value->isStr() ? text->value->getString() : "");
+  }
 }
 
 bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<CallArgument> arguments,
@@ -197,6 +243,12 @@ LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<C
         .note(node->headerRange, "declared here");
     return LangValue::poison();
   }
+  return enterFunction(function, arguments, range, {});
+}
+
+LangValue Importer::enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
+                                  SourceRange range, const CallOptions &options) {
+  const ast::FunctionDef *node = function.node;
   if (emit.callSites.size() >= maxCallDepth) {
     isStopped = true;
     emit.diagnosticEngine()
@@ -210,9 +262,14 @@ LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<C
     return LangValue::poison();
   next->function = node;
   next->isCombine = !frames.empty() && frame().isCombine;
+  next->isPython = options.isPython;
+  if (options.bindsSelf && !node->params.empty())
+    next->self = node->params.front().name.text;
   emit.callSites.push_back(range);
   frames.push_back(std::move(next));
   Outcome outcome = runBody(node->body, nullptr);
+  if (options.selfAfter && !frame().self.empty())
+    *options.selfAfter = frame().locals[frame().self].value;
   frames.pop_back();
   emit.callSites.pop_back();
   return isStopped ? LangValue::poison() : outcome.value;

@@ -52,8 +52,10 @@ Importer::Branches Importer::beginBranches(mlir::Value condition) {
 
 std::optional<std::string> Importer::join(Branches &branches, const LangValue &a, const LangValue &b, SourceRange range,
                                           JoinedValue &joined) {
-  if (!sameStructure(a, b))
-    return fmt::format("{} in one branch and {} in the other", a.describe(), b.describe());
+  if (!sameStructure(a, b)) {
+    auto [inA, inB] = describeDifference(a, b);
+    return fmt::format("{} in one branch and {} in the other", inA, inB);
+  }
   // A descriptor that a branch made is of no use after it.
   joined.shape = a.identical(b) ? a : withoutDescriptorIr(a);
   llvm::SmallVector<LangValue> left, right;
@@ -128,11 +130,11 @@ LangValue Importer::resolve(const JoinedValue &joined, scf::IfOp op, const Branc
 }
 
 LangValue Importer::undefinedLike(const LangValue &value) {
-  if (value.isTuple()) {
+  if (value.isCompound()) {
     std::vector<LangValue> elements;
-    for (const LangValue &element : value.elements())
+    for (const LangValue &element : value.parts())
       elements.push_back(undefinedLike(element));
-    return LangValue::tuple(std::move(elements));
+    return value.withParts(std::move(elements));
   }
   if (value.isDescriptor()) {
     llvm::SmallVector<LangValue> parts;
@@ -183,7 +185,24 @@ void Importer::executeRunTimeIf(const ast::If *statement, mlir::Value condition)
   }
   Scope elseScope = std::exchange(frame().locals, Scope());
   --frame().depth;
+  joinScopes(branches, before, std::move(thenScope), std::move(elseScope), place);
+}
 
+void Importer::joinScopes(Branches &branches, const Scope &before, Scope thenScope, Scope elseScope, SourceRange place) {
+  // What a side that is left by break or continue would have made of a new name is never seen.
+  auto complete = [&](Scope &missing, const Scope &present, mlir::Region &region) {
+    if (!isLeft(missing) || isLeft(present))
+      return;
+    mlir::OpBuilder::InsertionGuard guard(emit.builder);
+    emit.builder.setInsertionPointToEnd(&region.front());
+    for (const auto &[name, variable] : present)
+      if (missing.find(name) == missing.end()) {
+        missing[name] = variable;
+        missing[name].value = undefinedLike(variable.value);
+      }
+  };
+  complete(thenScope, elseScope, branches.op.getThenRegion());
+  complete(elseScope, thenScope, branches.op.getElseRegion());
   struct Pending {
     llvm::StringRef name;
     Variable variable;

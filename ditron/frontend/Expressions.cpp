@@ -170,6 +170,13 @@ LangValue Importer::evaluateSubscript(const ast::Subscript *expression) {
     return value;
   if (value.isTuple() || value.isString())
     return subscriptTuple(value, expression);
+  if (value.isAggregate() && value.classInfo()->method("__getitem__")) {
+    LangValue index = evaluate(expression->index);
+    if (index.isPoison())
+      return index;
+    return *callSpecialMethod(value, "__getitem__", CallArgument{"", index, expression->index->range, {}, false},
+                              expression->value->range, expression->range);
+  }
   if (value.isTensor()) {
     if (auto element = loadElement(value, expression))
       return *element;

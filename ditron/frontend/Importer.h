@@ -9,6 +9,7 @@
 #ifndef DITRON_FRONTEND_IMPORTER_H
 #define DITRON_FRONTEND_IMPORTER_H
 
+#include "ditron/frontend/Aggregates.h"
 #include "ditron/frontend/Builtins.h"
 #include "ditron/frontend/Emitter.h"
 #include "ditron/frontend/Import.h"
@@ -42,6 +43,15 @@ struct Frame {
   unsigned contexts = 0; ///< Statements `with` around the statement.
   bool isEntry = false;
   bool isCombine = false; ///< Called from a reduction or scan: nothing but arithmetic.
+  bool isPython = false;  ///< An undecorated function of a class, executed at compile time: nothing decays.
+  llvm::StringRef self;   ///< The parameter whose fields the body may assign; empty outside of methods.
+};
+
+/// How a function of the file is entered.
+struct CallOptions {
+  bool isPython = false;
+  bool bindsSelf = false;         ///< The first argument is the instance of a method.
+  LangValue *selfAfter = nullptr; ///< Receives the instance as the body left it.
 };
 
 /// How a function body ended.
@@ -101,6 +111,7 @@ private:
 
   //===--- Statements (Statements.cpp) --------------------------------------------------------------------------------===//
   Outcome runBody(ast::StmtList statements, const Continuation *next);
+  /// Executes statements; what follows a possible break or continue is put under a condition.
   void executeBlock(ast::StmtList statements);
   void execute(const ast::Stmt *statement);
   void executeAnnotatedAssign(const ast::AnnAssign *statement);
@@ -129,6 +140,9 @@ private:
     llvm::SmallVector<mlir::Value> thenYields, elseYields;
     llvm::SmallVector<LangType> types;
   };
+  /// The end of the two branches of a statement: joins the names of both scopes into the frame. A name that only one side
+  /// has is hidden, unless the other side is left by break or continue. Finishes the branches.
+  void joinScopes(Branches &branches, const Scope &before, Scope thenScope, Scope elseScope, SourceRange place);
   Branches beginBranches(mlir::Value condition);
   std::optional<std::string> join(Branches &branches, const LangValue &a, const LangValue &b, SourceRange range,
                                   JoinedValue &joined);
@@ -148,10 +162,60 @@ private:
     llvm::SmallVector<mlir::Value> inits;
     llvm::SmallVector<LangType> types;
   };
+  //===--- break and continue (LoopExits.cpp) ---------------------------------------------------------------------------------===//
+  // Inside of a loop two names that no program can use, the keywords themselves, stand for: the rest of this round is left
+  // out ("continue"), and no further round follows ("break"). They are bools like any other, so branches join them; a loop
+  // takes them over from the code around it and gives them back.
+  struct LoopExits {
+    std::optional<Variable> round, loop;
+  };
+  /// Clears both marks; gives those of the loop around.
+  LoopExits enterExits();
+  void restoreExits(LoopExits outer);
+  /// Whether a mark is set: a compile-time bool or a run-time int1; false outside of loops.
+  LangValue exitMark(llvm::StringRef keyword);
+  void setExitMark(llvm::StringRef keyword, LangValue value);
+  /// True if a scope ends in break or continue in any case.
+  bool isLeft(const Scope &scope) const;
+  void executeExit(const ast::Stmt *statement);
+  /// Executes under the condition that a run-time mark is not set. With `leavesRound`, nothing of this round follows where
+  /// it is set.
+  void executeUnless(LangValue mark, SourceRange place, bool leavesRound, llvm::function_ref<void()> body);
+  /// A mark as a value of the IR; null if it is known not to be set.
+  mlir::Value runTimeMark(const LangValue &mark);
+  /// The loop as an scf.while that ends when the mark is set at the end of a round. Its first results are those of the loop.
+  mlir::Operation *addBreak(mlir::scf::ForOp loop, mlir::Value mark);
+  mlir::Operation *addBreak(mlir::scf::WhileOp loop, mlir::Value mark);
+
   CarriedSet findCarried(llvm::ArrayRef<const ast::Node *> parts, llvm::StringRef loopVariable);
   void bindCarried(const CarriedSet &carried, mlir::ValueRange values);
   llvm::SmallVector<mlir::Value> collectCarried(CarriedSet &carried, mlir::ValueRange current, SourceRange range);
   void leaveLoop(const CarriedSet &carried, Scope before, mlir::ValueRange results, SourceRange range);
+
+  //===--- Classes (Aggregates.cpp) -----------------------------------------------------------------------------------------===//
+  /// The class of a statement; null after an error.
+  std::shared_ptr<const ClassInfo> classOf(const ast::ClassDef *node, const ModuleScope *scope, SourceRange use);
+  /// True if the statement alone says that kernels may use the class.
+  bool isKernelClass(const ast::ClassDef *node, const ModuleScope *scope);
+  /// The class that a call of namedtuple makes; null if it is another call.
+  std::shared_ptr<const ClassInfo> namedTupleOf(const ast::Call *call, const ModuleScope *scope);
+  /// A value for a field by its annotation; poison after an error.
+  LangValue checkField(const ClassInfo &cls, size_t index, const LangValue &value, SourceRange range);
+  LangValue withField(const LangValue &instance, llvm::StringRef name, const LangValue &value, SourceRange range);
+  LangValue replaceFields(llvm::ArrayRef<CallArgument> arguments, SourceRange range);
+  void assignAttribute(const ast::Attribute *target, const LangValue &value);
+  LangValue construct(const std::shared_ptr<const ClassInfo> &cls, llvm::ArrayRef<CallArgument> arguments,
+                      SourceRange range);
+  LangValue initialize(const ClassMethod &method, const LangValue &instance, llvm::ArrayRef<CallArgument> arguments,
+                       SourceRange range, size_t errorsBefore);
+  LangValue instanceAttribute(const LangValue &value, llvm::StringRef name);
+  LangValue classAttribute(const std::shared_ptr<const ClassInfo> &cls, llvm::StringRef name);
+  LangValue callMethod(const MethodValue &method, SourceRange selfRange, llvm::ArrayRef<CallArgument> arguments,
+                       SourceRange range);
+  /// Calls `__getitem__` and the like; nullopt if the class has none.
+  std::optional<LangValue> callSpecialMethod(const LangValue &object, llvm::StringRef name,
+                                             llvm::ArrayRef<CallArgument> arguments, SourceRange objectRange,
+                                             SourceRange range);
 
   //===--- with, and what it does to subscripts (Contexts.cpp) ------------------------------------------------------------===//
   void executeWith(const ast::With *statement);
@@ -181,6 +245,11 @@ private:
   bool collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments);
   bool bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                       Scope &locals);
+  /// Executes a function of the file in place.
+  LangValue enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+                          const CallOptions &options);
+  /// Reports a call whose result must be used and is not.
+  void checkDiscarded(const ast::Call *call, const LangValue &callee);
   LangValue callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range);
   bool checkRule(const Builtin &builtin, const BuiltinParam &param, LangValue &value, const CallArgument &argument);
   LangValue callConstantMethod(const MethodValue &method, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
@@ -188,6 +257,8 @@ private:
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::shared_ptr<const ContextValue>> contexts; ///< Entered ones, of callers too; innermost last.
   llvm::SmallPtrSet<const ast::Expr *, 8> globalsInProgress;
+  llvm::DenseMap<const ast::Node *, std::shared_ptr<const ClassInfo>> classes;
+  const ast::Expr *discarded = nullptr; ///< The expression whose value the statement drops.
   unsigned evaluationDepth = 0;
   unsigned statementCount = 0;
   bool isStopped = false; ///< A limit was hit: nothing more is executed.

@@ -57,6 +57,17 @@ llvm::SetVector<llvm::StringRef> assignedNames(llvm::ArrayRef<const ast::Node *>
   return names;
 }
 
+/// True if the statements of a loop's body mention a break of this loop.
+bool containsBreak(ast::StmtList statements) {
+  bool found = false;
+  for (const ast::Stmt *statement : statements)
+    ast::walk(statement, [&](const ast::Node *node) {
+      found |= llvm::isa<ast::Break>(node);
+      return !found && !llvm::isa<ast::For, ast::While, ast::FunctionDef, ast::Expr>(node);
+    });
+  return found;
+}
+
 /// True if the function mentions the name after a place.
 bool isReadAfter(const ast::FunctionDef *function, llvm::StringRef name, SourceRange place) {
   bool found = false;
@@ -220,19 +231,31 @@ void Importer::executeStaticFor(const ast::For *statement, const RangeValue &ran
   if (!elements)
     return;
   const auto *name = llvm::cast<ast::Name>(statement->target);
-  for (const LangValue &element : *elements) {
+  LoopExits outer = enterExits();
+  auto round = [&](const LangValue &element) {
     Variable variable;
     variable.value = element;
     variable.range = name->range;
     variable.depth = frame().depth;
     frame().locals[name->id] = std::move(variable);
     frame().hidden.erase(name->id);
+    setExitMark("continue", LangValue::boolean(false));
     ++frame().loops;
     executeBlock(statement->body);
     --frame().loops;
+  };
+  for (const LangValue &element : *elements) {
+    LangValue ended = exitMark("break");
+    if (ended.isTensor()) {
+      setExitMark("continue", LangValue::boolean(false));
+      executeUnless(ended, statement->headerRange, /*leavesRound=*/false, [&] { round(element); });
+    } else if (ended.isConstant() && !ended.constant().isTrue()) {
+      round(element);
+    }
     if (isStopped)
-      return;
+      break;
   }
+  restoreExits(std::move(outer));
 }
 
 void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &range) {
@@ -290,6 +313,7 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
     attach("tile.disallow_acc_multi_buffer", emit.builder.getUnitAttr());
 
   Scope before = frame().locals;
+  mlir::Value mark; // Of a break that may be taken.
   {
     mlir::OpBuilder::InsertionGuard guard(emit.builder);
     emit.builder.setInsertionPointToEnd(body);
@@ -303,21 +327,26 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
     variable.depth = frame().depth + 1;
     frame().locals[target->id] = std::move(variable);
     frame().hidden.erase(target->id);
+    LoopExits outer = enterExits();
     ++frame().depth;
     ++frame().loops;
     executeBlock(statement->body);
     --frame().loops;
     --frame().depth;
     emit.builder.setInsertionPointToEnd(body);
+    LangValue ended = exitMark("break");
+    restoreExits(std::move(outer));
     auto yields = collectCarried(carried, loop.getRegionIterArgs().take_front(carried.inits.size()), statement->range);
     if (keepsVariable)
       yields.push_back(induction.ir());
+    mark = runTimeMark(ended);
     scf::YieldOp::create(emit.builder, emit.location(), yields);
   }
-  leaveLoop(carried, std::move(before), loop.getResults().take_front(carried.inits.size()), place);
+  mlir::ResultRange results = mark ? addBreak(loop, mark)->getResults() : loop.getResults();
+  leaveLoop(carried, std::move(before), results.take_front(carried.inits.size()), place);
   if (keepsVariable) {
     Variable variable;
-    variable.value = LangValue::tensor(loop.getResults().back(), *type);
+    variable.value = LangValue::tensor(results[carried.inits.size()], *type);
     variable.range = target->range;
     variable.depth = frame().depth;
     frame().locals[target->id] = std::move(variable);
@@ -351,16 +380,13 @@ void Importer::executeWhile(const ast::While *statement) {
 
   mlir::Block *header = emit.builder.createBlock(&loop.getBefore(), {}, types, locations);
   bindCarried(carried, header->getArguments());
-  LangValue condition = evaluate(statement->condition);
-  if (!condition.isPoison() && !condition.isTensor()) {
-    emit.error(place,
-               fmt::format("the condition of a while loop must be a run-time int1, but got {}", condition.describe()));
-    condition = LangValue::poison();
-  } else if (condition.isTensor() && (condition.type().isBlock() || !condition.type().isBool())) {
-    emit.error(place,
-               fmt::format("the condition of a while loop must be a scalar int1, but got {}", condition.describe()))
-        .hint("compare it: x != 0");
-    condition = LangValue::poison();
+  LangValue condition = evaluateCondition(statement->condition);
+  if (condition.isConstant()) {
+    // Nothing changes it, so the loop never ends or never starts; with break, `while True` is a way to write loops.
+    if (!containsBreak(statement->body) && condition.constant().isTrue())
+      emit.error(place, "the condition of a while loop must be a run-time int1, but this one is always true")
+          .hint("leave the loop with break, or make the condition depend on a variable");
+    condition = emit.constantOf(condition.constant(), ScalarKind::Int1);
   }
   if (condition.isPoison()) // keeps the unfinished operation well-formed; nothing of it survives the error
     condition = emit.constantOf(ConstValue::boolean(false), ScalarKind::Int1);
@@ -370,8 +396,11 @@ void Importer::executeWhile(const ast::While *statement) {
   mlir::Block *body = emit.builder.createBlock(&loop.getAfter(), {}, types, locations);
   frame().locals = before;
   bindCarried(carried, body->getArguments());
+  LoopExits outer = enterExits();
   executeBlock(statement->body);
   emit.builder.setInsertionPointToEnd(body);
+  mlir::Value mark = runTimeMark(exitMark("break"));
+  restoreExits(std::move(outer));
   auto yields = collectCarried(carried, body->getArguments(), statement->range);
   scf::YieldOp::create(emit.builder, emit.location(), yields);
   if (mlir::wouldOpBeTriviallyDead(loop)) {
@@ -381,7 +410,8 @@ void Importer::executeWhile(const ast::While *statement) {
 
   --frame().loops;
   --frame().depth;
-  leaveLoop(carried, std::move(before), loop.getResults(), place);
+  mlir::ResultRange results = mark ? addBreak(loop, mark)->getResults() : loop.getResults();
+  leaveLoop(carried, std::move(before), results.take_front(carried.inits.size()), place);
 }
 
 } // namespace ditron::frontend

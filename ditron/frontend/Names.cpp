@@ -58,8 +58,9 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
   case GlobalBinding::Kind::Function:
     return LangValue(FunctionValue{binding.function, globals.isJit(binding.function)});
   case GlobalBinding::Kind::Class:
-    return emit.fail(range,
-                     fmt::format("class '{}' cannot be used in a kernel: classes are not supported yet", name.str()));
+    if (auto cls = classOf(binding.classDef, &globals, range))
+      return LangValue(ClassValue{cls});
+    return LangValue::poison();
   case GlobalBinding::Kind::Import: {
     if (!binding.imported.isPoison())
       return binding.imported;
@@ -84,6 +85,8 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
   bool isHostRead = frame().function == nullptr;
   bool isWrapped = false;
   if (const auto *call = llvm::dyn_cast<ast::Call>(initializer)) {
+    if (auto cls = namedTupleOf(call, &globals))
+      return LangValue(ClassValue{cls});
     LangValue callee = globals.resolveDotted(call->callee);
     const auto *builtin = callee.getIf<BuiltinValue>();
     isWrapped = builtin && (builtin->builtin->name == "constexpr" || builtin->builtin->name == "pointer_type");
@@ -121,7 +124,7 @@ LangValue Importer::decay(const LangValue &value, SourceRange range) {
     std::vector<LangValue> elements;
     for (const LangValue &element : value.elements())
       elements.push_back(decay(element, range));
-    return LangValue::tuple(std::move(elements));
+    return value.withParts(std::move(elements));
   }
   return value.isLiteral() ? emit.toTensor(value, range) : value;
 }
@@ -140,15 +143,15 @@ void Importer::assignName(llvm::StringRef name, LangValue value, SourceRange ran
         .note(existing->second.range, "declared here");
     return;
   }
-  if (value.isString()) {
+  if (value.isString() && !current.isPython) {
     emit.error(range, fmt::format("a string has no run-time form; declare '{}' as constexpr", name.str()))
         .hint(fmt::format("write {}: tl.constexpr = ...", name.str()));
     value = LangValue::poison();
   }
   Emitter::At at(emit, range);
   Variable variable;
-  variable.isDecayed = value.isLiteral() || (value.isTuple() && value.isCompileTime());
-  variable.value = decay(value, range);
+  variable.isDecayed = !current.isPython && (value.isLiteral() || (value.isTuple() && value.isCompileTime()));
+  variable.value = current.isPython ? std::move(value) : decay(value, range);
   variable.range = range;
   variable.depth = current.depth;
   current.locals[name] = std::move(variable);
@@ -187,17 +190,20 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
     assignElement(subscript, value);
     return;
   }
+  if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(target)) {
+    assignAttribute(attribute, value);
+    return;
+  }
   ast::ExprList targets;
   if (const auto *tuple = llvm::dyn_cast<ast::Tuple>(target))
     targets = tuple->elements;
   else if (const auto *list = llvm::dyn_cast<ast::List>(target))
     targets = list->elements;
   else {
-    llvm::StringRef what = llvm::isa<ast::Attribute>(target) ? "an attribute"
-                           : llvm::isa<ast::Starred>(target) ? "a starred name"
-                                                             : "this expression";
-    emit.error(target->range,
-               fmt::format("cannot assign to {} in a kernel; only to names and tuples of names", what.str()));
+    if (llvm::isa<ast::Starred>(target))
+      emit.error(target->range, "starred assignment targets are not supported");
+    else
+      emit.error(target->range, "cannot assign to this expression in a kernel; only to names and tuples of names");
     return;
   }
   if (value.isPoison()) {
@@ -205,15 +211,25 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
       assignTarget(each, value);
     return;
   }
+  if (auto starred = llvm::find_if(targets, [](const ast::Expr *each) { return llvm::isa<ast::Starred>(each); });
+      starred != targets.end()) {
+    emit.error((*starred)->range, "starred assignment targets are not supported");
+    for (const ast::Expr *each : targets)
+      if (!llvm::isa<ast::Starred>(each))
+        assignTarget(each, LangValue::poison());
+    return;
+  }
   if (!value.isTuple()) {
-    emit.error(target->range, fmt::format("cannot unpack {} into {} names", value.describe(), targets.size()));
+    emit.error(target->range, fmt::format("cannot unpack non-iterable value: {} into {} names", value.describe(), targets.size()));
     for (const ast::Expr *each : targets)
       assignTarget(each, LangValue::poison());
     return;
   }
   if (value.elements().size() != targets.size()) {
-    emit.error(target->range,
-               fmt::format("cannot unpack {} values into {} names", value.elements().size(), targets.size()));
+    size_t given = value.elements().size();
+    emit.error(target->range, given > targets.size()
+                                  ? fmt::format("too many values to unpack (expected {}, got {})", targets.size(), given)
+                                  : fmt::format("not enough values to unpack (expected {}, got {})", targets.size(), given));
     for (const ast::Expr *each : targets)
       assignTarget(each, LangValue::poison());
     return;

@@ -37,10 +37,6 @@ llvm::StringRef refusal(ast::NodeKind kind) {
   case ast::NodeKind::ImportFrom: return "imports belong at module level, not into a kernel";
   case ast::NodeKind::Global: return "'global' is not part of the kernel language";
   case ast::NodeKind::Nonlocal: return "'nonlocal' is not part of the kernel language";
-  case ast::NodeKind::Break:
-    return "'break' is not supported in kernels; make its condition part of the loop's condition";
-  case ast::NodeKind::Continue:
-    return "'continue' is not supported in kernels; put the rest of the loop's body into an if";
   default: return "this statement is not part of the kernel language";
   }
 }
@@ -95,10 +91,17 @@ Outcome Importer::runBody(ast::StmtList statements, const Continuation *next) {
 }
 
 void Importer::executeBlock(ast::StmtList statements) {
-  for (const ast::Stmt *statement : statements) {
+  for (auto [index, statement] : llvm::enumerate(statements)) {
     execute(statement);
     if (isStopped || llvm::isa<ast::Return>(statement))
       return;
+    LangValue left = exitMark("continue");
+    if (left.isConstant() && !left.constant().isTrue())
+      continue;
+    ast::StmtList rest = statements.drop_front(index + 1);
+    if (left.isTensor() && !rest.empty())
+      executeUnless(left, statement->range, /*leavesRound=*/true, [&] { executeBlock(rest); });
+    return;
   }
 }
 
@@ -110,13 +113,19 @@ void Importer::execute(const ast::Stmt *statement) {
   case ast::NodeKind::Pass: return;
   case ast::NodeKind::Return:
     emit.error(statement->range,
-               frame().loops ? "'return' is not allowed inside of a loop" : "'return' is not allowed here");
+               frame().contexts ? "Cannot have `return` statements inside of `with` in a kernel"
+               : frame().loops  ? "Cannot have `return` statements inside `while` or `for` statements in triton: write break, or "
+                                  "compute the condition before the loop"
+                                : "'return' is not allowed here");
     return;
   case ast::NodeKind::ExprStmt: {
     const auto *expression = llvm::cast<ast::ExprStmt>(statement)->value;
     const auto *constant = llvm::dyn_cast<ast::Constant>(expression);
-    if (!(constant && constant->value->isStr())) // a docstring
-      evaluate(expression);
+    if (constant && constant->value->isStr()) // a docstring
+      return;
+    discarded = expression;
+    evaluate(expression);
+    discarded = nullptr;
     return;
   }
   case ast::NodeKind::Assign: {
@@ -132,7 +141,8 @@ void Importer::execute(const ast::Stmt *statement) {
   }
   case ast::NodeKind::AugAssign: {
     const auto *assign = llvm::cast<ast::AugAssign>(statement);
-    if (!llvm::isa<ast::Name, ast::Subscript, ast::Attribute>(assign->target)) {
+    bool isElement = llvm::isa<ast::Subscript>(assign->target) && !contexts.empty();
+    if (!isElement && !llvm::isa<ast::Name, ast::Attribute>(assign->target)) {
       emit.error(assign->target->range, "the target of an augmented assignment must be a name");
       return;
     }
@@ -153,6 +163,8 @@ void Importer::execute(const ast::Stmt *statement) {
       emit.error(check->condition->range, "this assertion is false at compile time");
     return;
   }
+  case ast::NodeKind::Break:
+  case ast::NodeKind::Continue: executeExit(statement); return;
   case ast::NodeKind::With: executeWith(llvm::cast<ast::With>(statement)); return;
   case ast::NodeKind::FunctionDef:
     emit.error(statement->range, refusal(statement->kind).str());

@@ -235,9 +235,26 @@ bool sameStructure(const LangValue &a, const LangValue &b) {
     return false;
   if (!a.isCompound())
     return true;
+  // The type of an aggregate includes its compile-time fields.
+  if (a.isAggregate() && a.classInfo() == b.classInfo())
+    for (auto [x, y] : llvm::zip_equal(a.parts(), b.parts()))
+      if (!x.isPoison() && !y.isPoison() && (x.isCompileTime() || y.isCompileTime()) && !x.identical(y))
+        return false;
   return a.classInfo() == b.classInfo() && a.parts().size() == b.parts().size() &&
          llvm::all_of(llvm::zip(a.parts(), b.parts()),
                       [](auto pair) { return sameStructure(std::get<0>(pair), std::get<1>(pair)); });
+}
+
+std::pair<std::string, std::string> describeDifference(const LangValue &a, const LangValue &b) {
+  if (!a.isAggregate() || !b.isAggregate() || a.classInfo() != b.classInfo())
+    return {a.describe(), b.describe()};
+  for (auto [field, x, y] : llvm::zip_equal(a.classInfo()->fields, a.parts(), b.parts()))
+    if (!sameStructure(x, y) || ((x.isCompileTime() || y.isCompileTime()) && !x.identical(y))) {
+      auto [inA, inB] = describeDifference(x, y);
+      return {fmt::format("{} whose field '{}' is {}", a.describe(), field.name, inA),
+              fmt::format("one whose field '{}' is {}", field.name, inB)};
+    }
+  return {a.describe(), b.describe()};
 }
 
 } // namespace ditron::frontend

@@ -231,6 +231,8 @@ LangValue unflatten(const LangValue &like, llvm::ArrayRef<LangValue> &leaves);
 LangValue withoutDescriptorIr(const LangValue &value);
 /// True if two values have the same nesting of tuples, aggregates of the same classes and descriptors of the same tiles.
 bool sameStructure(const LangValue &a, const LangValue &b);
+/// What differs between two values of different structure, in words: both described, and the field where they differ.
+std::pair<std::string, std::string> describeDifference(const LangValue &a, const LangValue &b);
 
 } // namespace ditron::frontend
 
