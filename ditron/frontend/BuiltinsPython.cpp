@@ -243,6 +243,8 @@ LangValue staticAssert(Importer &importer, BuiltinCall &call) {
 
 LangValue deviceAssert(Importer &, BuiltinCall &) { return LangValue::none(); }
 
+LangValue condition(Importer &, BuiltinCall &call) { return call["arg"]; }
+
 LangValue constexprOf(Importer &, BuiltinCall &call) { return call["value"]; }
 
 LangValue toTensor(Importer &importer, BuiltinCall &call) {

@@ -246,6 +246,30 @@ LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<C
   return enterFunction(function, arguments, range, {});
 }
 
+/// True for @triton.jit(noinline=True).
+static bool isNoinline(const ast::FunctionDef *function) {
+  for (const ast::Expr *decorator : function->decorators)
+    if (const auto *call = llvm::dyn_cast<ast::Call>(decorator))
+      for (const ast::Keyword &keyword : call->keywords)
+        if (const auto *value = llvm::dyn_cast<ast::Constant>(keyword.value); value && keyword.name.text == "noinline")
+          return value->value->isTrue();
+  return false;
+}
+
+bool Importer::checkNoinline(const ast::FunctionDef *function, const Scope &locals) {
+  for (const auto &[name, variable] : locals) {
+    llvm::SmallVector<LangValue> leaves;
+    flatten(variable.value, leaves);
+    for (const LangValue &leaf : leaves)
+      if (leaf.isTensor() && leaf.type().isBlock()) {
+        emit.error(variable.range, fmt::format("Function {} is marked noinline, but was called with non-scalar argument {}: {}",
+                                               function->name.text.str(), name.str(), leaf.type().str()));
+        return false;
+      }
+  }
+  return true;
+}
+
 LangValue Importer::enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
                                   SourceRange range, const CallOptions &options) {
   const ast::FunctionDef *node = function.node;
@@ -259,6 +283,8 @@ LangValue Importer::enterFunction(const FunctionValue &function, llvm::ArrayRef<
   }
   auto next = std::make_unique<Frame>();
   if (!bindParameters(node, arguments, range, next->locals))
+    return LangValue::poison();
+  if (isNoinline(node) && !checkNoinline(node, next->locals))
     return LangValue::poison();
   next->function = node;
   next->isCombine = !frames.empty() && frame().isCombine;

@@ -10,6 +10,18 @@
 
 namespace ditron::frontend {
 namespace scf = mlir::scf;
+namespace {
+
+/// What Python calls the type of a value.
+std::string pythonType(const LangValue &value) {
+  if (const ClassInfo *cls = value.classInfo())
+    return cls->name;
+  if (value.isConstant())
+    return value.constant().typeName().str();
+  return value.isTuple() ? "tuple" : value.isType() ? "dtype" : value.isDescriptor() ? "tensor_descriptor" : "function";
+}
+
+} // namespace
 
 LangValue Importer::evaluateCondition(const ast::Expr *expression) {
   LangValue value = evaluate(expression);
@@ -21,9 +33,9 @@ LangValue Importer::evaluateCondition(const ast::Expr *expression) {
       return LangValue::boolean(constant.isTrue());
   }
   if (!value.isTensor())
-    return emit.fail(expression->range, fmt::format("a condition must be a bool, an int or None at compile time, or a "
-                                                    "run-time scalar, but got {}",
-                                                    value.describe()));
+    return emit.fail(expression->range, fmt::format("`if` conditionals can only accept values of type {{bool, int, NoneType}}, "
+                                                    "not objects of type {}: this is {}; a run-time condition is a scalar",
+                                                    pythonType(value), value.describe()));
   Emitter::At at(emit, expression->range);
   if (value.type().isBlock()) {
     if (value.type().numElements() != 1) {
@@ -33,6 +45,8 @@ LangValue Importer::evaluateCondition(const ast::Expr *expression) {
     }
     value = emit.reshape(value, {});
   }
+  if (value.type().isPointer()) // whether there is one
+    value = emit.cast(value, ScalarKind::Int64, expression->range);
   return emit.cast(value, ScalarKind::Int1, expression->range);
 }
 
@@ -54,7 +68,7 @@ std::optional<std::string> Importer::join(Branches &branches, const LangValue &a
                                           JoinedValue &joined) {
   if (!sameStructure(a, b)) {
     auto [inA, inB] = describeDifference(a, b);
-    return fmt::format("{} in one branch and {} in the other", inA, inB);
+    return fmt::format("{} and {}", inA, inB);
   }
   // A descriptor that a branch made is of no use after it.
   joined.shape = a.identical(b) ? a : withoutDescriptorIr(a);
@@ -76,7 +90,7 @@ std::optional<std::string> Importer::join(Branches &branches, const LangValue &a
     }
     bool canMeet = (x.isTensor() || x.isLiteral()) && (y.isTensor() || y.isLiteral());
     if (!canMeet)
-      return fmt::format("{} in one branch and {} in the other", x.describe(), y.describe());
+      return fmt::format("{} and {}", x.describe(), y.describe());
     emit.builder.setInsertionPointToEnd(&branches.op.getThenRegion().front());
     LangValue p = emit.toTensor(x, range);
     emit.builder.setInsertionPointToEnd(&branches.op.getElseRegion().front());
@@ -84,7 +98,7 @@ std::optional<std::string> Importer::join(Branches &branches, const LangValue &a
     if (p.isPoison() || q.isPoison())
       return std::string("values without a run-time form");
     if (p.type() != q.type())
-      return fmt::format("type {} in one branch and {} in the other", p.type().str(), q.type().str());
+      return fmt::format("{} and {}", p.type().str(), q.type().str());
     joined.leaves.push_back(p);
     joined.slots.push_back(branches.types.size());
     branches.types.push_back(p.type());
@@ -217,7 +231,7 @@ void Importer::joinScopes(Branches &branches, const Scope &before, Scope thenSco
     }
     Pending each{name, inThen, {}};
     if (auto mismatch = join(branches, inThen.value, other->second.value, place, each.joined)) {
-      emit.error(place, fmt::format("variable '{}' has {} of this if", name.str(), *mismatch))
+      emit.error(place, fmt::format("variable '{}' has different types after the two branches of this if: {}", name.str(), *mismatch))
           .note(inThen.range, "assigned here")
           .note(other->second.range, "and here");
       each.joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};
@@ -293,7 +307,7 @@ Outcome Importer::runIf(const ast::If *statement, const Continuation &rest) {
     joined = JoinedValue{LangValue::none(), {LangValue::none()}, {-1}};
   } else if (auto mismatch = join(branches, first.value, second.value, place, joined)) {
     Diagnostic &diagnostic = emit.error(second.range.isValid() ? second.range : place,
-                                        fmt::format("return type mismatch: the function returns {}", *mismatch));
+                                        fmt::format("Return type mismatch: {}", *mismatch));
     if (first.range.isValid())
       diagnostic.note(first.range, "the other return is here");
     joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};

@@ -152,7 +152,7 @@ LangValue Importer::evaluateIfExp(const ast::IfExp *expression) {
   JoinedValue joined;
   if (auto mismatch = join(branches, first, second, expression->range, joined)) {
     emit.error(expression->range, fmt::format("the two sides of a run-time conditional expression must have one type, "
-                                              "but there is {}",
+                                              "but they are {}",
                                               *mismatch));
     joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};
   }
@@ -357,7 +357,9 @@ LangValue Importer::evaluateComprehension(const ast::Comprehension *expression) 
       variable.range = name->range;
       frame().locals[name->id] = std::move(variable);
     } else {
+      bool decays = !std::exchange(frame().isPython, true);
       assignTarget(clause.target, element);
+      frame().isPython = !decays;
     }
     bool isKept = true;
     for (const ast::Expr *condition : clause.conditions) {

@@ -115,6 +115,7 @@ private:
   void executeBlock(ast::StmtList statements);
   void execute(const ast::Stmt *statement);
   void executeAnnotatedAssign(const ast::AnnAssign *statement);
+  void executeAssert(const ast::Assert *statement);
   bool countStatement(const ast::Stmt *statement);
 
   //===--- Run-time control flow (ControlFlow.cpp, Loops.cpp) -----------------------------------------------------------===//
@@ -124,7 +125,8 @@ private:
   void executeIf(const ast::If *statement);
   void executeRunTimeIf(const ast::If *statement, mlir::Value condition);
   void executeFor(const ast::For *statement);
-  void executeStaticFor(const ast::For *statement, const RangeValue &range);
+  /// Executes the body once for each element.
+  void unroll(const ast::For *statement, llvm::ArrayRef<LangValue> elements);
   void executeRunTimeFor(const ast::For *statement, const RangeValue &range);
   void executeWhile(const ast::While *statement);
 
@@ -248,6 +250,8 @@ private:
   /// Executes a function of the file in place.
   LangValue enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                           const CallOptions &options);
+  /// The rule of functions that are not inlined: no blocks as arguments. Ours are inlined all the same.
+  bool checkNoinline(const ast::FunctionDef *function, const Scope &locals);
   /// Reports a call whose result must be used and is not.
   void checkDiscarded(const ast::Call *call, const LangValue &callee);
   LangValue callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range);

@@ -68,12 +68,25 @@ bool containsBreak(ast::StmtList statements) {
   return found;
 }
 
-/// True if the function mentions the name after a place.
-bool isReadAfter(const ast::FunctionDef *function, llvm::StringRef name, SourceRange place) {
+/// True if the function reads the name after a place, or before it when a loop around leads back there. Other loops over
+/// the same name give it their own values.
+bool isReadAfter(const ast::Node *root, llvm::StringRef name, SourceRange place, bool isRepeated) {
   bool found = false;
-  ast::walk(function, [&](const ast::Node *node) {
+  ast::walk(root, [&](const ast::Node *node) {
+    const auto *loop = llvm::dyn_cast<ast::For>(node);
+    const auto *variable = loop ? llvm::dyn_cast<ast::Name>(loop->target) : nullptr;
+    bool isAround = node->range.begin <= place.begin && place.end <= node->range.end;
+    if (variable && variable->id == name && !isAround) {
+      found |= isReadAfter(loop->iterable, name, place, isRepeated);
+      return false;
+    }
+    const auto *assign = llvm::dyn_cast<ast::Assign>(node);
+    if (assign && assign->targets.size() == 1 && llvm::isa<ast::Name>(assign->targets.front())) {
+      found |= isReadAfter(assign->value, name, place, isRepeated);
+      return false;
+    }
     if (const auto *use = llvm::dyn_cast<ast::Name>(node))
-      found |= use->id == name && use->range.begin >= place.end;
+      found |= use->id == name && (use->range.begin >= place.end || (isRepeated && use->range.begin < place.begin));
     return !found;
   });
   return found;
@@ -135,7 +148,7 @@ llvm::SmallVector<mlir::Value> Importer::collectCarried(CarriedSet &carried, mli
   for (CarriedVariable &variable : carried.variables) {
     auto it = frame().locals.find(variable.name);
     auto reject = [&](std::string before, std::string after, SourceRange place) {
-      emit.error(place, fmt::format("loop-carried variable '{}' is {} before the loop, but {} at the end of its body",
+      emit.error(place, fmt::format("Loop-carried variable {} has initial type {} but is re-assigned to {} in loop",
                                     variable.name.str(), before, after))
           .note(variable.before.range, "its value before the loop comes from here")
           .hint("a variable that changes in a run-time loop must keep its type");
@@ -152,7 +165,8 @@ llvm::SmallVector<mlir::Value> Importer::collectCarried(CarriedSet &carried, mli
     }
     SourceRange place = after.range.isValid() && after.range != variable.before.range ? after.range : range;
     if (!sameStructure(variable.before.value, after.value)) {
-      reject(variable.before.value.describe(), after.value.describe(), place);
+      auto [old, now] = describeDifference(variable.before.value, after.value);
+      reject(old, now, place);
       continue;
     }
     llvm::SmallVector<LangValue> old, now;
@@ -174,7 +188,7 @@ llvm::SmallVector<mlir::Value> Importer::collectCarried(CarriedSet &carried, mli
       }
       LangValue value = y.isLiteral() ? emit.toTensor(y, place) : y;
       if (!value.isTensor() || value.type() != x.type()) {
-        reject(x.describe(), y.describe(), place);
+        reject(x.type().str(), value.isTensor() ? value.type().str() : y.describe(), place);
         break;
       }
       yields[variable.slots[next++]] = value.ir();
@@ -210,6 +224,12 @@ void Importer::executeFor(const ast::For *statement) {
   if (iterable.isPoison())
     return;
   const auto *range = iterable.getIf<std::shared_ptr<const RangeValue>>();
+  // What is executed at compile time has no run-time loops, and goes through anything that is known.
+  if (frame().isPython) {
+    if (auto elements = staticElements(iterable, statement->iterable->range))
+      unroll(statement, *elements);
+    return;
+  }
   if (!range) {
     emit.error(
         statement->iterable->range,
@@ -220,31 +240,32 @@ void Importer::executeFor(const ast::For *statement) {
     emit.error(statement->target->range, "the variable of a for loop must be a name");
     return;
   }
-  if ((*range)->kind == RangeValue::Kind::StaticRange)
-    executeStaticFor(statement, **range);
-  else
+  if ((*range)->kind != RangeValue::Kind::StaticRange)
     executeRunTimeFor(statement, **range);
+  else if (auto elements = staticElements(iterable, statement->iterable->range))
+    unroll(statement, *elements);
 }
 
-void Importer::executeStaticFor(const ast::For *statement, const RangeValue &range) {
-  auto elements = staticElements(LangValue(std::make_shared<const RangeValue>(range)), statement->iterable->range);
-  if (!elements)
-    return;
-  const auto *name = llvm::cast<ast::Name>(statement->target);
+void Importer::unroll(const ast::For *statement, llvm::ArrayRef<LangValue> elements) {
+  const auto *name = llvm::dyn_cast<ast::Name>(statement->target);
   LoopExits outer = enterExits();
   auto round = [&](const LangValue &element) {
-    Variable variable;
-    variable.value = element;
-    variable.range = name->range;
-    variable.depth = frame().depth;
-    frame().locals[name->id] = std::move(variable);
-    frame().hidden.erase(name->id);
+    if (name) {
+      Variable variable;
+      variable.value = element;
+      variable.range = name->range;
+      variable.depth = frame().depth;
+      frame().locals[name->id] = std::move(variable);
+      frame().hidden.erase(name->id);
+    } else {
+      assignTarget(statement->target, element);
+    }
     setExitMark("continue", LangValue::boolean(false));
     ++frame().loops;
     executeBlock(statement->body);
     --frame().loops;
   };
-  for (const LangValue &element : *elements) {
+  for (const LangValue &element : elements) {
     LangValue ended = exitMark("break");
     if (ended.isTensor()) {
       setExitMark("continue", LangValue::boolean(false));
@@ -286,7 +307,7 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
   llvm::SmallVector<const ast::Node *> parts(statement->body.begin(), statement->body.end());
   CarriedSet carried = findCarried(parts, target->id);
   // The loop variable keeps its last value after the loop; it is carried only if somebody asks for it.
-  bool keepsVariable = frame().function && isReadAfter(frame().function, target->id, statement->range);
+  bool keepsVariable = frame().function && isReadAfter(frame().function, target->id, statement->range, frame().loops > 0);
   auto previous = frame().locals.find(target->id);
   if (previous != frame().locals.end() && previous->second.value.isTensor() && previous->second.value.type() != *type)
     keepsVariable = false;

@@ -20,7 +20,7 @@ LangValue Importer::lookup(const ast::Name *name) {
     return local->second.value;
   if (auto hidden = frame().hidden.find(name->id); hidden != frame().hidden.end()) {
     auto [place, why] = hidden->second;
-    emit.error(name->range, fmt::format("name '{}' is not visible here", name->id.str()))
+    emit.error(name->range, fmt::format("name '{}' is not defined on every path to this place", name->id.str()))
         .note(place, why.str())
         .hint("assign it before that statement");
     return LangValue::poison();
@@ -44,7 +44,8 @@ void Importer::reportUnknownName(llvm::StringRef name, SourceRange range) {
     }
   };
   for (const auto &[local, variable] : frame().locals)
-    consider(local);
+    if (variable.range.isValid()) // not the marks of break and continue
+      consider(local);
   for (const auto &[global, binding] : globals.bindings())
     consider(global);
   if (nearest.empty())
@@ -73,7 +74,7 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
   }
 
   auto reject = [&](llvm::StringRef what) {
-    emit.error(range, fmt::format("cannot access global variable '{}' from a kernel: {}", name.str(), what.str()))
+    emit.error(range, fmt::format("Cannot access global variable '{}' from a kernel: {}", name.str(), what.str()))
         .note(binding.range, "defined here")
         .hint(fmt::format("write {} = tl.constexpr(...) at module level, or pass it as an argument", name.str()));
     return LangValue::poison();
@@ -163,7 +164,7 @@ void Importer::declareConstexpr(llvm::StringRef name, LangValue value, SourceRan
   auto existing = current.locals.find(name);
   // The same declaration may run again when a tl.static_range loop is unrolled.
   if (existing != current.locals.end() && existing->second.isConstexpr && !(existing->second.range == range)) {
-    emit.error(range, fmt::format("'{}' is already defined; a constexpr cannot be re-assigned", name.str()))
+    emit.error(range, fmt::format("'{}' is already defined. constexpr cannot be reassigned", name.str()))
         .note(existing->second.range, "declared here");
     return;
   }

@@ -25,7 +25,7 @@ bool containsReturn(const ast::Node *node) {
 /// What a refused statement is called.
 llvm::StringRef refusal(ast::NodeKind kind) {
   switch (kind) {
-  case ast::NodeKind::FunctionDef: return "nested function definitions are not allowed in kernels";
+  case ast::NodeKind::FunctionDef: return "nested function definitions are not allowed inside a @triton.jit kernel";
   case ast::NodeKind::ClassDef: return "classes cannot be defined in kernels";
   case ast::NodeKind::Delete: return "'del' is not part of the kernel language";
   case ast::NodeKind::TypeAlias: return "'type' is not part of the kernel language";
@@ -156,11 +156,7 @@ void Importer::execute(const ast::Stmt *statement) {
   case ast::NodeKind::For: executeFor(llvm::cast<ast::For>(statement)); return;
   case ast::NodeKind::While: executeWhile(llvm::cast<ast::While>(statement)); return;
   case ast::NodeKind::Assert: {
-    // Checked in debug builds only; still, its condition must make sense.
-    const auto *check = llvm::cast<ast::Assert>(statement);
-    LangValue condition = evaluate(check->condition);
-    if (condition.isConstant() && !condition.constant().isTrue())
-      emit.error(check->condition->range, "this assertion is false at compile time");
+    executeAssert(llvm::cast<ast::Assert>(statement));
     return;
   }
   case ast::NodeKind::Break:
@@ -177,6 +173,23 @@ void Importer::execute(const ast::Stmt *statement) {
     return;
   default: emit.error(statement->range, refusal(statement->kind).str()); return;
   }
+}
+
+void Importer::executeAssert(const ast::Assert *statement) {
+  std::vector<CallArgument> arguments;
+  auto add = [&](const ast::Expr *expression) {
+    arguments.push_back(CallArgument{"", evaluate(expression), expression->range, {}, false});
+    return arguments.back().value;
+  };
+  LangValue condition = add(statement->condition);
+  LangValue message = statement->message ? add(statement->message) : LangValue::string("");
+  if (frame().isPython && condition.isConstant()) {
+    if (!condition.constant().isTrue())
+      emit.error(statement->condition->range,
+                 fmt::format("this assertion is false at compile time{}{}", message.display().empty() ? "" : ": ", message.display()));
+    return;
+  }
+  callBuiltin(*findBuiltin(ModuleTile, "device_assert"), std::move(arguments), statement->range);
 }
 
 void Importer::executeAnnotatedAssign(const ast::AnnAssign *statement) {

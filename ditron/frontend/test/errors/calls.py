@@ -68,7 +68,7 @@ def kernel(p, n, f):
     # CHECK-NEXT: def two(x, y, *, z=0):
     # CHECK-NEXT: ^~~~~~~~~~~~~~~~~~~~~~
     two(n, y=n)
-    # CHECK: calls.py:[[#@LINE-50]]:5: error: return type mismatch: the function returns type int32 in one branch and fp32 in the other
+    # CHECK: calls.py:[[#@LINE-50]]:5: error: Return type mismatch: int32 and fp32
     # CHECK-NEXT:     return 1.5
     # CHECK-NEXT:     ^~~~~~~~~~
     # CHECK-NEXT: calls.py:[[#@LINE-4]]:5: note: called from here

@@ -47,4 +47,4 @@ def kernel(p, n, wide, q, flags, r, f):
     # CHECK: descriptors.py:[[#@LINE-1]]:5: error: {{.*}}tensor descriptor fp32[8, 64]
     for i in range(n):
         d = tl.make_tensor_descriptor(p, [n, n], [n, 1], [16, 64])
-        # CHECK: descriptors.py:[[#@LINE-1]]:9: error: loop-carried variable 'd' is tensor descriptor fp32[8, 64] before the loop, but tensor descriptor fp32[16, 64] at the end of its body
+        # CHECK: descriptors.py:[[#@LINE-1]]:9: error: Loop-carried variable d has initial type tensor descriptor fp32[8, 64] but is re-assigned to tensor descriptor fp32[16, 64] in loop

@@ -85,6 +85,6 @@ def kernel(p, n, f):
     # CHECK-NEXT:     x = (1, 2) + n
     # CHECK-NEXT:         ^~~~~~~~~~
     x = n if n > 0 else f
-    # CHECK: expressions.py:[[#@LINE-1]]:9: error: the two sides of a run-time conditional expression must have one type, but there is type int32 in one branch and fp32 in the other
+    # CHECK: expressions.py:[[#@LINE-1]]:9: error: the two sides of a run-time conditional expression must have one type, but they are int32 and fp32
     # CHECK-NEXT:     x = n if n > 0 else f
     # CHECK-NEXT:         ^~~~~~~~~~~~~~~~~

@@ -61,7 +61,7 @@ def kernel(p, n, f, d):
     # CHECK-NEXT:     n < (1 << 64)
     # CHECK-NEXT:     ^~~~~~~~~~~~~
     tl.store(p, HOST)
-    # CHECK: more_calls.py:[[#@LINE-1]]:17: error: cannot access global variable 'HOST' from a kernel: its value is not known at compile time
+    # CHECK: more_calls.py:[[#@LINE-1]]:17: error: Cannot access global variable 'HOST' from a kernel: its value is not known at compile time
     # CHECK-NEXT:     tl.store(p, HOST)
     # CHECK-NEXT:                 ^~~~
     # CHECK-NEXT: more_calls.py:[[#@LINE-59]]:1: note: defined here

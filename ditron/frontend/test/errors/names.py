@@ -37,7 +37,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK-NEXT:     tl.store(p, pp)
     # CHECK-NEXT:                 ^~
     tl.store(p, PLAIN)
-    # CHECK: names.py:[[#@LINE-1]]:17: error: cannot access global variable 'PLAIN' from a kernel: it is not wrapped in tl.constexpr
+    # CHECK: names.py:[[#@LINE-1]]:17: error: Cannot access global variable 'PLAIN' from a kernel: it is not wrapped in tl.constexpr
     # CHECK-NEXT:     tl.store(p, PLAIN)
     # CHECK-NEXT:                 ^~~~~
     # CHECK-NEXT: names.py:[[#@LINE-30]]:1: note: defined here
@@ -45,7 +45,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK-NEXT: ^~~~~
     # CHECK-NEXT: note: write PLAIN = tl.constexpr(...) at module level, or pass it as an argument
     tl.store(p, ANNOTATED)
-    # CHECK: names.py:[[#@LINE-1]]:17: error: cannot access global variable 'ANNOTATED' from a kernel: an annotation alone does not make it compile-time
+    # CHECK: names.py:[[#@LINE-1]]:17: error: Cannot access global variable 'ANNOTATED' from a kernel: an annotation alone does not make it compile-time
     # CHECK-NEXT:     tl.store(p, ANNOTATED)
     # CHECK-NEXT:                 ^~~~~~~~~
     # CHECK-NEXT: names.py:[[#@LINE-37]]:1: note: defined here
@@ -53,7 +53,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK-NEXT: ^~~~~~~~~
     # CHECK-NEXT: note: write ANNOTATED = tl.constexpr(...) at module level, or pass it as an argument
     tl.store(p, ALIAS)
-    # CHECK: names.py:[[#@LINE-1]]:17: error: cannot access global variable 'ALIAS' from a kernel: it is not wrapped in tl.constexpr
+    # CHECK: names.py:[[#@LINE-1]]:17: error: Cannot access global variable 'ALIAS' from a kernel: it is not wrapped in tl.constexpr
     # CHECK-NEXT:     tl.store(p, ALIAS)
     # CHECK-NEXT:                 ^~~~~
     # CHECK-NEXT: names.py:[[#@LINE-44]]:1: note: defined here
@@ -61,7 +61,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK-NEXT: ^~~~~
     # CHECK-NEXT: note: write ALIAS = tl.constexpr(...) at module level, or pass it as an argument
     tl.store(p, COMPUTED)
-    # CHECK: names.py:[[#@LINE-1]]:17: error: cannot access global variable 'COMPUTED' from a kernel: it is not wrapped in tl.constexpr
+    # CHECK: names.py:[[#@LINE-1]]:17: error: Cannot access global variable 'COMPUTED' from a kernel: it is not wrapped in tl.constexpr
     # CHECK-NEXT:     tl.store(p, COMPUTED)
     # CHECK-NEXT:                 ^~~~~~~~
     # CHECK-NEXT: names.py:[[#@LINE-46]]:1: note: defined here
@@ -77,7 +77,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK-NEXT:     j = tl.aragne(0, 64)
     # CHECK-NEXT:            ^~~~~~
     c = Config()
-    # CHECK: names.py:[[#@LINE-1]]:9: error: class 'Config' cannot be used in a kernel: classes are not supported yet
+    # CHECK: names.py:[[#@LINE-1]]:9: error: class 'Config' cannot be used in a kernel: it is neither decorated with @triton.aggregate nor a NamedTuple
     # CHECK-NEXT:     c = Config()
     # CHECK-NEXT:         ^~~~~~
     h = host(n)
@@ -108,7 +108,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     if n > 3:
         w = 1
     tl.store(p, w)
-    # CHECK: names.py:[[#@LINE-1]]:17: error: name 'w' is not visible here
+    # CHECK: names.py:[[#@LINE-1]]:17: error: name 'w' is not defined on every path to this place
     # CHECK-NEXT:     tl.store(p, w)
     # CHECK-NEXT:                 ^
     # CHECK-NEXT: names.py:[[#@LINE-6]]:8: note: it is assigned only in one branch of this if
@@ -118,7 +118,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     for k in range(n):
         v = k
     tl.store(p, v)
-    # CHECK: names.py:[[#@LINE-1]]:17: error: name 'v' is not visible here
+    # CHECK: names.py:[[#@LINE-1]]:17: error: name 'v' is not defined on every path to this place
     # CHECK-NEXT:     tl.store(p, v)
     # CHECK-NEXT:                 ^
     # CHECK-NEXT: names.py:[[#@LINE-6]]:5: note: it is assigned only inside of this loop
