@@ -48,7 +48,8 @@ typedef struct DitronSimThread {
 enum { DITRON_SIM_KERNEL_STACK_BYTES = 192 * 1024 };
 
 enum DitronSimAccess { DITRON_SIM_LOAD = 0, DITRON_SIM_STORE = 1, DITRON_SIM_ATOMIC = 2 };
-enum DitronSimSpace { DITRON_SIM_GLOBAL = 0, DITRON_SIM_SHARED = 1 };
+/// Generic: whichever of the two the address lies in.
+enum DitronSimSpace { DITRON_SIM_GLOBAL = 0, DITRON_SIM_SHARED = 1, DITRON_SIM_GENERIC = 2 };
 /// Scope of visibility: who else may observe the effect in order.
 enum DitronSimScope { DITRON_SIM_SCOPE_BLOCK = 0, DITRON_SIM_SCOPE_GPU = 1, DITRON_SIM_SCOPE_SYSTEM = 2 };
 /// Memory order. Volatile is relaxed that is never cached.
@@ -268,6 +269,42 @@ void ditron_sim_named_barrier(DitronSimThread *self, uint32_t id, uint32_t threa
                               const DitronSimSite *site);
 /// Changes the warpgroup's registers per thread to n (24 .. 256, a multiple of 8), up when `increase`. Checked, no effect.
 void ditron_sim_setmaxnreg(DitronSimThread *self, uint32_t n, uint32_t increase, const DitronSimSite *site);
+
+//===- The thread level's own use of these ---------------------------------------------------------------------------===//
+
+enum DitronSimRegister { DITRON_SIM_SMID = 0, DITRON_SIM_GLOBALTIMER = 1, DITRON_SIM_CLOCK = 2 };
+/// A special register: number of the multiprocessor, nanoseconds of virtual time, cycles of virtual time.
+uint64_t ditron_sim_register(DitronSimThread *self, uint32_t which);
+/// Expects `bytes` more in the current phase and does not arrive.
+void ditron_sim_mbarrier_transaction(DitronSimThread *self, void *bar, uint32_t bytes, const DitronSimSite *site);
+/// Whether the phase with that parity is complete; if not, others run first.
+uint32_t ditron_sim_mbarrier_test(DitronSimThread *self, void *bar, uint32_t parity, const DitronSimSite *site);
+/// A copy of plain bytes (a multiple of 16, both ends aligned to 16): to shared memory, counted at `bar`; with a null `bar` from
+/// shared memory, in the thread's open store group.
+void ditron_sim_bulk_copy(DitronSimThread *self, void *global, void *shared, uint32_t bytes, void *bar,
+                          const DitronSimSite *site);
+
+/// Fields of a tensor map, numbered as the instructions are in Intrinsics.def.
+enum DitronSimMapField {
+  DITRON_SIM_MAP_ADDRESS = 0,
+  DITRON_SIM_MAP_DIM = 1,
+  DITRON_SIM_MAP_STRIDE = 2,
+  DITRON_SIM_MAP_BOX = 3,
+  DITRON_SIM_MAP_ELEMENT_STRIDE = 4,
+  DITRON_SIM_MAP_RANK = 5,
+  DITRON_SIM_MAP_ELEMENT_TYPE = 6,
+  DITRON_SIM_MAP_INTERLEAVE = 7,
+  DITRON_SIM_MAP_SWIZZLE = 8,
+  DITRON_SIM_MAP_FILL = 9,
+};
+/// Changes a field of the tensor map at `map`, 128 bytes of shared memory aligned to 128. Values are those of the PTX ISA; what
+/// the simulator has no tensor copies for is refused.
+void ditron_sim_map_replace(DitronSimThread *self, void *map, uint32_t field, uint32_t ordinal, uint64_t value,
+                            const DitronSimSite *site);
+/// Copies a tensor map from shared to global memory; the first lane does.
+void ditron_sim_map_publish(DitronSimThread *self, void *global, const void *shared, const DitronSimSite *site);
+/// Reports a `map` that is no tensor map in memory that the thread may read.
+void ditron_sim_map_check(DitronSimThread *self, const void *map, const DitronSimSite *site);
 
 /// Reports a rank that is not one of 0 .. numRanks-1; `function` is what the kernel gave it to.
 void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks, const char *function,

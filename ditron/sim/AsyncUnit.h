@@ -176,15 +176,16 @@ public:
   Mbarrier &barrierAt(Thread &thread, const void *bar, const DitronSimSite *site);
   void invalidateBarrier(Thread &thread, void *bar, const DitronSimSite *site);
   void arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const DitronSimSite *site);
-  void expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site);
+  /// Expects bytes, and arrives once or not.
+  void expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site, bool arrives = true);
   void waitBarrier(Thread &thread, Mbarrier &barrier, uint32_t parity, const DitronSimSite *site);
   void namedBarrier(Thread &thread, uint32_t id, uint32_t count, bool wait, const DitronSimSite *site);
 
   //===- Tensor copies (TensorCopy.cpp) ---------------------------------------------------------------------------===//
 
-  /// `bar` is null for a store.
+  /// `bar` is null for a store. The shared memory of plain bytes need not be aligned to 128.
   void startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
-                 const void *shared, void *bar, const DitronSimSite *site);
+                 const void *shared, void *bar, const DitronSimSite *site, bool isPlain = false);
   void waitStores(Thread &thread, uint32_t pending, bool read, const DitronSimSite *site);
 
   //===- Warpgroups (Warpgroup.cpp) -------------------------------------------------------------------------------===//

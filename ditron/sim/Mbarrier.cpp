@@ -108,7 +108,7 @@ void AsyncUnit::arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const 
   advance(barrier, nullptr);
 }
 
-void AsyncUnit::expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site) {
+void AsyncUnit::expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site, bool arrives) {
   barrier.pendingBytes += bytes;
   barrier.countsBytes = true;
   if (barrier.pendingBytes > maxPendingBytes)
@@ -116,7 +116,8 @@ void AsyncUnit::expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const 
                      fmt::format("the mbarrier at shared offset {} expects {} bytes; it can count {}", barrier.offset,
                                  barrier.pendingBytes, maxPendingBytes),
                      site);
-  arrive(thread, barrier, 1, site);
+  if (arrives)
+    arrive(thread, barrier, 1, site);
 }
 
 void AsyncUnit::waitBarrier(Thread &thread, Mbarrier &barrier, uint32_t parity, const DitronSimSite *site) {

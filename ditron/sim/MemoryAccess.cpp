@@ -228,7 +228,7 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
     return;
   Thread &thread = asThread(self);
   Block &block = *thread.block;
-  if (space == DITRON_SIM_SHARED) {
+  if (space == DITRON_SIM_SHARED || (space == DITRON_SIM_GENERIC && isShared(thread, address))) {
     block.sharedTraffic += bytes;
     if (block.checked) {
       uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);

@@ -94,10 +94,10 @@ void fillRow(const DitronSimTensorMap &map, char *row, uint32_t bytes) {
 } // namespace
 
 void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
-                          const void *shared, void *bar, const DitronSimSite *site) {
+                          const void *shared, void *bar, const DitronSimSite *site, bool isPlain) {
   Engine &engine = block.engine;
   const bool store = bar == nullptr;
-  const std::string_view what = store ? "tensor store" : "tensor load";
+  const std::string_view what = isPlain ? (store ? "bulk store" : "bulk load") : store ? "tensor store" : "tensor load";
   auto refuse = [&](StatusCode code, const std::string &problem) {
     block.failThread(thread, code, fmt::format("{}: {}", what, problem), site);
   };
@@ -121,8 +121,9 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
   if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
     refuse(StatusCode::OutOfBounds, fmt::format("the box of {} bytes at shared offset {} is outside of the block's {}",
                                                 bytes, static_cast<int64_t>(offset), thread.sharedBytes));
-  if (offset % 128 != 0)
-    refuse(StatusCode::InvalidArgument, fmt::format("shared offset {} is not a multiple of 128", offset));
+  const uint32_t alignment = isPlain ? 16 : 128;
+  if (offset % alignment != 0)
+    refuse(StatusCode::InvalidArgument, fmt::format("shared offset {} is not a multiple of {}", offset, alignment));
   uint32_t barrierIndex = 0;
   if (!store) {
     Mbarrier &barrier = barrierAt(thread, bar, site);

@@ -3,6 +3,8 @@
 // Gives every buffer and every operation with scratch memory its byte offset, reusing the bytes of what is no longer alive. How
 // much scratch memory an operation needs is asked from analysis/Scratch.h, as its lowering does.
 //
+// What a kernel reserves itself (dist.shared_alloc) is its for the whole kernel.
+//
 // 1. Number all operations in program order. A buffer lives from its allocation to its last use (to the end of the loop, if it is
 //    used in a loop that does not contain the allocation; to the wait that completes its copies or multiplies; if tensor stores read
 //    it, to the end of the kernel); scratch memory lives at its operation only, mbarriers live as long as the kernel.
@@ -20,6 +22,7 @@
 
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/Dist.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -53,7 +56,7 @@ struct Request {
   bool largerThan(const Request &other) const {
     return bytes != other.bytes ? bytes > other.bytes : first < other.first;
   }
-  bool isScratch() const { return !isa<dgpu::BufferAllocOp, dgpu::MbarrierAllocOp>(op); }
+  bool isScratch() const { return !isa<dgpu::BufferAllocOp, dgpu::MbarrierAllocOp, dist::SharedAllocOp>(op); }
   bool sameBlockScratch(const Request &other) const {
     return isScratch() && other.isScratch() && op->getBlock() == other.op->getBlock();
   }
@@ -62,10 +65,16 @@ struct Request {
   StringRef purpose() const {
     if (isa<dgpu::BufferAllocOp, dgpu::MbarrierAllocOp>(op))
       return "tiles in shared memory need";
+    if (isa<dist::SharedAllocOp>(op))
+      return "shared memory that the kernel reserves itself needs";
     if (isa<tile::ReduceOp>(op))
       return "a reduction across warps needs";
     if (isa<tile::ScanOp>(op))
       return "a scan across warps needs";
+    if (isa<tile::GatherOp>(op))
+      return "tl.gather and what is made of it (tl.flip, tl.sort) need";
+    if (isa<tile::HistogramOp>(op))
+      return "the bins of tl.histogram need";
     if (!isa<dgpu::ConvertLayoutOp>(op))
       return "handing on the old value of an atomic operation needs";
     bool feedsDot = llvm::any_of(op->getUsers(), [](Operation *user) { return isa<tile::DotOp>(user); });
@@ -89,6 +98,8 @@ public:
         requests.push_back({op, buffer.getType().getBytes(), bufferAlignment, starts[op], lastUse(buffer)});
       else if (auto bars = dyn_cast<dgpu::MbarrierAllocOp>(op)) // initialised at entry, touched by nothing else
         requests.push_back({op, bars.getType().getBytes(), mbarrierAlignment, starts[kernel], ends[kernel]});
+      else if (auto own = dyn_cast<dist::SharedAllocOp>(op)) // its pointer may go anywhere
+        requests.push_back({op, static_cast<int64_t>(own.getBytes()), static_cast<int64_t>(own.getAlignment()), starts[kernel], ends[kernel]});
       else if (int64_t bytes = analysis::scratchBytes(op))
         requests.push_back({op, bytes, scratchAlignment, starts[op], ends[op]});
       if (isa<dgpu::ConvertLayoutOp>(op))

@@ -40,8 +40,14 @@ public:
   LogicalResult matchAndRewrite(OpT op, OneToNAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     TargetInfo &target = this->target;
     Emitter e(op.getLoc(), rewriter);
+    GenericAddresses addresses(target, op);
     bool isTensor = isa<RankedTensorType>(op.getPtr().getType());
     bool isUsed = !op.getResult().use_empty();
+    // In a region on scalars it is the work of whoever gets here, and his alone.
+    if (op->hasAttr(perThreadAttrName)) {
+      rewriter.replaceOpWithMultiple(op, {{emitElement(e, op, adaptor, 0, Value())}});
+      return success();
+    }
     if (releases(op.getOrder()))
       target.blockBarrier(e);
     Value performs =

@@ -143,6 +143,7 @@ public:
   LogicalResult matchAndRewrite(dist::LdOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
+    GenericAddresses addresses(target, op);
     Type storage = getTypeConverter()->convertType(op.getType());
     Value loaded = target.orderedLoad(e, memoryType(storage), adaptor.getPtr().front(), op.getOrder(), op.getScope(),
                                       op->hasAttr(spinAttrName));
@@ -158,6 +159,7 @@ public:
   LogicalResult matchAndRewrite(dist::StOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
+    GenericAddresses addresses(target, op);
     target.orderedStore(e, adaptor.getPtr().front(), toMemory(e, adaptor.getValue().front()), op.getOrder(),
                         op.getScope());
     rewriter.eraseOp(op);
@@ -237,6 +239,7 @@ public:
   LogicalResult matchAndRewrite(dist::ThreadAtomicRmwOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
+    GenericAddresses addresses(target, op);
     rewriter.replaceOp(op, target.atomicRmw(e, op.getOp(), op.getValue().getType(), adaptor.getPtr().front(),
                                             adaptor.getValue().front(), Value(), op.getOrder(), op.getScope()));
     return success();
@@ -250,6 +253,7 @@ public:
   LogicalResult matchAndRewrite(dist::ThreadAtomicCasOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
+    GenericAddresses addresses(target, op);
     rewriter.replaceOp(op, target.atomicCas(e, adaptor.getPtr().front(), adaptor.getCompare().front(),
                                             adaptor.getValue().front(), op.getOrder(), op.getScope()));
     return success();

@@ -12,6 +12,7 @@
 #include "ditron/target/common/Partition.h"
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/ScalarOps.h"
+#include "ditron/target/common/ScalarRegion.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -71,6 +72,7 @@ private:
     for (auto function : module.getOps<func::FuncOp>())
       kernels.push_back(function.getSymNameAttr());
     annotateForLowering(module, target);
+    prepareScalarRegions(module);
     if (failed(target.prepareModule(module)) || failed(prepareHopper(module, target)) || failed(toScalars(module, target)) || failed(toBranches(module)) ||
         failed(toLLVM(module, target)))
       return failure();
@@ -92,12 +94,15 @@ private:
     populateAtomicPatterns(patterns, lowering);
     populateReducePatterns(patterns, lowering);
     populateScanPatterns(patterns, lowering);
+    populateMapPatterns(patterns, lowering);
+    populateGatherPatterns(patterns, lowering);
     populateConvertLayoutPatterns(patterns, lowering);
     populateDotPatterns(patterns, lowering);
     populateSharedPatterns(patterns, lowering);
     populateHopperPatterns(patterns, lowering);
     populateWarpgroupPatterns(patterns, lowering);
     populateDistPatterns(patterns, lowering);
+    populateThreadPatterns(patterns, lowering);
     populateControlPatterns(patterns, lowering);
 
     ConversionTarget legal(getContext());

@@ -10,7 +10,10 @@
 #include "ditron/analysis/AxisInfo.h"
 #include "ditron/analysis/Uniformity.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 
@@ -70,7 +73,62 @@ static void annotateWidth(Operation *op, AccessShape shape) {
   op->setAttr(vectorElemsAttrName, builder.getI32IntegerAttr(static_cast<int32_t>(shape.elems)));
 }
 
+/// Marks the accesses through pointers that may come from shared memory: what is computed from a dist.shared_alloc, through
+/// branches and loops, without following what is loaded.
+static void annotateGeneric(ModuleOp module) {
+  llvm::DenseSet<Value> reached;
+  SmallVector<Value> work;
+  auto reach = [&](Value value) {
+    if (reached.insert(value).second)
+      work.push_back(value);
+  };
+  module.walk([&](Operation *op) {
+    auto intrinsic = dyn_cast<dist::IntrinsicOp>(op);
+    if (isa<dist::SharedAllocOp>(op) || (intrinsic && intrinsic.getName() == "shared_pointer"))
+      reach(op->getResult(0));
+  });
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::LdOp, dist::StOp, dist::LdVectorOp, dist::StVectorOp,
+              dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp>(user)) {
+        user->setAttr(genericAttrName, UnitAttr::get(user->getContext()));
+      } else if (isa<RegionBranchOpInterface>(user)) {
+        // An operand of a loop is the argument of its body, and what the loop gives.
+        if (auto loop = dyn_cast<LoopLikeOpInterface>(user)) {
+          for (auto [init, argument] : llvm::zip(loop.getInits(), loop.getRegionIterArgs()))
+            if (init == value)
+              reach(argument);
+          if (auto results = loop.getLoopResults(); results && results->size() == loop.getInits().size())
+            for (auto [init, result] : llvm::zip(loop.getInits(), *results))
+              if (init == value)
+                reach(result);
+        }
+      } else if (isa<scf::YieldOp>(user)) {
+        Operation *parent = user->getParentOp();
+        if (auto loop = dyn_cast<scf::WhileOp>(parent))
+          reach(loop.getBeforeArguments()[use.getOperandNumber()]);
+        else
+          reach(parent->getResult(use.getOperandNumber()));
+        if (auto loop = dyn_cast<scf::ForOp>(parent))
+          reach(loop.getRegionIterArgs()[use.getOperandNumber()]);
+      } else if (auto condition = dyn_cast<scf::ConditionOp>(user)) {
+        if (use.getOperandNumber() > 0) {
+          auto loop = cast<scf::WhileOp>(user->getParentOp());
+          reach(loop.getAfterArguments()[use.getOperandNumber() - 1]);
+          reach(loop.getResult(use.getOperandNumber() - 1));
+        }
+      } else {
+        for (Value result : user->getResults())
+          reach(result);
+      }
+    }
+  }
+}
+
 void annotateForLowering(ModuleOp module, const TargetInfo &target) {
+  annotateGeneric(module);
   analysis::AxisInfoAnalysis axes(module);
   module.walk([&](Operation *op) {
     if (auto load = dyn_cast<tile::LoadOp>(op); load && isa<RankedTensorType>(load.getPtr().getType()))

@@ -50,6 +50,7 @@ public:
   LogicalResult matchAndRewrite(tile::LoadOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
+    GenericAddresses addresses(target, op);
     Type storage = target.storageType(tile::elementTypeOf(op.getType()));
     storage = isa<tile::PointerType>(storage) ? e.pointerType() : storage;
     ValueRange ptr = adaptor.getPtr(), mask = adaptor.getMask(), other = adaptor.getOther();
@@ -87,6 +88,7 @@ public:
   LogicalResult matchAndRewrite(tile::StoreOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
+    GenericAddresses addresses(target, op);
     Type type = op.getPtr().getType();
     bool isTensor = isa<RankedTensorType>(type);
     Value writes; // null: every thread that gets here

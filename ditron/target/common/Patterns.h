@@ -50,13 +50,15 @@ protected:
 /// Attributes that annotateForLowering leaves on operations.
 inline constexpr llvm::StringLiteral spinAttrName = "dist.spin";
 inline constexpr llvm::StringLiteral perThreadAttrName = "dist.per_thread";
+inline constexpr llvm::StringLiteral genericAttrName = "dgpu.generic";
 inline constexpr llvm::StringLiteral vectorAxisAttrName = "dgpu.vector_axis";
 inline constexpr llvm::StringLiteral vectorElemsAttrName = "dgpu.vector_elems";
 
 /// Before the conversion, while analyses of tensors can still be asked: marks each tensor load, store and asynchronous copy
 /// with the dimension along which neighbouring registers may be accessed together and how many of them, and loads that are
 /// the only effect of a loop without carried values as spinning. A scalar store is one thread's work as a rule; one that only
-/// some threads reach, or whose address differs between threads, is marked as the work of every thread that reaches it.
+/// some threads reach, or whose address differs between threads, is marked as the work of every thread that reaches it. Accesses
+/// through pointers that may come from dist.shared_alloc are marked as generic.
 void annotateForLowering(mlir::ModuleOp module, const TargetInfo &target);
 
 /// The scratch memory that shared-memory allocation gave an operation; reports at the operation when there is none.
@@ -82,10 +84,16 @@ void populateMemoryPatterns(mlir::RewritePatternSet &patterns, const LoweringCon
 void populateAtomicPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateReducePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateScanPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// map_elementwise.
+void populateMapPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// Gathers and histograms.
+void populateGatherPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateConvertLayoutPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateDotPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateSharedPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateDistPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// Wide accesses, fences, shared memory and intrinsics of the thread level.
+void populateThreadPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// mbarriers and tensor copies.
 void populateHopperPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// Warpgroup dots.

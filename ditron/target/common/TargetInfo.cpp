@@ -5,6 +5,8 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/TargetInfo.h"
 
+#include "ditron/target/common/Patterns.h"
+
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
@@ -37,6 +39,41 @@ SmallVector<Value> TargetInfo::loadMatrices(Emitter &e, ValueRange rows, int cou
 
 void TargetInfo::storeMatrices(Emitter &e, ValueRange rows, int count, bool transpose, ValueRange words) {
   llvm::report_fatal_error("storeMatrices was asked of a target that does not offer it (hasStoreMatrix)");
+}
+
+GenericAddresses::GenericAddresses(TargetInfo &target, Operation *op) : target(target), before(target.hasGenericAddresses) {
+  target.hasGenericAddresses = op->hasAttr(genericAttrName);
+}
+GenericAddresses::~GenericAddresses() { target.hasGenericAddresses = before; }
+
+/// Words of at most 8 bytes that hold `count` elements.
+static std::pair<Type, int> wordsOf(Emitter &e, Type element, int count) {
+  int bits = static_cast<int>(Emitter::bitWidth(element)) * count;
+  return {e.getIntegerType(std::min(bits, 64)), std::max(1, bits / 64)};
+}
+
+SmallVector<Value> TargetInfo::orderedLoadVector(Emitter &e, Type element, int count, Value ptr, tile::MemoryOrder order,
+                                                 tile::MemoryScope scope) {
+  auto [word, words] = wordsOf(e, element, count);
+  SmallVector<Value> elements;
+  for (int i = 0; i < words; ++i) {
+    Value loaded = orderedLoad(e, word, e.addBytes(ptr, int64_t(i) * 8), order, scope, /*spin=*/false);
+    if (count == words)
+      elements.push_back(e.fromBits(loaded, element));
+    else
+      llvm::append_range(elements, e.unpackVector(LLVM::BitcastOp::create(e, VectorType::get({count / words}, element), loaded)));
+  }
+  return elements;
+}
+
+void TargetInfo::orderedStoreVector(Emitter &e, Value ptr, ValueRange values, tile::MemoryOrder order, tile::MemoryScope scope) {
+  auto [word, words] = wordsOf(e, values.front().getType(), static_cast<int>(values.size()));
+  size_t perWord = values.size() / words;
+  for (int i = 0; i < words; ++i) {
+    ValueRange part = values.slice(i * perWord, perWord);
+    Value bits = perWord == 1 ? e.toBits(part.front()) : Value(LLVM::BitcastOp::create(e, word, e.packVector(part)));
+    orderedStore(e, e.addBytes(ptr, int64_t(i) * 8), bits, order, scope);
+  }
 }
 
 void TargetInfo::assume(Emitter &e, Value condition) { LLVM::AssumeOp::create(e, condition); }

@@ -37,6 +37,21 @@ namespace ditron::target {
 
 enum class AddressSpace { Global, Shared };
 
+class TargetInfo;
+
+/// While one lives, the leaves take addresses of global memory for such that may lie in shared memory as well. Patterns make
+/// one for an operation that is marked so (genericAttrName).
+class GenericAddresses {
+public:
+  GenericAddresses(TargetInfo &target, mlir::Operation *op);
+  ~GenericAddresses();
+  GenericAddresses(const GenericAddresses &) = delete;
+
+private:
+  TargetInfo &target;
+  bool before;
+};
+
 /// Unit attribute of a module: waits give up after a time limit and report (test mode of targets that cannot see a deadlock).
 inline constexpr llvm::StringLiteral boundWaitsAttrName = "dgpu.bound_waits";
 
@@ -173,10 +188,19 @@ public:
   virtual llvm::SmallVector<mlir::Value> multimemLoadReduce(Emitter &e, mlir::Value ptr) { return {}; }
   virtual void orderedStore(Emitter &e, mlir::Value ptr, mlir::Value value, tile::MemoryOrder order,
                             tile::MemoryScope scope) = 0;
+  /// One access of 2 to 16 bytes to consecutive elements of a type with whole bytes. The default moves up to 8 bytes at a time.
+  virtual llvm::SmallVector<mlir::Value> orderedLoadVector(Emitter &e, mlir::Type element, int count, mlir::Value ptr,
+                                                           tile::MemoryOrder order, tile::MemoryScope scope);
+  virtual void orderedStoreVector(Emitter &e, mlir::Value ptr, mlir::ValueRange values, tile::MemoryOrder order,
+                                  tile::MemoryScope scope);
   /// Blocks this thread until the word at `ptr` (as wide as `value`, i32 or i64) satisfies the comparison.
   virtual void waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
                          tile::MemoryScope scope) = 0;
   virtual void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) = 0;
+  /// A fence that all threads within the scope agree about the order of.
+  virtual void sequentialFence(Emitter &e, tile::MemoryScope scope) {
+    fence(e, tile::MemoryOrder::AcquireRelease, scope);
+  }
 
   /// True if the target reports ranks that do not exist; then the leaf checkRank is there.
   virtual bool checksRanks() const { return false; }
@@ -216,6 +240,18 @@ public:
   virtual llvm::SmallVector<mlir::Value> fmaDot(Emitter &e, const FmaDot &dot) = 0;
   /// Promises that a condition holds.
   virtual void assume(Emitter &e, mlir::Value condition);
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Intrinsics
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// What Intrinsics.def lists under a name. Fails where the target has no such thing.
+  virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>> intrinsic(Emitter &e, llvm::StringRef name, mlir::ValueRange operands,
+                                                                    mlir::DictionaryAttr options) = 0;
+
+protected:
+  friend class GenericAddresses;
+  bool hasGenericAddresses = false; ///< See GenericAddresses.
 };
 
 /// Makes the leaves of a target from its full name, for example "sim:sm_80".

@@ -28,7 +28,7 @@ static Value emitAtom(Emitter &e, StringRef operation, Value address, Value valu
   PtxAsm code(e);
   std::string old = code.output(value.getType());
   std::string guard = code.guard(predicate), to = code.input(address), operand = code.input(value);
-  return code.emit(fmt::format("{}atom{}.global.{} {}, [{}], {};", guard, semantics(order, scope), operation.str(), old,
+  return code.emit(fmt::format("{}atom{}{}.{} {}, [{}], {};", guard, semantics(order, scope), ptxSpace(address).str(), operation.str(), old,
                                to, operand))[0];
 }
 
@@ -66,7 +66,7 @@ static StringRef llvmScope(tile::MemoryScope scope) {
 
 Value NvptxTargetInfo::atomicRmw(Emitter &e, tile::AtomicOp op, Type semanticType, Value ptr, Value value,
                                  Value predicate, tile::MemoryOrder order, tile::MemoryScope scope) {
-  Value address = inAddressSpace(e, ptr, AddressSpace::Global);
+  Value address = addressIn(e, ptr, AddressSpace::Global);
   unsigned width = Emitter::bitWidth(value.getType());
   switch (op) {
   case tile::AtomicOp::FMax:
@@ -117,9 +117,10 @@ Value NvptxTargetInfo::atomicCas(Emitter &e, Value ptr, Value compare, Value val
   Value bits = e.toBits(value);
   PtxAsm code(e);
   std::string old = code.output(bits.getType());
-  std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
+  Value place = addressIn(e, ptr, AddressSpace::Global);
+  std::string address = code.input(place);
   std::string expected = code.input(e.toBits(compare)), desired = code.input(bits);
-  Value seen = code.emit(fmt::format("atom{}.global.cas.b{} {}, [{}], {}, {};", semantics(order, scope),
+  Value seen = code.emit(fmt::format("atom{}{}.cas.b{} {}, [{}], {}, {};", semantics(order, scope), ptxSpace(place).str(),
                                      Emitter::bitWidth(bits.getType()), old, address, expected, desired))[0];
   return e.fromBits(seen, value.getType());
 }

@@ -61,10 +61,10 @@ static Type registerType(Emitter &e, Type word) { return word.isInteger(8) ? Typ
 
 /// The qualifiers that follow ld or st, before the vector width: volatile and state space, then cache operator or eviction
 /// priority, which exclude one another.
-static std::string accessQualifiers(AddressSpace space, const MemoryFlags &flags) {
+static std::string accessQualifiers(Value address, const MemoryFlags &flags) {
   std::string text = flags.isVolatile ? ".volatile" : "";
-  text += space == AddressSpace::Shared ? ".shared" : ".global";
-  if (flags.isVolatile || space == AddressSpace::Shared)
+  text += ptxSpace(address);
+  if (flags.isVolatile || ptxSpace(address) == ".shared")
     return text;
   if (flags.cache != tile::CacheModifier::None)
     return text + "." + tile::stringifyCacheModifier(flags.cache).str();
@@ -82,7 +82,7 @@ static bool hasHints(const MemoryFlags &flags) {
 SmallVector<Value> NvptxTargetInfo::loadVector(Emitter &e, Value ptr, Type element, int count, Value predicate,
                                                ValueRange other, AddressSpace space, const MemoryFlags &flags) {
   WordPlan plan(e, element, count);
-  Value address = inAddressSpace(e, ptr, space);
+  Value address = addressIn(e, ptr, space);
   if (!predicate && !hasHints(flags)) {
     Type type = plan.numWords == 1 ? plan.word : VectorType::get({plan.numWords}, plan.word);
     Value loaded = LLVM::LoadOp::create(e, type, address, /*alignment=*/plan.bytes());
@@ -98,7 +98,7 @@ SmallVector<Value> NvptxTargetInfo::loadVector(Emitter &e, Value ptr, Type eleme
     for (unsigned i = 0; i < plan.numWords; ++i)
       code.initialize(i, e.zextOrTrunc(fallback.empty() ? e.zero(plan.word) : fallback[i], registerType(e, plan.word)));
   }
-  SmallVector<Value> words = code.emit(fmt::format("{}ld{}{} {}, [{}];", guard, accessQualifiers(space, flags),
+  SmallVector<Value> words = code.emit(fmt::format("{}ld{}{} {}, [{}];", guard, accessQualifiers(address, flags),
                                                    plan.suffix(), ptxVector(names), from));
   for (Value &word : words)
     word = e.zextOrTrunc(word, plan.word);
@@ -108,7 +108,7 @@ SmallVector<Value> NvptxTargetInfo::loadVector(Emitter &e, Value ptr, Type eleme
 void NvptxTargetInfo::storeVector(Emitter &e, Value ptr, ValueRange values, Value predicate, AddressSpace space,
                                   const MemoryFlags &flags) {
   WordPlan plan(e, values.front().getType(), static_cast<int>(values.size()));
-  Value address = inAddressSpace(e, ptr, space);
+  Value address = addressIn(e, ptr, space);
   SmallVector<Value> words = plan.toWords(e, values);
   if (!predicate && !hasHints(flags)) {
     LLVM::StoreOp::create(e, words.size() == 1 ? words.front() : e.packVector(words), address,
@@ -120,7 +120,7 @@ void NvptxTargetInfo::storeVector(Emitter &e, Value ptr, ValueRange values, Valu
   SmallVector<std::string> names;
   for (Value word : words)
     names.push_back(code.input(e.zextOrTrunc(word, registerType(e, plan.word))));
-  code.emit(fmt::format("{}st{}{} [{}], {};", guard, accessQualifiers(space, flags), plan.suffix(), to,
+  code.emit(fmt::format("{}st{}{} [{}], {};", guard, accessQualifiers(address, flags), plan.suffix(), to,
                         ptxVector(names)));
 }
 
@@ -130,9 +130,10 @@ Value NvptxTargetInfo::orderedLoad(Emitter &e, Type storage, Value ptr, tile::Me
   bool acquires = order == tile::MemoryOrder::Acquire || order == tile::MemoryOrder::AcquireRelease;
   PtxAsm code(e);
   std::string result = code.output(registerType(e, plan.word));
-  std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
-  Value word = code.emit(fmt::format("ld.{}{}.global{} {}, [{}];", acquires ? "acquire" : "relaxed",
-                                     ptxScope(scope).str(), plan.suffix(), result, address))[0];
+  Value place = addressIn(e, ptr, AddressSpace::Global);
+  std::string address = code.input(place);
+  Value word = code.emit(fmt::format("ld.{}{}{}{} {}, [{}];", acquires ? "acquire" : "relaxed", ptxScope(scope).str(),
+                                     ptxSpace(place).str(), plan.suffix(), result, address))[0];
   if (spin && boundsWaits)
     checkSpin(e, ptr, e.zextOrTrunc(word, plan.word));
   return e.fromBits(e.zextOrTrunc(word, plan.word), storage);
@@ -143,10 +144,42 @@ void NvptxTargetInfo::orderedStore(Emitter &e, Value ptr, Value value, tile::Mem
   WordPlan plan(e, value.getType(), 1);
   bool releases = order == tile::MemoryOrder::Release || order == tile::MemoryOrder::AcquireRelease;
   PtxAsm code(e);
-  std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
+  Value place = addressIn(e, ptr, AddressSpace::Global);
+  std::string address = code.input(place);
   std::string word = code.input(e.zextOrTrunc(e.toBits(value), registerType(e, plan.word)));
-  code.emit(fmt::format("st.{}{}.global{} [{}], {};", releases ? "release" : "relaxed", ptxScope(scope).str(),
-                        plan.suffix(), address, word));
+  code.emit(fmt::format("st.{}{}{}{} [{}], {};", releases ? "release" : "relaxed", ptxScope(scope).str(),
+                        ptxSpace(place).str(), plan.suffix(), address, word));
+}
+
+SmallVector<Value> NvptxTargetInfo::orderedLoadVector(Emitter &e, Type element, int count, Value ptr, tile::MemoryOrder order,
+                                                      tile::MemoryScope scope) {
+  WordPlan plan(e, element, count);
+  bool acquires = order == tile::MemoryOrder::Acquire || order == tile::MemoryOrder::AcquireRelease;
+  PtxAsm code(e);
+  SmallVector<std::string> names;
+  for (unsigned i = 0; i < plan.numWords; ++i)
+    names.push_back(code.output(registerType(e, plan.word)));
+  Value place = addressIn(e, ptr, AddressSpace::Global);
+  std::string address = code.input(place);
+  SmallVector<Value> words = code.emit(fmt::format("ld.{}{}{}{} {}, [{}];", acquires ? "acquire" : "relaxed", ptxScope(scope).str(),
+                                                   ptxSpace(place).str(), plan.suffix(), ptxVector(names), address));
+  for (Value &word : words)
+    word = e.zextOrTrunc(word, plan.word);
+  return plan.toElements(e, words);
+}
+
+void NvptxTargetInfo::orderedStoreVector(Emitter &e, Value ptr, ValueRange values, tile::MemoryOrder order,
+                                         tile::MemoryScope scope) {
+  WordPlan plan(e, values.front().getType(), static_cast<int>(values.size()));
+  bool releases = order == tile::MemoryOrder::Release || order == tile::MemoryOrder::AcquireRelease;
+  PtxAsm code(e);
+  Value place = addressIn(e, ptr, AddressSpace::Global);
+  std::string address = code.input(place);
+  SmallVector<std::string> names;
+  for (Value word : plan.toWords(e, values))
+    names.push_back(code.input(e.zextOrTrunc(word, registerType(e, plan.word))));
+  code.emit(fmt::format("st.{}{}{}{} [{}], {};", releases ? "release" : "relaxed", ptxScope(scope).str(), ptxSpace(place).str(),
+                        plan.suffix(), address, ptxVector(names)));
 }
 
 /// Multicast memory came with compute capability 9.0.
@@ -182,6 +215,10 @@ SmallVector<Value> NvptxTargetInfo::multimemLoadReduce(Emitter &e, Value ptr) {
 void NvptxTargetInfo::fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) {
   if (order != tile::MemoryOrder::Relaxed)
     PtxAsm(e).emit(fmt::format("fence.acq_rel{};", ptxScope(scope).str()));
+}
+
+void NvptxTargetInfo::sequentialFence(Emitter &e, tile::MemoryScope scope) {
+  PtxAsm(e).emit(fmt::format("fence.sc{};", ptxScope(scope).str()));
 }
 
 void NvptxTargetInfo::asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate) {

@@ -28,6 +28,15 @@ Value inAddressSpace(Emitter &e, Value ptr, AddressSpace space) {
   return LLVM::AddrSpaceCastOp::create(e, type, ptr);
 }
 
+Value NvptxTargetInfo::addressIn(Emitter &e, Value ptr, AddressSpace space) {
+  return space == AddressSpace::Global && hasGenericAddresses ? ptr : inAddressSpace(e, ptr, space);
+}
+
+StringRef ptxSpace(Value address) {
+  unsigned space = cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace();
+  return space == globalSpace ? ".global" : space == sharedSpace ? ".shared" : "";
+}
+
 StringRef ptxScope(tile::MemoryScope scope) {
   switch (scope) {
   case tile::MemoryScope::Block:

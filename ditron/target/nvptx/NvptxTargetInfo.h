@@ -65,6 +65,10 @@ public:
                         tile::MemoryScope scope) override;
   mlir::Value orderedLoad(Emitter &e, mlir::Type storage, mlir::Value ptr, tile::MemoryOrder order,
                           tile::MemoryScope scope, bool spin) override;
+  llvm::SmallVector<mlir::Value> orderedLoadVector(Emitter &e, mlir::Type element, int count, mlir::Value ptr,
+                                                   tile::MemoryOrder order, tile::MemoryScope scope) override;
+  void orderedStoreVector(Emitter &e, mlir::Value ptr, mlir::ValueRange values, tile::MemoryOrder order,
+                          tile::MemoryScope scope) override;
   bool multimemStore(Emitter &e, mlir::Value ptr, mlir::ValueRange values) override;
   llvm::SmallVector<mlir::Value> multimemLoadReduce(Emitter &e, mlir::Value ptr) override;
   void orderedStore(Emitter &e, mlir::Value ptr, mlir::Value value, tile::MemoryOrder order,
@@ -72,6 +76,7 @@ public:
   void waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
                  tile::MemoryScope scope) override;
   void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override;
+  void sequentialFence(Emitter &e, tile::MemoryScope scope) override;
   void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) override;
   void asyncCommit(Emitter &e) override;
   void asyncWait(Emitter &e, int pending) override;
@@ -91,7 +96,14 @@ public:
   llvm::SmallVector<mlir::Value> mma(Emitter &e, const MmaDot &dot) override;
   llvm::SmallVector<mlir::Value> fmaDot(Emitter &e, const FmaDot &dot) override;
 
+  //===--- Intrinsics (NvptxIntrinsics.cpp) -------------------------------------------------------------------------===//
+
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> intrinsic(Emitter &e, llvm::StringRef name, mlir::ValueRange operands,
+                                                            mlir::DictionaryAttr options) override;
+
 private:
+  /// The address of an access in its space; a generic one stays what it is.
+  mlir::Value addressIn(Emitter &e, mlir::Value ptr, AddressSpace space);
   /// After a load that is the body of a spin loop, when waits are bounded: gives up when it has been repeated too long.
   void checkSpin(Emitter &e, mlir::Value ptr, mlir::Value seen);
 
@@ -104,6 +116,8 @@ private:
 
 /// A generic pointer cast to an address space (the pointer stays the same place).
 mlir::Value inAddressSpace(Emitter &e, mlir::Value ptr, AddressSpace space);
+/// ".global", ".shared", or nothing for a generic address.
+llvm::StringRef ptxSpace(mlir::Value address);
 /// Operand elements of tensor core instructions packed into i32 registers; f32 is rounded to tf32.
 llvm::SmallVector<mlir::Value> packMmaOperand(Emitter &e, bool isTf32, mlir::ValueRange elements);
 /// ".cta", ".gpu" or ".sys".

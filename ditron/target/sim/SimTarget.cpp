@@ -14,6 +14,7 @@
 #include "ditron/target/sim/SimCalls.h"
 #include "ditron/target/sim/SimCodegen.h"
 #include "ditron/target/sim/SimHopper.h"
+#include "ditron/target/sim/SimIntrinsics.h"
 #include "ditron/target/sim/SimLoops.h"
 
 #include <cstddef>
@@ -280,6 +281,14 @@ public:
     return SimCalls::reload(e, c, dot.c);
   }
 
+  FailureOr<SmallVector<Value>> intrinsic(Emitter &e, StringRef name, ValueRange operands, DictionaryAttr options) override {
+    if (name == "bar_warp_sync") {
+      warpBarrier(e);
+      return SmallVector<Value>();
+    }
+    return simIntrinsic(e, sim, hopper(), name, operands, options);
+  }
+
 private:
   /// Whether this code runs on a warp that is a block of its own.
   static bool isOnProducer(Emitter &e) {
@@ -290,7 +299,10 @@ private:
   void announce(Emitter &e, Value ptr, int64_t bytes, Value predicate, DitronSimAccess access, AddressSpace space) {
     sim.call(e, "access",
              {sim.self(e), ptr, e.i32(bytes), predicateWord(e, predicate), e.i32(access),
-              e.i32(space == AddressSpace::Shared ? DITRON_SIM_SHARED : DITRON_SIM_GLOBAL), sim.site(e)});
+              e.i32(space == AddressSpace::Shared ? DITRON_SIM_SHARED
+                    : hasGenericAddresses         ? DITRON_SIM_GENERIC
+                                                  : DITRON_SIM_GLOBAL),
+              sim.site(e)});
   }
 
   template <typename Enum> static Value code(Emitter &e, Enum value) { return e.i32(static_cast<int>(value)); }
