@@ -119,7 +119,7 @@ std::shared_ptr<const ClassInfo> Importer::classOf(const ast::ClassDef *node, co
         info->fields.push_back(std::move(field));
     } else if (const auto *function = llvm::dyn_cast<ast::FunctionDef>(statement)) {
       ClassMethod method;
-      method.function = FunctionValue{function, scope->isJit(function)};
+      method.function = FunctionValue{function, scope->isJit(function), scope};
       method.isStatic = hasDecorator(function->decorators, scope, "staticmethod");
       method.isClass = hasDecorator(function->decorators, scope, "classmethod");
       info->methods[function->name.text] = method;
@@ -243,6 +243,8 @@ LangValue Importer::replaceFields(llvm::ArrayRef<CallArgument> arguments, Source
     }
     if (!hasInstance || argument.keyword.empty())
       return emit.fail(argument.range, "tl.aggregate_replace takes one aggregate and fields by name");
+    if (!result.classInfo()->indexOf(argument.keyword))
+      return emit.fail(argument.keywordRange, fmt::format("{} has no field '{}'", result.describe(), argument.keyword.str()));
     result = withField(result, argument.keyword, argument.value, argument.range);
     if (result.isPoison())
       return result;
@@ -315,7 +317,7 @@ LangValue Importer::construct(const std::shared_ptr<const ClassInfo> &cls, llvm:
       continue;
     if (!field.defaultValue)
       return reject(range, fmt::format("class '{}' needs a value for field '{}'", cls->name, field.name));
-    values[index] = checkField(*cls, index, evaluateAtModuleLevel(field.defaultValue), range);
+    values[index] = checkField(*cls, index, evaluateAtModuleLevel(field.defaultValue, field.scope), range);
   }
   if (llvm::any_of(values, [](const LangValue &value) { return value.isPoison(); }))
     return LangValue::poison();
@@ -379,10 +381,10 @@ LangValue Importer::classAttribute(const std::shared_ptr<const ClassInfo> &cls, 
   }
   auto constant = cls->constants.find(name);
   if (constant != cls->constants.end())
-    return evaluateAtModuleLevel(constant->second);
+    return evaluateAtModuleLevel(constant->second, cls->scope);
   auto index = cls->indexOf(name);
   if (index && cls->fields[*index].defaultValue)
-    return evaluateAtModuleLevel(cls->fields[*index].defaultValue);
+    return evaluateAtModuleLevel(cls->fields[*index].defaultValue, cls->fields[*index].scope);
   return LangValue::poison();
 }
 

@@ -64,6 +64,8 @@ const std::vector<Builtin> &table() {
     std::vector<Builtin> result;
 #define DITRON_FUNCTION(modules, name, parameters, handler, doc)                                                       \
   result.push_back({modules, name, parameters, &builtins::handler, doc, parseParams(parameters)});
+#define DITRON_LIBRARY(modules, name, file, parameters, doc)                                                           \
+  result.push_back({modules, name, parameters, nullptr, doc, {}, file});
 #define DITRON_REFUSED(modules, name) result.push_back({modules, name, "", nullptr, "", {}});
 #include "ditron/frontend/Builtins.def"
     return result;
@@ -218,7 +220,7 @@ std::string listLanguage() {
     for (const Builtin &row : table()) {
       if (!(row.modules & section.module))
         continue;
-      if (row.handler)
+      if (row.handler || !row.libraryFile.empty())
         text += fmt::format("| `{}({})` | {} |\n", row.name.str(), row.parameterText.str(), row.doc.str());
       else
         refused += (refused.empty() ? "" : ", ") + row.name.str();

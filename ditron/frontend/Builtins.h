@@ -7,7 +7,7 @@
 // A parameter is written `name: rule = default`, `*name` collects the rest. Rules: any (default), num (a number or
 // tensor), tensor (run time), block (rank 1 or more), ptr (run-time pointer or block of pointers), int, bool, str, dtype,
 // shape (compile-time ints), const (anything known at compile time), fn (a @jit function), desc (a tensor descriptor). A
-// parameter with default None also takes None.
+// parameter with default None also takes None. Functions of the library (Library.h) bind their arguments themselves.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_BUILTINS_H
@@ -39,6 +39,7 @@ struct Builtin {
   BuiltinHandler handler; ///< Null: known to the language, refused by this version.
   llvm::StringRef doc;
   std::vector<BuiltinParam> params;
+  llvm::StringRef libraryFile = {}; ///< Not empty: a function or class of library/<libraryFile>.py.
 };
 
 /// "tl.load", "dl.wait", "tid": the name with its module's usual short name.

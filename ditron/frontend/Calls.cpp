@@ -4,6 +4,7 @@
 // get a location that holds the call site, and errors in it get a note.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/Importer.h"
 
 #include "ditron/frontend/syntax/AstPrinter.h"
@@ -123,6 +124,9 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
     if (!method->builtin)
       return callConstantMethod(*method, arguments, call->range);
     arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
+    LangValue written = resolveLibrary(LangValue(BuiltinValue{method->builtin}), call->callee->range);
+    if (const auto *function = written.getIf<FunctionValue>())
+      return callFunction(*function, arguments, call->range);
     return callBuiltin(*method->builtin, std::move(arguments), call->range);
   }
   if (const auto *function = callee.getIf<FunctionValue>())
@@ -164,7 +168,7 @@ void Importer::checkDiscarded(const ast::Call *call, const LangValue &callee) {
   }
 }
 
-bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<CallArgument> arguments,
+bool Importer::bindParameters(const ast::FunctionDef *function, const ModuleScope *scope, llvm::ArrayRef<CallArgument> arguments,
                               SourceRange range, Scope &locals) {
   std::string name = function->name.text.str();
   auto reject = [&](SourceRange place, std::string message) {
@@ -226,7 +230,7 @@ bool Importer::bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<C
     if (!param.defaultValue)
       return reject(range,
                     fmt::format("the call of '{}' has no argument for parameter '{}'", name, param.name.text.str()));
-    LangValue value = evaluateAtModuleLevel(param.defaultValue);
+    LangValue value = evaluateAtModuleLevel(param.defaultValue, scope);
     if (value.isPoison())
       return false;
     set(param, std::move(value), param.range);
@@ -282,11 +286,12 @@ LangValue Importer::enterFunction(const FunctionValue &function, llvm::ArrayRef<
     return LangValue::poison();
   }
   auto next = std::make_unique<Frame>();
-  if (!bindParameters(node, arguments, range, next->locals))
+  if (!bindParameters(node, function.scope, arguments, range, next->locals))
     return LangValue::poison();
   if (isNoinline(node) && !checkNoinline(node, next->locals))
     return LangValue::poison();
   next->function = node;
+  next->scope = function.scope;
   next->isCombine = !frames.empty() && frame().isCombine;
   next->isPython = options.isPython;
   if (options.bindsSelf && !node->params.empty())
@@ -310,12 +315,19 @@ LangValue Importer::callCombine(const FunctionValue &function, llvm::ArrayRef<La
   if (result.isPoison())
     return result;
   result = selectInsteadOfBranches(emit, *block, result);
-  for (mlir::Operation &op : *block)
-    if (!llvm::isa<mlir::arith::ArithDialect, mlir::math::MathDialect>(op.getDialect()))
-      return emit.fail(range,
-                       fmt::format("the combine function '{}' must be plain arithmetic on scalars, without branches "
-                                   "on run-time values and memory accesses",
-                                   function.node->name.text.str()));
+  // Each thread runs the function by itself: nothing in it may need the others.
+  auto needsBlock = [](mlir::Operation *op) {
+    auto isBlock = [](mlir::Type type) { return llvm::isa<mlir::RankedTensorType>(type); };
+    return llvm::any_of(op->getOperandTypes(), isBlock) || llvm::any_of(op->getResultTypes(), isBlock) ||
+           llvm::isa<dist::SyncThreadsOp, dist::WaitOp, dist::NotifyOp>(op);
+  };
+  mlir::WalkResult walk = block->walk([&](mlir::Operation *op) {
+    return needsBlock(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return emit.fail(range, fmt::format("the function '{}' works on single elements: it cannot make blocks or wait for "
+                                        "other threads",
+                                        function.node->name.text.str()));
   return result;
 }
 

@@ -36,7 +36,9 @@ LangValue Importer::evaluateKind(const ast::Expr *expression) {
   case ast::NodeKind::Attribute: {
     const auto *attribute = llvm::cast<ast::Attribute>(expression);
     LangValue object = evaluate(attribute->value);
-    return object.isPoison() ? object : attributeOf(object, attribute->attr.text, attribute->attr.range);
+    if (object.isPoison())
+      return object;
+    return resolveLibrary(attributeOf(object, attribute->attr.text, attribute->attr.range), attribute->attr.range);
   }
   case ast::NodeKind::BinOp: {
     const auto *operation = llvm::cast<ast::BinOp>(expression);

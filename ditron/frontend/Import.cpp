@@ -107,7 +107,7 @@ Expected<std::vector<ArgumentSpec>> matchArguments(const KernelInfo &kernel, con
     if (matched[index])
       return invalidArgument(
           fmt::format("the signature gives parameter '{}' of kernel '{}' twice", names[index], kernel.name));
-    if (!spec.isConstexpr() && kernel.parameters[index].isConstexpr)
+    if (!spec.isConstexpr() && kernel.parameters[index].isConstexpr && !spec.isTuple())
       return invalidArgument(
           fmt::format("parameter '{}' of kernel '{}' is a constexpr and needs a value, but the signature gives "
                       "the run-time type {}; write constexpr {}=VALUE",

@@ -8,8 +8,67 @@
 #include "ditron/frontend/Descriptors.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <fmt/format.h>
 
 namespace ditron::frontend {
+
+LangValue Importer::argumentValue(const ArgumentSpec &spec, const std::string &name,
+                                  llvm::function_ref<LangValue(const RunTimeParameter &)> take) {
+  if (spec.isConstexpr()) {
+    const auto *type = std::get_if<LangType>(&*spec.constexprValue);
+    return type ? LangValue(*type) : LangValue(std::get<ConstValue>(*spec.constexprValue));
+  }
+  if (spec.isTuple()) {
+    std::vector<LangValue> elements;
+    for (const ArgumentSpec &element : *spec.elements)
+      elements.push_back(argumentValue(element, name, take));
+    bool isNamed = !elements.empty() &&
+                   llvm::all_of(*spec.elements, [](const ArgumentSpec &element) { return !element.name.empty(); });
+    if (!isNamed)
+      return LangValue::tuple(std::move(elements));
+    auto cls = std::make_shared<ClassInfo>();
+    cls->name = name;
+    cls->isNamedTuple = true;
+    for (const ArgumentSpec &element : *spec.elements)
+      cls->fields.push_back({element.name, {}, nullptr, nullptr, nullptr});
+    return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements)), std::move(cls)});
+  }
+  std::vector<LangValue> values;
+  for (const RunTimeParameter &each : runTimeParameters(spec, name))
+    values.push_back(take(each));
+  if (!spec.isDescriptor)
+    return values.front();
+  DescriptorValue descriptor;
+  descriptor.tile = spec.type;
+  descriptor.fillsNan = spec.fillsNan;
+  descriptor.base = values.front();
+  descriptor.sizes.assign(values.begin() + 1, values.begin() + 1 + spec.type.rank());
+  descriptor.strides.assign(values.begin() + 1 + spec.type.rank(), values.end());
+  return emitDescriptor(emit, std::move(descriptor));
+}
+
+const GlobalBinding *Importer::annotatedClass(const ast::Param &param) {
+  const auto *name = llvm::dyn_cast_or_null<ast::Name>(param.annotation);
+  const GlobalBinding *binding = name ? globals.find(name->id) : nullptr;
+  return binding && binding->kind == GlobalBinding::Kind::Class && isKernelClass(binding->classDef, &globals) ? binding
+                                                                                                              : nullptr;
+}
+
+LangValue Importer::asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range) {
+  if (!cls || !cls->isNamedTuple)
+    return value;
+  if (cls->fields.size() != value.elements().size())
+    return emit.fail(range, fmt::format("class '{}' has {} fields, but the argument is a tuple of {}", cls->name,
+                                        cls->fields.size(), value.elements().size()));
+  std::vector<LangValue> elements = value.elements();
+  for (LangValue &element : elements)
+    if (element.isTuple())
+      if (const auto *name = llvm::dyn_cast_or_null<ast::Name>(cls->fields[&element - elements.data()].annotation))
+        if (const GlobalBinding *binding = globals.find(name->id);
+            binding && binding->kind == GlobalBinding::Kind::Class && isKernelClass(binding->classDef, &globals))
+          element = asNamedTuple(element, classOf(binding->classDef, &globals, range), range);
+  return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements)), std::move(cls)});
+}
 
 void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel,
                            llvm::ArrayRef<ArgumentSpec> arguments) {
@@ -30,35 +89,22 @@ void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel
 
   frames.push_back(std::make_unique<Frame>());
   frame().function = kernel;
+  frame().scope = &globals;
   frame().isEntry = true;
   unsigned next = 0;
+  auto take = [&](const RunTimeParameter &parameter) {
+    if (parameter.divisibility > 1)
+      function.setArgAttr(next, "tile.divisibility", emit.builder.getI64IntegerAttr(parameter.divisibility));
+    return LangValue::tensor(block->getArgument(next++), parameter.type);
+  };
+  emit.builder.setInsertionPointToEnd(block);
   for (auto [param, spec] : llvm::zip(kernel->params, arguments)) {
     Variable variable;
     variable.range = param.range;
     variable.isConstexpr = isConstexprParam(param);
-    std::vector<LangValue> values;
-    for (const RunTimeParameter &each : runTimeParameters(spec, param.name.text.str())) {
-      values.push_back(LangValue::tensor(block->getArgument(next), each.type));
-      if (each.divisibility > 1)
-        function.setArgAttr(next, "tile.divisibility", emit.builder.getI64IntegerAttr(each.divisibility));
-      ++next;
-    }
-    if (spec.isDescriptor) {
-      DescriptorValue descriptor;
-      descriptor.tile = spec.type;
-      descriptor.fillsNan = spec.fillsNan;
-      descriptor.base = values.front();
-      descriptor.sizes.assign(values.begin() + 1, values.begin() + 1 + spec.type.rank());
-      descriptor.strides.assign(values.begin() + 1 + spec.type.rank(), values.end());
-      emit.builder.setInsertionPointToEnd(block);
-      variable.value = emitDescriptor(emit, std::move(descriptor));
-    } else if (!spec.isConstexpr()) {
-      variable.value = values.front();
-    } else if (const auto *type = std::get_if<LangType>(&*spec.constexprValue)) {
-      variable.value = LangValue(*type);
-    } else {
-      variable.value = LangValue(std::get<ConstValue>(*spec.constexprValue));
-    }
+    variable.value = argumentValue(spec, param.name.text.str(), take);
+    if (const GlobalBinding *binding = spec.isTuple() ? annotatedClass(param) : nullptr)
+      variable.value = asNamedTuple(variable.value, classOf(binding->classDef, &globals, param.range), param.range);
     frame().locals[param.name.text] = std::move(variable);
   }
   runBody(kernel->body, nullptr);

@@ -13,6 +13,7 @@
 #include "ditron/frontend/Builtins.h"
 #include "ditron/frontend/Emitter.h"
 #include "ditron/frontend/Import.h"
+#include "ditron/frontend/Library.h"
 #include "ditron/frontend/ModuleScope.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -34,6 +35,7 @@ using Scope = llvm::MapVector<llvm::StringRef, Variable>;
 /// One function that is being executed.
 struct Frame {
   const ast::FunctionDef *function = nullptr; ///< Null while a module-level expression is evaluated.
+  const ModuleScope *scope = nullptr;         ///< The file whose names it sees.
   Scope locals;
   /// Why names that were assigned are not visible any more, with the place of the statement that hid them.
   llvm::DenseMap<llvm::StringRef, std::pair<SourceRange, llvm::StringRef>> hidden;
@@ -76,10 +78,9 @@ public:
 
   Importer(mlir::MLIRContext &context, const ModuleScope &globals, const ImportOptions &options,
            DiagnosticEngine &diagnostics)
-      : emit(context, diagnostics), globals(globals), options(options) {}
+      : emit(context, diagnostics), options(options), globals(globals), library(diagnostics) {}
 
   Emitter emit;
-  const ModuleScope &globals;
   const ImportOptions &options;
 
   /// Imports the kernel as a function of the module; errors are in the diagnostics.
@@ -89,7 +90,7 @@ public:
 
   /// Calls a function of the file with positional arguments and inlines it.
   LangValue callFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
-  /// The same in a combine region of a reduction: operations that are not plain arithmetic are errors.
+  /// The same in a region on scalars, of a reduction or map: operations that need the whole block are errors.
   LangValue callCombine(const FunctionValue &function, llvm::ArrayRef<LangValue> arguments, SourceRange range);
   /// `value.name`; without `reports`, poison for an attribute that does not exist.
   LangValue attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports = true);
@@ -97,11 +98,23 @@ public:
   bool checkBlockShape(llvm::ArrayRef<int64_t> shape, SourceRange range);
 
 private:
+  //===--- The kernel's parameters (Importer.cpp) -------------------------------------------------------------------------------===//
+  /// The value of an argument; `take` gives the next parameter of the function.
+  LangValue argumentValue(const ArgumentSpec &spec, const std::string &name,
+                          llvm::function_ref<LangValue(const RunTimeParameter &)> take);
+  /// The class of the file that a parameter is annotated with; null if it is none.
+  const GlobalBinding *annotatedClass(const ast::Param &param);
+  /// A tuple as an instance of a class, tuples in it by the annotations of its fields.
+  LangValue asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range);
+
   //===--- Names (Names.cpp) ----------------------------------------------------------------------------------------===//
   Frame &frame() { return *frames.back(); }
+  const ModuleScope &scope() { return *frame().scope; }
   LangValue lookup(const ast::Name *name);
   LangValue readGlobal(llvm::StringRef name, const GlobalBinding &binding, SourceRange range);
-  LangValue evaluateAtModuleLevel(const ast::Expr *expression);
+  LangValue evaluateAtModuleLevel(const ast::Expr *expression, const ModuleScope *scope);
+  /// What a name of the built-in modules stands for, which is in the library for some.
+  LangValue resolveLibrary(const LangValue &value, SourceRange range);
   void reportUnknownName(llvm::StringRef name, SourceRange range);
   /// Binds a name to a value after decay; reports misuse of constexpr names.
   void assignName(llvm::StringRef name, LangValue value, SourceRange range);
@@ -245,7 +258,8 @@ private:
   //===--- Calls (Calls.cpp, BuiltinCalls.cpp) -----------------------------------------------------------------------------===//
   LangValue evaluateCall(const ast::Call *call);
   bool collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments);
-  bool bindParameters(const ast::FunctionDef *function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+  bool bindParameters(const ast::FunctionDef *function, const ModuleScope *scope,
+                      llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                       Scope &locals);
   /// Executes a function of the file in place.
   LangValue enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
@@ -260,6 +274,8 @@ private:
 
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::shared_ptr<const ContextValue>> contexts; ///< Entered ones, of callers too; innermost last.
+  const ModuleScope &globals; ///< Of the kernel's file.
+  Library library;
   llvm::SmallPtrSet<const ast::Expr *, 8> globalsInProgress;
   llvm::DenseMap<const ast::Node *, std::shared_ptr<const ClassInfo>> classes;
   const ast::Expr *discarded = nullptr; ///< The expression whose value the statement drops.

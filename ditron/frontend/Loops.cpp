@@ -309,12 +309,14 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
   // The loop variable keeps its last value after the loop; it is carried only if somebody asks for it.
   bool keepsVariable = frame().function && isReadAfter(frame().function, target->id, statement->range, frame().loops > 0);
   auto previous = frame().locals.find(target->id);
-  if (previous != frame().locals.end() && previous->second.value.isTensor() && previous->second.value.type() != *type)
-    keepsVariable = false;
   llvm::SmallVector<mlir::Value> inits = carried.inits;
   if (keepsVariable) {
-    bool continues = previous != frame().locals.end() && previous->second.value.isTensor();
-    inits.push_back(continues ? previous->second.value.ir() : (isReversed ? upper : lower).ir());
+    // A loop without rounds leaves the variable as it was, if it was an integer.
+    LangValue start = isReversed ? upper : lower;
+    if (previous != frame().locals.end() && previous->second.value.isTensor() && !previous->second.value.type().isBlock() &&
+        previous->second.value.type().isInt())
+      start = emit.cast(previous->second.value, *type, place);
+    inits.push_back(start.ir());
   }
 
   auto loop = scf::ForOp::create(emit.builder, emit.location(), lower.ir(), upper.ir(), step.ir(), inits);

@@ -25,8 +25,8 @@ LangValue Importer::lookup(const ast::Name *name) {
         .hint("assign it before that statement");
     return LangValue::poison();
   }
-  if (const GlobalBinding *binding = globals.find(name->id))
-    return readGlobal(name->id, *binding, name->range);
+  if (const GlobalBinding *binding = scope().find(name->id))
+    return resolveLibrary(readGlobal(name->id, *binding, name->range), name->range);
   if (const Builtin *builtin = findBuiltin(ModulePython, name->id))
     return LangValue(BuiltinValue{builtin});
   reportUnknownName(name->id, name->range);
@@ -46,7 +46,7 @@ void Importer::reportUnknownName(llvm::StringRef name, SourceRange range) {
   for (const auto &[local, variable] : frame().locals)
     if (variable.range.isValid()) // not the marks of break and continue
       consider(local);
-  for (const auto &[global, binding] : globals.bindings())
+  for (const auto &[global, binding] : scope().bindings())
     consider(global);
   if (nearest.empty())
     nearest = nearestName(ModulePython, name);
@@ -57,9 +57,9 @@ void Importer::reportUnknownName(llvm::StringRef name, SourceRange range) {
 LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &binding, SourceRange range) {
   switch (binding.kind) {
   case GlobalBinding::Kind::Function:
-    return LangValue(FunctionValue{binding.function, globals.isJit(binding.function)});
+    return LangValue(FunctionValue{binding.function, scope().isJit(binding.function), &scope()});
   case GlobalBinding::Kind::Class:
-    if (auto cls = classOf(binding.classDef, &globals, range))
+    if (auto cls = classOf(binding.classDef, &scope(), range))
       return LangValue(ClassValue{cls});
     return LangValue::poison();
   case GlobalBinding::Kind::Import: {
@@ -86,9 +86,9 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
   bool isHostRead = frame().function == nullptr;
   bool isWrapped = false;
   if (const auto *call = llvm::dyn_cast<ast::Call>(initializer)) {
-    if (auto cls = namedTupleOf(call, &globals))
+    if (auto cls = namedTupleOf(call, &scope()))
       return LangValue(ClassValue{cls});
-    LangValue callee = globals.resolveDotted(call->callee);
+    LangValue callee = scope().resolveDotted(call->callee);
     const auto *builtin = callee.getIf<BuiltinValue>();
     isWrapped = builtin && (builtin->builtin->name == "constexpr" || builtin->builtin->name == "pointer_type");
   }
@@ -101,7 +101,7 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
   }
   if (!globalsInProgress.insert(initializer).second)
     return emit.fail(range, fmt::format("the value of '{}' depends on itself", name.str()));
-  LangValue value = evaluateAtModuleLevel(initializer);
+  LangValue value = evaluateAtModuleLevel(initializer, &scope());
   globalsInProgress.erase(initializer);
   // An alias may name a function, a module or a dtype, but not a plain number.
   if (!isHostRead && isName && (value.isLiteral() || value.isString() || value.isTuple()))
@@ -109,8 +109,25 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
   return value;
 }
 
-LangValue Importer::evaluateAtModuleLevel(const ast::Expr *expression) {
+LangValue Importer::resolveLibrary(const LangValue &value, SourceRange range) {
+  const auto *function = value.getIf<BuiltinValue>();
+  if (!function || function->builtin->libraryFile.empty())
+    return value;
+  const ModuleScope *file = library.scope(function->builtin->libraryFile);
+  const GlobalBinding *binding = file ? file->find(function->builtin->name) : nullptr;
+  if (!binding)
+    return emit.fail(range, fmt::format("compiler bug: library/{}.py has no '{}'", function->builtin->libraryFile.str(),
+                                        function->builtin->name.str()));
   frames.push_back(std::make_unique<Frame>());
+  frame().scope = file;
+  LangValue result = readGlobal(function->builtin->name, *binding, range);
+  frames.pop_back();
+  return result;
+}
+
+LangValue Importer::evaluateAtModuleLevel(const ast::Expr *expression, const ModuleScope *scope) {
+  frames.push_back(std::make_unique<Frame>());
+  frame().scope = scope;
   LangValue value = evaluate(expression);
   frames.pop_back();
   return value;

@@ -36,9 +36,9 @@ Expected<std::vector<llvm::StringRef>> splitItems(llvm::StringRef text) {
         quote = 0;
     } else if (c == '"' || c == '\'') {
       quote = c;
-    } else if (c == '<') {
+    } else if (c == '<' || c == '(') {
       ++depth;
-    } else if (c == '>' && depth > 0) {
+    } else if ((c == '>' || c == ')') && depth > 0) {
       --depth;
     } else if (c == ',' && depth == 0) {
       items.push_back(text.slice(begin, i).trim());
@@ -139,8 +139,34 @@ Expected<ArgumentSpec> parseDescriptor(llvm::StringRef text) {
   return spec;
 }
 
-/// An item without its name: a type with an optional divisor, or a literal.
+Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where);
+
+/// (i32, constexpr 3)
+Expected<ArgumentSpec> parseTuple(llvm::StringRef text) {
+  llvm::StringRef inside = text.drop_front().trim();
+  if (!inside.consume_back(")"))
+    return invalidArgument(fmt::format("{}: the tuple has no closing ')'", quoted(text)));
+  inside = inside.trim();
+  std::vector<ArgumentSpec> elements;
+  if (!inside.empty()) {
+    inside.consume_back(","); // a tuple of one
+    auto items = splitItems(inside);
+    if (!items.isOk())
+      return items.status();
+    for (auto [index, item] : llvm::enumerate(*items)) {
+      auto element = parseItem(item, fmt::format("tuple element {}", index + 1));
+      if (!element.isOk())
+        return element.status();
+      elements.push_back(std::move(*element));
+    }
+  }
+  return ArgumentSpec::tupleOf(std::move(elements));
+}
+
+/// An item without its name: a type with an optional divisor, a tuple or a literal.
 Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text) {
+  if (text.starts_with("("))
+    return parseTuple(text);
   if (text.starts_with("tensordesc<"))
     return parseDescriptor(text);
   auto [typeText, divisorText] = text.split(':');
@@ -167,7 +193,47 @@ Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text) {
   return ArgumentSpec::constexprOf(*value);
 }
 
+/// One item with its name.
+Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where) {
+  llvm::StringRef rest = text;
+  if (rest.empty())
+    return invalidArgument(where + " is empty");
+  bool isConstexpr = false;
+  if (rest.starts_with("constexpr") && (rest.size() == 9 || !llvm::isAlnum(rest[9]))) {
+    isConstexpr = true;
+    rest = rest.drop_front(9).ltrim();
+  }
+  std::string name;
+  auto [before, after] = rest.split('=');
+  if (rest.contains('=') && isIdentifier(before.trim())) {
+    name = before.trim().str();
+    rest = after.trim();
+  }
+  if (isConstexpr) {
+    if (rest.empty())
+      return invalidArgument(where + ": write constexpr NAME=VALUE");
+    auto value = parseConstexpr(rest);
+    if (!value.isOk())
+      return value.status().withContext(where);
+    return ArgumentSpec::constexprOf(*value, name);
+  }
+  if (rest.empty())
+    return invalidArgument(where + fmt::format(": parameter {} has no type or value", quoted(name)));
+  auto spec = parseUnnamed(rest);
+  if (!spec.isOk())
+    return spec.status().withContext(where);
+  spec->name = name;
+  return spec;
+}
+
 } // namespace
+
+ArgumentSpec ArgumentSpec::tupleOf(std::vector<ArgumentSpec> elements, std::string name) {
+  ArgumentSpec spec;
+  spec.name = std::move(name);
+  spec.elements = std::make_shared<const std::vector<ArgumentSpec>>(std::move(elements));
+  return spec;
+}
 
 ArgumentSpec ArgumentSpec::runTime(LangType type, unsigned divisibility, std::string name) {
   ArgumentSpec spec;
@@ -194,8 +260,10 @@ ArgumentSpec ArgumentSpec::constexprOf(ConstexprArgument value, std::string name
 }
 
 bool ArgumentSpec::operator==(const ArgumentSpec &other) const {
-  if (name != other.name || isConstexpr() != other.isConstexpr())
+  if (name != other.name || isConstexpr() != other.isConstexpr() || isTuple() != other.isTuple())
     return false;
+  if (isTuple())
+    return *elements == *other.elements;
   if (!isConstexpr())
     return type == other.type && divisibility == other.divisibility && isDescriptor == other.isDescriptor &&
            fillsNan == other.fillsNan && sizeDivisibility == other.sizeDivisibility;
@@ -210,6 +278,12 @@ std::string ArgumentSpec::str() const {
   if (isConstexpr())
     return fmt::format("constexpr {}{}{}", name, name.empty() ? "" : "=", printConstexpr(*constexprValue));
   std::string text = name.empty() ? "" : name + "=";
+  if (isTuple()) {
+    std::string inside;
+    for (const ArgumentSpec &element : *elements)
+      inside += (inside.empty() ? "" : ", ") + element.str();
+    return fmt::format("{}({}{})", text, inside, elements->size() == 1 ? "," : "");
+  }
   if (isDescriptor)
     text += fmt::format("tensordesc<{}[{}]{}>", type.element().signatureText(),
                         fmt::join(type.shape().begin(), type.shape().end(), ","), fillsNan ? ",nan" : "");
@@ -225,6 +299,14 @@ std::string ArgumentSpec::str() const {
 std::vector<RunTimeParameter> runTimeParameters(const ArgumentSpec &spec, std::string_view name) {
   if (spec.isConstexpr())
     return {};
+  if (spec.isTuple()) {
+    std::vector<RunTimeParameter> result;
+    for (auto [index, element] : llvm::enumerate(*spec.elements)) {
+      std::string inner = fmt::format("{}.{}", name, element.name.empty() ? std::to_string(index) : element.name);
+      llvm::append_range(result, runTimeParameters(element, inner));
+    }
+    return result;
+  }
   if (!spec.isDescriptor)
     return {{std::string(name), spec.type, spec.divisibility}};
   const LangType element = spec.type.element();
@@ -298,38 +380,12 @@ Expected<KernelSignature> parseSignature(llvm::StringRef text) {
     return items.status();
   for (auto [index, item] : llvm::enumerate(*items)) {
     std::string where = fmt::format("signature item {}", index + 1);
-    llvm::StringRef rest = item;
-    if (rest.empty())
-      return invalidArgument(where + " is empty");
-    bool isConstexpr = false;
-    if (rest.starts_with("constexpr") && (rest.size() == 9 || !llvm::isAlnum(rest[9]))) {
-      isConstexpr = true;
-      rest = rest.drop_front(9).ltrim();
-    }
-    std::string name;
-    auto [before, after] = rest.split('=');
-    if (rest.contains('=') && isIdentifier(before.trim())) {
-      name = before.trim().str();
-      rest = after.trim();
-    }
-    if (isConstexpr) {
-      if (rest.empty())
-        return invalidArgument(where + ": write constexpr NAME=VALUE");
-      auto value = parseConstexpr(rest);
-      if (!value.isOk())
-        return value.status().withContext(where);
-      signature.arguments.push_back(ArgumentSpec::constexprOf(*value, name));
-      continue;
-    }
-    if (rest.empty())
-      return invalidArgument(where + fmt::format(": parameter {} has no type or value", quoted(name)));
-    auto spec = parseUnnamed(rest);
+    auto spec = parseItem(item, where);
     if (!spec.isOk())
-      return spec.status().withContext(where);
-    spec->name = name;
+      return spec.status();
     for (const ArgumentSpec &earlier : signature.arguments)
-      if (!name.empty() && earlier.name == name)
-        return invalidArgument(where + fmt::format(": parameter {} is given twice", quoted(name)));
+      if (!spec->name.empty() && earlier.name == spec->name)
+        return invalidArgument(where + fmt::format(": parameter {} is given twice", quoted(spec->name)));
     signature.arguments.push_back(*spec);
   }
   return signature;

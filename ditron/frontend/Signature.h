@@ -8,7 +8,8 @@
 // `:16` promises that a pointer's address or an integer's value is a multiple of 16. A tensor descriptor that the host makes is
 // written tensordesc<bf16[128,64]>, or tensordesc<bf16[128,64],nan> when it pads with NaN; `:16` after it promises that the
 // tensor's address and all strides but the last are multiples of 16 bytes, a second number (`:16:8`) that the last size is a
-// multiple of 8 elements. Items without a name belong to the parameters in order. Nothing here knows MLIR.
+// multiple of 8 elements. A tuple is written (i32, *fp32:16, constexpr 3), a named tuple (x=i32, y=*fp32). Items without a name
+// belong to the parameters in order. Nothing here knows MLIR.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_SIGNATURE_H
@@ -17,6 +18,7 @@
 #include "ditron/frontend/Types.h"
 #include "ditron/frontend/syntax/ConstValue.h"
 #include "ditron/support/Status.h"
+#include <memory>
 #include <variant>
 #include <vector>
 
@@ -34,8 +36,12 @@ struct ArgumentSpec {
   bool isDescriptor = false;                       ///< A tensor descriptor made by the host.
   bool fillsNan = false;                           ///< Of a descriptor: its padding.
   unsigned sizeDivisibility = 1;                   ///< Of a descriptor: promised divisor of the last size.
+  /// Set: a tuple of these; their names, if all have one, are the fields of a named tuple.
+  std::shared_ptr<const std::vector<ArgumentSpec>> elements;
 
   bool isConstexpr() const { return constexprValue.has_value(); }
+  bool isTuple() const { return elements != nullptr; }
+  static ArgumentSpec tupleOf(std::vector<ArgumentSpec> elements, std::string name = {});
   static ArgumentSpec runTime(LangType type, unsigned divisibility = 1, std::string name = {});
   /// A tensor descriptor for tiles of a type.
   static ArgumentSpec descriptorOf(LangType tile, bool fillsNan, unsigned divisibility = 1, unsigned sizeDivisibility = 1,
@@ -63,7 +69,8 @@ struct RunTimeParameter {
 };
 
 /// What the compiled kernel takes for one item, none for a compile-time value. A descriptor becomes its base (NAME), its sizes
-/// (NAME.shape.0 ..., i32) and its strides but the last (NAME.stride.0 ..., i64, in elements).
+/// (NAME.shape.0 ..., i32) and its strides but the last (NAME.stride.0 ..., i64, in elements); a tuple becomes its elements
+/// (NAME.0 ..., or NAME.FIELD).
 std::vector<RunTimeParameter> runTimeParameters(const ArgumentSpec &spec, std::string_view name);
 
 /// Reads the text form.

@@ -68,6 +68,7 @@ struct AggregateValue {
 struct FunctionValue {
   const ast::FunctionDef *node = nullptr;
   bool isJit = false; ///< Decorated with a jit of ours; others are host code.
+  const ModuleScope *scope = nullptr; ///< The file it is in.
 };
 
 /// One of the built-in modules.

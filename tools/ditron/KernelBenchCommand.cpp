@@ -21,7 +21,9 @@ void addCommonOptions(CLI::App *command, KernelBenchOptions &options, const std:
   command->add_option("--rounds", options.timing.rounds, "Rounds in which all take turns; the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--milliseconds", options.timing.millisecondsPerRound, "Of each in a round")->capture_default_str();
+  command->add_option("--milliseconds", options.timing.millisecondsPerRound, "Of each in a round")
+      ->check(CLI::Range(0.01, 60000.0))
+      ->capture_default_str();
   command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
   command->add_option("--json", options.jsonFile, "Write the result to this file")->type_name("FILE");
   command->add_flag("--quiet", options.quiet, "Print errors only");
@@ -40,7 +42,8 @@ void addKernelBenchCommands(CLI::App &bench, CommandContext &context) {
       ->check(CLI::IsMember({"tf32", "ieee"}))
       ->capture_default_str();
   gemm->add_option("--peer", gemmOptions->peer, "cuBLAS to compare with: its path, auto, or none")->capture_default_str();
-  gemm->add_option("--sweep", gemmOptions->sweep, "Also try this many plans, those predicted to be best");
+  gemm->add_option("--sweep", gemmOptions->sweep, "Also try this many plans, those predicted to be best")
+      ->check(integerBetween(0, 1000));
   gemm->add_option("--movement", gemmOptions->movement, "Only plans that move tiles this way")
       ->check(CLI::IsMember({"descriptors", "pointers"}));
   gemm->callback([&context, gemmOptions] { context.finish(benchGemm(*gemmOptions, context.knobs)); });

@@ -47,7 +47,7 @@ public:
   static constexpr unsigned maxErrorsPerFile = 20;
   static constexpr unsigned maxWarningsPerFile = 200;
 
-  explicit DiagnosticEngine(const SourceManager &sources) : sources(sources) {}
+  explicit DiagnosticEngine(SourceManager &sources) : sources(sources) {}
   DiagnosticEngine(const DiagnosticEngine &) = delete;
   DiagnosticEngine &operator=(const DiagnosticEngine &) = delete;
 
@@ -69,7 +69,7 @@ public:
   /// True once a file has used up its errors: a parser or analysis may then stop early.
   bool limitReached(FileId file) const;
   const std::deque<Diagnostic> &diagnostics() const { return kept; }
-  const SourceManager &sourceManager() const { return sources; }
+  SourceManager &sourceManager() const { return sources; }
 
   /// One diagnostic and its notes as text that ends in a newline.
   std::string render(const Diagnostic &diagnostic) const;
@@ -84,7 +84,7 @@ private:
     unsigned warnings = 0;
   };
 
-  const SourceManager &sources;
+  SourceManager &sources;
   std::deque<Diagnostic> kept;
   Diagnostic discarded;
   llvm::DenseMap<FileId, Counts> counts;

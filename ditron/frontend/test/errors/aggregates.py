@@ -58,23 +58,23 @@ def moved(p):
 def kernel(p, n, f):
     s = State(n, 3)
     s.set(s, n)
+    w = Wrong(3)
     s.x = n
     # CHECK: aggregates.py:[[#@LINE-1]]:5: error: cannot assign to field 'x' on immutable aggregate 'State'
     # CHECK-NEXT:     s.x = n
     # CHECK-NEXT:     ^~~
     s.x += 1
     # CHECK: aggregates.py:[[#@LINE-1]]:5: error: cannot assign to field 'x' on immutable aggregate 'State'
-    w = Wrong(3)
     a = State(n)
     # CHECK: aggregates.py:[[#@LINE-1]]:9: error: class 'State' needs a value for field 'k'
     # CHECK-NEXT:     a = State(n)
     # CHECK-NEXT:         ^~~~~~~~
-    # CHECK-NEXT: aggregates.py:[[#@LINE-57]]:7: note: the class is declared here
+    # CHECK-NEXT: aggregates.py:[[#@LINE-60]]:7: note: the class is declared here
     a = State(n, n)
     # CHECK: aggregates.py:[[#@LINE-1]]:18: error: field 'k' of aggregate 'State' expects tl.constexpr, but got run-time int32
     # CHECK-NEXT:     a = State(n, n)
     # CHECK-NEXT:                  ^
-    # CHECK-NEXT: aggregates.py:[[#@LINE-60]]:5: note: the field is declared here
+    # CHECK-NEXT: aggregates.py:[[#@LINE-63]]:5: note: the field is declared here
     a = State(n, 3, k=4)
     # CHECK: aggregates.py:[[#@LINE-1]]:21: error: field 'k' of class 'State' is given twice
     a = State(n, 3, z=1)

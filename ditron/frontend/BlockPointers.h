@@ -1,0 +1,27 @@
+//===- BlockPointers.h - Block pointers in kernels ------------------------------------------------------------*- C++ -*-===//
+//
+// A block pointer is an aggregate of the language: base, shape, strides and offsets, which exist at run time, and block_shape
+// and order, which belong to its type. So variables, loops, branches, tuples and functions treat it like any aggregate, and
+// in the IR there is no trace of it: loads and stores expand to a block of pointers and a mask. Private to the room.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_FRONTEND_BLOCKPOINTERS_H
+#define DITRON_FRONTEND_BLOCKPOINTERS_H
+
+#include "ditron/frontend/Importer.h"
+
+namespace ditron::frontend {
+
+bool isBlockPointer(const LangValue &value);
+/// `pointer.name` where that is no field: dtype, type, the member functions. Poison if there is no such attribute.
+LangValue blockPointerAttribute(const LangValue &pointer, llvm::StringRef name);
+
+namespace builtins {
+/// Makes a load or store through a block pointer one through a block of pointers: replaces the arguments 'pointer', 'mask',
+/// 'other', 'boundary_check' and 'padding_option'. False after an error.
+bool expandBlockPointer(Importer &importer, BuiltinCall &call);
+} // namespace builtins
+
+} // namespace ditron::frontend
+
+#endif // DITRON_FRONTEND_BLOCKPOINTERS_H
