@@ -264,5 +264,242 @@ def hints(out_ptr, x_ptr, n, stride, B: tl.constexpr):
   expectSame(results(text, "hints", 64, {xb, 64, 8}, {{"B", 64}}), expected);
 }
 
+TEST_F(ControlFlow, BreakAndContinue) {
+  const char *text = R"(
+@triton.jit
+def search(out_ptr, values_ptr, n, wanted):
+    found = -1
+    steps = 0
+    for i in range(n):
+        x = tl.load(values_ptr + i)
+        if x < 0:
+            continue
+        steps += 1
+        if x == wanted:
+            found = i
+            break
+        doubled = x * 2
+        steps += doubled - x - x
+    tl.store(out_ptr, found)
+    tl.store(out_ptr + 1, steps)
+    tl.store(out_ptr + 2, i)
+
+@triton.jit
+def nested(out_ptr, n):
+    i = 0
+    total = 0
+    pairs = 0
+    while True:
+        if i >= n:
+            break
+        i += 1
+        j = 0
+        while j < 10:
+            j += 1
+            if j == 3:
+                continue
+            if j > i:
+                break
+            for k in range(j, 0, -1):
+                if k % 4 == 0:
+                    break
+                elif k == 2:
+                    continue
+                else:
+                    total += k
+                pairs += 1
+            total += j
+    tl.store(out_ptr, total)
+    tl.store(out_ptr + 1, pairs)
+
+@triton.jit
+def unrolled(out_ptr, values_ptr, limit):
+    total = 0
+    for i in tl.static_range(8):
+        if i == 1:
+            continue
+        x = tl.load(values_ptr + i)
+        if x > limit:
+            break
+        if x == 0:
+            continue
+        total += x
+    tl.store(out_ptr, total)
+    tl.store(out_ptr + 1, i)
+
+@triton.jit
+def branches(out_ptr, n):
+    total = 0
+    for i in range(n):
+        if i % 2 == 0:
+            if i == 6:
+                break
+            z = 1
+        else:
+            z = 2
+        if i == 3:
+            continue
+        else:
+            w = z + 10
+        total += w
+    tl.store(out_ptr, total)
+
+@triton.jit
+def tiles(out_ptr, values_ptr, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    acc = tl.zeros([N], tl.int32)
+    state = (acc, 0)
+    for block in range(n):
+        x = tl.load(values_ptr + block * N + i)
+        if tl.max(x) > 100:
+            break
+        if tl.min(x) < 0:
+            continue
+        state = (state[0] + x, state[1] + 1)
+    tl.store(out_ptr + i, state[0])
+    tl.store(out_ptr + N, state[1])
+)";
+  std::vector<int32_t> values = {5, -1, 8, 0, 3, 9, -4, 7, 2, 1};
+  for (int wanted : {3, 7, 100, 5}) {
+    int found = -1, steps = 0, last = 0;
+    for (int i = 0; i < 10; ++i) {
+      last = i;
+      if (values[i] < 0)
+        continue;
+      ++steps;
+      if (values[i] == wanted) {
+        found = i;
+        break;
+      }
+    }
+    expectSame(results(text, "search", 3, {put(values), 10, wanted}), {found, steps, last});
+  }
+  for (int n : {0, 1, 5, 12}) {
+    int total = 0, pairs = 0;
+    for (int i = 1; i <= n; ++i)
+      for (int j = 1; j <= 10; ++j) {
+        if (j == 3)
+          continue;
+        if (j > i)
+          break;
+        for (int k = j; k > 0; --k) {
+          if (k % 4 == 0)
+            break;
+          if (k == 2)
+            continue;
+          total += k;
+          ++pairs;
+        }
+        total += j;
+      }
+    expectSame(results(text, "nested", 2, {n}), {total, pairs});
+  }
+  std::vector<int32_t> eight = {4, 50, 0, 6, 20, 3, 1, 2};
+  expectSame(results(text, "unrolled", 2, {put(eight), 30}), {36, 7});
+  expectSame(results(text, "unrolled", 2, {put(eight), 10}), {10, 4});
+  expectSame(results(text, "unrolled", 2, {put(eight), 1}), {0, 0});
+  // 11 for even, 12 for odd numbers below the limit, without 3.
+  expectSame(results(text, "branches", 1, {100}), {11 + 12 + 11 + 11 + 12});
+  expectSame(results(text, "branches", 1, {5}), {11 + 12 + 11 + 11});
+
+  std::vector<int32_t> blocks(5 * 32);
+  for (int i = 0; i < 5 * 32; ++i)
+    blocks[i] = i % 50;
+  blocks[40] = -7;
+  blocks[3 * 32 + 9] = 1000;
+  std::vector<int32_t> expected(33);
+  for (int i = 0; i < 32; ++i)
+    expected[i] = blocks[i] + blocks[64 + i];
+  expected[32] = 2;
+  expectSame(results(text, "tiles", 33, {put(blocks), 5}, {{"N", 32}}), expected);
+}
+
+TEST_F(ControlFlow, Aggregates) {
+  const char *text = R"(
+@triton.aggregate
+class State:
+    index: tl.tensor
+    sums: tl.tensor
+    stages: tl.constexpr
+
+    @triton.jit
+    def advance(self, x):
+        self.index = self.index + 1
+        if self.index == self.stages:
+            self.index = 0
+        self.sums += x * self.index
+        return self
+
+    @triton.jit
+    def reset_if(self, condition):
+        if condition:
+            return State(self.index, self.sums * 0, self.stages)
+        return self
+
+    @staticmethod
+    def create(N: tl.constexpr, stages):
+        return State(0, tl.zeros([N], tl.int32), stages)
+
+
+@triton.jit
+def pipeline(out_ptr, n, limit, N: tl.constexpr):
+    i = tl.arange(0, N)
+    state = State.create(N, 3)
+    for k in range(n):
+        state = state.advance(i + k)
+        state = state.reset_if(k == 4)
+        if k == limit:
+            break
+    tl.store(out_ptr + i, state.sums)
+    tl.store(out_ptr + N, state.index)
+)";
+  for (auto [n, limit] : {std::pair(9, 100), std::pair(9, 6), std::pair(3, 0)}) {
+    std::vector<int32_t> expected(33);
+    int index = 0;
+    for (int k = 0; k < n; ++k) {
+      index = (index + 1) % 3;
+      for (int i = 0; i < 32; ++i)
+        expected[i] = k == 4 ? 0 : expected[i] + (i + k) * index;
+      if (k == limit)
+        break;
+    }
+    expected[32] = index;
+    expectSame(results(text, "pipeline", 33, {n, limit}, {{"N", 32}}), expected);
+  }
+}
+
+TEST_F(ControlFlow, EarlyReturnsOfCallees) {
+  const char *text = R"(
+@triton.jit
+def classify(x):
+    if x < 0:
+        return -1, x
+    if x == 0:
+        return 0, x
+    scaled = x * 10
+    if x > 100:
+        if x > 1000:
+            return 3, scaled + 1
+        return 2, scaled
+    else:
+        scaled += 5
+    return 1, scaled
+
+@triton.jit
+def kernel(out_ptr, n):
+    if n == 12345:
+        return
+    kind, value = classify(n)
+    tl.store(out_ptr, kind)
+    tl.store(out_ptr + 1, value)
+)";
+  expectSame(results(text, "kernel", 2, {-4}), {-1, -4});
+  expectSame(results(text, "kernel", 2, {0}), {0, 0});
+  expectSame(results(text, "kernel", 2, {7}), {1, 75});
+  expectSame(results(text, "kernel", 2, {200}), {2, 2000});
+  expectSame(results(text, "kernel", 2, {2000}), {3, 20001});
+  expectSame(results(text, "kernel", 2, {12345}), {0, 0});
+}
+
 } // namespace
 } // namespace ditron::e2e
