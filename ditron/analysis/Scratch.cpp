@@ -6,8 +6,10 @@
 #include "ditron/analysis/Scratch.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/tile/ExchangeAttr.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -53,11 +55,48 @@ layout::ReducePlan reducePlanOf(Operation *op) {
       allowsAnyOrder(reduce.getCombine()) ? layout::ReduceOrder::NearestFirst : layout::ReduceOrder::Canonical);
 }
 
+layout::GatherPlan gatherPlanOf(Operation *op) {
+  auto gather = llvm::cast<tile::GatherOp>(op);
+  return layout::makeGatherPlan(dgpu::layoutOf(gather.getSource().getType()), dgpu::layoutOf(gather.getType()),
+                                static_cast<int>(gather.getAxis()));
+}
+
+static bool hasScalarRegion(Operation *op) {
+  return llvm::isa<tile::ReduceOp, tile::ScanOp, tile::MapElementwiseOp>(op);
+}
+
+bool isInScalarRegion(Operation *op) {
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+    if (hasScalarRegion(parent))
+      return true;
+  return false;
+}
+
+bool isScalarEffect(Operation *op) {
+  if (op->getNumRegions() != 0 || isMemoryEffectFree(op))
+    return false;
+  return !mlir::hasSingleEffect<MemoryEffects::Read>(op);
+}
+
+bool regionHasEffects(Operation *op) {
+  auto isOne = [](Operation *inner) { return isScalarEffect(inner) ? WalkResult::interrupt() : WalkResult::advance(); };
+  return op->getRegion(0).walk(isOne).wasInterrupted();
+}
+
+bool regionUsesEffects(Operation *op) {
+  auto isUsed = [](Operation *inner) {
+    return isScalarEffect(inner) && !inner->use_empty() ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return op->getRegion(0).walk(isUsed).wasInterrupted();
+}
+
 /// Appends one exchange and advances `bytes` past it.
 static void addExchange(SmallVector<WarpExchange> &exchanges, int64_t &bytes, int step, int registers, Operation *op,
                         int64_t threads) {
   WarpExchange exchange{step, registers, {}};
-  for (Value source : op->getOperands()) {
+  for (Value source : llvm::isa<tile::MapElementwiseOp>(op) ? ValueRange(op->getResults())
+                      : llvm::isa<tile::GatherOp>(op)      ? ValueRange(op->getOperands().take_front(1))
+                                                           : ValueRange(op->getOperands())) {
     exchange.operandOffsets.push_back(bytes);
     bytes += llvm::alignTo(registers * threads * sharedElementBytes(tile::elementTypeOf(source.getType())), 16);
   }
@@ -68,6 +107,8 @@ static void addExchange(SmallVector<WarpExchange> &exchanges, int64_t &bytes, in
 static std::pair<SmallVector<WarpExchange>, int64_t> planExchanges(Operation *op) {
   SmallVector<WarpExchange> exchanges;
   int64_t bytes = 0;
+  if (op->getNumOperands() == 0)
+    return {};
   const layout::DistributedLayout &source = dgpu::layoutOf(op->getOperand(0).getType());
   int64_t threads = int64_t(source.numLanes()) * source.numWarps();
   if (llvm::isa<tile::ReduceOp>(op)) {
@@ -84,16 +125,27 @@ static std::pair<SmallVector<WarpExchange>, int64_t> planExchanges(Operation *op
     for (auto [index, step] : llvm::enumerate(steps))
       if (step.crossesWarps())
         addExchange(exchanges, bytes, static_cast<int>(index), source.numRegs(), op, threads);
+  } else if (auto gather = llvm::dyn_cast<tile::GatherOp>(op)) {
+    std::optional<int64_t> mask = tile::exchangeMaskOf(gather);
+    if (mask && layout::makeExchangeMasks(source, static_cast<int>(gather.getAxis()), *mask).warps != 0)
+      addExchange(exchanges, bytes, 0, source.numRegs(), op, threads);
+    return {std::move(exchanges), bytes};
+  }
+  if (regionUsesEffects(op)) {
+    auto reduce = llvm::dyn_cast<tile::ReduceOp>(op);
+    layout::DistributedLayout result = reduce ? reducePlanOf(op).result : source;
+    if (result.freeMask(layout::MachineDim::Warp) != 0)
+      addExchange(exchanges, bytes, INT_MAX, result.numRegs(), op, threads);
   }
   return {std::move(exchanges), bytes};
 }
 
-SmallVector<WarpExchange> warpExchangesOf(Operation *reduceOrScan) { return planExchanges(reduceOrScan).first; }
+SmallVector<WarpExchange> warpExchangesOf(Operation *op) { return planExchanges(op).first; }
 
 /// An atomic's old value must travel when it is used and other warps hold copies of the element.
 static int64_t atomicScratchBytes(Operation *op) {
   Value result = op->getResult(0);
-  if (result.use_empty())
+  if (result.use_empty() || isInScalarRegion(op))
     return 0;
   int64_t elementBytes = sharedElementBytes(tile::elementTypeOf(result.getType()));
   if (!llvm::isa<RankedTensorType>(result.getType()))
@@ -107,8 +159,17 @@ static int64_t atomicScratchBytes(Operation *op) {
 int64_t scratchBytes(Operation *op) {
   if (llvm::isa<dgpu::ConvertLayoutOp>(op))
     return convertPlanOf(op).sharedBytes();
-  if (llvm::isa<tile::ReduceOp, tile::ScanOp>(op))
+  if (llvm::isa<tile::ReduceOp, tile::ScanOp, tile::MapElementwiseOp>(op))
     return planExchanges(op).second;
+  if (auto gather = llvm::dyn_cast<tile::GatherOp>(op)) {
+    if (tile::exchangeMaskOf(gather))
+      return planExchanges(op).second;
+    RankedTensorType source = gather.getSource().getType();
+    return gatherPlanOf(op).isWithinWarp ? 0
+                                         : source.getNumElements() * sharedElementBytes(source.getElementType());
+  }
+  if (auto histogram = llvm::dyn_cast<tile::HistogramOp>(op))
+    return histogram.getType().getNumElements() * int64_t(sizeof(int32_t));
   if (llvm::isa<tile::AtomicRmwOp, tile::AtomicCasOp>(op))
     return atomicScratchBytes(op);
   return 0;

@@ -9,6 +9,11 @@
 //   convert_layout   as its plan says (layout::SharedExchange), one round trip: store, barrier, load.
 //   reduce, scan     one region per step that crosses warps (see WarpExchange), so that no barrier is needed between the
 //                    loads of one step and the stores of the next: store region 0, barrier, load region 0, store region 1, ...
+//                    With a combine region whose effects give results (an atomic's old value), a last region hands the results
+//                    of the threads that performed it to the others; map_elementwise has just this one.
+//   gather           across warps: the source in row-major order, one round trip. An exchange (tile/ExchangeAttr.h) across warps:
+//                    as a step of a scan.
+//   histogram        the bins, 4 bytes each: zeros, barrier, counting, barrier, loads.
 //   atomics          scalar: the old value at 0, written by thread 0. Tensor, when warps hold copies: register r of thread t
 //                    at (r * threads + t) * elementBytes, written by representatives, then barrier, then read by everyone
 //                    at its representative's place (t with the free bits cleared).
@@ -19,6 +24,7 @@
 
 #include "ditron/layout/AxisPlans.h"
 #include "ditron/layout/ConvertPlan.h"
+#include "ditron/layout/GatherPlan.h"
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -44,16 +50,29 @@ layout::ConvertPlan convertPlanOf(mlir::Operation *convertLayout);
 /// others follow the canonical tree.
 layout::ReducePlan reducePlanOf(mlir::Operation *reduce);
 
+/// The plan of a tile.gather whose types carry layouts and that is not an exchange.
+layout::GatherPlan gatherPlanOf(mlir::Operation *gather);
+
+/// True for an operation within a region on scalars (of a reduction, scan or map): its work is that of single threads.
+bool isInScalarRegion(mlir::Operation *op);
+/// True for an operation without regions that does something besides computing and reading.
+bool isScalarEffect(mlir::Operation *op);
+/// True if the region of a reduce, scan or map has side effects.
+bool regionHasEffects(mlir::Operation *op);
+/// True if the results of such effects are used: then only threads that perform them know what the region yields.
+bool regionUsesEffects(mlir::Operation *op);
+
 /// One step of a reduce or scan that goes through shared memory. Each thread stores all registers of all operands that it has
 /// at that step: register r of operand o of thread t (= warp * lanes + lane) lies at operandOffsets[o] + (r * threads + t) *
 /// bytes of o's element. Offsets count from the op's offset_bytes and are multiples of 16.
 struct WarpExchange {
-  int step;      ///< Index into ReducePlan::steps or the scan plan.
+  int step;      ///< Index into ReducePlan::steps or the scan plan; INT_MAX for the one that hands out results.
   int registers; ///< Registers per operand at that step.
   llvm::SmallVector<int64_t> operandOffsets;
 };
-/// The exchanges of a tile.reduce or tile.scan whose types carry layouts; empty when it stays within warps.
-llvm::SmallVector<WarpExchange> warpExchangesOf(mlir::Operation *reduceOrScan);
+/// The exchanges of a tile.reduce, tile.scan, tile.map_elementwise or exchange whose types carry layouts; empty when it stays
+/// within warps.
+llvm::SmallVector<WarpExchange> warpExchangesOf(mlir::Operation *op);
 
 /// Bytes of scratch memory that the lowering of `op` needs; 0 for an operation that needs none (buffers are not scratch).
 int64_t scratchBytes(mlir::Operation *op);

@@ -30,7 +30,8 @@ namespace ditron::analysis {
 static bool needsWholeBlock(Operation *op) {
   if (isa<tile::LoadOp, tile::StoreOp>(op))
     return isa<RankedTensorType>(op->getOperand(0).getType());
-  return isa<tile::DotOp, tile::ReduceOp, tile::ScanOp, tile::AtomicRmwOp, tile::AtomicCasOp, dgpu::ConvertLayoutOp,
+  return isa<tile::DotOp, tile::ReduceOp, tile::ScanOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::GatherOp, tile::HistogramOp,
+             dgpu::ConvertLayoutOp,
              dgpu::BarrierOp, dist::SyncThreadsOp, dist::WaitOp, dist::NotifyOp>(op);
 }
 
@@ -42,6 +43,8 @@ static llvm::StringRef languageName(Operation *op) {
       .Case<tile::DotOp>([](auto) { return "tl.dot"; })
       .Case<tile::ReduceOp>([](auto) { return "a reduction"; })
       .Case<tile::ScanOp>([](auto) { return "a scan"; })
+      .Case<tile::GatherOp>([](auto) { return "tl.gather"; })
+      .Case<tile::HistogramOp>([](auto) { return "tl.histogram"; })
       .Case<tile::AtomicRmwOp, tile::AtomicCasOp>([](auto) { return "tl.atomic"; })
       .Case<dist::SyncThreadsOp, dgpu::BarrierOp>([](auto) { return "__syncthreads"; })
       .Case<dist::WaitOp>([](auto) { return "dl.wait"; })

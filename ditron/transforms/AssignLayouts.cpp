@@ -34,6 +34,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace ditron::transforms {
 #define GEN_PASS_DEF_ASSIGNLAYOUTS
@@ -145,8 +146,8 @@ private:
         if (anchors.contains(user) || (isa<tile::BroadcastOp>(user) && !throughBroadcasts))
           continue;
         if (auto implied = resultLayout(use, layout)) {
-          // The first source decides for a reduction with several; for all others the operands are alike.
-          if (isa<tile::ReduceOp>(user) && decision(user->getOperand(0)) && !(*decision(user->getOperand(0)) == layout))
+          // The first operand decides for reductions and joins; for all others the operands are alike.
+          if (followsFirstOperand(user) && decision(user->getOperand(0)) && !(*decision(user->getOperand(0)) == layout))
             continue;
           for (Value result : user->getResults())
             reach(result, *implied);
@@ -276,8 +277,9 @@ private:
       return dotLayout(operand, found->second);
     if (auto found = anchors.find(op); found != anchors.end())
       return found->second;
-    if (isa<tile::ReduceOp>(op))
-      return *decision(op->getOperand(0));
+    if (isTensor(op->getOperand(0)))
+      if (auto wanted = siblingLayout(operand, *decision(op->getOperand(0))))
+        return *wanted;
     if (SmallVector<Value> tied = valuesTiedTo(operand); !tied.empty())
       return *decision(tied.front());
     if (op->getNumResults() != 0 && isTensor(op->getResult(0)))
@@ -293,7 +295,7 @@ private:
       DistributedLayout layout;
     };
     SmallVector<Conversion> conversions;
-    SmallVector<tile::ReduceOp> reduces;
+    SmallVector<Operation *> followers;
     kernel.walk([&](Operation *op) {
       for (OpOperand &operand : op->getOpOperands())
         if (isTensor(operand.get())) {
@@ -301,16 +303,16 @@ private:
           if (!(wanted == *decision(operand.get())))
             conversions.push_back({&operand, std::move(wanted)});
         }
-      if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-        reduces.push_back(reduce);
+      if (followsFirstOperand(op))
+        followers.push_back(op);
     });
     for (auto &[carrier, layout] : decided)
       for (Value value : carriedBy(carrier))
         setLayout(value, layout);
     for (Conversion &conversion : conversions)
       convertOperand(*conversion.operand, conversion.layout);
-    for (tile::ReduceOp reduce : reduces)
-      alignResults(reduce);
+    for (Operation *op : followers)
+      alignResults(op);
   }
 
   void convertOperand(OpOperand &operand, const DistributedLayout &layout) {
@@ -321,21 +323,29 @@ private:
         dgpu::ConvertLayoutOp::create(builder, operand.getOwner()->getLoc(), wanted, operand.get(), IntegerAttr()));
   }
 
-  /// A reduction's results have its source's layout without the axis. If its users decided otherwise (a loop argument, say),
-  /// convert after it.
-  void alignResults(tile::ReduceOp reduce) {
-    const DistributedLayout produced =
-        dgpu::layoutOf(reduce.getSources()[0].getType()).dropAxis(static_cast<int>(reduce.getAxis()));
-    for (Value result : reduce.getResults()) {
+  /// The results of a reduction have its source's layout without the axis, those of a join its operands' with a new register bit.
+  /// If users decided otherwise (a loop argument, say), convert after it.
+  void alignResults(Operation *op) {
+    const DistributedLayout produced = producedLayout(op);
+    for (Value result : op->getResults()) {
       if (!isTensor(result) || dgpu::layoutOf(result.getType()) == produced)
         continue;
       auto wanted = cast<RankedTensorType>(result.getType());
       setLayout(result, produced);
-      OpBuilder builder(reduce->getContext());
-      builder.setInsertionPointAfter(reduce);
-      auto convert = dgpu::ConvertLayoutOp::create(builder, reduce.getLoc(), wanted, result, IntegerAttr());
+      OpBuilder builder(op->getContext());
+      builder.setInsertionPointAfter(op);
+      auto convert = dgpu::ConvertLayoutOp::create(builder, op->getLoc(), wanted, result, IntegerAttr());
       result.replaceAllUsesExcept(convert.getResult(), convert);
     }
+  }
+
+  DistributedLayout producedLayout(Operation *op) {
+    if (isTensor(op->getOperand(0)))
+      if (auto produced = resultLayout(op->getOpOperand(0), dgpu::layoutOf(op->getOperand(0).getType())))
+        return *produced;
+    // Two joined scalars, which all threads hold.
+    return DistributedLayout({2}, {0}, std::vector<int>(llvm::Log2_32(lanes), layout::zeroBasis),
+                             std::vector<int>(llvm::Log2_32(warps), layout::zeroBasis));
   }
 
   func::FuncOp kernel;

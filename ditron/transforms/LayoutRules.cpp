@@ -7,8 +7,10 @@
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
+#include "ditron/dialect/tile/ExchangeAttr.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/layout/Builders.h"
+#include "ditron/layout/GatherPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -46,11 +48,28 @@ static SmallVector<int> inverseOrder(ArrayRef<int32_t> order) {
   return inverse;
 }
 
+bool followsFirstOperand(Operation *op) { return isa<tile::ReduceOp, tile::JoinOp>(op); }
+
+/// What every thread holds: the layout of a pair that becomes two scalars, or comes from two.
+static DistributedLayout pairOfScalars(const DistributedLayout &like) {
+  return DistributedLayout({2}, {0}, std::vector<int>(like.numBits(layout::MachineDim::Lane), layout::zeroBasis),
+                           std::vector<int>(like.numBits(layout::MachineDim::Warp), layout::zeroBasis));
+}
+
+std::optional<DistributedLayout> siblingLayout(OpOperand &operand, const DistributedLayout &first) {
+  Operation *op = operand.getOwner();
+  if (followsFirstOperand(op) || isa<tile::HistogramOp>(op))
+    return first;
+  if (isa<tile::SplitOp>(op) && !isTensor(op->getResult(0)))
+    return pairOfScalars(first);
+  return std::nullopt;
+}
+
 std::optional<DistributedLayout> operandLayout(OpOperand &operand, const DistributedLayout &result) {
   Operation *op = operand.getOwner();
   if (!isTensor(operand.get()))
     return std::nullopt;
-  if (isElementwise(op) || isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::ScanOp>(op))
+  if (isElementwise(op) || isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::ScanOp, tile::MapElementwiseOp>(op))
     return result;
   if (isa<tile::ExpandDimsOp, tile::ReshapeOp>(op))
     return result.reshape(tensorShape(operand.get()));
@@ -58,6 +77,12 @@ std::optional<DistributedLayout> operandLayout(OpOperand &operand, const Distrib
     return result.dropBroadcast(tensorShape(operand.get()));
   if (auto trans = dyn_cast<tile::TransOp>(op))
     return result.permute(inverseOrder(trans.getOrder()));
+  if (isa<tile::JoinOp>(op))
+    return result.split();
+  if (isa<tile::SplitOp>(op))
+    return result.join();
+  if (auto gather = dyn_cast<tile::GatherOp>(op); gather && (operand.getOperandNumber() == 1 || tile::exchangeMaskOf(gather)))
+    return result;
   return std::nullopt;
 }
 
@@ -65,7 +90,7 @@ std::optional<DistributedLayout> resultLayout(OpOperand &operand, const Distribu
   Operation *op = operand.getOwner();
   if (op->getNumResults() == 0 || !isTensor(op->getResult(0)))
     return std::nullopt;
-  if (isElementwise(op) || isa<tile::ScanOp>(op))
+  if (isElementwise(op) || isa<tile::ScanOp, tile::MapElementwiseOp>(op))
     return source;
   if (isa<tile::ExpandDimsOp, tile::ReshapeOp>(op))
     return source.reshape(tensorShape(op->getResult(0)));
@@ -75,6 +100,14 @@ std::optional<DistributedLayout> resultLayout(OpOperand &operand, const Distribu
     return source.permute(SmallVector<int>(trans.getOrder().begin(), trans.getOrder().end()));
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return source.dropAxis(static_cast<int>(reduce.getAxis()));
+  if (isa<tile::JoinOp>(op))
+    return source.join();
+  if (isa<tile::SplitOp>(op))
+    return layout::makeSplittable(source).split();
+  if (auto gather = dyn_cast<tile::GatherOp>(op))
+    // An exchange stays where its data are; its index costs nothing anywhere.
+    if ((operand.getOperandNumber() == 0) == tile::exchangeMaskOf(gather).has_value())
+      return source;
   return std::nullopt;
 }
 

@@ -30,6 +30,14 @@ inline bool isTensor(mlir::Value value) { return llvm::isa<mlir::RankedTensorTyp
 /// The shape of a tensor value, as the layout room wants it.
 layout::Shape tensorShape(mlir::Value value);
 
+/// True for operations whose results have a layout that follows from that of the first operand, whatever their users want: reduce
+/// and join. All operands have one layout.
+bool followsFirstOperand(mlir::Operation *op);
+/// The layout that `operand` must have whatever the results' layouts are, `first` being the first operand's: for operations whose
+/// operands decide. Nothing for all others.
+std::optional<layout::DistributedLayout> siblingLayout(mlir::OpOperand &operand,
+                                                       const layout::DistributedLayout &first);
+
 /// The layout that `operand` must have when the operation's (first) tensor result, or for stores the pointer, has layout
 /// `result`. Nothing when the operation does not decide its operand's layout by its result's (reduce, dot, region ops).
 std::optional<layout::DistributedLayout> operandLayout(mlir::OpOperand &operand,

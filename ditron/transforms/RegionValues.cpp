@@ -77,7 +77,8 @@ SmallVector<Value> sourcesOf(Value value) {
 
 /// True for operations whose tensor results have one layout.
 static bool resultsAlike(Operation *op) {
-  return op->getNumResults() > 1 && (isElementwise(op) || isa<tile::ReduceOp, tile::ScanOp>(op));
+  return op->getNumResults() > 1 &&
+         (isElementwise(op) || isa<tile::ReduceOp, tile::ScanOp, tile::SplitOp, tile::MapElementwiseOp>(op));
 }
 
 Value carrierOf(Value value) {

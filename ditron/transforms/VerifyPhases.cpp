@@ -76,9 +76,9 @@ class VerifyLayoutsPass : public impl::VerifyLayoutsBase<VerifyLayoutsPass> {
       if (auto dot = dyn_cast<dgpu::WarpgroupDotOp>(op);
           dot && operand.get() == dot.getC() && !layout::containsWgmma(own))
         return compilerBug(op) << "the accumulator of a warpgroup dot has the layout " << own.toString();
-      if (isa<tile::ReduceOp>(op) && isTensor(op->getResult(0)) &&
+      if (followsFirstOperand(op) && isTensor(op->getResult(0)) &&
           !(*resultLayout(operand, own) == dgpu::layoutOf(op->getResult(0).getType())))
-        return compilerBug(op) << "the result of a reduction should have the layout "
+        return compilerBug(op) << "the result of " << op->getName() << " should have the layout "
                                << resultLayout(operand, own)->toString();
       for (Value tied : valuesTiedTo(operand))
         if (tied.getType() != operand.get().getType())

@@ -8,7 +8,6 @@
 #include "ditron/target/common/FloatFormats.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -138,37 +137,6 @@ SmallVector<Value> emitScalarOp(Emitter &e, TargetInfo &target, Operation *op, V
   for (auto [original, computed] : llvm::zip(op->getResults(), applied->getResults())) {
     FloatType emulated = emulatedFloat(target, original.getType());
     results.push_back(emulated ? truncateFromF32(e, computed, emulated) : computed);
-  }
-  return results;
-}
-
-FailureOr<SmallVector<Value>> emitCombine(Emitter &e, TargetInfo &target, Region &combine, ValueRange left,
-                                          ValueRange right) {
-  IRMapping mapping;
-  Block &block = combine.front();
-  for (auto [i, argument] : llvm::enumerate(block.getArguments()))
-    mapping.map(argument, i < left.size() ? left[i] : right[i - left.size()]);
-  for (Operation &op : block.without_terminator()) {
-    if (!isScalarizable(&op))
-      return op.emitOpError("is not supported in a combine region: only scalar arithmetic is");
-    SmallVector<Value> operands;
-    for (Value operand : op.getOperands()) {
-      if (!mapping.contains(operand))
-        return op.emitOpError("in a combine region uses a value from outside of it");
-      operands.push_back(mapping.lookup(operand));
-    }
-    SmallVector<Value> results;
-    if (auto constant = dyn_cast<arith::ConstantOp>(op))
-      results.push_back(emitConstant(e, target, cast<TypedAttr>(constant.getValue())));
-    else
-      results = emitScalarOp(e, target, &op, operands);
-    mapping.map(op.getResults(), ValueRange(results));
-  }
-  SmallVector<Value> results;
-  for (Value yielded : block.getTerminator()->getOperands()) {
-    if (!mapping.contains(yielded))
-      return block.getTerminator()->emitOpError("yields a value from outside of the combine region");
-    results.push_back(mapping.lookup(yielded));
   }
   return results;
 }

@@ -2,7 +2,7 @@
 //
 // An arith or math operation on tensors is, for one thread, the same operation once per register. emitScalarOp creates that
 // one application on lowered values. It is used for tensors, for scalars of types that the target does not compute in, and
-// for the combine regions of reductions and scans.
+// for the regions of reductions, scans and maps.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_COMMON_SCALAROPS_H
@@ -34,11 +34,6 @@ mlir::Value convertScalar(Emitter &e, TargetInfo &target, mlir::Value value, mli
 
 /// The constant that `attribute` of a semantic type is, as a value of the storage type.
 mlir::Value emitConstant(Emitter &e, TargetInfo &target, mlir::TypedAttr attribute);
-
-/// Applies the combine region of a tile.reduce or tile.scan: n left and n right operands give n results. Reports at the
-/// operation and returns failure when the region holds something else than scalar arithmetic.
-mlir::FailureOr<llvm::SmallVector<mlir::Value>> emitCombine(Emitter &e, TargetInfo &target, mlir::Region &combine,
-                                                            mlir::ValueRange left, mlir::ValueRange right);
 
 /// True if exchanging the operands of the region cannot change a bit of its result: one commutative operation.
 bool isCommutative(mlir::Region &combine);

@@ -7,8 +7,9 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Exchange.h"
+#include "ditron/target/common/LayoutIndex.h"
 #include "ditron/target/common/Patterns.h"
-#include "ditron/target/common/ScalarOps.h"
+#include "ditron/target/common/ScalarRegion.h"
 
 #include "ditron/analysis/Scratch.h"
 #include "ditron/layout/AxisPlans.h"
@@ -45,6 +46,8 @@ public:
       if (failed(emitStep(e, op, state, step, exchange)))
         return failure();
     }
+    if (analysis::regionUsesEffects(op) && failed(shareWithCopies(e, lowering, op, source, state)))
+      return failure();
     rewriter.replaceOpWithMultiple(op, std::move(state));
     return success();
   }
@@ -89,12 +92,14 @@ private:
       for (const Values &operand : state)
         own.push_back(operand[reg]);
       const Values &other = others.at(sourceRegister(reg));
-      FailureOr<Values> combined =
-          emitCombine(e, target, op.getCombine(), reverse ? own : other, reverse ? other : own);
-      if (failed(combined))
-        return failure();
+      Values arguments = reverse ? own : other;
+      llvm::append_range(arguments, reverse ? other : own);
+      const DistributedLayout &layout = dgpu::layoutOf(op.getSources().front().getType());
+      Values combined = applyRegion(e, lowering, op, arguments, [&] {
+        return e.conjunction(takes, isRepresentative(e, target, layout));
+      });
       for (size_t i = 0; i < own.size(); ++i)
-        next[i][reg] = takes ? e.select(takes, (*combined)[i], own[i]) : (*combined)[i];
+        next[i][reg] = takes ? e.select(takes, combined[i], own[i]) : combined[i];
     }
     state = std::move(next);
     return success();

@@ -115,11 +115,57 @@ public:
   }
 };
 
+/// The joined tensor has the operands' registers in turns; two scalars become two registers that every thread holds.
+class JoinPattern : public TilePattern<tile::JoinOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::JoinOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ValueRange halves[] = {adaptor.getLhs(), adaptor.getRhs()};
+    if (!isa<RankedTensorType>(op.getLhs().getType())) {
+      if (dgpu::layoutOf(op.getType()).numRegs() != 2)
+        return op.emitOpError("of scalars needs both of them in every thread (a bug of layout assignment)");
+      rewriter.replaceOpWithMultiple(op, {{halves[0].front(), halves[1].front()}});
+      return success();
+    }
+    const DistributedLayout &source = dgpu::layoutOf(op.getLhs().getType());
+    if (!(source.join() == dgpu::layoutOf(op.getType())))
+      return reportMove(op, source.join());
+    Values values;
+    for (layout::JoinedRegister joined : layout::joinRegisters(source))
+      values.push_back(halves[joined.operand][joined.reg]);
+    rewriter.replaceOpWithMultiple(op, {values});
+    return success();
+  }
+};
+
+class SplitPattern : public TilePattern<tile::SplitOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(tile::SplitOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const DistributedLayout &source = dgpu::layoutOf(op.getSource().getType());
+    std::optional<DistributedLayout> expected = source.split();
+    if (!expected)
+      return op.emitOpError("needs its last dimension in registers (a bug of layout assignment)");
+    if (isa<RankedTensorType>(op.getLhs().getType()) && !(*expected == dgpu::layoutOf(op.getLhs().getType())))
+      return reportMove(op, *expected);
+    SmallVector<Values> halves(2);
+    for (int half : {0, 1})
+      for (int reg : layout::splitRegisters(source, half))
+        halves[half].push_back(adaptor.getSource()[reg]);
+    rewriter.replaceOpWithMultiple(op, std::move(halves));
+    return success();
+  }
+};
+
 } // namespace
 
 void populateShapePatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
   patterns.add<ArangePattern, SplatPattern, UnsplatPattern, SameIndexPattern<tile::ExpandDimsOp>,
-               SameIndexPattern<tile::ReshapeOp>, TransPattern, BroadcastPattern>(patterns.getContext(), lowering);
+               SameIndexPattern<tile::ReshapeOp>, TransPattern, BroadcastPattern, JoinPattern, SplitPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target
