@@ -83,7 +83,7 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
   if (!initializer)
     return reject("its value is not known at compile time");
   // Expressions at module level may use any constant, as Python would.
-  bool isHostRead = frame().function == nullptr;
+  bool isHostRead = frame().function == nullptr || frame().isPython;
   bool isWrapped = false;
   if (const auto *call = llvm::dyn_cast<ast::Call>(initializer)) {
     if (auto cls = namedTupleOf(call, &scope()))
