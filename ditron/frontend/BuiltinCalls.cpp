@@ -4,6 +4,7 @@
 // arguments and all messages about wrong calls have one form.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/BlockPointers.h"
 #include "ditron/frontend/Importer.h"
 
 #include <fmt/format.h>
@@ -31,6 +32,8 @@ llvm::StringRef expectation(ParamRule rule) {
   case ParamRule::Const: return "a compile-time value";
   case ParamRule::Function: return "a @jit function";
   case ParamRule::Descriptor: return "a tensor descriptor";
+  case ParamRule::BlockPointer: return "a block pointer";
+  case ParamRule::Memory: return "a pointer, a block of pointers or a block pointer";
   }
   return "a value";
 }
@@ -53,6 +56,8 @@ bool accepts(ParamRule rule, const LangValue &value) {
   case ParamRule::Shape: return isInt(value) || (value.isTuple() && llvm::all_of(value.elements(), isInt));
   case ParamRule::Const: return value.isCompileTime();
   case ParamRule::Descriptor: return value.isDescriptor();
+  case ParamRule::BlockPointer: return isBlockPointer(value);
+  case ParamRule::Memory: return isBlockPointer(value) || accepts(ParamRule::Pointer, value);
   case ParamRule::Function: {
     const auto *function = value.getIf<FunctionValue>();
     return function && function->isJit;
@@ -97,7 +102,7 @@ bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, Lang
 LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
   std::string name = qualifiedName(builtin);
   if (!builtin.handler)
-    return emit.fail(range, fmt::format("{} is not supported by this version", name));
+    return emit.fail(range, fmt::format("{} is not supported by this version: {}", name, builtin.doc.str()));
   if (llvm::any_of(arguments, [](const CallArgument &argument) { return argument.value.isPoison(); }))
     return LangValue::poison();
   auto reject = [&](SourceRange place, std::string message) {

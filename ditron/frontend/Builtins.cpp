@@ -18,7 +18,8 @@ std::optional<ParamRule> parseRule(llvm::StringRef text) {
       {"block", ParamRule::Block}, {"ptr", ParamRule::Pointer}, {"int", ParamRule::Int},
       {"bool", ParamRule::Bool},   {"str", ParamRule::Str},     {"dtype", ParamRule::DType},
       {"shape", ParamRule::Shape}, {"const", ParamRule::Const}, {"fn", ParamRule::Function},
-      {"desc", ParamRule::Descriptor}};
+      {"desc", ParamRule::Descriptor},
+      {"bptr", ParamRule::BlockPointer}, {"mem", ParamRule::Memory}};
   for (auto [name, rule] : rules)
     if (name == text)
       return rule;
@@ -66,7 +67,7 @@ const std::vector<Builtin> &table() {
   result.push_back({modules, name, parameters, &builtins::handler, doc, parseParams(parameters)});
 #define DITRON_LIBRARY(modules, name, file, parameters, doc)                                                           \
   result.push_back({modules, name, parameters, nullptr, doc, {}, file});
-#define DITRON_REFUSED(modules, name) result.push_back({modules, name, "", nullptr, "", {}});
+#define DITRON_REFUSED(modules, name, reason) result.push_back({modules, name, "", nullptr, reason, {}});
 #include "ditron/frontend/Builtins.def"
     return result;
   }();

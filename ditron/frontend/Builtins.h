@@ -6,7 +6,8 @@
 //
 // A parameter is written `name: rule = default`, `*name` collects the rest. Rules: any (default), num (a number or
 // tensor), tensor (run time), block (rank 1 or more), ptr (run-time pointer or block of pointers), int, bool, str, dtype,
-// shape (compile-time ints), const (anything known at compile time), fn (a @jit function), desc (a tensor descriptor). A
+// shape (compile-time ints), const (anything known at compile time), fn (a @jit function), desc (a tensor descriptor), bptr (a
+// block pointer), mem (a pointer, a block of pointers or a block pointer). A
 // parameter with default None also takes None. Functions of the library (Library.h) bind their arguments themselves.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -22,7 +23,7 @@ class BuiltinCall;
 using BuiltinHandler = LangValue (*)(Importer &, BuiltinCall &);
 
 /// What a parameter of a built-in function accepts.
-enum class ParamRule { Any, Number, Tensor, Block, Pointer, Int, Bool, Str, DType, Shape, Const, Function, Descriptor };
+enum class ParamRule { Any, Number, Tensor, Block, Pointer, Int, Bool, Str, DType, Shape, Const, Function, Descriptor, BlockPointer, Memory };
 
 struct BuiltinParam {
   std::string name;
@@ -37,7 +38,7 @@ struct Builtin {
   llvm::StringRef name;
   llvm::StringRef parameterText;
   BuiltinHandler handler; ///< Null: known to the language, refused by this version.
-  llvm::StringRef doc;
+  llvm::StringRef doc; ///< Of a refused function: why, and what to use instead.
   std::vector<BuiltinParam> params;
   llvm::StringRef libraryFile = {}; ///< Not empty: a function or class of library/<libraryFile>.py.
 };
@@ -91,6 +92,9 @@ public:
   const LangType &dtype(llvm::StringRef name) const { return (*this)[name].asType(); }
   /// The numbers of a shape parameter, one tuple or several ints.
   llvm::SmallVector<int64_t> dims(llvm::StringRef name) const;
+
+  /// Another value for an argument; what is given must obey the parameter's rule.
+  void set(llvm::StringRef name, LangValue value) { values[indexOf(name)] = std::move(value); }
 
 private:
   size_t indexOf(llvm::StringRef name) const;

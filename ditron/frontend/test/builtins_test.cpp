@@ -70,7 +70,6 @@ TEST(Builtins, TableAsMarkdown) {
   std::string text = listLanguage();
   EXPECT_THAT(text,
               testing::HasSubstr("| `program_id(axis: int)` | index of this program along a grid axis (0, 1 or 2) |"));
-  EXPECT_THAT(text, testing::HasSubstr("Refused by this version: make_block_ptr"));
 }
 
 } // namespace
