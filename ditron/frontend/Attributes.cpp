@@ -3,6 +3,7 @@
 // Attributes of tensors, dtypes, modules and compile-time numbers.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/BlockPointers.h"
 #include "ditron/frontend/Importer.h"
 
 #include <cmath>
@@ -136,7 +137,9 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
   if (const auto *cls = value.getIf<ClassValue>()) {
     result = classAttribute(cls->info, name);
   } else if (value.classInfo()) {
-    result = instanceAttribute(value, name);
+    result = isBlockPointer(value) ? blockPointerAttribute(value, name) : LangValue::poison();
+    if (result.isPoison())
+      result = instanceAttribute(value, name);
   } else if (value.isTensor()) {
     if (name == "T") {
       if (value.type().rank() == 2) {

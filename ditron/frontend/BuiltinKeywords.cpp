@@ -65,7 +65,8 @@ std::optional<tile::EvictionPolicy> evictionPolicyOf(Importer &importer, Builtin
 
 std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
   using P = tile::DotPrecision;
-  static constexpr Word<P> words[] = {{"tf32", P::TF32}, {"tf32x3", P::TF32x3}, {"ieee", P::IEEE}};
+  static constexpr Word<P> words[] = {{"tf32", P::TF32}, {"tf32x3", P::TF32x3}, {"ieee", P::IEEE},
+                                      {"bf16x3", P::BF16x3}, {"bf16x6", P::BF16x6}};
   return readWord<P>(importer, call, name, words);
 }
 

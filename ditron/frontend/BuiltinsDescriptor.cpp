@@ -81,29 +81,45 @@ LangValue toInteger(Importer &importer, const LangValue &value, ScalarKind kind,
   return importer.emit.constantOf(value.constant(), kind);
 }
 
-/// Offsets are 32-bit, as the hardware's are.
-std::optional<llvm::SmallVector<mlir::Value>> offsetsOf(Importer &importer, BuiltinCall &call,
+} // namespace
+
+std::optional<std::vector<LangValue>> descriptorOffsets(Importer &importer, BuiltinCall &call,
                                                         const DescriptorValue &descriptor) {
-  auto offsets = integersOf(importer, call, "offsets", descriptor.tile.rank(), [&](size_t index, const LangValue &offset) {
+  return integersOf(importer, call, "offsets", descriptor.tile.rank(), [&](size_t index, const LangValue &offset) {
     if (offset.isTensor() && offset.type().bitWidth() > 32) {
       importer.emit
           .error(call.rangeOf("offsets"),
-                 fmt::format("offsets of {} have 32 bits, but element {} is {}", qualifiedName(*call.builtin), index,
+                 fmt::format("offsets of {} only support 32 bit integers, but element {} is {}", qualifiedName(*call.builtin), index,
                              offset.describe()))
           .hint("offsets count elements of the tensor; convert with .to(tl.int32)");
       return LangValue::poison();
     }
     return toInteger(importer, offset, ScalarKind::Int32, call.rangeOf("offsets"));
   });
-  if (!offsets)
-    return std::nullopt;
-  llvm::SmallVector<mlir::Value> result;
-  for (const LangValue &offset : *offsets)
-    result.push_back(offset.ir());
-  return result;
 }
 
-} // namespace
+bool fitsDescriptor(Importer &importer, BuiltinCall &call, const DescriptorValue &descriptor) {
+  const LangValue &value = call["value"];
+  if (descriptor.base.type().isConstPointer()) {
+    importer.emit.error(call.rangeOf("desc"), fmt::format("{} cannot write through {}", qualifiedName(*call.builtin),
+                                                          descriptor.base.type().str()));
+    return false;
+  }
+  if (value.isTensor() && !value.type().isPointer() && value.type().shape() == descriptor.tile.shape())
+    return true;
+  importer.emit.error(call.rangeOf("value"),
+                      fmt::format("argument 'value' of {} must have the descriptor's block shape {}, but got {}",
+                                  qualifiedName(*call.builtin), LangValue::shape(descriptor.tile.shape()).display(),
+                                  value.describe()));
+  return false;
+}
+
+static llvm::SmallVector<mlir::Value> irOf(llvm::ArrayRef<LangValue> values) {
+  llvm::SmallVector<mlir::Value> result;
+  for (const LangValue &value : values)
+    result.push_back(value.ir());
+  return result;
+}
 
 LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
@@ -143,7 +159,7 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
     const bool isOne = stride.isLiteral() && stride.constant().toInt64() == 1;
     if (index + 1 == block.size() && !isOne) {
       emit.error(call.rangeOf("strides"),
-                 fmt::format("the last stride of a tensor descriptor must be the compile-time 1, but got {}",
+                 fmt::format("Tensor descriptor last dim must be 1: the last stride must be the compile-time 1, but got {}",
                              stride.describe()))
           .hint("write 1, or pass an argument that is 1: it is specialised");
       return LangValue::poison();
@@ -154,7 +170,9 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
     return LangValue::poison();
   if (const int64_t bytes = block.back() * std::max(1u, element.bitWidth() / 8); bytes < 16)
     emit.warning(call.rangeOf("block_shape"),
-                 fmt::format("the last dimension of block_shape has {} bytes; tensor copies of the hardware need 16", bytes));
+                 fmt::format("Descriptor block shape must have at least 16 bytes in the last dimension for tensor copies of the "
+                             "hardware, but has {}",
+                             bytes));
   descriptor.sizes = std::move(*sizes);
   descriptor.strides = std::move(*strides);
   descriptor.strides.pop_back();
@@ -164,32 +182,25 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
 LangValue loadDescriptor(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   const DescriptorValue &descriptor = call["desc"].descriptor();
-  auto offsets = offsetsOf(importer, call, descriptor);
+  auto offsets = descriptorOffsets(importer, call, descriptor);
   if (!offsets)
     return LangValue::poison();
-  auto op = emit.create<tile::DescriptorLoadOp>(emit.ir(descriptor.tile), descriptorIr(emit, descriptor), *offsets);
+  auto op = emit.create<tile::DescriptorLoadOp>(emit.ir(descriptor.tile), descriptorIr(emit, descriptor), irOf(*offsets));
   return emit.wrap(op.getResult(), descriptor.tile);
 }
 
 LangValue storeDescriptor(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   const DescriptorValue &descriptor = call["desc"].descriptor();
-  if (descriptor.base.type().isConstPointer())
-    return emit.fail(call.rangeOf("desc"), fmt::format("{} cannot write through {}", qualifiedName(*call.builtin),
-                                                       descriptor.base.type().str()));
-  LangValue value = call["value"];
-  if (!value.isTensor() || value.type().isPointer() || value.type().shape() != descriptor.tile.shape())
-    return emit.fail(call.rangeOf("value"),
-                     fmt::format("argument 'value' of {} must have the descriptor's block shape {}, but got {}",
-                                 qualifiedName(*call.builtin), LangValue::shape(descriptor.tile.shape()).display(),
-                                 value.describe()));
-  auto offsets = offsetsOf(importer, call, descriptor);
+  if (!fitsDescriptor(importer, call, descriptor))
+    return LangValue::poison();
+  auto offsets = descriptorOffsets(importer, call, descriptor);
   if (!offsets)
     return LangValue::poison();
-  value = emit.cast(value, descriptor.tile.element(), call.rangeOf("value"));
+  LangValue value = emit.cast(call["value"], descriptor.tile.element(), call.rangeOf("value"));
   if (value.isPoison())
     return value;
-  emit.create<tile::DescriptorStoreOp>(descriptorIr(emit, descriptor), *offsets, value.ir());
+  emit.create<tile::DescriptorStoreOp>(descriptorIr(emit, descriptor), irOf(*offsets), value.ir());
   return LangValue::none();
 }
 

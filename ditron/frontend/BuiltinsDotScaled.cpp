@@ -29,7 +29,7 @@ struct Side {
 
 class ScaledDot {
 public:
-  ScaledDot(Importer &importer, BuiltinCall &call) : importer(importer), emit(importer.emit), call(call) {}
+  ScaledDot(Importer &importer, BuiltinCall &call) : emit(importer.emit), call(call) {}
 
   LangValue run() {
     Side left = sideOf("lhs", true), right = sideOf("rhs", false);
@@ -63,7 +63,7 @@ private:
 
   Side sideOf(llvm::StringRef name, bool isLeft) {
     auto argument = [&](llvm::StringRef what) { return call[(name + what).str()]; };
-    return {name,   argument(""), argument("_scale"), argument("_format").constant().getString().lower(),
+    return {name,   argument(""), argument("_scale"), llvm::StringRef(argument("_format").constant().getString()).lower(),
             argument("_k_pack").constant().isTrue(), isLeft};
   }
 
@@ -222,7 +222,7 @@ private:
   }
 
   LangValue product(const LangValue &a, const LangValue &b) {
-    const LangType result = call.dtype("out_dtype");
+    const LangType result = call.isNone("out_dtype") ? LangType(ScalarKind::FP32) : call.dtype("out_dtype");
     if (!result.is(ScalarKind::FP32))
       return fail("out_dtype", fmt::format("tl.dot_scaled gives fp32, not {}", result.str()));
     llvm::SmallVector<int64_t> shape(a.type().shape());
@@ -236,7 +236,6 @@ private:
     return emitDot(emit, a, b, acc, result, {});
   }
 
-  Importer &importer;
   Emitter &emit;
   BuiltinCall &call;
 };

@@ -4,6 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/frontend/BlockPointers.h"
 #include "ditron/frontend/BuiltinKeywords.h"
 #include "ditron/frontend/Importer.h"
 
@@ -15,7 +16,8 @@ namespace {
 bool refuseBlockPointerArguments(Importer &importer, BuiltinCall &call) {
   if (call.dims("boundary_check").empty() && (call.builtin->name != "load" || call.text("padding_option").empty()))
     return true;
-  importer.emit.error(call.range, "boundary_check and padding_option are for block pointers only; use mask and other");
+  importer.emit.error(call.range, "`padding_option` or `boundary_check` argument is not supported for pointers and blocks of "
+                                  "pointers; use mask and other, or block pointers (defined by `make_block_ptr`)");
   return false;
 }
 
@@ -92,9 +94,9 @@ bool refuseConstPointer(Importer &importer, BuiltinCall &call, const LangType &p
 
 LangValue load(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
-  LangValue pointer = call["pointer"];
-  if (!refuseBlockPointerArguments(importer, call))
+  if (isBlockPointer(call["pointer"]) ? !expandBlockPointer(importer, call) : !refuseBlockPointerArguments(importer, call))
     return LangValue::poison();
+  LangValue pointer = call["pointer"];
   const LangType element = pointer.type().element().pointee();
   bool isGood = true;
   LangValue mask = maskOf(importer, call, isGood);
@@ -133,8 +135,10 @@ LangValue load(Importer &importer, BuiltinCall &call) {
 
 LangValue store(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
+  if (isBlockPointer(call["pointer"]) ? !expandBlockPointer(importer, call) : !refuseBlockPointerArguments(importer, call))
+    return LangValue::poison();
   const LangValue &pointer = call["pointer"];
-  if (!refuseBlockPointerArguments(importer, call) || !refuseConstPointer(importer, call, pointer.type()))
+  if (!refuseConstPointer(importer, call, pointer.type()))
     return LangValue::poison();
   LangValue value = convertValue(importer, call, "value", pointer.type().element().pointee());
   bool isGood = true;

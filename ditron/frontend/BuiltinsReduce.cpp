@@ -1,4 +1,4 @@
-//===- BuiltinsReduce.cpp - Dot products, reductions, scans ----------------------------------------------------------------===//
+//===- BuiltinsReduce.cpp - Reductions and scans ----------------------------------------------------------------------------===//
 //
 // Reductions and scans are one operation each with a combine region; this file builds the regions of the named ones and
 // inlines the user's functions into those of tl.reduce and tl.associative_scan.
@@ -155,7 +155,7 @@ std::optional<std::vector<LangValue>> blocksOf(Importer &importer, BuiltinCall &
   std::vector<LangValue> sources = input.isTuple() ? input.elements() : std::vector<LangValue>{input};
   bool isGood = !sources.empty();
   for (const LangValue &source : sources)
-    isGood = isGood && source.isTensor() && source.type().isBlock() && !source.type().isPointer() &&
+    isGood = isGood && source.isTensor() && source.type().isBlock() &&
              source.type().shape() == sources.front().type().shape();
   if (isGood)
     return sources;
@@ -373,75 +373,6 @@ LangValue cumulative(Importer &importer, BuiltinCall &call) {
     return single(emit.binary(isSum ? BinaryOp::Add : BinaryOp::Mult, a[0], b[0], call.range));
   };
   return scan(importer, {input}, axis, call.flag("reverse"), false, combine);
-}
-
-//===------------------------------------------------------------------------------------------------------------------===//
-// Dot
-//===------------------------------------------------------------------------------------------------------------------===//
-
-LangValue dot(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  const LangValue &a = call["input"], &b = call["other"];
-  const LangType &left = a.type(), &right = b.type();
-  auto refuse = [&](std::string message) { return emit.fail(call.range, std::move(message)); };
-  if (left.rank() != 2 || right.rank() != 2)
-    return refuse(fmt::format("tl.dot needs two blocks of rank 2, but got {} and {}", left.str(), right.str()));
-  LangType element = left.element();
-  bool isKnown = element.is(ScalarKind::Int8) || element.is(ScalarKind::FP16) || element.is(ScalarKind::BF16) ||
-                 element.is(ScalarKind::FP32) || element.is(ScalarKind::FP64) || element.isFP8();
-  if (left.is(ScalarKind::UInt8) || right.is(ScalarKind::UInt8))
-    return refuse("tl.dot multiplies int8, not uint8: only int8 is supported");
-  if (!isKnown || (element != right.element() && !(element.isFP8() && right.isFP8())))
-    return refuse(fmt::format(
-        "tl.dot needs two operands of one type out of int8, fp16, bf16, fp32, fp64, or two of fp8, but got {} and {}",
-        left.str(), right.str()));
-  int64_t m = left.shape()[0], k = left.shape()[1], n = right.shape()[1];
-  if (right.shape()[0] != k)
-    return refuse(fmt::format("the inner sizes of tl.dot differ: {} and {} ({} and {})", left.str(), right.str(), k,
-                              right.shape()[0]));
-  int64_t leastK = 256 / element.bitWidth();
-  if (k < leastK)
-    return refuse(
-        fmt::format("Input shapes should have M >= 1, N >= 1 and K >= {} for elements of {} bits, but K is {}", leastK,
-                    element.bitWidth(), k));
-
-  LangType result = element.is(ScalarKind::Int8)   ? ScalarKind::Int32
-                    : element.is(ScalarKind::FP64) ? ScalarKind::FP64
-                                                   : ScalarKind::FP32;
-  bool mayBeHalf = element.is(ScalarKind::FP16) || element.isFP8();
-  if (!call.isNone("out_dtype")) {
-    LangType wanted = call.dtype("out_dtype");
-    if (wanted.is(ScalarKind::BF16))
-      return emit.fail(call.rangeOf("out_dtype"), "tl.dot cannot accumulate in bf16; use fp32 and cast the result");
-    bool isAllowed = wanted == result || (mayBeHalf && wanted.is(ScalarKind::FP16));
-    if (!isAllowed)
-      return emit.fail(call.rangeOf("out_dtype"),
-                       fmt::format("tl.dot of {} gives {}, not {}", element.str(), result.str(), wanted.str()));
-    result = wanted;
-  }
-  LangValue acc = call["acc"];
-  LangType type = result.withShape({m, n});
-  if (acc.isTensor() && mayBeHalf && call.isNone("out_dtype") && acc.type().is(ScalarKind::FP16))
-    type = LangType(ScalarKind::FP16).withShape({m, n});
-  if (acc.isLiteral() && !acc.constant().isTrue())
-    acc = LangValue::none();
-  if (!acc.isNone() && (!acc.isTensor() || acc.type() != type))
-    return emit.fail(call.rangeOf("acc"),
-                     fmt::format("argument 'acc' of tl.dot must be {}, but got {}", type.str(), acc.describe()));
-
-  auto precision = tile::DotPrecision::TF32;
-  if (!call.isNone("input_precision")) {
-    auto read = dotPrecisionOf(importer, call, "input_precision");
-    if (!read)
-      return LangValue::poison();
-    if (!call.isNone("allow_tf32"))
-      return refuse("input_precision and allow_tf32 exclude each other");
-    precision = *read;
-  } else if (!call.isNone("allow_tf32") && !call.flag("allow_tf32")) {
-    precision = tile::DotPrecision::IEEE;
-  }
-  mlir::Value c = acc.isNone() ? emit.constantOf(ConstValue::integer(0), type).ir() : acc.ir();
-  return emit.wrap(emit.create<tile::DotOp>(c.getType(), a.ir(), b.ir(), c, precision, mlir::IntegerAttr()), type);
 }
 
 } // namespace ditron::frontend::builtins

@@ -8,6 +8,7 @@
 #ifndef DITRON_FRONTEND_DESCRIPTORS_H
 #define DITRON_FRONTEND_DESCRIPTORS_H
 
+#include "ditron/frontend/Builtins.h"
 #include "ditron/frontend/Emitter.h"
 
 namespace ditron::frontend {
@@ -18,6 +19,15 @@ mlir::Value descriptorIr(Emitter &emit, const DescriptorValue &descriptor);
 LangValue emitDescriptor(Emitter &emit, DescriptorValue descriptor);
 /// The descriptor, usable only after the wait that gave the token.
 LangValue consumeDescriptor(Emitter &emit, const DescriptorValue &descriptor, mlir::Value token);
+
+namespace builtins {
+/// The argument 'offsets' of an access, one int32 per dimension (offsets are 32-bit, as the hardware's are); nullopt after an
+/// error.
+std::optional<std::vector<LangValue>> descriptorOffsets(Importer &importer, BuiltinCall &call,
+                                                        const DescriptorValue &descriptor);
+/// Reports an argument 'value' that is no tile of the descriptor, and memory that must not be written.
+bool fitsDescriptor(Importer &importer, BuiltinCall &call, const DescriptorValue &descriptor);
+} // namespace builtins
 
 } // namespace ditron::frontend
 

@@ -52,6 +52,8 @@ MmaShape mmaShape(MmaKind kind) {
     return {16, 8, 8};
   case MmaKind::M16N8K32B8:
     return {16, 8, 32};
+  case MmaKind::M8N8K4F64:
+    return {8, 8, 4};
   }
   return {16, 8, 16};
 }
@@ -64,6 +66,8 @@ std::optional<MmaKind> mmaKindFor(int operandBits) {
     return MmaKind::M16N8K16B16;
   case 32:
     return MmaKind::M16N8K8TF32;
+  case 64:
+    return MmaKind::M8N8K4F64;
   default:
     return std::nullopt;
   }
@@ -72,7 +76,7 @@ std::optional<MmaKind> mmaKindFor(int operandBits) {
 const Fragment &mmaFragment(MmaKind kind, DotOperand operand) {
   // In all of them lane bits 0 and 1 run along K (or N of C) in steps of one 32-bit register, and lane bits 2 to 4 along the
   // other dimension. Columns of A and rows of B are K.
-  static const Fragment table[3][3] = {
+  static const Fragment table[4][3] = {
       {{"mma.m16n8k16.b16.A", 16, 16, {{0, 1}, {8, 0}, {0, 8}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}},
        {"mma.m16n8k16.b16.B", 16, 8, {{1, 0}, {8, 0}}, {{2, 0}, {4, 0}, {0, 1}, {0, 2}, {0, 4}}},
        {"mma.m16n8k16.b16.C", 16, 8, {{0, 1}, {8, 0}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}},
@@ -82,6 +86,9 @@ const Fragment &mmaFragment(MmaKind kind, DotOperand operand) {
       {{"mma.m16n8k32.b8.A", 16, 32, {{0, 1}, {0, 2}, {8, 0}, {0, 16}}, {{0, 4}, {0, 8}, {1, 0}, {2, 0}, {4, 0}}},
        {"mma.m16n8k32.b8.B", 32, 8, {{1, 0}, {2, 0}, {16, 0}}, {{4, 0}, {8, 0}, {0, 1}, {0, 2}, {0, 4}}},
        {"mma.m16n8k32.b8.C", 16, 8, {{0, 1}, {8, 0}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}},
+      {{"mma.m8n8k4.f64.A", 8, 4, {}, {{0, 1}, {0, 2}, {1, 0}, {2, 0}, {4, 0}}},
+       {"mma.m8n8k4.f64.B", 4, 8, {}, {{1, 0}, {2, 0}, {0, 1}, {0, 2}, {0, 4}}},
+       {"mma.m8n8k4.f64.C", 8, 8, {{0, 1}}, {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}}}},
   };
   return table[static_cast<int>(kind)][static_cast<int>(operand)];
 }
@@ -143,6 +150,26 @@ Expected<DotLayouts> mmaLayouts(MmaKind kind, const DotShape &shape, WarpGrid wa
   DITRON_ASSIGN_OR_RETURN(DistributedLayout b, mmaLayout(kind, DotOperand::B, shape, warps));
   DITRON_ASSIGN_OR_RETURN(DistributedLayout c, mmaLayout(kind, DotOperand::C, shape, warps));
   return DotLayouts{std::move(a), std::move(b), std::move(c)};
+}
+
+DistributedLayout withBatch(const DistributedLayout &layout, int64_t batch, int warpsOnBatch) {
+  assert(layout.rank() == 2 && warpsOnBatch <= batch && "a batch of matrices");
+  // The new dimension owns the highest bits of the packed index, so the others keep their numbers.
+  const int lowest = layout.numTensorBits(), warpBits = log2Exact(warpsOnBatch);
+  std::vector<int> warps, regs = layout.bases(MachineDim::Reg);
+  for (int bit = 0; bit < log2Exact(batch); ++bit)
+    (bit < warpBits ? warps : regs).push_back(lowest + bit);
+  const std::vector<int> &inside = layout.bases(MachineDim::Warp);
+  warps.insert(warps.end(), inside.begin(), inside.end());
+  Shape shape = layout.shape();
+  shape.insert(shape.begin(), batch);
+  return DistributedLayout(std::move(shape), std::move(regs), layout.bases(MachineDim::Lane), std::move(warps),
+                           layout.bases(MachineDim::Block));
+}
+
+DotLayouts withBatch(const DotLayouts &layouts, int64_t batch, int warpsOnBatch) {
+  return {withBatch(layouts.a, batch, warpsOnBatch), withBatch(layouts.b, batch, warpsOnBatch),
+          withBatch(layouts.c, batch, warpsOnBatch)};
 }
 
 bool containsFragment(const DistributedLayout &layout, const Fragment &fragment) {
@@ -245,7 +272,33 @@ DistributedLayout fmaOperandLayout(const DistributedLayout &c, DotOperand operan
 }
 
 DotLayouts fmaLayouts(const DotShape &shape, int lanes, int warps) {
-  DistributedLayout c = tile({shape.m, shape.n}, rowMajorOrder(2), std::min<int64_t>(4, shape.n), lanes, warps);
+  // Lanes and warps are spread so that a thread's part of C is about square: it needs the rows of A and the columns of B that
+  // the part meets. Each new machine bit goes to the side with more left per thread, columns first.
+  const int64_t vector = std::min<int64_t>(4, shape.n);
+  std::vector<int> threadBases[2]; // of lanes, of warps
+  int64_t rows = shape.m, columns = shape.n / vector;
+  int nextColumn = log2Exact(vector), nextRow = log2Exact(shape.n);
+  for (int level = 0; level < 2; ++level)
+    for (int bit = 0; bit < log2Exact(level == 0 ? lanes : warps); ++bit) {
+      const bool onColumns = columns > 1 && (columns * vector >= rows || rows == 1);
+      if (onColumns) {
+        threadBases[level].push_back(nextColumn++);
+        columns /= 2;
+      } else if (rows > 1) {
+        threadBases[level].push_back(nextRow++);
+        rows /= 2;
+      } else {
+        threadBases[level].push_back(zeroBasis);
+      }
+    }
+  std::vector<int> regs;
+  for (int bit = 0; bit < log2Exact(vector); ++bit)
+    regs.push_back(bit);
+  for (int bit = nextColumn; bit < log2Exact(shape.n); ++bit)
+    regs.push_back(bit);
+  for (int bit = nextRow; bit < log2Exact(shape.n) + log2Exact(shape.m); ++bit)
+    regs.push_back(bit);
+  DistributedLayout c({shape.m, shape.n}, std::move(regs), std::move(threadBases[0]), std::move(threadBases[1]));
   DistributedLayout a = fmaOperandLayout(c, DotOperand::A, shape.k);
   DistributedLayout b = fmaOperandLayout(c, DotOperand::B, shape.k);
   return {std::move(a), std::move(b), std::move(c)};

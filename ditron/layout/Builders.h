@@ -49,13 +49,14 @@ enum class MmaKind : uint8_t {
   M16N8K16B16, ///< fp16 and bf16 operands, fp32 or fp16 accumulators.
   M16N8K8TF32, ///< tf32 (fp32 storage) operands, fp32 accumulators.
   M16N8K32B8,  ///< int8 and fp8 operands, 32-bit accumulators.
+  M8N8K4F64,   ///< fp64 operands and accumulators.
 };
 
 struct MmaShape {
   int m, n, k;
 };
 MmaShape mmaShape(MmaKind kind);
-/// The instruction for operands of a width: 16, 32 (tf32) or 8 bits.
+/// The instruction for operands of a width: 16, 32 (tf32), 8 or 64 bits.
 std::optional<MmaKind> mmaKindFor(int operandBits);
 const Fragment &mmaFragment(MmaKind kind, DotOperand operand);
 
@@ -82,6 +83,11 @@ WarpGrid chooseWarpGrid(MmaKind kind, const DotShape &shape, int warps);
 Expected<DistributedLayout> mmaLayout(MmaKind kind, DotOperand operand, const DotShape &shape, WarpGrid warps);
 Expected<DotLayouts> mmaLayouts(MmaKind kind, const DotShape &shape, WarpGrid warps);
 
+/// The layout of `batch` tensors of a rank-2 layout, one behind the other in a new first dimension. The low bits of the batch
+/// go to `warpsOnBatch` further warps (at most `batch`), whose bits come first, the others to registers.
+DistributedLayout withBatch(const DistributedLayout &layout, int64_t batch, int warpsOnBatch);
+DotLayouts withBatch(const DotLayouts &layouts, int64_t batch, int warpsOnBatch);
+
 /// True if the rank-2 layout holds whole fragments in each warp: lane bits equal to the fragment's, and each register bit of
 /// the fragment owned by a register.
 bool containsFragment(const DistributedLayout &layout, const Fragment &fragment);
@@ -105,7 +111,8 @@ bool layoutsFitMma(MmaKind kind, const DotLayouts &layouts);
 // Dot without tensor cores
 //===------------------------------------------------------------------------------------------------------------------===//
 
-/// C is a tile of small register blocks (4 columns, then lanes and warps, rest in registers); A has C's owners of M and all of
+/// C is a tile of small register blocks (4 columns, then lanes and warps so that a thread's part is about square, rest in
+/// registers); A has C's owners of M and all of
 /// K in registers, lanes and warps that own N hold copies; B likewise. Every thread then holds all it needs for its own part
 /// of C.
 DotLayouts fmaLayouts(const DotShape &shape, int lanes, int warps);

@@ -182,6 +182,7 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
     const CostModel &cost = engine.options.cost;
     double perClock = meeting.variant == DITRON_SIM_I8     ? cost.mmaFlopsPerClock8
                       : meeting.variant == DITRON_SIM_TF32 ? cost.mmaFlopsPerClockTf32
+                      : meeting.variant == DITRON_SIM_F64  ? cost.mmaFlopsPerClockTf32 / 8
                                                            : cost.mmaFlopsPerClock16;
     clocks += static_cast<double>(flops) / perClock;
     break;

@@ -105,6 +105,26 @@ void scatterC(const MmaCall &call, const MmaLane *lanes, const uint32_t *panel, 
   }
 }
 
+//===- fp64 -------------------------------------------------------------------------------------------------------===//
+
+/// m8n8k4: lane l holds A at (l / 4, l % 4), B at (l % 4, l / 4) and C at (l / 4, 2 * (l % 4)) and the column behind it.
+void multiplyDoubleFragments(const MmaCall &call, const MmaLane *lanes) {
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    auto *c = static_cast<double *>(lanes[lane].c);
+    for (uint32_t mi = 0; mi < call.mTiles; ++mi)
+      for (uint32_t ni = 0; ni < call.nTiles; ++ni)
+        for (uint32_t r = 0; r < 2; ++r) {
+          double &sum = c[(mi * call.nTiles + ni) * 2 + r];
+          for (uint32_t ki = 0; ki < call.kTiles; ++ki)
+            for (uint32_t k = 0; k < 4; ++k) {
+              const auto *a = static_cast<const double *>(lanes[lane / 4 * 4 + k].a);
+              const auto *b = static_cast<const double *>(lanes[(2 * (lane % 4) + r) * 4 + k].b);
+              sum = std::fma(a[mi * call.kTiles + ki], b[ki * call.nTiles + ni], sum);
+            }
+        }
+  }
+}
+
 //===- fp8 --------------------------------------------------------------------------------------------------------===//
 
 /// The number that a pattern of `exponentBits` and 7 - exponentBits fraction bits stands for.
@@ -342,10 +362,13 @@ void multiplyPanels(uint32_t type, const void *a, const void *b, void *c, uint32
 }
 
 uint64_t mmaFlops(const MmaCall &call) {
-  return uint64_t(2) * 16 * 8 * 8 * packing(call.type) * call.mTiles * call.nTiles * call.kTiles;
+  const uint64_t perTile = call.type == DITRON_SIM_F64 ? 8 * 8 * 4 : 16 * 8 * 8 * packing(call.type);
+  return 2 * perTile * call.mTiles * call.nTiles * call.kTiles;
 }
 
 void multiplyFragments(const MmaCall &call, const MmaLane *lanes) {
+  if (call.type == DITRON_SIM_F64)
+    return multiplyDoubleFragments(call, lanes);
   const uint32_t rows = call.mTiles * 16, columns = paddedColumns(call.nTiles);
   const uint32_t depthWords = call.kTiles * 8, depth = depthWords * packing(call.type);
   const uint64_t aCount = static_cast<uint64_t>(rows) * depthWords;

@@ -9,6 +9,8 @@
 //   B, word w of 2:  column g,             rows    P * (t + 4 * w) + 0 .. P-1
 //   C, register r:   row g + 8 * (r >> 1), column  2 * t + (r & 1)
 //
+// fp64 operands are multiplied with m8n8k4: A (g, t), B (t, g), C (g, 2 * t + r).
+//
 // So one instruction covers 4 * 2 * P of k: 16, 32 for 8-bit, 8 for tf32. Accumulation is one fused multiply-add per k,
 // in ascending order, whatever the vector width: the result does not depend on the processor.
 //
@@ -23,7 +25,7 @@
 namespace ditron::sim {
 
 struct MmaCall {
-  uint32_t type; ///< DitronSimType: F16, BF16, TF32, I8, E4M3 or E5M2.
+  uint32_t type; ///< DitronSimType: F16, BF16, TF32, F64, I8, E4M3 or E5M2.
   uint32_t mTiles, nTiles, kTiles;
 };
 

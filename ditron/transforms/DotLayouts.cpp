@@ -25,6 +25,8 @@ static std::optional<MmaKind> instructionFor(tile::DotOp dot) {
                                                                            : std::nullopt;
   if (element.isInteger(8))
     return accumulator.isInteger(32) ? std::optional(MmaKind::M16N8K32B8) : std::nullopt;
+  if (element.isF64() && accumulator.isF64())
+    return MmaKind::M8N8K4F64;
   if (element.isF32() && accumulator.isF32() && dot.getPrecision() == tile::DotPrecision::TF32)
     return MmaKind::M16N8K8TF32;
   return std::nullopt;
@@ -48,7 +50,15 @@ static bool feedsFirstOperand(tile::DotOp dot) {
 
 DotChoice chooseDotLayouts(tile::DotOp dot, int lanes, int warps) {
   ArrayRef<int64_t> a = cast<RankedTensorType>(dot.getA().getType()).getShape();
-  DotShape shape{a[0], cast<RankedTensorType>(dot.getB().getType()).getShape()[1], a[1]};
+  DotShape shape{a[a.size() - 2], cast<RankedTensorType>(dot.getB().getType()).getShape().back(), a.back()};
+  // Batches first: warps of different batches share no operands.
+  const bool isBatched = a.size() == 3;
+  const int64_t batch = isBatched ? a[0] : 1;
+  const int warpsOnBatch = static_cast<int>(std::min<int64_t>(batch, warps));
+  warps /= warpsOnBatch;
+  auto batched = [&](DotLayouts layouts) {
+    return isBatched ? withBatch(layouts, batch, warpsOnBatch) : std::move(layouts);
+  };
   std::optional<MmaKind> kind = lanes == 32 ? instructionFor(dot) : std::nullopt;
   if (kind) {
     WarpGrid grid = chooseWarpGrid(*kind, shape, warps);
@@ -57,10 +67,10 @@ DotChoice chooseDotLayouts(tile::DotOp dot, int lanes, int warps) {
     if (auto layouts = mmaLayouts(*kind, shape, grid); layouts.isOk()) {
       std::string name(
           mmaFragment(*kind, DotOperand::A).name.substr(0, mmaFragment(*kind, DotOperand::A).name.rfind('.')));
-      return {*layouts, llvm::formatv("{0}, warps {1}x{2}", name, grid.m, grid.n).str()};
+      return {batched(*layouts), llvm::formatv("{0}, warps {1}x{2}", name, grid.m, grid.n).str()};
     }
   }
-  return {fmaLayouts(shape, lanes, warps), "multiply-add"};
+  return {batched(fmaLayouts(shape, lanes, warps)), "multiply-add"};
 }
 
 void promoteFp8Operands(tile::DotOp dot) {

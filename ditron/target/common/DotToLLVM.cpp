@@ -25,10 +25,8 @@ public:
     DotLayouts layouts{dgpu::layoutOf(op.getA().getType()), dgpu::layoutOf(op.getB().getType()),
                        dgpu::layoutOf(op.getType())};
     std::optional<MmaKind> kind = mmaKindFor(operandType.getIntOrFloatBitWidth());
-    bool hasMma = kind && layouts.c.rank() == 2 && !isa<Float8E4M3FNType, Float8E5M2Type>(operandType) &&
-                  containsFragment(layouts.a, mmaFragment(*kind, DotOperand::A)) &&
-                  containsFragment(layouts.b, mmaFragment(*kind, DotOperand::B)) &&
-                  containsFragment(layouts.c, mmaFragment(*kind, DotOperand::C)) && layoutsFitMma(*kind, layouts);
+    bool hasMma = kind && !isa<Float8E4M3FNType, Float8E5M2Type>(operandType) &&
+                  layoutsFitMma(*kind, matrixLayouts(layouts)) && sameBatches(layouts);
 
     // Accumulation is in 32 bits (or f64); a narrower C is widened around it.
     Type accumulator = resultType.isF16() ? Type(e.getF32Type()) : resultType;
@@ -46,6 +44,17 @@ public:
   }
 
 private:
+  /// The layouts of one matrix of a batch.
+  static DotLayouts matrixLayouts(const DotLayouts &layouts) {
+    if (layouts.c.rank() == 2)
+      return layouts;
+    return {layouts.a.dropAxis(0), layouts.b.dropAxis(0), layouts.c.dropAxis(0)};
+  }
+  static bool sameBatches(const DotLayouts &layouts) {
+    return layouts.c.rank() == 2 ||
+           (sameThreadBits(layouts.a, 0, layouts.c, 0) && sameThreadBits(layouts.b, 0, layouts.c, 0));
+  }
+
   /// The registers of all fragments, fragment after fragment, and the number of fragment rows.
   static std::pair<std::vector<int>, int> fragmentOrder(const DistributedLayout &layout, const Fragment &fragment) {
     std::vector<int> regs;
@@ -59,8 +68,41 @@ private:
     return {regs, rows};
   }
 
+  /// The tensor core's part, batch after batch.
   FailureOr<Values> emitMma(Emitter &e, tile::DotOp op, MmaKind kind, const DotLayouts &layouts, ValueRange a,
                             ValueRange b, ValueRange c) const {
+    const DotLayouts matrices = matrixLayouts(layouts);
+    if (layouts.c.rank() == 2)
+      return emitMatrixMma(e, op, kind, matrices, a, b, c);
+    // The registers of a batch's matrix, in the order of the matrix's layout.
+    auto registersOf = [](const DistributedLayout &full, const DistributedLayout &matrix, int64_t batch) {
+      SmallVector<int> registers;
+      for (int reg = 0; reg < matrix.numRegs(); ++reg)
+        registers.push_back(
+            full.registerFor(matrix.applyDim(MachineDim::Reg, reg) | batch << matrix.numTensorBits()));
+      return registers;
+    };
+    Values result(c.size());
+    for (int64_t batch : registerPositions(layouts.c, 0)) {
+      auto valuesOf = [&](const DistributedLayout &full, const DistributedLayout &matrix, ValueRange values) {
+        Values picked;
+        for (int reg : registersOf(full, matrix, batch))
+          picked.push_back(values[reg]);
+        return picked;
+      };
+      FailureOr<Values> sums =
+          emitMatrixMma(e, op, kind, matrices, valuesOf(layouts.a, matrices.a, a), valuesOf(layouts.b, matrices.b, b),
+                        valuesOf(layouts.c, matrices.c, c));
+      if (failed(sums))
+        return failure();
+      for (auto [reg, value] : llvm::zip_equal(registersOf(layouts.c, matrices.c, batch), *sums))
+        result[reg] = value;
+    }
+    return result;
+  }
+
+  FailureOr<Values> emitMatrixMma(Emitter &e, tile::DotOp op, MmaKind kind, const DotLayouts &layouts, ValueRange a,
+                                  ValueRange b, ValueRange c) const {
     const Fragment &fragmentA = mmaFragment(kind, DotOperand::A), &fragmentB = mmaFragment(kind, DotOperand::B),
                    &fragmentC = mmaFragment(kind, DotOperand::C);
     auto [regsA, rowsA] = fragmentOrder(layouts.a, fragmentA);

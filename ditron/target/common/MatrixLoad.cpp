@@ -50,7 +50,7 @@ struct RegisterBit {
 std::vector<int> fragmentBits(const layout::DistributedLayout &registers, int elementBytes) {
   std::vector<int> bits;
   std::optional<layout::MmaKind> kind = layout::mmaKindFor(elementBytes * 8);
-  if (!kind || registers.rank() != 2)
+  if (!kind || registers.rank() != 2 || elementBytes > 4) // matrix loads move words of 32 bits
     return bits;
   for (layout::DotOperand operand : {layout::DotOperand::A, layout::DotOperand::B}) {
     const layout::Fragment &fragment = layout::mmaFragment(*kind, operand);

@@ -31,6 +31,8 @@ static MmaInstruction instructionFor(Emitter &e, const MmaDot &dot) {
   }
   case MmaKind::M16N8K8TF32:
     return {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", e.getF32Type()};
+  case MmaKind::M8N8K4F64:
+    return {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", e.getF64Type()};
   case MmaKind::M16N8K32B8:
     break;
   }
@@ -56,6 +58,8 @@ SmallVector<Value> packMmaOperand(Emitter &e, bool isTf32, ValueRange elements) 
     }
     return words;
   }
+  if (elements.front().getType().isF64())
+    return SmallVector<Value>(elements);
   size_t perWord = 32 / Emitter::bitWidth(elements.front().getType());
   for (size_t begin = 0; begin < elements.size(); begin += perWord)
     words.push_back(LLVM::BitcastOp::create(e, e.getI32Type(), e.packVector(elements.slice(begin, perWord))));
