@@ -361,6 +361,8 @@ LangValue Importer::instanceAttribute(const LangValue &value, llvm::StringRef na
       names.push_back(LangValue::string(field.name));
     return LangValue::tuple(std::move(names));
   }
+  if (cls.isNamedTuple && name == "_replace")
+    return LangValue(MethodValue{nullptr, "_replace", std::make_shared<const LangValue>(value), {}});
   const ClassMethod *method = cls.method(name);
   if (method && !method->isStatic && !method->isClass)
     return LangValue(MethodValue{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(value),

@@ -121,6 +121,10 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   if (const auto *method = callee.getIf<MethodValue>()) {
     if (method->function.node)
       return callMethod(*method, selfRange, arguments, call->range);
+    if (method->name == "_replace") {
+      arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
+      return replaceFields(arguments, call->range);
+    }
     if (!method->builtin)
       return callConstantMethod(*method, arguments, call->range);
     arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});

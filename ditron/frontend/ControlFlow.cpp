@@ -55,6 +55,16 @@ LangValue Importer::evaluateCondition(const ast::Expr *expression) {
 //===------------------------------------------------------------------------------------------------------------------===//
 
 Importer::Branches Importer::beginBranches(mlir::Value condition) {
+  // Statements behind a return, break or continue nest; whoever walks the IR does so recursively.
+  unsigned depth = 0;
+  for (mlir::Operation *op = emit.builder.getInsertionBlock()->getParentOp(); op; op = op->getParentOp())
+    ++depth;
+  if (depth > maxRegionDepth && !isStopped) {
+    emit.error(emit.range(), fmt::format("run-time branches are nested more than {} deep (statements behind a return, break or "
+                                         "continue count as a branch of their own)",
+                                         maxRegionDepth));
+    isStopped = true;
+  }
   Branches branches;
   branches.op = scf::IfOp::create(emit.builder, emit.location(), mlir::TypeRange(), condition,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);

@@ -73,6 +73,7 @@ class Importer {
 public:
   /// Limits that turn endless or absurd programs into errors.
   static constexpr unsigned maxCallDepth = 64;
+  static constexpr unsigned maxRegionDepth = 256;
   static constexpr unsigned maxEvaluationDepth = 1200;
   static constexpr unsigned maxStatements = 400000;
 
@@ -94,6 +95,19 @@ public:
   LangValue callCombine(const FunctionValue &function, llvm::ArrayRef<LangValue> arguments, SourceRange range);
   /// `value.name`; without `reports`, poison for an attribute that does not exist.
   LangValue attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports = true);
+  /// For contexts: the variable whose element is accessed, empty if the subscript is of something else; the functions being
+  /// executed, and a variable of the innermost, or null; an assignment to one.
+  llvm::StringRef elementTarget;
+  unsigned callDepth() const { return frames.size(); }
+  const LangValue *variable(llvm::StringRef name) const {
+    auto it = frames.back()->locals.find(name);
+    return it == frames.back()->locals.end() ? nullptr : &it->second.value;
+  }
+  void assignVariable(llvm::StringRef name, LangValue value, SourceRange range) {
+    auto it = frames.back()->locals.find(name); // the key outlives the caller's text
+    if (it != frames.back()->locals.end())
+      assignName(it->first, std::move(value), range);
+  }
   /// Reports a shape that is no block: sizes must be powers of two, at most maxBlockElements in all.
   bool checkBlockShape(llvm::ArrayRef<int64_t> shape, SourceRange range);
 
@@ -142,6 +156,8 @@ private:
   void unroll(const ast::For *statement, llvm::ArrayRef<LangValue> elements);
   void executeRunTimeFor(const ast::For *statement, const RangeValue &range);
   void executeWhile(const ast::While *statement);
+  /// A while loop that is executed at compile time.
+  void repeat(const ast::While *statement);
 
   /// Two values of a variable that meet after a branch.
   struct JoinedValue {

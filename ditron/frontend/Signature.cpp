@@ -209,7 +209,7 @@ Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where)
     name = before.trim().str();
     rest = after.trim();
   }
-  if (isConstexpr) {
+  if (isConstexpr && !rest.starts_with("(")) { // a tuple of literals is compile-time by itself
     if (rest.empty())
       return invalidArgument(where + ": write constexpr NAME=VALUE");
     auto value = parseConstexpr(rest);

@@ -168,27 +168,41 @@ private:
   const Argument &argument;
 };
 
-/// Which argument each parameter gets; null for none.
-Expected<std::vector<const Argument *>> assignArguments(const KernelInterface &kernel, const CallArguments &call) {
-  std::vector<const Argument *> given(kernel.parameters.size());
+/// What a parameter gets: one value, or the elements of a tuple by their paths.
+struct Given {
+  const Argument *value = nullptr;
+  std::vector<std::pair<std::string_view, const Argument *>> elements;
+};
+
+/// Which argument each parameter gets.
+Expected<std::vector<Given>> assignArguments(const KernelInterface &kernel, const CallArguments &call) {
+  std::vector<Given> given(kernel.parameters.size());
   if (call.positional.size() > given.size())
     return invalidArgument(fmt::format("kernel '{}' takes at most {} positional arguments ({}), given {}", kernel.name,
                                        given.size(), fmt::join(kernel.parameterNames(), ", "), call.positional.size()));
   for (size_t i = 0; i < call.positional.size(); ++i)
-    given[i] = &call.positional[i];
+    given[i].value = &call.positional[i];
   for (const auto &[name, value] : call.keywords) {
-    const std::optional<size_t> index = kernel.find(name);
+    // "t.0" and "t.x" are elements of the tuple t.
+    const size_t dot = name.find('.');
+    const std::optional<size_t> index = kernel.find(name.substr(0, dot));
     if (!index)
       return invalidArgument(fmt::format("kernel '{}' has no parameter '{}'{}; it has {}", kernel.name, name,
                                          didYouMean(name, kernel.parameterNames()),
                                          fmt::join(kernel.parameterNames(), ", ")));
-    if (given[*index])
+    Given &target = given[*index];
+    const std::string_view path = dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot + 1);
+    const bool isTaken = std::ranges::any_of(target.elements, [&](const auto &each) { return each.first == path; });
+    if (target.value || isTaken || (path.empty() && !target.elements.empty()))
       return invalidArgument(fmt::format("kernel '{}' got several values for argument '{}'", kernel.name, name));
-    given[*index] = &value;
+    if (path.empty())
+      target.value = &value;
+    else
+      target.elements.emplace_back(path, &value);
   }
   std::vector<std::string> missing;
   for (size_t i = 0; i < given.size(); ++i)
-    if (!given[i] && !kernel.parameters[i].hasDefault)
+    if (!given[i].value && given[i].elements.empty() && !kernel.parameters[i].hasDefault)
       missing.push_back(
           fmt::format("'{}'{}", kernel.parameters[i].name, kernel.parameters[i].isConstexpr ? " (tl.constexpr)" : ""));
   if (!missing.empty())
@@ -197,16 +211,63 @@ Expected<std::vector<const Argument *>> assignArguments(const KernelInterface &k
   return given;
 }
 
+/// The specification of a tuple whose elements are given by paths; appends the values that are left for run time.
+Expected<ArgumentSpec> bindTuple(const KernelInterface &kernel, const KernelParameter &parameter,
+                                 const std::vector<std::pair<std::string_view, const Argument *>> &elements,
+                                 std::vector<Argument> &runTime) {
+  // By the first component of the path: a value, or the elements of an inner tuple.
+  std::vector<std::pair<std::string, Given>> parts;
+  for (const auto &[path, value] : elements) {
+    const size_t dot = path.find('.');
+    const std::string head(path.substr(0, dot));
+    auto part = std::ranges::find(parts, head, [](const auto &each) { return each.first; });
+    if (part == parts.end())
+      part = parts.insert(parts.end(), {head, {}});
+    if (dot == std::string_view::npos)
+      part->second.value = value;
+    else
+      part->second.elements.emplace_back(path.substr(dot + 1), value);
+  }
+  auto isNumber = [](const std::string &text) { return text.find_first_not_of("0123456789") == std::string::npos && text.size() < 6; };
+  const bool isPlain = std::ranges::all_of(parts, [&](const auto &part) { return isNumber(part.first); });
+  if (isPlain)
+    std::ranges::sort(parts, {}, [](const auto &part) { return std::stoul(part.first); });
+  std::vector<ArgumentSpec> specs;
+  for (const auto &[name, given] : parts) {
+    KernelParameter element = parameter;
+    element.name = parameter.name + "." + name;
+    element.annotation.clear();
+    if (given.value && !given.elements.empty())
+      return invalidArgument(fmt::format("kernel '{}' got a value and elements for argument '{}'", kernel.name, element.name));
+    if (isPlain && std::stoul(name) != specs.size())
+      return invalidArgument(fmt::format("kernel '{}', argument '{}': element {} is missing", kernel.name, parameter.name, specs.size()));
+    Expected<ArgumentSpec> spec = given.value ? ParameterBinder(kernel, element, *given.value).bind()
+                                              : bindTuple(kernel, element, given.elements, runTime);
+    if (!spec.isOk())
+      return spec.status();
+    if (given.value && !spec->isConstexpr())
+      runTime.push_back(*given.value);
+    spec->name = isPlain ? "" : name;
+    specs.push_back(std::move(*spec));
+  }
+  return ArgumentSpec::tupleOf(std::move(specs), parameter.name);
+}
+
 } // namespace
 
 Expected<BoundCall> bindArguments(const KernelInterface &kernel, const CallArguments &call) {
-  DITRON_ASSIGN_OR_RETURN(std::vector<const Argument *> given, assignArguments(kernel, call));
+  DITRON_ASSIGN_OR_RETURN(std::vector<Given> given, assignArguments(kernel, call));
   BoundCall bound;
   for (size_t i = 0; i < given.size(); ++i) {
     const KernelParameter &parameter = kernel.parameters[i];
     Argument argument;
-    if (given[i]) {
-      argument = *given[i];
+    if (!given[i].elements.empty()) {
+      DITRON_ASSIGN_OR_RETURN(ArgumentSpec tuple, bindTuple(kernel, parameter, given[i].elements, bound.arguments));
+      bound.signature.arguments.push_back(std::move(tuple));
+      continue;
+    }
+    if (given[i].value) {
+      argument = *given[i].value;
     } else {
       // Defaults of compile-time parameters, and those that are no literals, are the frontend's to evaluate.
       std::optional<Argument> fallback;

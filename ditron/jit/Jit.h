@@ -13,6 +13,7 @@
 //   tensor descriptor         tensordesc<dtype[block]>; aligned when its address and rows are at multiples of 16 bytes
 //   None, string, dtype       compile-time
 //   tl.constexpr parameter    compile-time, any value
+//   keywords "t.0", "t.1"     the elements of the tuple t; "t.x", "t.y": the fields of a named tuple
 //
 // do_not_specialize and do_not_specialize_on_alignment of the kernel's decorator are kept. Variants are cached by
 // everything that the code depends on: in memory, and on disk where the knobs name a folder (DiskCache.h). May be called

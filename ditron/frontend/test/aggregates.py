@@ -76,8 +76,12 @@ class Holder:
     @triton.constexpr_function
     def area(self):
         total = 1
-        for i in range(len(self.shape)):
-            total = total * self.shape[i]
+        for size in self.shape:
+            total *= size
+        while total > 32:
+            total //= 2
+            if total == 1:
+                break
         return total
 
     @triton.jit
@@ -175,6 +179,7 @@ def named(p, n):
     tl.static_assert(s + (1, ) == (2, 4, 1))
     tl.static_assert(s._fields[0] == "rows")
     tl.static_assert(isinstance(s, tuple))
+    tl.static_assert(s._replace(cols=8) == (2, 8))
     r, c = Point(y=n, x=n + 1)
     # NAMED: %[[X:.*]] = arith.addi %arg1, %c1_i32
     # NAMED: arith.subi %[[X]], %arg1

@@ -72,6 +72,19 @@ TEST(Limits, ManyEarlyReturnsDoNotGrowExponentially) {
   EXPECT_EQ(importText(kernel(body)).error, "");
 }
 
+TEST(Limits, ManyContinues) {
+  auto body = [](int count) {
+    std::string text = "    for i in range(n):\n";
+    for (int i = 0; i < count; ++i)
+      text += "        if i == " + std::to_string(i) + ":\n            continue\n";
+    return text + "        tl.assume(i > 0)\n";
+  };
+  EXPECT_EQ(importText(kernel(body(100))).error, "");
+  Outcome outcome = importText(kernel(body(5000)));
+  EXPECT_EQ(outcome.errors, 1u);
+  EXPECT_THAT(outcome.error, HasSubstr("nested more than 256 deep"));
+}
+
 TEST(Limits, HugeNumbers) {
   EXPECT_THAT(importText(kernel("    x = 1 << (1 << 40)\n")).error, HasSubstr("kernel.py:5:9: error:"));
   EXPECT_THAT(importText(kernel("    x = 10 ** 10 ** 10\n")).error, HasSubstr("kernel.py:5:9: error:"));

@@ -55,6 +55,25 @@ TEST(Signature, DescriptorsOfTheHost) {
   EXPECT_THAT(roundTrip("tensordesc<bf16[64]>:3"), HasSubstr("'3' is no power of two"));
 }
 
+TEST(Signature, Tuples) {
+  auto signature = parseSignature("(i32:16, 3, (*fp32,)), o=(x=i64, constexpr y=2), constexpr T=(1, 'a')");
+  ASSERT_TRUE(signature.isOk()) << signature.status().message();
+  ASSERT_EQ(signature->arguments.size(), 3u);
+  const ArgumentSpec &first = signature->arguments[0];
+  ASSERT_TRUE(first.isTuple() && first.elements->size() == 3);
+  const std::vector<RunTimeParameter> parameters = runTimeParameters(first, "t");
+  ASSERT_EQ(parameters.size(), 2u);
+  EXPECT_EQ(parameters[0].name, "t.0");
+  EXPECT_EQ(parameters[0].divisibility, 16u);
+  EXPECT_EQ(parameters[1].name, "t.2.0");
+  EXPECT_EQ(runTimeParameters(signature->arguments[1], "o").front().name, "o.x");
+  EXPECT_TRUE(runTimeParameters(signature->arguments[2], "T").empty());
+  auto again = parseSignature(signature->str());
+  ASSERT_TRUE(again.isOk()) << again.status().message();
+  EXPECT_EQ(*again, *signature);
+  EXPECT_FALSE(parseSignature("(i32, *fp32").isOk());
+}
+
 TEST(Signature, NormalisesSpelling) {
   EXPECT_EQ(roundTrip("*float32 , int32"), "*fp32, i32");
   EXPECT_EQ(roundTrip("constexpr K='it\\'s'"), "constexpr K=\"it's\"");

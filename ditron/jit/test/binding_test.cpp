@@ -72,6 +72,18 @@ TEST(Binding, positionalKeywordAndDefault) {
   EXPECT_EQ(bound.arguments[2].get<double>(), 2.0);
 }
 
+TEST(Binding, tuplesByTheirElements) {
+  BoundCall bound = bind({{}, {{"x.0", at(256)}, {"n", 1000}, {"x.1.a", 7}, {"x.1.b", 1}}});
+  EXPECT_EQ(item(bound, "x").str(), "x=(*bf16:16, (a=i32, constexpr b=1))");
+  // Run-time values keep the order of the parameters: both of the tuple, then n.
+  ASSERT_EQ(bound.arguments.size(), 4u);
+  EXPECT_EQ(bound.arguments[1].get<int64_t>(), 7);
+  EXPECT_EQ(bound.arguments[2].get<int64_t>(), 1000);
+  EXPECT_THAT(errorOf({{}, {{"x.0", 3}, {"x.2", 3}, {"n", 3}}}), HasSubstr("element 1 is missing"));
+  EXPECT_THAT(errorOf({{at(256)}, {{"x.0", 3}, {"n", 3}}}), HasSubstr("several values for argument 'x.0'"));
+  EXPECT_THAT(errorOf({{}, {{"x.0", 3}, {"x.0.a", 3}, {"n", 3}}}), HasSubstr("a value and elements"));
+}
+
 TEST(Binding, tensorDescriptors) {
   auto signatureOf = [](runtime::TensorDescriptor descriptor, KernelInterface kernel = makeInterface()) {
     return item(bind({{std::move(descriptor), 1000}, {}}, std::move(kernel)), "x").str();
