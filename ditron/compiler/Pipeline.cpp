@@ -13,6 +13,7 @@
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/common/TargetInfo.h"
+#include "ditron/transforms/DecomposeDots.h"
 #include "ditron/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,6 +43,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   // rank, num_ranks and symm_at become reads of the world view, a hidden last argument of the kernel.
   DITRON_RETURN_IF_ERROR(run.passes("world", module, transforms::createLowerWorld()));
+  // Dots that no instruction does as they stand: fp32 in several pieces, batches of one, multiply-adds that are too deep.
+  DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
   // On targets with tensor copies: loads that feed dots are left to a warp of their own, stores go through shared memory.
   DITRON_RETURN_IF_ERROR(run.passes("specialize", module, transforms::createSpecializeWarps(specialization)));
   DITRON_RETURN_IF_ERROR(run.passes("tensor-stores", module, transforms::createTensorStores()));

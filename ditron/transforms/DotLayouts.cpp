@@ -67,7 +67,7 @@ DotChoice chooseDotLayouts(tile::DotOp dot, int lanes, int warps) {
     if (auto layouts = mmaLayouts(*kind, shape, grid); layouts.isOk()) {
       std::string name(
           mmaFragment(*kind, DotOperand::A).name.substr(0, mmaFragment(*kind, DotOperand::A).name.rfind('.')));
-      return {batched(*layouts), llvm::formatv("{0}, warps {1}x{2}", name, grid.m, grid.n).str()};
+      return {batched(*layouts), llvm::formatv("{0}, warps {1}x{2}", name, grid.m, grid.n).str(), true};
     }
   }
   return {batched(fmaLayouts(shape, lanes, warps)), "multiply-add"};

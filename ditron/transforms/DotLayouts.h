@@ -15,6 +15,7 @@ namespace ditron::transforms {
 struct DotChoice {
   layout::DotLayouts layouts;
   std::string description;
+  bool usesTensorCores = false;
 };
 
 /// 1. 16-bit operands use m16n8k16, int8 m16n8k32, fp32 with precision tf32 m16n8k8; all others, and tiles smaller than one

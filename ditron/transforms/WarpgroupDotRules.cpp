@@ -32,6 +32,8 @@ std::string whyNoWarpgroupDot(tile::DotOp dot, int warps) {
   auto c = cast<RankedTensorType>(dot.getC().getType());
   if (a.getRank() != 2)
     return "it is batched";
+  if (std::optional<uint32_t> limit = dot.getMaxImpreciseAcc(); limit && *limit < a.getShape()[1])
+    return llvm::formatv("its sums of fp8 must be exact after {0} elements", *limit).str();
   if (!hasInstruction(dot))
     return llvm::formatv("no instruction multiplies {0} into {1}", a.getElementType(), c.getElementType()).str();
   if (warps % layout::warpsPerGroup != 0)

@@ -11,6 +11,7 @@
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/target/Passes.h"
+#include "ditron/transforms/DecomposeDots.h"
 #include "ditron/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,6 +38,7 @@ int main(int argc, char **argv) {
   mlir::registerStripDebugInfoPass();
   ditron::analysis::registerAnalysisPasses();
   ditron::transforms::registerTransformsPasses();
+  ditron::transforms::registerDecomposeDots();
   ditron::target::registerTargetPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Ditron optimizer driver\n", registry));
 }
