@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/BlockPointers.h"
 #include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Vectors.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -136,6 +137,11 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
   }
   if (const auto *cls = value.getIf<ClassValue>()) {
     result = classAttribute(cls->info, name);
+  } else if (isVector(value)) {
+    if (name == "dtype" && !value.elements().empty())
+      return LangValue(value.elements().front().type());
+    if (const Builtin *builtin = findBuiltin(ModuleVector, name))
+      return method(value, builtin->name, builtin);
   } else if (value.classInfo()) {
     result = isBlockPointer(value) ? blockPointerAttribute(value, name) : LangValue::poison();
     if (result.isPoison())

@@ -37,14 +37,26 @@ std::optional<tile::MemoryOrder> memoryOrderOf(Importer &importer, BuiltinCall &
   using O = tile::MemoryOrder;
   static constexpr Word<O> words[] = {
       {"relaxed", O::Relaxed}, {"acquire", O::Acquire}, {"release", O::Release}, {"acq_rel", O::AcquireRelease}};
-  return call.isNone(name) ? missing : readWord<O>(importer, call, name, words);
+  if (call.isNone(name))
+    return missing;
+  // AMD's names.
+  llvm::StringRef text = call.text(name);
+  if (text == "monotonic" || text == "acquire_release")
+    return text == "monotonic" ? O::Relaxed : O::AcquireRelease;
+  return readWord<O>(importer, call, name, words);
 }
 
 std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &call, llvm::StringRef name,
                                                tile::MemoryScope missing) {
   using S = tile::MemoryScope;
   static constexpr Word<S> words[] = {{"gpu", S::Gpu}, {"cta", S::Block}, {"sys", S::System}};
-  return call.isNone(name) ? missing : readWord<S>(importer, call, name, words);
+  if (call.isNone(name))
+    return missing;
+  // AMD's names.
+  llvm::StringRef text = call.text(name);
+  if (text == "agent" || text == "system" || text == "workgroup")
+    return text == "agent" ? S::Gpu : text == "system" ? S::System : S::Block;
+  return readWord<S>(importer, call, name, words);
 }
 
 std::optional<tile::CacheModifier> cacheModifierOf(Importer &importer, BuiltinCall &call, llvm::StringRef name) {

@@ -94,7 +94,15 @@ constexpr Submodule submodules[] = {{ModuleTriton, "language", ModuleTile},
                                     {ModuleDist, "extra", ModuleExtra},
                                     {ModuleExtra, "libdevice", ModuleDevice},
                                     {ModuleExtra, "cuda", ModuleExtra},
+                                    {ModuleExtra, "hip", ModuleExtra},
                                     {ModuleExtra, "language_extra", ModuleThread},
+                                    {ModuleExtra, "tma_language", ModuleThread},
+                                    {ModuleDist, "distributed_ops", ModuleDist},
+                                    {ModuleDist, "simt_ops", ModuleDist},
+                                    {ModuleDist, "smem_ops", ModuleDist},
+                                    {ModuleDist, "tma", ModuleDist},
+                                    {ModuleDist, "pipeline", ModuleDist},
+                                    {ModuleDist, "tensormap", ModuleDist},
                                     {ModuleExtra, "libshmem_device", ModuleShmem},
                                     {ModuleExtra, "libdevice", ModuleDevice},
                                     {ModuleTile, "standard", ModuleTile}};
@@ -213,7 +221,8 @@ std::string listLanguage() {
       {ModuleDevice, "`libdevice`"},
       {ModulePython, "Python"},
       {ModuleMember, "Member functions of tensors (the first parameter is the tensor)"},
-      {ModuleDescriptor, "Member functions of tensor descriptors (the first parameter is the descriptor)"}};
+      {ModuleDescriptor, "Member functions of tensor descriptors (the first parameter is the descriptor)"},
+      {ModuleVector, "Member functions of vectors (the first parameter is the vector)"}};
   std::string text = "# Functions of the kernel language\n";
   for (const Section &section : sections) {
     text += fmt::format("\n## {}\n\n| function | |\n|---|---|\n", section.title.str());

@@ -85,6 +85,8 @@ std::optional<LangValue> Importer::loadElement(const LangValue &object, const as
   auto indices = evaluateIndices(expression->index);
   if (!indices)
     return LangValue::poison();
+  const auto *variable = llvm::dyn_cast<ast::Name>(expression->value);
+  elementTarget = variable ? variable->id : llvm::StringRef();
   for (const auto &context : llvm::reverse(contexts))
     if (context->loadElement)
       if (auto value = context->loadElement(*this, object, *indices, expression->range))
@@ -102,6 +104,8 @@ void Importer::assignElement(const ast::Subscript *target, const LangValue &valu
   auto indices = evaluateIndices(target->index);
   if (object.isPoison() || value.isPoison() || !indices)
     return;
+  const auto *variable = llvm::dyn_cast<ast::Name>(target->value);
+  elementTarget = variable ? variable->id : llvm::StringRef();
   for (const auto &context : llvm::reverse(contexts)) {
     if (!context->storeElement)
       continue;

@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Vectors.h"
 
 #include <fmt/format.h>
 
@@ -255,8 +256,8 @@ LangValue Importer::subscriptTuple(const LangValue &value, const ast::Subscript 
     std::vector<LangValue> elements;
     for (int64_t i = begin; stride > 0 ? i < end : i > end; i += stride)
       elements.push_back(element(i));
-    if (value.isTuple())
-      return LangValue::tuple(std::move(elements));
+    if (value.isTuple()) // a slice of a vector is a vector
+      return isVector(value) ? value.withParts(std::move(elements)) : LangValue::tuple(std::move(elements));
     std::string text;
     for (const LangValue &character : elements)
       text += character.constant().getString();

@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Vectors.h"
 
 #include "ditron/dialect/tile/Tile.h"
 
@@ -224,8 +225,8 @@ void Importer::executeFor(const ast::For *statement) {
   if (iterable.isPoison())
     return;
   const auto *range = iterable.getIf<std::shared_ptr<const RangeValue>>();
-  // What is executed at compile time has no run-time loops, and goes through anything that is known.
-  if (frame().isPython) {
+  // What is executed at compile time has no run-time loops, and goes through anything that is known; so do the elements of a vector.
+  if (frame().isPython || isVector(iterable)) {
     if (auto elements = staticElements(iterable, statement->iterable->range))
       unroll(statement, *elements);
     return;

@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/frontend/Emitter.h"
+#include "ditron/frontend/Vectors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <fmt/format.h>
@@ -24,6 +25,14 @@ LangValue Emitter::binary(BinaryOp op, const LangValue &a, const LangValue &b, S
   if (a.isConstant() && b.isConstant()) {
     auto result = frontend::binary(op, a.constant(), b.constant());
     return result.isOk() ? LangValue(*result) : fail(range, result.status().message());
+  }
+  if (isVector(a) || isVector(b)) {
+    bool isArithmetic = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mult;
+    auto fits = [](const LangValue &value) { return isVector(value) || value.isLiteral() || (value.isTensor() && !value.type().isBlock()); };
+    if (isArithmetic && fits(a) && fits(b))
+      return vectorArithmetic(*this, op, a, b, range);
+    return fail(range, fmt::format("operator '{}' does not take {} and {}; vectors take + - * with vectors and scalars",
+                                   spelling(op).str(), a.describe(), b.describe()));
   }
   if (a.isTuple() || b.isTuple())
     return tupleArithmetic(op, a, b, range);

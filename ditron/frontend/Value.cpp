@@ -26,6 +26,7 @@ llvm::StringRef toString(BuiltinModule module) {
   case ModuleMember: return "tensor";
   case ModuleNan: return "triton.language.PropagateNan";
   case ModuleDescriptor: return "tensor descriptor";
+  case ModuleVector: return "vector";
   }
   return "module";
 }
