@@ -76,15 +76,21 @@ Importer::Branches Importer::beginBranches(mlir::Value condition) {
 
 std::optional<std::string> Importer::join(Branches &branches, const LangValue &a, const LangValue &b, SourceRange range,
                                           JoinedValue &joined) {
+  llvm::SmallVector<LangValue> left, right;
+  flatten(a, left);
+  flatten(b, right);
   if (!sameStructure(a, b)) {
+    // A part that was reported spoils all.
+    auto isPoison = [](const LangValue &leaf) { return leaf.isPoison(); };
+    if (llvm::any_of(left, isPoison) || llvm::any_of(right, isPoison)) {
+      joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};
+      return std::nullopt;
+    }
     auto [inA, inB] = describeDifference(a, b);
     return fmt::format("{} and {}", inA, inB);
   }
   // A descriptor that a branch made is of no use after it.
   joined.shape = a.identical(b) ? a : withoutDescriptorIr(a);
-  llvm::SmallVector<LangValue> left, right;
-  flatten(a, left);
-  flatten(b, right);
   mlir::OpBuilder::InsertionGuard guard(emit.builder);
   Emitter::At at(emit, range);
   for (auto [x, y] : llvm::zip(left, right)) {
