@@ -50,6 +50,11 @@ LangValue fold(Importer &importer, BuiltinCall &call, bool isMax) {
       auto isNan = [](const LangValue &v) { return v.constant().isFloat() && std::isnan(v.constant().getFloat()); };
       if (isNan(result) || isNan(value))
         return emit.fail(call.range, fmt::format("{} of nan is not defined", name.str()));
+      auto isNegativeZero = [](const LangValue &v) {
+        return v.constant().isFloat() && v.constant().getFloat() == 0 && std::signbit(v.constant().getFloat());
+      };
+      if (isNegativeZero(result) || isNegativeZero(value))
+        return emit.fail(call.range, fmt::format("{} of -0.0 is not defined: it is equal to 0.0", name.str()));
       LangValue better = emit.compare(isMax ? CompareOp::Gt : CompareOp::Lt, value, result, call.range);
       if (better.isPoison())
         return better;

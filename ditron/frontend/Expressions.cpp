@@ -113,11 +113,12 @@ LangValue Importer::evaluateBoolOp(const ast::BoolOp *expression) {
       return value;
     bool isLast = index + 1 == expression->values.size();
     if (!value.isTensor()) {
-      if (!value.isConstant())
+      if (!value.isConstant() && !value.isTuple())
         return emit.fail(operand->range, fmt::format("operator '{}' does not take {}", expression->isAnd ? "and" : "or",
                                                      value.describe()));
       // A value that decides ends the expression; a neutral one is dropped unless it is the last.
-      bool decides = value.constant().isTrue() != expression->isAnd;
+      bool isTrue = value.isTuple() ? !value.elements().empty() : value.constant().isTrue();
+      bool decides = isTrue != expression->isAnd;
       if (runTime.isPoison() && (decides || isLast))
         return value;
       if (decides)

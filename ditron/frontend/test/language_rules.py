@@ -129,6 +129,10 @@ def kernel(p, n, q, N64, U):
     w = n if q is None else undefined_thing
     tl.static_assert((True and None) is None)
     tl.static_assert((0 or 5) == 5)
+    tl.static_assert(((3, 4) or (5, 6)) == (3, 4))
+    tl.static_assert(((1, 2) and (3, 4) and (5, 6)) == (5, 6))
+    tl.static_assert((() or (5, 6)) == (5, 6))
+    tl.static_assert((() and tl.program_id(0)) == ())
     ok = n > 3 and n < 10 or n == 12
     ok2 = True and n > 3
     tl.static_assert(not (q is not None and q.dtype.element_ty == tl.float16))

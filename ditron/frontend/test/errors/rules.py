@@ -16,7 +16,7 @@ def endless(x):
     # DEEP: rules.py:[[#@LINE-1]]:12: error: calls are nested more than 64 deep: 'endless' seems to call itself without end
     # DEEP-NEXT:     return endless(x + 1)
     # DEEP-NEXT:            ^~~~~~~~~~~~~~
-    # DEEP-NEXT: rules.py:[[#@LINE+60]]:5: note: the outermost call is here
+    # DEEP-NEXT: rules.py:[[#@LINE+62]]:5: note: the outermost call is here
 
 
 @triton.jit
@@ -67,6 +67,8 @@ def kernel(p, n):
             total = 1.5
             # CHECK: rules.py:[[#@LINE-2]]:12: error: variable 'total' has different types after the two branches of this if: fp32 and int32
             break
+    m = min(1.0, -0.0)
+    # CHECK: rules.py:[[#@LINE-1]]:9: error: min of -0.0 is not defined: it is equal to 0.0
     while n > 3:
     # CHECK: rules.py:[[#@LINE-1]]:11: error: 'while' with 'else' is not part of the kernel language
         n -= 1
