@@ -1,6 +1,6 @@
 //===- Passes.h - Passes that check or print facts ------------------------------------------------------*- C++ -*-===//
 //
-// Two verifiers that belong into the pipeline, and the test passes that print what the analyses of this room find. See
+// Verifiers that belong into the pipeline, and the test passes that print what the analyses of this room find. See
 // Passes.td.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -19,6 +19,13 @@ namespace ditron::analysis {
 
 #define GEN_PASS_REGISTRATION
 #include "ditron/analysis/AnalysisPasses.h.inc"
+
+/// dist-verify-signals: scopes of accesses to other ranks, owners of signal words, instructions that the target lacks.
+std::unique_ptr<mlir::Pass> createVerifySignals();
+/// dist-verify-waits: tokens that are not consumed, loops that never see a change.
+std::unique_ptr<mlir::Pass> createVerifyWaits();
+/// Registers these two.
+void registerVerifiers();
 
 } // namespace ditron::analysis
 

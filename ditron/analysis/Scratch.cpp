@@ -90,6 +90,15 @@ bool regionUsesEffects(Operation *op) {
   return op->getRegion(0).walk(isUsed).wasInterrupted();
 }
 
+SmallVector<uint32_t> scanSourceRegisters(const layout::ScanStep &step, int numRegs, bool reverse) {
+  uint32_t set = reverse ? step.regClear : step.regSet, clear = reverse ? step.regSet : step.regClear;
+  SmallVector<uint32_t> sources;
+  for (uint32_t reg = 0; reg < uint32_t(numRegs); ++reg)
+    if (((reg | set) & ~clear) == reg)
+      sources.push_back(reg);
+  return sources;
+}
+
 /// Appends one exchange and advances `bytes` past it.
 static void addExchange(SmallVector<WarpExchange> &exchanges, int64_t &bytes, int step, int registers, Operation *op,
                         int64_t threads) {
@@ -124,7 +133,8 @@ static std::pair<SmallVector<WarpExchange>, int64_t> planExchanges(Operation *op
     std::vector<layout::ScanStep> steps = layout::makeScanPlan(source, static_cast<int>(scan.getAxis()));
     for (auto [index, step] : llvm::enumerate(steps))
       if (step.crossesWarps())
-        addExchange(exchanges, bytes, static_cast<int>(index), source.numRegs(), op, threads);
+        addExchange(exchanges, bytes, static_cast<int>(index),
+                    static_cast<int>(scanSourceRegisters(step, source.numRegs(), scan.getReverse()).size()), op, threads);
   } else if (auto gather = llvm::dyn_cast<tile::GatherOp>(op)) {
     std::optional<int64_t> mask = tile::exchangeMaskOf(gather);
     if (mask && layout::makeExchangeMasks(source, static_cast<int>(gather.getAxis()), *mask).warps != 0)

@@ -63,13 +63,16 @@ bool regionHasEffects(mlir::Operation *op);
 bool regionUsesEffects(mlir::Operation *op);
 
 /// One step of a reduce or scan that goes through shared memory. Each thread stores all registers of all operands that it has
-/// at that step: register r of operand o of thread t (= warp * lanes + lane) lies at operandOffsets[o] + (r * threads + t) *
+/// at that step, in a scan those that hold the totals of lower blocks (scanSourceRegisters): register r of operand o of thread t (= warp * lanes + lane) lies at operandOffsets[o] + (r * threads + t) *
 /// bytes of o's element. Offsets count from the op's offset_bytes and are multiples of 16.
 struct WarpExchange {
   int step;      ///< Index into ReducePlan::steps or the scan plan; INT_MAX for the one that hands out results.
   int registers; ///< Registers per operand at that step.
   llvm::SmallVector<int64_t> operandOffsets;
 };
+/// The registers, ascending, whose values a step of a scan combines with others.
+llvm::SmallVector<uint32_t> scanSourceRegisters(const layout::ScanStep &step, int numRegs, bool reverse);
+
 /// The exchanges of a tile.reduce, tile.scan, tile.map_elementwise or exchange whose types carry layouts; empty when it stays
 /// within warps.
 llvm::SmallVector<WarpExchange> warpExchangesOf(mlir::Operation *op);

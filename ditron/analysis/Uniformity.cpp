@@ -11,26 +11,36 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace ditron::analysis;
 namespace tile = ditron::tile;
 namespace dist = ditron::dist;
 
-/// Operations whose result differs between threads whatever their operands are.
-static bool isSource(Operation *op) {
+/// Operations whose result differs whatever their operands are.
+bool UniformityAnalysis::isSource(Operation *op) const {
+  if (whom == UniformityOf::Blocks) {
+    if (isa<tile::ProgramIdOp>(op))
+      return true;
+    // What memory holds may have changed from one block's read to the other's.
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    return effects && op->getNumRegions() == 0 && effects.hasEffect<MemoryEffects::Read>();
+  }
   if (auto thread = dyn_cast<dist::ThreadIdOp>(op))
     return thread.getAxis() == 0; // the others are zero
-  return isa<dist::LaneIdOp, dist::LdOp, dist::MultimemLdReduceOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::ShuffleOp,
-             dist::BallotOp>(op);
+  if (auto intrinsic = dyn_cast<dist::IntrinsicOp>(op)) // a block runs on one multiprocessor, and addresses are its own
+    return intrinsic.getName() != "smid" && !intrinsic.getName().starts_with("shared_");
+  return isa<dist::LaneIdOp, dist::LdOp, dist::LdVectorOp, dist::SignalWaitUntilOp, dist::MultimemLdReduceOp, dist::ThreadAtomicRmwOp,
+             dist::ThreadAtomicCasOp, dist::ShuffleOp, dist::BallotOp>(op);
 }
 
 /// Operations whose scalar result the whole block gets, whatever their operands are.
-static bool isBroadcast(Operation *op) {
-  return isa<tile::ReduceOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::WaitOp>(op);
+bool UniformityAnalysis::isBroadcast(Operation *op) const {
+  return whom == UniformityOf::Threads && isa<tile::ReduceOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::WaitOp>(op);
 }
 
-UniformityAnalysis::UniformityAnalysis(Operation *root) {
+UniformityAnalysis::UniformityAnalysis(Operation *root, UniformityOf whom) : whom(whom) {
   do {
     changed = false;
     for (Region &region : root->getRegions())
@@ -134,18 +144,25 @@ void UniformityAnalysis::visitWhile(scf::WhileOp op) {
   }
 }
 
+Value UniformityAnalysis::ownCondition(Operation *op) const {
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return firstVarying(branch.getCondition());
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return firstVarying({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return firstVarying(loop.getConditionOp().getCondition());
+  return {};
+}
+
+SmallVector<Value> UniformityAnalysis::divergentConditions(Operation *op) const {
+  SmallVector<Value> conditions;
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+    if (Value condition = ownCondition(parent))
+      conditions.insert(conditions.begin(), condition);
+  return conditions;
+}
+
 Value UniformityAnalysis::divergentCondition(Operation *op) const {
-  Value outermost;
-  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp()) {
-    Value condition;
-    if (auto branch = dyn_cast<scf::IfOp>(parent))
-      condition = firstVarying(branch.getCondition());
-    else if (auto loop = dyn_cast<scf::ForOp>(parent))
-      condition = firstVarying({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
-    else if (auto loop = dyn_cast<scf::WhileOp>(parent))
-      condition = firstVarying(loop.getConditionOp().getCondition());
-    if (condition)
-      outermost = condition;
-  }
-  return outermost;
+  SmallVector<Value> conditions = divergentConditions(op);
+  return conditions.empty() ? Value() : conditions.front();
 }

@@ -21,6 +21,7 @@
 #include "mlir/IR/ValueRange.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace mlir {
 class Operation;
@@ -34,17 +35,28 @@ class WhileOp;
 
 namespace ditron::analysis {
 
+/// Among whom values may differ.
+enum class UniformityOf {
+  Threads, ///< Of one block.
+  Blocks,  ///< Of a grid: program ids, and whatever is read from memory. Thread numbers are the same in every block.
+};
+
 /// The uniformity of all values in an operation with structured control flow. Suitable for getAnalysis.
 class UniformityAnalysis {
 public:
-  explicit UniformityAnalysis(mlir::Operation *root);
+  explicit UniformityAnalysis(mlir::Operation *root, UniformityOf whom = UniformityOf::Threads);
 
-  /// Whether threads of one block may see different values.
+  /// Whether threads of one block (or the blocks of a grid) may see different values.
   bool isVarying(mlir::Value value) const { return varying.contains(value); }
 
   /// The varying condition (or loop bound) that decides which threads reach `op`; null when all threads of the block
   /// do. With several, the outermost.
   mlir::Value divergentCondition(mlir::Operation *op) const;
+
+  /// The varying condition (or loop bound) of a branch or loop itself, or null.
+  mlir::Value ownCondition(mlir::Operation *op) const;
+  /// All conditions that decide which threads reach `op`, outermost first.
+  llvm::SmallVector<mlir::Value> divergentConditions(mlir::Operation *op) const;
 
   /// The thread-level operation from which a varying value came, for diagnostics; null for uniform values.
   mlir::Operation *sourceOf(mlir::Value value) const { return sources.lookup(value); }
@@ -63,6 +75,10 @@ private:
   /// The first varying value, or null.
   mlir::Value firstVarying(mlir::ValueRange values) const;
 
+  bool isSource(mlir::Operation *op) const;
+  bool isBroadcast(mlir::Operation *op) const;
+
+  UniformityOf whom;
   llvm::DenseSet<mlir::Value> varying;
   llvm::DenseMap<mlir::Value, mlir::Operation *> sources;
   bool changed = false;

@@ -12,6 +12,7 @@
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -30,9 +31,44 @@ namespace ditron::analysis {
 static bool needsWholeBlock(Operation *op) {
   if (isa<tile::LoadOp, tile::StoreOp>(op))
     return isa<RankedTensorType>(op->getOperand(0).getType());
+  if (auto put = dyn_cast<dist::PutOp>(op))
+    return put.getExec() == dist::ExecScope::Block;
+  if (auto get = dyn_cast<dist::GetOp>(op))
+    return get.getExec() == dist::ExecScope::Block;
+  if (auto put = dyn_cast<dist::PutSignalOp>(op))
+    return put.getExec() == dist::ExecScope::Block;
+  if (auto barrier = dyn_cast<dist::TeamBarrierOp>(op))
+    return barrier.getExec() == dist::ExecScope::Block;
+  if (auto collective = dyn_cast<dist::CollectiveOp>(op))
+    return collective.getExec() == dist::ExecScope::Block;
   return isa<tile::DotOp, tile::ReduceOp, tile::ScanOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::GatherOp, tile::HistogramOp,
-             dgpu::ConvertLayoutOp,
-             dgpu::BarrierOp, dist::SyncThreadsOp, dist::WaitOp, dist::NotifyOp>(op);
+             tile::DescriptorLoadOp, tile::DescriptorStoreOp, dgpu::ConvertLayoutOp, dgpu::BarrierOp, dist::SyncThreadsOp, dist::WaitOp,
+             dist::NotifyOp>(op);
+}
+
+/// A tile that a branch or loop, which only some threads take, makes another one: which part of it would change is not the
+/// kernel's to say. Gives the position among the results, or -1.
+static int changedTile(Operation *op) {
+  auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
+  for (OpResult result : op->getResults()) {
+    if (!isTile(result))
+      continue;
+    unsigned number = result.getResultNumber();
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      if (branch.thenYield().getOperand(number) != branch.elseYield().getOperand(number))
+        return static_cast<int>(number);
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      if (loop.getYieldedValues()[number] != loop.getRegionIterArgs()[number])
+        return static_cast<int>(number);
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      // Handed on unchanged: the condition passes an argument, and the body gives it back at the argument's place.
+      auto passed = dyn_cast<BlockArgument>(loop.getConditionOp().getArgs()[number]);
+      if (!passed || passed.getOwner() != loop.getBeforeBody() ||
+          loop.getYieldOp().getOperand(passed.getArgNumber()) != loop.getAfterArguments()[number])
+        return static_cast<int>(number);
+    }
+  }
+  return -1;
 }
 
 /// What the user wrote for an operation.
@@ -47,6 +83,17 @@ static llvm::StringRef languageName(Operation *op) {
       .Case<tile::HistogramOp>([](auto) { return "tl.histogram"; })
       .Case<tile::AtomicRmwOp, tile::AtomicCasOp>([](auto) { return "tl.atomic"; })
       .Case<dist::SyncThreadsOp, dgpu::BarrierOp>([](auto) { return "__syncthreads"; })
+      .Case<tile::GatherOp>([](auto) { return "tl.gather"; })
+      .Case<tile::HistogramOp>([](auto) { return "tl.histogram"; })
+      .Case<tile::DescriptorLoadOp>([](auto) { return "a load through a tensor descriptor"; })
+      .Case<tile::DescriptorStoreOp>([](auto) { return "a store through a tensor descriptor"; })
+      .Case<dist::PutOp, dist::PutSignalOp>([](auto) { return "a put of the block"; })
+      .Case<dist::GetOp>([](auto) { return "a get of the block"; })
+      .Case<dist::TeamBarrierOp>([](auto) { return "a barrier of ranks by the block"; })
+      .Case<dist::CollectiveOp>([](auto) { return "a collective of the block"; })
+      .Case<dist::LdVectorOp>([](auto) { return "ld_vector"; })
+      .Case<dist::SignalWaitUntilOp>([](auto) { return "signal_wait_until"; })
+      .Case<dist::IntrinsicOp>([](dist::IntrinsicOp intrinsic) { return intrinsic.getName(); })
       .Case<dist::WaitOp>([](auto) { return "dl.wait"; })
       .Case<dist::NotifyOp>([](auto) { return "dl.notify"; })
       .Case<dist::ThreadIdOp>([](auto) { return "tid"; })
@@ -59,15 +106,28 @@ static llvm::StringRef languageName(Operation *op) {
       .Default([](Operation *other) { return other->getName().getStringRef(); });
 }
 
+/// Where the condition is, and what makes it differ.
+static void explain(InFlightDiagnostic &diagnostic, const ditron::analysis::UniformityAnalysis &uniformity, Value condition) {
+  diagnostic.attachNote(condition.getLoc()) << "because this condition differs between threads";
+  if (Operation *source = uniformity.sourceOf(condition); source && source != condition.getDefiningOp())
+    diagnostic.attachNote(source->getLoc()) << "it depends on " << languageName(source);
+}
+
 namespace {
 struct VerifyUniformityPass : public ditron::analysis::impl::VerifyUniformityBase<VerifyUniformityPass> {
   void runOnOperation() override {
     const auto &uniformity = getAnalysis<ditron::analysis::UniformityAnalysis>();
     llvm::SmallPtrSet<void *, 4> reported; // one message per condition: the first operation under it
     getOperation().walk([&](Operation *op) {
-      if (auto wait = dyn_cast<dist::WaitOp>(op); wait && wait.getToken().use_empty())
-        wait.emitWarning("the token of this wait is never consumed: pass the pointers that are loaded after it through "
-                         "consume_token, so that the loads stay behind the wait");
+      if (isa<scf::IfOp, scf::ForOp, scf::WhileOp>(op)) {
+        Value condition = uniformity.ownCondition(op);
+        int tile = condition ? changedTile(op) : -1;
+        if (tile >= 0 && reported.insert(condition.getAsOpaquePointer()).second) {
+          InFlightDiagnostic diagnostic = op->emitError() << "only some threads of the block come through here, but a tile gets another "
+                                                          << "value: a tile belongs to the whole block";
+          explain(diagnostic, uniformity, condition);
+        }
+      }
       if (!needsWholeBlock(op))
         return;
       Value condition = uniformity.divergentCondition(op);
@@ -75,9 +135,7 @@ struct VerifyUniformityPass : public ditron::analysis::impl::VerifyUniformityBas
         return;
       InFlightDiagnostic diagnostic = op->emitError() << "all threads of the block perform " << languageName(op)
                                                       << " together, but only some of them arrive here";
-      diagnostic.attachNote(condition.getLoc()) << "because this condition differs between threads";
-      if (Operation *source = uniformity.sourceOf(condition); source && source != condition.getDefiningOp())
-        diagnostic.attachNote(source->getLoc()) << "it depends on " << languageName(source);
+      explain(diagnostic, uniformity, condition);
     });
     markAllAnalysesPreserved();
     if (!reported.empty())

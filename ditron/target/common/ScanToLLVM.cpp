@@ -72,9 +72,8 @@ private:
     // The distinct registers that are somebody's other operand, and their values in the thread that has them.
     uint32_t numRegs = state.front().size();
     std::map<uint32_t, Values> others;
-    for (uint32_t reg = 0; reg < numRegs; ++reg)
-      if (acts(reg))
-        others.try_emplace(sourceRegister(reg));
+    for (uint32_t reg : analysis::scanSourceRegisters(step, static_cast<int>(numRegs), reverse))
+      others.try_emplace(reg);
     if (failed(fetch(e, op, state, step, exchange, others)))
       return failure();
 
@@ -113,16 +112,22 @@ private:
       FailureOr<int64_t> offset = scratchOffset(op);
       if (failed(offset))
         return failure();
+      SmallVector<Values> sent(state.size());
+      for (auto &[reg, values] : others)
+        for (auto [all, operand] : llvm::zip(sent, state))
+          all.push_back(operand[reg]);
       SmallVector<SharedSlots> groups;
-      for (auto [operand, operandOffset] : llvm::zip(state, exchange->operandOffsets))
+      for (auto [operand, operandOffset] : llvm::zip(sent, exchange->operandOffsets))
         groups.push_back({*offset + operandOffset, operand});
       Value lane = place(e, target.laneId(e), step.laneSet, step.laneClear, reverse);
       Value warp = place(e, target.warpId(e), step.warpSet, step.warpClear, reverse);
       Value thread = e.add(e.mul(warp, e.i32(target.warpSize())), lane);
       SmallVector<Values> loaded = exchangeThroughShared(e, target, groups, lowering.numThreads(op), thread, Value());
-      for (auto &[reg, values] : others)
+      for (size_t slot = 0; auto &[reg, values] : others) {
         for (const Values &operand : loaded)
-          values.push_back(operand[reg]);
+          values.push_back(operand[slot]);
+        ++slot;
+      }
       return success();
     }
     Values flat;
