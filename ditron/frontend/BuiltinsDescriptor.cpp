@@ -8,6 +8,8 @@
 #include "ditron/frontend/Descriptors.h"
 #include "ditron/frontend/Importer.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <fmt/format.h>
 
 namespace ditron::frontend {
@@ -156,7 +158,7 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
     return toInteger(importer, size, isWide ? ScalarKind::Int64 : ScalarKind::Int32, call.rangeOf("shape"));
   });
   auto strides = integersOf(importer, call, "strides", block.size(), [&](size_t index, const LangValue &stride) {
-    const bool isOne = stride.isLiteral() && stride.constant().toInt64() == 1;
+    const bool isOne = stride.isLiteral() ? stride.constant().toInt64() == 1 : mlir::matchPattern(stride.ir(), mlir::m_One());
     if (index + 1 == block.size() && !isOne) {
       emit.error(call.rangeOf("strides"),
                  fmt::format("Tensor descriptor last dim must be 1: the last stride must be the compile-time 1, but got {}",

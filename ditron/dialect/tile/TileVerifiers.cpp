@@ -65,15 +65,11 @@ LogicalResult ditron::tile::verifyAtomicElement(Operation *op, AtomicOp kind, Ty
     accepted = "i32, i64, f32 or f64";
     break;
   case AtomicOp::FAdd:
+  case AtomicOp::FMax:
+  case AtomicOp::FMin:
     if (wide || element.isF16() || element.isBF16())
       return success();
     accepted = "f16, bf16, f32 or f64";
-    break;
-  case AtomicOp::FMax:
-  case AtomicOp::FMin:
-    if (wide)
-      return success();
-    accepted = "f32 or f64";
     break;
   default:
     if (word)

@@ -4,7 +4,7 @@
 // hardware lacks:
 //   - max and min of floats: as signed integers where the operand's sign bit is clear, as unsigned with the opposite
 //     operation where it is set (the order of the bit patterns; NaN is not handled, as in the language);
-//   - addition on bf16 before sm_90: LLVM's expansion into a compare-and-swap loop.
+//   - addition on bf16 before sm_90, max and min of 16-bit floats: LLVM's expansion into a compare-and-swap loop.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Patterns.h"
@@ -68,18 +68,24 @@ Value NvptxTargetInfo::atomicRmw(Emitter &e, tile::AtomicOp op, Type semanticTyp
                                  Value predicate, tile::MemoryOrder order, tile::MemoryScope scope) {
   Value address = addressIn(e, ptr, AddressSpace::Global);
   unsigned width = Emitter::bitWidth(value.getType());
+  // What no instruction does on 16 bits.
+  auto expanded = [&](LLVM::AtomicBinOp operation) {
+    return emitIf(e, predicate, value.getType(), [&](Emitter &inner) -> SmallVector<Value> {
+      return {LLVM::AtomicRMWOp::create(inner, operation, address, value, llvmOrdering(order), llvmScope(scope),
+                                        /*alignment=*/2)};
+    })[0];
+  };
   switch (op) {
   case tile::AtomicOp::FMax:
   case tile::AtomicOp::FMin:
+    if (width == 16)
+      return expanded(op == tile::AtomicOp::FMax ? LLVM::AtomicBinOp::fmax : LLVM::AtomicBinOp::fmin);
     return emitFloatExtremum(e, op == tile::AtomicOp::FMax, address, value, predicate, order, scope);
   case tile::AtomicOp::FAdd:
     if (width > 16)
       return emitAtom(e, fmt::format("add.f{}", width), address, value, predicate, order, scope);
     if (value.getType().isBF16() && !architecture.hasBf16Atomics())
-      return emitIf(e, predicate, value.getType(), [&](Emitter &inner) -> SmallVector<Value> {
-        return {LLVM::AtomicRMWOp::create(inner, LLVM::AtomicBinOp::fadd, address, value, llvmOrdering(order),
-                                          llvmScope(scope), /*alignment=*/2)};
-      })[0];
+      return expanded(LLVM::AtomicBinOp::fadd);
     return e.fromBits(emitAtom(e, value.getType().isBF16() ? "add.noftz.bf16" : "add.noftz.f16", address,
                                e.toBits(value), predicate, order, scope),
                       value.getType());
