@@ -232,9 +232,9 @@ func.func @atomicFAdd(%p: !tile.ptr<i32>, %x: i32) {
 
 // -----
 
-func.func @atomicFMax(%p: !tile.ptr<f16>, %x: f16) {
-  // expected-error@+1 {{atomic fmax works on elements of type f32 or f64, found 'f16'}}
-  %0 = tile.atomic_rmw fmax relaxed gpu %p, %x : !tile.ptr<f16>, f16 -> f16
+func.func @atomicFMax(%p: !tile.ptr<i64>, %x: i64) {
+  // expected-error@+1 {{atomic fmax works on elements of type f16, bf16, f32 or f64, found 'i64'}}
+  %0 = tile.atomic_rmw fmax relaxed gpu %p, %x : !tile.ptr<i64>, i64 -> i64
   return
 }
 

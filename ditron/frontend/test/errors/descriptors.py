@@ -15,13 +15,13 @@ def kernel(p, n, wide, q, flags, r, f):
     tl.make_tensor_descriptor(p, [n], [1], [1, 1, 1, 1, 1, 64])
     # CHECK: descriptors.py:[[#@LINE-1]]:44: error: a tensor descriptor has 1 to 5 dimensions, but block_shape has 6
     tl.make_tensor_descriptor(p, [n], [1], [48])
-    # CHECK: descriptors.py:[[#@LINE-1]]:44: error: size 48 of dimension 0 of a block is not a power of two
+    # CHECK: descriptors.py:[[#@LINE-1]]:44: error: Shape element 0 must be a power of 2, but is 48
     tl.make_tensor_descriptor(p, [n], [n, 1], [8, 64])
     # CHECK: descriptors.py:[[#@LINE-1]]:34: error: argument 'shape' of tl.make_tensor_descriptor needs one value per dimension, 2 of them, but got 1
     tl.make_tensor_descriptor(p, [n, f], [n, 1], [8, 64])
     # CHECK: descriptors.py:[[#@LINE-1]]:34: error: argument 'shape' of tl.make_tensor_descriptor must hold scalar integers, but element 1 is run-time fp32
     tl.make_tensor_descriptor(p, [n, n], [n, n], [8, 64])
-    # CHECK: descriptors.py:[[#@LINE-1]]:42: error: the last stride of a tensor descriptor must be the compile-time 1, but got run-time int32
+    # CHECK: descriptors.py:[[#@LINE-1]]:42: error: Tensor descriptor last dim must be 1: the last stride must be the compile-time 1, but got run-time int32
     # CHECK: note: write 1, or pass an argument that is 1: it is specialised
     tl.make_tensor_descriptor(p, [n], [1], [64], padding_option="one")
     # CHECK: descriptors.py:[[#@LINE-1]]:65: error: padding_option must be 'zero' or 'nan', but got 'one'
@@ -31,7 +31,7 @@ def kernel(p, n, wide, q, flags, r, f):
     d.load([n])
     # CHECK: descriptors.py:[[#@LINE-1]]:12: error: argument 'offsets' of desc.load needs one value per dimension, 2 of them, but got 1
     d.load([n, wide])
-    # CHECK: descriptors.py:[[#@LINE-1]]:12: error: offsets of desc.load have 32 bits, but element 1 is run-time int64
+    # CHECK: descriptors.py:[[#@LINE-1]]:12: error: offsets of desc.load only support 32 bit integers, but element 1 is run-time int64
     tl.load_tensor_descriptor(p, [n, n])
     # CHECK: descriptors.py:[[#@LINE-1]]:31: error: argument 'desc' of tl.load_tensor_descriptor must be a tensor descriptor, but got run-time pointer<fp32>
     d.store([n, n], tl.zeros((64, 8), tl.float32))
@@ -40,7 +40,7 @@ def kernel(p, n, wide, q, flags, r, f):
     c.store([n], tl.zeros((64,), tl.float32))
     # CHECK: descriptors.py:[[#@LINE-1]]:5: error: desc.store cannot write through pointer<const fp32>
     d.gather(tl.arange(0, 8), 0)
-    # CHECK: descriptors.py:[[#@LINE-1]]:5: error: desc.gather is not supported by this version
+    # CHECK: descriptors.py:[[#@LINE-1]]:5: error: descriptor block must have 1 row, but got (8, 64)
     d.strid
     # CHECK: descriptors.py:[[#@LINE-1]]:7: error: tensor descriptor fp32[8, 64] has no attribute 'strid'
     d + 1

@@ -26,7 +26,7 @@ def kernel(p, n, c, b, d):
     # CHECK-NEXT:     tl.load(p, mask=i < n)
     # CHECK-NEXT:                     ^~~~~
     tl.load(p + i, mask=tl.arange(0, 32) < n)
-    # CHECK: memory.py:[[#@LINE-1]]:5: error: shapes do not match: pointer<fp32>[64] and int1[32] are incompatible in dimension 0 (64 and 32)
+    # CHECK: memory.py:[[#@LINE-1]]:5: error: Cannot make_shape_compatible: incompatible dimensions at index 0: 64 and 32 (of pointer<fp32>[64] and int1[32])
     # CHECK-NEXT:     tl.load(p + i, mask=tl.arange(0, 32) < n)
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     # CHECK-NEXT: note: sizes must be equal, or one of them 1
@@ -39,7 +39,7 @@ def kernel(p, n, c, b, d):
     # CHECK-NEXT:     tl.load(p, eviction_policy="never")
     # CHECK-NEXT:                                ^~~~~~~
     tl.load(p, boundary_check=(0,))
-    # CHECK: memory.py:[[#@LINE-1]]:5: error: boundary_check and padding_option are for block pointers only; use mask and other
+    # CHECK: memory.py:[[#@LINE-1]]:5: error: `padding_option` or `boundary_check` argument is not supported for pointers and blocks of pointers
     # CHECK-NEXT:     tl.load(p, boundary_check=(0,))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.store(c, 1.0)

@@ -36,12 +36,12 @@ def kernel(p, n, f, d):
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~
     u = tl.zeros((64, 64), tl.uint8)
     tl.dot(u, u)
-    # CHECK: more_calls.py:[[#@LINE-1]]:5: error: tl.dot multiplies int8, not uint8: only int8 is supported
+    # CHECK: more_calls.py:[[#@LINE-1]]:5: error: only int8 supported! tl.dot does not multiply uint8
     # CHECK-NEXT:     tl.dot(u, u)
     # CHECK-NEXT:     ^~~~~~~~~~~~
     x = tl.zeros((64, 64), tl.float32)
     tl.dot(x, x.to(tl.float16))
-    # CHECK: more_calls.py:[[#@LINE-1]]:5: error: tl.dot needs two operands of one type out of int8, fp16, bf16, fp32, fp64, or two of fp8, but got fp32[64, 64] and fp16[64, 64]
+    # CHECK: more_calls.py:[[#@LINE-1]]:5: error: Both operands must be same dtype. Got fp32 and fp16
     # CHECK-NEXT:     tl.dot(x, x.to(tl.float16))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.dot(x, x, input_precision="ieee", allow_tf32=False)

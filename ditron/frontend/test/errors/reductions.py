@@ -15,10 +15,8 @@ def integer(a, b):
 
 
 @triton.jit
-def looping(a, b):
-    for i in range(3):
-        a += b
-    return a
+def blocky(a, b):
+    return tl.sum(tl.zeros((4,), tl.float32)) + a + b
 
 
 @triton.jit
@@ -47,7 +45,7 @@ def kernel(p, n, f):
     # CHECK-NEXT:     tl.xor_sum(x)
     # CHECK-NEXT:                ^
     tl.softmax(h)
-    # CHECK: reductions.py:[[#@LINE-1]]:16: error: argument 'x' of tl.softmax must be fp32 or fp64, but got block fp16[64, 64]
+    # CHECK: reductions.py:[[#@LINE-1]]:16: error: tl.softmax: Expected dtype ['fp32', 'fp64'] but got fp16 for argument 'x'
     # CHECK-NEXT:     tl.softmax(h)
     # CHECK-NEXT:                ^
     tl.softmax(x, dim=1)
@@ -71,20 +69,20 @@ def kernel(p, n, f):
     # CHECK: reductions.py:[[#@LINE-1]]:21: error: the combine function 'narrow' must give fp32, but gives run-time fp16
     # CHECK-NEXT:     tl.reduce(x, 0, narrow)
     # CHECK-NEXT:                     ^~~~~~
-    tl.reduce(x, 0, looping)
-    # CHECK: reductions.py:[[#@LINE-1]]:5: error: the combine function 'looping' must be plain arithmetic on scalars, without branches on run-time values and memory accesses
-    # CHECK-NEXT:     tl.reduce(x, 0, looping)
-    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~
+    tl.reduce(x, 0, blocky)
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: the function 'blocky' works on single elements: it cannot make blocks or wait for other threads
+    # CHECK-NEXT:     tl.reduce(x, 0, blocky)
+    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~
     tl.reduce(f, 0, pair)
     # CHECK: reductions.py:[[#@LINE-1]]:15: error: tl.reduce needs a block or a tuple of blocks of one shape, but got run-time fp32
     # CHECK-NEXT:     tl.reduce(f, 0, pair)
     # CHECK-NEXT:               ^
     tl.dot(x, tl.zeros((64,), tl.float32))
-    # CHECK: reductions.py:[[#@LINE-1]]:5: error: tl.dot needs two blocks of rank 2, but got fp32[64, 64] and fp32[64]
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: tl.dot needs two blocks of the same rank, 2 or more: Both inputs must be either 2D or 3D; (lhs: fp32[64, 64] vs rhs: fp32[64])
     # CHECK-NEXT:     tl.dot(x, tl.zeros((64,), tl.float32))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.dot(h, tl.zeros((32, 64), tl.float16))
-    # CHECK: reductions.py:[[#@LINE-1]]:5: error: the inner sizes of tl.dot differ: fp16[64, 64] and fp16[32, 64] (64 and 32)
+    # CHECK: reductions.py:[[#@LINE-1]]:5: error: First input shape ((64, 64)) and second input shape ((32, 64)) are not compatible for matmul: the inner sizes are 64 and 32
     # CHECK-NEXT:     tl.dot(h, tl.zeros((32, 64), tl.float16))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.dot(tl.zeros((64, 8), tl.float16), tl.zeros((8, 64), tl.float16))
@@ -92,11 +90,11 @@ def kernel(p, n, f):
     # CHECK-NEXT:     tl.dot(tl.zeros((64, 8), tl.float16), tl.zeros((8, 64), tl.float16))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.dot(h, h, out_dtype=tl.bfloat16)
-    # CHECK: reductions.py:[[#@LINE-1]]:28: error: tl.dot cannot accumulate in bf16; use fp32 and cast the result
+    # CHECK: reductions.py:[[#@LINE-1]]:28: error: out_dtype=bfloat16 is unsupported. Please use out_dtype=float32/float16 and cast with `.to(tl.bfloat16)`
     # CHECK-NEXT:     tl.dot(h, h, out_dtype=tl.bfloat16)
     # CHECK-NEXT:                            ^~~~~~~~~~~
     tl.dot(h, h, out_dtype=tl.int32)
-    # CHECK: reductions.py:[[#@LINE-1]]:28: error: tl.dot of fp16 gives fp32, not int32
+    # CHECK: reductions.py:[[#@LINE-1]]:28: warning: out_dtype int32 is ignored: tl.dot of fp16 gives fp32
     # CHECK-NEXT:     tl.dot(h, h, out_dtype=tl.int32)
     # CHECK-NEXT:                            ^~~~~~~~
     tl.dot(h, h, acc=tl.zeros((64, 32), tl.float32))
