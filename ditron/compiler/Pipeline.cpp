@@ -39,6 +39,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   // A block-level operation that only some threads reach would hang or misbehave silently: refuse it while the IR is
   // still close to the source.
   DITRON_RETURN_IF_ERROR(run.passes("uniformity", module, analysis::createVerifyUniformity()));
+  // So are signals that do not reach their receiver or have several owners, and waits that nothing depends on (docs/verifiers.md).
+  DITRON_RETURN_IF_ERROR(run.passes("signals", module, analysis::createVerifySignals(), analysis::createVerifyWaits()));
   // Constants, dead code and equal expressions, which the importer leaves in plenty.
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   // rank, num_ranks and symm_at become reads of the world view, a hidden last argument of the kernel.

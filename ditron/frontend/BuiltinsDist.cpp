@@ -1,8 +1,9 @@
-//===- BuiltinsDist.cpp - Ranks, signals, multicast ----------------------------------------------------------------------===//
+//===- BuiltinsDist.cpp - Ranks and signals ------------------------------------------------------------------------------===//
 //
-// Handlers of the distributed functions (dl), and of accesses to the same place on all ranks.
+// Handlers of the distributed functions (dl).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/BuiltinArguments.h"
 #include "ditron/frontend/BuiltinKeywords.h"
@@ -70,6 +71,8 @@ LangValue wait(Importer &importer, BuiltinCall &call) {
                      fmt::format("dl.wait is 'acquire' or 'relaxed', not '{}'", call.text("semantic").str()));
   auto op = emit.create<dist::WaitOp>(emit.builder.getI32Type(), pointer.ir(), count.ir(), value.ir(), *scope, *order,
                                       *compare);
+  if (importer.isDiscarded(call.range)) // what follows relies on the block's acquire, and wants no token
+    op->setAttr(dist::tokenDroppedAttrName, emit.builder.getUnitAttr());
   return emit.wrap(op.getResult(), ScalarKind::Int32);
 }
 
@@ -98,52 +101,6 @@ LangValue notify(Importer &importer, BuiltinCall &call) {
     return LangValue::poison();
   emit.create<dist::NotifyOp>(pointer.ir(), rank.ir(), signal.ir(), *op, *scope);
   return LangValue::none();
-}
-
-//===------------------------------------------------------------------------------------------------------------------===//
-// All ranks at once
-//===------------------------------------------------------------------------------------------------------------------===//
-
-LangValue multimemStore(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkScalarPointer(importer, call, "ptr"))
-    return LangValue::poison();
-  if (pointer.type().isConstPointer())
-    return emit.fail(call.rangeOf("ptr"),
-                     fmt::format("{} cannot write through {}", call.builtin->name, pointer.type().str()));
-  LangType element = pointer.type().pointee();
-  const bool isVector = call.builtin->name == "multimem_st_v4";
-  const unsigned bits = call.builtin->name == "multimem_st_b64" ? 64 : 32;
-  if (element.isPointer() || element.bitWidth() != bits || (isVector && !element.isFloat()))
-    return reject(importer, call, "ptr", isVector ? "a pointer to fp32" : fmt::format("a pointer to {} bit numbers", bits));
-  llvm::SmallVector<mlir::Value> values;
-  for (const char *name : {"val0", "val1", "val2", "val3"}) {
-    LangValue value = scalarFor(importer, call, isVector ? name : "val", element);
-    if (value.isPoison())
-      return LangValue::poison();
-    values.push_back(value.ir());
-    if (!isVector)
-      break;
-  }
-  emit.create<dist::MultimemStOp>(pointer.ir(), values);
-  return LangValue::none();
-}
-
-LangValue multimemLoadReduce(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkScalarPointer(importer, call, "ptr"))
-    return LangValue::poison();
-  LangType element = pointer.type().pointee();
-  if (element.isPointer() || !element.isFloat() || element.bitWidth() != 32)
-    return reject(importer, call, "ptr", "a pointer to fp32");
-  llvm::SmallVector<mlir::Type> types(4, emit.ir(element));
-  auto sums = emit.create<dist::MultimemLdReduceOp>(types, pointer.ir());
-  std::vector<LangValue> results;
-  for (mlir::Value sum : sums.getResults())
-    results.push_back(emit.wrap(sum, element));
-  return LangValue::tuple(std::move(results));
 }
 
 } // namespace ditron::frontend::builtins

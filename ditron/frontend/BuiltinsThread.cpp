@@ -4,6 +4,7 @@
 // What is made of these alone is written in the language (library/thread.py).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/BuiltinArguments.h"
 #include "ditron/frontend/BuiltinKeywords.h"
@@ -205,7 +206,7 @@ LangValue threadFence(Importer &importer, BuiltinCall &call) {
     return LangValue::poison();
   auto op = emit.create<dist::FenceOp>(*order, *scope);
   if (isSequential)
-    op->setAttr("sequential", emit.builder.getUnitAttr());
+    op->setAttr(dist::sequentialAttrName, emit.builder.getUnitAttr());
   return LangValue::none();
 }
 

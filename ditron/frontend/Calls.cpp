@@ -97,6 +97,8 @@ bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument>
 }
 
 LangValue Importer::evaluateCall(const ast::Call *call) {
+  if (auto result = callSuper(call))
+    return *result;
   LangValue callee = evaluate(call->callee);
   if (callee.isPoison())
     return callee;
@@ -145,6 +147,7 @@ void Importer::checkDiscarded(const ast::Call *call, const LangValue &callee) {
   if (call != discarded)
     return;
   discarded = nullptr;
+  droppedCall = call->range;
   auto report = [&](llvm::StringRef extra) {
     emit.error(call->range, fmt::format("The result of {} is not being used.{}{}", unparse(call->callee),
                                         extra.empty() ? "" : " ", extra.str()));
@@ -298,6 +301,7 @@ LangValue Importer::enterFunction(const FunctionValue &function, llvm::ArrayRef<
   next->scope = function.scope;
   next->isCombine = !frames.empty() && frame().isCombine;
   next->isPython = options.isPython;
+  next->owner = options.owner;
   if (options.bindsSelf && !node->params.empty())
     next->self = node->params.front().name.text;
   emit.callSites.push_back(range);
@@ -339,7 +343,7 @@ bool Importer::checkBlockShape(llvm::ArrayRef<int64_t> shape, SourceRange range)
   int64_t count = 1;
   for (auto [index, size] : llvm::enumerate(shape)) {
     if (size <= 0 || (size & (size - 1)) != 0) {
-      emit.error(range, fmt::format("size {} of dimension {} of a block is not a power of two", size, index));
+      emit.error(range, fmt::format("Shape element {} must be a power of 2, but is {}", index, size));
       return false;
     }
     count = size > maxBlockElements ? maxBlockElements + 1 : count * size;

@@ -47,6 +47,7 @@ struct Frame {
   bool isCombine = false; ///< Called from a reduction or scan: nothing but arithmetic.
   bool isPython = false;  ///< An undecorated function of a class, executed at compile time: nothing decays.
   llvm::StringRef self;   ///< The parameter whose fields the body may assign; empty outside of methods.
+  const ClassInfo *owner = nullptr; ///< The class whose method it is.
 };
 
 /// How a function of the file is entered.
@@ -54,6 +55,7 @@ struct CallOptions {
   bool isPython = false;
   bool bindsSelf = false;         ///< The first argument is the instance of a method.
   LangValue *selfAfter = nullptr; ///< Receives the instance as the body left it.
+  const ClassInfo *owner = nullptr;
 };
 
 /// How a function body ended.
@@ -95,6 +97,8 @@ public:
   LangValue callCombine(const FunctionValue &function, llvm::ArrayRef<LangValue> arguments, SourceRange range);
   /// `value.name`; without `reports`, poison for an attribute that does not exist.
   LangValue attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports = true);
+  /// Whether the statement that is executed is this call alone, whose result it drops.
+  bool isDiscarded(SourceRange call) const { return droppedCall == call; }
   /// For contexts: the variable whose element is accessed, empty if the subscript is of something else; the functions being
   /// executed, and a variable of the innermost, or null; an assignment to one.
   llvm::StringRef elementTarget;
@@ -243,6 +247,8 @@ private:
   LangValue classAttribute(const std::shared_ptr<const ClassInfo> &cls, llvm::StringRef name);
   LangValue callMethod(const MethodValue &method, SourceRange selfRange, llvm::ArrayRef<CallArgument> arguments,
                        SourceRange range);
+  /// `super().method(...)`; nullopt if the call is another one.
+  std::optional<LangValue> callSuper(const ast::Call *call);
   /// Calls `__getitem__` and the like; nullopt if the class has none.
   std::optional<LangValue> callSpecialMethod(const LangValue &object, llvm::StringRef name,
                                              llvm::ArrayRef<CallArgument> arguments, SourceRange objectRange,
@@ -295,6 +301,7 @@ private:
   llvm::SmallPtrSet<const ast::Expr *, 8> globalsInProgress;
   llvm::DenseMap<const ast::Node *, std::shared_ptr<const ClassInfo>> classes;
   const ast::Expr *discarded = nullptr; ///< The expression whose value the statement drops.
+  SourceRange droppedCall;              ///< The last call that was one.
   unsigned evaluationDepth = 0;
   unsigned statementCount = 0;
   bool isStopped = false; ///< A limit was hit: nothing more is executed.

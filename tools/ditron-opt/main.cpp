@@ -37,6 +37,7 @@ int main(int argc, char **argv) {
   mlir::registerSymbolDCEPass();
   mlir::registerStripDebugInfoPass();
   ditron::analysis::registerAnalysisPasses();
+  ditron::analysis::registerVerifiers();
   ditron::transforms::registerTransformsPasses();
   ditron::transforms::registerDecomposeDots();
   ditron::target::registerTargetPasses();

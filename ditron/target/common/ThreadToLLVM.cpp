@@ -4,15 +4,13 @@
 // shared-memory allocation, as buffers have.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/target/common/Patterns.h"
 
 using namespace mlir;
 
 namespace ditron::target {
 namespace {
-
-/// The attribute of a dist.fence that all threads shall agree about (membar, fence.sc).
-constexpr llvm::StringLiteral sequentialAttrName = "sequential";
 
 class LdVectorPattern : public TilePattern<dist::LdVectorOp> {
 public:
@@ -55,7 +53,7 @@ public:
 
   LogicalResult matchAndRewrite(dist::FenceOp op, OneToNAdaptor, ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    if (op->hasAttr(sequentialAttrName))
+    if (op->hasAttr(dist::sequentialAttrName))
       target.sequentialFence(e, op.getScope());
     else
       target.fence(e, op.getOrder(), op.getScope());

@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/nvptx/Assembler.h"
+#include "ditron/target/nvptx/DeviceCode.h"
 #include "ditron/target/nvptx/Libdevice.h"
 #include "ditron/target/nvptx/LineInfo.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
@@ -134,11 +135,14 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   std::unique_ptr<llvm::Module> code = mlir::translateModuleToLLVMIR(*located, context, "ditron-kernel");
   if (!code)
     return internalError("the lowered kernel has no translation to LLVM IR");
-  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine,
-                          machineFor(architecture, options.optimizationLevel));
+  NvptxArchitecture chosen = architecture;
+  if (module->hasAttr(changesTensorMapsAttrName) && chosen.capability == 90)
+    chosen.ptxFeature = "+ptx83";
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, machineFor(chosen, options.optimizationLevel));
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());
   DITRON_RETURN_IF_ERROR(linkLibdevice(*code, options.libdevice));
+  DITRON_RETURN_IF_ERROR(linkDeviceCode(*code));
   annotateInstructions(*code);
   clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);

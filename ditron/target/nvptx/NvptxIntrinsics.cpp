@@ -63,6 +63,7 @@ std::optional<Values> replaceField(Emitter &e, StringRef name, ValueRange operan
   for (const MapField &field : mapFields) {
     if (field.name != name)
       continue;
+    e.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>()->setAttr(changesTensorMapsAttrName, e.getUnitAttr());
     PtxAsm code(e);
     std::string map = code.input(inAddressSpace(e, operands[0], AddressSpace::Shared));
     std::string value = field.isImmediate ? std::to_string(option(options, "value")) : code.input(operands[1]);
@@ -85,6 +86,10 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
     return special(e, "globaltimer", i64);
   if (name == "clock64")
     return special(e, "clock64", i64);
+  if (name == "shmem_value") {
+    orderedStore(e, operands[0], operands[1], tile::MemoryOrder::Relaxed, tile::MemoryScope::System);
+    return Values();
+  }
   if (name == "bar_warp_sync") {
     warpBarrier(e);
     return Values();

@@ -70,13 +70,14 @@ public:
   void orderedStoreVector(Emitter &e, mlir::Value ptr, mlir::ValueRange values, tile::MemoryOrder order,
                           tile::MemoryScope scope) override;
   bool multimemStore(Emitter &e, mlir::Value ptr, mlir::ValueRange values) override;
-  llvm::SmallVector<mlir::Value> multimemLoadReduce(Emitter &e, mlir::Value ptr) override;
+  llvm::SmallVector<mlir::Value> multimemLoadReduce(Emitter &e, mlir::Value ptr, dist::MultimemLdReduceOp op) override;
   void orderedStore(Emitter &e, mlir::Value ptr, mlir::Value value, tile::MemoryOrder order,
                     tile::MemoryScope scope) override;
-  void waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
-                 tile::MemoryScope scope) override;
+  mlir::Value waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
+                        tile::MemoryScope scope) override;
   void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override;
   void sequentialFence(Emitter &e, tile::MemoryScope scope) override;
+  void transfer(Emitter &e, const SymmetricTransfer &transfer) override;
   void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) override;
   void asyncCommit(Emitter &e) override;
   void asyncWait(Emitter &e, int pending) override;
@@ -120,6 +121,9 @@ mlir::Value inAddressSpace(Emitter &e, mlir::Value ptr, AddressSpace space);
 llvm::StringRef ptxSpace(mlir::Value address);
 /// Operand elements of tensor core instructions packed into i32 registers; f32 is rounded to tf32.
 llvm::SmallVector<mlir::Value> packMmaOperand(Emitter &e, bool isTf32, mlir::ValueRange elements);
+/// Unit attribute of a module that changes tensor maps, which needs a later PTX version than the rest.
+inline constexpr llvm::StringLiteral changesTensorMapsAttrName = "dgpu.changes_tensor_maps";
+
 /// ".cta", ".gpu" or ".sys".
 llvm::StringRef ptxScope(tile::MemoryScope scope);
 

@@ -11,6 +11,7 @@ import tempfile
 
 ditron, ptxas, arch, kernels_folder = sys.argv[1:]
 small = os.path.join(os.path.dirname(__file__), "kernels.py")
+moves = os.path.join(os.path.dirname(__file__), "rearrange.py")
 
 
 def library(name):
@@ -42,6 +43,12 @@ for t in ["bf16:16", "i8", "i8:16", "i1", "i16:16", "i64:16", "fp8e4nv:16", "fp8
     cases.append((small, "copy_aligned", f"*{t}, *{t}" + block))
 for t in ["i8", "i16", "i32", "i64"]:
     cases.append((small, "copy_hints", f"*{t}:16, *{t}:16, i32" + block))
+for t in ["fp32", "fp16", "bf16", "i8", "i64", "fp8e5"]:
+    cases.append((moves, "rearrange", f"*{t}:16, *i32:16, *{t}:16" + constexpr(M=64, N=32)))
+for t in ["fp32", "bf16", "i8", "i64"]:
+    cases.append((moves, "sort_rows", f"*{t}:16, *{t}:16, *i32:16" + constexpr(M=16, N=64)))
+for n in [2, 32, 512]:
+    cases.append((moves, "functions", "*i32:16, *i32:16" + constexpr(N=n)))
 cases += [
     (small, "mathematics", "*fp32:16, *fp32:16, i32" + block),
     (small, "mathematics", "*fp64:16, *fp64:16, i32" + constexpr(BLOCK=128)),

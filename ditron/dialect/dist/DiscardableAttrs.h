@@ -1,0 +1,20 @@
+//===- DiscardableAttrs.h - Attributes that operations of the dist dialect may carry ----------------------*- C++ -*-===//
+//
+// What the importer leaves on operations beyond their own attributes.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_DIALECT_DIST_DISCARDABLEATTRS_H
+#define DITRON_DIALECT_DIST_DISCARDABLEATTRS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace ditron::dist {
+
+/// Of dist.wait: the kernel does not take the token; what follows relies on the acquire of the whole block.
+inline constexpr llvm::StringLiteral tokenDroppedAttrName = "dist.token_dropped";
+/// Of dist.fence: one that all threads within its scope agree about the order of (membar, fence.sc).
+inline constexpr llvm::StringLiteral sequentialAttrName = "dist.sequential";
+
+} // namespace ditron::dist
+
+#endif // DITRON_DIALECT_DIST_DISCARDABLEATTRS_H
