@@ -24,7 +24,7 @@ std::optional<unsigned> normalizeAxis(Importer &importer, int64_t axis, unsigned
   int64_t result = axis < 0 ? axis + rank : axis;
   if (result >= 0 && result < int64_t(rank))
     return result;
-  importer.emit.error(range, fmt::format("axis {} is out of range for a result of rank {}", axis, rank));
+  importer.emit.error(range, fmt::format("invalid axis {}: it is out of range for a result of rank {}", axis, rank));
   return std::nullopt;
 }
 
@@ -79,7 +79,7 @@ LangValue arange(Importer &importer, BuiltinCall &call) {
     return emit.fail(call.range, fmt::format("tl.arange needs an end above its start, but got {} and {}", start, end));
   int64_t size = end - start;
   if ((size & (size - 1)) != 0)
-    return emit.fail(call.range, fmt::format("the length of tl.arange must be a power of two, but is {}", size));
+    return emit.fail(call.range, fmt::format("the length of tl.arange must be a power of 2, but is {}", size));
   if (!importer.checkBlockShape({size}, call.range))
     return LangValue::poison();
   LangType type = LangType(ScalarKind::Int32).withShape({size});
@@ -169,7 +169,7 @@ LangValue expandDims(Importer &importer, BuiltinCall &call) {
     if (!normal)
       return LangValue::poison();
     if (llvm::is_contained(sorted, *normal))
-      return emit.fail(call.rangeOf("axis"), fmt::format("axis {} is given twice", axis));
+      return emit.fail(call.rangeOf("axis"), fmt::format("duplicate axis {}: it is given twice", axis));
     sorted.push_back(*normal);
   }
   llvm::sort(sorted);
@@ -208,7 +208,7 @@ LangValue reshape(Importer &importer, BuiltinCall &call) {
   if (!importer.checkBlockShape(shape, call.range))
     return LangValue::poison();
   if (type.numElements() != type.withShape(shape).numElements())
-    return emit.fail(call.range, fmt::format("cannot reshape {} to shape {}: the number of elements differs",
+    return emit.fail(call.range, fmt::format("reshape() cannot change total number of elements in tensor: {} does not fit into shape {}",
                                              type.str(), LangValue::shape(shape).display()));
   return emit.reshape(call["input"], shape);
 }

@@ -227,8 +227,8 @@ std::optional<llvm::SmallVector<int64_t>> Emitter::commonShape(llvm::ArrayRef<La
       std::string list;
       for (const LangValue &each : values)
         list += (list.empty() ? "" : " and ") + each.type().str();
-      error(range, fmt::format("shapes do not match: {} are incompatible in dimension {} ({} and {})", list, offset + i,
-                               size, other[i]))
+      error(range, fmt::format("Cannot make_shape_compatible: incompatible dimensions at index {}: {} and {} (of {})", offset + i,
+                               size, other[i], list))
           .hint("sizes must be equal, or one of them 1");
       return std::nullopt;
     }

@@ -250,7 +250,7 @@ TEST_F(Failure, MistakesInKernels) {
   };
   const Mistake mistakes[] = {
       {"y = x_ptr + undefined_name", "undefined_name"},
-      {"y = tl.arange(0, 100)", "power of two"},
+      {"y = tl.arange(0, 100)", "power of 2"},
       {"y = tl.arange(0, n)", "n"},
       {"y = tl.arange(0, 16) + tl.arange(0, 32)", "16"},
       {"y = tl.dot(tl.zeros((16, 16), tl.float16), tl.zeros((32, 16), tl.float16))", "16"},

@@ -15,7 +15,7 @@ def kernel(p, n, f):
     # CHECK-NEXT:     tl.num_programs(-1)
     # CHECK-NEXT:                     ^~
     tl.arange(0, 48)
-    # CHECK: shapes.py:[[#@LINE-1]]:5: error: the length of tl.arange must be a power of two, but is 48
+    # CHECK: shapes.py:[[#@LINE-1]]:5: error: the length of tl.arange must be a power of 2, but is 48
     # CHECK-NEXT:     tl.arange(0, 48)
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~
     tl.arange(8, 8)
@@ -27,7 +27,7 @@ def kernel(p, n, f):
     # CHECK-NEXT:     tl.arange(0, 1 << 40)
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~
     tl.zeros((3,), tl.float32)
-    # CHECK: shapes.py:[[#@LINE-1]]:5: error: size 3 of dimension 0 of a block is not a power of two
+    # CHECK: shapes.py:[[#@LINE-1]]:5: error: Shape element 0 must be a power of 2, but is 3
     # CHECK-NEXT:     tl.zeros((3,), tl.float32)
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.zeros((2048, 2048), tl.float32)
@@ -48,7 +48,7 @@ def kernel(p, n, f):
     # CHECK-NEXT:     tl.full((64,), block, tl.float32)
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.reshape(block, (64, 64))
-    # CHECK: shapes.py:[[#@LINE-1]]:5: error: cannot reshape fp32[64, 32] to shape (64, 64): the number of elements differs
+    # CHECK: shapes.py:[[#@LINE-1]]:5: error: reshape() cannot change total number of elements in tensor: fp32[64, 32] does not fit into shape (64, 64)
     # CHECK-NEXT:     tl.reshape(block, (64, 64))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.trans(tl.arange(0, 4))
@@ -60,11 +60,11 @@ def kernel(p, n, f):
     # CHECK-NEXT:     tl.trans(block, (0, 0))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~
     tl.expand_dims(block, 4)
-    # CHECK: shapes.py:[[#@LINE-1]]:27: error: axis 4 is out of range for a result of rank 3
+    # CHECK: shapes.py:[[#@LINE-1]]:27: error: invalid axis 4: it is out of range for a result of rank 3
     # CHECK-NEXT:     tl.expand_dims(block, 4)
     # CHECK-NEXT:                           ^
     tl.expand_dims(block, (0, 0))
-    # CHECK: shapes.py:[[#@LINE-1]]:27: error: axis 0 is given twice
+    # CHECK: shapes.py:[[#@LINE-1]]:27: error: duplicate axis 0: it is given twice
     # CHECK-NEXT:     tl.expand_dims(block, (0, 0))
     # CHECK-NEXT:                           ^~~~~~
     tl.broadcast_to(block, (64, 64))
@@ -80,7 +80,7 @@ def kernel(p, n, f):
     # CHECK-NEXT:     block.item()
     # CHECK-NEXT:     ^~~~~~~~~~~~
     tl.broadcast(block, tl.arange(0, 64))
-    # CHECK: shapes.py:[[#@LINE-1]]:5: error: shapes do not match: fp32[64, 32] and int32[64] are incompatible in dimension 1 (32 and 64)
+    # CHECK: shapes.py:[[#@LINE-1]]:5: error: Cannot make_shape_compatible: incompatible dimensions at index 1: 32 and 64 (of fp32[64, 32] and int32[64])
     # CHECK-NEXT:     tl.broadcast(block, tl.arange(0, 64))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     # CHECK-NEXT: note: sizes must be equal, or one of them 1
