@@ -20,6 +20,8 @@ namespace ditron::transforms {
 static std::optional<MmaKind> instructionFor(tile::DotOp dot) {
   Type element = cast<RankedTensorType>(dot.getA().getType()).getElementType();
   Type accumulator = cast<RankedTensorType>(dot.getC().getType()).getElementType();
+  if (isa<Float8E4M3FNType, Float8E5M2Type>(element))
+    return MmaKind::M16N8K16B16; // as fp16, which promoteFp8Operands makes of it
   if (element.isF16() || element.isBF16())
     return accumulator.isF32() || (accumulator.isF16() && element.isF16()) ? std::optional(MmaKind::M16N8K16B16)
                                                                            : std::nullopt;

@@ -116,6 +116,14 @@ TEST(Mma, LayoutsInText) {
   EXPECT_EQ(layouts->c.toString(), "64x32, reg = {j0 j4 i3 i5}, lane = [j1 j2 i0 i1 i2], warp = [i4 j3]");
 }
 
+TEST(Mma, BatchesBehindEachOther) {
+  DotLayouts matrix = *mmaLayouts(MmaKind::M16N8K16B16, {32, 16, 16}, {2, 1}), layouts = withBatch(matrix, 4, 2);
+  EXPECT_EQ(matrix.c.toString(), "32x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4]");
+  EXPECT_EQ(layouts.c.toString(), "4x32x16, reg = {k0 k3 j3 i1}, lane = [k1 k2 j0 j1 j2], warp = [i0 j4]");
+  EXPECT_EQ(layouts.b.toString(), "4x16x16, reg = {k3 j0 j3 i1}, lane = [j1 j2 k0 k1 k2], warp = [i0 *]");
+  EXPECT_TRUE(layoutsFitMma(MmaKind::M16N8K16B16, {layouts.a.dropAxis(0), layouts.b.dropAxis(0), layouts.c.dropAxis(0)}));
+}
+
 TEST(Mma, RefusesTilesBelowTheInstruction) {
   EXPECT_FALSE(mmaLayouts(MmaKind::M16N8K16B16, {8, 32, 32}, {1, 1}).isOk());
   EXPECT_FALSE(mmaLayouts(MmaKind::M16N8K16B16, {16, 4, 32}, {1, 1}).isOk());
@@ -197,6 +205,8 @@ TEST(Mma, DotByFragments) {
   expectDotWorks(MmaKind::M16N8K16B16, {32, 64, 16}, {4, 1}); // one warp bit holds copies
   expectDotWorks(MmaKind::M16N8K8TF32, {32, 32, 32}, {1, 4});
   expectDotWorks(MmaKind::M16N8K32B8, {64, 16, 64}, {4, 1});
+  expectDotWorks(MmaKind::M8N8K4F64, {32, 16, 16}, {2, 2});
+  expectDotWorks(MmaKind::M8N8K4F64, {8, 8, 4}, {1, 1});
 }
 
 TEST(Mma, ContainsFragment) {
@@ -234,6 +244,11 @@ TEST(Fma, ThreadsHoldWhatTheyMultiply) {
           }
         }
   }
+}
+
+TEST(Fma, PartsOfThreadsAreSquare) {
+  EXPECT_EQ(fmaLayouts({64, 64, 16}, 32, 4).c.toString(),
+            "64x64, reg = {j0 j1 i3 i4 i5}, lane = [j2 i0 j3 i1 j4], warp = [i2 j5]");
 }
 
 TEST(Fma, BatchedOperands) {
