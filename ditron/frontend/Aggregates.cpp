@@ -122,6 +122,7 @@ std::shared_ptr<const ClassInfo> Importer::classOf(const ast::ClassDef *node, co
       method.function = FunctionValue{function, scope->isJit(function), scope};
       method.isStatic = hasDecorator(function->decorators, scope, "staticmethod");
       method.isClass = hasDecorator(function->decorators, scope, "classmethod");
+      method.owner = info.get();
       info->methods[function->name.text] = method;
     } else if (const auto *assign = llvm::dyn_cast<ast::Assign>(statement)) {
       for (const ast::Expr *target : assign->targets)
@@ -336,6 +337,7 @@ LangValue Importer::initialize(const ClassMethod &method, const LangValue &insta
   options.isPython = !method.function.isJit;
   options.bindsSelf = true;
   options.selfAfter = &result;
+  options.owner = method.owner;
   enterFunction(method.function, all, range, options);
   if (isStopped || !result.isAggregate())
     return LangValue::poison();
@@ -396,7 +398,9 @@ LangValue Importer::callMethod(const MethodValue &method, SourceRange selfRange,
   CallOptions options;
   options.isPython = !method.function.isJit;
   const auto *cls = method.self->getIf<ClassValue>();
-  const ClassMethod *declared = cls ? cls->info->method(method.name) : nullptr;
+  const ClassInfo *info = cls ? cls->info.get() : method.self->classInfo();
+  const ClassMethod *declared = info ? info->method(method.name) : nullptr;
+  options.owner = declared ? declared->owner : nullptr;
   // Through the class, a plain function gets what is written; only a class method gets the class.
   if (!cls || (declared && declared->isClass)) {
     all.push_back(CallArgument{"", *method.self, selfRange, {}, false});
@@ -404,6 +408,53 @@ LangValue Importer::callMethod(const MethodValue &method, SourceRange selfRange,
   }
   all.append(arguments.begin(), arguments.end());
   return enterFunction(method.function, all, range, options);
+}
+
+std::optional<LangValue> Importer::callSuper(const ast::Call *call) {
+  const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee);
+  const auto *inner = attribute ? llvm::dyn_cast<ast::Call>(attribute->value) : nullptr;
+  const auto *name = inner ? llvm::dyn_cast<ast::Name>(inner->callee) : nullptr;
+  if (!name || name->id != "super" || !inner->args.empty() || !frame().owner || frame().self.empty())
+    return std::nullopt;
+  std::vector<CallArgument> arguments;
+  if (!collectArguments(call, arguments))
+    return LangValue::poison();
+  LangValue &self = frame().locals[frame().self].value;
+  for (const auto &base : frame().owner->bases) {
+    if (const ClassMethod *method = base->method(attribute->attr.text)) {
+      LangValue changed = self;
+      CallOptions options;
+      options.isPython = !method->function.isJit;
+      options.bindsSelf = true;
+      options.selfAfter = &changed;
+      options.owner = method->owner;
+      arguments.insert(arguments.begin(), CallArgument{"", self, inner->range, {}, false});
+      LangValue result = enterFunction(method->function, arguments, call->range, options);
+      frame().locals[frame().self].value = std::move(changed);
+      return result;
+    }
+    if (attribute->attr.text != "__init__")
+      continue;
+    // The constructor that the fields of the base imply.
+    LangValue built = construct(base, arguments, call->range);
+    if (built.isPoison())
+      return built;
+    for (auto [field, value] : llvm::zip_equal(base->fields, built.parts()))
+      self = withField(self, field.name, value, call->range);
+    return LangValue::none();
+  }
+  return emit.fail(attribute->attr.range, fmt::format("no base of class '{}' has '{}'", frame().owner->name, attribute->attr.text.str()));
+}
+
+const std::shared_ptr<const ClassInfo> &constexprTypeClass() {
+  static const std::shared_ptr<const ClassInfo> cls = [] {
+    auto info = std::make_shared<ClassInfo>();
+    info->name = "constexpr_type";
+    info->isNamedTuple = true;
+    info->fields.push_back({"value", {}, nullptr, nullptr, nullptr});
+    return info;
+  }();
+  return cls;
 }
 
 std::optional<LangValue> Importer::callSpecialMethod(const LangValue &object, llvm::StringRef name,
@@ -421,6 +472,10 @@ namespace builtins {
 
 LangValue aggregateReplace(Importer &importer, BuiltinCall &call) {
   return importer.emit.fail(call.range, "tl.aggregate_replace takes one aggregate and fields by name");
+}
+
+LangValue constexprType(Importer &, BuiltinCall &call) {
+  return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, call["value"]), constexprTypeClass()});
 }
 
 LangValue decoratorOnly(Importer &importer, BuiltinCall &call) {

@@ -24,12 +24,18 @@ struct ClassField {
   const ModuleScope *scope = nullptr;      ///< Where the annotation and the default are evaluated.
 };
 
+struct ClassInfo;
+
 /// A method, or a function of the class that takes no instance.
 struct ClassMethod {
   FunctionValue function;
   bool isStatic = false; ///< Decorated with staticmethod.
   bool isClass = false;  ///< Decorated with classmethod: the first parameter is the class.
+  const ClassInfo *owner = nullptr; ///< The class whose statement holds it, for super().
 };
+
+/// The class of the types of compile-time values: what `.type` of one gives.
+const std::shared_ptr<const ClassInfo> &constexprTypeClass();
 
 /// A class of a kernel file. Classes are the same if their ClassInfo is.
 struct ClassInfo {

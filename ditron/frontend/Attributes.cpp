@@ -146,6 +146,11 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
     result = isBlockPointer(value) ? blockPointerAttribute(value, name) : LangValue::poison();
     if (result.isPoison())
       result = instanceAttribute(value, name);
+  } else if (value.isTuple() && name == "type") {
+    std::vector<LangValue> types;
+    for (const LangValue &element : value.elements())
+      types.push_back(attributeOf(element, "type", range, reports));
+    return LangValue::tuple(std::move(types));
   } else if (value.isTensor()) {
     if (name == "T") {
       if (value.type().rank() == 2) {
@@ -163,7 +168,9 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
   } else if (value.isConstant()) {
     if (name == "value")
       return value;
-    if (value.isLiteral() && (name == "dtype" || name == "type")) {
+    if (name == "type")
+      return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, value), constexprTypeClass()});
+    if (value.isLiteral() && name == "dtype") {
       if (auto type = emit.naturalType(value.constant()))
         return LangValue(*type);
     } else if (value.isLiteral() && value.constant().isInt() && name == "bit_length") {

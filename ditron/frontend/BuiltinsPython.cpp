@@ -170,6 +170,8 @@ LangValue pythonIsinstance(Importer &importer, BuiltinCall &call) {
         return false;
       return name == "dtype" || (name == "block_type" ? value.asType().isBlock() : value.asType().isPointer());
     }
+    if (name == "constexpr_type")
+      return value.classInfo() == constexprTypeClass().get();
     if (name == "constexpr")
       return value.isCompileTime();
     if (name == "tuple" || name == "list")

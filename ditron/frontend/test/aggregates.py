@@ -67,6 +67,24 @@ class Triple(Pair):
         self.third = x * 3
 
 
+@triton.aggregate
+class Quad(Triple):
+    fourth: tl.constexpr
+
+    def __init__(self, x):
+        super().__init__(x, 2)
+        self.fourth = self.scale + 1
+
+
+@triton.aggregate
+class Tagged(Pair):
+    tag: tl.constexpr
+
+    def __init__(self, x):
+        super().__init__(x, second=x)
+        self.tag = "tag"
+
+
 @aggregate
 class Holder:
     pair: "Pair"
@@ -120,6 +138,8 @@ def kernel(p, n):
     tl.static_assert(t.scale == 6)
     tl.static_assert(Triple(n, 1).scale == 1)
     tl.static_assert(isinstance(t, Pair))
+    tl.static_assert(Quad(n).fourth == 5)
+    tl.static_assert(Tagged(n).tag == "tag" and Tagged(n).scale == 2)
     tl.static_assert(not isinstance(a, Triple))
     # CHECK: %[[THIRD:.*]] = arith.addi %arg1, %c5_i32
     u = tl.aggregate_replace(t, third=n + 5)

@@ -129,6 +129,11 @@ def kernel(p, n, q, N64, U):
     w = n if q is None else undefined_thing
     tl.static_assert((True and None) is None)
     tl.static_assert((0 or 5) == 5)
+    tl.static_assert(y.type == tl.constexpr_type(0))
+    tl.static_assert(isinstance(z.type, tl.constexpr_type))
+    tl.static_assert(z.type != tl.constexpr_type(11))
+    tl.static_assert(cc.type == tl.tuple_type([tl.int32, tl.int32]))
+    tl.static_assert(t.type == (1, 2, (3, 4)).type)
     tl.static_assert(((3, 4) or (5, 6)) == (3, 4))
     tl.static_assert(((1, 2) and (3, 4) and (5, 6)) == (5, 6))
     tl.static_assert((() or (5, 6)) == (5, 6))

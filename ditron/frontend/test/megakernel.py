@@ -96,7 +96,7 @@ def mega(queue, count, trace, BLOCK: tl.constexpr):
     task = fetch(queue, cur, 4)
     # The recorder's address, the position and the three run-time fields of the task are carried.
     # CHECK: %[[BUFFER:.*]] = tile.addptr %arg2
-    # CHECK: scf.while ({{.*}} = %[[BUFFER]]{{.*}}) : (!tile.ptr<i32>, i32, i32, i32, i32, !tile.ptr<i32>{{.*}}) ->
+    # CHECK: scf.while ({{.*}} = %[[BUFFER]]{{.*}}) : (!tile.ptr<i32>, i32, i1, i32, i32, !tile.ptr<i32>, i32, i32) ->
     while cur < count:
         rec = rec.record(is_start=True, kind=task.kind)
         if task.kind == 0:
