@@ -449,6 +449,9 @@ AxisInfo ditron::analysis::transferAxisInfo(Operation *op, unsigned index, Opera
         // Symmetric heaps begin at multiples of 256 bytes on every rank (transforms/Passes.h).
         return uniform(type, std::min<int64_t>(operands[0].divisibility[0], 256), std::nullopt, true);
       })
+      .Case<dist::SharedAllocOp>([&](dist::SharedAllocOp own) {
+        return uniform(type, static_cast<int64_t>(own.getAlignment()), std::nullopt, true);
+      })
       .Case<arith::AddIOp>([&](auto) { return transferSum(type, operands, /*subtract=*/false, 1); })
       .Case<arith::SubIOp>([&](auto) { return transferSum(type, operands, /*subtract=*/true, 1); })
       .Case<arith::MulIOp>([&](auto) { return transferProduct(type, operands); })
