@@ -74,11 +74,16 @@ const std::vector<Builtin> &table() {
   return rows;
 }
 
-/// The numbers of libshmem_device, which follow NVSHMEM.
+/// The numbers of libshmem_device, which follow NVSHMEM also where a name is rocSHMEM's (which orders the comparisons otherwise).
 constexpr std::pair<llvm::StringLiteral, int64_t> shmemConstants[] = {
-    {"NVSHMEM_CMP_EQ", 0},     {"NVSHMEM_CMP_NE", 1},      {"NVSHMEM_CMP_GT", 2},     {"NVSHMEM_CMP_LE", 3},
-    {"NVSHMEM_CMP_LT", 4},     {"NVSHMEM_CMP_GE", 5},      {"NVSHMEM_SIGNAL_SET", 9}, {"NVSHMEM_SIGNAL_ADD", 10},
-    {"NVSHMEM_TEAM_WORLD", 0}, {"NVSHMEM_TEAM_SHARED", 1}, {"NVSHMEMX_TEAM_NODE", 2}};
+    {"NVSHMEM_CMP_EQ", 0},       {"NVSHMEM_CMP_NE", 1},        {"NVSHMEM_CMP_GT", 2},
+    {"NVSHMEM_CMP_LE", 3},       {"NVSHMEM_CMP_LT", 4},        {"NVSHMEM_CMP_GE", 5},
+    {"NVSHMEM_SIGNAL_SET", 9},   {"NVSHMEM_SIGNAL_ADD", 10},   {"NVSHMEM_TEAM_WORLD", 0},
+    {"NVSHMEM_TEAM_SHARED", 1},  {"NVSHMEMX_TEAM_NODE", 2},    {"NVSHMEMX_TEAM_SAME_MYPE_NODE", 3},
+    {"NVSHMEM_TEAM_NODE", 2},    {"NVSHMEM_TEAM_SAME_MYPE_NODE", 3}, {"ROCSHMEM_CMP_EQ", 0},
+    {"ROCSHMEM_CMP_NE", 1},      {"ROCSHMEM_CMP_GT", 2},       {"ROCSHMEM_CMP_LE", 3},
+    {"ROCSHMEM_CMP_LT", 4},      {"ROCSHMEM_CMP_GE", 5},       {"ROCSHMEM_SIGNAL_SET", 9},
+    {"ROCSHMEM_SIGNAL_ADD", 10}, {"ROCSHMEM_TEAM_WORLD", 0},   {"ROCSHMEM_TEAM_SHARED", 1}};
 
 struct Submodule {
   BuiltinModule parent;
@@ -87,6 +92,10 @@ struct Submodule {
 };
 constexpr Submodule submodules[] = {{ModuleTriton, "language", ModuleTile},
                                     {ModulePeer, "language", ModuleDist},
+                                    // What its kernels share is found in the package itself.
+                                    {ModulePeer, "kernels", ModulePeer},
+                                    {ModulePeer, "nvidia", ModulePeer},
+                                    {ModulePeer, "common_ops", ModulePeer},
                                     {ModuleTile, "math", ModuleMath},
                                     {ModuleTile, "core", ModuleTile},
                                     {ModuleTile, "PropagateNan", ModuleNan},
@@ -206,6 +215,8 @@ std::string nearestName(BuiltinModule module, llvm::StringRef name) {
   return best;
 }
 
+const std::vector<Builtin> &builtinTable() { return table(); }
+
 std::string listLanguage() {
   struct Section {
     BuiltinModule module;
@@ -218,6 +229,7 @@ std::string listLanguage() {
       {ModuleDist, "`triton_dist.language` (dl), `ditron.language`"},
       {ModuleThread, "`language_extra`: the thread level"},
       {ModuleShmem, "`libshmem_device`"},
+      {ModulePeer, "`triton_dist.kernels.nvidia.common_ops`"},
       {ModuleDevice, "`libdevice`"},
       {ModulePython, "Python"},
       {ModuleMember, "Member functions of tensors (the first parameter is the tensor)"},

@@ -22,9 +22,13 @@ namespace {
 
 constexpr uint32_t maxRanks = 1024;
 
-/// Words before the world view proper, for code with bounded waits: the last is the address of the wait report, the one before
-/// it the limit in nanoseconds. A multiple of 128 bytes, so that the view stays aligned.
+/// Words before the world view proper, counted from its end: for code with bounded waits the address of the wait report and the
+/// limit in nanoseconds; ranks per node; multicast address of the own symmetric heap, 0 if there is none; address of the words of team
+/// barriers (target/common/WorldView.h). A multiple of 128 bytes, so that the view stays aligned.
 constexpr uint64_t viewHeaderWords = 16;
+
+/// Teams of OpenSHMEM that have barriers: the world, shared, the node, the same place on all nodes.
+constexpr uint64_t barrierTeams = 4;
 
 Status checkOptions(uint32_t numRanks, const WorldOptions &options) {
   if (numRanks < 1 || numRanks > maxRanks)
@@ -37,6 +41,9 @@ Status checkOptions(uint32_t numRanks, const WorldOptions &options) {
     if (!(factor >= 1) || !std::isfinite(factor))
       return invalidArgument(fmt::format("slow rank {} has factor {}; accepted are numbers from 1", rank, factor));
   }
+  if (options.ranksPerNode && numRanks % options.ranksPerNode)
+    return invalidArgument(fmt::format("{} ranks do not fill nodes of {}; accepted are divisors of {}", numRanks, options.ranksPerNode,
+                                       numRanks));
   return Status::ok();
 }
 
@@ -118,12 +125,18 @@ Status World::addRank(uint32_t id, std::shared_ptr<Device> device) {
 Status World::publishHeaps(std::vector<void *> bases) {
   heaps = std::move(bases);
   nextCollective.assign(numRanks(), 0);
+  // Per team how many barriers a rank has entered, and of each rank the same as it has told.
+  DITRON_ASSIGN_OR_RETURN(teamBarriers, allocateSymmetric(DataType::I64, barrierTeams * (1 + numRanks()), "team barriers"));
   for (uint32_t id : localIds) {
     Rank &rank = *ranks[id];
     std::vector<int64_t> words(viewHeaderWords, 0);
     const WaitBounds bounds = rank.device()->waitBounds();
     words[viewHeaderWords - 1] = static_cast<int64_t>(bounds.reportAddress);
     words[viewHeaderWords - 2] = static_cast<int64_t>(bounds.limitNanoseconds);
+    words[viewHeaderWords - 3] = simulated && optionValues.ranksPerNode ? optionValues.ranksPerNode : numRanks();
+    // The simulator's multimem accesses take ordinary addresses. On GPUs no multicast memory is mapped.
+    words[viewHeaderWords - 4] = simulated ? static_cast<int64_t>(reinterpret_cast<intptr_t>(heaps[id])) : 0;
+    words[viewHeaderWords - 5] = static_cast<int64_t>(reinterpret_cast<intptr_t>(teamBarriers.on(id).address));
     words.push_back(id);
     words.push_back(numRanks());
     for (void *base : heaps)

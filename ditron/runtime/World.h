@@ -51,6 +51,7 @@ struct WorldOptions {
   uint32_t sms = 8;        ///< Simulated SMs per rank.
   uint64_t seed = 0;       ///< Other seeds give other interleavings; the same gives the same run.
   bool checkBounds = true; ///< Check each access of a kernel.
+  uint32_t ranksPerNode = 0; ///< Size of a simulated node, for OpenSHMEM's teams; 0: all ranks are on one.
   bool trace = false;      ///< Record the timeline, for writeTrace and the queries of Timeline.h.
 
   // Real GPUs.
@@ -170,6 +171,7 @@ private:
   std::vector<std::unique_ptr<Rank>> ranks; ///< Null for ranks of other processes.
   std::vector<uint32_t> localIds;
   std::vector<void *> heaps; ///< Symmetric heap of every rank, as this process addresses it.
+  SymmetricBuffer teamBarriers; ///< Words of barriers within kernels.
   std::mutex collectiveMutex;
   std::map<uint64_t, CollectiveAllocation> collectives; ///< By position in the sequence; erased when all ranks have it.
   std::vector<uint64_t> nextCollective;                 ///< Per rank.

@@ -112,6 +112,13 @@ DitronSimThread *ditron_sim_self(void);
 void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t predicate, uint32_t access,
                        uint32_t space, const DitronSimSite *site);
 
+/// Writes to standard output what C's printf makes of the format and the values, which are 64-bit words: integers extended with
+/// zeros, doubles as their bits, pointers. One call is one uninterrupted piece of the output.
+void ditron_sim_print(DitronSimThread *self, const char *format, const uint64_t *values);
+/// Ends the run: an assertion of the kernel's author is false.
+void ditron_sim_assertion_failed(DitronSimThread *self, const char *format, const uint64_t *values,
+                                 const DitronSimSite *site);
+
 /// Block barrier with memory ordering at block scope. All threads of the block.
 void ditron_sim_barrier(DitronSimThread *self, const DitronSimSite *site);
 /// Warp barrier with memory ordering at warp scope. All live threads of the warp.
@@ -137,7 +144,8 @@ uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type
 uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t compare, uint64_t value, uint32_t bytes,
                                uint32_t order, uint32_t scope, const DitronSimSite *site);
 /// Blocks the calling thread until the word (4 or 8 bytes, compared as signed) satisfies the comparison; then acquires at scope.
-void ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare, uint64_t value,
+/// The word that satisfied it, zero-extended.
+uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare, uint64_t value,
                            uint32_t order, uint32_t scope, const DitronSimSite *site);
 /// Memory fence of the calling thread.
 void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, const DitronSimSite *site);
@@ -306,6 +314,34 @@ void ditron_sim_map_replace(DitronSimThread *self, void *map, uint32_t field, ui
 void ditron_sim_map_publish(DitronSimThread *self, void *global, const void *shared, const DitronSimSite *site);
 /// Reports a `map` that is no tensor map in memory that the thread may read.
 void ditron_sim_map_check(DitronSimThread *self, const void *map, const DitronSimSite *site);
+
+//===- OpenSHMEM: what a kernel hands to the network of its rank (Shmem.h) ---------------------------------------------===//
+//
+// `destination` of puts, `source` of gets and `signal` are addresses on the PE already. One thread calls for all that carry out
+// an operation together.
+
+enum DitronSimSignalOp { DITRON_SIM_SIGNAL_SET = 0, DITRON_SIM_SIGNAL_ADD = 1 };
+enum DitronSimShmemOrder { DITRON_SIM_SHMEM_FENCE = 0, DITRON_SIM_SHMEM_QUIET = 1 };
+/// Reports a PE that does not exist or is on another node. World view: [0] rank, [1] ranks, [-3] ranks per node.
+void ditron_sim_shmem_peer(DitronSimThread *self, const int64_t *world, int32_t pe, const char *function,
+                           const DitronSimSite *site);
+/// Arrives some time later, at the next quiet at the latest. Non-blocking: the source is read when it arrives.
+void ditron_sim_shmem_put(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, uint32_t pe,
+                          uint32_t nonblocking, const DitronSimSite *site);
+/// A put of one number of 1, 2, 4 or 8 bytes.
+void ditron_sim_shmem_value(DitronSimThread *self, void *destination, uint64_t value, uint32_t bytes, uint32_t pe,
+                            const DitronSimSite *site);
+/// Non-blocking: the bytes come with the next quiet, and until then the destination holds ones.
+void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, uint32_t pe,
+                          uint32_t nonblocking, const DitronSimSite *site);
+/// The signal word (4 or 8 bytes) changes after the bytes have arrived.
+void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, void *signal,
+                                 uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe, uint32_t nonblocking,
+                                 const DitronSimSite *site);
+/// Changes a signal word at once, after what a fence has put before it.
+void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe,
+                             const DitronSimSite *site);
+void ditron_sim_shmem_order(DitronSimThread *self, uint32_t kind, const DitronSimSite *site);
 
 /// Reports a rank that is not one of 0 .. numRanks-1; `function` is what the kernel gave it to.
 void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks, const char *function,

@@ -57,6 +57,7 @@ Status Machine::State::start() {
       rank->copyEngines.push_back(std::make_unique<CopyEngine>(*this, *rank, c));
       trace.nameTrack(r, copyTracks + c, fmt::format("copy engine {}", c));
     }
+    rank->shmem = std::make_unique<Shmem>(*this, *rank);
     ranks.push_back(std::move(rank));
   }
   return Status::ok();
@@ -101,6 +102,7 @@ void Machine::State::stopEverything() {
       if (slot->kernel)
         slot->abandon();
     rank->runs.clear();
+    rank->shmem->clear();
   }
 }
 

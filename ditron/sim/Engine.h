@@ -12,6 +12,7 @@
 #include "ditron/sim/HostFiber.h"
 #include "ditron/sim/Memory.h"
 #include "ditron/sim/Scheduler.h"
+#include "ditron/sim/Shmem.h"
 #include "ditron/sim/Streams.h"
 #include "ditron/sim/TimeLimit.h"
 #include "ditron/sim/Trace.h"
@@ -46,6 +47,7 @@ struct Rank {
   std::vector<std::unique_ptr<KernelRun>> runs; ///< All unfinished launches, same order.
   std::vector<std::unique_ptr<CopyEngine>> copyEngines;
   std::vector<Stream *> streams;
+  std::unique_ptr<Shmem> shmem;
   SimTime egressFree = 0, ingressFree = 0; ///< When the links are free for the next copy chunk.
 };
 

@@ -68,6 +68,7 @@ void Machine::State::blockFinished(Block &block) {
       trace.launches[run->record].end = end;
       now = end;
     }
+    rank.shmem->quiet();
     stream.running = nullptr;
     auto place =
         std::find_if(rank.runs.begin(), rank.runs.end(), [&](const auto &other) { return other.get() == run; });

@@ -331,7 +331,7 @@ uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t co
   return old;
 }
 
-void ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare, uint64_t value,
+uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare, uint64_t value,
                            uint32_t order, uint32_t scope, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   Block &block = *thread.block;
@@ -351,6 +351,7 @@ void ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t 
   ++block.engine.progress;
   if (global)
     recordWait(block, address, since);
+  return loadBits(address, bytes);
 }
 
 void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, const DitronSimSite *site) {

@@ -7,34 +7,14 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Exchange.h"
 #include "ditron/target/common/Patterns.h"
+#include "ditron/target/common/ScalarOps.h"
+#include "ditron/target/common/WorldView.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 
 namespace ditron::target {
-
-/// Words of the world view (notes of dist-lower-world): own rank, number of ranks, then the heap base of every rank.
-static constexpr int worldRankWord = 0, worldNumRanksWord = 1, worldBasesWord = 2;
-
-/// The world view: the kernel's hidden last argument, already lowered.
-static Value worldView(Operation *op) {
-  return op->getParentOfType<FunctionOpInterface>().getFunctionBody().getArguments().back();
-}
-
-static Value loadWorldWord(Emitter &e, TargetInfo &target, Value world, Value index) {
-  Value address = e.addBytes(world, e.mul(e.sextOrTrunc(index, e.getI64Type()), e.i64(8)));
-  return target.loadVector(e, address, e.getI64Type(), 1, Value(), {}, AddressSpace::Global, {})[0];
-}
-
-/// ptr - bases[own rank] + bases[rank].
-static Value peerAddress(Emitter &e, TargetInfo &target, Value world, Value ptr, Value rank) {
-  Value own = loadWorldWord(e, target, world, e.i64(worldRankWord));
-  Value from = loadWorldWord(e, target, world, e.add(own, e.i64(worldBasesWord)));
-  Value to = loadWorldWord(e, target, world, e.add(e.sextOrTrunc(rank, e.getI64Type()), e.i64(worldBasesWord)));
-  return e.addBytes(ptr, e.sub(to, from));
-}
 
 namespace {
 
@@ -73,7 +53,7 @@ public:
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
     Value world = worldView(op);
-    if (!isa<LLVM::LLVMPointerType>(world.getType()))
+    if (!world)
       return rewriter.notifyMatchFailure(op, "needs the world view as the kernel's last argument");
     Type word = cast<tile::PointerType>(op.getPtr().getType()).getPointee();
     tile::MemoryScope scope =
@@ -82,7 +62,7 @@ public:
     emitIf(e, isFirstThread(e, target), {}, [&](Emitter &inner) -> Values {
       target.fence(inner, tile::MemoryOrder::Release, scope);
       if (target.checksRanks()) {
-        Value numRanks = loadWorldWord(inner, target, world, inner.i64(worldNumRanksWord));
+        Value numRanks = loadWorldWord(inner, target, world, worldNumRanksWord);
         target.checkRank(inner, adaptor.getRank().front(), inner.sextOrTrunc(numRanks, inner.getI32Type()), "notify");
       }
       Value address = peerAddress(inner, target, world, adaptor.getPtr().front(), adaptor.getRank().front());
@@ -169,9 +149,9 @@ public:
 
 /// For targets without multicast memory: a turn for each rank with the address of the same place there. Gives the loop.
 scf::ForOp forEachRank(Emitter &e, TargetInfo &target, Value world, Value ptr, ValueRange initial,
-                       llvm::function_ref<SmallVector<Value>(Emitter &, Value address, ValueRange carried)> body) {
-  Value numRanks = e.sextOrTrunc(loadWorldWord(e, target, world, e.i64(worldNumRanksWord)), e.getI32Type());
-  auto loop = scf::ForOp::create(e, e.i32(0), numRanks, e.i32(1), initial);
+                       llvm::function_ref<SmallVector<Value>(Emitter &, Value address, ValueRange carried)> body, int from = 0) {
+  Value numRanks = e.sextOrTrunc(loadWorldWord(e, target, world, worldNumRanksWord), e.getI32Type());
+  auto loop = scf::ForOp::create(e, e.i32(from), numRanks, e.i32(1), initial);
   OpBuilder::InsertionGuard guard(e);
   e.setInsertionPointToStart(loop.getBody());
   Value address = peerAddress(e, target, world, ptr, loop.getInductionVar());
@@ -191,18 +171,41 @@ public:
     Values words;
     for (ValueRange value : adaptor.getValues())
       words.push_back(value.front());
-    Value ptr = adaptor.getPtr().front();
-    if (!target.multimemStore(e, ptr, words))
-      forEachRank(e, target, worldView(op), ptr, {}, [&](Emitter &inner, Value address, ValueRange) -> Values {
-        for (auto [i, word] : llvm::enumerate(words))
-          target.orderedStore(inner, inner.addBytes(address, int64_t(i) * Emitter::bitWidth(word.getType()) / 8), word,
-                              tile::MemoryOrder::Relaxed, tile::MemoryScope::System);
-        return {};
-      });
+    Value ptr = adaptor.getPtr().front(), world = worldView(op);
+    emitIf(e, adaptor.getMask().empty() ? Value() : adaptor.getMask().front(), {}, [&](Emitter &inner) -> Values {
+      if (!target.multimemStore(inner, ptr, words))
+        forEachRank(inner, target, world, ptr, {}, [&](Emitter &turn, Value address, ValueRange) -> Values {
+          for (auto [i, word] : llvm::enumerate(words))
+            target.orderedStore(turn, turn.addBytes(address, int64_t(i) * Emitter::bitWidth(word.getType()) / 8), word,
+                                tile::MemoryOrder::Relaxed, tile::MemoryScope::System);
+          return {};
+        });
+      return {};
+    });
     rewriter.eraseOp(op);
     return success();
   }
 };
+
+/// One step of a load-reduce in the type of the words, or in f32 for what is packed.
+Value combine(Emitter &e, dist::MultimemReduction op, Value a, Value b) {
+  bool isFloat = isa<FloatType>(a.getType());
+  switch (op) {
+  case dist::MultimemReduction::Add:
+    return isFloat ? Value(LLVM::FAddOp::create(e, a, b)) : e.add(a, b);
+  case dist::MultimemReduction::Min:
+    return isFloat ? Value(LLVM::MinNumOp::create(e, a, b)) : Value(LLVM::SMinOp::create(e, a, b));
+  case dist::MultimemReduction::Max:
+    return isFloat ? Value(LLVM::MaxNumOp::create(e, a, b)) : Value(LLVM::SMaxOp::create(e, a, b));
+  case dist::MultimemReduction::And:
+    return e.bitAnd(a, b);
+  case dist::MultimemReduction::Or:
+    return e.bitOr(a, b);
+  case dist::MultimemReduction::Xor:
+    return e.bitXor(a, b);
+  }
+  return a;
+}
 
 class MultimemLdReducePattern : public TilePattern<dist::MultimemLdReduceOp> {
 public:
@@ -211,24 +214,67 @@ public:
   LogicalResult matchAndRewrite(dist::MultimemLdReduceOp op, OneToNAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
-    Value ptr = adaptor.getPtr().front();
-    Values sums = target.multimemLoadReduce(e, ptr);
-    if (sums.empty()) {
-      Type f32 = e.getF32Type();
-      Values zeros(op.getNumResults(), LLVM::ConstantOp::create(e, f32, e.getF32FloatAttr(0)));
-      auto loop = forEachRank(e, target, worldView(op), ptr, zeros, [&](Emitter &inner, Value address, ValueRange carried) {
-        Values next;
-        for (auto [i, sum] : llvm::enumerate(carried)) {
-          Value word = target.orderedLoad(inner, f32, inner.addBytes(address, int64_t(i) * 4), tile::MemoryOrder::Relaxed,
-                                          tile::MemoryScope::System, /*spin=*/false);
-          next.push_back(LLVM::FAddOp::create(inner, sum, word));
-        }
-        return next;
-      });
-      sums.assign(loop.getResults().begin(), loop.getResults().end());
-    }
-    rewriter.replaceOp(op, sums);
+    Value ptr = adaptor.getPtr().front(), world = worldView(op);
+    Value mask = adaptor.getMask().empty() ? Value() : adaptor.getMask().front();
+    Values read = emitIf(e, mask, op.getResultTypes(), [&](Emitter &inner) {
+      Values words = target.multimemLoadReduce(inner, ptr, op);
+      return words.empty() ? inTurn(inner, op, world, ptr) : words;
+    });
+    if (mask)
+      for (Value &word : read)
+        word = e.select(mask, word, e.zero(word.getType()));
+    rewriter.replaceOp(op, read);
     return success();
+  }
+
+private:
+  /// Numbers of a word as they are combined: two f32 for packed halves.
+  Values unpack(Emitter &e, dist::MultimemLdReduceOp op, Value word) const {
+    if (!op.getPacked())
+      return {word};
+    Values parts;
+    for (int shift : {0, 16}) {
+      Value bits = e.zextOrTrunc(e.lshr(word, shift), e.getI16Type());
+      Type half = *op.getPacked();
+      Value stored = target.storageType(half) == half ? e.fromBits(bits, half) : bits;
+      parts.push_back(convertScalar(e, target, stored, half, e.getF32Type()));
+    }
+    return parts;
+  }
+  Value pack(Emitter &e, dist::MultimemLdReduceOp op, ValueRange parts) const {
+    if (!op.getPacked())
+      return parts.front();
+    Value word = e.i32(0);
+    for (auto [i, part] : llvm::enumerate(parts)) {
+      Value bits = e.toBits(convertScalar(e, target, part, e.getF32Type(), *op.getPacked()));
+      word = e.bitOr(word, e.shl(e.zextOrTrunc(bits, e.getI32Type()), 16 * int(i)));
+    }
+    return word;
+  }
+
+  /// Rank by rank, the lowest first. What is packed is rounded once, at the end.
+  Values inTurn(Emitter &e, dist::MultimemLdReduceOp op, Value world, Value ptr) const {
+    Type type = op.getResultTypes().front();
+    int64_t bytes = Emitter::bitWidth(type) / 8;
+    auto load = [&](Emitter &at, Value base) {
+      Values numbers;
+      for (unsigned i = 0; i < op.getNumResults(); ++i)
+        llvm::append_range(numbers, unpack(at, op, target.orderedLoad(at, type, at.addBytes(base, i * bytes), tile::MemoryOrder::Relaxed,
+                                                                      tile::MemoryScope::System, /*spin=*/false)));
+      return numbers;
+    };
+    Values first = load(e, peerAddress(e, target, world, ptr, e.i32(0)));
+    auto loop = forEachRank(e, target, world, ptr, first, [&](Emitter &inner, Value address, ValueRange carried) {
+      Values next;
+      for (auto [sum, number] : llvm::zip(carried, load(inner, address)))
+        next.push_back(combine(inner, op.getOp(), sum, number));
+      return next;
+    }, /*from=*/1);
+    Values words;
+    const size_t each = op.getPacked() ? 2 : 1;
+    for (unsigned i = 0; i < op.getNumResults(); ++i)
+      words.push_back(pack(e, op, loop.getResults().slice(i * each, each)));
+    return words;
   }
 };
 

@@ -90,6 +90,7 @@ private:
     populateElementwisePatterns(patterns, lowering);
     populateShapePatterns(patterns, lowering);
     populatePointerPatterns(patterns, lowering);
+    populateDebugPatterns(patterns, lowering);
     populateMemoryPatterns(patterns, lowering);
     populateAtomicPatterns(patterns, lowering);
     populateReducePatterns(patterns, lowering);
@@ -103,6 +104,7 @@ private:
     populateWarpgroupPatterns(patterns, lowering);
     populateDistPatterns(patterns, lowering);
     populateThreadPatterns(patterns, lowering);
+    populateShmemPatterns(patterns, lowering);
     populateControlPatterns(patterns, lowering);
 
     ConversionTarget legal(getContext());

@@ -80,6 +80,7 @@ mlir::Value isFirstThread(Emitter &e, TargetInfo &target);
 void populateElementwisePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateShapePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populatePointerPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+void populateDebugPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateMemoryPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateAtomicPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateReducePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
@@ -94,6 +95,8 @@ void populateSharedPatterns(mlir::RewritePatternSet &patterns, const LoweringCon
 void populateDistPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// Wide accesses, fences, shared memory and intrinsics of the thread level.
 void populateThreadPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// Puts, gets, signals and team operations.
+void populateShmemPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// mbarriers and tensor copies.
 void populateHopperPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// Warpgroup dots.

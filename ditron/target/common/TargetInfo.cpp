@@ -46,6 +46,14 @@ GenericAddresses::GenericAddresses(TargetInfo &target, Operation *op) : target(t
 }
 GenericAddresses::~GenericAddresses() { target.hasGenericAddresses = before; }
 
+void TargetInfo::raiseSignal(Emitter &e, Value signal, Value value, dist::SignalOp op, Value pe) {
+  if (op == dist::SignalOp::Set)
+    orderedStore(e, signal, value, tile::MemoryOrder::Relaxed, tile::MemoryScope::System);
+  else
+    atomicRmw(e, tile::AtomicOp::Add, value.getType(), signal, value, Value(), tile::MemoryOrder::Relaxed,
+              tile::MemoryScope::System);
+}
+
 /// Words of at most 8 bytes that hold `count` elements.
 static std::pair<Type, int> wordsOf(Emitter &e, Type element, int count) {
   int bits = static_cast<int>(Emitter::bitWidth(element)) * count;

@@ -37,6 +37,12 @@ namespace ditron::target {
 
 enum class AddressSpace { Global, Shared };
 
+/// A copy from or to another PE by `count` threads, of which this one is number `index` (both i32; bytes is i64, pe i32).
+struct SymmetricTransfer {
+  mlir::Value to, from, bytes, pe, index, count;
+  bool isGet, nonblocking;
+};
+
 class TargetInfo;
 
 /// While one lives, the leaves take addresses of global memory for such that may lie in shared memory as well. Patterns make
@@ -182,10 +188,10 @@ public:
   /// Loads one element with memory order. `spin`: the load is the only effect of a loop without carried values.
   virtual mlir::Value orderedLoad(Emitter &e, mlir::Type storage, mlir::Value ptr, tile::MemoryOrder order,
                                   tile::MemoryScope scope, bool spin) = 0;
-  /// Relaxed accesses through multicast addresses, at system scope: one or four consecutive words to all ranks, and the sums over all
-  /// ranks of four consecutive f32. False, or nothing, on targets without multicast memory.
+  /// Relaxed accesses through multicast addresses, at system scope: consecutive words to all ranks, and what dist.multimem_ld_reduce
+  /// says, without its mask. False, or nothing, on targets without multicast memory.
   virtual bool multimemStore(Emitter &e, mlir::Value ptr, mlir::ValueRange values) { return false; }
-  virtual llvm::SmallVector<mlir::Value> multimemLoadReduce(Emitter &e, mlir::Value ptr) { return {}; }
+  virtual llvm::SmallVector<mlir::Value> multimemLoadReduce(Emitter &e, mlir::Value ptr, dist::MultimemLdReduceOp op) { return {}; }
   virtual void orderedStore(Emitter &e, mlir::Value ptr, mlir::Value value, tile::MemoryOrder order,
                             tile::MemoryScope scope) = 0;
   /// One access of 2 to 16 bytes to consecutive elements of a type with whole bytes. The default moves up to 8 bytes at a time.
@@ -193,8 +199,8 @@ public:
                                                            tile::MemoryOrder order, tile::MemoryScope scope);
   virtual void orderedStoreVector(Emitter &e, mlir::Value ptr, mlir::ValueRange values, tile::MemoryOrder order,
                                   tile::MemoryScope scope);
-  /// Blocks this thread until the word at `ptr` (as wide as `value`, i32 or i64) satisfies the comparison.
-  virtual void waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
+  /// Blocks this thread until the word at `ptr` (as wide as `value`, i32 or i64) satisfies the comparison; gives that word.
+  virtual mlir::Value waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
                          tile::MemoryScope scope) = 0;
   virtual void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) = 0;
   /// A fence that all threads within the scope agree about the order of.
@@ -206,6 +212,26 @@ public:
   virtual bool checksRanks() const { return false; }
   /// Reports it when `rank` (i32) is not one of 0 .. numRanks-1; `function` is what the kernel gave it to.
   virtual void checkRank(Emitter &e, mlir::Value rank, mlir::Value numRanks, llvm::StringRef function) {}
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // OpenSHMEM (ShmemToLLVM.cpp). Addresses are on the PE already.
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// Reports a PE that cannot be reached, on targets that check.
+  virtual void checkPeer(Emitter &e, mlir::Value world, mlir::Value pe, llvm::StringRef function) {}
+  /// Moves bytes, each of the threads its part.
+  virtual void transfer(Emitter &e, const SymmetricTransfer &transfer) = 0;
+  /// The same, then a signal; all by itself, with no meeting of the threads. False where transfer, fence and signal do it.
+  virtual bool transferWithSignal(Emitter &e, const SymmetricTransfer &transfer, mlir::Value signal, mlir::Value value,
+                                  dist::SignalOp op) {
+    return false;
+  }
+  /// Sets or adds to a signal word, unordered.
+  virtual void raiseSignal(Emitter &e, mlir::Value signal, mlir::Value value, dist::SignalOp op, mlir::Value pe);
+  /// fence or quiet of this thread.
+  virtual void orderTransfers(Emitter &e, dist::OrderKind kind) {
+    fence(e, tile::MemoryOrder::AcquireRelease, tile::MemoryScope::System);
+  }
 
   virtual void asyncCopy(Emitter &e, mlir::Value shared, mlir::Value global, int bytes, mlir::Value predicate) = 0;
   virtual void asyncCommit(Emitter &e) = 0;
@@ -240,6 +266,15 @@ public:
   virtual llvm::SmallVector<mlir::Value> fmaDot(Emitter &e, const FmaDot &dot) = 0;
   /// Promises that a condition holds.
   virtual void assume(Emitter &e, mlir::Value condition);
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Debugging
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// Prints as C's printf; values are i32, i64, f64 or pointers.
+  virtual void print(Emitter &e, llvm::StringRef format, mlir::ValueRange values) = 0;
+  /// Ends the kernel because of an assertion of its author; the message is formatted as by printf.
+  virtual void assertionFailed(Emitter &e, llvm::StringRef format, mlir::ValueRange values) = 0;
 
   //===----------------------------------------------------------------------------------------------------------------===//
   // Intrinsics

@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
+#include "ditron/target/nvptx/DeviceCode.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
 #include <fmt/format.h>
@@ -190,26 +191,51 @@ bool NvptxTargetInfo::multimemStore(Emitter &e, Value ptr, ValueRange values) {
     return false;
   PtxAsm code(e);
   std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
+  // Vectors there are of floats only; a store does not mind.
+  Type type = values.front().getType();
+  Type stored = values.size() == 1 || isa<FloatType>(type) ? type : type.isInteger(64) ? Type(e.getF64Type()) : Type(e.getF32Type());
+  if (values.size() == 2 && stored.isF64()) { // of 64 bits there are no vectors
+    multimemStore(e, ptr, values[0]);
+    return multimemStore(e, e.addBytes(ptr, 8), values[1]);
+  }
   SmallVector<std::string> words;
   for (Value value : values)
-    words.push_back(code.input(value));
-  Type type = values.front().getType();
-  std::string suffix = values.size() == 4 ? ".v4.f32"
-                                          : fmt::format(".{}{}", isa<FloatType>(type) ? "f" : "b", Emitter::bitWidth(type));
-  code.emit(fmt::format("multimem.st.relaxed.sys.global{} [{}], {};", suffix, address, ptxVector(words)));
+    words.push_back(code.input(e.bitcast(value, stored)));
+  std::string vector = values.size() == 1 ? "" : fmt::format(".v{}", values.size());
+  code.emit(fmt::format("multimem.st.relaxed.sys.global{}.{}{} [{}], {};", vector, isa<FloatType>(stored) ? "f" : "b",
+                        Emitter::bitWidth(stored), address, ptxVector(words)));
   return true;
 }
 
-SmallVector<Value> NvptxTargetInfo::multimemLoadReduce(Emitter &e, Value ptr) {
+SmallVector<Value> NvptxTargetInfo::multimemLoadReduce(Emitter &e, Value ptr, dist::MultimemLdReduceOp op) {
   if (!hasMultimem(architecture))
     return {};
+  Type type = op.getResultTypes().front();
+  dist::MultimemReduction reduction = op.getOp();
+  std::string name = dist::stringifyMultimemReduction(reduction).str(), element;
+  bool isBitwise = reduction == dist::MultimemReduction::And || reduction == dist::MultimemReduction::Or ||
+                   reduction == dist::MultimemReduction::Xor;
+  if (op.getPacked()) {
+    // What is added is added in f32 and rounded once, as where there is no multicast memory.
+    element = op.getPacked()->isF16() ? "f16x2" : "bf16x2";
+    if (reduction == dist::MultimemReduction::Add)
+      name += ".acc::f32";
+  } else {
+    bool isUnsigned = reduction == dist::MultimemReduction::Add;
+    element = fmt::format("{}{}", isa<FloatType>(type) ? "f" : isBitwise ? "b" : isUnsigned ? "u" : "s", Emitter::bitWidth(type));
+  }
   PtxAsm code(e);
   SmallVector<std::string> words;
-  for (int i = 0; i < 4; ++i)
-    words.push_back(code.output(e.getF32Type()));
+  for (unsigned i = 0; i < op.getNumResults(); ++i)
+    words.push_back(code.output(type));
   std::string address = code.input(inAddressSpace(e, ptr, AddressSpace::Global));
-  return code.emit(
-      fmt::format("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {}, [{}];", ptxVector(words), address));
+  std::string vector = op.getNumResults() == 1 ? "" : fmt::format(".v{}", op.getNumResults());
+  return code.emit(fmt::format("multimem.ld_reduce.relaxed.sys.global.{}{}.{} {}, [{}];", name, vector, element, ptxVector(words),
+                               address));
+}
+
+void NvptxTargetInfo::transfer(Emitter &e, const SymmetricTransfer &transfer) {
+  callDevice(e, "ditron_device_copy", {transfer.to, transfer.from, transfer.bytes, transfer.index, transfer.count});
 }
 
 void NvptxTargetInfo::fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) {

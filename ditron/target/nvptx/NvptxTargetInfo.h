@@ -97,6 +97,11 @@ public:
   llvm::SmallVector<mlir::Value> mma(Emitter &e, const MmaDot &dot) override;
   llvm::SmallVector<mlir::Value> fmaDot(Emitter &e, const FmaDot &dot) override;
 
+  //===--- Debugging (NvptxDebug.cpp) -----------------------------------------------------------------------------===//
+
+  void print(Emitter &e, llvm::StringRef format, mlir::ValueRange values) override;
+  void assertionFailed(Emitter &e, llvm::StringRef format, mlir::ValueRange values) override;
+
   //===--- Intrinsics (NvptxIntrinsics.cpp) -------------------------------------------------------------------------===//
 
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> intrinsic(Emitter &e, llvm::StringRef name, mlir::ValueRange operands,

@@ -254,10 +254,10 @@ void waitForMbarrier(Emitter &e, Value bar, Value parity) {
   scf::YieldOp::create(e);
 }
 
-void NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
-                                tile::MemoryScope scope) {
+Value NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
+                                 tile::MemoryScope scope) {
   Value start = boundsWaits ? nanoseconds(e) : Value();
-  auto loop = scf::WhileOp::create(e, TypeRange(), ValueRange());
+  auto loop = scf::WhileOp::create(e, TypeRange(value.getType()), ValueRange());
   OpBuilder::InsertionGuard guard(e);
   e.createBlock(&loop.getBefore());
   Value seen = orderedLoad(e, value.getType(), ptr, order, scope, /*spin=*/false);
@@ -283,9 +283,10 @@ void NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, Va
     again = check.getResult(0);
   }
   e.setInsertionPointToEnd(&loop.getBefore().front());
-  scf::ConditionOp::create(e, again, ValueRange());
-  e.createBlock(&loop.getAfter());
+  scf::ConditionOp::create(e, again, seen);
+  e.createBlock(&loop.getAfter(), {}, value.getType(), e.getLoc());
   scf::YieldOp::create(e);
+  return loop.getResult(0);
 }
 
 } // namespace ditron::target

@@ -10,6 +10,7 @@
 
 #include "ditron/sim/Abi.h"
 #include "ditron/target/common/Partition.h"
+#include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/TargetInfo.h"
 #include "ditron/target/sim/SimCalls.h"
 #include "ditron/target/sim/SimCodegen.h"
@@ -32,6 +33,8 @@ static_assert(int(tile::AtomicOp::Exchange) == DITRON_SIM_RMW_EXCHANGE);
 static_assert(int(tile::AtomicOp::FMin) == DITRON_SIM_RMW_FMIN);
 static_assert(int(dist::Compare::GE) == DITRON_SIM_GE);
 static_assert(int(dist::Compare::GT) == DITRON_SIM_GT);
+static_assert(int(dist::SignalOp::Add) == DITRON_SIM_SIGNAL_ADD);
+static_assert(int(dist::OrderKind::Quiet) == DITRON_SIM_SHMEM_QUIET);
 static_assert(int(dist::ShuffleKind::Butterfly) == DITRON_SIM_SHUFFLE_BUTTERFLY);
 
 std::string simEntryName(std::string_view kernel) { return fmt::format("{}__entry", kernel); }
@@ -202,11 +205,12 @@ public:
         {sim.self(e), ptr, word(e, value), bytesOf(e, value.getType()), code(e, order), code(e, scope), sim.site(e)});
   }
 
-  void waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
-                 tile::MemoryScope scope) override {
-    sim.call(e, "wait_until",
-             {sim.self(e), ptr, bytesOf(e, value.getType()), code(e, compare), e.sextOrTrunc(value, e.getI64Type()),
-              code(e, order), code(e, scope), sim.site(e)});
+  Value waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
+                  tile::MemoryScope scope) override {
+    Value seen = sim.call(e, "wait_until",
+                          {sim.self(e), ptr, bytesOf(e, value.getType()), code(e, compare), e.sextOrTrunc(value, e.getI64Type()),
+                           code(e, order), code(e, scope), sim.site(e)});
+    return fromWord(e, seen, value.getType());
   }
 
   void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override {
@@ -214,8 +218,54 @@ public:
   }
 
   bool checksRanks() const override { return true; }
+  void print(Emitter &e, StringRef format, ValueRange values) override {
+    sim.call(e, "print", {sim.self(e), sim.text(e, format), wordsOf(e, values)});
+  }
+  void assertionFailed(Emitter &e, StringRef format, ValueRange values) override {
+    sim.call(e, "assertion_failed", {sim.self(e), sim.text(e, format), wordsOf(e, values), sim.site(e)});
+  }
+  /// An array of 64-bit words on the stack with the bits of each value.
+  static Value wordsOf(Emitter &e, ValueRange values) {
+    SmallVector<Value> words;
+    for (Value value : values) {
+      Value bits = isa<LLVM::LLVMPointerType>(value.getType())
+                       ? LLVM::PtrToIntOp::create(e, e.getI64Type(), value).getResult()
+                       : e.toBits(value);
+      words.push_back(e.zextOrTrunc(bits, e.getI64Type()));
+    }
+    if (words.empty())
+      words.push_back(e.i64(0));
+    return SimCalls::spill(e, words);
+  }
   void checkRank(Emitter &e, Value rank, Value numRanks, StringRef function) override {
     sim.call(e, "check_rank", {sim.self(e), rank, numRanks, sim.text(e, function), sim.site(e)});
+  }
+
+  //===--- OpenSHMEM: one thread calls for all ----------------------------------------------------------------------===//
+
+  void checkPeer(Emitter &e, Value world, Value pe, StringRef function) override {
+    sim.call(e, "shmem_peer", {sim.self(e), world, pe, sim.text(e, function), sim.site(e)});
+  }
+  void transfer(Emitter &e, const SymmetricTransfer &t) override {
+    inFirst(e, t, [&](Emitter &inner) {
+      sim.call(inner, t.isGet ? "shmem_get" : "shmem_put",
+               {sim.self(inner), t.to, t.from, t.bytes, t.pe, inner.i32(t.nonblocking), sim.site(inner)});
+    });
+  }
+  bool transferWithSignal(Emitter &e, const SymmetricTransfer &t, Value signal, Value value, dist::SignalOp op) override {
+    inFirst(e, t, [&](Emitter &inner) {
+      sim.call(inner, "shmem_put_signal",
+               {sim.self(inner), t.to, t.from, t.bytes, signal, word(inner, value), bytesOf(inner, value.getType()), code(inner, op),
+                t.pe, inner.i32(t.nonblocking), sim.site(inner)});
+    });
+    return true;
+  }
+  void raiseSignal(Emitter &e, Value signal, Value value, dist::SignalOp op, Value pe) override {
+    sim.call(e, "shmem_signal",
+             {sim.self(e), signal, word(e, value), bytesOf(e, value.getType()), code(e, op), pe, sim.site(e)});
+  }
+  void orderTransfers(Emitter &e, dist::OrderKind kind) override {
+    sim.call(e, "shmem_order", {sim.self(e), code(e, kind), sim.site(e)});
   }
 
   void asyncCopy(Emitter &e, Value shared, Value global, int bytes, Value predicate) override {
@@ -282,6 +332,11 @@ public:
   }
 
   FailureOr<SmallVector<Value>> intrinsic(Emitter &e, StringRef name, ValueRange operands, DictionaryAttr options) override {
+    if (name == "shmem_value") {
+      sim.call(e, "shmem_value",
+               {sim.self(e), operands[0], word(e, operands[1]), bytesOf(e, operands[1].getType()), operands[2], sim.site(e)});
+      return SmallVector<Value>();
+    }
     if (name == "bar_warp_sync") {
       warpBarrier(e);
       return SmallVector<Value>();
@@ -290,6 +345,13 @@ public:
   }
 
 private:
+  static void inFirst(Emitter &e, const SymmetricTransfer &transfer, llvm::function_ref<void(Emitter &)> body) {
+    emitIf(e, e.isZero(transfer.index), {}, [&](Emitter &inner) -> SmallVector<Value> {
+      body(inner);
+      return {};
+    });
+  }
+
   /// Whether this code runs on a warp that is a block of its own.
   static bool isOnProducer(Emitter &e) {
     std::optional<Partition> partition = partitionAt(e);
