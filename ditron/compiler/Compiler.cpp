@@ -68,6 +68,7 @@ public:
       frontend::ImportOptions options;
       options.numWarps = job.options.numWarps;
       options.threadsPerWarp = static_cast<unsigned>(targetInfo->warpSize());
+      options.debug = job.options.debug;
       options.printStatic = [this](llvm::StringRef text) { report.printed += text.str() + "\n"; };
       DITRON_ASSIGN_OR_RETURN(
           module, frontend::importKernel(context, sources.file(file), job.kernel, job.signature, options, diagnostics));

@@ -43,8 +43,8 @@ Status CompileOptions::check() const {
 
 std::string CompileOptions::key() const {
   Expected<TargetName> name = parseTargetName(target);
-  return fmt::format("{};warps={};stages={};{}", name.isOk() ? name->text : target, numWarps, numStages,
-                     knobs.codeKey());
+  return fmt::format("{};warps={};stages={};{}{}", name.isOk() ? name->text : target, numWarps, numStages,
+                     debug ? "debug;" : "", knobs.codeKey());
 }
 
 double CompileReport::totalMilliseconds() const {

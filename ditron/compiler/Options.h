@@ -25,6 +25,7 @@ struct CompileOptions {
   std::string target = "sim:sm_80";
   uint32_t numWarps = 4;
   uint32_t numStages = 3; ///< Of loops that do not say their own.
+  bool debug = false;     ///< Assertions of kernels and integer overflow are checked.
   Knobs knobs;            ///< Optimisation level, dumps, verification.
 
   /// Ok, or which option is wrong and what is accepted.

@@ -21,8 +21,9 @@ LangValue floatOperand(Importer &importer, BuiltinCall &call, llvm::StringRef na
   if (value.isPoison() || value.type().is(ScalarKind::FP32) || value.type().is(ScalarKind::FP64))
     return value;
   importer.emit
-      .error(call.rangeOf(name), fmt::format("argument '{}' of {} must be fp32 or fp64, but got {}", name.str(),
-                                             qualifiedName(*call.builtin), value.describe()))
+      .error(call.rangeOf(name), fmt::format("{}: Expected dtype ['fp32', 'fp64'] but got {} for argument '{}'",
+                                             qualifiedName(*call.builtin), value.type().element().signatureText(),
+                                             name.str()))
       .hint("cast it first: x.to(tl.float32)");
   return LangValue::poison();
 }
@@ -157,6 +158,12 @@ LangValue absolute(Importer &importer, BuiltinCall &call) {
   const LangType &type = value.type();
   if (type.isPointer())
     return emit.fail(call.range, fmt::format("{} does not take {}", qualifiedName(*call.builtin), value.describe()));
+  if (type.isFP8()) {
+    // Bits, so that infinities and NaN keep theirs.
+    LangValue bits = emit.bitcast(value, ScalarKind::UInt8, call.range);
+    LangValue magnitude = emit.binary(BinaryOp::BitAnd, bits, LangValue::integer(0x7f), call.range);
+    return magnitude.isPoison() ? magnitude : emit.bitcast(magnitude, type.element(), call.range);
+  }
   if (type.isFloat())
     return emit.wrap(emit.create<math::AbsFOp>(value.ir()), type);
   return type.isSigned() ? emit.wrap(emit.create<math::AbsIOp>(value.ir()), type) : value;

@@ -214,12 +214,6 @@ LangValue pythonHasattr(Importer &importer, BuiltinCall &call) {
   return LangValue::boolean(!importer.attributeOf(call["x"], call.text("name"), call.range, false).isPoison());
 }
 
-LangValue pythonPrint(Importer &importer, BuiltinCall &call) {
-  importer.emit.error(call.range, fmt::format("{} is not supported by this version", qualifiedName(*call.builtin)))
-      .hint("tl.static_print prints compile-time values while compiling");
-  return LangValue::poison();
-}
-
 //===------------------------------------------------------------------------------------------------------------------===//
 // Compile-time tools of tl
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -247,8 +241,6 @@ LangValue staticAssert(Importer &importer, BuiltinCall &call) {
   return importer.emit.fail(call.range,
                             message.empty() ? "static assertion failed" : "static assertion failed: " + message);
 }
-
-LangValue deviceAssert(Importer &, BuiltinCall &) { return LangValue::none(); }
 
 LangValue condition(Importer &, BuiltinCall &call) { return call["arg"]; }
 

@@ -307,7 +307,8 @@ LangValue softmax(Importer &importer, BuiltinCall &call) {
   const LangValue &x = call["x"];
   if (!x.type().is(ScalarKind::FP32) && !x.type().is(ScalarKind::FP64))
     return emit.fail(call.rangeOf("x"),
-                     fmt::format("argument 'x' of tl.softmax must be fp32 or fp64, but got {}", x.describe()));
+                     fmt::format("tl.softmax: Expected dtype ['fp32', 'fp64'] but got {} for argument 'x'",
+                                 x.type().element().signatureText()));
   int64_t rank = x.type().rank(), dim = call.optionalInteger("dim").value_or(0);
   if (dim < -rank || dim >= rank)
     return emit.fail(call.rangeOf("dim"), fmt::format("dim {} is out of range for {}", dim, x.type().str()));

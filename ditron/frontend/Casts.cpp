@@ -111,8 +111,8 @@ LangValue Emitter::bitcast(const LangValue &value, const LangType &element, Sour
   if (from.isPointer() || element.isPointer())
     return cast(value, element, range);
   if (from.isVoid() || element.isVoid() || from.bitWidth() != element.bitWidth())
-    return fail(range, fmt::format("cannot bitcast {} of {} bits to {} of {} bits", value.type().str(), from.bitWidth(),
-                                   element.str(), element.bitWidth()));
+    return fail(range, fmt::format("Cannot bitcast data-type of size {} ({}) to data-type of size {} ({})",
+                                   from.bitWidth(), value.type().str(), element.bitWidth(), element.str()));
   if (ir(from) == ir(element))
     return wrap(value.ir(), target);
   return wrap(create<arith::BitcastOp>(ir(target), value.ir()), target);

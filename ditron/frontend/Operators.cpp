@@ -99,8 +99,8 @@ LangValue Emitter::pointerArithmetic(BinaryOp op, const LangValue &a, const Lang
 
 LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRange range) {
   auto invalid = [&](llvm::StringRef why) {
-    return fail(range, fmt::format("operator '{}' does not take {} and {}: {}", spelling(op).str(), a.describe(),
-                                   b.describe(), why.str()));
+    return fail(range, fmt::format("invalid operands of type {} and {} for operator '{}': {}", a.describe(),
+                                   b.describe(), spelling(op).str(), why.str()));
   };
   auto isFloating = [](const LangValue &v) { return v.isTensor() ? v.type().isFloat() : v.constant().isFloat(); };
   bool anyFloat = isFloating(a) || isFloating(b);

@@ -42,7 +42,7 @@ std::optional<LangType> Emitter::promote(const LangType &a, const LangType &b, A
   if (a.isSigned() == b.isSigned())
     return a.bitWidth() >= b.bitWidth() ? a : b;
   if (divides) {
-    error(range, fmt::format("cannot divide {} and {}: the operands have different signedness", a.str(), b.str()))
+    error(range, fmt::format("Cannot use /, //, or % with {} and {} because they have different signedness", a.str(), b.str()))
         .hint("cast one of them, for example x.to(tl.int32)");
     return std::nullopt;
   }

@@ -88,6 +88,7 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
   compile.target = target;
   compile.numWarps = options.numWarps;
   compile.numStages = options.numStages;
+  compile.debug = options.debug;
   compile.knobs = knobs;
   std::lock_guard lock(mutex);
   const VariantRequest request = {function.source, function.interface.name, signature.str(), compile};

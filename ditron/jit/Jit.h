@@ -62,6 +62,7 @@ struct CallArguments {
 struct LaunchOptions {
   uint32_t numWarps = 4;
   uint32_t numStages = 3;
+  bool debug = false; ///< Assertions of kernels and integer overflow are checked.
 };
 
 /// A compiled variant and the arguments that are left to pass at run time.

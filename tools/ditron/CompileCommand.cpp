@@ -25,6 +25,7 @@ struct CompileArguments {
   std::string target = "sim:sm_80";
   uint32_t numWarps = 4;
   uint32_t numStages = 3;
+  bool debug = false;
   bool time = false;
   bool remarks = false;
   bool quiet = false;
@@ -99,6 +100,7 @@ Status compile(const CompileArguments &arguments, const Knobs &knobs) {
   options.target = target.text;
   options.numWarps = arguments.numWarps;
   options.numStages = arguments.numStages;
+  options.debug = arguments.debug;
   options.knobs = knobs;
   compiler::CompileReport report;
   Progress progress(arguments.quiet);
@@ -144,6 +146,7 @@ void addCompileCommand(CLI::App &app, CommandContext &context) {
   command->add_option("--num-stages", arguments->numStages, "Stages of pipelined loops")
       ->check(integerBetween(1, 16))
       ->capture_default_str();
+  command->add_flag("--debug", arguments->debug, "Check assertions of the kernel, and integers for overflow");
   command->add_flag("--time", arguments->time, "Print the time of every stage");
   command->add_flag("--remarks", arguments->remarks, "Print what the passes did and did not do, and why");
   command->add_flag("--quiet", arguments->quiet, "Print no progress");

@@ -236,7 +236,7 @@ Status KernelRun::launch() {
   runtime::LaunchConfig config;
   config.grid = grid;
   config.cooperative = options.cooperative;
-  const jit::LaunchOptions launchOptions = {options.numWarps, options.numStages};
+  const jit::LaunchOptions launchOptions = {.numWarps = options.numWarps, .numStages = options.numStages, .debug = options.debug};
   // All is compiled and loaded before the first rank starts, since its kernel may wait for the others'.
   std::vector<jit::Specialisation> variants;
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {

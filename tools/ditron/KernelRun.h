@@ -24,6 +24,7 @@ struct RunOptions {
   std::string grid = "1";
   uint32_t numWarps = 4;
   uint32_t numStages = 3;
+  bool debug = false;
   uint64_t seed = 0;
   uint32_t sms = 8;
   std::vector<std::string> slowRanks;  ///< RANK:FACTOR

@@ -60,6 +60,7 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   command->add_option("--num-stages", options->numStages, "Stages of pipelined loops")
       ->check(integerBetween(1, 16))
       ->capture_default_str();
+  command->add_flag("--debug", options->debug, "Check assertions of the kernel, and integers for overflow");
   addRepeated(command, "--arg", options->arguments, "NAME=SPEC", "Value of a run-time parameter (see below)");
   addRepeated(command, "--constexpr", options->constexprs, "NAME=VALUE", "Value of a tl.constexpr parameter");
   addRepeated(command, "--out", options->outputs, "NAME=FILE.npy",

@@ -13,6 +13,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -65,6 +66,22 @@ static void allowContraction(llvm::Module &module) {
     for (llvm::Instruction &instruction : llvm::instructions(function))
       if (llvm::isa<llvm::FPMathOperator>(instruction))
         instruction.setHasAllowContract(true);
+}
+
+/// Conversions to integers end at the limits of the type, and NaN gives zero, as on GPUs; LLVM's own instruction leaves both open.
+static void saturateConversions(llvm::Module &module) {
+  llvm::SmallVector<llvm::CastInst *> conversions;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (llvm::isa<llvm::FPToSIInst, llvm::FPToUIInst>(instruction))
+        conversions.push_back(llvm::cast<llvm::CastInst>(&instruction));
+  for (llvm::CastInst *conversion : conversions) {
+    llvm::IRBuilder<> builder(conversion);
+    auto id = llvm::isa<llvm::FPToSIInst>(conversion) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    conversion->replaceAllUsesWith(builder.CreateIntrinsic(id, {conversion->getDestTy(), conversion->getSrcTy()},
+                                                           {conversion->getOperand(0)}));
+    conversion->eraseFromParent();
+  }
 }
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
@@ -195,6 +212,7 @@ Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());
   allowContraction(*code);
+  saturateConversions(*code);
   clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);
   clock.done("optimisation", result.steps);

@@ -29,7 +29,7 @@ def endless(x):
 @triton.jit
 def kernel(p, n, f):
     through(n)
-    # CHECK: calls.py:[[#@LINE-23]]:19: error: argument 'x' of tl.exp must be fp32 or fp64, but got run-time int32
+    # CHECK: calls.py:[[#@LINE-23]]:19: error: tl.exp: Expected dtype ['fp32', 'fp64'] but got i32 for argument 'x'
     # CHECK-NEXT:     return tl.exp(x)
     # CHECK-NEXT:                   ^
     # CHECK-NEXT: calls.py:[[#@LINE-21]]:12: note: called from here

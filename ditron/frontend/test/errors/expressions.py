@@ -36,11 +36,11 @@ def kernel(p, n, f):
     # CHECK-NEXT:     x = n ** 2
     # CHECK-NEXT:         ^~~~~~
     x = f // f
-    # CHECK: expressions.py:[[#@LINE-1]]:9: error: operator '//' does not take run-time fp32 and run-time fp32: it needs integers; use / and tl.floor
+    # CHECK: expressions.py:[[#@LINE-1]]:9: error: invalid operands of type run-time fp32 and run-time fp32 for operator '//': it needs integers; use / and tl.floor
     # CHECK-NEXT:     x = f // f
     # CHECK-NEXT:         ^~~~~~
     x = f & n
-    # CHECK: expressions.py:[[#@LINE-1]]:9: error: operator '&' does not take run-time fp32 and run-time int32: it needs integers
+    # CHECK: expressions.py:[[#@LINE-1]]:9: error: invalid operands of type run-time fp32 and run-time int32 for operator '&': it needs integers
     # CHECK-NEXT:     x = f & n
     # CHECK-NEXT:         ^~~~~
     x = ~f

@@ -87,7 +87,7 @@ def kernel(p, n, u, f):
     # CHECK-NEXT:     x = block.to(tl.int8) + 300
     # CHECK-NEXT:         ^~~~~~~~~~~~~~~~~~~~~~~
     x = n / u
-    # CHECK: expressions2.py:[[#@LINE-1]]:9: error: cannot divide int32 and uint32: the operands have different signedness
+    # CHECK: expressions2.py:[[#@LINE-1]]:9: error: Cannot use /, //, or % with int32 and uint32 because they have different signedness
     # CHECK-NEXT:     x = n / u
     # CHECK-NEXT:         ^~~~~
     # CHECK-NEXT: note: cast one of them, for example x.to(tl.int32)

@@ -15,7 +15,7 @@ def kernel(p, n, f, e, u):
     # CHECK-NEXT:     n.to(tl.pointer_type(tl.int8))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     n.to(tl.float16, bitcast=True)
-    # CHECK: types.py:[[#@LINE-1]]:5: error: cannot bitcast int32 of 32 bits to fp16 of 16 bits
+    # CHECK: types.py:[[#@LINE-1]]:5: error: Cannot bitcast data-type of size 32 (int32) to data-type of size 16 (fp16)
     # CHECK-NEXT:     n.to(tl.float16, bitcast=True)
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     n.to(tl.float8e5)
@@ -39,12 +39,12 @@ def kernel(p, n, f, e, u):
     # CHECK-NEXT:     e + n
     # CHECK-NEXT:     ^~~~~
     tl.exp(n)
-    # CHECK: types.py:[[#@LINE-1]]:12: error: argument 'x' of tl.exp must be fp32 or fp64, but got run-time int32
+    # CHECK: types.py:[[#@LINE-1]]:12: error: tl.exp: Expected dtype ['fp32', 'fp64'] but got i32 for argument 'x'
     # CHECK-NEXT:     tl.exp(n)
     # CHECK-NEXT:            ^
     # CHECK-NEXT: note: cast it first: x.to(tl.float32)
     tl.sigmoid(f.to(tl.float16))
-    # CHECK: types.py:[[#@LINE-1]]:16: error: argument 'x' of tl.sigmoid must be fp32 or fp64, but got run-time fp16
+    # CHECK: types.py:[[#@LINE-1]]:16: error: tl.sigmoid: Expected dtype ['fp32', 'fp64'] but got fp16 for argument 'x'
     # CHECK-NEXT:     tl.sigmoid(f.to(tl.float16))
     # CHECK-NEXT:                ^~~~~~~~~~~~~~~~
     # CHECK-NEXT: note: cast it first: x.to(tl.float32)
@@ -81,7 +81,7 @@ def kernel(p, n, f, e, u):
     # CHECK-NEXT:     tl.pointer_type(tl.float32, 3)
     # CHECK-NEXT:                                 ^
     n % u
-    # CHECK: types.py:[[#@LINE-1]]:5: error: cannot divide int32 and uint32: the operands have different signedness
+    # CHECK: types.py:[[#@LINE-1]]:5: error: Cannot use /, //, or % with int32 and uint32 because they have different signedness
     # CHECK-NEXT:     n % u
     # CHECK-NEXT:     ^~~~~
     # CHECK-NEXT: note: cast one of them, for example x.to(tl.int32)
