@@ -501,5 +501,73 @@ def kernel(out_ptr, n):
   expectSame(results(text, "kernel", 2, {12345}), {0, 0});
 }
 
+TEST_F(ControlFlow, TupleArguments) {
+  const char *text = R"(
+from typing import NamedTuple
+
+class View(NamedTuple):
+    ptr: tl.tensor
+    shape: tuple
+
+    @triton.jit
+    def get(self, i):
+        return tl.load(self.ptr + i) * self.shape[1]
+
+@triton.jit
+def kernel(out_ptr, pair, view: View):
+    tl.store(out_ptr, pair[0] + view.get(pair[1]))
+    tl.store(out_ptr + 1, view.shape[0])
+)";
+  // An element that is 1 is a compile-time value, like any argument.
+  Buffer values = put<int32_t>({5, 6, 7});
+  for (int second : {1, 2})
+    expectSame(results(text, "kernel", 2, {},
+                       {{"pair.0", 100}, {"pair.1", second}, {"view.ptr", values}, {"view.shape.0", 9}, {"view.shape.1", 10}}),
+               {100 + (5 + second) * 10, 9});
+}
+
+TEST_F(ControlFlow, BreakCarriesDescriptorsAndAggregates) {
+  const char *text = R"(
+@triton.aggregate
+class Cursor:
+    desc: tl.tensor_descriptor
+    row: tl.tensor
+
+    @triton.jit
+    def next(self, rows):
+        self.row += rows
+        return self
+
+@triton.jit
+def kernel(out_ptr, x_ptr, rows, limit, N: tl.constexpr):
+    cursor = Cursor(tl.make_tensor_descriptor(x_ptr, [rows, N], [N, 1], [2, N]), 0)
+    total = tl.zeros([2, N], tl.int32)
+    while True:
+        if cursor.row >= rows:
+            break
+        tile = cursor.desc.load([cursor.row, 0])
+        cursor = cursor.next(2)
+        if tl.max(tl.max(tile, 1), 0) > limit:
+            continue
+        total += tile
+    i = tl.arange(0, 2)
+    tl.store(out_ptr + i[:, None] * N + tl.arange(0, N)[None, :], total)
+    tl.store(out_ptr + 2 * N, cursor.row)
+)";
+  std::vector<int32_t> values(8 * 16);
+  for (int i = 0; i < 8 * 16; ++i)
+    values[i] = i % 40;
+  values[3 * 16 + 2] = 90;
+  for (int limit : {50, 100}) {
+    std::vector<int32_t> expected(33);
+    for (int row = 0; row < 8; ++row)
+      for (int i = 0; i < 16; ++i)
+        if (limit == 100 || row / 2 != 1)
+          expected[row % 2 * 16 + i] += values[row * 16 + i];
+    expected[32] = 8;
+    expectSame(results(text, "kernel", 33, {put(values), 8, limit}, {{"N", 16}}), expected);
+  }
+}
+
 } // namespace
 } // namespace ditron::e2e
