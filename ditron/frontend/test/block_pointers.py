@@ -25,7 +25,6 @@ def kernel(x, y, rows, columns, n):
     for i in range(n):
         # CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %{{.*}} : i64
         p = tl.advance(p, (0, 32))
-    # CHECK: tile.store %{{.*}}, %{{.*}} mask
+    # CHECK: tile.store %{{.*}}, %{{.*}} mask %{{.*}} : tensor<16x!tile.ptr<bf16>>, tensor<16xbf16> mask tensor<16xi1>
     q = tl.make_block_ptr(base=y, shape=[rows], strides=[1], offsets=[n], block_shape=[16], order=[0])
-    # CHECK-SAME: tensor<16x!tile.ptr<bf16>>, tensor<16xbf16> mask tensor<16xi1>
     tl.store(q.advance((16,)), tl.sum((v + w).to(tl.float32), 1), boundary_check=(0,))

@@ -8,10 +8,10 @@ import triton.language as tl
 def kernel(p, n, c, b, d):
     i = tl.arange(0, 64)
     tl.load(n)
-    # CHECK: memory.py:[[#@LINE-1]]:13: error: argument 'pointer' of tl.load must be a pointer or a block of pointers, but got run-time int32
+    # CHECK: memory.py:[[#@LINE-1]]:13: error: argument 'pointer' of tl.load must be a pointer, a block of pointers or a block pointer, but got run-time int32
     # CHECK-NEXT:     tl.load(n)
     # CHECK-NEXT:             ^
-    # CHECK-NEXT: note: the function is tl.load(pointer: ptr, mask: num=None, other: num=None, boundary_check: shape=(), padding_option: str='', cache_modifier: str='', eviction_policy: str='', volatile: bool=False)
+    # CHECK-NEXT: note: the function is tl.load(pointer: mem, mask: num=None, other: num=None, boundary_check: shape=(), padding_option: str='', cache_modifier: str='', eviction_policy: str='', volatile: bool=False)
     tl.load(p, other=0)
     # CHECK: memory.py:[[#@LINE-1]]:22: error: argument 'other' of tl.load needs a mask
     # CHECK-NEXT:     tl.load(p, other=0)
@@ -58,7 +58,7 @@ def kernel(p, n, c, b, d):
     # CHECK: memory.py:[[#@LINE-1]]:17: error: argument 'value' of tl.store must be a number or a tensor, but got None
     # CHECK-NEXT:     tl.store(p, None)
     # CHECK-NEXT:                 ^~~~
-    # CHECK-NEXT: note: the function is tl.store(pointer: ptr, value: num, mask: num=None, boundary_check: shape=(), cache_modifier: str='', eviction_policy: str='')
+    # CHECK-NEXT: note: the function is tl.store(pointer: mem, value: num, mask: num=None, boundary_check: shape=(), cache_modifier: str='', eviction_policy: str='')
     tl.atomic_add(b, 1)
     # CHECK: memory.py:[[#@LINE-1]]:19: error: tl.atomic_add does not support elements of type int8
     # CHECK-NEXT:     tl.atomic_add(b, 1)
