@@ -5,6 +5,8 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Builtins.h"
 
+#include "ditron/frontend/Libdevice.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <fmt/format.h>
@@ -69,6 +71,7 @@ const std::vector<Builtin> &table() {
   result.push_back({modules, name, parameters, nullptr, doc, {}, file});
 #define DITRON_REFUSED(modules, name, reason) result.push_back({modules, name, "", nullptr, reason, {}});
 #include "ditron/frontend/Builtins.def"
+    addLibdeviceRows(result);
     return result;
   }();
   return rows;

@@ -41,6 +41,9 @@ struct Builtin {
   llvm::StringRef doc; ///< Of a refused function: why, and what to use instead.
   std::vector<BuiltinParam> params;
   llvm::StringRef libraryFile = {}; ///< Not empty: a function or class of library/<libraryFile>.py.
+
+  /// Known to the language, not to this version.
+  bool isRefused() const { return !handler && libraryFile.empty(); }
 };
 
 /// "tl.load", "dl.wait", "tid": the name with its module's usual short name.
@@ -55,8 +58,12 @@ std::optional<BuiltinModule> findSubmodule(BuiltinModule module, llvm::StringRef
 std::optional<BuiltinModule> findModule(llvm::StringRef dottedName);
 /// The names of a module that resemble a name most: empty or one name, for "did you mean".
 std::string nearestName(BuiltinModule module, llvm::StringRef name);
+/// All rows, in the order of Builtins.def.
+const std::vector<Builtin> &builtinTable();
 /// The whole table as Markdown.
 std::string listLanguage();
+/// The page docs/compatibility.md: every name, supported or refused with the reason.
+std::string listCompatibility();
 
 /// An argument of a call before it is bound.
 struct CallArgument {

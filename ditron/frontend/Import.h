@@ -9,6 +9,8 @@
 #define DITRON_FRONTEND_IMPORT_H
 
 #include "ditron/frontend/Signature.h"
+#include "ditron/frontend/SourceText.h"
+#include "ditron/frontend/TuningSpace.h"
 #include "ditron/frontend/syntax/Diagnostics.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -17,11 +19,15 @@
 namespace ditron::frontend {
 
 struct ImportOptions {
-  /// Folders in which a kernel file's own imports would be searched; files of the user's own are refused for now.
+  /// Folders in which a kernel file's own imports are searched, after the folder of the importing file.
   std::vector<std::string> searchPaths;
+  /// Imported files as they were read before (importedFiles): used instead of what is on disk now.
+  std::vector<SourceText> imported;
   /// What num_warps(), num_threads() and threads_per_warp() give.
   unsigned numWarps = 4;
   unsigned threadsPerWarp = 32;
+  /// device_assert and assert are checked, and integer arithmetic of less than 64 bits for overflow.
+  bool debug = false;
   /// Receives the text of each tl.static_print without the newline at its end; nothing is printed without it.
   std::function<void(llvm::StringRef)> printStatic;
 };
@@ -32,7 +38,9 @@ struct ParameterInfo {
   bool isConstexpr = false;                      ///< Annotated with tl.constexpr.
   std::string annotation;                        ///< As written; empty without one.
   std::string defaultText;                       ///< As written; empty without one.
-  std::optional<ConstexprArgument> defaultValue; ///< Set if the default is a literal.
+  std::optional<ConstexprArgument> defaultValue; ///< Set if the default could be evaluated to a number, string or dtype.
+  bool specialiseValue = true;                   ///< Not listed in do_not_specialize.
+  bool specialiseAlignment = true;               ///< Nor in do_not_specialize_on_alignment.
   bool hasDefault() const { return !defaultText.empty(); }
 };
 
@@ -41,13 +49,20 @@ struct KernelInfo {
   std::string name;
   LineColumn place;
   std::vector<ParameterInfo> parameters;
+  TuningSpace tuning;
 };
 
 /// The @jit functions of a file in order. Parse errors are in the diagnostics and in the status.
-Expected<std::vector<KernelInfo>> listKernels(const SourceFile &file, DiagnosticEngine &diagnostics);
+Expected<std::vector<KernelInfo>> listKernels(const SourceFile &file, DiagnosticEngine &diagnostics,
+                                              const ImportOptions &options = {});
 
 /// One kernel of a file; NotFound names the kernels that exist.
-Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef kernel, DiagnosticEngine &diagnostics);
+Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef kernel, DiagnosticEngine &diagnostics,
+                                    const ImportOptions &options = {});
+
+/// All files of the user's to which the imports of a file lead, directly or through others, as they are now. What belongs
+/// into a key under which the compiled kernel is kept, besides the file itself.
+std::vector<SourceText> importedFiles(const SourceText &source, const std::vector<std::string> &searchPaths);
 
 /// Imports a kernel. On success the module is verified, holds one func.func with the attribute `tile.kernel`, and every
 /// operation has a location in the file. Errors of the kernel's source are in the diagnostics; the status of a failure is
@@ -58,6 +73,8 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> importKernel(mlir::MLIRContext &cont
 
 /// The table of the language's functions as Markdown.
 std::string listLanguage();
+/// Every name of the language with what it is: supported or refused, and why.
+std::string listCompatibility();
 
 } // namespace ditron::frontend
 

@@ -133,8 +133,6 @@ Expected<CaseResult> CaseRunner::tryRun(const Case &one) {
   const bool simulated = target.starts_with("sim");
   if (const std::string only = one.fields.value("only", ""); !only.empty() && simulated != (only == "sim"))
     return CaseResult{Outcome::Skipped, "for " + only};
-  const bool debug = one.fields.value("debug", false);
-  std::unique_ptr<jit::Jit> &jit = debug ? debugging : plain;
   if (!jit) {
     Knobs knobs;
     knobs.boundWaits = !simulated;
@@ -159,6 +157,7 @@ Expected<CaseResult> CaseRunner::tryRun(const Case &one) {
   jit::LaunchOptions launchOptions;
   launchOptions.numWarps = one.fields.value("warps", 4u);
   launchOptions.numStages = one.fields.value("stages", 3u);
+  launchOptions.debug = one.fields.value("debug", false);
   std::vector<jit::Specialisation> variants;
   for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
     jit::CallArguments call;

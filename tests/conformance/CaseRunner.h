@@ -46,7 +46,7 @@ private:
   Status compareOutputs(const Case &one, Launch &launch, CaseResult &result);
 
   std::string target;
-  std::unique_ptr<jit::Jit> plain, debugging; ///< Made when first needed; the second checks assertions.
+  std::unique_ptr<jit::Jit> jit; ///< Made with the first case.
 };
 
 } // namespace ditron::conformance

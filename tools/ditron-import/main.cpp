@@ -42,7 +42,7 @@ int describeFile(const frontend::SourceFile &file, frontend::DiagnosticEngine &d
 int main(int argc, char **argv) {
   CLI::App app{"Imports a kernel of the Triton language into tile IR"};
   std::string input, signatureText;
-  bool lists = false, describes = false, showsLocations = false;
+  bool lists = false, listsCompatibility = false, describes = false, showsLocations = false;
   frontend::ImportOptions options;
   app.add_option("input", input, "FILE.py:KERNEL, or FILE.py with --describe");
   app.add_option("--signature", signatureText, "for example \"*bf16:16, i32, constexpr BLOCK=64\"");
@@ -50,9 +50,10 @@ int main(int argc, char **argv) {
   app.add_flag("--describe", describes, "list the kernels of the file and their parameters");
   app.add_flag("--locations", showsLocations, "print the locations of all operations");
   app.add_flag("--list-language", lists, "print the functions of the language as Markdown");
+  app.add_flag("--list-compatibility", listsCompatibility, "print which names of Triton and Triton-distributed are there");
   CLI11_PARSE(app, argc, argv);
-  if (lists) {
-    fmt::print("{}", frontend::listLanguage());
+  if (lists || listsCompatibility) {
+    fmt::print("{}", lists ? frontend::listLanguage() : frontend::listCompatibility());
     return 0;
   }
   std::string path = input, kernel;

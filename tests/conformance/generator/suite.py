@@ -227,7 +227,7 @@ class Suite:
             self.in_cases = True
         record = {"name": name, "kernel": kernel}
         if "with_" in fields:
-            record["with"] = fields.pop("with_")
+            record["with"] = {k: str(v) for k, v in fields.pop("with_").items()}
         record["args"] = {k: v.spec(self) if hasattr(v, "spec") else v for k, v in (args or {}).items()}
         record.update(fields)
         self.lines.append(json.dumps(record, separators=(", ", ":"), allow_nan=False))
