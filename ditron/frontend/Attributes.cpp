@@ -7,14 +7,9 @@
 #include "ditron/frontend/Importer.h"
 #include "ditron/frontend/Vectors.h"
 
-#include <cmath>
 #include <fmt/format.h>
-#include <numbers>
 
 namespace ditron::frontend {
-namespace {
-
-/// The predicates of dtypes: methods without arguments.
 std::optional<bool> typePredicate(const LangType &type, llvm::StringRef name) {
   if (name == "is_ptr")
     return type.isPointer() && !type.isBlock();
@@ -44,19 +39,7 @@ std::optional<bool> typePredicate(const LangType &type, llvm::StringRef name) {
   return std::nullopt;
 }
 
-std::optional<double> mathConstant(llvm::StringRef name) {
-  if (name == "pi")
-    return std::numbers::pi;
-  if (name == "e")
-    return std::numbers::e;
-  if (name == "tau")
-    return 2 * std::numbers::pi;
-  if (name == "inf")
-    return INFINITY;
-  if (name == "nan")
-    return NAN;
-  return std::nullopt;
-}
+namespace {
 
 LangValue method(const LangValue &self, llvm::StringRef name, const Builtin *builtin = nullptr) {
   return LangValue(MethodValue{builtin, name, std::make_shared<const LangValue>(self), {}});
@@ -64,7 +47,7 @@ LangValue method(const LangValue &self, llvm::StringRef name, const Builtin *bui
 
 } // namespace
 
-LangValue Importer::typeAttribute(const LangType &type, llvm::StringRef name) {
+LangValue typeAttribute(const LangType &type, llvm::StringRef name) {
   if (name == "scalar")
     return LangValue(type.element());
   if (name == "element_ty") {
@@ -182,15 +165,13 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
     } else if (value.isString() && (name == "upper" || name == "lower" || name == "startswith" || name == "endswith")) {
       return method(value, name);
     }
+  } else if (const auto *file = value.getIf<FileValue>()) {
+    return fileAttribute(*file, name, range, reports);
   } else if (const auto *foreign = value.getIf<ForeignValue>()) {
     if (foreign->module == "math" && foreign->name.empty())
       if (auto constant = mathConstant(name))
         return LangValue(ConstValue::floating(*constant));
-    if (!reports)
-      return LangValue::poison();
-    emit.error(range, fmt::format("{} cannot be used in a kernel", value.describe()))
-        .hint("only the modules triton, triton_dist and ditron exist inside of kernels");
-    return LangValue::poison();
+    return reports ? reportForeign(*foreign, range, "used") : LangValue::poison();
   }
   if (!result.isPoison() || !reports)
     return result;

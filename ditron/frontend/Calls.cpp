@@ -102,8 +102,8 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   LangValue callee = evaluate(call->callee);
   if (callee.isPoison())
     return callee;
-  if (callee.is<ForeignValue>())
-    return emit.fail(call->callee->range, fmt::format("{} cannot be called in a kernel", callee.describe()));
+  if (const auto *foreign = callee.getIf<ForeignValue>())
+    return reportForeign(*foreign, call->callee->range, "called");
   std::vector<CallArgument> arguments;
   if (!collectArguments(call, arguments))
     return LangValue::poison();
@@ -111,33 +111,38 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   SourceRange selfRange = call->callee->range;
   if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee))
     selfRange = attribute->value->range;
+  return callValue(callee, std::move(arguments), selfRange, call->callee->range, call->range);
+}
+
+LangValue Importer::callValue(const LangValue &callee, std::vector<CallArgument> arguments, SourceRange selfRange,
+                              SourceRange calleeRange, SourceRange range) {
   if (const auto *builtin = callee.getIf<BuiltinValue>()) {
     if (builtin->builtin->handler == &builtins::aggregateReplace)
-      return replaceFields(arguments, call->range);
-    return callBuiltin(*builtin->builtin, std::move(arguments), call->range);
+      return replaceFields(arguments, range);
+    return callBuiltin(*builtin->builtin, std::move(arguments), range);
   }
   if (const auto *cls = callee.getIf<ClassValue>())
-    return construct(cls->info, arguments, call->range);
-  if (auto result = callSpecialMethod(callee, "__call__", arguments, call->callee->range, call->range))
+    return construct(cls->info, arguments, range);
+  if (auto result = callSpecialMethod(callee, "__call__", arguments, calleeRange, range))
     return *result;
   if (const auto *method = callee.getIf<MethodValue>()) {
     if (method->function.node)
-      return callMethod(*method, selfRange, arguments, call->range);
+      return callMethod(*method, selfRange, arguments, range);
     if (method->name == "_replace") {
       arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
-      return replaceFields(arguments, call->range);
+      return replaceFields(arguments, range);
     }
     if (!method->builtin)
-      return callConstantMethod(*method, arguments, call->range);
+      return callConstantMethod(*method, arguments, range);
     arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
-    LangValue written = resolveLibrary(LangValue(BuiltinValue{method->builtin}), call->callee->range);
+    LangValue written = resolveLibrary(LangValue(BuiltinValue{method->builtin}), calleeRange);
     if (const auto *function = written.getIf<FunctionValue>())
-      return callFunction(*function, arguments, call->range);
-    return callBuiltin(*method->builtin, std::move(arguments), call->range);
+      return callFunction(*function, arguments, range);
+    return callBuiltin(*method->builtin, std::move(arguments), range);
   }
   if (const auto *function = callee.getIf<FunctionValue>())
-    return callFunction(*function, arguments, call->range);
-  Diagnostic &diagnostic = emit.error(call->callee->range, fmt::format("{} cannot be called", callee.describe()));
+    return callFunction(*function, arguments, range);
+  Diagnostic &diagnostic = emit.error(calleeRange, fmt::format("{} cannot be called", callee.describe()));
   if (callee.isType())
     diagnostic.hint("convert with x.to(dtype)");
   return LangValue::poison();
@@ -248,6 +253,8 @@ bool Importer::bindParameters(const ast::FunctionDef *function, const ModuleScop
 LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
                                  SourceRange range) {
   const ast::FunctionDef *node = function.node;
+  if (!function.isJit && function.scope && function.scope->isConstexprFunction(node))
+    return callConstexpr(function, arguments, range);
   if (!function.isJit) {
     emit.error(range, fmt::format("function '{}' cannot be called from a kernel: it is not decorated with @triton.jit",
                                   node->name.text.str()))

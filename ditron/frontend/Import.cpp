@@ -6,6 +6,7 @@
 #include "ditron/frontend/Import.h"
 
 #include "ditron/dialect/dist/Dist.h"
+#include "ditron/frontend/Decorators.h"
 #include "ditron/frontend/Importer.h"
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include "ditron/frontend/syntax/Parser.h"
@@ -21,48 +22,59 @@
 namespace ditron::frontend {
 namespace {
 
-KernelInfo describe(const SourceFile &file, const ast::FunctionDef *function) {
+/// A file and what it imports.
+struct ParsedFile {
+  ParsedFile(const SourceFile &file, DiagnosticEngine &diagnostics, const ImportOptions &options)
+      : file(file), modules(diagnostics, options.searchPaths, options.imported) {}
+
+  const SourceFile &file;
+  Modules modules;
+  const ModuleScope *scope = nullptr;
+};
+
+Expected<std::unique_ptr<ParsedFile>> parse(const SourceFile &file, DiagnosticEngine &diagnostics,
+                                            const ImportOptions &options) {
+  size_t before = diagnostics.errorCount();
+  auto parsed = std::make_unique<ParsedFile>(file, diagnostics, options);
+  parsed->scope = parsed->modules.addRoot(file);
+  if (diagnostics.errorCount() != before)
+    return diagnostics.status();
+  return parsed;
+}
+
+/// The parameters alone.
+KernelInfo describeParameters(const ParsedFile &parsed, const ast::FunctionDef *function) {
   KernelInfo info;
   info.name = function->name.text.str();
-  info.place = file.lineColumn(function->name.range.begin);
+  info.place = parsed.file.lineColumn(function->name.range.begin);
   for (const ast::Param &param : function->params) {
     ParameterInfo parameter;
     parameter.name = param.name.text.str();
     parameter.isConstexpr = isConstexprParam(param);
     if (param.annotation)
       parameter.annotation = unparse(param.annotation);
-    if (param.defaultValue) {
+    if (param.defaultValue)
       parameter.defaultText = unparse(param.defaultValue);
-      const ast::Expr *literal = param.defaultValue;
-      const auto *negation = llvm::dyn_cast<ast::UnaryOp>(literal);
-      if (negation && negation->op == UnaryOp::USub)
-        literal = negation->operand;
-      if (const auto *constant = llvm::dyn_cast<ast::Constant>(literal)) {
-        auto value = literal == param.defaultValue ? Expected<ConstValue>(*constant->value)
-                                                   : unary(UnaryOp::USub, *constant->value);
-        if (value.isOk())
-          parameter.defaultValue = *value;
-      }
-    }
     info.parameters.push_back(std::move(parameter));
   }
   return info;
 }
 
-/// A parsed file and what it binds.
-struct ParsedFile {
-  std::unique_ptr<ast::Module> module;
-  std::unique_ptr<ModuleScope> scope;
-};
-
-Expected<ParsedFile> parse(const SourceFile &file, DiagnosticEngine &diagnostics) {
-  size_t before = diagnostics.errorCount();
-  ParsedFile parsed;
-  parsed.module = parseModule(file, diagnostics);
-  if (diagnostics.errorCount() != before)
-    return diagnostics.status();
-  parsed.scope = std::make_unique<ModuleScope>(*parsed.module);
-  return parsed;
+/// The parameters, and what the decorators and defaults say about them.
+Expected<KernelInfo> describe(ParsedFile &parsed, const ast::FunctionDef *function, const SourceManager &sources) {
+  KernelInfo info = describeParameters(parsed, function);
+  Interpreter interpreter(&parsed.modules);
+  for (auto [param, parameter] : llvm::zip(function->params, info.parameters)) {
+    if (!param.defaultValue)
+      continue;
+    HostValue value = interpreter.evaluate(param.defaultValue, *parsed.scope);
+    // Some defaults mean something only in the kernel (functions, classes); the importer evaluates them again.
+    if (!interpreter.takeFailure())
+      parameter.defaultValue = constexprArgument(value);
+  }
+  DITRON_RETURN_IF_ERROR(applySpecialisationRules(info, function, *parsed.scope, interpreter));
+  info.tuning = readTuningSpace(function, *parsed.scope, interpreter, sources);
+  return info;
 }
 
 Expected<const ast::FunctionDef *> findKernel(const SourceFile &file, const ModuleScope &scope, llvm::StringRef name) {
@@ -85,10 +97,10 @@ Expected<const ast::FunctionDef *> findKernel(const SourceFile &file, const Modu
       fmt::format("{} has no kernel '{}'; it has {}", file.path().str(), name.str(), fmt::join(names, ", ")));
 }
 
-/// The argument of every parameter, defaults filled in.
-Expected<std::vector<ArgumentSpec>> matchArguments(const KernelInfo &kernel, const KernelSignature &signature) {
+/// The argument of every parameter; null where its default applies.
+Expected<std::vector<const ArgumentSpec *>> matchArguments(const KernelInfo &kernel, const KernelSignature &signature) {
   size_t count = kernel.parameters.size();
-  std::vector<std::optional<ArgumentSpec>> matched(count);
+  std::vector<const ArgumentSpec *> matched(count);
   std::vector<std::string> names;
   for (const ParameterInfo &parameter : kernel.parameters)
     names.push_back(parameter.name);
@@ -113,37 +125,50 @@ Expected<std::vector<ArgumentSpec>> matchArguments(const KernelInfo &kernel, con
                       "the run-time type {}; write constexpr {}=VALUE",
                       names[index], kernel.name, spec.isDescriptor ? "tensordesc" : spec.type.signatureText(),
                       names[index]));
-    matched[index] = spec;
+    matched[index] = &spec;
     next = index + 1;
   }
-  std::vector<ArgumentSpec> arguments;
   for (size_t i = 0; i < count; ++i) {
     const ParameterInfo &parameter = kernel.parameters[i];
-    if (!matched[i] && parameter.defaultValue)
-      matched[i] = ArgumentSpec::constexprOf(*parameter.defaultValue, parameter.name);
-    if (!matched[i])
+    if (!matched[i] && !parameter.hasDefault())
       return invalidArgument(fmt::format("the signature gives no {} for parameter '{}' of kernel '{}'",
                                          parameter.isConstexpr ? "compile-time value" : "type", parameter.name,
                                          kernel.name));
-    arguments.push_back(*matched[i]);
   }
-  return arguments;
+  return matched;
 }
 
 } // namespace
 
-Expected<std::vector<KernelInfo>> listKernels(const SourceFile &file, DiagnosticEngine &diagnostics) {
-  DITRON_ASSIGN_OR_RETURN(ParsedFile parsed, parse(file, diagnostics));
+Expected<std::vector<KernelInfo>> listKernels(const SourceFile &file, DiagnosticEngine &diagnostics,
+                                              const ImportOptions &options) {
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(file, diagnostics, options));
   std::vector<KernelInfo> result;
-  for (const ast::FunctionDef *function : parsed.scope->kernels())
-    result.push_back(describe(file, function));
+  for (const ast::FunctionDef *function : parsed->scope->kernels()) {
+    DITRON_ASSIGN_OR_RETURN(KernelInfo info, describe(*parsed, function, diagnostics.sourceManager()));
+    result.push_back(std::move(info));
+  }
   return result;
 }
 
-Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef kernel, DiagnosticEngine &diagnostics) {
-  DITRON_ASSIGN_OR_RETURN(ParsedFile parsed, parse(file, diagnostics));
-  DITRON_ASSIGN_OR_RETURN(const ast::FunctionDef *function, findKernel(file, *parsed.scope, kernel));
-  return describe(file, function);
+Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef kernel, DiagnosticEngine &diagnostics,
+                                    const ImportOptions &options) {
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(file, diagnostics, options));
+  DITRON_ASSIGN_OR_RETURN(const ast::FunctionDef *function, findKernel(file, *parsed->scope, kernel));
+  return describe(*parsed, function, diagnostics.sourceManager());
+}
+
+std::vector<SourceText> importedFiles(const SourceText &source, const std::vector<std::string> &searchPaths) {
+  SourceManager sources;
+  auto id = sources.add(source.path, source.text);
+  if (!id.isOk())
+    return {};
+  // What is wrong with the files is said when a kernel needs them.
+  DiagnosticEngine ignored(sources);
+  Modules modules(ignored, searchPaths);
+  modules.addRoot(sources.file(*id));
+  modules.loadAll();
+  return modules.importedTexts();
 }
 
 Expected<mlir::OwningOpRef<mlir::ModuleOp>> importKernel(mlir::MLIRContext &context, const SourceFile &file,
@@ -151,19 +176,21 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> importKernel(mlir::MLIRContext &cont
                                                          const ImportOptions &options, DiagnosticEngine &diagnostics) {
   context.loadDialect<tile::TileDialect, dist::DistDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
                       mlir::scf::SCFDialect, mlir::func::FuncDialect>();
-  DITRON_ASSIGN_OR_RETURN(ParsedFile parsed, parse(file, diagnostics));
-  DITRON_ASSIGN_OR_RETURN(const ast::FunctionDef *function, findKernel(file, *parsed.scope, kernel));
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(file, diagnostics, options));
+  DITRON_ASSIGN_OR_RETURN(const ast::FunctionDef *function, findKernel(file, *parsed->scope, kernel));
   for (const ast::Param &param : function->params)
     if (param.kind == ast::ParamKind::VarPositional || param.kind == ast::ParamKind::VarKeyword)
       diagnostics.error(param.range, "a kernel cannot have '*' or '**' parameters");
   size_t before = diagnostics.errorCount();
   if (before != 0)
     return diagnostics.status();
-  DITRON_ASSIGN_OR_RETURN(std::vector<ArgumentSpec> arguments, matchArguments(describe(file, function), signature));
+  const KernelInfo info = describeParameters(*parsed, function);
+  DITRON_ASSIGN_OR_RETURN(std::vector<const ArgumentSpec *> arguments, matchArguments(info, signature));
+  noteUnknownDecorators(function, *parsed->scope, diagnostics);
 
   auto fileLocation = mlir::FileLineColLoc::get(&context, file.path(), 1, 1);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(fileLocation);
-  Importer importer(context, *parsed.scope, options, diagnostics);
+  Importer importer(context, parsed->modules, *parsed->scope, options, diagnostics);
   importer.importEntry(*module, function, arguments);
   if (diagnostics.errorCount() != before)
     return diagnostics.status();

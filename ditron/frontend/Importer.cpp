@@ -71,13 +71,15 @@ LangValue Importer::asNamedTuple(const LangValue &value, std::shared_ptr<const C
 }
 
 void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel,
-                           llvm::ArrayRef<ArgumentSpec> arguments) {
+                           llvm::ArrayRef<const ArgumentSpec *> arguments) {
   Emitter::At at(emit, kernel->headerRange);
   emit.builder.setInsertionPointToEnd(module.getBody());
   llvm::SmallVector<mlir::Type> types;
   llvm::SmallVector<mlir::Location> locations;
   for (auto [param, spec] : llvm::zip(kernel->params, arguments)) {
-    for (const RunTimeParameter &each : runTimeParameters(spec, param.name.text.str())) {
+    if (!spec)
+      continue;
+    for (const RunTimeParameter &each : runTimeParameters(*spec, param.name.text.str())) {
       types.push_back(emit.ir(each.type));
       locations.push_back(mlir::NameLoc::get(emit.builder.getStringAttr(each.name), emit.locationOf(param.range)));
     }
@@ -102,8 +104,9 @@ void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel
     Variable variable;
     variable.range = param.range;
     variable.isConstexpr = isConstexprParam(param);
-    variable.value = argumentValue(spec, param.name.text.str(), take);
-    if (const GlobalBinding *binding = spec.isTuple() ? annotatedClass(param) : nullptr)
+    variable.value = spec ? argumentValue(*spec, param.name.text.str(), take)
+                          : evaluateAtModuleLevel(param.defaultValue, &globals);
+    if (const GlobalBinding *binding = spec && spec->isTuple() ? annotatedClass(param) : nullptr)
       variable.value = asNamedTuple(variable.value, classOf(binding->classDef, &globals, param.range), param.range);
     frame().locals[param.name.text] = std::move(variable);
   }

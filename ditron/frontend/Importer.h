@@ -13,6 +13,7 @@
 #include "ditron/frontend/Builtins.h"
 #include "ditron/frontend/Emitter.h"
 #include "ditron/frontend/Import.h"
+#include "ditron/frontend/Interpreter.h"
 #include "ditron/frontend/Library.h"
 #include "ditron/frontend/ModuleScope.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -79,15 +80,16 @@ public:
   static constexpr unsigned maxEvaluationDepth = 1200;
   static constexpr unsigned maxStatements = 400000;
 
-  Importer(mlir::MLIRContext &context, const ModuleScope &globals, const ImportOptions &options,
-           DiagnosticEngine &diagnostics)
-      : emit(context, diagnostics), options(options), globals(globals), library(diagnostics) {}
+  Importer(mlir::MLIRContext &context, Modules &modules, const ModuleScope &globals, const ImportOptions &options,
+           DiagnosticEngine &diagnostics);
 
   Emitter emit;
   const ImportOptions &options;
 
-  /// Imports the kernel as a function of the module; errors are in the diagnostics.
-  void importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel, llvm::ArrayRef<ArgumentSpec> arguments);
+  /// Imports the kernel as a function of the module; errors are in the diagnostics. Parameters without an argument (null)
+  /// have their defaults.
+  void importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel,
+                   llvm::ArrayRef<const ArgumentSpec *> arguments);
 
   //===--- For the built-in functions -----------------------------------------------------------------------------===//
 
@@ -129,7 +131,18 @@ private:
   Frame &frame() { return *frames.back(); }
   const ModuleScope &scope() { return *frame().scope; }
   LangValue lookup(const ast::Name *name);
-  LangValue readGlobal(llvm::StringRef name, const GlobalBinding &binding, SourceRange range);
+  /// The value of a name of a file. Code that runs while compiling may read what kernels may not.
+  LangValue readGlobal(llvm::StringRef name, const GlobalBinding &binding, const ModuleScope &scope, SourceRange range,
+                       bool isHostRead);
+  LangValue readImported(const ForeignValue &foreign, SourceRange range, bool isHostRead);
+  LangValue fileAttribute(const FileValue &file, llvm::StringRef name, SourceRange range, bool reports);
+  /// Reports the use of a module that is neither ours nor a file. `verb`: "used", "called".
+  LangValue reportForeign(const ForeignValue &foreign, SourceRange range, llvm::StringRef verb);
+  /// The result of the interpreter, or its failure as a message.
+  LangValue fromHost(const HostValue &value, SourceRange use);
+  /// Executes a function decorated with constexpr_function.
+  LangValue callConstexpr(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
+  InterpreterHooks interpreterHooks();
   LangValue evaluateAtModuleLevel(const ast::Expr *expression, const ModuleScope *scope);
   /// What a name of the built-in modules stands for, which is in the library for some.
   LangValue resolveLibrary(const LangValue &value, SourceRange range);
@@ -273,12 +286,14 @@ private:
   LangValue evaluateComprehension(const ast::Comprehension *expression);
   LangValue evaluateElements(ast::ExprList elements);
   std::optional<std::vector<LangValue>> staticElements(const LangValue &iterable, SourceRange range);
-  LangValue typeAttribute(const LangType &type, llvm::StringRef name);
   LangValue tensorAttribute(const LangValue &tensor, llvm::StringRef name);
   LangValue descriptorAttribute(const LangValue &value, llvm::StringRef name);
 
   //===--- Calls (Calls.cpp, BuiltinCalls.cpp) -----------------------------------------------------------------------------===//
   LangValue evaluateCall(const ast::Call *call);
+  /// Calls any value that can be called; the ranges are those of the object of a method, of the callee, and of the call.
+  LangValue callValue(const LangValue &callee, std::vector<CallArgument> arguments, SourceRange selfRange,
+                      SourceRange calleeRange, SourceRange range);
   bool collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments);
   bool bindParameters(const ast::FunctionDef *function, const ModuleScope *scope,
                       llvm::ArrayRef<CallArgument> arguments, SourceRange range,
@@ -297,8 +312,9 @@ private:
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::shared_ptr<const ContextValue>> contexts; ///< Entered ones, of callers too; innermost last.
   const ModuleScope &globals; ///< Of the kernel's file.
+  Modules &modules;
   Library library;
-  llvm::SmallPtrSet<const ast::Expr *, 8> globalsInProgress;
+  Interpreter interpreter;
   llvm::DenseMap<const ast::Node *, std::shared_ptr<const ClassInfo>> classes;
   const ast::Expr *discarded = nullptr; ///< The expression whose value the statement drops.
   SourceRange droppedCall;              ///< The last call that was one.

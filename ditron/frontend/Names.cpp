@@ -26,7 +26,7 @@ LangValue Importer::lookup(const ast::Name *name) {
     return LangValue::poison();
   }
   if (const GlobalBinding *binding = scope().find(name->id))
-    return resolveLibrary(readGlobal(name->id, *binding, name->range), name->range);
+    return readGlobal(name->id, *binding, scope(), name->range, frame().function == nullptr || frame().isPython);
   if (const Builtin *builtin = findBuiltin(ModulePython, name->id))
     return LangValue(BuiltinValue{builtin});
   reportUnknownName(name->id, name->range);
@@ -54,17 +54,20 @@ void Importer::reportUnknownName(llvm::StringRef name, SourceRange range) {
                                 nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
 }
 
-LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &binding, SourceRange range) {
+LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &binding, const ModuleScope &file,
+                               SourceRange range, bool isHostRead) {
   switch (binding.kind) {
   case GlobalBinding::Kind::Function:
-    return LangValue(FunctionValue{binding.function, scope().isJit(binding.function), &scope()});
+    return LangValue(FunctionValue{binding.function, file.isJit(binding.function), &file});
   case GlobalBinding::Kind::Class:
-    if (auto cls = classOf(binding.classDef, &scope(), range))
+    if (auto cls = classOf(binding.classDef, &file, range))
       return LangValue(ClassValue{cls});
     return LangValue::poison();
   case GlobalBinding::Kind::Import: {
+    if (const auto *foreign = binding.imported.getIf<ForeignValue>())
+      return readImported(*foreign, range, isHostRead);
     if (!binding.imported.isPoison())
-      return binding.imported;
+      return resolveLibrary(binding.imported, range);
     std::string nearest = nearestName(binding.importedFrom, binding.importedName);
     return emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(binding.importedFrom).str(),
                                         binding.importedName,
@@ -80,33 +83,64 @@ LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &bindin
     return LangValue::poison();
   };
   const ast::Expr *initializer = binding.initializer;
-  if (!initializer)
+  if (!initializer && !binding.isChanged)
     return reject("its value is not known at compile time");
-  // Expressions at module level may use any constant, as Python would.
-  bool isHostRead = frame().function == nullptr || frame().isPython;
-  bool isWrapped = false;
-  if (const auto *call = llvm::dyn_cast<ast::Call>(initializer)) {
-    if (auto cls = namedTupleOf(call, &scope()))
+  const auto *call = llvm::dyn_cast_or_null<ast::Call>(initializer);
+  if (call)
+    if (auto cls = namedTupleOf(call, &file))
       return LangValue(ClassValue{cls});
-    LangValue callee = scope().resolveDotted(call->callee);
+  bool isName = llvm::isa_and_nonnull<ast::Name, ast::Attribute>(initializer);
+  if (!isHostRead) {
+    LangValue callee = call ? file.resolveDotted(call->callee) : LangValue::poison();
     const auto *builtin = callee.getIf<BuiltinValue>();
-    isWrapped = builtin && (builtin->builtin->name == "constexpr" || builtin->builtin->name == "pointer_type");
+    bool isWrapped = builtin && (builtin->builtin->name == "constexpr" || builtin->builtin->name == "pointer_type");
+    const auto *constant = llvm::dyn_cast_or_null<ast::Constant>(initializer);
+    if (!isWrapped && !isName && !(constant && constant->value->isNone())) {
+      if (binding.isAnnotated)
+        return reject("an annotation alone does not make it compile-time");
+      return reject("it is not wrapped in tl.constexpr");
+    }
   }
-  const auto *constant = llvm::dyn_cast<ast::Constant>(initializer);
-  bool isName = llvm::isa<ast::Name, ast::Attribute>(initializer);
-  if (!isHostRead && !isWrapped && !isName && !(constant && constant->value->isNone())) {
-    if (binding.isAnnotated)
-      return reject("an annotation alone does not make it compile-time");
-    return reject("it is not wrapped in tl.constexpr");
-  }
-  if (!globalsInProgress.insert(initializer).second)
-    return emit.fail(range, fmt::format("the value of '{}' depends on itself", name.str()));
-  LangValue value = evaluateAtModuleLevel(initializer, &scope());
-  globalsInProgress.erase(initializer);
+  LangValue value = fromHost(interpreter.global(name, file, range), range);
   // An alias may name a function, a module or a dtype, but not a plain number.
   if (!isHostRead && isName && (value.isLiteral() || value.isString() || value.isTuple()))
     return reject("it is not wrapped in tl.constexpr");
   return value;
+}
+
+LangValue Importer::readImported(const ForeignValue &foreign, SourceRange range, bool isHostRead) {
+  ImportedName target = modules.resolve(foreign);
+  if (target.binding)
+    return readGlobal(target.name, *target.binding, *target.scope, range, isHostRead);
+  if (!target.value.isPoison())
+    return target.value;
+  return fileAttribute(FileValue{target.scope}, target.name, range, true);
+}
+
+LangValue Importer::fileAttribute(const FileValue &file, llvm::StringRef name, SourceRange range, bool reports) {
+  bool isHostRead = frame().function == nullptr || frame().isPython;
+  if (const GlobalBinding *binding = file.scope->find(name))
+    return readGlobal(name, *binding, *file.scope, range, isHostRead);
+  if (const ModuleScope *inner = modules.findSubmodule(*file.scope, name))
+    return LangValue(FileValue{inner});
+  if (!reports)
+    return LangValue::poison();
+  llvm::StringRef nearest;
+  unsigned bestDistance = std::max<unsigned>(1, name.size() / 3) + 1;
+  for (const auto &[candidate, binding] : file.scope->bindings())
+    if (unsigned distance = name.edit_distance(candidate, true, bestDistance); distance < bestDistance) {
+      bestDistance = distance;
+      nearest = candidate;
+    }
+  return emit.fail(range, fmt::format("module '{}' has no '{}'{}", file.scope->origin().path, name.str(),
+                                      nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest.str())));
+}
+
+LangValue Importer::reportForeign(const ForeignValue &foreign, SourceRange range, llvm::StringRef verb) {
+  emit.error(range, fmt::format("{} cannot be {} in a kernel", LangValue(foreign).describe(), verb.str()))
+      .hint("only the modules triton, triton_dist and ditron exist inside of kernels")
+      .hint(fmt::format("and files of your own: no '{}' was found in {}", foreign.module, modules.searchedPlaces(foreign)));
+  return LangValue::poison();
 }
 
 LangValue Importer::resolveLibrary(const LangValue &value, SourceRange range) {
@@ -118,19 +152,11 @@ LangValue Importer::resolveLibrary(const LangValue &value, SourceRange range) {
   if (!binding)
     return emit.fail(range, fmt::format("compiler bug: library/{}.py has no '{}'", function->builtin->libraryFile.str(),
                                         function->builtin->name.str()));
-  frames.push_back(std::make_unique<Frame>());
-  frame().scope = file;
-  LangValue result = readGlobal(function->builtin->name, *binding, range);
-  frames.pop_back();
-  return result;
+  return readGlobal(function->builtin->name, *binding, *file, range, /*isHostRead=*/true);
 }
 
 LangValue Importer::evaluateAtModuleLevel(const ast::Expr *expression, const ModuleScope *scope) {
-  frames.push_back(std::make_unique<Frame>());
-  frame().scope = scope;
-  LangValue value = evaluate(expression);
-  frames.pop_back();
-  return value;
+  return fromHost(interpreter.evaluate(expression, *scope), expression->range);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

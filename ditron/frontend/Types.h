@@ -99,6 +99,8 @@ llvm::StringRef toString(ScalarKind kind);
 std::optional<ScalarKind> parseScalarKind(llvm::StringRef name);
 /// A type in signature text: "i32", "*bf16", "*kfp32", "**u8".
 std::optional<LangType> parseSignatureType(llvm::StringRef text);
+/// The predicates of dtypes ("is_floating", "is_fp16"); nullopt for a name that is none.
+std::optional<bool> typePredicate(const LangType &type, llvm::StringRef name);
 /// The integer format of a width (1, 8, 16, 32, 64) and sign.
 ScalarKind integerKind(unsigned width, bool isSigned);
 

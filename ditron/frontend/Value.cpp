@@ -7,6 +7,8 @@
 
 #include "ditron/frontend/Aggregates.h"
 #include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/ModuleScope.h"
+#include "ditron/frontend/Vectors.h"
 #include <fmt/format.h>
 
 namespace ditron::frontend {
@@ -93,6 +95,8 @@ bool LangValue::identical(const LangValue &other) const {
            method->self->identical(*other.getIf<MethodValue>()->self);
   if (const auto *foreign = getIf<ForeignValue>())
     return foreign->module == other.getIf<ForeignValue>()->module && foreign->name == other.getIf<ForeignValue>()->name;
+  if (const auto *file = getIf<FileValue>())
+    return file->scope == other.getIf<FileValue>()->scope;
   if (const auto *context = getIf<std::shared_ptr<const ContextValue>>())
     return *context == *other.getIf<std::shared_ptr<const ContextValue>>();
   if (const auto *cls = getIf<ClassValue>())
@@ -115,6 +119,8 @@ std::string LangValue::describe() const {
     return "dtype " + asType().str();
   if (isTensor())
     return (type().isBlock() ? "block " : "run-time ") + type().str();
+  if (isVector(*this))
+    return fmt::format("a vector of {} {}", elements().size(), elements().empty() ? "elements" : elements().front().type().str());
   if (const ClassInfo *cls = classInfo())
     return fmt::format("{} '{}'", isTuple() ? "named tuple" : "aggregate", cls->name);
   if (isTuple())
@@ -132,6 +138,8 @@ std::string LangValue::describe() const {
   if (const auto *foreign = getIf<ForeignValue>())
     return foreign->name.empty() ? fmt::format("module '{}'", foreign->module)
                                  : fmt::format("'{}' of module '{}'", foreign->name, foreign->module);
+  if (const auto *file = getIf<FileValue>())
+    return fmt::format("module '{}'", file->scope->origin().path);
   if (const auto *context = getIf<std::shared_ptr<const ContextValue>>())
     return fmt::format("the context {}", (*context)->name);
   if (const auto *cls = getIf<ClassValue>())

@@ -113,10 +113,16 @@ struct RangeValue;
 /// The result of tl.make_tensor_descriptor(), or a parameter that the host describes.
 struct DescriptorValue;
 
-/// Anything that comes from outside of the known modules: torch, os, another file.
+/// Anything that comes from outside of the known modules: torch, os, or a file of the user's that was not looked for yet.
 struct ForeignValue {
-  std::string module; ///< As it was imported.
+  std::string module; ///< As it was imported, with the dots of a relative import.
   std::string name;   ///< Within the module; empty for the module itself.
+  const ModuleScope *scope = nullptr; ///< The file that imports it.
+};
+
+/// Another file of the user's, or a package.
+struct FileValue {
+  const ModuleScope *scope = nullptr;
 };
 
 /// One value of the importer.
@@ -139,6 +145,7 @@ public:
   LangValue(ClassValue value) : storage(std::move(value)) {}
   LangValue(AggregateValue value) : storage(std::move(value)) {}
   LangValue(ForeignValue value) : storage(std::move(value)) {}
+  LangValue(FileValue value) : storage(value) {}
 
   static LangValue poison() { return LangValue(); }
   static LangValue none() { return LangValue(ConstValue::none()); }
@@ -197,7 +204,7 @@ public:
 private:
   std::variant<Poison, ConstValue, LangType, TensorValue, TupleValue, FunctionValue, ModuleValue, BuiltinValue,
                MethodValue, std::shared_ptr<const RangeValue>, std::shared_ptr<const DescriptorValue>, ForeignValue,
-               std::shared_ptr<const ContextValue>, ClassValue, AggregateValue>
+               FileValue, std::shared_ptr<const ContextValue>, ClassValue, AggregateValue>
       storage;
 };
 
@@ -221,6 +228,9 @@ struct DescriptorValue {
   bool fillsNan = false;          ///< What lies outside of the tensor is NaN, else zero.
   mlir::Value ir;                 ///< Null when the parts come from a join or loop: it is made again where it is used.
 };
+
+/// An attribute of a dtype; poison if it has none of that name.
+LangValue typeAttribute(const LangType &type, llvm::StringRef name);
 
 /// The dotted name of a built-in module for messages: "triton.language".
 llvm::StringRef toString(BuiltinModule module);
