@@ -43,7 +43,8 @@ ReducePlan makeReducePlan(const DistributedLayout &source, int axis, ReduceOrder
 /// One level of an inclusive scan: a place whose bit `position` of `dim` is 1 does
 ///   y = combine(x at (reg | regSet) & ~regClear, (lane | laneSet) & ~laneClear, (warp | warpSet) & ~warpClear, own x);
 /// every other place keeps its value. The masks set all lower axis bits and clear this one, so the other operand is the sum
-/// of the lower half. A reverse scan acts where the bit is 0, with set and clear swapped and the operands too.
+/// of the lower half. A reverse scan acts where the bit is 0, with set and clear swapped; the operands stay, as in a scan of the
+/// reversed elements.
 struct ScanStep {
   int axisBit;
   MachineDim dim;

@@ -154,7 +154,7 @@ TEST(ScanPlan, InclusiveScanInBothDirections) {
         const std::string &other =
             x[{source(reg, step.regSet, step.regClear), source(lane, step.laneSet, step.laneClear),
                source(warp, step.warpSet, step.warpClear)}];
-        y[place] = reverse ? value + other : other + value;
+        y[place] = other + value;
       }
       x = std::move(y);
     }
@@ -162,8 +162,8 @@ TEST(ScanPlan, InclusiveScanInBothDirections) {
       auto [reg, lane, warp] = place;
       std::vector<int64_t> coordinates = layout.coordinates(layout.apply(reg, lane, warp));
       std::string expected;
-      int64_t first = reverse ? coordinates[axis] : 0, last = reverse ? shape[axis] - 1 : coordinates[axis];
-      for (int64_t p = first; p <= last; ++p)
+      int64_t first = reverse ? shape[axis] - 1 : 0, step = reverse ? -1 : 1;
+      for (int64_t p = first; p != coordinates[axis] + step; p += step)
         expected += std::to_string(onAxis(layout, coordinates, axis, p)) + ".";
       ASSERT_EQ(value, expected) << layout.toString() << " axis " << axis;
     }

@@ -3,7 +3,8 @@
 // Follows layout::makeScanPlan: for each bit of the axis, ascending, every element whose bit is 1 combines, on its left, with
 // the current value of the element that has this bit cleared and all lower axis bits set: the total of the block before it
 // (spec/linear_layouts.md 4.5.4). The other operand is a register of this thread, of another lane (shuffle) or of another
-// warp (scratch memory); elements that share it fetch it once. A reverse scan is the mirror image.
+// warp (scratch memory); elements that share it fetch it once. A reverse scan is a scan of the reversed elements, reversed: what
+// comes from higher positions is the left operand.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Exchange.h"
@@ -91,8 +92,8 @@ private:
       for (const Values &operand : state)
         own.push_back(operand[reg]);
       const Values &other = others.at(sourceRegister(reg));
-      Values arguments = reverse ? own : other;
-      llvm::append_range(arguments, reverse ? other : own);
+      Values arguments = other;
+      llvm::append_range(arguments, own);
       const DistributedLayout &layout = dgpu::layoutOf(op.getSources().front().getType());
       Values combined = applyRegion(e, lowering, op, arguments, [&] {
         return e.conjunction(takes, isRepresentative(e, target, layout));
