@@ -68,7 +68,7 @@ bool checkWritablePointer(Importer &importer, BuiltinCall &call, llvm::StringRef
     return false;
   if (!call[name].type().isConstPointer())
     return true;
-  importer.emit.error(call.rangeOf(name), fmt::format("{} cannot write through {}", qualifiedName(*call.builtin), call[name].type().str()));
+  importer.emit.error(call.rangeOf(name), fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin), call[name].type().str()));
   return false;
 }
 
@@ -77,6 +77,8 @@ LangValue scalarAs(Importer &importer, const LangValue &value, const LangType &t
   if (value.isPoison())
     return value;
   if (value.isLiteral() && !type.isPointer()) {
+    if (type.isInt() && !value.constant().isIntegral())
+      return emit.fail(range, fmt::format("{} must be a scalar {}, but got {}", what.str(), type.str(), value.describe()));
     if (!emit.checkLiteralFits(value.constant(), type, range))
       return LangValue::poison();
     return emit.constantOf(value.constant(), type);

@@ -198,15 +198,20 @@ std::optional<LangValue> SimtRegion::store(Importer &importer, const LangValue &
   Emitter &emit = importer.emit;
   if (!object.isTensor() || !object.type().isBlock())
     return std::nullopt;
-  if (!isOwnFunction(importer))
-    return emit.fail(range, "elements can be assigned in the function that opened the simt_exec_region only; a called function has its own variables");
-  if (importer.elementTarget.empty())
-    return emit.fail(range, "only an element of a variable can be assigned to");
+  // After an error the variable stays what it is.
+  if (!isOwnFunction(importer)) {
+    emit.error(range, "elements can be assigned in the function that opened the simt_exec_region only; a called function has its own variables");
+    return LangValue::none();
+  }
+  if (importer.elementTarget.empty()) {
+    emit.error(range, "only an element of a variable can be assigned to");
+    return LangValue::none();
+  }
   SpilledTile *tile = tileFor(importer, object, range);
   LangValue pointer = elementPointer(importer, *tile, indices, range);
   LangValue stored = scalarAs(importer, value, tile->type.element(), range, "the element");
   if (pointer.isPoison() || stored.isPoison())
-    return LangValue::poison();
+    return LangValue::none();
   emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir(), stored.ir());
   if (!tile->isWritten)
     tile->written = range;

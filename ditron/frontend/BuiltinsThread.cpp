@@ -198,6 +198,9 @@ LangValue threadFence(Importer &importer, BuiltinCall &call) {
   llvm::StringRef scopeText = call.text("scope");
   // PTX's older name of the scope.
   auto scope = scopeText == "gl" ? std::optional(tile::MemoryScope::Gpu) : memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
+  if (call.builtin->name == "fence" && !llvm::is_contained({"sc", "acq_rel", "acquire", "release", "acquire_release"}, call.text("semantic")))
+    return emit.fail(call.rangeOf("semantic"), fmt::format("argument 'semantic' of fence cannot be '{}'; it is one of 'sc', 'acq_rel', 'acquire', 'release'",
+                                                           call.text("semantic").str()));
   // membar and __fence are the sequentially consistent ones.
   bool isSequential = call.builtin->name != "fence" || call.text("semantic") == "sc";
   auto order = isSequential ? std::optional(tile::MemoryOrder::AcquireRelease)

@@ -82,7 +82,3 @@ def kernel(sig, n, p):
     # CHECK: distributed.py:[[#@LINE-1]]:21: error: argument 'mask' of __shfl_sync_i32 must be a scalar integer that fits into uint32, but got compile-time int 1099511627776
     # CHECK-NEXT:     __shfl_sync_i32(1 << 40, n, 0)
     # CHECK-NEXT:                     ^~~~~~~
-    dl.simt_exec_region()
-    # CHECK: distributed.py:[[#@LINE-1]]:5: error: dl.simt_exec_region is not supported by this version
-    # CHECK-NEXT:     dl.simt_exec_region()
-    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~
