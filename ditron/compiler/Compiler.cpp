@@ -66,6 +66,8 @@ public:
     DITRON_ASSIGN_OR_RETURN(targetInfo, target::createTargetInfo(job.options.target));
     DITRON_RETURN_IF_ERROR(run.step("import", Phase::Frontend, [&]() -> Status {
       frontend::ImportOptions options;
+      options.searchPaths = job.source.searchPaths;
+      options.imported = job.source.imported;
       options.numWarps = job.options.numWarps;
       options.threadsPerWarp = static_cast<unsigned>(targetInfo->warpSize());
       options.debug = job.options.debug;

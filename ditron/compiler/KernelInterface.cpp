@@ -1,65 +1,20 @@
 //===- KernelInterface.cpp - The parameters of a kernel as its file declares them ---------------------------------===//
 //
-// Takes the frontend's description and adds what the decorator says about specialisation.
+// Takes the frontend's description, and chooses among the configurations that it found.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/KernelInterface.h"
 
 #include "ditron/frontend/Import.h"
-#include "ditron/frontend/syntax/Parser.h"
 #include "ditron/support/Suggest.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ditron::compiler {
 
 using namespace frontend;
-
-namespace {
-
-/// Clears a flag of the parameters that a decorator's list names, by name or by index.
-void clearListed(KernelInterface &kernel, const ast::Expr *list, bool KernelParameter::*flag) {
-  llvm::ArrayRef<ast::Expr *> elements;
-  if (const auto *asList = llvm::dyn_cast<ast::List>(list))
-    elements = asList->elements;
-  else if (const auto *asTuple = llvm::dyn_cast<ast::Tuple>(list))
-    elements = asTuple->elements;
-  for (const ast::Expr *element : elements) {
-    const auto *constant = llvm::dyn_cast<ast::Constant>(element);
-    if (!constant)
-      continue;
-    std::optional<size_t> index;
-    if (constant->value->isStr())
-      index = kernel.find(constant->value->getString());
-    else if (std::optional<int64_t> number = constant->value->toInt64(); number && *number >= 0)
-      index = static_cast<size_t>(*number);
-    if (index && *index < kernel.parameters.size())
-      kernel.parameters[*index].*flag = false;
-  }
-}
-
-void applyDecorators(KernelInterface &kernel, const ast::Module &module) {
-  for (const ast::Stmt *statement : module.body) {
-    const auto *function = llvm::dyn_cast<ast::FunctionDef>(statement);
-    if (!function || function->name.text != kernel.name)
-      continue;
-    for (const ast::Expr *decorator : function->decorators) {
-      const auto *call = llvm::dyn_cast<ast::Call>(decorator);
-      if (!call)
-        continue;
-      for (const ast::Keyword &keyword : call->keywords) {
-        if (keyword.name.text == "do_not_specialize") {
-          clearListed(kernel, keyword.value, &KernelParameter::specialiseValue);
-          clearListed(kernel, keyword.value, &KernelParameter::specialiseAlignment);
-        } else if (keyword.name.text == "do_not_specialize_on_alignment") {
-          clearListed(kernel, keyword.value, &KernelParameter::specialiseAlignment);
-        }
-      }
-    }
-  }
-}
-
-} // namespace
 
 std::optional<size_t> KernelInterface::find(std::string_view parameter) const {
   for (size_t i = 0; i < parameters.size(); ++i)
@@ -79,9 +34,13 @@ Expected<KernelInterface> describeKernel(const KernelSource &source, std::string
   SourceManager sources;
   DITRON_ASSIGN_OR_RETURN(FileId file, sources.add(source.path, source.text));
   DiagnosticEngine diagnostics(sources);
-  DITRON_ASSIGN_OR_RETURN(KernelInfo info, frontend::describeKernel(sources.file(file), kernel, diagnostics));
+  ImportOptions options;
+  options.searchPaths = source.searchPaths;
+  options.imported = source.imported;
+  DITRON_ASSIGN_OR_RETURN(KernelInfo info, frontend::describeKernel(sources.file(file), kernel, diagnostics, options));
   KernelInterface result;
   result.name = info.name;
+  result.tuning = std::move(info.tuning);
   for (ParameterInfo &parameter : info.parameters) {
     KernelParameter &added = result.parameters.emplace_back();
     added.name = std::move(parameter.name);
@@ -89,11 +48,59 @@ Expected<KernelInterface> describeKernel(const KernelSource &source, std::string
     added.annotation = std::move(parameter.annotation);
     added.hasDefault = parameter.hasDefault();
     added.defaultValue = std::move(parameter.defaultValue);
+    added.specialiseValue = parameter.specialiseValue;
+    added.specialiseAlignment = parameter.specialiseAlignment;
   }
-  // What this parse has to complain about the frontend has already said above.
-  DiagnosticEngine ignored(sources);
-  applyDecorators(result, *parseModule(sources.file(file), ignored));
   return result;
+}
+
+KernelSource readImports(KernelSource source) {
+  source.imported = frontend::importedFiles({source.path, source.text}, source.searchPaths);
+  return source;
+}
+
+Expected<const TuningConfig *> chooseConfig(const KernelInterface &kernel, std::span<const std::string> given,
+                                            std::optional<uint32_t> wanted) {
+  const TuningSpace &space = kernel.tuning;
+  std::vector<std::string> both;
+  for (const std::string &name : space.tunedParameters())
+    if (std::find(given.begin(), given.end(), name) != given.end())
+      both.push_back(name);
+  if (!wanted) {
+    if (space.configs.empty() || !both.empty())
+      return nullptr;
+    const TuningConfig *first = space.first();
+    if (!first)
+      return unsupported(fmt::format("none of the configurations of kernel '{}' can be compiled:\n{}", kernel.name,
+                                     listConfigs(kernel)));
+    return first;
+  }
+  if (space.configs.empty())
+    return invalidArgument(
+        space.problem.empty()
+            ? fmt::format("kernel '{}' has no configurations: no decorator @triton.autotune lists any", kernel.name)
+            : fmt::format("the configurations of kernel '{}' could not be read: {}", kernel.name, space.problem));
+  if (*wanted >= space.configs.size())
+    return invalidArgument(fmt::format("kernel '{}' has {} configurations, numbered from 0, but {} is asked for", kernel.name,
+                                       space.configs.size(), *wanted));
+  const TuningConfig &config = space.configs[*wanted];
+  for (const auto &[name, value] : config.values)
+    if (std::find(both.begin(), both.end(), name) != both.end())
+      return invalidArgument(fmt::format("parameter '{}' of kernel '{}' is given, and configuration {} sets it to {}", name,
+                                         kernel.name, *wanted, printConstexpr(value)));
+  if (!config.refusal.empty())
+    return unsupported(
+        fmt::format("configuration {} of kernel '{}' cannot be compiled: {}", *wanted, kernel.name, config.refusal));
+  return &config;
+}
+
+std::string listConfigs(const KernelInterface &kernel) {
+  const TuningSpace &space = kernel.tuning;
+  std::string text;
+  for (size_t i = 0; i < space.configs.size(); ++i)
+    text += fmt::format("{}: {}{}\n", i, space.configs[i].str(),
+                        space.configs[i].refusal.empty() ? "" : fmt::format(" (refused: {})", space.configs[i].refusal));
+  return text;
 }
 
 Expected<std::vector<const ArgumentSpec *>> matchSignature(const KernelInterface &kernel,

@@ -1,7 +1,7 @@
 //===- KernelInterface.h - The parameters of a kernel as its file declares them -------------------------*- C++ -*-===//
 //
-// What has to be known of a kernel before any argument is: names, defaults, which parameters are compile-time, and
-// which must not be specialised on. Needs only the parser.
+// What has to be known of a kernel before any argument is: names, defaults, which parameters are compile-time, which must
+// not be specialised on, and what its decorators say about configurations. Needs the parser and the frontend's interpreter.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_COMPILER_KERNELINTERFACE_H
@@ -9,6 +9,8 @@
 
 #include "ditron/compiler/Options.h"
 #include "ditron/frontend/Signature.h"
+#include "ditron/frontend/TuningSpace.h"
+#include <span>
 
 namespace ditron::compiler {
 
@@ -17,7 +19,7 @@ struct KernelParameter {
   bool isConstexpr = false; ///< Annotated with tl.constexpr.
   std::string annotation;   ///< As written; empty without one.
   bool hasDefault = false;
-  std::optional<frontend::ConstexprArgument> defaultValue; ///< Set when the default is a literal.
+  std::optional<frontend::ConstexprArgument> defaultValue; ///< Set when the default is a number, string or dtype.
   bool specialiseValue = true;                             ///< An integer 1 becomes a compile-time value.
   bool specialiseAlignment = true;                         ///< Multiples of 16 are compiled as such.
 };
@@ -25,6 +27,7 @@ struct KernelParameter {
 struct KernelInterface {
   std::string name;
   std::vector<KernelParameter> parameters;
+  frontend::TuningSpace tuning;
 
   std::optional<size_t> find(std::string_view parameter) const;
   std::vector<std::string> parameterNames() const;
@@ -32,6 +35,16 @@ struct KernelInterface {
 
 /// Parses the source and finds the kernel. NotFound names the kernels that exist.
 Expected<KernelInterface> describeKernel(const KernelSource &source, std::string_view kernel);
+
+/// The files to which the imports of a source lead, read now; the result is the same kernel even if they change later.
+KernelSource readImports(KernelSource source);
+
+/// The configuration that a call uses which gives these parameters: the wanted one, else the first that can be compiled unless
+/// the call gives one of the tuned parameters itself. Null when none applies.
+Expected<const frontend::TuningConfig *> chooseConfig(const KernelInterface &kernel, std::span<const std::string> given,
+                                                      std::optional<uint32_t> wanted);
+/// A line for each configuration, with its number and, for those that cannot be compiled, the reason.
+std::string listConfigs(const KernelInterface &kernel);
 
 /// For each parameter of the kernel the item of the signature that it gets, or null for one that is left to its
 /// default. Unnamed items belong to the parameters in order. Refuses unknown names, items left over, and parameters

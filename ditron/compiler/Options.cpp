@@ -27,7 +27,7 @@ Expected<KernelSource> KernelSource::read(const std::string &path) {
   text << file.rdbuf();
   if (!file)
     return invalidArgument(fmt::format("cannot read kernel file '{}'", path));
-  return KernelSource{path, text.str()};
+  return KernelSource{path, text.str(), {}, {}};
 }
 
 Status CompileOptions::check() const {
@@ -35,7 +35,7 @@ Status CompileOptions::check() const {
   const uint32_t mostWarps = 1024 / name.warpSize;
   if (!std::has_single_bit(numWarps) || numWarps > mostWarps)
     return invalidArgument(
-        fmt::format("num_warps is {}; accepted are powers of two from 1 to {}", numWarps, mostWarps));
+        fmt::format("num_warps is {}: it must be a power of 2 from 1 to {}", numWarps, mostWarps));
   if (numStages < 1 || numStages > 16)
     return invalidArgument(fmt::format("num_stages is {}; accepted are 1 to 16", numStages));
   return Status::ok();

@@ -7,15 +7,18 @@
 #ifndef DITRON_COMPILER_OPTIONS_H
 #define DITRON_COMPILER_OPTIONS_H
 
+#include "ditron/frontend/SourceText.h"
 #include "ditron/support/Artifact.h"
 #include "ditron/support/Knobs.h"
 
 namespace ditron::compiler {
 
-/// A kernel file: its text, and the path by which messages name it.
+/// A kernel file: its text, the path by which messages name it, and where the files are that it imports.
 struct KernelSource {
   std::string path;
   std::string text;
+  std::vector<std::string> searchPaths = {}; ///< After the folder of the importing file.
+  std::vector<SourceText> imported = {};     ///< As readImports found them; used instead of what is on disk.
 
   /// Reads a file from disk.
   static Expected<KernelSource> read(const std::string &path);

@@ -103,7 +103,7 @@ std::optional<std::vector<LangValue>> descriptorOffsets(Importer &importer, Buil
 bool fitsDescriptor(Importer &importer, BuiltinCall &call, const DescriptorValue &descriptor) {
   const LangValue &value = call["value"];
   if (descriptor.base.type().isConstPointer()) {
-    importer.emit.error(call.rangeOf("desc"), fmt::format("{} cannot write through {}", qualifiedName(*call.builtin),
+    importer.emit.error(call.rangeOf("desc"), fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
                                                           descriptor.base.type().str()));
     return false;
   }

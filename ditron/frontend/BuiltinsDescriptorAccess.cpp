@@ -151,7 +151,7 @@ LangValue descriptorScatter(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   const DescriptorValue &descriptor = call["desc"].descriptor();
   if (descriptor.base.type().isConstPointer())
-    return emit.fail(call.rangeOf("desc"), fmt::format("{} cannot write through {}", qualifiedName(*call.builtin),
+    return emit.fail(call.rangeOf("desc"), fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
                                                        descriptor.base.type().str()));
   auto rows = listedRows(importer, call);
   if (!rows)

@@ -86,7 +86,7 @@ bool refuseConstPointer(Importer &importer, BuiltinCall &call, const LangType &p
   if (!pointer.isConstPointer())
     return true;
   importer.emit.error(call.rangeOf("pointer"),
-                      fmt::format("{} cannot write through {}", qualifiedName(*call.builtin), pointer.str()));
+                      fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin), pointer.str()));
   return false;
 }
 

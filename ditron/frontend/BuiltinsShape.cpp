@@ -15,7 +15,7 @@ bool checkAxis(Importer &importer, BuiltinCall &call) {
   int64_t axis = call.integer("axis");
   if (axis >= 0 && axis <= 2)
     return true;
-  importer.emit.error(call.rangeOf("axis"), fmt::format("a grid has the axes 0, 1 and 2, not {}", axis));
+  importer.emit.error(call.rangeOf("axis"), fmt::format("program_id axis must be 0, 1, or 2, but is {}", axis));
   return false;
 }
 

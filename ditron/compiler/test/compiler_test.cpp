@@ -99,7 +99,7 @@ TEST(CompileOptions, check) {
   CompileOptions options;
   EXPECT_TRUE(options.check().isOk());
   options.numWarps = 3;
-  EXPECT_THAT(options.check().message(), HasSubstr("num_warps is 3; accepted are powers of two from 1 to 32"));
+  EXPECT_THAT(options.check().message(), HasSubstr("num_warps is 3: it must be a power of 2 from 1 to 32"));
   options.numWarps = 4;
   options.numStages = 0;
   EXPECT_THAT(options.check().message(), HasSubstr("num_stages is 0"));

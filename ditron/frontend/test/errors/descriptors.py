@@ -38,7 +38,7 @@ def kernel(p, n, wide, q, flags, r, f):
     # CHECK: descriptors.py:[[#@LINE-1]]:21: error: argument 'value' of desc.store must have the descriptor's block shape (8, 64), but got block fp32[64, 8]
     c = tl.make_tensor_descriptor(r, [n], [1], [64])
     c.store([n], tl.zeros((64,), tl.float32))
-    # CHECK: descriptors.py:[[#@LINE-1]]:5: error: desc.store cannot write through pointer<const fp32>
+    # CHECK: descriptors.py:[[#@LINE-1]]:5: error: Cannot store to a constant pointer: desc.store through pointer<const fp32>
     d.gather(tl.arange(0, 8), 0)
     # CHECK: descriptors.py:[[#@LINE-1]]:5: error: descriptor block must have 1 row, but got (8, 64)
     d.strid

@@ -43,7 +43,7 @@ def kernel(p, n, c, b, d):
     # CHECK-NEXT:     tl.load(p, boundary_check=(0,))
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     tl.store(c, 1.0)
-    # CHECK: memory.py:[[#@LINE-1]]:14: error: tl.store cannot write through pointer<const fp32>
+    # CHECK: memory.py:[[#@LINE-1]]:14: error: Cannot store to a constant pointer: tl.store through pointer<const fp32>
     # CHECK-NEXT:     tl.store(c, 1.0)
     # CHECK-NEXT:              ^
     tl.store(p, i)

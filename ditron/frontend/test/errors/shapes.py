@@ -7,11 +7,11 @@ import triton.language as tl
 @triton.jit
 def kernel(p, n, f):
     tl.program_id(3)
-    # CHECK: shapes.py:[[#@LINE-1]]:19: error: a grid has the axes 0, 1 and 2, not 3
+    # CHECK: shapes.py:[[#@LINE-1]]:19: error: program_id axis must be 0, 1, or 2, but is 3
     # CHECK-NEXT:     tl.program_id(3)
     # CHECK-NEXT:                   ^
     tl.num_programs(-1)
-    # CHECK: shapes.py:[[#@LINE-1]]:21: error: a grid has the axes 0, 1 and 2, not -1
+    # CHECK: shapes.py:[[#@LINE-1]]:21: error: program_id axis must be 0, 1, or 2, but is -1
     # CHECK-NEXT:     tl.num_programs(-1)
     # CHECK-NEXT:                     ^~
     tl.arange(0, 48)

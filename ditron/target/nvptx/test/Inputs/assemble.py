@@ -87,6 +87,14 @@ cases += [
      constexpr(WORLD_SIZE=8, BLOCK_M=16, BLOCK_N=128)),
     (library("attention"), "attention_forward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32, i32:16, i32:16, fp32" +
      constexpr(CAUSAL=True, HEAD_DIM=64, BLOCK_M=64, BLOCK_N=32), "--num-warps 4 --num-stages 2"),
+    (library("tile_link"), "begin_call", "*i64:16, *i64:16, *i64:16, *i64:16, i32"),
+    (library("tile_link"), "gemm_ring_reduce_scatter", "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *bf16:16, *i64, *i64, *i64" + ", i32" * 5 +
+     constexpr(RING_BLOCKS=20, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, RING_M=64, RING_N=128), "--num-warps 8"),
+    (library("tile_link"), "all_gather_moe", "*fp16:16, *fp16:16, *fp16:16" + ", *i32:16" * 8 + ", *fp16:16, *i64, *i64" + ", i32" * 6 +
+     constexpr(TOPK=2, GATHER_BLOCKS=20, GATHER_M=64, GATHER_N=128, BLOCK_M=64, BLOCK_N=128, BLOCK_K=32)),
+    (library("tile_link"), "all_gather_attention", "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *i64, *i64, i32, i32, i32, fp32" +
+     constexpr(HEAD_DIM=64, BLOCK_M=64, BLOCK_N=32)),
+    (small, "debug", "*fp32:16, *i64:16, i32", "--debug"),
 ]
 
 for transposed in [True, False]:

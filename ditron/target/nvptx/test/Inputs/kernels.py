@@ -165,3 +165,14 @@ def multicast(x_ptr, words_ptr, out_ptr):
     multimem_st_v4(out_ptr + thread * 4, a, b, c, d)
     multimem_st_b32(x_ptr + thread, a)
     multimem_st_b64(words_ptr + thread, 7)
+
+
+@triton.jit
+def debug(x_ptr, y_ptr, n):
+    i = tl.arange(0, 64)
+    x = tl.load(x_ptr + i)
+    tl.device_print("x", x, i)
+    tl.device_print("hex", tl.load(y_ptr + i), hex=True)
+    print("n", n)
+    tl.device_assert(x < 3, "small")
+    tl.device_assert(n < 100, "few", mask=n > 0)
