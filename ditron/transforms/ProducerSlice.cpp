@@ -21,14 +21,27 @@ namespace ditron::transforms {
 
 /// The address that an operation writes to; null for operations that write no global memory of the kernel's choice.
 static Value writtenAddress(Operation *op) {
-  if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp,
+  if (isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::StVectorOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp,
           dist::ThreadAtomicCasOp, tile::DescriptorStoreOp>(op))
     return op->getOperand(0);
   return {};
 }
 
+/// True for what the kernel synchronises or copies by itself: nobody knows which loads rely on it.
+static bool synchronises(Operation *op) {
+  if (auto load = dyn_cast<dist::LdOp>(op))
+    return load.getOrder() == tile::MemoryOrder::Acquire || op->getParentOfType<scf::WhileOp>();
+  if (auto intrinsic = dyn_cast<dist::IntrinsicOp>(op)) {
+    StringRef name = intrinsic.getName();
+    return name != "smid" && name != "globaltimer" && name != "clock64" && !name.starts_with("shared_");
+  }
+  return isa<dist::PutOp, dist::GetOp, dist::PutSignalOp, dist::SignalWaitUntilOp, dist::OrderOp, dist::TeamBarrierOp, dist::CollectiveOp>(op);
+}
+
 ProducerSlice::ProducerSlice(Operation *kernel) : kernel(kernel) {
   kernel->walk([&](Operation *op) {
+    if (!synchronisation && synchronises(op))
+      synchronisation = op;
     if (writtenAddress(op))
       writes.push_back(op);
   });
@@ -38,6 +51,8 @@ std::string ProducerSlice::whyNotAhead(Value pointer, bool readsAfterWait) {
   BlockArgument read = argumentBehind(pointer);
   if (!read)
     return "it reads through a pointer that is no argument of the kernel";
+  if (synchronisation)
+    return ("the kernel synchronises by itself, with '" + synchronisation->getName().getStringRef() + "'").str();
   if (readsAfterWait)
     return {};
   for (Operation *write : writes) {

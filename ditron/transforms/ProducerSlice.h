@@ -39,6 +39,7 @@ public:
 private:
   mlir::Operation *kernel;
   llvm::SmallVector<mlir::Operation *> writes;
+  mlir::Operation *synchronisation = nullptr; ///< The first that the kernel does by itself, or null.
   llvm::DenseSet<mlir::Value> values;
   llvm::DenseSet<mlir::Operation *> controls;
   llvm::SetVector<mlir::Operation *> sliceEffects;

@@ -103,7 +103,8 @@ private:
   static bool publishes(Operation *op) {
     if (auto store = dyn_cast<tile::StoreOp>(op))
       return !isTensor(store.getValue());
-    return isa<dist::NotifyOp, dist::StOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::SyncThreadsOp,
+    return isa<dist::NotifyOp, dist::StOp, dist::StVectorOp, dist::FenceOp, dist::IntrinsicOp, dist::PutOp, dist::PutSignalOp, dist::SignalOpOp,
+               dist::OrderOp, dist::TeamBarrierOp, dist::CollectiveOp, dist::MultimemStOp, dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp, dist::SyncThreadsOp,
                tile::AtomicRmwOp, tile::AtomicCasOp>(op);
   }
 

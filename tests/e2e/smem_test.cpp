@@ -14,8 +14,8 @@ from triton_dist.language.extra.cuda.language_extra import arrive_inc, atomic_ad
 from triton_dist.language.extra.cuda.tma_language import (
     bar_warp_sync, cp_async_bulk_commit_group, cp_async_bulk_global_to_shared, cp_async_bulk_shared_to_global,
     cp_async_bulk_wait_group, elect_one_sync, fence_async_shared, mbarrier_arrive, mbarrier_arrive_expect_tx, mbarrier_init,
-    mbarrier_invalidate, mbarrier_try_wait_parity, mbarrier_wait_parity, named_barrier_arrive, named_barrier_sync, tma_load_2d,
-    warp_idx)
+    mbarrier_invalidate, mbarrier_try_wait_parity, mbarrier_wait_parity, named_barrier_arrive, named_barrier_sync,
+    tensormap_replace_element_stride, tensormap_replace_elemtype, tensormap_replace_interleave_layout, tma_load_2d, warp_idx)
 )";
 
 class SharedMemory : public KernelTest {
@@ -240,9 +240,18 @@ TEST_F(SharedMemory, Refusals) {
       {"named_barrier_sync(16, 32)", "named barriers are 1 to 15"},
       {"named_barrier_sync(1, 48)", "a named barrier is for whole warps"},
       {"dl.smem_load(p, [0])", "must be shared memory from allocate_smem"}};
-  if (targetUnderTest() == "sim:sm_90a")
+  if (targetUnderTest() == "sim:sm_90a") {
+    constexpr const char *map = "place = dl.smem_get_ptr(dl.allocate_smem(tl.int8, [128]))\n    ";
+    static const std::string layouts = fmt::format("{}tensormap_replace_interleave_layout(place, 1)", map),
+                             strides = fmt::format("{}tensormap_replace_element_stride(place, 0, 2)", map),
+                             types = fmt::format("{}tensormap_replace_elemtype(place, 13)", map),
+                             unset = fmt::format("{}cp_async_bulk_shared_to_global(p, place, 24)", map);
+    cases.push_back({layouts.c_str(), "interleave layout 1 of a tensor map is not simulated; accepted is 0 (none)"});
+    cases.push_back({strides.c_str(), "element stride 2 of a tensor map is not simulated"});
+    cases.push_back({types.c_str(), "element type 13 of a tensor map is not simulated"});
+    cases.push_back({unset.c_str(), "a bulk copy of 24 bytes"});
     cases.push_back({"buffer = dl.allocate_smem(tl.int64, [1])\n    mbarrier_arrive(dl.smem_get_ptr(buffer))", "which is no mbarrier"});
-  else
+  } else
     cases.push_back({"buffer = dl.allocate_smem(tl.int64, [1])\n    mbarrier_init(dl.smem_get_ptr(buffer), 1)",
                      "target sim:sm_80 has no 'mbarrier_init': it came with compute capability 9.0"});
   Buffer p = zeros(DataType::I32, 4);
