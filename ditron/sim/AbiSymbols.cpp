@@ -6,6 +6,9 @@
 #include "ditron/sim/AbiSymbols.h"
 
 #include "ditron/sim/Abi.h"
+#include "ditron/sim/DeviceFunctions.h"
+
+#include <vector>
 
 namespace ditron::sim {
 
@@ -14,7 +17,7 @@ std::span<const AbiSymbol> abiSymbols() {
   {                                                                                                                    \
     #function, reinterpret_cast<void *>(&function)                                                                     \
   }
-  static const AbiSymbol symbols[] = {
+  static const AbiSymbol engine[] = {
       DITRON_SIM_SYMBOL(ditron_sim_access),
       DITRON_SIM_SYMBOL(ditron_sim_async_commit),
       DITRON_SIM_SYMBOL(ditron_sim_async_copy),
@@ -72,6 +75,11 @@ std::span<const AbiSymbol> abiSymbols() {
       DITRON_SIM_SYMBOL(ditron_sim_wgmma_wait),
   };
 #undef DITRON_SIM_SYMBOL
+  static const std::vector<AbiSymbol> symbols = [] {
+    std::vector<AbiSymbol> all(std::begin(engine), std::end(engine));
+    all.insert(all.end(), deviceFunctions().begin(), deviceFunctions().end());
+    return all;
+  }();
   return symbols;
 }
 

@@ -21,8 +21,8 @@ namespace ditron::transforms {
 
 bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
-         isa<tile::AddPtrOp, tile::PtrToIntOp, tile::IntToPtrOp, tile::PtrCastOp, tile::HintOp, dist::ConsumeTokenOp>(
-             op);
+         isa<tile::AddPtrOp, tile::PtrToIntOp, tile::IntToPtrOp, tile::PtrCastOp, tile::HintOp, tile::ExternCallOp, tile::InlineAsmOp,
+             dist::ConsumeTokenOp>(op);
 }
 
 bool isLayoutFree(Operation *op) { return isa<tile::ArangeOp, tile::SplatOp, arith::ConstantOp>(op); }

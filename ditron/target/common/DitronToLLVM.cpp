@@ -88,6 +88,7 @@ private:
     LoweringContext lowering{target, types, dgpu::numWarpsOf(module)};
     RewritePatternSet patterns(&getContext());
     populateElementwisePatterns(patterns, lowering);
+    populateCallPatterns(patterns, lowering);
     populateShapePatterns(patterns, lowering);
     populatePointerPatterns(patterns, lowering);
     populateDebugPatterns(patterns, lowering);

@@ -74,9 +74,14 @@ applyToRegisters(size_t numRegs, size_t numResults, llvm::ArrayRef<mlir::ValueRa
 llvm::SmallVector<mlir::Value> emitIf(Emitter &e, mlir::Value condition, mlir::TypeRange types,
                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(Emitter &)> body);
 
+/// The declaration of a function that is linked later, made on the first call. A pure one neither reads nor writes memory.
+mlir::LLVM::LLVMFuncOp declareLibraryFunction(Emitter &e, llvm::StringRef symbol, mlir::Type result, mlir::TypeRange operands, bool isPure);
+
 /// True (i1) in thread 0 of the block.
 mlir::Value isFirstThread(Emitter &e, TargetInfo &target);
 
+/// Functions of device libraries, and assembly.
+void populateCallPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateElementwisePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateShapePatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populatePointerPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);

@@ -283,6 +283,13 @@ public:
   /// What Intrinsics.def lists under a name. Fails where the target has no such thing.
   virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>> intrinsic(Emitter &e, llvm::StringRef name, mlir::ValueRange operands,
                                                                     mlir::DictionaryAttr options) = 0;
+  /// Assembly in the form of LLVM's inline assembly ($0, $1, outputs first); operands have the types of their registers. Reports
+  /// what the target does not know.
+  virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>> inlineAsm(Emitter &e, llvm::StringRef text, llvm::StringRef constraints,
+                                                                    mlir::ValueRange operands, llvm::ArrayRef<mlir::Type> results,
+                                                                    bool isPure) {
+    return mlir::emitError(e.getLoc()) << "this target has no assembly";
+  }
 
 protected:
   friend class GenericAddresses;

@@ -178,4 +178,10 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
   return failure();
 }
 
+/// PTX of a kernel's author. Volatile marks keep LLVM from removing or merging what is not pure.
+FailureOr<SmallVector<Value>> NvptxTargetInfo::inlineAsm(Emitter &e, StringRef text, StringRef constraints, ValueRange operands,
+                                                         ArrayRef<Type> results, bool isPure) {
+  return emitInlineAsm(e, text, constraints, operands, results, /*hasEffects=*/!isPure);
+}
+
 } // namespace ditron::target

@@ -104,6 +104,9 @@ public:
 
   //===--- Intrinsics (NvptxIntrinsics.cpp) -------------------------------------------------------------------------===//
 
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> inlineAsm(Emitter &e, llvm::StringRef text, llvm::StringRef constraints,
+                                                            mlir::ValueRange operands, llvm::ArrayRef<mlir::Type> results,
+                                                            bool isPure) override;
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> intrinsic(Emitter &e, llvm::StringRef name, mlir::ValueRange operands,
                                                             mlir::DictionaryAttr options) override;
 

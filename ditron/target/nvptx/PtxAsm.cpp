@@ -51,6 +51,11 @@ void PtxAsm::initialize(int index, Value value) {
 std::string PtxAsm::guard(Value predicate) { return predicate ? fmt::format("@{} ", input(predicate)) : ""; }
 
 SmallVector<Value> PtxAsm::emit(StringRef text, bool hasEffects) {
+  return emitInlineAsm(e, text, constraints, operands, results, hasEffects);
+}
+
+SmallVector<Value> emitInlineAsm(Emitter &e, StringRef text, StringRef constraints, ValueRange operands, ArrayRef<Type> results,
+                                 bool hasEffects) {
   Type type;
   if (results.size() == 1)
     type = results.front();

@@ -42,6 +42,10 @@ private:
   std::string constraints;
 };
 
+/// Inline assembly as it stands: constraints of LLVM, results first.
+llvm::SmallVector<mlir::Value> emitInlineAsm(Emitter &e, llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands,
+                                             llvm::ArrayRef<mlir::Type> results, bool hasEffects);
+
 /// Calls an LLVM intrinsic; null for one without result.
 mlir::Value callIntrinsic(Emitter &e, llvm::StringRef name, mlir::Type result, mlir::ValueRange arguments);
 

@@ -12,6 +12,7 @@
 #include "ditron/target/common/Partition.h"
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/TargetInfo.h"
+#include "ditron/target/sim/PtxTranslator.h"
 #include "ditron/target/sim/SimCalls.h"
 #include "ditron/target/sim/SimCodegen.h"
 #include "ditron/target/sim/SimHopper.h"
@@ -329,6 +330,11 @@ public:
              {sim.self(e), e.i32(simTypeOf(dot.accumulatorType)), e.i32(dot.m), e.i32(dot.n), e.i32(dot.k), a, b, c,
               sim.site(e)});
     return SimCalls::reload(e, c, dot.c);
+  }
+
+  FailureOr<SmallVector<Value>> inlineAsm(Emitter &e, StringRef text, StringRef constraints, ValueRange operands,
+                                          ArrayRef<Type> results, bool isPure) override {
+    return PtxTranslator(e, *this).translate(text, constraints, operands, results);
   }
 
   FailureOr<SmallVector<Value>> intrinsic(Emitter &e, StringRef name, ValueRange operands, DictionaryAttr options) override {
