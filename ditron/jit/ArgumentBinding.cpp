@@ -27,47 +27,17 @@ constexpr unsigned alignmentUnit = 16;
 
 LangType langTypeOf(DataType type) { return *frontend::parseSignatureType(std::string(toString(type))); }
 
-/// The value as a compile-time one; none for a pointer.
-std::optional<ConstexprArgument> toConstexpr(const Argument &argument) {
-  struct Convert {
-    std::optional<ConstexprArgument> operator()(runtime::None) const { return ConstValue::none(); }
-    std::optional<ConstexprArgument> operator()(bool value) const { return ConstValue::boolean(value); }
-    std::optional<ConstexprArgument> operator()(int64_t value) const { return ConstValue::integer(value); }
-    std::optional<ConstexprArgument> operator()(uint64_t value) const {
-      if (value <= INT64_MAX)
-        return ConstValue::integer(static_cast<int64_t>(value));
-      Expected<ConstValue> big = toInt(ConstValue::string(std::to_string(value)));
-      return big.isOk() ? std::optional<ConstexprArgument>(*big) : std::nullopt;
-    }
-    std::optional<ConstexprArgument> operator()(double value) const { return ConstValue::floating(value); }
-    std::optional<ConstexprArgument> operator()(const runtime::Pointer &) const { return std::nullopt; }
-    std::optional<ConstexprArgument> operator()(const std::string &value) const { return ConstValue::string(value); }
-    std::optional<ConstexprArgument> operator()(DataType value) const { return langTypeOf(value); }
-    std::optional<ConstexprArgument> operator()(const runtime::TensorDescriptor &) const { return std::nullopt; }
-  };
-  return std::visit(Convert(), argument.value());
-}
-
-/// A literal default as an argument; none when it has no run-time form of its own (then the frontend evaluates it).
-std::optional<Argument> toArgument(const ConstexprArgument &value) {
-  const auto *scalar = std::get_if<ConstValue>(&value);
-  if (!scalar)
-    return std::nullopt;
-  if (scalar->isNone())
-    return Argument(runtime::None());
-  if (scalar->isBool())
-    return Argument(scalar->getBool());
-  if (scalar->isFloat())
-    return Argument(scalar->getFloat());
-  if (std::optional<int64_t> integer = scalar->toInt64())
-    return Argument(*integer);
-  return std::nullopt;
-}
-
 /// The type that an annotation such as tl.int64 or "*fp16" forces; others (int, torch.Tensor) mean nothing.
 std::optional<LangType> annotatedType(std::string_view annotation) {
   if (annotation.size() >= 2 && (annotation.front() == '"' || annotation.front() == '\''))
     annotation = annotation.substr(1, annotation.size() - 2);
+  // tl.pointer_type(tl.float16)
+  constexpr std::string_view pointerType = "pointer_type(";
+  if (const size_t at = annotation.find(pointerType); at != std::string_view::npos && annotation.ends_with(')')) {
+    annotation.remove_suffix(1);
+    std::optional<LangType> pointee = annotatedType(annotation.substr(at + pointerType.size()));
+    return pointee ? std::optional(LangType::pointer(*pointee)) : std::nullopt;
+  }
   if (std::optional<LangType> type = frontend::parseSignatureType(std::string(annotation)))
     return type;
   if (std::optional<frontend::ScalarKind> kind = frontend::parseScalarKind(std::string(annotation)))
@@ -254,6 +224,47 @@ Expected<ArgumentSpec> bindTuple(const KernelInterface &kernel, const KernelPara
 }
 
 } // namespace
+
+std::optional<ConstexprArgument> toConstexpr(const Argument &argument) {
+  struct Convert {
+    std::optional<ConstexprArgument> operator()(runtime::None) const { return ConstValue::none(); }
+    std::optional<ConstexprArgument> operator()(bool value) const { return ConstValue::boolean(value); }
+    std::optional<ConstexprArgument> operator()(int64_t value) const { return ConstValue::integer(value); }
+    std::optional<ConstexprArgument> operator()(uint64_t value) const {
+      if (value <= INT64_MAX)
+        return ConstValue::integer(static_cast<int64_t>(value));
+      Expected<ConstValue> big = toInt(ConstValue::string(std::to_string(value)));
+      return big.isOk() ? std::optional<ConstexprArgument>(*big) : std::nullopt;
+    }
+    std::optional<ConstexprArgument> operator()(double value) const { return ConstValue::floating(value); }
+    std::optional<ConstexprArgument> operator()(const runtime::Pointer &) const { return std::nullopt; }
+    std::optional<ConstexprArgument> operator()(const std::string &value) const { return ConstValue::string(value); }
+    std::optional<ConstexprArgument> operator()(DataType value) const { return langTypeOf(value); }
+    std::optional<ConstexprArgument> operator()(const runtime::TensorDescriptor &) const { return std::nullopt; }
+  };
+  return std::visit(Convert(), argument.value());
+}
+
+std::optional<Argument> toArgument(const ConstexprArgument &value) {
+  const auto *scalar = std::get_if<ConstValue>(&value);
+  if (!scalar) {
+    std::optional<DataType> type = parseDataType(std::get<LangType>(value).signatureText());
+    return type ? std::optional(Argument(*type)) : std::nullopt;
+  }
+  if (scalar->isStr())
+    return Argument(scalar->getString());
+  if (scalar->isNone())
+    return Argument(runtime::None());
+  if (scalar->isBool())
+    return Argument(scalar->getBool());
+  if (scalar->isFloat())
+    return Argument(scalar->getFloat());
+  if (std::optional<int64_t> integer = scalar->toInt64())
+    return Argument(*integer);
+  if (std::optional<uint64_t> large = scalar->getInt().toUint64())
+    return Argument(*large);
+  return std::nullopt;
+}
 
 Expected<BoundCall> bindArguments(const KernelInterface &kernel, const CallArguments &call) {
   DITRON_ASSIGN_OR_RETURN(std::vector<Given> given, assignArguments(kernel, call));

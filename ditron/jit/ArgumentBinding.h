@@ -17,6 +17,11 @@ struct BoundCall {
   std::vector<runtime::Argument> arguments; ///< Of the run-time items of the signature, in order.
 };
 
+/// The argument as a compile-time value; none for a pointer or descriptor.
+std::optional<frontend::ConstexprArgument> toConstexpr(const runtime::Argument &argument);
+/// A compile-time value as an argument; none for an integer of more than 64 bits.
+std::optional<runtime::Argument> toArgument(const frontend::ConstexprArgument &value);
+
 Expected<BoundCall> bindArguments(const compiler::KernelInterface &kernel, const CallArguments &arguments);
 
 } // namespace ditron::jit

@@ -66,6 +66,9 @@ std::string DiskCache::keyOf(const VariantRequest &request) const {
        {std::string_view(identity), std::string_view(request.source.path), std::string_view(request.source.text),
         std::string_view(request.kernel), std::string_view(request.signature)})
     hash.add(fmt::format("{}:{}", part.size(), part));
+  for (const SourceText &file : request.source.imported)
+    for (std::string_view part : {std::string_view(file.path), std::string_view(file.text)})
+      hash.add(fmt::format("{}:{}", part.size(), part));
   hash.add(request.options.key());
   return hash.finish();
 }

@@ -1,7 +1,7 @@
 //===- DiskCache.h - Compiled kernels of earlier processes ---------------------------------------------------*- C++ -*-===//
 //
 // What the jit asks before it compiles. A kernel's key is a hash of everything that its code and its description depend on: the
-// text and the path of its file (a file's own imports are refused, so there is no other text), the kernel's name, the
+// text and the path of its file and of all files that it imports, directly or through others, the kernel's name, the
 // signature with all compile-time values, the options and the knobs that affect code, and the compiler (compiler/Identity.h).
 //
 //===------------------------------------------------------------------------------------------------------------------===//

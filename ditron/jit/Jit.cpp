@@ -9,8 +9,10 @@
 #include "ditron/jit/ArgumentBinding.h"
 #include "ditron/jit/CodeLoader.h"
 #include "ditron/jit/DiskCache.h"
+#include "ditron/jit/Tuning.h"
 #include "ditron/runtime/TargetChoice.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
@@ -23,10 +25,25 @@ struct KernelFunction::Storage {
   uint64_t id; ///< Unique in its Jit; stands for source and name in keys of variants.
   compiler::KernelSource source;
   compiler::KernelInterface interface;
+  std::shared_ptr<frontend::KernelHeuristics> heuristics; ///< Null without @triton.heuristics.
 };
+
+namespace {
+
+/// True if an imported file is not any more what it was.
+bool hasChanged(const compiler::KernelSource &source) {
+  return std::ranges::any_of(source.imported, [](const SourceText &file) {
+    Expected<compiler::KernelSource> now = compiler::KernelSource::read(file.path);
+    return !now.isOk() || now->text != file.text;
+  });
+}
+
+} // namespace
 
 const std::string &KernelFunction::name() const { return storage->interface.name; }
 std::vector<std::string> KernelFunction::parameterNames() const { return storage->interface.parameterNames(); }
+
+std::string KernelFunction::configsText() const { return compiler::listConfigs(storage->interface); }
 
 bool KernelFunction::isConstexpr(std::string_view parameter) const {
   const std::optional<size_t> index = storage->interface.find(parameter);
@@ -41,6 +58,7 @@ struct Jit::State {
   std::unique_ptr<DiskCache> diskCache; ///< Null: every variant is compiled.
   std::unordered_map<std::string, std::shared_ptr<const KernelFunction::Storage>> functions;
   std::unordered_map<std::string, runtime::Kernel> variants;
+  uint64_t nextFunction = 0;
   Observer observer;
   JitCounters counters;
 
@@ -68,13 +86,21 @@ Expected<std::unique_ptr<Jit>> Jit::create(std::string_view target, Knobs knobs)
 Expected<KernelFunction> Jit::load(const compiler::KernelSource &source, std::string_view kernel) {
   // The separator cannot occur in a name or a path.
   std::string key = fmt::format("{}{}{}{}{}", kernel, '\0', source.path, '\0', source.text);
+  for (const std::string &path : source.searchPaths)
+    key += '\0' + path;
   std::lock_guard lock(state->mutex);
   auto found = state->functions.find(key);
-  if (found == state->functions.end()) {
-    DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface, compiler::describeKernel(source, kernel));
-    auto storage = std::make_shared<const KernelFunction::Storage>(
-        KernelFunction::Storage{state->functions.size(), source, std::move(interface)});
-    found = state->functions.emplace(std::move(key), std::move(storage)).first;
+  if (found == state->functions.end() || hasChanged(found->second->source)) {
+    compiler::KernelSource complete = compiler::readImports(source);
+    DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface, compiler::describeKernel(complete, kernel));
+    std::shared_ptr<frontend::KernelHeuristics> heuristics;
+    if (!interface.tuning.heuristics.empty()) {
+      DITRON_ASSIGN_OR_RETURN(heuristics, frontend::KernelHeuristics::create({source.path, source.text}, std::string(kernel),
+                                                                             source.searchPaths, complete.imported));
+    }
+    auto storage = std::make_shared<const KernelFunction::Storage>(KernelFunction::Storage{
+        state->nextFunction++, std::move(complete), std::move(interface), std::move(heuristics)});
+    found = state->functions.insert_or_assign(std::move(key), std::move(storage)).first;
   }
   KernelFunction function;
   function.storage = found->second;
@@ -86,8 +112,8 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
                                               const LaunchOptions &options) {
   compiler::CompileOptions compile;
   compile.target = target;
-  compile.numWarps = options.numWarps;
-  compile.numStages = options.numStages;
+  compile.numWarps = options.warps();
+  compile.numStages = options.stages();
   compile.debug = options.debug;
   compile.knobs = knobs;
   std::lock_guard lock(mutex);
@@ -140,11 +166,24 @@ Expected<runtime::ModuleImage> Jit::State::load(const Artifact &artifact, compil
   return image;
 }
 
+Expected<TunedCall> Jit::tune(const KernelFunction &function, const CallArguments &arguments,
+                              const LaunchOptions &options) const {
+  // Heuristics are evaluated by an interpreter that serves one call at a time.
+  std::lock_guard lock(state->mutex);
+  return tuneCall(function.storage->interface, function.storage->heuristics.get(), arguments, options);
+}
+
 Expected<Specialisation> Jit::specialise(const KernelFunction &function, const CallArguments &arguments,
                                          const LaunchOptions &options) {
-  DITRON_ASSIGN_OR_RETURN(BoundCall bound, bindArguments(function.storage->interface, arguments));
-  DITRON_ASSIGN_OR_RETURN(runtime::Kernel kernel, state->variant(*function.storage, bound.signature, options));
-  return Specialisation{std::move(kernel), std::move(bound.arguments)};
+  DITRON_ASSIGN_OR_RETURN(TunedCall call, tune(function, arguments, options));
+  const compiler::KernelInterface &interface = function.storage->interface;
+  Expected<BoundCall> bound = bindArguments(interface, call.arguments);
+  if (!bound.isOk() && !interface.tuning.problem.empty())
+    return invalidArgument(fmt::format("{}; its decorators could not be evaluated: {}", bound.status().message(),
+                                       interface.tuning.problem));
+  DITRON_RETURN_IF_ERROR(bound.status());
+  DITRON_ASSIGN_OR_RETURN(runtime::Kernel kernel, state->variant(*function.storage, bound->signature, call.options));
+  return Specialisation{std::move(kernel), std::move(bound->arguments)};
 }
 
 Status Jit::launch(runtime::Stream &stream, const KernelFunction &function, const runtime::LaunchConfig &config,
@@ -161,7 +200,8 @@ Expected<runtime::Kernel> Jit::compile(const KernelFunction &function, std::stri
 }
 
 Expected<std::string> Jit::signatureFor(const KernelFunction &function, const CallArguments &arguments) const {
-  DITRON_ASSIGN_OR_RETURN(BoundCall bound, bindArguments(function.storage->interface, arguments));
+  DITRON_ASSIGN_OR_RETURN(TunedCall call, tune(function, arguments));
+  DITRON_ASSIGN_OR_RETURN(BoundCall bound, bindArguments(function.storage->interface, call.arguments));
   return bound.signature.str();
 }
 

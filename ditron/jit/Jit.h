@@ -15,7 +15,8 @@
 //   tl.constexpr parameter    compile-time, any value
 //   keywords "t.0", "t.1"     the elements of the tuple t; "t.x", "t.y": the fields of a named tuple
 //
-// do_not_specialize and do_not_specialize_on_alignment of the kernel's decorator are kept. Variants are cached by
+// do_not_specialize and do_not_specialize_on_alignment of the kernel's decorator are kept. Configurations of @triton.autotune
+// and @triton.heuristics complete a call (docs/modules.md). Variants are cached by
 // everything that the code depends on: in memory, and on disk where the knobs name a folder (DiskCache.h). May be called
 // from a rank's host code inside World::runRanks.
 //
@@ -43,6 +44,8 @@ public:
   const std::string &name() const;
   /// Names of the parameters, in order.
   std::vector<std::string> parameterNames() const;
+  /// A line for each configuration of @triton.autotune: number, values, options.
+  std::string configsText() const;
   /// The parameter is declared tl.constexpr. False for a name that is no parameter.
   bool isConstexpr(std::string_view parameter) const;
 
@@ -60,9 +63,22 @@ struct CallArguments {
 
 /// What a launch says besides its arguments, as Triton's launch keywords.
 struct LaunchOptions {
-  uint32_t numWarps = 4;
-  uint32_t numStages = 3;
+  std::optional<uint32_t> numWarps;  ///< Unset: what the kernel's configuration says, else 4.
+  std::optional<uint32_t> numStages; ///< The same, else 3.
   bool debug = false; ///< Assertions of kernels and integer overflow are checked.
+  /// The configuration of the kernel's @triton.autotune, counted from 0. Unset: the first that can be compiled, unless the
+  /// arguments give one of the parameters that configurations set.
+  std::optional<uint32_t> config = std::nullopt;
+
+  uint32_t warps() const { return numWarps.value_or(4); }
+  uint32_t stages() const { return numStages.value_or(3); }
+};
+
+/// A call with what the kernel's decorators add: values of a configuration and of heuristics.
+struct TunedCall {
+  CallArguments arguments;
+  LaunchOptions options;
+  std::string config; ///< "BLOCK=64 num_warps=4 num_stages=3"; empty if none was used.
 };
 
 /// A compiled variant and the arguments that are left to pass at run time.
@@ -89,6 +105,10 @@ public:
 
   /// Parses the source and finds the kernel. The same source and name give the same handle.
   Expected<KernelFunction> load(const compiler::KernelSource &source, std::string_view kernel);
+
+  /// Adds the values of the configuration and heuristics. The other functions do so by themselves.
+  Expected<TunedCall> tune(const KernelFunction &function, const CallArguments &arguments,
+                           const LaunchOptions &options = {}) const;
 
   /// Binds the arguments and gives the variant for them, compiled now if it was not yet.
   Expected<Specialisation> specialise(const KernelFunction &function, const CallArguments &arguments,

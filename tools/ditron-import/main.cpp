@@ -23,8 +23,9 @@ int fail(const Status &status) {
   return 1;
 }
 
-int describeFile(const frontend::SourceFile &file, frontend::DiagnosticEngine &diagnostics) {
-  auto kernels = frontend::listKernels(file, diagnostics);
+int describeFile(const frontend::SourceFile &file, frontend::DiagnosticEngine &diagnostics,
+                 const frontend::ImportOptions &options) {
+  auto kernels = frontend::listKernels(file, diagnostics, options);
   if (!kernels.isOk())
     return fail(kernels.status());
   for (const frontend::KernelInfo &kernel : *kernels) {
@@ -46,6 +47,9 @@ int main(int argc, char **argv) {
   frontend::ImportOptions options;
   app.add_option("input", input, "FILE.py:KERNEL, or FILE.py with --describe");
   app.add_option("--signature", signatureText, "for example \"*bf16:16, i32, constexpr BLOCK=64\"");
+  app.add_option("--path", options.searchPaths, "folder in which the file's own imports are searched, after its own")
+      ->allow_extra_args(false)
+      ->take_all();
   app.add_option("--num-warps", options.numWarps, "what num_warps() gives");
   app.add_flag("--describe", describes, "list the kernels of the file and their parameters");
   app.add_flag("--locations", showsLocations, "print the locations of all operations");
@@ -67,7 +71,7 @@ int main(int argc, char **argv) {
     return fail(id.status());
   frontend::DiagnosticEngine diagnostics(sources);
   if (describes)
-    return describeFile(sources.file(*id), diagnostics);
+    return describeFile(sources.file(*id), diagnostics, options);
 
   auto signature = frontend::parseSignature(signatureText);
   if (!signature.isOk())

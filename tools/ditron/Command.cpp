@@ -46,11 +46,22 @@ void CommandContext::finish(const Status &status) {
     fmt::print(stderr, "ditron: error: {}\n", message);
 }
 
-Expected<KernelReference> readKernelReference(const std::string &text) {
+void addPathOption(CLI::App *command, std::vector<std::string> &paths) {
+  command
+      ->add_option("--path", paths,
+                   "Folder in which the kernel file's own imports are searched, after its own; several, or separated by ':'")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->delimiter(':')
+      ->type_name("FOLDER");
+}
+
+Expected<KernelReference> readKernelReference(const std::string &text, const std::vector<std::string> &paths) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
     return invalidArgument(fmt::format("'{}' names no kernel; write FILE.py:KERNEL", text));
   DITRON_ASSIGN_OR_RETURN(compiler::KernelSource source, compiler::KernelSource::read(text.substr(0, colon)));
+  source.searchPaths = paths;
   return KernelReference{std::move(source), text.substr(colon + 1)};
 }
 

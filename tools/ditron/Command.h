@@ -39,12 +39,14 @@ void addKnobsCommand(CLI::App &app, CommandContext &context);
 void addDoctorCommand(CLI::App &app, CommandContext &context);
 void addLaunchCommand(CLI::App &app, CommandContext &context);
 
-/// Splits FILE.py:KERNEL and reads the file. Errors list the kernels of the file when only the kernel is wrong.
+/// Splits FILE.py:KERNEL and reads the file; what it imports is searched in `paths`, after its own folder. Errors list the kernels of the file when only the kernel is wrong.
 struct KernelReference {
   compiler::KernelSource source;
   std::string kernel;
 };
-Expected<KernelReference> readKernelReference(const std::string &text);
+Expected<KernelReference> readKernelReference(const std::string &text, const std::vector<std::string> &paths);
+/// The option --path of the commands that read kernel files.
+void addPathOption(CLI::App *command, std::vector<std::string> &paths);
 
 /// A check for options that take an integer: refuses other text, and numbers that are not from `least` to `most`, with the text
 /// given and what is accepted.

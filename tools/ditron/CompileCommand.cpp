@@ -23,8 +23,9 @@ struct CompileArguments {
   std::string emit;
   std::string output;
   std::string target = "sim:sm_80";
-  uint32_t numWarps = 4;
-  uint32_t numStages = 3;
+  std::vector<std::string> paths;
+  std::optional<uint32_t> numWarps, numStages, config;
+  bool listConfigs = false;
   bool debug = false;
   bool time = false;
   bool remarks = false;
@@ -66,12 +67,36 @@ Status writeText(const std::string &path, const std::string &text) {
   return file ? Status::ok() : invalidArgument(fmt::format("cannot write '{}'", path));
 }
 
+/// Adds the values of a configuration to a signature that has none of them.
+Status addConfig(const compiler::KernelInterface &interface, const CompileArguments &arguments,
+                 frontend::KernelSignature &signature, compiler::CompileOptions &options) {
+  std::vector<std::string> given;
+  size_t next = 0;
+  for (const frontend::ArgumentSpec &spec : signature.arguments) {
+    const std::optional<size_t> index = spec.name.empty() ? next : interface.find(spec.name);
+    if (!index || *index >= interface.parameters.size())
+      return Status::ok(); // wrong, which the compiler says better
+    given.push_back(interface.parameters[*index].name);
+    next = *index + 1;
+  }
+  DITRON_ASSIGN_OR_RETURN(const frontend::TuningConfig *config, compiler::chooseConfig(interface, given, arguments.config));
+  if (!config)
+    return Status::ok();
+  if (arguments.config && (arguments.numWarps || arguments.numStages))
+    return invalidArgument(fmt::format("--config {} sets {}", *arguments.config,
+                                       arguments.numWarps ? "--num-warps" : "--num-stages"));
+  for (const auto &[name, value] : config->values)
+    signature.arguments.push_back(frontend::ArgumentSpec::constexprOf(value, name));
+  options.numWarps = arguments.numWarps.value_or(config->numWarps);
+  options.numStages = arguments.numStages.value_or(config->numStages);
+  return Status::ok();
+}
+
 /// The signature, or an error that shows what the kernel's parameters are.
-Expected<frontend::KernelSignature> readSignature(const KernelReference &reference, const std::string &text) {
+Expected<frontend::KernelSignature> readSignature(const KernelReference &reference,
+                                                  const compiler::KernelInterface &interface, const std::string &text) {
   if (!text.empty())
     return frontend::parseSignature(text);
-  DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface,
-                          compiler::describeKernel(reference.source, reference.kernel));
   std::vector<std::string> parameters;
   for (const compiler::KernelParameter &parameter : interface.parameters)
     if (!parameter.hasDefault)
@@ -83,7 +108,7 @@ Expected<frontend::KernelSignature> readSignature(const KernelReference &referen
 }
 
 Status compile(const CompileArguments &arguments, const Knobs &knobs) {
-  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(arguments.kernel));
+  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(arguments.kernel, arguments.paths));
   std::optional<compiler::EmitStage> stage;
   if (!arguments.emit.empty()) {
     Expected<compiler::EmitStage> parsed = compiler::parseEmitStage(arguments.emit);
@@ -92,14 +117,28 @@ Status compile(const CompileArguments &arguments, const Knobs &knobs) {
     stage = *parsed;
   }
   frontend::KernelSignature signature;
-  if (stage != compiler::EmitStage::Ast) {
-    DITRON_ASSIGN_OR_RETURN(signature, readSignature(reference, arguments.signature));
-  }
   compiler::CompileOptions options;
+  options.numWarps = arguments.numWarps.value_or(4);
+  options.numStages = arguments.numStages.value_or(3);
+  if (stage != compiler::EmitStage::Ast) {
+    DITRON_ASSIGN_OR_RETURN(const compiler::KernelInterface interface,
+                            compiler::describeKernel(reference.source, reference.kernel));
+    if (arguments.listConfigs) {
+      const frontend::TuningSpace &space = interface.tuning;
+      std::string text = compiler::listConfigs(interface);
+      if (!space.keys.empty())
+        text += fmt::format("chosen anew for each {}\n", fmt::join(space.keys, ", "));
+      if (!space.heuristics.empty())
+        text += fmt::format("computed at launch: {}\n", fmt::join(space.heuristics, ", "));
+      if (!space.problem.empty())
+        return Status(StatusCode::CompileError, "the decorators could not be evaluated: " + space.problem);
+      return writeText(arguments.output, text.empty() ? "no configurations\n" : text);
+    }
+    DITRON_ASSIGN_OR_RETURN(signature, readSignature(reference, interface, arguments.signature));
+    DITRON_RETURN_IF_ERROR(addConfig(interface, arguments, signature, options));
+  }
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(arguments.target));
   options.target = target.text;
-  options.numWarps = arguments.numWarps;
-  options.numStages = arguments.numStages;
   options.debug = arguments.debug;
   options.knobs = knobs;
   compiler::CompileReport report;
@@ -142,10 +181,15 @@ void addCompileCommand(CLI::App &app, CommandContext &context) {
       ->capture_default_str();
   command->add_option("--num-warps", arguments->numWarps, "Warps per block")
       ->check(integerBetween(1, 32))
-      ->capture_default_str();
+      ->default_str("4");
   command->add_option("--num-stages", arguments->numStages, "Stages of pipelined loops")
       ->check(integerBetween(1, 16))
-      ->capture_default_str();
+      ->default_str("3");
+  command->add_option("--config", arguments->config, "Which configuration of @triton.autotune to compile")
+      ->check(integerBetween(0, 65535))
+      ->type_name("N");
+  command->add_flag("--list-configs", arguments->listConfigs, "Print the configurations of @triton.autotune");
+  addPathOption(command, arguments->paths);
   command->add_flag("--debug", arguments->debug, "Check assertions of the kernel, and integers for overflow");
   command->add_flag("--time", arguments->time, "Print the time of every stage");
   command->add_flag("--remarks", arguments->remarks, "Print what the passes did and did not do, and why");

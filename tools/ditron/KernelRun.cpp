@@ -87,7 +87,7 @@ Status KernelRun::run() {
 }
 
 Status KernelRun::makeWorld() {
-  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(options.kernel));
+  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(options.kernel, options.paths));
   runtime::WorldOptions worldOptions;
   worldOptions.sms = options.sms;
   worldOptions.seed = options.seed;
@@ -159,6 +159,7 @@ Status KernelRun::bindArguments() {
       integers[name] = argument.get<int64_t>();
     scalars.emplace_back(name, argument);
   }
+  DITRON_RETURN_IF_ERROR(tune());
   DITRON_ASSIGN_OR_RETURN(grid, evaluateGrid(options.grid, integers));
   return Status::ok();
 }
@@ -232,11 +233,34 @@ Status KernelRun::bindOutputs() {
   return Status::ok();
 }
 
+Status KernelRun::tune() {
+  launchOptions.numWarps = options.numWarps;
+  launchOptions.numStages = options.numStages;
+  launchOptions.debug = options.debug;
+  launchOptions.config = options.config;
+  jit::CallArguments call;
+  call.keywords = scalars;
+  for (const Array &array : arrays)
+    call.keywords.emplace_back(array.name, array.argument(0));
+  const size_t given = call.keywords.size();
+  DITRON_ASSIGN_OR_RETURN(jit::TunedCall tuned, jit->tune(function, call, launchOptions));
+  for (size_t i = given; i < tuned.arguments.keywords.size(); ++i) {
+    const auto &[name, value] = tuned.arguments.keywords[i];
+    if (value.is<int64_t>())
+      integers[name] = value.get<int64_t>();
+    scalars.emplace_back(name, value);
+  }
+  launchOptions = tuned.options;
+  launchOptions.config.reset(); // its values are among the arguments now
+  if (!options.quiet && !tuned.config.empty())
+    fmt::print(stderr, "configuration: {}\n", tuned.config);
+  return Status::ok();
+}
+
 Status KernelRun::launch() {
   runtime::LaunchConfig config;
   config.grid = grid;
   config.cooperative = options.cooperative;
-  const jit::LaunchOptions launchOptions = {.numWarps = options.numWarps, .numStages = options.numStages, .debug = options.debug};
   // All is compiled and loaded before the first rank starts, since its kernel may wait for the others'.
   std::vector<jit::Specialisation> variants;
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
@@ -324,7 +348,7 @@ void KernelRun::printSummary(double seconds) {
   fmt::print("{}: {} {} of {} on {}, grid {}x{}x{}, {} warps per block: {}, {:.2f} s here ({:.2f} s "
              "compiling)\n",
              function.name(), options.ranks, options.ranks == 1 ? "rank" : "ranks", sms == 1 ? "1 SM" : fmt::format("{} SMs", sms),
-             world->target(), grid[0], grid[1], grid[2], options.numWarps, deviceTime(), seconds,
+             world->target(), grid[0], grid[1], grid[2], launchOptions.warps(), deviceTime(), seconds,
              jit->counters().compileMilliseconds / 1000);
   for (const Output &output : outputs)
     fmt::print("wrote {} to {}\n", output.array->name, output.text.path);

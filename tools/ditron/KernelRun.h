@@ -22,8 +22,10 @@ struct RunOptions {
   std::string target = "sim:sm_80";
   uint32_t ranks = 1;
   std::string grid = "1";
-  uint32_t numWarps = 4;
-  uint32_t numStages = 3;
+  std::vector<std::string> paths;    ///< Where imports are searched.
+  std::optional<uint32_t> config;    ///< Of the kernel's @triton.autotune.
+  std::optional<uint32_t> numWarps;  ///< Unset: the configuration's, or 4.
+  std::optional<uint32_t> numStages; ///< The same, or 3.
   bool debug = false;
   uint64_t seed = 0;
   uint32_t sms = 8;
@@ -78,6 +80,8 @@ private:
 
   Status makeWorld();
   Status bindArguments();
+  /// Adds what the kernel's configuration and heuristics give.
+  Status tune();
   Status makeArray(const std::string &name, const ArrayText &text);
   Status bindOutputs();
   Status launch();
@@ -95,6 +99,7 @@ private:
   std::unique_ptr<runtime::World> world;
   std::unique_ptr<jit::Jit> jit;
   compiler::KernelSource source;
+  jit::LaunchOptions launchOptions;
   jit::KernelFunction function;
   compiler::CompileReport compileReport; ///< Of all variants, with the time that the driver took to load them.
   std::vector<std::pair<std::string, runtime::Argument>> scalars; ///< The same on all ranks.

@@ -56,10 +56,16 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
       ->capture_default_str();
   command->add_option("--num-warps", options->numWarps, "Warps per block")
       ->check(integerBetween(1, 32))
-      ->capture_default_str();
+      ->default_str("4");
   command->add_option("--num-stages", options->numStages, "Stages of pipelined loops")
       ->check(integerBetween(1, 16))
-      ->capture_default_str();
+      ->default_str("3");
+  command
+      ->add_option("--config", options->config,
+                   "Which configuration of @triton.autotune to use; `ditron compile --list-configs` shows them")
+      ->check(integerBetween(0, 65535))
+      ->type_name("N");
+  addPathOption(command, options->paths);
   command->add_flag("--debug", options->debug, "Check assertions of the kernel, and integers for overflow");
   addRepeated(command, "--arg", options->arguments, "NAME=SPEC", "Value of a run-time parameter (see below)");
   addRepeated(command, "--constexpr", options->constexprs, "NAME=VALUE", "Value of a tl.constexpr parameter");
