@@ -15,6 +15,8 @@ namespace ditron::frontend {
 bool isBlockPointer(const LangValue &value);
 /// `pointer.name` where that is no field: dtype, type, the member functions. Poison if there is no such attribute.
 LangValue blockPointerAttribute(const LangValue &pointer, llvm::StringRef name);
+/// The block pointer, usable only after the wait that gave the token.
+LangValue consumeBlockPointer(Emitter &emit, const LangValue &pointer, mlir::Value token);
 
 namespace builtins {
 /// Makes a load or store through a block pointer one through a block of pointers: replaces the arguments 'pointer', 'mask',

@@ -3,6 +3,7 @@
 // tl.make_block_ptr, tl.advance, and what tl.load and tl.store do with a block pointer.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/Aggregates.h"
 #include "ditron/frontend/BlockPointers.h"
 #include "ditron/frontend/TileAddresses.h"
@@ -51,6 +52,13 @@ LangValue blockPointerAttribute(const LangValue &pointer, llvm::StringRef name) 
     if (const Builtin *builtin = findBuiltin(ModuleMember, name))
       return LangValue(MethodValue{builtin, builtin->name, std::make_shared<const LangValue>(pointer), {}});
   return LangValue::poison();
+}
+
+LangValue consumeBlockPointer(Emitter &emit, const LangValue &pointer, mlir::Value token) {
+  std::vector<LangValue> fields = pointer.parts();
+  const LangValue base = fields[Base];
+  fields[Base] = emit.wrap(emit.create<dist::ConsumeTokenOp>(base.ir().getType(), base.ir(), token), base.type());
+  return pointer.withParts(std::move(fields));
 }
 
 namespace builtins {

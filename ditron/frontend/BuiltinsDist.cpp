@@ -7,6 +7,7 @@
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/BuiltinArguments.h"
 #include "ditron/frontend/BuiltinKeywords.h"
+#include "ditron/frontend/BlockPointers.h"
 #include "ditron/frontend/Descriptors.h"
 #include "ditron/frontend/Importer.h"
 
@@ -83,8 +84,10 @@ LangValue consumeToken(Importer &importer, BuiltinCall &call) {
     return reject(importer, call, "token", "the token of a dl.wait");
   if (value.isDescriptor())
     return consumeDescriptor(emit, value.descriptor(), token.ir());
+  if (isBlockPointer(value))
+    return consumeBlockPointer(emit, value, token.ir());
   if (!value.isTensor())
-    return reject(importer, call, "value", "a run-time scalar, a block or a tensor descriptor");
+    return reject(importer, call, "value", "a run-time scalar, a block, a tensor descriptor or a block pointer");
   return emit.wrap(emit.create<dist::ConsumeTokenOp>(value.ir().getType(), value.ir(), token.ir()), value.type());
 }
 

@@ -242,6 +242,48 @@ def forms(x_ptr, y_ptr, out_ptr, flat_ptr):
   expectClose(get<float>(flat), expected, 1e-4, 1e-4);
 }
 
+/// Batched loads that run ahead of the loop, and precisions in pieces there.
+TEST_F(DotForms2, InPipelinedLoops) {
+  const char *text = R"(
+@triton.jit
+def loops(x_ptr, y_ptr, out_ptr, plain_ptr, STEPS, S: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr):
+    b = tl.arange(0, 2)[:, None, None]
+    i = tl.arange(0, S)[None, :, None]
+    j = tl.arange(0, S)[None, None, :]
+    at = b * (S * S) + i * S + j
+    acc = tl.zeros((2, S, S), tl.float32)
+    flat = tl.zeros((S, S), tl.float32)
+    row = tl.arange(0, S)[:, None] * S + tl.arange(0, S)[None, :]
+    for step in tl.range(0, STEPS, num_stages=STAGES):
+        x = tl.load(x_ptr + step * (2 * S * S) + at)
+        y = tl.load(y_ptr + step * (2 * S * S) + at)
+        acc = tl.dot(x, y, acc, input_precision=PRECISION)
+        u = tl.load(x_ptr + step * (2 * S * S) + row)
+        v = tl.load(y_ptr + step * (2 * S * S) + row)
+        flat = tl.dot(u, v, flat, input_precision=PRECISION)
+    tl.store(out_ptr + at, acc)
+    tl.store(plain_ptr + row, flat)
+)";
+  const int s = 64, steps = 5;
+  for (auto [type, precision] : {std::pair(DataType::F16, "tf32"), std::pair(DataType::F32, "tf32x3"),
+                                 std::pair(DataType::F32, "ieee"), std::pair(DataType::F8E4NV, "tf32")}) {
+    std::vector<float> x = randomFloats(2 * s * s * steps, 85, -1, 1, type), y = randomFloats(2 * s * s * steps, 86, -1, 1, type);
+    std::vector<double> expected(2 * s * s);
+    for (int step = 0; step < 2 * steps; ++step)
+      for (int i = 0; i < s; ++i)
+        for (int k = 0; k < s; ++k)
+          for (int j = 0; j < s; ++j)
+            expected[(step % 2 * s + i) * s + j] += double(x[(step * s + i) * s + k]) * y[(step * s + k) * s + j];
+    for (int stages : {1, 3}) {
+      Buffer xb = putAs(type, x, "x"), yb = putAs(type, y, "y"), out = zeros(DataType::F32, 2 * s * s), plain = zeros(DataType::F32, s * s);
+      ASSERT_OK(run(text, "loops", {}, {{xb, yb, out, plain, steps}, {{"S", s}, {"STAGES", stages}, {"PRECISION", precision}}}));
+      const std::string what = fmt::format("{} {}, {} stages", toString(type), precision, stages);
+      expectClose(get<float>(out), expected, 1e-4, 1e-3, what);
+      expectClose(get<float>(plain), std::vector<double>(expected.begin(), expected.begin() + s * s), 1e-4, 1e-3, what);
+    }
+  }
+}
+
 /// Every limit gives the same numbers: the simulator's tensor cores accumulate fp8 in fp32.
 TEST_F(DotForms2, ImpreciseAccumulation) {
   const char *text = R"(

@@ -1,7 +1,9 @@
+# RUN: ditron-import %s:after --signature "*fp32, *i32" | FileCheck %s --check-prefix=AFTER
 # RUN: ditron-import %s:kernel --signature "*fp16:16, *bf16, i32, i32:16, i64" | FileCheck %s
 # Block pointers: aggregates without a trace in the IR; loads and stores become pointers and masks.
 import triton
 import triton.language as tl
+import triton_dist.language as dl
 
 
 # CHECK-LABEL: func.func @kernel
@@ -28,3 +30,15 @@ def kernel(x, y, rows, columns, n):
     # CHECK: tile.store %{{.*}}, %{{.*}} mask %{{.*}} : tensor<16x!tile.ptr<bf16>>, tensor<16xbf16> mask tensor<16xi1>
     q = tl.make_block_ptr(base=y, shape=[rows], strides=[1], offsets=[n], block_shape=[16], order=[0])
     tl.store(q.advance((16,)), tl.sum((v + w).to(tl.float32), 1), boundary_check=(0,))
+
+
+# What a wait protects is read behind it.
+# AFTER-LABEL: func.func @after
+@triton.jit
+def after(x, signal):
+    p = tl.make_block_ptr(x, (64,), (1,), (0,), (16,), (0,))
+    # AFTER: %[[TOKEN:.*]] = dist.wait
+    # AFTER: %[[BASE:.*]] = dist.consume_token %arg0, %[[TOKEN]]
+    # AFTER: tile.addptr %[[BASE]]
+    p = dl.consume_token(p, dl.wait(signal, 1, "gpu", "acquire"))
+    tl.store(x + tl.arange(0, 16), tl.load(p))
