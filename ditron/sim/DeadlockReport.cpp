@@ -172,8 +172,13 @@ std::string describeRank(Engine &engine, const Rank &rank) {
             "needs {} free at once\n",
             plural(waiting, "block"), name, held, slots, run->totalBlocks);
       else
-        text += fmt::format("    {} of kernel {} never started: all {} SM slots are held by waiting blocks\n",
-                            plural(waiting, "block"), name, slots);
+        text += fmt::format("    {} of kernel {} never started: all {} SM slots are held by waiting blocks{}\n",
+                            plural(waiting, "block"), name, slots,
+                            run->startedBlocks > run->finishedBlocks
+                                ? fmt::format("; if its own blocks wait for each other (a barrier of the grid), at most {} can be launched; a "
+                                              "cooperative launch refuses more",
+                                              slots)
+                                : "");
     } else {
       text +=
           fmt::format("    {} of kernel {} resident and waiting, {} of {} SM slots in use\n",

@@ -79,6 +79,8 @@ struct Machine::State {
   /// Starts blocks on free slots.
   void dispatch(Rank &rank, SimTime now);
   void blockFinished(Block &block);
+  /// All blocks are done, and what they have put has arrived.
+  void kernelFinished(KernelRun &run, SimTime now);
 
   //===- Running --------------------------------------------------------------------------------------------------===//
 

@@ -58,25 +58,32 @@ void Machine::State::blockFinished(Block &block) {
   block.kernel = nullptr;
   rank.freeSlots.insert(std::lower_bound(rank.freeSlots.begin(), rank.freeSlots.end(), block.slot), block.slot);
   if (++run->finishedBlocks == run->totalBlocks) {
-    ++counters.kernelsRun;
-    Stream &stream = *run->stream;
-    if (run->record != SIZE_MAX) {
-      SimTime end = now;
+    if (run->record != SIZE_MAX)
       for (const BlockRecord &record : trace.launches[run->record].blocks)
-        end = std::max(end, record.end);
-      trace.launches[run->record].start = run->started;
-      trace.launches[run->record].end = end;
-      now = end;
-    }
-    rank.shmem->quiet();
-    stream.running = nullptr;
-    auto place =
-        std::find_if(rank.runs.begin(), rank.runs.end(), [&](const auto &other) { return other.get() == run; });
-    std::unique_ptr<KernelRun> finished = std::move(*place);
-    rank.runs.erase(place);
-    stream.operationDone(now);
+        now = std::max(now, record.end);
+    // What the kernel has put is part of what it has done.
+    if (rank.shmem->isIdle())
+      kernelFinished(*run, now);
+    else
+      rank.shmem->finishLater(*run, now);
   }
   dispatch(rank, block.clock);
+}
+
+void Machine::State::kernelFinished(KernelRun &run, SimTime now) {
+  ++counters.kernelsRun;
+  Rank &rank = *run.rank;
+  Stream &stream = *run.stream;
+  if (run.record != SIZE_MAX) {
+    trace.launches[run.record].start = run.started;
+    trace.launches[run.record].end = now;
+  }
+  stream.running = nullptr;
+  auto place =
+      std::find_if(rank.runs.begin(), rank.runs.end(), [&](const auto &other) { return other.get() == &run; });
+  std::unique_ptr<KernelRun> finished = std::move(*place);
+  rank.runs.erase(place);
+  stream.operationDone(now);
 }
 
 } // namespace ditron::sim

@@ -89,11 +89,28 @@ template <typename Condition> void Shmem::deliverIf(Condition condition) {
     deliver(transfer);
 }
 
+void Shmem::finishLater(KernelRun &run, SimTime now) {
+  for (const PendingTransfer &transfer : pending)
+    now = std::max(now, transfer.due);
+  finishing.push_back({&run, now});
+  engine.scheduler.wake(*this, now);
+}
+
 void Shmem::step(SimTime now) {
   deliverIf([&](const PendingTransfer &transfer) { return transfer.due <= now; });
+  std::vector<KernelRun *> done;
+  std::erase_if(finishing, [&](const auto &one) {
+    if (one.second <= now)
+      done.push_back(one.first);
+    return one.second <= now;
+  });
+  for (KernelRun *run : done)
+    engine.kernelFinished(*run, now);
   SimTime next = INT64_MAX;
   for (const PendingTransfer &transfer : pending)
     next = std::min(next, transfer.due);
+  for (const auto &[run, when] : finishing)
+    next = std::min(next, when);
   if (next != INT64_MAX)
     engine.scheduler.wake(*this, next);
 }
@@ -191,7 +208,12 @@ void ditron_sim_shmem_put(DitronSimThread *self, void *destination, const void *
 
 void ditron_sim_shmem_value(DitronSimThread *self, void *destination, uint64_t value, uint32_t bytes, uint32_t pe,
                             const DitronSimSite *site) {
-  ditron_sim_shmem_put(self, destination, &value, bytes, pe, /*nonblocking=*/0, site);
+  Thread &thread = asThread(self);
+  enter(thread, "put to the destination", destination, bytes, site);
+  charge(thread, site);
+  PendingTransfer transfer = transferOf(destination, &value, bytes, pe);
+  capture(transfer); // little-endian: the low bytes come first
+  thread.block->rank.shmem->begin(thread, std::move(transfer), /*soon=*/false, site);
 }
 
 void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, uint32_t pe,

@@ -3,8 +3,8 @@
 // What a kernel hands to the network of its rank. OpenSHMEM promises little about when a put arrives: in any order with other
 // puts unless a fence lies between, and not before a quiet (or barrier) unless it is lucky. So here it is unlucky: each put is an
 // event in virtual time, after a delay that the seed chooses, long enough that a forgotten fence or quiet shows as stale
-// data. A non-blocking put reads its source only when it is delivered. Everything is delivered when the kernel ends, as what
-// lies in the memory system of a GPU is.
+// data. A non-blocking put reads its source only when it is delivered. A kernel has ended when all that it put has arrived, as
+// what lies in the memory system of a GPU has.
 //
 // A rank has one network: a quiet by any thread completes what all its threads have begun, as the standard says of the
 // default context.
@@ -22,6 +22,7 @@
 
 namespace ditron::sim {
 
+struct KernelRun;
 struct Rank;
 struct Thread;
 
@@ -57,7 +58,13 @@ public:
   void settleFenced(uint32_t peer) { deliverIf([&](const PendingTransfer &t) { return t.peer == peer && t.epoch < epoch; }); }
   /// Everything arrives now.
   void quiet() { deliverIf([](const PendingTransfer &) { return true; }); }
-  void clear() { pending.clear(); }
+  void clear() {
+    pending.clear();
+    finishing.clear();
+  }
+  bool isIdle() const { return pending.empty(); }
+  /// Ends a kernel, all of whose blocks are done at `now`, when what is under way has arrived.
+  void finishLater(KernelRun &run, SimTime now);
 
 private:
   template <typename Condition> void deliverIf(Condition condition);
@@ -67,6 +74,7 @@ private:
   Rank &rank;
   uint64_t epoch = 0;
   std::vector<PendingTransfer> pending;
+  std::vector<std::pair<KernelRun *, SimTime>> finishing;
 };
 
 /// Sets or adds to a word.

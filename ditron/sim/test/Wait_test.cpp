@@ -237,7 +237,8 @@ TEST(Deadlock, TextNamesEverything) {
           "    stream main runs kernel gemm: 0 of 20 blocks finished, 8 resident, 12 not started; 1 operation queued "
           "behind it\n"
           "    stream comm is held by the signal wait above; 1 operation queued behind it\n"
-          "    12 blocks of kernel gemm never started: all 8 SM slots are held by waiting blocks\n"
+          "    12 blocks of kernel gemm never started: all 8 SM slots are held by waiting blocks; if its own blocks wait for each "
+          "other (a barrier of the grid), at most 8 can be launched; a cooperative launch refuses more\n"
           "  rank 1:\n"
           "    idle"));
 }
