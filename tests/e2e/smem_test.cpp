@@ -254,8 +254,9 @@ TEST_F(SharedMemory, Refusals) {
   } else
     cases.push_back({"buffer = dl.allocate_smem(tl.int64, [1])\n    mbarrier_init(dl.smem_get_ptr(buffer), 1)",
                      "target sim:sm_80 has no 'mbarrier_init': it came with compute capability 9.0"});
-  Buffer p = zeros(DataType::I32, 4);
   for (const Case &each : cases) {
+    start(1); // an error while it runs ends a world
+    Buffer p = zeros(DataType::I32, 4);
     std::string kernel = text(fmt::format("\n@triton.jit\ndef wrong(p):\n    {}\n", each.body));
     EXPECT_THAT(run(kernel, "wrong", {}, {{p}, {}}).message(), testing::HasSubstr(each.message)) << each.body;
   }
