@@ -58,7 +58,9 @@ namespace {
 bool isRefusal(const Status &status) {
   if (status.code() == StatusCode::Unsupported)
     return true;
-  for (std::string_view words : {"not supported by this version", "not supported yet", "is refused", "are refused"})
+  if (status.message().starts_with("compiler bug"))
+    return false;
+  for (std::string_view words : {"not supported by this version", "the simulator cannot run"})
     if (status.message().find(words) != std::string::npos)
       return true;
   return false;
