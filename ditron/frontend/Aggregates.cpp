@@ -407,6 +407,10 @@ LangValue Importer::callMethod(const MethodValue &method, SourceRange selfRange,
     options.bindsSelf = cls == nullptr;
   }
   all.append(arguments.begin(), arguments.end());
+  // All of Python that the interpreter knows, where nothing is left for run time.
+  if (method.function.scope && method.function.scope->isConstexprFunction(method.function.node) &&
+      llvm::all_of(all, [](const CallArgument &argument) { return argument.value.isCompileTime(); }))
+    return callConstexpr(method.function, all, range);
   return enterFunction(method.function, all, range, options);
 }
 
