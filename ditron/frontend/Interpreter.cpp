@@ -30,8 +30,13 @@ Interpreter::~Interpreter() {
 }
 
 HostValue Interpreter::fail(SourceRange range, std::string message, std::string hint) {
-  if (!failure)
-    failure = Failure{range, std::move(message), calls, std::move(hint)};
+  if (failure)
+    return HostValue();
+  failure = Failure{range, std::move(message), calls, std::move(hint)};
+  // Of an endless recursion both ends are enough.
+  constexpr size_t shown = 6;
+  if (std::vector<SourceRange> &chain = failure->calls; chain.size() > 2 * shown)
+    chain.erase(chain.begin() + shown, chain.end() - shown);
   return HostValue();
 }
 
@@ -122,8 +127,6 @@ HostValue Interpreter::readBinding(llvm::StringRef name, const GlobalBinding &bi
 HostValue Interpreter::readImport(const GlobalBinding &binding, SourceRange use) {
   const LangValue &imported = binding.imported;
   if (imported.isPoison()) {
-    if (binding.importedName == "Config")
-      return HostNative{"triton.Config"};
     return fail(use, fmt::format("module '{}' has no '{}'", toString(binding.importedFrom).str(), binding.importedName));
   }
   const auto *foreign = imported.getIf<ForeignValue>();
@@ -433,8 +436,9 @@ HostValue Interpreter::call(const HostValue &callee, const HostArguments &argume
     llvm::StringRef name = builtin->builtin->name;
     if (name == "constexpr" && arguments.positional.size() == 1)
       return arguments.positional.front();
-    std::string known = name == "cdiv" || name == "next_power_of_2" ? "triton." + name.str() : name.str();
-    if (isHostFunction(known) && ((builtin->builtin->modules & ModulePython) || known != name))
+    bool isOfTriton = name == "cdiv" || name == "next_power_of_2" || name == "Config";
+    std::string known = isOfTriton ? "triton." + name.str() : name.str();
+    if (isHostFunction(known) && ((builtin->builtin->modules & ModulePython) || isOfTriton))
       return callNative(known, arguments, range);
   }
   if (value->is<ForeignValue>())

@@ -180,8 +180,6 @@ std::optional<HostValue> Interpreter::attribute(const HostValue &object, llvm::S
       LangValue resolved = hooks.library ? hooks.library(*member, range) : *member;
       return HostValue::fromLanguage(resolved);
     }
-    if (name == "Config")
-      return HostValue(HostNative{"triton.Config"});
     return missing(fmt::format("module '{}' has no '{}'", toString(module->module).str(), name.str()));
   }
   if (const auto *file = value->getIf<FileValue>()) {
