@@ -158,11 +158,16 @@ private:
     }
   }
 
-  /// A store of at most one element per thread gains nothing from another order of threads.
+  /// A store of at most one element per thread gains nothing from another order of threads, and a tile that is larger than
+  /// shared memory (160 KiB, what all targets have) cannot be brought into another one.
   void adoptSmallStores() {
     for (auto &[access, layout] : anchors) {
       auto store = dyn_cast<tile::StoreOp>(access);
-      if (!store || cast<RankedTensorType>(store.getValue().getType()).getNumElements() > int64_t(lanes) * warps)
+      if (!store)
+        continue;
+      auto type = cast<RankedTensorType>(store.getValue().getType());
+      const int64_t bytes = type.getNumElements() * analysis::sharedElementBytes(type.getElementType());
+      if (type.getNumElements() > int64_t(lanes) * warps && bytes <= 160 * 1024)
         continue;
       if (std::optional<DistributedLayout> ofValue = decision(store.getValue()))
         layout = *ofValue;

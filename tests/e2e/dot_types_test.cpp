@@ -147,6 +147,8 @@ std::vector<Case> types() {
       for (int columns = 0; columns < 4; columns += 3)
         all.push_back({.type = type, .out = out, .m = m, .n = n, .k = k, .warps = warps, .columnsA = columns != 0,
                        .columnsB = columns != 0});
+  // A result that no shared memory holds.
+  all.push_back({.type = DataType::F64, .out = DataType::F64, .m = 128, .n = 256, .k = 32, .warps = 8});
   all.push_back({.type = DataType::F8E5, .m = 64, .n = 64, .k = 32, .columnsB = true, .otherType = DataType::F8E4NV});
   all.push_back({.type = DataType::F8E4NV, .m = 32, .n = 32, .k = 32, .otherType = DataType::F8E5});
   return all;
