@@ -27,7 +27,8 @@ Value textAddress(Emitter &e, ModuleOp module, StringRef text) {
   }
   if (!global) {
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    global = LLVM::GlobalOp::create(builder, e.getLoc(), LLVM::LLVMArrayType::get(e.getI8Type(), bytes.size()),
+    // The place of a call would be looked for in a function.
+    global = LLVM::GlobalOp::create(builder, module.getLoc(), LLVM::LLVMArrayType::get(e.getI8Type(), bytes.size()),
                                     /*isConstant=*/true, LLVM::Linkage::Internal, fmt::format("__ditron_text_{}", count),
                                     builder.getStringAttr(bytes), /*alignment=*/1, /*addrSpace=*/0);
   }

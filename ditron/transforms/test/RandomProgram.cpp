@@ -395,6 +395,90 @@ void RandomProgram::scan() {
   add(name, std::move(result));
 }
 
+void RandomProgram::pairUp() {
+  const Value *a = choose([](const Array &array) { return array.shape.size() < 4; });
+  if (!a)
+    return;
+  const Value *b = chooseLike(a->array);
+  Array result = a->array;
+  result.shape.push_back(2);
+  result.data.clear();
+  for (size_t i = 0; i < a->array.data.size(); ++i)
+    result.data.insert(result.data.end(), {a->array.data[i], b->array.data[i]});
+  std::string name = fresh();
+  std::string half = a->array.shape.empty() ? "i32" : type(a->array.shape);
+  line(fmt::format("{} = tile.join {}, {} : {} -> {}", name, a->name, b->name, half, type(result.shape)));
+  add(name, std::move(result));
+}
+
+void RandomProgram::splitPairs() {
+  const Value *source = choose([](const Array &array) { return !array.shape.empty() && array.shape.back() >= 2; });
+  if (!source)
+    return;
+  Array left, right;
+  left.shape = source->array.shape;
+  left.shape.back() /= 2;
+  Shape pairs = left.shape;
+  pairs.push_back(2);
+  if (pairs == Shape{1, 2}) { // two elements give scalars
+    left.shape.clear();
+    pairs = {2};
+  }
+  for (size_t i = 0; i < source->array.data.size(); i += 2) {
+    left.data.push_back(source->array.data[i]);
+    right.data.push_back(source->array.data[i + 1]);
+  }
+  right.shape = left.shape;
+  std::string from = source->name, name = fresh();
+  if (pairs != source->array.shape) {
+    from = fresh();
+    line(fmt::format("{} = tile.reshape {} : {} -> {}", from, source->name, type(source->array.shape), type(pairs)));
+  }
+  line(fmt::format("{}:2 = tile.split {} : {} -> {}", name, from, type(pairs),
+                   left.shape.empty() ? "i32" : type(left.shape)));
+  add(name + "#0", std::move(left));
+  add(name + "#1", std::move(right));
+}
+
+void RandomProgram::gather() {
+  const Value *source = choose([](const Array &array) { return !array.shape.empty(); });
+  const Value *numbers = chooseLike(source->array);
+  const Shape &shape = source->array.shape;
+  size_t axis = pick(0, static_cast<int>(shape.size()) - 1);
+  int32_t mask = static_cast<int32_t>(shape[axis]) - 1;
+  std::string index = fresh(), name = fresh();
+  line(fmt::format("{} = arith.andi {}, {} : {}", index, numbers->name, splat(mask, shape), type(shape)));
+  line(fmt::format("{} = tile.gather {}[{}] axis {} : {}, {} -> {}", name, source->name, index, axis, type(shape),
+                   type(shape), type(shape)));
+  add(name, generate(shape, [&](const Shape &place) {
+        Shape from = place;
+        from[axis] = at(numbers->array, place) & mask;
+        return at(source->array, from);
+      }));
+}
+
+void RandomProgram::exchange() {
+  const Value *source = choose([](const Array &array) { return !array.shape.empty(); });
+  const Shape shape = source->array.shape;
+  size_t axis = pick(0, static_cast<int>(shape.size()) - 1);
+  int mask = pick(0, static_cast<int>(shape[axis]) - 1);
+  Shape thin(shape.size(), 1);
+  thin[axis] = shape[axis];
+  std::string line0 = fresh(), placed = fresh(), positions = fresh(), index = fresh(), name = fresh();
+  line(fmt::format("{} = tile.arange 0, {} : {}", line0, shape[axis], type({shape[axis]})));
+  line(fmt::format("{} = tile.reshape {} : {} -> {}", placed, line0, type({shape[axis]}), type(thin)));
+  line(fmt::format("{} = tile.broadcast {} : {} -> {}", positions, placed, type(thin), type(shape)));
+  line(fmt::format("{} = arith.xori {}, {} : {}", index, positions, splat(mask, shape), type(shape)));
+  line(fmt::format("{} = tile.gather {}[{}] axis {} {{tile.exchange_mask = {} : i32}} : {}, {} -> {}", name, source->name,
+                   index, axis, mask, type(shape), type(shape), type(shape)));
+  Array result = generate(shape, [&](const Shape &place) {
+    Shape from = place;
+    from[axis] ^= mask;
+    return at(source->array, from);
+  });
+  add(name, std::move(result));
+}
+
 void RandomProgram::select() {
   const Value *a = choose([](const Array &array) { return !array.shape.empty(); });
   const Value *b = chooseLike(a->array), *c = chooseLike(a->array);
@@ -621,7 +705,7 @@ void RandomProgram::gemm() {
 }
 
 void RandomProgram::step(bool nested) {
-  switch (pick(0, nested ? 12 : 17)) {
+  switch (pick(0, nested ? 16 : 21)) {
   case 0: return load(randomShape());
   case 1:
   case 2: return binary();
@@ -634,9 +718,13 @@ void RandomProgram::step(bool nested) {
   case 9: return select();
   case 10: return splatScalar();
   case 11: return dot();
-  case 12: return loop();
-  case 13: return branch();
-  case 14: return atomic();
+  case 12: return pairUp();
+  case 13: return splitPairs();
+  case 14: return gather();
+  case 15: return exchange();
+  case 16: return loop();
+  case 17: return branch();
+  case 18: return atomic();
   default: return gemm();
   }
 }

@@ -87,6 +87,10 @@ private:
   void reduce();
   void argmax();
   void scan();
+  void pairUp();
+  void splitPairs();
+  void gather();
+  void exchange();
   void select();
   void splatScalar();
   void dot();
