@@ -27,11 +27,48 @@ constexpr Section sections[] = {{ModuleTile, "`triton.language` (tl)"},
                                 {ModuleShmem, "`libshmem_device`"}};
 
 /// Names that are no functions; what the look-up does not know is left out.
-constexpr llvm::StringLiteral constantNames[] = {
-    "void", "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float8e5", "float8e4nv", "float8e4b15", "float8e4b8",
-    "float8e5b16", "float16", "bfloat16", "float32", "float64", "pi32_t", "TRITON_MAX_TENSOR_NUMEL", "PropagateNan", "math", "extra", "core", "standard", "language",
-    "target_info", "libdevice", "NVSHMEM_CMP_EQ", "NVSHMEM_CMP_NE", "NVSHMEM_CMP_GT", "NVSHMEM_CMP_LE", "NVSHMEM_CMP_LT", "NVSHMEM_CMP_GE",
-    "NVSHMEM_SIGNAL_SET", "NVSHMEM_SIGNAL_ADD", "NVSHMEM_TEAM_WORLD", "NVSHMEM_TEAM_SHARED", "NVSHMEM_TEAM_NODE", "NVSHMEMX_TEAM_NODE", "NVSHMEMX_TEAM_SAME_MYPE_NODE"};
+constexpr llvm::StringLiteral constantNames[] = {"void",
+                                                 "int1",
+                                                 "int8",
+                                                 "int16",
+                                                 "int32",
+                                                 "int64",
+                                                 "uint8",
+                                                 "uint16",
+                                                 "uint32",
+                                                 "uint64",
+                                                 "float8e5",
+                                                 "float8e4nv",
+                                                 "float8e4b15",
+                                                 "float8e4b8",
+                                                 "float8e5b16",
+                                                 "float16",
+                                                 "bfloat16",
+                                                 "float32",
+                                                 "float64",
+                                                 "pi32_t",
+                                                 "TRITON_MAX_TENSOR_NUMEL",
+                                                 "PropagateNan",
+                                                 "math",
+                                                 "extra",
+                                                 "core",
+                                                 "standard",
+                                                 "language",
+                                                 "target_info",
+                                                 "libdevice",
+                                                 "NVSHMEM_CMP_EQ",
+                                                 "NVSHMEM_CMP_NE",
+                                                 "NVSHMEM_CMP_GT",
+                                                 "NVSHMEM_CMP_LE",
+                                                 "NVSHMEM_CMP_LT",
+                                                 "NVSHMEM_CMP_GE",
+                                                 "NVSHMEM_SIGNAL_SET",
+                                                 "NVSHMEM_SIGNAL_ADD",
+                                                 "NVSHMEM_TEAM_WORLD",
+                                                 "NVSHMEM_TEAM_SHARED",
+                                                 "NVSHMEM_TEAM_NODE",
+                                                 "NVSHMEMX_TEAM_NODE",
+                                                 "NVSHMEMX_TEAM_SAME_MYPE_NODE"};
 
 /// What is neither function nor value: decorators, and what stands in annotations.
 struct Declaration {
@@ -85,8 +122,10 @@ std::string listCompatibility() {
     summary += fmt::format("| {} | {} | {} |\n", section.title.str(), rows.size() - refused, refused);
   }
   return "# Compatibility with Triton and Triton-distributed\n\n"
-         "Every name of the modules that kernels import. A kernel that calls a refused one does not compile; the message is\n"
-         "\"NAME is not supported by this version: \" and the text given here. Printed by `ditron-import --list-compatibility`\n"
+         "Every name of the modules that kernels import. A kernel that calls a refused one does not compile; the "
+         "message is\n"
+         "\"NAME is not supported by this version: \" and the text given here. Printed by `ditron-import "
+         "--list-compatibility`\n"
          "from the frontend's tables; parameters are in [language.md](language.md), measured agreement is in\n"
          "[conformance.md](conformance.md).\n\n| | supported | refused |\n|---|---|---|\n" +
          summary + body;

@@ -86,7 +86,8 @@ Expected<std::vector<std::byte>> fillArray(const nlohmann::json &array, DataType
   if (array.contains("npy")) {
     DITRON_ASSIGN_OR_RETURN(NpyArray file, readNpy((folder / array["npy"].get<std::string>()).string()));
     if (file.data.size() != data.size())
-      return invalidArgument(fmt::format("{} holds {} bytes, {} are expected", array["npy"].get<std::string>(), file.data.size(), data.size()));
+      return invalidArgument(fmt::format("{} holds {} bytes, {} are expected", array["npy"].get<std::string>(),
+                                         file.data.size(), data.size()));
     return std::move(file.data);
   }
   if (array.contains("values")) {
@@ -123,7 +124,8 @@ Expected<std::vector<std::byte>> fillArray(const nlohmann::json &array, DataType
     const double scale = numberOf(array, "scale", 1);
     each([&](std::byte *at, uint64_t i) {
       const uint64_t word = randomWord(seed, i);
-      const auto sum = static_cast<double>((word & 0xFFFF) + ((word >> 16) & 0xFFFF) + ((word >> 32) & 0xFFFF) + (word >> 48));
+      const auto sum =
+          static_cast<double>((word & 0xFFFF) + ((word >> 16) & 0xFFFF) + ((word >> 32) & 0xFFFF) + (word >> 48));
       storeFloat(type, at, (sum * 0x1p-15 - 4) * scale);
     });
   } else if (fill == "arange") {
@@ -147,7 +149,8 @@ Expected<std::vector<std::byte>> fillArray(const nlohmann::json &array, DataType
       std::swap(order[i - 1], order[randomWord(seed, i) % i]);
     each([&](std::byte *at, uint64_t i) { storeInteger(type, at, order[i]); });
   } else if (fill != "zeros") {
-    return invalidArgument(fmt::format("no rule \"{}\": zeros, ints, bits, uniform, bell, arange, count, patterns, permutation", fill));
+    return invalidArgument(
+        fmt::format("no rule \"{}\": zeros, ints, bits, uniform, bell, arange, count, patterns, permutation", fill));
   }
   if (array.contains("and")) { // keeps these bits only, as a conversion to tf32 does
     const uint64_t mask = std::stoull(array["and"].get<std::string>(), nullptr, 16);

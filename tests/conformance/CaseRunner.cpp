@@ -107,8 +107,10 @@ Expected<Argument> scalarArgument(const std::string &name, const json &value) {
 }
 
 Expected<CompareRule> compareRule(const json &fields) {
-  static const std::pair<std::string_view, CompareMode> modes[] = {
-      {"exact", CompareMode::Exact}, {"equal", CompareMode::Equal}, {"close", CompareMode::Close}, {"sorted", CompareMode::Sorted}};
+  static const std::pair<std::string_view, CompareMode> modes[] = {{"exact", CompareMode::Exact},
+                                                                   {"equal", CompareMode::Equal},
+                                                                   {"close", CompareMode::Close},
+                                                                   {"sorted", CompareMode::Sorted}};
   CompareRule rule;
   rule.relative = fields.value("rtol", 0.0);
   rule.absolute = fields.value("atol", 0.0);
@@ -185,7 +187,8 @@ Expected<CaseResult> CaseRunner::tryRun(const Case &one) {
     variants.push_back(std::move(variant).value());
   }
   if (one.fields.contains("error"))
-    return CaseResult{Outcome::Failed, fmt::format("compiled, but an error is expected: {}", one.fields["error"].dump())};
+    return CaseResult{Outcome::Failed,
+                      fmt::format("compiled, but an error is expected: {}", one.fields["error"].dump())};
 
   runtime::LaunchConfig config;
   const auto grid = one.fields.value("grid", std::vector<uint32_t>{1});
@@ -201,7 +204,8 @@ Expected<CaseResult> CaseRunner::tryRun(const Case &one) {
   if (!ran.isOk())
     return judgeError(one, ran, false);
   if (one.fields.contains("runtimeError"))
-    return CaseResult{Outcome::Failed, fmt::format("ran, but an error is expected: {}", one.fields["runtimeError"].dump())};
+    return CaseResult{Outcome::Failed,
+                      fmt::format("ran, but an error is expected: {}", one.fields["runtimeError"].dump())};
 
   CaseResult result{Outcome::Passed};
   if (one.fields.contains("stdout")) {
@@ -210,9 +214,10 @@ Expected<CaseResult> CaseRunner::tryRun(const Case &one) {
     std::sort(actual.begin(), actual.end());
     if (expected != actual) {
       const auto [left, right] = std::mismatch(actual.begin(), actual.end(), expected.begin(), expected.end());
-      return CaseResult{Outcome::Failed, fmt::format("printed {} lines, expected {}; first difference: got '{}', expected '{}'", actual.size(),
-                                                     expected.size(), left == actual.end() ? "" : *left,
-                                                     right == expected.end() ? "" : *right)};
+      return CaseResult{Outcome::Failed,
+                        fmt::format("printed {} lines, expected {}; first difference: got '{}', expected '{}'",
+                                    actual.size(), expected.size(), left == actual.end() ? "" : *left,
+                                    right == expected.end() ? "" : *right)};
     }
   }
   DITRON_RETURN_IF_ERROR(compareOutputs(one, launch, result));
@@ -235,7 +240,8 @@ Status CaseRunner::makeArguments(const Case &one, Launch &launch) {
     array.count = value.value("n", uint64_t(1));
     array.offset = value.value("offset", uint64_t(0));
     if (value.value("symmetric", false)) {
-      DITRON_ASSIGN_OR_RETURN(array.symmetric, launch.world->allocateSymmetric(array.type, array.count + array.offset, name));
+      DITRON_ASSIGN_OR_RETURN(array.symmetric,
+                              launch.world->allocateSymmetric(array.type, array.count + array.offset, name));
     } else {
       for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
         DITRON_ASSIGN_OR_RETURN(runtime::Buffer buffer,
@@ -244,7 +250,8 @@ Status CaseRunner::makeArguments(const Case &one, Launch &launch) {
       }
     }
     for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
-      DITRON_ASSIGN_OR_RETURN(std::vector<std::byte> data, fillArray(value, array.type, array.count, rank * 1000003ull, one.folder));
+      DITRON_ASSIGN_OR_RETURN(std::vector<std::byte> data,
+                              fillArray(value, array.type, array.count, rank * 1000003ull, one.folder));
       DITRON_RETURN_IF_ERROR(array.upload(rank, data));
     }
   }
@@ -265,7 +272,8 @@ CaseResult CaseRunner::judgeError(const Case &one, const Status &status, bool wh
     const auto place = one.fields["at"].get<std::array<uint32_t, 2>>();
     const std::string text = fmt::format("kernel.py:{}:{}:", one.defLine + place[0] - 1, place[1] + 1);
     if (message.find(text) == std::string::npos)
-      return {Outcome::Failed, fmt::format("the place should be {} (line {} of the function): {}", text, place[0], brief(message))};
+      return {Outcome::Failed,
+              fmt::format("the place should be {} (line {} of the function): {}", text, place[0], brief(message))};
   }
   return {Outcome::Passed};
 }
@@ -310,8 +318,9 @@ Status CaseRunner::compareOutputs(const Case &one, Launch &launch, CaseResult &r
       }
       if (comparison.wrong > 0 && result.outcome == Outcome::Passed) {
         result.outcome = Outcome::Failed;
-        result.text = fmt::format("{}{}: {} of {} differ;{}", array.name, launch.ranks > 1 ? fmt::format(" on rank {}", rank) : "",
-                                  comparison.wrong, compared, comparison.text);
+        result.text = fmt::format("{}{}: {} of {} differ;{}", array.name,
+                                  launch.ranks > 1 ? fmt::format(" on rank {}", rank) : "", comparison.wrong, compared,
+                                  comparison.text);
       }
     }
   }

@@ -23,8 +23,8 @@ enum class Outcome {
 
 struct CaseResult {
   Outcome outcome = Outcome::Failed;
-  std::string text;     ///< Why it did not pass; empty otherwise.
-  double maxUlp = 0;    ///< Of float outputs that are compared within a tolerance.
+  std::string text;  ///< Why it did not pass; empty otherwise.
+  double maxUlp = 0; ///< Of float outputs that are compared within a tolerance.
   double maxError = 0;
   double seconds = 0;
 };

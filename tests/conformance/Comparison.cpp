@@ -71,7 +71,8 @@ Comparison compareElements(DataType type, std::span<const std::byte> actual, std
       } else if (std::isfinite(x) && std::isfinite(y)) {
         const double error = std::abs(x - y);
         result.maxError = std::max(result.maxError, error);
-        result.maxUlp = std::max(result.maxUlp, std::abs(static_cast<double>(ordinal(type, aBits) - ordinal(type, eBits))));
+        result.maxUlp =
+            std::max(result.maxUlp, std::abs(static_cast<double>(ordinal(type, aBits) - ordinal(type, eBits))));
         same = rule.mode == CompareMode::Close ? error <= rule.absolute + rule.relative * std::abs(y)
                                                : rule.mode == CompareMode::Equal && x == y;
       }
@@ -80,7 +81,8 @@ Comparison compareElements(DataType type, std::span<const std::byte> actual, std
       same = std::abs(x - y) <= rule.absolute + rule.relative * std::abs(y);
     }
     if (!same && ++result.wrong <= 3)
-      result.text += fmt::format(" [{}] got {}, expected {};", positions.empty() ? i : positions[i], show(type, a), show(type, e));
+      result.text +=
+          fmt::format(" [{}] got {}, expected {};", positions.empty() ? i : positions[i], show(type, a), show(type, e));
   }
   return result;
 }

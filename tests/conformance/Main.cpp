@@ -80,7 +80,8 @@ int main(int argc, char **argv) {
     ++done;
     const bool passed = result.outcome == Outcome::Passed;
     if (!passed || verbose)
-      fmt::print("{} {} ({:.2f} s) {}\n", outcomes[static_cast<int>(result.outcome)], cases[index].name, result.seconds, result.text);
+      fmt::print("{} {} ({:.2f} s) {}\n", outcomes[static_cast<int>(result.outcome)], cases[index].name, result.seconds,
+                 result.text);
     if (terminal)
       fmt::print(stderr, "\r{}/{}\x1b[K", done, cases.size());
     std::fflush(stdout);
@@ -93,6 +94,7 @@ int main(int argc, char **argv) {
     std::string command = fmt::format("build/bin/ditron-conformance --target {} --report {}", pool.target, report);
     std::ofstream(report) << reportPage(cases, results, pool.target, command);
   }
-  const bool failed = std::any_of(results.begin(), results.end(), [](const CaseResult &result) { return result.outcome == Outcome::Failed; });
+  const bool failed = std::any_of(results.begin(), results.end(),
+                                  [](const CaseResult &result) { return result.outcome == Outcome::Failed; });
   return failed ? 1 : 0;
 }

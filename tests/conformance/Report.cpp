@@ -26,8 +26,8 @@ struct AreaSum {
 };
 
 std::string row(const std::string &name, const AreaSum &sum) {
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name, sum.all(), sum.of(Outcome::Passed), sum.of(Outcome::Failed),
-                     sum.of(Outcome::Refused), sum.of(Outcome::Skipped),
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", name, sum.all(), sum.of(Outcome::Passed),
+                     sum.of(Outcome::Failed), sum.of(Outcome::Refused), sum.of(Outcome::Skipped),
                      sum.maxUlp > 0 ? fmt::format("{:.3g} ulp, {:.2g}", sum.maxUlp, sum.maxError) : "");
 }
 
@@ -43,8 +43,8 @@ std::string cell(std::string text) {
 
 } // namespace
 
-std::string reportPage(const std::vector<Case> &cases, const std::vector<CaseResult> &results, const std::string &target,
-                       const std::string &command) {
+std::string reportPage(const std::vector<Case> &cases, const std::vector<CaseResult> &results,
+                       const std::string &target, const std::string &command) {
   std::map<std::string, AreaSum> areas;
   AreaSum total;
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -52,9 +52,12 @@ std::string reportPage(const std::vector<Case> &cases, const std::vector<CaseRes
     total.add(results[i]);
   }
   std::string text = fmt::format(
-      "# Conformance\n\nWhat the conformance suite (`tests/conformance/`, its README says how cases are made) gives on `{}`.\n"
-      "Made by `{}`; do not edit. *Refused* are cases that the compiler says it does not support. The largest differences\n"
-      "are those of outputs compared within a tolerance, in units of the last place of the output's type and absolute.\n\n"
+      "# Conformance\n\nWhat the conformance suite (`tests/conformance/`, its README says how cases are made) gives on "
+      "`{}`.\n"
+      "Made by `{}`; do not edit. *Refused* are cases that the compiler says it does not support. The largest "
+      "differences\n"
+      "are those of outputs compared within a tolerance, in units of the last place of the output's type and "
+      "absolute.\n\n"
       "| area | cases | passed | failed | refused | skipped | largest differences |\n|---|---|---|---|---|---|---|\n",
       target, command);
   for (const auto &[name, sum] : areas)
@@ -75,8 +78,9 @@ std::string summaryLine(const std::vector<CaseResult> &results, double seconds) 
   AreaSum sum;
   for (const CaseResult &result : results)
     sum.add(result);
-  return fmt::format("{} cases: {} passed, {} failed, {} refused, {} skipped in {:.0f} s", sum.all(), sum.of(Outcome::Passed),
-                     sum.of(Outcome::Failed), sum.of(Outcome::Refused), sum.of(Outcome::Skipped), seconds);
+  return fmt::format("{} cases: {} passed, {} failed, {} refused, {} skipped in {:.0f} s", sum.all(),
+                     sum.of(Outcome::Passed), sum.of(Outcome::Failed), sum.of(Outcome::Refused),
+                     sum.of(Outcome::Skipped), seconds);
 }
 
 } // namespace ditron::conformance

@@ -11,8 +11,8 @@
 namespace ditron::conformance {
 
 /// The page, in Markdown. `command` is what made it.
-std::string reportPage(const std::vector<Case> &cases, const std::vector<CaseResult> &results, const std::string &target,
-                       const std::string &command);
+std::string reportPage(const std::vector<Case> &cases, const std::vector<CaseResult> &results,
+                       const std::string &target, const std::string &command);
 /// One line: how many of each outcome, and the time.
 std::string summaryLine(const std::vector<CaseResult> &results, double seconds);
 

@@ -48,8 +48,11 @@ bool writeAll(int file, const void *data, size_t size) {
   size_t index = 0;
   while (read(commands, &index, sizeof(index)) == sizeof(index)) {
     const CaseResult result = runner.run(cases[index]);
-    const nlohmann::json answer = {{"outcome", static_cast<int>(result.outcome)}, {"text", result.text}, {"maxUlp", result.maxUlp},
-                                   {"maxError", result.maxError}, {"seconds", result.seconds}};
+    const nlohmann::json answer = {{"outcome", static_cast<int>(result.outcome)},
+                                   {"text", result.text},
+                                   {"maxUlp", result.maxUlp},
+                                   {"maxError", result.maxError},
+                                   {"seconds", result.seconds}};
     const std::string line = answer.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
     if (!writeAll(answers, line.data(), line.size()))
       break;
@@ -59,7 +62,8 @@ bool writeAll(int file, const void *data, size_t size) {
 
 class Pool {
 public:
-  Pool(const std::vector<Case> &cases, const PoolOptions &options, const std::function<void(size_t, const CaseResult &)> &progress)
+  Pool(const std::vector<Case> &cases, const PoolOptions &options,
+       const std::function<void(size_t, const CaseResult &)> &progress)
       : cases(cases), options(options), progress(progress), results(cases.size()), workers(options.workers) {}
 
   std::vector<CaseResult> run() {
@@ -170,8 +174,8 @@ private:
       return;
     const nlohmann::json answer = nlohmann::json::parse(worker.partial.substr(0, end));
     worker.partial.erase(0, end + 1);
-    finish(worker, {static_cast<Outcome>(answer["outcome"].get<int>()), answer["text"], answer["maxUlp"], answer["maxError"],
-                    answer["seconds"]});
+    finish(worker, {static_cast<Outcome>(answer["outcome"].get<int>()), answer["text"], answer["maxUlp"],
+                    answer["maxError"], answer["seconds"]});
   }
 
   void lose(Worker &worker, int signal, const std::string &what) {
