@@ -1,7 +1,7 @@
-//===- Aggregates.cpp - Classes of kernel files: declaration and construction --------------------------------------===//
+//===- Aggregates.cpp - Classes of kernel files: declaration and fields --------------------------------------------===//
 //
-// Reads class statements when a kernel first uses them: bases, fields, methods. Builds instances, by the constructor that
-// the fields imply or by the class's own __init__, which is executed at compile time on an instance without fields yet.
+// Reads class statements when a kernel first uses them: bases, fields, methods. Checks the values of fields by their
+// annotations, and assigns them where that is allowed.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Aggregates.h"
@@ -25,7 +25,9 @@ std::string annotationText(const ast::Expr *annotation) {
   return annotation ? unparse(annotation) : "";
 }
 
-llvm::StringRef lastComponent(llvm::StringRef dotted) { return dotted.rsplit('.').second.empty() ? dotted : dotted.rsplit('.').second; }
+llvm::StringRef lastComponent(llvm::StringRef dotted) {
+  return dotted.rsplit('.').second.empty() ? dotted : dotted.rsplit('.').second;
+}
 
 /// The name at the end of a decorator or base class, without its arguments: `aggregate` of `@tl.core.aggregate`. A name
 /// that the file imports under another one is followed.
@@ -68,8 +70,8 @@ std::shared_ptr<const ClassInfo> Importer::classOf(const ast::ClassDef *node, co
   info->name = node->name.text.str();
   info->range = node->name.range;
   info->scope = scope;
-  bool isAggregate = hasDecorator(node->decorators, scope, "aggregate") ||
-                     hasDecorator(node->decorators, scope, "_aggregate");
+  bool isAggregate =
+      hasDecorator(node->decorators, scope, "aggregate") || hasDecorator(node->decorators, scope, "_aggregate");
   for (const ast::Expr *base : node->bases) {
     std::string name = plainName(base, scope);
     if (name == "object")
@@ -78,14 +80,15 @@ std::shared_ptr<const ClassInfo> Importer::classOf(const ast::ClassDef *node, co
       info->isNamedTuple = true;
       continue;
     }
-    const auto *baseName = llvm::dyn_cast<ast::Name>(base);
-    const GlobalBinding *binding = baseName ? scope->find(baseName->id) : nullptr;
+    const ImportedName definition = definitionOf(*scope, base);
+    const GlobalBinding *binding = definition.binding;
     std::shared_ptr<const ClassInfo> parent;
     if (binding && binding->kind == GlobalBinding::Kind::Class &&
-        (isKernelClass(binding->classDef, scope) || !isAggregate))
-      parent = classOf(binding->classDef, scope, use);
+        (isKernelClass(binding->classDef, definition.scope) || !isAggregate))
+      parent = classOf(binding->classDef, definition.scope, use);
     if (isAggregate && (!parent || parent->isNamedTuple)) {
-      emit.error(base->range, fmt::format("Aggregates can only inherit from other aggregates, but '{}' is none", unparse(base)));
+      emit.error(base->range,
+                 fmt::format("Aggregates can only inherit from other aggregates, but '{}' is none", unparse(base)));
       return nullptr;
     }
     if (!parent)
@@ -101,9 +104,10 @@ std::shared_ptr<const ClassInfo> Importer::classOf(const ast::ClassDef *node, co
       info->constants[constant] = value;
   }
   if (!isAggregate && !info->isNamedTuple) {
-    emit.error(use, fmt::format("class '{}' cannot be used in a kernel: it is neither decorated with @triton.aggregate nor "
-                                "a NamedTuple",
-                                info->name))
+    emit.error(use,
+               fmt::format("class '{}' cannot be used in a kernel: it is neither decorated with @triton.aggregate nor "
+                           "a NamedTuple",
+                           info->name))
         .note(node->name.range, "declared here");
     return nullptr;
   }
@@ -195,10 +199,15 @@ LangValue Importer::checkField(const ClassInfo &cls, size_t index, const LangVal
     kind = FieldKind::Tensor;
   else if (resolved == "tuple")
     kind = FieldKind::Tuple;
-  else if (const GlobalBinding *binding = field.scope->find(text);
+  else if (const auto *binding = field.scope->find(text);
            binding && binding->kind == GlobalBinding::Kind::Class && isKernelClass(binding->classDef, field.scope)) {
     kind = FieldKind::Class;
     expected = classOf(binding->classDef, field.scope, field.range);
+  } else if (ImportedName definition = definitionOf(*field.scope, field.annotation);
+             definition.binding && definition.binding->kind == GlobalBinding::Kind::Class &&
+             isKernelClass(definition.binding->classDef, definition.scope)) {
+    kind = FieldKind::Class;
+    expected = classOf(definition.binding->classDef, definition.scope, field.range);
   }
   bool isGood = true;
   switch (kind) {
@@ -216,12 +225,14 @@ LangValue Importer::checkField(const ClassInfo &cls, size_t index, const LangVal
   }
   if (isGood)
     return value;
-  emit.error(range, fmt::format("field '{}' of aggregate '{}' expects {}, but got {}", field.name, cls.name, text, value.describe()))
+  emit.error(range, fmt::format("field '{}' of aggregate '{}' expects {}, but got {}", field.name, cls.name, text,
+                                value.describe()))
       .note(field.range, "the field is declared here");
   return LangValue::poison();
 }
 
-LangValue Importer::withField(const LangValue &instance, llvm::StringRef name, const LangValue &value, SourceRange range) {
+LangValue Importer::withField(const LangValue &instance, llvm::StringRef name, const LangValue &value,
+                              SourceRange range) {
   const ClassInfo &cls = *instance.classInfo();
   auto index = cls.indexOf(name);
   if (!index)
@@ -239,13 +250,15 @@ LangValue Importer::replaceFields(llvm::ArrayRef<CallArgument> arguments, Source
       result = argument.value;
       hasInstance = true;
       if (!result.classInfo())
-        return emit.fail(argument.range, fmt::format("tl.aggregate_replace expects an aggregate instance, but got {}", result.describe()));
+        return emit.fail(argument.range, fmt::format("tl.aggregate_replace expects an aggregate instance, but got {}",
+                                                     result.describe()));
       continue;
     }
     if (!hasInstance || argument.keyword.empty())
       return emit.fail(argument.range, "tl.aggregate_replace takes one aggregate and fields by name");
     if (!result.classInfo()->indexOf(argument.keyword))
-      return emit.fail(argument.keywordRange, fmt::format("{} has no field '{}'", result.describe(), argument.keyword.str()));
+      return emit.fail(argument.keywordRange,
+                       fmt::format("{} has no field '{}'", result.describe(), argument.keyword.str()));
     result = withField(result, argument.keyword, argument.value, argument.range);
     if (result.isPoison())
       return result;
@@ -259,8 +272,8 @@ void Importer::assignAttribute(const ast::Attribute *target, const LangValue &va
     return;
   const auto *name = llvm::dyn_cast<ast::Name>(target->value);
   if (!object.isAggregate()) {
-    emit.error(target->range,
-               fmt::format("cannot assign to an attribute of {}; only to names and tuples of names", object.describe()));
+    emit.error(target->range, fmt::format("cannot assign to an attribute of {}; only to names and tuples of names",
+                                          object.describe()));
     return;
   }
   // A method may change its own instance, which is a value: the caller sees the change in what the method returns.
@@ -275,216 +288,4 @@ void Importer::assignAttribute(const ast::Attribute *target, const LangValue &va
     assignName(name->id, std::move(changed), name->range);
 }
 
-//===------------------------------------------------------------------------------------------------------------------===//
-// Construction and methods
-//===------------------------------------------------------------------------------------------------------------------===//
-
-LangValue Importer::construct(const std::shared_ptr<const ClassInfo> &cls, llvm::ArrayRef<CallArgument> arguments,
-                              SourceRange range) {
-  auto instanceOf = [&](std::vector<LangValue> parts) {
-    auto shared = std::make_shared<const std::vector<LangValue>>(std::move(parts));
-    return cls->isNamedTuple ? LangValue(TupleValue{std::move(shared), cls}) : LangValue(AggregateValue{cls, std::move(shared)});
-  };
-  const ClassMethod *initializer = cls->isNamedTuple ? nullptr : cls->method("__init__");
-  size_t errorsBefore = emit.diagnosticEngine().errorCount();
-  if (initializer) {
-    LangValue self = instanceOf(std::vector<LangValue>(cls->fields.size()));
-    return initialize(*initializer, self, arguments, range, errorsBefore);
-  }
-  std::vector<LangValue> values(cls->fields.size());
-  std::vector<bool> isSet(cls->fields.size());
-  auto reject = [&](SourceRange place, std::string message) {
-    emit.error(place, std::move(message)).note(cls->range, "the class is declared here");
-    return LangValue::poison();
-  };
-  size_t next = 0;
-  for (const CallArgument &argument : arguments) {
-    std::optional<size_t> index = next;
-    if (!argument.keyword.empty()) {
-      index = cls->indexOf(argument.keyword);
-      if (!index)
-        return reject(argument.keywordRange, fmt::format("class '{}' has no field '{}'", cls->name, argument.keyword.str()));
-      if (isSet[*index])
-        return reject(argument.keywordRange, fmt::format("field '{}' of class '{}' is given twice", argument.keyword.str(), cls->name));
-    } else if (next++ >= values.size()) {
-      return reject(argument.range, fmt::format("class '{}' has {} field{}, but more values are given", cls->name,
-                                                values.size(), values.size() == 1 ? "" : "s"));
-    }
-    values[*index] = checkField(*cls, *index, argument.value, argument.range);
-    isSet[*index] = true;
-  }
-  for (auto [index, field] : llvm::enumerate(cls->fields)) {
-    if (isSet[index])
-      continue;
-    if (!field.defaultValue)
-      return reject(range, fmt::format("class '{}' needs a value for field '{}'", cls->name, field.name));
-    values[index] = checkField(*cls, index, evaluateAtModuleLevel(field.defaultValue, field.scope), range);
-  }
-  if (llvm::any_of(values, [](const LangValue &value) { return value.isPoison(); }))
-    return LangValue::poison();
-  LangValue instance = instanceOf(std::move(values));
-  if (const ClassMethod *after = cls->isNamedTuple ? nullptr : cls->method("__post_init__"))
-    return initialize(*after, instance, {}, range, errorsBefore);
-  return instance;
-}
-
-LangValue Importer::initialize(const ClassMethod &method, const LangValue &instance,
-                               llvm::ArrayRef<CallArgument> arguments, SourceRange range, size_t errorsBefore) {
-  llvm::SmallVector<CallArgument> all{CallArgument{"", instance, range, {}, false}};
-  all.append(arguments.begin(), arguments.end());
-  LangValue result = instance;
-  CallOptions options;
-  options.isPython = !method.function.isJit;
-  options.bindsSelf = true;
-  options.selfAfter = &result;
-  options.owner = method.owner;
-  enterFunction(method.function, all, range, options);
-  if (isStopped || !result.isAggregate())
-    return LangValue::poison();
-  for (auto [field, value] : llvm::zip_equal(result.classInfo()->fields, result.parts())) {
-    if (!value.isPoison())
-      continue;
-    if (emit.diagnosticEngine().errorCount() == errorsBefore)
-      emit.error(range, fmt::format("'{}' of class '{}' leaves field '{}' without a value",
-                                    method.function.node->name.text.str(), result.classInfo()->name, field.name))
-          .note(field.range, "the field is declared here");
-    return LangValue::poison();
-  }
-  return result;
-}
-
-LangValue Importer::instanceAttribute(const LangValue &value, llvm::StringRef name) {
-  const ClassInfo &cls = *value.classInfo();
-  if (auto index = cls.indexOf(name))
-    return value.parts()[*index];
-  if (cls.isNamedTuple && name == "_fields") {
-    std::vector<LangValue> names;
-    for (const ClassField &field : cls.fields)
-      names.push_back(LangValue::string(field.name));
-    return LangValue::tuple(std::move(names));
-  }
-  if (cls.isNamedTuple && name == "_replace")
-    return LangValue(MethodValue{nullptr, "_replace", std::make_shared<const LangValue>(value), {}});
-  const ClassMethod *method = cls.method(name);
-  if (method && !method->isStatic && !method->isClass)
-    return LangValue(MethodValue{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(value),
-                                 method->function});
-  if (const auto *tuple = value.getIf<TupleValue>())
-    return classAttribute(tuple->cls, name);
-  return classAttribute(value.getIf<AggregateValue>()->cls, name);
-}
-
-LangValue Importer::classAttribute(const std::shared_ptr<const ClassInfo> &cls, llvm::StringRef name) {
-  if (name == "__name__")
-    return LangValue::string(cls->name);
-  if (const ClassMethod *method = cls->method(name)) {
-    if (method->function.isJit && !method->isClass)
-      return LangValue(method->function);
-    return LangValue(MethodValue{nullptr, method->function.node->name.text,
-                                 std::make_shared<const LangValue>(ClassValue{cls}), method->function});
-  }
-  auto constant = cls->constants.find(name);
-  if (constant != cls->constants.end())
-    return evaluateAtModuleLevel(constant->second, cls->scope);
-  auto index = cls->indexOf(name);
-  if (index && cls->fields[*index].defaultValue)
-    return evaluateAtModuleLevel(cls->fields[*index].defaultValue, cls->fields[*index].scope);
-  return LangValue::poison();
-}
-
-LangValue Importer::callMethod(const MethodValue &method, SourceRange selfRange, llvm::ArrayRef<CallArgument> arguments,
-                               SourceRange range) {
-  llvm::SmallVector<CallArgument> all;
-  CallOptions options;
-  options.isPython = !method.function.isJit;
-  const auto *cls = method.self->getIf<ClassValue>();
-  const ClassInfo *info = cls ? cls->info.get() : method.self->classInfo();
-  const ClassMethod *declared = info ? info->method(method.name) : nullptr;
-  options.owner = declared ? declared->owner : nullptr;
-  // Through the class, a plain function gets what is written; only a class method gets the class.
-  if (!cls || (declared && declared->isClass)) {
-    all.push_back(CallArgument{"", *method.self, selfRange, {}, false});
-    options.bindsSelf = cls == nullptr;
-  }
-  all.append(arguments.begin(), arguments.end());
-  // All of Python that the interpreter knows, where nothing is left for run time.
-  if (method.function.scope && method.function.scope->isConstexprFunction(method.function.node) &&
-      llvm::all_of(all, [](const CallArgument &argument) { return argument.value.isCompileTime(); }))
-    return callConstexpr(method.function, all, range);
-  return enterFunction(method.function, all, range, options);
-}
-
-std::optional<LangValue> Importer::callSuper(const ast::Call *call) {
-  const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee);
-  const auto *inner = attribute ? llvm::dyn_cast<ast::Call>(attribute->value) : nullptr;
-  const auto *name = inner ? llvm::dyn_cast<ast::Name>(inner->callee) : nullptr;
-  if (!name || name->id != "super" || !inner->args.empty() || !frame().owner || frame().self.empty())
-    return std::nullopt;
-  std::vector<CallArgument> arguments;
-  if (!collectArguments(call, arguments))
-    return LangValue::poison();
-  LangValue &self = frame().locals[frame().self].value;
-  for (const auto &base : frame().owner->bases) {
-    if (const ClassMethod *method = base->method(attribute->attr.text)) {
-      LangValue changed = self;
-      CallOptions options;
-      options.isPython = !method->function.isJit;
-      options.bindsSelf = true;
-      options.selfAfter = &changed;
-      options.owner = method->owner;
-      arguments.insert(arguments.begin(), CallArgument{"", self, inner->range, {}, false});
-      LangValue result = enterFunction(method->function, arguments, call->range, options);
-      frame().locals[frame().self].value = std::move(changed);
-      return result;
-    }
-    if (attribute->attr.text != "__init__")
-      continue;
-    // The constructor that the fields of the base imply.
-    LangValue built = construct(base, arguments, call->range);
-    if (built.isPoison())
-      return built;
-    for (auto [field, value] : llvm::zip_equal(base->fields, built.parts()))
-      self = withField(self, field.name, value, call->range);
-    return LangValue::none();
-  }
-  return emit.fail(attribute->attr.range, fmt::format("no base of class '{}' has '{}'", frame().owner->name, attribute->attr.text.str()));
-}
-
-const std::shared_ptr<const ClassInfo> &constexprTypeClass() {
-  static const std::shared_ptr<const ClassInfo> cls = [] {
-    auto info = std::make_shared<ClassInfo>();
-    info->name = "constexpr_type";
-    info->isNamedTuple = true;
-    info->fields.push_back({"value", {}, nullptr, nullptr, nullptr});
-    return info;
-  }();
-  return cls;
-}
-
-std::optional<LangValue> Importer::callSpecialMethod(const LangValue &object, llvm::StringRef name,
-                                                     llvm::ArrayRef<CallArgument> arguments, SourceRange objectRange,
-                                                     SourceRange range) {
-  const ClassInfo *cls = object.classInfo();
-  const ClassMethod *method = cls ? cls->method(name) : nullptr;
-  if (!method)
-    return std::nullopt;
-  MethodValue bound{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(object), method->function};
-  return callMethod(bound, objectRange, arguments, range);
-}
-
-namespace builtins {
-
-LangValue aggregateReplace(Importer &importer, BuiltinCall &call) {
-  return importer.emit.fail(call.range, "tl.aggregate_replace takes one aggregate and fields by name");
-}
-
-LangValue constexprType(Importer &, BuiltinCall &call) {
-  return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, call["value"]), constexprTypeClass()});
-}
-
-LangValue decoratorOnly(Importer &importer, BuiltinCall &call) {
-  return importer.emit.fail(call.range, fmt::format("{} is a decorator and cannot be called in a kernel", qualifiedName(*call.builtin)));
-}
-
-} // namespace builtins
 } // namespace ditron::frontend

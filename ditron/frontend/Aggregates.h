@@ -29,8 +29,8 @@ struct ClassInfo;
 /// A method, or a function of the class that takes no instance.
 struct ClassMethod {
   FunctionValue function;
-  bool isStatic = false; ///< Decorated with staticmethod.
-  bool isClass = false;  ///< Decorated with classmethod: the first parameter is the class.
+  bool isStatic = false;            ///< Decorated with staticmethod.
+  bool isClass = false;             ///< Decorated with classmethod: the first parameter is the class.
   const ClassInfo *owner = nullptr; ///< The class whose statement holds it, for super().
 };
 

@@ -175,13 +175,14 @@ void Importer::checkDiscarded(const ast::Call *call, const LangValue &callee) {
       name = plain->id;
     if (name != "must_use_result")
       continue;
-    const auto *text = application && !application->args.empty() ? llvm::dyn_cast<ast::Constant>(application->args[0]) : nullptr;
+    const auto *text =
+        application && !application->args.empty() ? llvm::dyn_cast<ast::Constant>(application->args[0]) : nullptr;
     return report(text && text->value->isStr() ? text->value->getString() : "");
   }
 }
 
-bool Importer::bindParameters(const ast::FunctionDef *function, const ModuleScope *scope, llvm::ArrayRef<CallArgument> arguments,
-                              SourceRange range, Scope &locals) {
+bool Importer::bindParameters(const ast::FunctionDef *function, const ModuleScope *scope,
+                              llvm::ArrayRef<CallArgument> arguments, SourceRange range, Scope &locals) {
   std::string name = function->name.text.str();
   auto reject = [&](SourceRange place, std::string message) {
     emit.error(place, std::move(message)).note(function->headerRange, "the function is declared here");
@@ -280,8 +281,9 @@ bool Importer::checkNoinline(const ast::FunctionDef *function, const Scope &loca
     flatten(variable.value, leaves);
     for (const LangValue &leaf : leaves)
       if (leaf.isTensor() && leaf.type().isBlock()) {
-        emit.error(variable.range, fmt::format("Function {} is marked noinline, but was called with non-scalar argument {}: {}",
-                                               function->name.text.str(), name.str(), leaf.type().str()));
+        emit.error(variable.range,
+                   fmt::format("Function {} is marked noinline, but was called with non-scalar argument {}: {}",
+                               function->name.text.str(), name.str(), leaf.type().str()));
         return false;
       }
   }

@@ -21,7 +21,8 @@ void Importer::executeWith(const ast::With *statement) {
     LangValue value = evaluate(item.context);
     const auto *context = value.getIf<std::shared_ptr<const ContextValue>>();
     if (!context && !value.isPoison())
-      emit.error(item.context->range, fmt::format("'with' takes a context of the kernel language, but got {}", value.describe()));
+      emit.error(item.context->range,
+                 fmt::format("'with' takes a context of the kernel language, but got {}", value.describe()));
     isGood = context != nullptr;
     if (!isGood)
       break;

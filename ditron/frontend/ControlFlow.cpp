@@ -33,9 +33,10 @@ LangValue Importer::evaluateCondition(const ast::Expr *expression) {
       return LangValue::boolean(constant.isTrue());
   }
   if (!value.isTensor())
-    return emit.fail(expression->range, fmt::format("`if` conditionals can only accept values of type {{bool, int, NoneType}}, "
-                                                    "not objects of type {}: this is {}; a run-time condition is a scalar",
-                                                    pythonType(value), value.describe()));
+    return emit.fail(expression->range,
+                     fmt::format("`if` conditionals can only accept values of type {{bool, int, NoneType}}, "
+                                 "not objects of type {}: this is {}; a run-time condition is a scalar",
+                                 pythonType(value), value.describe()));
   Emitter::At at(emit, expression->range);
   if (value.type().isBlock()) {
     if (value.type().numElements() != 1) {
@@ -60,9 +61,10 @@ Importer::Branches Importer::beginBranches(mlir::Value condition) {
   for (mlir::Operation *op = emit.builder.getInsertionBlock()->getParentOp(); op; op = op->getParentOp())
     ++depth;
   if (depth > maxRegionDepth && !isStopped) {
-    emit.error(emit.range(), fmt::format("run-time branches are nested more than {} deep (statements behind a return, break or "
-                                         "continue count as a branch of their own)",
-                                         maxRegionDepth));
+    emit.error(emit.range(),
+               fmt::format("run-time branches are nested more than {} deep (statements behind a return, break or "
+                           "continue count as a branch of their own)",
+                           maxRegionDepth));
     isStopped = true;
   }
   Branches branches;
@@ -218,7 +220,8 @@ void Importer::executeRunTimeIf(const ast::If *statement, mlir::Value condition)
   joinScopes(branches, before, std::move(thenScope), std::move(elseScope), place);
 }
 
-void Importer::joinScopes(Branches &branches, const Scope &before, Scope thenScope, Scope elseScope, SourceRange place) {
+void Importer::joinScopes(Branches &branches, const Scope &before, Scope thenScope, Scope elseScope,
+                          SourceRange place) {
   // What a side that is left by break or continue would have made of a new name is never seen.
   auto complete = [&](Scope &missing, const Scope &present, mlir::Region &region) {
     if (!isLeft(missing) || isLeft(present))
@@ -247,7 +250,8 @@ void Importer::joinScopes(Branches &branches, const Scope &before, Scope thenSco
     }
     Pending each{name, inThen, {}};
     if (auto mismatch = join(branches, inThen.value, other->second.value, place, each.joined)) {
-      emit.error(place, fmt::format("variable '{}' has different types after the two branches of this if: {}", name.str(), *mismatch))
+      emit.error(place, fmt::format("variable '{}' has different types after the two branches of this if: {}",
+                                    name.str(), *mismatch))
           .note(inThen.range, "assigned here")
           .note(other->second.range, "and here");
       each.joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};
@@ -322,8 +326,8 @@ Outcome Importer::runIf(const ast::If *statement, const Continuation &rest) {
   if (frame().isEntry || isStopped) {
     joined = JoinedValue{LangValue::none(), {LangValue::none()}, {-1}};
   } else if (auto mismatch = join(branches, first.value, second.value, place, joined)) {
-    Diagnostic &diagnostic = emit.error(second.range.isValid() ? second.range : place,
-                                        fmt::format("Return type mismatch: {}", *mismatch));
+    Diagnostic &diagnostic =
+        emit.error(second.range.isValid() ? second.range : place, fmt::format("Return type mismatch: {}", *mismatch));
     if (first.range.isValid())
       diagnostic.note(first.range, "the other return is here");
     joined = JoinedValue{LangValue::poison(), {LangValue::poison()}, {-1}};

@@ -47,11 +47,13 @@ LangValue Importer::argumentValue(const ArgumentSpec &spec, const std::string &n
   return emitDescriptor(emit, std::move(descriptor));
 }
 
-const GlobalBinding *Importer::annotatedClass(const ast::Param &param) {
-  const auto *name = llvm::dyn_cast_or_null<ast::Name>(param.annotation);
-  const GlobalBinding *binding = name ? globals.find(name->id) : nullptr;
-  return binding && binding->kind == GlobalBinding::Kind::Class && isKernelClass(binding->classDef, &globals) ? binding
-                                                                                                              : nullptr;
+std::shared_ptr<const ClassInfo> Importer::annotatedClass(const ast::Expr *annotation, const ModuleScope *scope,
+                                                          SourceRange range) {
+  ImportedName definition = scope && annotation ? definitionOf(*scope, annotation) : ImportedName();
+  if (!definition.binding || definition.binding->kind != GlobalBinding::Kind::Class ||
+      !isKernelClass(definition.binding->classDef, definition.scope))
+    return nullptr;
+  return classOf(definition.binding->classDef, definition.scope, range);
 }
 
 LangValue Importer::asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range) {
@@ -61,12 +63,9 @@ LangValue Importer::asNamedTuple(const LangValue &value, std::shared_ptr<const C
     return emit.fail(range, fmt::format("class '{}' has {} fields, but the argument is a tuple of {}", cls->name,
                                         cls->fields.size(), value.elements().size()));
   std::vector<LangValue> elements = value.elements();
-  for (LangValue &element : elements)
+  for (auto [element, field] : llvm::zip(elements, cls->fields))
     if (element.isTuple())
-      if (const auto *name = llvm::dyn_cast_or_null<ast::Name>(cls->fields[&element - elements.data()].annotation))
-        if (const GlobalBinding *binding = globals.find(name->id);
-            binding && binding->kind == GlobalBinding::Kind::Class && isKernelClass(binding->classDef, &globals))
-          element = asNamedTuple(element, classOf(binding->classDef, &globals, range), range);
+      element = asNamedTuple(element, annotatedClass(field.annotation, field.scope, range), range);
   return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements)), std::move(cls)});
 }
 
@@ -104,10 +103,10 @@ void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel
     Variable variable;
     variable.range = param.range;
     variable.isConstexpr = isConstexprParam(param);
-    variable.value = spec ? argumentValue(*spec, param.name.text.str(), take)
-                          : evaluateAtModuleLevel(param.defaultValue, &globals);
-    if (const GlobalBinding *binding = spec && spec->isTuple() ? annotatedClass(param) : nullptr)
-      variable.value = asNamedTuple(variable.value, classOf(binding->classDef, &globals, param.range), param.range);
+    variable.value =
+        spec ? argumentValue(*spec, param.name.text.str(), take) : evaluateAtModuleLevel(param.defaultValue, &globals);
+    if (spec && spec->isTuple())
+      variable.value = asNamedTuple(variable.value, annotatedClass(param.annotation, &globals, param.range), param.range);
     frame().locals[param.name.text] = std::move(variable);
   }
   runBody(kernel->body, nullptr);

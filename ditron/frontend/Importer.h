@@ -45,9 +45,9 @@ struct Frame {
   unsigned loops = 0;
   unsigned contexts = 0; ///< Statements `with` around the statement.
   bool isEntry = false;
-  bool isCombine = false; ///< Called from a reduction or scan: nothing but arithmetic.
-  bool isPython = false;  ///< An undecorated function of a class, executed at compile time: nothing decays.
-  llvm::StringRef self;   ///< The parameter whose fields the body may assign; empty outside of methods.
+  bool isCombine = false;           ///< Called from a reduction or scan: nothing but arithmetic.
+  bool isPython = false;            ///< An undecorated function of a class, executed at compile time: nothing decays.
+  llvm::StringRef self;             ///< The parameter whose fields the body may assign; empty outside of methods.
   const ClassInfo *owner = nullptr; ///< The class whose method it is.
 };
 
@@ -122,8 +122,8 @@ private:
   /// The value of an argument; `take` gives the next parameter of the function.
   LangValue argumentValue(const ArgumentSpec &spec, const std::string &name,
                           llvm::function_ref<LangValue(const RunTimeParameter &)> take);
-  /// The class of the file that a parameter is annotated with; null if it is none.
-  const GlobalBinding *annotatedClass(const ast::Param &param);
+  /// The class that an annotation names; null if it names none.
+  std::shared_ptr<const ClassInfo> annotatedClass(const ast::Expr *annotation, const ModuleScope *scope, SourceRange range);
   /// A tuple as an instance of a class, tuples in it by the annotations of its fields.
   LangValue asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range);
 
@@ -296,8 +296,7 @@ private:
                       SourceRange calleeRange, SourceRange range);
   bool collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments);
   bool bindParameters(const ast::FunctionDef *function, const ModuleScope *scope,
-                      llvm::ArrayRef<CallArgument> arguments, SourceRange range,
-                      Scope &locals);
+                      llvm::ArrayRef<CallArgument> arguments, SourceRange range, Scope &locals);
   /// Executes a function of the file in place.
   LangValue enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                           const CallOptions &options);
@@ -311,7 +310,7 @@ private:
 
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::shared_ptr<const ContextValue>> contexts; ///< Entered ones, of callers too; innermost last.
-  const ModuleScope &globals; ///< Of the kernel's file.
+  const ModuleScope &globals;                                ///< Of the kernel's file.
   Modules &modules;
   Library library;
   Interpreter interpreter;

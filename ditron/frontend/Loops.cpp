@@ -308,14 +308,15 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
   llvm::SmallVector<const ast::Node *> parts(statement->body.begin(), statement->body.end());
   CarriedSet carried = findCarried(parts, target->id);
   // The loop variable keeps its last value after the loop; it is carried only if somebody asks for it.
-  bool keepsVariable = frame().function && isReadAfter(frame().function, target->id, statement->range, frame().loops > 0);
+  bool keepsVariable =
+      frame().function && isReadAfter(frame().function, target->id, statement->range, frame().loops > 0);
   auto previous = frame().locals.find(target->id);
   llvm::SmallVector<mlir::Value> inits = carried.inits;
   if (keepsVariable) {
     // A loop without rounds leaves the variable as it was, if it was an integer.
     LangValue start = isReversed ? upper : lower;
-    if (previous != frame().locals.end() && previous->second.value.isTensor() && !previous->second.value.type().isBlock() &&
-        previous->second.value.type().isInt())
+    if (previous != frame().locals.end() && previous->second.value.isTensor() &&
+        !previous->second.value.type().isBlock() && previous->second.value.type().isInt())
       start = emit.cast(previous->second.value, *type, place);
     inits.push_back(start.ir());
   }
@@ -387,7 +388,8 @@ void Importer::repeat(const ast::While *statement) {
   while (countStatement(statement)) {
     LangValue condition = evaluateCondition(statement->condition);
     if (condition.isTensor())
-      emit.error(statement->condition->range, "a function that is executed at compile time cannot depend on run-time values");
+      emit.error(statement->condition->range,
+                 "a function that is executed at compile time cannot depend on run-time values");
     if (!condition.isConstant() || !condition.constant().isTrue())
       break;
     setExitMark("continue", LangValue::boolean(false));

@@ -114,9 +114,10 @@ void Importer::execute(const ast::Stmt *statement) {
   case ast::NodeKind::Return:
     emit.error(statement->range,
                frame().contexts ? "Cannot have `return` statements inside of `with` in a kernel"
-               : frame().loops  ? "Cannot have `return` statements inside `while` or `for` statements in triton: write break, or "
-                                  "compute the condition before the loop"
-                                : "'return' is not allowed here");
+               : frame().loops
+                   ? "Cannot have `return` statements inside `while` or `for` statements in triton: write break, or "
+                     "compute the condition before the loop"
+                   : "'return' is not allowed here");
     return;
   case ast::NodeKind::ExprStmt: {
     const auto *expression = llvm::cast<ast::ExprStmt>(statement)->value;
@@ -185,8 +186,8 @@ void Importer::executeAssert(const ast::Assert *statement) {
   LangValue message = statement->message ? add(statement->message) : LangValue::string("");
   if (frame().isPython && condition.isConstant()) {
     if (!condition.constant().isTrue())
-      emit.error(statement->condition->range,
-                 fmt::format("this assertion is false at compile time{}{}", message.display().empty() ? "" : ": ", message.display()));
+      emit.error(statement->condition->range, fmt::format("this assertion is false at compile time{}{}",
+                                                          message.display().empty() ? "" : ": ", message.display()));
     return;
   }
   callBuiltin(*findBuiltin(ModuleTile, "device_assert"), std::move(arguments), statement->range);

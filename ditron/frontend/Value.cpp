@@ -120,7 +120,8 @@ std::string LangValue::describe() const {
   if (isTensor())
     return (type().isBlock() ? "block " : "run-time ") + type().str();
   if (isVector(*this))
-    return fmt::format("a vector of {} {}", elements().size(), elements().empty() ? "elements" : elements().front().type().str());
+    return fmt::format("a vector of {} {}", elements().size(),
+                       elements().empty() ? "elements" : elements().front().type().str());
   if (const ClassInfo *cls = classInfo())
     return fmt::format("{} '{}'", isTuple() ? "named tuple" : "aggregate", cls->name);
   if (isTuple())

@@ -26,18 +26,18 @@ struct ClassInfo;
 
 /// The built-in modules; a function's entry in Builtins.def says which ones hold it.
 enum BuiltinModule : unsigned {
-  ModulePython = 1u << 0,  ///< The names that Python itself provides: min, len, range.
-  ModuleTriton = 1u << 1,  ///< triton
-  ModuleTile = 1u << 2,    ///< triton.language
-  ModuleMath = 1u << 3,    ///< triton.language.math
-  ModuleDevice = 1u << 4,  ///< libdevice
-  ModuleExtra = 1u << 5,   ///< triton.language.extra, triton_dist.language.extra: hold only other modules
-  ModuleDist = 1u << 6,    ///< triton_dist.language, ditron.language
-  ModuleThread = 1u << 7,  ///< language_extra: the thread level
-  ModuleShmem = 1u << 8,   ///< libshmem_device
-  ModulePeer = 1u << 9,    ///< triton_dist, ditron
-  ModuleMember = 1u << 10, ///< Not a module: member functions of tensors.
-  ModuleNan = 1u << 11,    ///< triton.language.PropagateNan, an enumeration
+  ModulePython = 1u << 0,      ///< The names that Python itself provides: min, len, range.
+  ModuleTriton = 1u << 1,      ///< triton
+  ModuleTile = 1u << 2,        ///< triton.language
+  ModuleMath = 1u << 3,        ///< triton.language.math
+  ModuleDevice = 1u << 4,      ///< libdevice
+  ModuleExtra = 1u << 5,       ///< triton.language.extra, triton_dist.language.extra: hold only other modules
+  ModuleDist = 1u << 6,        ///< triton_dist.language, ditron.language
+  ModuleThread = 1u << 7,      ///< language_extra: the thread level
+  ModuleShmem = 1u << 8,       ///< libshmem_device
+  ModulePeer = 1u << 9,        ///< triton_dist, ditron
+  ModuleMember = 1u << 10,     ///< Not a module: member functions of tensors.
+  ModuleNan = 1u << 11,        ///< triton.language.PropagateNan, an enumeration
   ModuleDescriptor = 1u << 12, ///< Not a module: member functions of tensor descriptors.
   ModuleVector = 1u << 15,     ///< Not a module: member functions of vectors.
 };
@@ -68,7 +68,7 @@ struct AggregateValue {
 /// A function of a kernel file.
 struct FunctionValue {
   const ast::FunctionDef *node = nullptr;
-  bool isJit = false; ///< Decorated with a jit of ours; others are host code.
+  bool isJit = false;                 ///< Decorated with a jit of ours; others are host code.
   const ModuleScope *scope = nullptr; ///< The file it is in.
 };
 
@@ -115,8 +115,8 @@ struct DescriptorValue;
 
 /// Anything that comes from outside of the known modules: torch, os, or a file of the user's that was not looked for yet.
 struct ForeignValue {
-  std::string module; ///< As it was imported, with the dots of a relative import.
-  std::string name;   ///< Within the module; empty for the module itself.
+  std::string module;                 ///< As it was imported, with the dots of a relative import.
+  std::string name;                   ///< Within the module; empty for the module itself.
   const ModuleScope *scope = nullptr; ///< The file that imports it.
 };
 

@@ -113,9 +113,10 @@ private:
     for (size_t dim = 0; dim + 1 < descriptor.strides.size(); ++dim)
       aligned &= descriptor.strides[dim] * bytes % alignmentUnit == 0;
     const bool wholeVectors = descriptor.shape.back() % alignmentUnit == 0;
-    return ArgumentSpec::descriptorOf(langTypeOf(descriptor.base.type).withShape(descriptor.blockShape), descriptor.fillNan,
-                                      aligned && parameter.specialiseAlignment ? alignmentUnit : 1,
-                                      wholeVectors && parameter.specialiseAlignment ? alignmentUnit : 1, parameter.name);
+    return ArgumentSpec::descriptorOf(langTypeOf(descriptor.base.type).withShape(descriptor.blockShape),
+                                      descriptor.fillNan, aligned && parameter.specialiseAlignment ? alignmentUnit : 1,
+                                      wholeVectors && parameter.specialiseAlignment ? alignmentUnit : 1,
+                                      parameter.name);
   }
 
   Expected<ArgumentSpec> bindInteger(const std::optional<LangType> &annotated) const {
@@ -161,7 +162,8 @@ Expected<std::vector<Given>> assignArguments(const KernelInterface &kernel, cons
                                          didYouMean(name, kernel.parameterNames()),
                                          fmt::join(kernel.parameterNames(), ", ")));
     Given &target = given[*index];
-    const std::string_view path = dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot + 1);
+    const std::string_view path =
+        dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot + 1);
     const bool isTaken = std::ranges::any_of(target.elements, [&](const auto &each) { return each.first == path; });
     if (target.value || isTaken || (path.empty() && !target.elements.empty()))
       return invalidArgument(fmt::format("kernel '{}' got several values for argument '{}'", kernel.name, name));
@@ -198,7 +200,9 @@ Expected<ArgumentSpec> bindTuple(const KernelInterface &kernel, const KernelPara
     else
       part->second.elements.emplace_back(path.substr(dot + 1), value);
   }
-  auto isNumber = [](const std::string &text) { return text.find_first_not_of("0123456789") == std::string::npos && text.size() < 6; };
+  auto isNumber = [](const std::string &text) {
+    return text.find_first_not_of("0123456789") == std::string::npos && text.size() < 6;
+  };
   const bool isPlain = std::ranges::all_of(parts, [&](const auto &part) { return isNumber(part.first); });
   if (isPlain)
     std::ranges::sort(parts, {}, [](const auto &part) { return std::stoul(part.first); });
@@ -208,9 +212,11 @@ Expected<ArgumentSpec> bindTuple(const KernelInterface &kernel, const KernelPara
     element.name = parameter.name + "." + name;
     element.annotation.clear();
     if (given.value && !given.elements.empty())
-      return invalidArgument(fmt::format("kernel '{}' got a value and elements for argument '{}'", kernel.name, element.name));
+      return invalidArgument(
+          fmt::format("kernel '{}' got a value and elements for argument '{}'", kernel.name, element.name));
     if (isPlain && std::stoul(name) != specs.size())
-      return invalidArgument(fmt::format("kernel '{}', argument '{}': element {} is missing", kernel.name, parameter.name, specs.size()));
+      return invalidArgument(
+          fmt::format("kernel '{}', argument '{}': element {} is missing", kernel.name, parameter.name, specs.size()));
     Expected<ArgumentSpec> spec = given.value ? ParameterBinder(kernel, element, *given.value).bind()
                                               : bindTuple(kernel, element, given.elements, runTime);
     if (!spec.isOk())

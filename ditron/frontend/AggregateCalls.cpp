@@ -1,0 +1,227 @@
+//===- AggregateCalls.cpp - Classes of kernel files: construction and methods --------------------------------------===//
+//
+// Builds instances, by the constructor that the fields imply or by the class's own __init__, which is executed at compile
+// time on an instance without fields yet. Finds and calls methods.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+
+LangValue Importer::construct(const std::shared_ptr<const ClassInfo> &cls, llvm::ArrayRef<CallArgument> arguments,
+                              SourceRange range) {
+  auto instanceOf = [&](std::vector<LangValue> parts) {
+    auto shared = std::make_shared<const std::vector<LangValue>>(std::move(parts));
+    return cls->isNamedTuple ? LangValue(TupleValue{std::move(shared), cls})
+                             : LangValue(AggregateValue{cls, std::move(shared)});
+  };
+  const ClassMethod *initializer = cls->isNamedTuple ? nullptr : cls->method("__init__");
+  size_t errorsBefore = emit.diagnosticEngine().errorCount();
+  if (initializer) {
+    LangValue self = instanceOf(std::vector<LangValue>(cls->fields.size()));
+    return initialize(*initializer, self, arguments, range, errorsBefore);
+  }
+  std::vector<LangValue> values(cls->fields.size());
+  std::vector<bool> isSet(cls->fields.size());
+  auto reject = [&](SourceRange place, std::string message) {
+    emit.error(place, std::move(message)).note(cls->range, "the class is declared here");
+    return LangValue::poison();
+  };
+  size_t next = 0;
+  for (const CallArgument &argument : arguments) {
+    std::optional<size_t> index = next;
+    if (!argument.keyword.empty()) {
+      index = cls->indexOf(argument.keyword);
+      if (!index)
+        return reject(argument.keywordRange,
+                      fmt::format("class '{}' has no field '{}'", cls->name, argument.keyword.str()));
+      if (isSet[*index])
+        return reject(argument.keywordRange,
+                      fmt::format("field '{}' of class '{}' is given twice", argument.keyword.str(), cls->name));
+    } else if (next++ >= values.size()) {
+      return reject(argument.range, fmt::format("class '{}' has {} field{}, but more values are given", cls->name,
+                                                values.size(), values.size() == 1 ? "" : "s"));
+    }
+    values[*index] = checkField(*cls, *index, argument.value, argument.range);
+    isSet[*index] = true;
+  }
+  for (auto [index, field] : llvm::enumerate(cls->fields)) {
+    if (isSet[index])
+      continue;
+    if (!field.defaultValue)
+      return reject(range, fmt::format("class '{}' needs a value for field '{}'", cls->name, field.name));
+    values[index] = checkField(*cls, index, evaluateAtModuleLevel(field.defaultValue, field.scope), range);
+  }
+  if (llvm::any_of(values, [](const LangValue &value) { return value.isPoison(); }))
+    return LangValue::poison();
+  LangValue instance = instanceOf(std::move(values));
+  if (const ClassMethod *after = cls->isNamedTuple ? nullptr : cls->method("__post_init__"))
+    return initialize(*after, instance, {}, range, errorsBefore);
+  return instance;
+}
+
+LangValue Importer::initialize(const ClassMethod &method, const LangValue &instance,
+                               llvm::ArrayRef<CallArgument> arguments, SourceRange range, size_t errorsBefore) {
+  llvm::SmallVector<CallArgument> all{CallArgument{"", instance, range, {}, false}};
+  all.append(arguments.begin(), arguments.end());
+  LangValue result = instance;
+  CallOptions options;
+  options.isPython = !method.function.isJit;
+  options.bindsSelf = true;
+  options.selfAfter = &result;
+  options.owner = method.owner;
+  enterFunction(method.function, all, range, options);
+  if (isStopped || !result.isAggregate())
+    return LangValue::poison();
+  for (auto [field, value] : llvm::zip_equal(result.classInfo()->fields, result.parts())) {
+    if (!value.isPoison())
+      continue;
+    if (emit.diagnosticEngine().errorCount() == errorsBefore)
+      emit.error(range, fmt::format("'{}' of class '{}' leaves field '{}' without a value",
+                                    method.function.node->name.text.str(), result.classInfo()->name, field.name))
+          .note(field.range, "the field is declared here");
+    return LangValue::poison();
+  }
+  return result;
+}
+
+LangValue Importer::instanceAttribute(const LangValue &value, llvm::StringRef name) {
+  const ClassInfo &cls = *value.classInfo();
+  if (auto index = cls.indexOf(name))
+    return value.parts()[*index];
+  if (cls.isNamedTuple && name == "_fields") {
+    std::vector<LangValue> names;
+    for (const ClassField &field : cls.fields)
+      names.push_back(LangValue::string(field.name));
+    return LangValue::tuple(std::move(names));
+  }
+  if (cls.isNamedTuple && name == "_replace")
+    return LangValue(MethodValue{nullptr, "_replace", std::make_shared<const LangValue>(value), {}});
+  const ClassMethod *method = cls.method(name);
+  if (method && !method->isStatic && !method->isClass)
+    return LangValue(MethodValue{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(value),
+                                 method->function});
+  if (const auto *tuple = value.getIf<TupleValue>())
+    return classAttribute(tuple->cls, name);
+  return classAttribute(value.getIf<AggregateValue>()->cls, name);
+}
+
+LangValue Importer::classAttribute(const std::shared_ptr<const ClassInfo> &cls, llvm::StringRef name) {
+  if (name == "__name__")
+    return LangValue::string(cls->name);
+  if (const ClassMethod *method = cls->method(name)) {
+    if (method->function.isJit && !method->isClass)
+      return LangValue(method->function);
+    return LangValue(MethodValue{nullptr, method->function.node->name.text,
+                                 std::make_shared<const LangValue>(ClassValue{cls}), method->function});
+  }
+  auto constant = cls->constants.find(name);
+  if (constant != cls->constants.end())
+    return evaluateAtModuleLevel(constant->second, cls->scope);
+  auto index = cls->indexOf(name);
+  if (index && cls->fields[*index].defaultValue)
+    return evaluateAtModuleLevel(cls->fields[*index].defaultValue, cls->fields[*index].scope);
+  return LangValue::poison();
+}
+
+LangValue Importer::callMethod(const MethodValue &method, SourceRange selfRange, llvm::ArrayRef<CallArgument> arguments,
+                               SourceRange range) {
+  llvm::SmallVector<CallArgument> all;
+  CallOptions options;
+  options.isPython = !method.function.isJit;
+  const auto *cls = method.self->getIf<ClassValue>();
+  const ClassInfo *info = cls ? cls->info.get() : method.self->classInfo();
+  const ClassMethod *declared = info ? info->method(method.name) : nullptr;
+  options.owner = declared ? declared->owner : nullptr;
+  // Through the class, a plain function gets what is written; only a class method gets the class.
+  if (!cls || (declared && declared->isClass)) {
+    all.push_back(CallArgument{"", *method.self, selfRange, {}, false});
+    options.bindsSelf = cls == nullptr;
+  }
+  all.append(arguments.begin(), arguments.end());
+  // All of Python that the interpreter knows, where nothing is left for run time.
+  if (method.function.scope && method.function.scope->isConstexprFunction(method.function.node) &&
+      llvm::all_of(all, [](const CallArgument &argument) { return argument.value.isCompileTime(); }))
+    return callConstexpr(method.function, all, range);
+  return enterFunction(method.function, all, range, options);
+}
+
+std::optional<LangValue> Importer::callSuper(const ast::Call *call) {
+  const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee);
+  const auto *inner = attribute ? llvm::dyn_cast<ast::Call>(attribute->value) : nullptr;
+  const auto *name = inner ? llvm::dyn_cast<ast::Name>(inner->callee) : nullptr;
+  if (!name || name->id != "super" || !inner->args.empty() || !frame().owner || frame().self.empty())
+    return std::nullopt;
+  std::vector<CallArgument> arguments;
+  if (!collectArguments(call, arguments))
+    return LangValue::poison();
+  LangValue &self = frame().locals[frame().self].value;
+  for (const auto &base : frame().owner->bases) {
+    if (const ClassMethod *method = base->method(attribute->attr.text)) {
+      LangValue changed = self;
+      CallOptions options;
+      options.isPython = !method->function.isJit;
+      options.bindsSelf = true;
+      options.selfAfter = &changed;
+      options.owner = method->owner;
+      arguments.insert(arguments.begin(), CallArgument{"", self, inner->range, {}, false});
+      LangValue result = enterFunction(method->function, arguments, call->range, options);
+      frame().locals[frame().self].value = std::move(changed);
+      return result;
+    }
+    if (attribute->attr.text != "__init__")
+      continue;
+    // The constructor that the fields of the base imply.
+    LangValue built = construct(base, arguments, call->range);
+    if (built.isPoison())
+      return built;
+    for (auto [field, value] : llvm::zip_equal(base->fields, built.parts()))
+      self = withField(self, field.name, value, call->range);
+    return LangValue::none();
+  }
+  return emit.fail(attribute->attr.range,
+                   fmt::format("no base of class '{}' has '{}'", frame().owner->name, attribute->attr.text.str()));
+}
+
+const std::shared_ptr<const ClassInfo> &constexprTypeClass() {
+  static const std::shared_ptr<const ClassInfo> cls = [] {
+    auto info = std::make_shared<ClassInfo>();
+    info->name = "constexpr_type";
+    info->isNamedTuple = true;
+    info->fields.push_back({"value", {}, nullptr, nullptr, nullptr});
+    return info;
+  }();
+  return cls;
+}
+
+std::optional<LangValue> Importer::callSpecialMethod(const LangValue &object, llvm::StringRef name,
+                                                     llvm::ArrayRef<CallArgument> arguments, SourceRange objectRange,
+                                                     SourceRange range) {
+  const ClassInfo *cls = object.classInfo();
+  const ClassMethod *method = cls ? cls->method(name) : nullptr;
+  if (!method)
+    return std::nullopt;
+  MethodValue bound{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(object),
+                    method->function};
+  return callMethod(bound, objectRange, arguments, range);
+}
+
+namespace builtins {
+
+LangValue aggregateReplace(Importer &importer, BuiltinCall &call) {
+  return importer.emit.fail(call.range, "tl.aggregate_replace takes one aggregate and fields by name");
+}
+
+LangValue constexprType(Importer &, BuiltinCall &call) {
+  return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, call["value"]), constexprTypeClass()});
+}
+
+LangValue decoratorOnly(Importer &importer, BuiltinCall &call) {
+  return importer.emit.fail(
+      call.range, fmt::format("{} is a decorator and cannot be called in a kernel", qualifiedName(*call.builtin)));
+}
+
+} // namespace builtins
+} // namespace ditron::frontend
