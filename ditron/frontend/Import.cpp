@@ -60,8 +60,9 @@ KernelInfo describeParameters(const ParsedFile &parsed, const ast::FunctionDef *
   return info;
 }
 
-/// The parameters, and what the decorators and defaults say about them.
-Expected<KernelInfo> describe(ParsedFile &parsed, const ast::FunctionDef *function, const SourceManager &sources) {
+/// The parameters, and what the decorators and defaults say about them. `isStrict`: rules that contradict are an error.
+Expected<KernelInfo> describe(ParsedFile &parsed, const ast::FunctionDef *function, const SourceManager &sources,
+                              bool isStrict) {
   KernelInfo info = describeParameters(parsed, function);
   Interpreter interpreter(&parsed.modules);
   for (auto [param, parameter] : llvm::zip(function->params, info.parameters)) {
@@ -72,7 +73,8 @@ Expected<KernelInfo> describe(ParsedFile &parsed, const ast::FunctionDef *functi
     if (!interpreter.takeFailure())
       parameter.defaultValue = constexprArgument(value);
   }
-  DITRON_RETURN_IF_ERROR(applySpecialisationRules(info, function, *parsed.scope, interpreter));
+  if (Status rules = applySpecialisationRules(info, function, *parsed.scope, interpreter); !rules.isOk() && isStrict)
+    return rules;
   info.tuning = readTuningSpace(function, *parsed.scope, interpreter, sources);
   return info;
 }
@@ -145,7 +147,7 @@ Expected<std::vector<KernelInfo>> listKernels(const SourceFile &file, Diagnostic
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(file, diagnostics, options));
   std::vector<KernelInfo> result;
   for (const ast::FunctionDef *function : parsed->scope->kernels()) {
-    DITRON_ASSIGN_OR_RETURN(KernelInfo info, describe(*parsed, function, diagnostics.sourceManager()));
+    DITRON_ASSIGN_OR_RETURN(KernelInfo info, describe(*parsed, function, diagnostics.sourceManager(), false));
     result.push_back(std::move(info));
   }
   return result;
@@ -155,7 +157,7 @@ Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef kern
                                     const ImportOptions &options) {
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(file, diagnostics, options));
   DITRON_ASSIGN_OR_RETURN(const ast::FunctionDef *function, findKernel(file, *parsed->scope, kernel));
-  return describe(*parsed, function, diagnostics.sourceManager());
+  return describe(*parsed, function, diagnostics.sourceManager(), true);
 }
 
 std::vector<SourceText> importedFiles(const SourceText &source, const std::vector<std::string> &searchPaths) {

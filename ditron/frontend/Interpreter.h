@@ -41,7 +41,7 @@ public:
   /// Limits of one evaluation.
   static constexpr unsigned maxSteps = 4'000'000;
   static constexpr unsigned maxCallDepth = 160;
-  static constexpr unsigned maxDepth = 1600;
+  static constexpr unsigned maxDepth = 1100;
   static constexpr size_t maxElements = size_t(1) << 20;
 
   /// Why an evaluation ended. An empty message: the owner has reported it.

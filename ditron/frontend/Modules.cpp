@@ -194,6 +194,26 @@ ImportedName Modules::resolve(const ForeignValue &foreign, unsigned depth) {
   return {file, nullptr, foreign.name, LangValue::poison()};
 }
 
+ImportedName definitionOf(const ModuleScope &scope, const ast::Expr *expression) {
+  const ModuleScope *file = &scope;
+  llvm::StringRef name;
+  if (const auto *plain = llvm::dyn_cast_or_null<ast::Name>(expression)) {
+    name = plain->id;
+  } else if (const auto *attribute = llvm::dyn_cast_or_null<ast::Attribute>(expression)) {
+    LangValue object = scope.resolveDotted(attribute->value);
+    const auto *module = object.getIf<FileValue>();
+    file = module ? module->scope : nullptr;
+    name = attribute->attr.text;
+  }
+  const GlobalBinding *binding = file && !name.empty() ? file->find(name) : nullptr;
+  if (!binding)
+    return {};
+  const auto *foreign = binding->imported.getIf<ForeignValue>();
+  if (binding->kind == GlobalBinding::Kind::Import && foreign && file->origin().modules)
+    return file->origin().modules->resolve(*foreign);
+  return {file, binding, name.str(), binding->imported};
+}
+
 std::string Modules::searchedPlaces(const ForeignValue &foreign) const {
   if (!foreign.scope)
     return "";

@@ -63,6 +63,9 @@ private:
   std::vector<const ModuleScope *> order;
 };
 
+/// What a name or dotted name of a file stands for, imports followed.
+ImportedName definitionOf(const ModuleScope &scope, const ast::Expr *expression);
+
 } // namespace ditron::frontend
 
 #endif // DITRON_FRONTEND_MODULES_H

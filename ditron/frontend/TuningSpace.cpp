@@ -164,8 +164,7 @@ Status applySpecialisationRules(KernelInfo &info, const ast::FunctionDef *kernel
                  index && *index >= 0 && *index < static_cast<int64_t>(info.parameters.size()))
           parameter = &info.parameters[*index];
         if (!parameter)
-          return invalidArgument(fmt::format("kernel '{}': {} lists {}, which is no parameter", info.name,
-                                             keyword.name.text.str(), item.repr()));
+          continue; // as Triton does
         if (parameter->isConstexpr)
           return invalidArgument(fmt::format("kernel '{}': {} marked as constexpr and listed in {}", info.name,
                                              parameter->name, keyword.name.text.str()));

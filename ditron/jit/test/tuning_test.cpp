@@ -114,11 +114,11 @@ TEST_F(Tuning, refusals) {
   options.config = 9;
   EXPECT_THAT(jit->tune(function("tuned"), call(int64_t(1)), options).status().message(), HasSubstr("has 5 configurations"));
   EXPECT_THAT(jit->tune(function("warps"), call(Argument("text"))).status().message(),
-              HasSubstr("the heuristic for 'BLOCK': tuned.py:16:41: the argument of triton.next_power_of_2 must be an int"));
+              HasSubstr("the heuristic for 'BLOCK': tuned.py:16:43: the argument of triton.next_power_of_2 must be an int"));
   EXPECT_THAT(jit->load(source, "contradicts").status().message(),
               HasSubstr("BLOCK marked as constexpr and listed in do_not_specialize"));
   Expected<Specialisation> missing = jit->specialise(function("unknown"), {{Pointer{words, DataType::F32}}, {}});
-  EXPECT_THAT(missing.status().message(), HasSubstr("its decorators could not be evaluated: tuned.py:27:25: module 'torch' "
+  EXPECT_THAT(missing.status().message(), HasSubstr("its decorators could not be evaluated: tuned.py:26:32: module 'torch' "
                                                     "cannot be used at compile time"));
 }
 
