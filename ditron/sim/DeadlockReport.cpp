@@ -175,7 +175,7 @@ std::string describeRank(Engine &engine, const Rank &rank) {
         text += fmt::format("    {} of kernel {} never started: all {} SM slots are held by waiting blocks{}\n",
                             plural(waiting, "block"), name, slots,
                             run->startedBlocks > run->finishedBlocks
-                                ? fmt::format("; if its own blocks wait for each other (a barrier of the grid), at most {} can be launched; a "
+                                ? fmt::format("; if its own blocks wait for each other, as in a barrier of the grid, at most {} can be launched; a "
                                               "cooperative launch refuses more",
                                               slots)
                                 : "");

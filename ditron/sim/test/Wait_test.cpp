@@ -238,7 +238,7 @@ TEST(Deadlock, TextNamesEverything) {
           "behind it\n"
           "    stream comm is held by the signal wait above; 1 operation queued behind it\n"
           "    12 blocks of kernel gemm never started: all 8 SM slots are held by waiting blocks; if its own blocks wait for each "
-          "other (a barrier of the grid), at most 8 can be launched; a cooperative launch refuses more\n"
+          "other, as in a barrier of the grid, at most 8 can be launched; a cooperative launch refuses more\n"
           "  rank 1:\n"
           "    idle"));
 }

@@ -49,9 +49,9 @@ Status linkDeviceCode(llvm::Module &module) {
     return internalError(fmt::format("the embedded device code '{}' does not parse: {}", source.path, problem.getMessage().str()));
   library->setDataLayout(module.getDataLayout());
   library->setTargetTriple(module.getTargetTriple());
-  // It was compiled for the least architecture; functions of different ones are not inlined into each other.
+  // It was compiled for the least architecture, freestanding; functions of different kinds are not inlined into each other.
   for (llvm::Function &function : *library)
-    for (const char *name : {"target-cpu", "target-features", "frame-pointer", "stack-protector-buffer-size"})
+    for (const char *name : {"target-cpu", "target-features", "frame-pointer", "stack-protector-buffer-size", "no-builtins"})
       function.removeFnAttr(name);
   if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::Flags::LinkOnlyNeeded))
     return internalError(fmt::format("cannot link the embedded device code '{}'", source.path));

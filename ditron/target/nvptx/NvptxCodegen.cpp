@@ -138,6 +138,8 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   NvptxArchitecture chosen = architecture;
   if (module->hasAttr(changesTensorMapsAttrName) && chosen.capability == 90)
     chosen.ptxFeature = "+ptx83";
+  else if (module->hasAttr(sumsHalvesAttrName) && chosen.capability == 90)
+    chosen.ptxFeature = "+ptx82";
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, machineFor(chosen, options.optimizationLevel));
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());

@@ -218,8 +218,10 @@ SmallVector<Value> NvptxTargetInfo::multimemLoadReduce(Emitter &e, Value ptr, di
   if (op.getPacked()) {
     // What is added is added in f32 and rounded once, as where there is no multicast memory.
     element = op.getPacked()->isF16() ? "f16x2" : "bf16x2";
-    if (reduction == dist::MultimemReduction::Add)
+    if (reduction == dist::MultimemReduction::Add) {
       name += ".acc::f32";
+      op->getParentOfType<ModuleOp>()->setAttr(sumsHalvesAttrName, e.getUnitAttr());
+    }
   } else {
     bool isUnsigned = reduction == dist::MultimemReduction::Add;
     element = fmt::format("{}{}", isa<FloatType>(type) ? "f" : isBitwise ? "b" : isUnsigned ? "u" : "s", Emitter::bitWidth(type));
