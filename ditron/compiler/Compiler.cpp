@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/Compiler.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include "ditron/compiler/LaunchInterface.h"
 #include "ditron/compiler/Pipeline.h"
 #include "ditron/frontend/Import.h"
@@ -71,6 +73,11 @@ public:
       options.numWarps = job.options.numWarps;
       options.threadsPerWarp = static_cast<unsigned>(targetInfo->warpSize());
       options.debug = job.options.debug;
+      // "cuda:sm_90a": the digits.
+      llvm::StringRef architecture = llvm::StringRef(job.options.target).rsplit("sm_").second;
+      unsigned capability = 0;
+      if (!architecture.take_while(llvm::isDigit).getAsInteger(10, capability))
+        options.capability = capability;
       options.printStatic = [this](llvm::StringRef text) { report.printed += text.str() + "\n"; };
       DITRON_ASSIGN_OR_RETURN(
           module, frontend::importKernel(context, sources.file(file), job.kernel, job.signature, options, diagnostics));

@@ -112,6 +112,11 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
   if (const auto *module = value.getIf<ModuleValue>()) {
     if (auto member = memberOf(module->module, name))
       return *member;
+    // The formats of other vendors' hardware, and one that nothing computes in.
+    if (reports && module->module == ModuleTile && (name == "float8e4b8" || name == "float8e5b16" || name == "float8e4b15"))
+      return emit.fail(range, fmt::format("type fp8{} not supported in this architecture. The supported fp8 dtypes are ('fp8e4nv', "
+                                          "'fp8e5')",
+                                          name.drop_front(strlen("float8")).str()));
     std::string nearest = nearestName(module->module, name);
     return reports
                ? emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(module->module).str(), name.str(),

@@ -26,6 +26,8 @@ struct ImportOptions {
   /// What num_warps(), num_threads() and threads_per_warp() give.
   unsigned numWarps = 4;
   unsigned threadsPerWarp = 32;
+  /// The compute capability that target_info reports, for example 90.
+  unsigned capability = 80;
   /// device_assert and assert are checked, and integer arithmetic of less than 64 bits for overflow.
   bool debug = false;
   /// Receives the text of each tl.static_print without the newline at its end; nothing is printed without it.

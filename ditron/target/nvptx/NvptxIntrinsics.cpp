@@ -90,6 +90,10 @@ FailureOr<SmallVector<Value>> NvptxTargetInfo::intrinsic(Emitter &e, StringRef n
     orderedStore(e, operands[0], operands[1], tile::MemoryOrder::Relaxed, tile::MemoryScope::System);
     return Values();
   }
+  if (name == "gdc_wait")
+    return effect(e, "griddepcontrol.wait;", {}, {});
+  if (name == "gdc_launch_dependents")
+    return effect(e, "griddepcontrol.launch_dependents;", {}, {});
   if (name == "bar_warp_sync") {
     warpBarrier(e);
     return Values();

@@ -18,6 +18,7 @@
 #include "ditron/target/sim/SimHopper.h"
 #include "ditron/target/sim/SimIntrinsics.h"
 #include "ditron/target/sim/SimLoops.h"
+#include "ditron/target/sim/SimMath.h"
 
 #include <cstddef>
 #include <fmt/format.h>
@@ -110,6 +111,11 @@ public:
     LLVM::CallOp::create(e, kernel, arguments);
     LLVM::ReturnOp::create(e, ValueRange());
     return success();
+  }
+
+  void populateMathPatterns(const LLVMTypeConverter &converter, RewritePatternSet &patterns) const override {
+    populateSimMathPatterns(converter, patterns);
+    TargetInfo::populateMathPatterns(converter, patterns);
   }
 
   std::string entrySymbol(std::string_view kernel) const override { return simEntryName(kernel); }
@@ -343,6 +349,8 @@ public:
                {sim.self(e), operands[0], word(e, operands[1]), bytesOf(e, operands[1].getType()), operands[2], sim.site(e)});
       return SmallVector<Value>();
     }
+    if (name == "gdc_wait" || name == "gdc_launch_dependents")
+      return SmallVector<Value>(); // kernels of a stream follow each other
     if (name == "bar_warp_sync") {
       warpBarrier(e);
       return SmallVector<Value>();
