@@ -37,7 +37,9 @@ HostValue HostValue::fromLanguage(const LangValue &value) {
   return carried;
 }
 
-std::optional<LangValue> HostValue::toLanguage() const {
+std::optional<LangValue> HostValue::toLanguage(unsigned depth) const {
+  if (depth > maxNesting)
+    return std::nullopt;
   if (isConstant())
     return LangValue(constant());
   if (const auto *type = getIf<LangType>())
@@ -47,7 +49,7 @@ std::optional<LangValue> HostValue::toLanguage() const {
   if (const HostSequence *elements = sequence()) {
     std::vector<LangValue> values;
     for (const HostValue &element : *elements) {
-      std::optional<LangValue> value = element.toLanguage();
+      std::optional<LangValue> value = element.toLanguage(depth + 1);
       if (!value)
         return std::nullopt;
       values.push_back(std::move(*value));
@@ -86,7 +88,9 @@ bool HostValue::isTrue() const {
   return true;
 }
 
-bool HostValue::equals(const HostValue &other) const {
+bool HostValue::equals(const HostValue &other, unsigned depth) const {
+  if (depth > maxNesting)
+    return false;
   if (isConstant() && other.isConstant()) {
     auto result = compare(CompareOp::Eq, constant(), other.constant());
     return result.isOk() && result->isTrue();
@@ -98,14 +102,14 @@ bool HostValue::equals(const HostValue &other) const {
   if ((is<HostTuple>() && other.is<HostTuple>()) || (is<HostList>() && other.is<HostList>())) {
     const HostSequence &a = *sequence(), &b = *other.sequence();
     return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [](const HostValue &x, const HostValue &y) { return x.equals(y); });
+           std::equal(a.begin(), a.end(), b.begin(), [&](const HostValue &x, const HostValue &y) { return x.equals(y, depth + 1); });
   }
   if (const auto *dict = getIf<HostDict>()) {
     const auto *another = other.getIf<HostDict>();
     return another && dict->items->size() == another->items->size() &&
            llvm::all_of(*dict->items, [&](const auto &item) {
              const HostValue *value = find(*another, item.first);
-             return value && value->equals(item.second);
+             return value && value->equals(item.second, depth + 1);
            });
   }
   if (const auto *function = getIf<HostFunction>()) {
@@ -121,7 +125,9 @@ bool HostValue::equals(const HostValue &other) const {
   return false;
 }
 
-std::string HostValue::repr() const {
+std::string HostValue::repr(unsigned depth) const {
+  if (depth > maxNesting)
+    return "...";
   if (isConstant())
     return constant().repr();
   if (const auto *type = getIf<LangType>())
@@ -129,7 +135,7 @@ std::string HostValue::repr() const {
   if (const HostSequence *elements = sequence()) {
     std::string text;
     for (const HostValue &element : *elements)
-      text += (text.empty() ? "" : ", ") + element.repr();
+      text += (text.empty() ? "" : ", ") + element.repr(depth + 1);
     if (is<HostList>())
       return "[" + text + "]";
     return elements->size() == 1 ? "(" + text + ",)" : "(" + text + ")";
@@ -137,7 +143,7 @@ std::string HostValue::repr() const {
   if (const auto *dict = getIf<HostDict>()) {
     std::string text;
     for (const auto &[key, value] : *dict->items)
-      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key.repr(), value.repr());
+      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key.repr(depth + 1), value.repr(depth + 1));
     return "{" + text + "}";
   }
   if (const auto *range = getIf<HostRange>())

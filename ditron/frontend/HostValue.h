@@ -63,6 +63,10 @@ struct HostObject {
 
 class HostValue {
 public:
+  /// Lists may hold each other in circles: comparison and printing go this deep, and what is nested deeper is no value of the
+  /// language.
+  static constexpr unsigned maxNesting = 64;
+
   HostValue() = default; ///< None.
   HostValue(ConstValue value) : storage(std::move(value)) {}
   HostValue(LangType type) : storage(std::move(type)) {}
@@ -84,7 +88,7 @@ public:
   /// A value of the language: numbers, types and plain tuples are taken apart, all else is carried as it is.
   static HostValue fromLanguage(const LangValue &value);
   /// As a value of the language; lists are tuples there. Nullopt for dicts, lambdas and objects.
-  std::optional<LangValue> toLanguage() const;
+  std::optional<LangValue> toLanguage(unsigned depth = 0) const;
 
   template <typename T> const T *getIf() const { return std::get_if<T>(&storage); }
   template <typename T> bool is() const { return std::holds_alternative<T>(storage); }
@@ -103,9 +107,9 @@ public:
   /// Python's truth value.
   bool isTrue() const;
   /// Python's ==; values of different kinds differ.
-  bool equals(const HostValue &other) const;
+  bool equals(const HostValue &other, unsigned depth = 0) const;
   /// Python's repr() and str().
-  std::string repr() const;
+  std::string repr(unsigned depth = 0) const;
   std::string str() const;
   /// Python's name of the type.
   std::string typeName() const;

@@ -27,6 +27,15 @@ private:
 Interpreter::~Interpreter() {
   for (const Env &env : closures)
     env->names.clear();
+  globals.clear();
+  for (const HostValue &value : made) {
+    if (const auto *list = value.getIf<HostList>())
+      list->elements->clear();
+    else if (const auto *dict = value.getIf<HostDict>())
+      dict->items->clear();
+  }
+  while (!made.empty())
+    made.pop_back();
 }
 
 HostValue Interpreter::fail(SourceRange range, std::string message, std::string hint) {

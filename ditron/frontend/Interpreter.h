@@ -133,6 +133,8 @@ private:
   std::map<std::pair<const ModuleScope *, std::string>, HostValue> globals;
   std::set<std::pair<const ModuleScope *, std::string>> inProgress;
   std::map<const ModuleScope *, Env> envs;
+  /// Every list, tuple and dict: they die one by one, the newest first, so that deep nesting and circles do no harm.
+  std::vector<HostValue> made;
   std::vector<Env> closures; ///< Scopes that functions in them hold, which would keep each other alive.
   std::optional<Failure> failure;
   std::vector<SourceRange> calls;

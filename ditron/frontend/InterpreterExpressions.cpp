@@ -15,6 +15,12 @@ HostValue Interpreter::evaluate(const ast::Expr *expression, const Env &env) {
   ++depth;
   HostValue value = evaluateKind(expression, env);
   --depth;
+  if (!llvm::isa<ast::Name, ast::Attribute>(expression) &&
+      (value.is<HostList>() || value.is<HostTuple>() || value.is<HostDict>())) {
+    if (made.size() >= maxElements)
+      return fail(expression->range, fmt::format("an evaluation at compile time may make {} lists and tuples", maxElements));
+    made.push_back(value);
+  }
   return failure ? HostValue() : value;
 }
 

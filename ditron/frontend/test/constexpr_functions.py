@@ -1,4 +1,6 @@
 # RUN: ditron-import %s:kernel --signature "*fp32, *bf16" | FileCheck %s
+# RUN: ditron-import %s:deep --signature "*fp32" | FileCheck %s --check-prefix DEEP
+# DEEP: func.func @deep
 # Python that runs while compiling: constexpr functions, the module level, default arguments.
 import itertools
 import math
@@ -113,3 +115,24 @@ def kernel(p, q, N: tl.constexpr = helper(7), dtype: tl.constexpr = tl.float16):
     SIZE: tl.constexpr = log2(256)
     # CHECK: tile.arange 0, 8
     tl.store(p + tl.arange(0, SIZE), 1.0)
+
+
+@triton.constexpr_function
+def nested(n):
+    inner = ()
+    chain = last = []
+    for _ in range(n):
+        inner = (inner,)
+        longer = []
+        last.append(longer)
+        last = longer
+    circle = [chain]
+    last.append(circle)
+    other = [circle]
+    return len(inner) + len(str(circle)) // 1000 + (1 if circle == other else 0)
+
+
+@triton.jit
+def deep(p):
+    # Deep and circular values neither overflow the stack nor leak.
+    tl.static_assert(nested(100000) == 1)
