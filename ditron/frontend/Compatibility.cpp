@@ -75,6 +75,7 @@ struct Declaration {
   BuiltinModule module;
   llvm::StringLiteral name;
   llvm::StringLiteral doc;
+  bool isRefused = false;
 };
 constexpr Declaration declarations[] = {
     {ModuleTriton, "jit", "decorator: a kernel, or a function of kernels"},
@@ -82,7 +83,10 @@ constexpr Declaration declarations[] = {
     {ModuleTriton, "heuristics", "decorator: compile-time arguments computed from the others"},
     {ModuleTriton, "Config", "a configuration of autotune"},
     {ModuleTriton, "constexpr_function", "decorator: a function that runs at compile time"},
-    {ModuleTile, "const", "annotation: a pointer that is only read"}};
+    {ModuleTile, "const", "annotation: a pointer that is only read"},
+    {ModuleTile, "float8e4b15", "no supported hardware computes in it; use float8e4nv or float8e5", true},
+    {ModuleTile, "float8e4b8", "a format of AMD hardware; use float8e4nv", true},
+    {ModuleTile, "float8e5b16", "a format of AMD hardware; use float8e5", true}};
 
 /// A name's row: how it is there, and what it does or why it is refused.
 struct Row {
@@ -97,7 +101,7 @@ std::map<std::string, Row> rowsOf(BuiltinModule module) {
       rows[builtin.name.str()] = {builtin.isRefused(), builtin.doc.str()};
   for (const Declaration &declaration : declarations)
     if (declaration.module == module)
-      rows[declaration.name.str()] = {false, declaration.doc.str()};
+      rows[declaration.name.str()] = {declaration.isRefused, declaration.doc.str()};
   for (llvm::StringRef name : constantNames) {
     if (findSubmodule(module, name))
       rows.try_emplace(name.str(), Row{false, "module"});

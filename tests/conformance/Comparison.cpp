@@ -60,6 +60,10 @@ Comparison compareElements(DataType type, std::span<const std::byte> actual, std
   Comparison result;
   const uint32_t size = sizeOf(type);
   const uint64_t count = expected.size() / size;
+  double largest = 0;
+  for (uint64_t i = 0; i < count; ++i)
+    if (const double value = std::abs(loadElement(type, expected.data() + i * size)); std::isfinite(value))
+      largest = std::max(largest, value);
   for (uint64_t i = 0; i < count; ++i) {
     const std::byte *a = actual.data() + i * size, *e = expected.data() + i * size;
     const uint64_t aBits = bitsAt(type, a), eBits = bitsAt(type, e);
@@ -70,9 +74,11 @@ Comparison compareElements(DataType type, std::span<const std::byte> actual, std
         same = std::isnan(x) && std::isnan(y);
       } else if (std::isfinite(x) && std::isfinite(y)) {
         const double error = std::abs(x - y);
-        result.maxError = std::max(result.maxError, error);
-        result.maxUlp =
-            std::max(result.maxUlp, std::abs(static_cast<double>(ordinal(type, aBits) - ordinal(type, eBits))));
+        if (largest > 0)
+          result.maxError = std::max(result.maxError, error / largest);
+        if (std::abs(y) * 64 >= largest) // what is left of a cancellation has no meaningful last place
+          result.maxUlp =
+              std::max(result.maxUlp, std::abs(static_cast<double>(ordinal(type, aBits) - ordinal(type, eBits))));
         same = rule.mode == CompareMode::Close ? error <= rule.absolute + rule.relative * std::abs(y)
                                                : rule.mode == CompareMode::Equal && x == y;
       }

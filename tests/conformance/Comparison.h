@@ -27,9 +27,10 @@ struct CompareRule {
 
 struct Comparison {
   uint64_t wrong = 0;
-  std::string text;    ///< The first wrong elements.
-  double maxUlp = 0;   ///< Of floats: the largest distance in units of the last place, over finite elements.
-  double maxError = 0; ///< The largest absolute difference of finite elements.
+  std::string text; ///< The first wrong elements.
+  /// Of floats: the largest distance in units of the last place, over elements of at least 1/64 of the largest.
+  double maxUlp = 0;
+  double maxError = 0; ///< The largest difference, as a part of the array's largest element.
 };
 
 /// Compares elements; `positions` tells where the elements are in the array, for messages (empty: in order).

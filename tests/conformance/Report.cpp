@@ -54,7 +54,7 @@ std::string reportPage(const std::vector<Case> &cases, const std::vector<CaseRes
   std::string text = fmt::format(
       "# Conformance\n\nWhat the conformance suite (`tests/conformance/`, its README says how cases are made) gives on "
       "`{}`.\n"
-      "Made by `{}`; do not edit. *Refused* are cases that the compiler says it does not support. The largest "
+      "Made by `{}`; do not edit.\n*Refused* are cases that the compiler says it does not support. The largest "
       "differences\n"
       "are those of outputs compared within a tolerance, in units of the last place of the output's type and "
       "absolute.\n\n"
