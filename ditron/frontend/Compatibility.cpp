@@ -84,7 +84,6 @@ constexpr Declaration declarations[] = {
     {ModuleTriton, "Config", "a configuration of autotune"},
     {ModuleTriton, "constexpr_function", "decorator: a function that runs at compile time"},
     {ModuleTile, "const", "annotation: a pointer that is only read"},
-    {ModuleTile, "float8e4b15", "no supported hardware computes in it; use float8e4nv or float8e5", true},
     {ModuleTile, "float8e4b8", "a format of AMD hardware; use float8e4nv", true},
     {ModuleTile, "float8e5b16", "a format of AMD hardware; use float8e5", true}};
 

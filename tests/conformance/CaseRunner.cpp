@@ -60,7 +60,8 @@ bool isRefusal(const Status &status) {
     return true;
   if (status.message().starts_with("compiler bug"))
     return false;
-  for (std::string_view words : {"not supported by this version", "the simulator cannot run"})
+  for (std::string_view words :
+       {"not supported by this version", "the simulator cannot run", "not supported in this architecture"})
     if (status.message().find(words) != std::string::npos)
       return true;
   return false;
