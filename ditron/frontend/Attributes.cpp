@@ -22,9 +22,9 @@ std::optional<bool> typePredicate(const LangType &type, llvm::StringRef name) {
   if (name == "is_floating")
     return type.isFloat();
   if (name == "is_standard_floating")
-    return type.isFloat() && !type.isFP8();
+    return type.isFloat() && type.bitWidth() > 8;
   if (name == "is_fp8")
-    return type.isFP8();
+    return type.isFloat() && type.bitWidth() == 8;
   if (name == "is_int")
     return type.isInt();
   if (name == "is_bool")
@@ -112,10 +112,10 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
   if (const auto *module = value.getIf<ModuleValue>()) {
     if (auto member = memberOf(module->module, name))
       return *member;
-    // The formats of other vendors' hardware, and one that nothing computes in.
-    if (reports && module->module == ModuleTile && (name == "float8e4b8" || name == "float8e5b16" || name == "float8e4b15"))
-      return emit.fail(range, fmt::format("type fp8{} not supported in this architecture. The supported fp8 dtypes are ('fp8e4nv', "
-                                          "'fp8e5')",
+    // The formats of other vendors' hardware.
+    if (reports && module->module == ModuleTile && (name == "float8e4b8" || name == "float8e5b16"))
+      return emit.fail(range, fmt::format("type fp8{} not supported in this architecture. The supported fp8 dtypes are ('fp8e4b15', "
+                                          "'fp8e4nv', 'fp8e5')",
                                           name.drop_front(strlen("float8")).str()));
     std::string nearest = nearestName(module->module, name);
     return reports

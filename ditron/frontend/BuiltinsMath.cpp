@@ -39,6 +39,15 @@ bool sameFloats(Importer &importer, BuiltinCall &call, LangValue &a, LangValue &
   return false;
 }
 
+/// An operator as a function, which may do without the check for overflow.
+LangValue arithmetic(Importer &importer, BuiltinCall &call, BinaryOp op) {
+  bool &checks = importer.emit.checksOverflow, before = checks;
+  checks = before && call.flag("sanitize_overflow");
+  LangValue result = importer.emit.binary(op, call["x"], call["y"], call.range);
+  checks = before;
+  return result;
+}
+
 bool propagatesNan(const LangValue &value) { return value.isConstant() && value.constant().isTrue(); }
 
 } // namespace
@@ -83,6 +92,8 @@ LangValue cdiv(Importer &importer, BuiltinCall &call) {
   return emit.binary(BinaryOp::FloorDiv, sum, div, call.range);
 }
 
+LangValue expectZero(Importer &, BuiltinCall &call) { return call["x"]; }
+
 LangValue nextPowerOf2(Importer &importer, BuiltinCall &call) {
   int64_t n = call.integer("n");
   if (n > (int64_t(1) << 62))
@@ -91,13 +102,13 @@ LangValue nextPowerOf2(Importer &importer, BuiltinCall &call) {
 }
 
 LangValue operatorAdd(Importer &importer, BuiltinCall &call) {
-  return importer.emit.binary(BinaryOp::Add, call["x"], call["y"], call.range);
+  return arithmetic(importer, call, BinaryOp::Add);
 }
 LangValue operatorSub(Importer &importer, BuiltinCall &call) {
-  return importer.emit.binary(BinaryOp::Sub, call["x"], call["y"], call.range);
+  return arithmetic(importer, call, BinaryOp::Sub);
 }
 LangValue operatorMul(Importer &importer, BuiltinCall &call) {
-  return importer.emit.binary(BinaryOp::Mult, call["x"], call["y"], call.range);
+  return arithmetic(importer, call, BinaryOp::Mult);
 }
 
 LangValue unaryMath(Importer &importer, BuiltinCall &call) {
@@ -158,7 +169,7 @@ LangValue absolute(Importer &importer, BuiltinCall &call) {
   const LangType &type = value.type();
   if (type.isPointer())
     return emit.fail(call.range, fmt::format("{} does not take {}", qualifiedName(*call.builtin), value.describe()));
-  if (type.isFP8()) {
+  if (type.isFloat() && type.bitWidth() == 8) {
     // Bits, so that infinities and NaN keep theirs.
     LangValue bits = emit.bitcast(value, ScalarKind::UInt8, call.range);
     LangValue magnitude = emit.binary(BinaryOp::BitAnd, bits, LangValue::integer(0x7f), call.range);

@@ -56,6 +56,28 @@ LangValue Emitter::cast(const LangValue &value, const LangType &element, SourceR
   if (from.isVoid() || element.isVoid())
     return fail(range, fmt::format("cannot cast {} to {}", source.str(), element.str()));
 
+  // fp16 with the upper bit of the exponent taken away: magnitudes up to 1.75, rounded to nearest with ties away from zero.
+  LangType half = LangType(ScalarKind::FP16).withShape(source.shape());
+  mlir::Type bits16 = ir(LangType(ScalarKind::Int16).withShape(source.shape()));
+  auto number = [&](int64_t n) { return integerConstant(n, bits16); };
+  if (from.is(ScalarKind::FP8E4B15)) {
+    mlir::Value code = create<arith::ExtUIOp>(bits16, input);
+    mlir::Value sign = create<arith::ShLIOp>(create<arith::AndIOp>(code, number(0x80)), number(8));
+    mlir::Value magnitude = create<arith::ShLIOp>(create<arith::AndIOp>(code, number(0x7f)), number(7));
+    mlir::Value pattern = create<arith::OrIOp>(sign, magnitude);
+    return cast(wrap(create<arith::BitcastOp>(ir(half), pattern), half), element, range, rounding);
+  }
+  if (element.is(ScalarKind::FP8E4B15) && from.isFloat()) {
+    LangValue narrow = from.is(ScalarKind::FP16)
+                           ? value
+                           : cast(cast(value, ScalarKind::FP32, range), ScalarKind::FP16, range, CastRounding::TowardZero);
+    mlir::Value pattern = create<arith::BitcastOp>(bits16, narrow.ir());
+    mlir::Value magnitude = create<arith::MinUIOp>(create<arith::AndIOp>(pattern, number(0x7fff)), number(0x3f00));
+    mlir::Value code = create<arith::ShRUIOp>(create<arith::AddIOp>(magnitude, number(0x40)), number(7));
+    mlir::Value sign = create<arith::AndIOp>(create<arith::ShRUIOp>(pattern, number(8)), number(0x80));
+    return wrap(create<arith::TruncIOp>(type, create<arith::OrIOp>(sign, code)), target);
+  }
+
   if (element.isBool()) {
     if (from.isFloat())
       return wrap(create<arith::CmpFOp>(arith::CmpFPredicate::UNE, input, floatConstant(0, input.getType())), target);
@@ -71,7 +93,7 @@ LangValue Emitter::cast(const LangValue &value, const LangType &element, SourceR
     return wrap(create<arith::ExtUIOp>(type, input), target);
   }
   if (from.isInt()) {
-    if (element.isFP8())
+    if (element.bitWidth() == 8)
       return fail(range, fmt::format("cannot cast {} to {} directly; cast to fp32 first", source.str(), element.str()));
     if (from.isSigned())
       return wrap(create<arith::SIToFPOp>(type, input), target);

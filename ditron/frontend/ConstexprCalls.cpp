@@ -13,7 +13,9 @@ namespace ditron::frontend {
 Importer::Importer(mlir::MLIRContext &context, Modules &modules, const ModuleScope &globals, const ImportOptions &options,
                    DiagnosticEngine &diagnostics)
     : emit(context, diagnostics), options(options), globals(globals), modules(modules), library(diagnostics),
-      interpreter(&modules, interpreterHooks()) {}
+      interpreter(&modules, interpreterHooks()) {
+  emit.checksOverflow = options.debug;
+}
 
 InterpreterHooks Importer::interpreterHooks() {
   // Whatever is executed for the interpreter sees no names of the function that is being imported.

@@ -22,6 +22,7 @@ mlir::Type toIrType(const LangType &type, mlir::MLIRContext *context) {
   switch (type.kind()) {
   case ScalarKind::FP8E5: return mlir::Float8E5M2Type::get(context);
   case ScalarKind::FP8E4NV: return mlir::Float8E4M3FNType::get(context);
+  case ScalarKind::FP8E4B15: return mlir::IntegerType::get(context, 8);
   case ScalarKind::FP16: return mlir::Float16Type::get(context);
   case ScalarKind::BF16: return mlir::BFloat16Type::get(context);
   case ScalarKind::FP32: return mlir::Float32Type::get(context);
@@ -99,6 +100,13 @@ LangValue Emitter::constantOf(const ConstValue &value, const LangType &type) {
   mlir::Type irType = ir(type);
   if (type.isFloat()) {
     auto number = value.toDouble();
+    if (type.is(ScalarKind::FP8E4B15)) {
+      llvm::APFloat half(number.isOk() ? *number : INFINITY);
+      bool losesInfo = false;
+      half.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmTowardZero, &losesInfo);
+      uint64_t bits = half.bitcastToAPInt().getZExtValue(), magnitude = std::min<uint64_t>(bits & 0x7fff, 0x3f00);
+      return wrap(integerConstant(static_cast<int8_t>((bits >> 8 & 0x80) | (magnitude + 0x40) >> 7), irType), type);
+    }
     return wrap(floatConstant(number.isOk() ? *number : INFINITY, irType), type);
   }
   if (type.isBool())

@@ -71,6 +71,9 @@ public:
   /// The call sites that lead to the code being imported, outermost first.
   std::vector<SourceRange> callSites;
 
+  /// Whether + - * on integers of less than 64 bits assert that the result fits (the option debug).
+  bool checksOverflow = false;
+
   //===--- Constants and shapes -----------------------------------------------------------------------------------===//
 
   /// A compile-time number as a constant of a scalar or block type; the value must fit (see checkLiteralFits).
@@ -134,6 +137,8 @@ private:
   LangValue pointerArithmetic(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range);
   LangValue tupleArithmetic(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range);
   LangValue numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRange range);
+  /// Asserts that a sum, difference or product of two integers fits into their type.
+  void assertNoOverflow(BinaryOp op, const LangValue &a, const LangValue &b);
 
   DiagnosticEngine &diagnostics;
   SourceRange currentRange;

@@ -97,6 +97,35 @@ LangValue Emitter::pointerArithmetic(BinaryOp op, const LangValue &a, const Lang
   return wrap(create<tile::AddPtrOp>(pair[0].ir().getType(), pair[0].ir(), pair[1].ir()), pair[0].type());
 }
 
+void Emitter::assertNoOverflow(BinaryOp op, const LangValue &a, const LangValue &b) {
+  const LangType type = a.type();
+  mlir::Operation *parent = builder.getInsertionBlock()->getParentOp();
+  bool isCombining = parent && llvm::isa<tile::ReduceOp, tile::ScanOp>(parent); // these run on values that nobody sees
+  if (!type.isInt() || type.isBool() || type.bitWidth() >= 64 || isCombining)
+    return;
+  // Exact in 64 bits; a difference of unsigned numbers below zero is a large number there.
+  LangType wide = LangType(type.isSigned() ? ScalarKind::Int64 : ScalarKind::UInt64).withShape(type.shape());
+  auto widen = [&](const LangValue &value) -> mlir::Value {
+    return type.isSigned() ? create<arith::ExtSIOp>(ir(wide), value.ir()).getResult() : create<arith::ExtUIOp>(ir(wide), value.ir()).getResult();
+  };
+  mlir::Value x = widen(a), y = widen(b);
+  mlir::Value exact = op == BinaryOp::Add   ? create<arith::AddIOp>(x, y).getResult()
+                      : op == BinaryOp::Sub ? create<arith::SubIOp>(x, y).getResult()
+                                            : create<arith::MulIOp>(x, y).getResult();
+  unsigned bits = type.bitWidth();
+  mlir::Value fits;
+  if (type.isSigned()) {
+    int64_t limit = int64_t(1) << (bits - 1);
+    mlir::Value below = create<arith::CmpIOp>(arith::CmpIPredicate::sle, exact, integerConstant(limit - 1, exact.getType()));
+    mlir::Value above = create<arith::CmpIOp>(arith::CmpIPredicate::sge, exact, integerConstant(-limit, exact.getType()));
+    fits = create<arith::AndIOp>(below, above);
+  } else {
+    fits = create<arith::CmpIOp>(arith::CmpIPredicate::ule, exact, integerConstant((int64_t(1) << bits) - 1, exact.getType()));
+  }
+  const char *name = op == BinaryOp::Add ? "add" : op == BinaryOp::Sub ? "sub" : "mul";
+  create<tile::AssertOp>(fits, fmt::format("int{} overflow detected for operation {}", bits, name), mlir::Value());
+}
+
 LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRange range) {
   auto invalid = [&](llvm::StringRef why) {
     return fail(range, fmt::format("invalid operands of type {} and {} for operator '{}': {}", a.describe(),
@@ -139,6 +168,8 @@ LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRa
     a = cast(a, ScalarKind::FP32, range);
     b = cast(b, ScalarKind::FP32, range);
   }
+  if (checksOverflow && (op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mult))
+    assertNoOverflow(op, a, b);
   const LangType type = a.type();
   mlir::Value x = a.ir(), y = b.ir();
   auto done = [&](mlir::Value value) { return wrap(value, type); };
@@ -181,6 +212,8 @@ LangValue Emitter::unary(UnaryOp op, const LangValue &a, SourceRange range) {
     return fail(range, fmt::format("operator '{}' does not take {}", spelling(op).str(), a.describe()));
   }
   const LangType &type = a.type();
+  if (type.is(ScalarKind::FP8E4B15))
+    return unary(op, cast(a, ScalarKind::FP16, range), range);
   if (op == UnaryOp::Not) {
     LangValue bit = a;
     if (type.isPointer())

@@ -32,9 +32,10 @@ std::optional<LangType> Emitter::promote(const LangType &a, const LangType &b, A
     return divides ? ScalarKind::FP32 : ScalarKind::FP16;
   if (either(ScalarKind::BF16))
     return a.is(ScalarKind::BF16) && b.is(ScalarKind::BF16) && !divides ? ScalarKind::BF16 : ScalarKind::FP32;
-  if (a.isFP8() && b.isFP8())
-    return a == b ? a : LangType(ScalarKind::FP16);
-  if (a.isFP8() || b.isFP8()) {
+  auto isByte = [](const LangType &type) { return type.isFloat() && type.bitWidth() == 8; };
+  if (isByte(a) && isByte(b))
+    return a == b && !a.is(ScalarKind::FP8E4B15) ? a : LangType(ScalarKind::FP16);
+  if (isByte(a) || isByte(b)) {
     error(range,
           fmt::format("operands of types {} and {} cannot be combined; cast one of them first", a.str(), b.str()));
     return std::nullopt;
@@ -62,6 +63,8 @@ bool Emitter::promoteOperands(LangValue &a, LangValue &b, ArithmeticKind kind, S
       return std::nullopt;
     if (divides && (element.is(ScalarKind::FP16) || element.is(ScalarKind::BF16)))
       element = ScalarKind::FP32;
+    if (element.is(ScalarKind::FP8E4B15))
+      element = ScalarKind::FP16;
     if (!checkLiteralFits(literal.constant(), element, range))
       return false;
     tensor = cast(tensor, element, range);

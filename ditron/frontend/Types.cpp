@@ -26,6 +26,7 @@ constexpr KindInfo kindTable[] = {
     {ScalarKind::UInt8, 8, "uint8", "u8", "uint8"},       {ScalarKind::UInt16, 16, "uint16", "u16", "uint16"},
     {ScalarKind::UInt32, 32, "uint32", "u32", "uint32"},  {ScalarKind::UInt64, 64, "uint64", "u64", "uint64"},
     {ScalarKind::FP8E5, 8, "fp8e5", "fp8e5", "float8e5"}, {ScalarKind::FP8E4NV, 8, "fp8e4nv", "fp8e4nv", "float8e4nv"},
+    {ScalarKind::FP8E4B15, 8, "fp8e4b15", "fp8e4b15", "float8e4b15"},
     {ScalarKind::FP16, 16, "fp16", "fp16", "float16"},    {ScalarKind::BF16, 16, "bf16", "bf16", "bfloat16"},
     {ScalarKind::FP32, 32, "fp32", "fp32", "float32"},    {ScalarKind::FP64, 64, "fp64", "fp64", "float64"},
 };

@@ -31,6 +31,7 @@ enum class ScalarKind : uint8_t {
   UInt64,
   FP8E5,
   FP8E4NV,
+  FP8E4B15, ///< Of storage only: bytes in the IR, converted by way of fp16.
   FP16,
   BF16,
   FP32,
@@ -72,6 +73,7 @@ public:
   bool isSigned() const { return !isPointer() && base >= ScalarKind::Int8 && base <= ScalarKind::Int64; }
   bool isUnsigned() const { return isInt() && !isSigned(); }
   bool isFloat() const { return !isPointer() && base >= ScalarKind::FP8E5; }
+  /// The 8-bit formats that hardware multiplies.
   bool isFP8() const { return !isPointer() && (base == ScalarKind::FP8E5 || base == ScalarKind::FP8E4NV); }
   bool is(ScalarKind kind) const { return !isPointer() && base == kind; }
   /// Bits of an element; 64 for a pointer.

@@ -26,10 +26,10 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: tl.constexpr = ROUNDS):
         last0, last2 = c0, c2
         c0 = tl.umulhi(tl.full((), ROUND_B, c0.dtype), last2) ^ c1 ^ k0
         c2 = tl.umulhi(tl.full((), ROUND_A, c0.dtype), last0) ^ c3 ^ k1
-        c1 = tl.full((), ROUND_B, c0.dtype) * last2
-        c3 = tl.full((), ROUND_A, c0.dtype) * last0
-        k0 = k0 + tl.full((), KEY_A, c0.dtype)
-        k1 = k1 + tl.full((), KEY_B, c0.dtype)
+        c1 = tl.mul(tl.full((), ROUND_B, c0.dtype), last2, sanitize_overflow=False)
+        c3 = tl.mul(tl.full((), ROUND_A, c0.dtype), last0, sanitize_overflow=False)
+        k0 = tl.add(k0, tl.full((), KEY_A, c0.dtype), sanitize_overflow=False)
+        k1 = tl.add(k1, tl.full((), KEY_B, c0.dtype), sanitize_overflow=False)
     return c0, c1, c2, c3
 
 

@@ -91,6 +91,12 @@ bool PtxTranslator::bitwise(const PtxStatement &statement, const PtxType &type) 
   StringRef name = statement.opcode.front();
   ArrayRef<PtxOperand> operands(statement.operands);
   unsigned bits = type.bits * type.lanes;
+  if (name == "shf" && operands.size() == 4 && bits == 32 && statement.has("wrap") && hasOnly(statement, {"l", "r", "wrap"})) {
+    // 32 of the 64 bits of (second, first).
+    Value low = read(operands[1], 32), high = read(operands[2], 32), amount = read(operands[3], 32);
+    write(operands[0], intrinsic(e, statement.has("l") ? "llvm.fshl" : "llvm.fshr", e.getI32Type(), {high, low, amount}));
+    return true;
+  }
   if (type.isFloat() || statement.opcode.size() != 2 || operands.size() < 2)
     return false;
   Type word = e.getIntegerType(bits);

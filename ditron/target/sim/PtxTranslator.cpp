@@ -18,7 +18,7 @@ using namespace mlir;
 namespace ditron::target {
 
 StringRef modelledInstructions() {
-  return "mov, add, sub, mul, mad, fma, div, rem, neg, abs, min, max, and, or, xor, not, shl, shr, lop3, prmt, popc, clz, brev, setp, "
+  return "mov, add, sub, mul, mad, fma, div, rem, neg, abs, min, max, and, or, xor, not, shl, shr, shf, lop3, prmt, popc, clz, brev, setp, "
          "selp, cvt, ex2, lg2, rcp, rsqrt, sqrt, sin, cos, tanh, ld.global, st.global";
 }
 

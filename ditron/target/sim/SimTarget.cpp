@@ -18,7 +18,6 @@
 #include "ditron/target/sim/SimHopper.h"
 #include "ditron/target/sim/SimIntrinsics.h"
 #include "ditron/target/sim/SimLoops.h"
-#include "ditron/target/sim/SimMath.h"
 
 #include <cstddef>
 #include <fmt/format.h>
@@ -111,11 +110,6 @@ public:
     LLVM::CallOp::create(e, kernel, arguments);
     LLVM::ReturnOp::create(e, ValueRange());
     return success();
-  }
-
-  void populateMathPatterns(const LLVMTypeConverter &converter, RewritePatternSet &patterns) const override {
-    populateSimMathPatterns(converter, patterns);
-    TargetInfo::populateMathPatterns(converter, patterns);
   }
 
   std::string entrySymbol(std::string_view kernel) const override { return simEntryName(kernel); }
