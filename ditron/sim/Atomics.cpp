@@ -62,8 +62,9 @@ template <typename Unsigned> std::optional<uint64_t> integerResult(uint32_t op, 
 template <typename Float> std::optional<Float> floatResult(uint32_t op, Float old, Float value) {
   switch (op) {
   case DITRON_SIM_RMW_FADD: return old + value;
-  case DITRON_SIM_RMW_FMAX: return std::fmax(old, value);
-  case DITRON_SIM_RMW_FMIN: return std::fmin(old, value);
+  // By the order of the bit patterns, in which -0.0 is below 0.0.
+  case DITRON_SIM_RMW_FMAX: return old == value ? (std::signbit(old) ? value : old) : std::fmax(old, value);
+  case DITRON_SIM_RMW_FMIN: return old == value ? (std::signbit(old) ? old : value) : std::fmin(old, value);
   default: return std::nullopt;
   }
 }
