@@ -68,16 +68,14 @@ def kernel(p, n):
     # CHECK: compile_time.py:[[#@LINE-1]]:5: error: run-time int32 has no attribute 'missing'
     # CHECK-NEXT:     getattr(n, "missing")
     # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~
-    print("x")
-    # CHECK: compile_time.py:[[#@LINE-1]]:5: error: print is not supported by this version
-    # CHECK-NEXT:     print("x")
-    # CHECK-NEXT:     ^~~~~~~~~~
-    # CHECK-NEXT: note: tl.static_print prints compile-time values while compiling
-    tl.device_print("x", n)
-    # CHECK: compile_time.py:[[#@LINE-1]]:5: error: tl.device_print is not supported by this version
-    # CHECK-NEXT:     tl.device_print("x", n)
-    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~
-    # CHECK-NEXT: note: tl.static_print prints compile-time values while compiling
+    print(n)
+    # CHECK: compile_time.py:[[#@LINE-1]]:5: error: the first argument of print must be a compile-time string, which begins every line
+    # CHECK-NEXT:     print(n)
+    # CHECK-NEXT:     ^~~~~~~~
+    tl.device_print()
+    # CHECK: compile_time.py:[[#@LINE-1]]:5: error: the first argument of tl.device_print must be a compile-time string, which begins every line
+    # CHECK-NEXT:     tl.device_print()
+    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~
     tl.tensor(n)
     # CHECK: compile_time.py:[[#@LINE-1]]:5: error: tl.tensor is a class for isinstance and cannot be called
     # CHECK-NEXT:     tl.tensor(n)
