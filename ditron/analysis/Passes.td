@@ -9,8 +9,7 @@ def VerifyUniformity : Pass<"dist-verify-uniformity", "::mlir::func::FuncOp"> {
   let description = [{
     Operations that the whole block performs together (dot, reduce, scan, layout conversions, atomics of the block, barriers,
     waits and notifications) deadlock or give garbage when only some threads reach them. The pass finds them under control
-    flow whose condition differs between threads and reports an error with a note at the condition. A wait whose token
-    nobody consumes gets a warning: nothing then keeps the loads that should follow it behind it.
+    flow whose condition differs between threads and reports an error with a note at the condition.
   }];
 }
 
