@@ -44,7 +44,7 @@ struct CaseRunner::Array {
 };
 
 struct CaseRunner::Launch {
-  std::unique_ptr<runtime::World> world;
+  std::shared_ptr<runtime::World> world;
   uint32_t ranks = 1;
   std::vector<Array> arrays;
   std::vector<std::pair<std::string, Argument>> scalars;
@@ -130,6 +130,9 @@ CaseResult CaseRunner::run(const Case &one) {
   const auto begin = std::chrono::steady_clock::now();
   Expected<CaseResult> tried = tryRun(one);
   CaseResult result = tried.isOk() ? *tried : CaseResult{Outcome::Failed, brief(tried.status().message())};
+  // What has failed, or was to fail, may have left a GPU's context unusable.
+  if (result.outcome == Outcome::Failed || one.fields.contains("runtimeError"))
+    keptWorld.reset();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
@@ -149,11 +152,17 @@ Expected<CaseResult> CaseRunner::tryRun(const Case &one) {
   runtime::WorldOptions options;
   options.timeLimitSeconds = 60;
   options.waitLimitSeconds = 3;
-  Expected<std::unique_ptr<runtime::World>> world = runtime::World::local(launch.ranks, target, options);
-  if (!world.isOk() && !simulated && launch.ranks > 1)
-    return CaseResult{Outcome::Skipped, brief(world.status().message())};
-  DITRON_RETURN_IF_ERROR(world.status());
-  launch.world = std::move(world).value();
+  if (!keptWorld || keptWorld->numRanks() != launch.ranks) {
+    keptWorld.reset();
+    Expected<std::unique_ptr<runtime::World>> world = runtime::World::local(launch.ranks, target, options);
+    if (!world.isOk() && !simulated && launch.ranks > 1)
+      return CaseResult{Outcome::Skipped, brief(world.status().message())};
+    DITRON_RETURN_IF_ERROR(world.status());
+    keptWorld = std::move(world).value();
+  }
+  launch.world = keptWorld;
+  if (simulated) // costs nothing to make, and each case then runs in the same state
+    keptWorld.reset();
   DITRON_RETURN_IF_ERROR(makeArguments(one, launch));
 
   Expected<jit::KernelFunction> function = jit->load({"kernel.py", one.kernelText}, one.entry);

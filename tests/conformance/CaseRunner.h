@@ -47,6 +47,8 @@ private:
 
   std::string target;
   std::unique_ptr<jit::Jit> jit; ///< Made with the first case.
+  /// On GPUs, where making one takes most of a second: the world of the last case.
+  std::shared_ptr<runtime::World> keptWorld;
 };
 
 } // namespace ditron::conformance
