@@ -130,9 +130,6 @@ CaseResult CaseRunner::run(const Case &one) {
   const auto begin = std::chrono::steady_clock::now();
   Expected<CaseResult> tried = tryRun(one);
   CaseResult result = tried.isOk() ? *tried : CaseResult{Outcome::Failed, brief(tried.status().message())};
-  // What has failed, or was to fail, may have left a GPU's context unusable.
-  if (result.outcome == Outcome::Failed || one.fields.contains("runtimeError"))
-    keptWorld.reset();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -141,6 +141,10 @@ private:
     const size_t index = *worker.current;
     worker.current.reset();
     ++worker.done;
+    // A kernel that was stopped takes the GPU's context of its whole process with it.
+    if (!options.target.starts_with("sim") &&
+        (result.outcome == Outcome::Failed || cases[index].fields.contains("runtimeError")))
+      worker.done = casesOfWorker;
     ++finished;
     results[index] = std::move(result);
     progress(index, results[index]);

@@ -298,6 +298,7 @@ Status CudaDevice::synchronizeStream(runtime::StreamHandle stream) {
   ContextScope scope(driver, context);
   DITRON_RETURN_IF_ERROR(waitFor([&] { return driver.streamQuery(streamRef(stream)); },
                                  [&] { return driver.streamSynchronize(streamRef(stream)); }, streamText(stream)));
+  driver.streamSynchronize(streamRef(stream)); // nothing is left to wait for, but only this writes what kernels have printed
   if (Status reported = system->checkReports(); !reported.isOk())
     return system->end(reported);
   return Status::ok();

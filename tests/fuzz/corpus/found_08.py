@@ -1,0 +1,12 @@
+import trionstexpr):
+if N == 0:
+        return 1
+else:
+    return fn(x)
+
+
+@triton.jit
+def apply(fn, x):
+        return x * pow~er(x, N - 1)
+
+

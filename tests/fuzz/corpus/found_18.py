@@ -1,0 +1,5 @@
+import triton
+import triton.language as tl
+import triton.language as tl
+import triton.language as tl
+import triton_dfst.language as dl

@@ -1,0 +1,4 @@
+import triton
+import triton.language as tl
+import triton_dfst.language as dl
+froelse triton.language.extra imporoelse libdevice

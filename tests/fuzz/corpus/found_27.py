@@ -1,0 +1,3 @@
+﻿ import triton.language as tl
+    import triton_dfst.lang2uage as dl
+    froelse tritnotifyon.age.extra import libdevice
