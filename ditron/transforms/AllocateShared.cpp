@@ -23,6 +23,7 @@
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
+#include "ditron/transforms/TensorMaps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -40,8 +41,6 @@ using namespace mlir;
 
 namespace {
 
-/// The widest swizzle pattern repeats after 1024 bytes; a ring that starts there keeps its bank pattern.
-constexpr int64_t bufferAlignment = 1024;
 constexpr int64_t scratchAlignment = 16;
 constexpr int64_t mbarrierAlignment = 8;
 /// Up to this much shared memory, saving barriers is worth more than saving bytes.

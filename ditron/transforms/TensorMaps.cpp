@@ -1,16 +1,15 @@
 //===- TensorMaps.cpp - Descriptors as arguments of the hardware's tensor copies ------------------------------------------===//
 //
-// See TensorMaps.h. What the hardware asks for: a base and outer strides of whole 16 bytes, a contiguous last dimension, boxes of
-// at most 256 in each dimension whose rows are as wide as the swizzle.
+// See TensorMaps.h. What the hardware asks for: a base and outer strides of whole 16 bytes, a contiguous last dimension. Boxes
+// and swizzles: layout/CopyBoxes.h.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/TensorMaps.h"
 
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/layout/Builders.h"
+#include "ditron/layout/CopyBoxes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
@@ -23,7 +22,6 @@ namespace ditron::transforms {
 
 /// What the copy engine demands of addresses.
 static constexpr int64_t copyAlignmentBytes = 16;
-static constexpr int64_t largestBox = 256;
 
 tile::MakeDescriptorOp descriptorOf(Value descriptor) {
   while (auto token = descriptor.getDefiningOp<dist::ConsumeTokenOp>())
@@ -84,13 +82,16 @@ static int64_t divisorOf(BlockArgument argument) {
   return divisibility ? divisibility.getInt() : 1;
 }
 
+/// How tensor copies hold a tile of the descriptor.
+static layout::CopyForm copyFormOf(tile::DescriptorType descriptor) {
+  const layout::Shape shape(descriptor.getShape().begin(), descriptor.getShape().end());
+  return layout::copyForm(shape, analysis::sharedElementBits(descriptor.getElementType()));
+}
+
 dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots) {
   const layout::Shape shape(descriptor.getShape().begin(), descriptor.getShape().end());
-  const std::vector<int> order = layout::rowMajorOrder(static_cast<int>(shape.size()));
-  const int bits = analysis::sharedElementBits(descriptor.getElementType());
   MLIRContext *context = descriptor.getContext();
-  auto shared = dgpu::SharedLayoutAttr::get(
-      context, layout::swizzledShared(shape, order, bits, layout::largestSwizzle(shape, order, bits)));
+  auto shared = dgpu::SharedLayoutAttr::get(context, copyFormOf(descriptor).layout);
   return dgpu::BufferType::get(context, slots, shape, descriptor.getElementType(), shared);
 }
 
@@ -193,17 +194,14 @@ static Attribute sourceOf(Value value, Builder &builder) {
 static DictionaryAttr describeMap(tile::MakeDescriptorOp make) {
   Builder builder(make.getContext());
   auto type = cast<tile::DescriptorType>(make.getResult().getType());
-  const layout::Shape shape(type.getShape().begin(), type.getShape().end());
-  const int bits = analysis::sharedElementBits(type.getElementType());
-  const int64_t swizzle = layout::largestSwizzle(shape, layout::rowMajorOrder(static_cast<int>(shape.size())), bits);
+  const layout::CopyForm form = copyFormOf(type);
   SmallVector<Attribute> sizes, strides, box;
   for (Value size : make.getSizes())
     sizes.push_back(sourceOf(size, builder));
   for (Value stride : make.getStrides())
     strides.push_back(sourceOf(stride, builder));
-  for (int64_t extent : ArrayRef(shape).drop_back())
-    box.push_back(builder.getI64IntegerAttr(std::min(extent, largestBox)));
-  box.push_back(builder.getI64IntegerAttr(swizzle * 8 / bits));
+  for (int64_t extent : form.box)
+    box.push_back(builder.getI64IntegerAttr(extent));
   const bool fillsNan = make.getPadding() == tile::DescriptorPadding::Nan;
   return builder.getDictionaryAttr({
       builder.getNamedAttr("base",
@@ -211,7 +209,7 @@ static DictionaryAttr describeMap(tile::MakeDescriptorOp make) {
       builder.getNamedAttr("sizes", builder.getArrayAttr(sizes)),
       builder.getNamedAttr("strides", builder.getArrayAttr(strides)),
       builder.getNamedAttr("box", builder.getArrayAttr(box)),
-      builder.getNamedAttr("swizzle", builder.getI64IntegerAttr(swizzle)),
+      builder.getNamedAttr("swizzle", builder.getI64IntegerAttr(form.swizzleBytes)),
       builder.getNamedAttr("element", TypeAttr::get(type.getElementType())),
       builder.getNamedAttr("padding", builder.getStringAttr(fillsNan ? "nan" : "zero")),
   });

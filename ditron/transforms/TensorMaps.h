@@ -16,12 +16,15 @@
 
 namespace ditron::transforms {
 
+/// Where every buffer in shared memory begins: a multiple of the widest swizzle's pattern, which goes by address.
+inline constexpr int64_t bufferAlignment = 1024;
+
 /// The descriptor's definition, through tokens; null if it is not known.
 tile::MakeDescriptorOp descriptorOf(mlir::Value descriptor);
 /// The kernel argument that a pointer is computed from by offsets, casts and tokens; null if there is none.
 mlir::BlockArgument argumentBehind(mlir::Value pointer);
 
-/// The layout in shared memory of a tile that tensor copies move: rows (the last dimension) contiguous, the widest swizzle.
+/// A tile in shared memory as tensor copies move it: see layout/CopyBoxes.h.
 dgpu::BufferType copyBufferType(tile::DescriptorType descriptor, int64_t slots);
 
 /// Why tensor copies cannot move tiles of this descriptor; empty if they can.

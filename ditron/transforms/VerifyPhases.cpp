@@ -5,7 +5,8 @@
 //
 // dgpu-verify-layouts: Every tensor value has a #dgpu.layout with the shape of the tensor and the lane and warp bits of the
 // module, and every operation relates the layouts of its operands and results as its lowering expects.
-// dgpu-verify-allocation: Every buffer and every operation with scratch memory has offset_bytes, inside dgpu.shared_bytes.
+// dgpu-verify-allocation: Every buffer and every operation with scratch memory has offset_bytes, inside dgpu.shared_bytes;
+// buffers begin where the swizzles of tensor copies begin.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
@@ -16,6 +17,7 @@
 #include "ditron/layout/Wgmma.h"
 #include "ditron/transforms/LayoutRules.h"
 #include "ditron/transforms/RegionValues.h"
+#include "ditron/transforms/TensorMaps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace ditron::transforms {
@@ -110,6 +112,10 @@ class VerifyAllocationPass : public impl::VerifyAllocationBase<VerifyAllocationP
       }
       if (offset.getInt() + bytes > total.getInt()) {
         compilerBug(op) << "ends at byte " << offset.getInt() + bytes << " of " << total.getInt();
+        return WalkResult::interrupt();
+      }
+      if (isa<dgpu::BufferAllocOp>(op) && offset.getInt() % bufferAlignment != 0) {
+        compilerBug(op) << "begins at byte " << offset.getInt() << ", not at a multiple of " << bufferAlignment;
         return WalkResult::interrupt();
       }
       return WalkResult::advance();

@@ -309,6 +309,11 @@ std::string RingPlan::collectSlice() {
 // Shared memory
 //===--------------------------------------------------------------------------------------------------------------===//
 
+static int64_t tileBytes(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return type.getNumElements() * analysis::sharedElementBytes(type.getElementType());
+}
+
 /// What the rest of the kernel needs: a buffer for each shape of tensor stores, and scratch memory to reorder the largest tile
 /// that is stored otherwise.
 int64_t RingPlan::bytesOfStores() {
@@ -316,14 +321,13 @@ int64_t RingPlan::bytesOfStores() {
   int64_t bytes = 0, largest = 0;
   kernel.walk([&](Operation *op) {
     if (auto store = dyn_cast<tile::DescriptorStoreOp>(op)) {
-      dgpu::BufferType type = copyBufferType(cast<tile::DescriptorType>(store.getDescriptor().getType()), 1);
+      auto descriptor = cast<tile::DescriptorType>(store.getDescriptor().getType());
       if (!whyNoTensorCopy(store.getDescriptor(), store.getOffsets(), /*isStore=*/true).empty())
-        largest = std::max(largest, type.getBytes());
-      else if (staged.insert(type).second)
+        largest = std::max(largest, tileBytes(store.getValue()));
+      else if (dgpu::BufferType type = copyBufferType(descriptor, 1); staged.insert(type).second)
         bytes += type.getBytes();
     } else if (auto store = dyn_cast<tile::StoreOp>(op); store && isTensor(store.getValue())) {
-      auto type = cast<RankedTensorType>(store.getValue().getType());
-      largest = std::max(largest, type.getNumElements() * analysis::sharedElementBytes(type.getElementType()));
+      largest = std::max(largest, tileBytes(store.getValue()));
     }
   });
   return bytes + largest;

@@ -1,8 +1,8 @@
 //===- HopperToLLVM.cpp - mbarriers and tensor copies -----------------------------------------------------------------------===//
 //
 // mbarriers are initialised where they are allocated, by one thread; after the last of them all warps of the block meet. A
-// tensor copy of a whole tile is cut into copies of its map's box: panels as wide as the swizzle, at most 256 rows, each at
-// the place where the tile's layout has its first element.
+// tensor copy of a whole tile is cut into copies of its map's box, each at the place where the tile's layout has its first
+// element; layout/CopyBoxes.h sees to it that the hardware means the same places.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Exchange.h"
@@ -10,6 +10,7 @@
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/SharedAccess.h"
 
+#include "ditron/layout/CopyBoxes.h"
 #include "ditron/layout/Wgmma.h"
 
 using namespace mlir;
@@ -113,33 +114,23 @@ struct BoxCopy {
 FailureOr<SmallVector<BoxCopy>> cutIntoBoxes(Emitter &e, Operation *op, dgpu::BufferType type, Value slotBase,
                                              ArrayRef<ValueRange> offsets) {
   const layout::SharedLayout &shared = type.getLayout().getLayout();
-  ArrayRef<int64_t> shape = type.getShape(), box = cast<DenseI64ArrayAttr>(op->getAttr(boxAttrName)).asArrayRef();
-  bool fits = box.size() == shape.size() && offsets.size() == shape.size();
-  for (size_t d = 0; fits && d < shape.size(); ++d)
-    fits = box[d] > 0 && shape[d] % box[d] == 0;
-  if (!fits)
-    return op->emitOpError("copies a tile that is not made of boxes of its map");
+  ArrayRef<int64_t> box = cast<DenseI64ArrayAttr>(op->getAttr(boxAttrName)).asArrayRef();
+  const int swizzle = static_cast<int>(cast<IntegerAttr>(op->getAttr(swizzleAttrName)).getInt());
+  Expected<std::vector<layout::CopyBox>> boxes = layout::copyBoxes(shared, box, swizzle);
+  if (!boxes.isOk())
+    return op->emitOpError("compiler bug: ") << boxes.status().message();
+  if (type.getSlots() > 1 && type.getSlotBytes() % layout::copyAlignment(swizzle) != 0)
+    return op->emitOpError("compiler bug: slots of ") << type.getSlotBytes() << " bytes, which is no multiple of the "
+                                                      << layout::copyAlignment(swizzle) << " at which a box begins";
   SmallVector<BoxCopy> copies;
-  SmallVector<int64_t> start(shape.size(), 0);
-  while (true) {
-    int64_t packed = 0;
-    for (size_t d = 0; d < shape.size(); ++d)
-      packed = packed * shape[d] + start[d];
+  for (const layout::CopyBox &part : *boxes) {
     BoxCopy &copy = copies.emplace_back();
-    copy.firstRow = start.front();
-    copy.shared = e.addBytes(slotBase, shared.offsetOf(packed) * shared.elementBytes());
-    for (size_t d = shape.size(); d-- > 0;)
-      copy.coordinates.push_back(e.add(offsets[d].front(), e.i32(start[d])));
-    size_t d = shape.size();
-    while (d-- > 0) {
-      start[d] += box[d];
-      if (start[d] < shape[d])
-        break;
-      start[d] = 0;
-    }
-    if (d == size_t(-1))
-      return copies;
+    copy.firstRow = part.start.front();
+    copy.shared = e.addBytes(slotBase, part.offsetBytes);
+    for (size_t d = offsets.size(); d-- > 0;)
+      copy.coordinates.push_back(e.add(offsets[d].front(), e.i32(part.start[d])));
   }
+  return copies;
 }
 
 class TmaLoadPattern : public TilePattern<dgpu::TmaLoadOp> {

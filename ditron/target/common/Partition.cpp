@@ -71,8 +71,8 @@ static void splitPartitions(dgpu::WarpSpecializeOp op, TargetInfo &target, int c
   op.erase();
 }
 
-/// The box of the map that a kernel argument is.
-static FailureOr<DenseI64ArrayAttr> boxOf(Operation *copy, Value map) {
+/// Marks a copy with the box and the swizzle of its map, a kernel argument.
+static LogicalResult markWithBox(Operation *copy, Value map) {
   auto argument = dyn_cast<BlockArgument>(map);
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
   auto description = function
@@ -81,8 +81,6 @@ static FailureOr<DenseI64ArrayAttr> boxOf(Operation *copy, Value map) {
   if (!description)
     return copy->emitOpError("needs a map that is a kernel argument with the attribute '")
            << dgpu::tensorMapAttrName << "'";
-  if (auto box = description.getAs<DenseI64ArrayAttr>("box"))
-    return box;
   auto list = description.getAs<ArrayAttr>("box");
   SmallVector<int64_t> sizes;
   if (list)
@@ -91,7 +89,12 @@ static FailureOr<DenseI64ArrayAttr> boxOf(Operation *copy, Value map) {
         sizes.push_back(number.getInt());
   if (!list || sizes.size() != list.size() || sizes.empty())
     return copy->emitOpError("has a map without the sizes of its box");
-  return DenseI64ArrayAttr::get(copy->getContext(), sizes);
+  auto swizzle = description.getAs<IntegerAttr>("swizzle");
+  if (!swizzle)
+    return copy->emitOpError("has a map that does not say its swizzle");
+  copy->setAttr(boxAttrName, DenseI64ArrayAttr::get(copy->getContext(), sizes));
+  copy->setAttr(swizzleAttrName, swizzle);
+  return success();
 }
 
 /// Tensor maps arrive by value; whoever copies first finds them in the cache.
@@ -130,13 +133,7 @@ LogicalResult prepareHopper(ModuleOp module, TargetInfo &target) {
     Value map = isa<dgpu::TmaLoadOp>(op)    ? cast<dgpu::TmaLoadOp>(op).getMap()
                 : isa<dgpu::TmaStoreOp>(op) ? cast<dgpu::TmaStoreOp>(op).getMap()
                                             : Value();
-    if (map) {
-      FailureOr<DenseI64ArrayAttr> box = boxOf(op, map);
-      if (failed(box))
-        return WalkResult::interrupt();
-      op->setAttr(boxAttrName, *box);
-    }
-    return WalkResult::advance();
+    return map && failed(markWithBox(op, map)) ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (walk.wasInterrupted())
     return failure();

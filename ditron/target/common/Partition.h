@@ -39,11 +39,13 @@ inline constexpr llvm::StringLiteral launchWarpsAttrName = "dgpu.launch_warps";
 int launchWarpsOf(mlir::ModuleOp module);
 
 /// What the conversion patterns must find done: partitions split, tensor maps passed by value and prefetched, each tensor copy
-/// marked with the box of its map, and the last of the kernel's mbarrier_allocs marked as such.
+/// marked with the box and the swizzle of its map, and the last of the kernel's mbarrier_allocs marked as such.
 mlir::LogicalResult prepareHopper(mlir::ModuleOp module, TargetInfo &target);
 
 /// Attribute of dgpu.tma_load and dgpu.tma_store: sizes of the map's box, outermost first.
 inline constexpr llvm::StringLiteral boxAttrName = "dgpu.box";
+/// Attribute of the same: bytes of the map's swizzle, or 0.
+inline constexpr llvm::StringLiteral swizzleAttrName = "dgpu.swizzle";
 /// Unit attribute of an mbarrier_arrive before which the lanes of each warp meet: they have read the tile by ordinary loads.
 inline constexpr llvm::StringLiteral afterLoadsAttrName = "dgpu.after_loads";
 /// Unit attribute of the mbarrier_alloc after which all warps of the block meet.

@@ -108,4 +108,23 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
     return
   }
+
+  // Fewer rows than a swizzle's pattern: the second panel would begin in the middle of it. No swizzle, and boxes of whole rows, at
+  // most 256 elements wide.
+  // CHECK-LABEL: func.func @few_rows
+  // CHECK-SAME: box = [4, 64], element = f32, {{.*}}swizzle = 0 : i64{{.*}}box = [2, 256], element = i8, {{.*}}swizzle = 0 : i64
+  // CHECK: dgpu.tma_store
+  // CHECK: dgpu.tma_store
+  func.func @few_rows(%c: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: tensor<4x64xf32>, %b: !tile.ptr<i8> {tile.divisibility = 16 : i64},
+                      %w: tensor<2x512xi8>, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c512 = arith.constant 512 : i64
+    %i0 = arith.constant 0 : i32
+    %i512 = arith.constant 512 : i32
+    %d = tile.make_descriptor %c, [%i512, %i512], [%c512, %c1] : !tile.ptr<f32>, i32, i32 -> !tile.desc<4x64xf32>
+    %e = tile.make_descriptor %b, [%i512, %i512], [%c512, %c1] : !tile.ptr<i8>, i32, i32 -> !tile.desc<2x512xi8>
+    tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<4x64xf32>, tensor<4x64xf32>
+    tile.descriptor_store %e[%i0, %i0], %w : !tile.desc<2x512xi8>, tensor<2x512xi8>
+    return
+  }
 }

@@ -11,7 +11,7 @@ module attributes {dgpu.num_warps = 8 : i32, dgpu.threads_per_warp = 32 : i32} {
   // PTX-LABEL: llvm.func ptx_kernelcc @kernel(%{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}
   // PTX-SAME: passthrough = {{.*}}["nvvm.reqntid", "384"], ["nvvm.minctasm", "1"]
   // PTX: prefetch.tensormap
-  func.func @kernel(%map: !dgpu.tensor_map {dgpu.tensor_map = {box = [64 : i64, 64 : i64]}}, %x: i32, %world: !tile.ptr<i64>)
+  func.func @kernel(%map: !dgpu.tensor_map {dgpu.tensor_map = {box = [64 : i64, 64 : i64], swizzle = 128 : i64}}, %x: i32, %world: !tile.ptr<i64>)
       attributes {tile.kernel} {
     %c0 = arith.constant 0 : i32
     // All warps of the block meet once, after the last initialisation.
