@@ -83,20 +83,23 @@ Expected<Shape> TextScanner::shape() {
       return error(fmt::format("size {} is not a power of two", *size));
     result.push_back(*size);
   } while (at < text.size() && text[at] == 'x' && eat("x"));
-  if (result.size() > maxRank)
-    return error(fmt::format("a layout has at most {} dimensions", maxRank));
   return result;
 }
 
-Expected<int> TextScanner::bit(const Shape &shape) {
+Expected<size_t> TextScanner::dimension() {
   skipSpaces();
-  size_t axis = at < text.size() ? dimLetters.find(text[at]) : std::string_view::npos;
-  if (axis == std::string_view::npos)
-    return error("expected a bit such as j3, or * for a copy");
+  if (at < text.size() && dimLetters.find(text[at]) != std::string_view::npos)
+    return dimLetters.find(text[at++]);
+  if (eat("d"))
+    if (std::optional<int64_t> axis = number(); axis && eat("."))
+      return static_cast<size_t>(*axis);
+  return error("expected a bit such as j3, or * for a copy");
+}
+
+Expected<int> TextScanner::bit(const Shape &shape) {
+  DITRON_ASSIGN_OR_RETURN(const size_t axis, dimension());
   if (axis >= shape.size())
-    return error(fmt::format("letter '{}' names dimension {}, but the shape {} has rank {}", text[at], axis,
-                             shapeToString(shape), shape.size()));
-  ++at;
+    return error(fmt::format("expected a bit of the shape, found a bit of dimension {}, but the shape {} has rank {}", axis, shapeToString(shape), shape.size()));
   std::optional<int64_t> position = number();
   if (!position)
     return error("expected the number of the bit after the letter of the dimension");

@@ -83,8 +83,6 @@ Expected<DistributedLayout> DistributedLayout::get(Shape shape, std::vector<int>
 }
 
 Status DistributedLayout::verify() const {
-  if (rank() > maxRank)
-    return invalidArgument(fmt::format("a layout has at most {} dimensions, this one has {}", maxRank, rank()));
   for (int64_t size : tileShape)
     if (!isPowerOfTwo(size))
       return invalidArgument(fmt::format("size {} of a layout's shape is not a power of two", size));

@@ -31,6 +31,8 @@ public:
   Status error(std::string_view what) const;
 
 private:
+  /// The dimension that a bit's name begins with: `j`, `d8.`.
+  Expected<size_t> dimension();
   void skipSpaces();
   std::string_view text;
   size_t at = 0;

@@ -74,7 +74,8 @@ TEST(LinearLayout, TextRoundTrip) {
        {"64x32, reg = {j0 j1 i5}, lane = [j2 j3 j4 i0 i1], warp = [i2 i3 i4 *]",
         "scalar, reg = {}, lane = [* * * * *], warp = [* *]", "1x4, reg = {}, lane = [j1 j0], warp = []",
         "2x2x2x2x2, reg = {m0 l0}, lane = [k0 i0], warp = [j0]",
-        "16, reg = {i0}, lane = [i1 i2], warp = [*], block = [i3 *]"})
+        "16, reg = {i0}, lane = [i1 i2], warp = [*], block = [i3 *]",
+        "2x1x2x1x1x1x1x2x2x1x1x4, reg = {d11.1 i0}, lane = [d8.0 p0 k0], warp = [d11.0]"})
     EXPECT_EQ(parsed(text).toString(), text);
   // Spaces are free, and registers may come in any order.
   EXPECT_EQ(parsed(" 4x4,reg={i1 j0},lane=[ j1 ],warp = [i0]").toString(),
@@ -94,7 +95,7 @@ TEST(LinearLayout, ParserErrors) {
   EXPECT_THAT(parseError("4, lane = [i0 i1]"), HasSubstr("expected ', reg ='"));
   EXPECT_THAT(parseError("4, reg = [i0], lane = [i1], warp = []"), HasSubstr("expected '= {' after reg"));
   EXPECT_THAT(parseError("4, reg = {i0 *}, lane = [i1], warp = []"), HasSubstr("registers hold no copies"));
-  EXPECT_THAT(parseError("4, reg = {j0}, lane = [i1], warp = []"), HasSubstr("letter 'j' names dimension 1"));
+  EXPECT_THAT(parseError("4, reg = {j0}, lane = [i1], warp = []"), HasSubstr("a bit of dimension 1, but the shape 4 has rank 1"));
   EXPECT_THAT(parseError("4, reg = {i2}, lane = [i1], warp = []"), HasSubstr("there is no bit 2"));
   EXPECT_THAT(parseError("4, reg = {i}, lane = [i1], warp = []"), HasSubstr("expected the number of the bit"));
   EXPECT_THAT(parseError("4, reg = {x1}, lane = [i1], warp = []"), HasSubstr("expected a bit such as j3"));
@@ -104,7 +105,8 @@ TEST(LinearLayout, ParserErrors) {
   EXPECT_THAT(parseError("4, reg = {i0}, lane = [], warp = []"), HasSubstr("tensor bit i1 has no owner"));
   EXPECT_THAT(parseError("4, reg = {i0}, lane = [i1], warp = [] x"), HasSubstr("expected ', block ='"));
   EXPECT_THAT(parseError("4, reg = {i0}, lane = [i1], warp = [], block = [] x"), HasSubstr("expected the end"));
-  EXPECT_THAT(parseError("2x2x2x2x2x2x2x2x2, reg = {}, lane = [], warp = []"), HasSubstr("at most 8 dimensions"));
+  EXPECT_THAT(parseError("4, reg = {i0}, lane = [d9.0], warp = []"), HasSubstr("a bit of dimension 9, but the shape 4 has rank 1"));
+  EXPECT_THAT(parseError("4, reg = {i0}, lane = [d9], warp = []"), HasSubstr("expected a bit such as j3"));
   EXPECT_THAT(parseError("999999999999999999999, reg = {}, lane = [], warp = []"), HasSubstr("not a power of two"));
 }
 
