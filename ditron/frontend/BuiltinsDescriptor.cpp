@@ -140,6 +140,15 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
                      fmt::format("a tensor descriptor has 1 to 5 dimensions, but block_shape has {}", block.size()));
   if (!importer.checkBlockShape(block, call.rangeOf("block_shape")))
     return LangValue::poison();
+  const int64_t elementBytes = element.bitWidth() / 8, rowBytes = block.back() * elementBytes;
+  if (rowBytes < smallestDescriptorRow) {
+    emit.error(call.rangeOf("block_shape"),
+               fmt::format("Descriptor block shape must have at least {} bytes in the last dimension, but got {} * {} = {} bytes",
+                           smallestDescriptorRow, block.back(), elementBytes, rowBytes))
+        .hint(fmt::format("of {} that is {} elements; what lies outside of the tensor is not accessed", element.str(),
+                          smallestDescriptorRow / elementBytes));
+    return LangValue::poison();
+  }
   DescriptorValue descriptor;
   descriptor.base = base;
   descriptor.tile = element.withShape(block);
@@ -170,11 +179,6 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
   });
   if (!sizes || !strides)
     return LangValue::poison();
-  if (const int64_t bytes = block.back() * std::max(1u, element.bitWidth() / 8); bytes < 16)
-    emit.warning(call.rangeOf("block_shape"),
-                 fmt::format("Descriptor block shape must have at least 16 bytes in the last dimension for tensor copies of the "
-                             "hardware, but has {}",
-                             bytes));
   descriptor.sizes = std::move(*sizes);
   descriptor.strides = std::move(*strides);
   descriptor.strides.pop_back();

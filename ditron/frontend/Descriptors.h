@@ -13,6 +13,9 @@
 
 namespace ditron::frontend {
 
+/// Bytes that the last dimension of a descriptor's block has at least: Triton's limit, and what the hardware copies.
+inline constexpr int64_t smallestDescriptorRow = 16;
+
 /// The value of a descriptor; emits tile.make_descriptor if there is none yet.
 mlir::Value descriptorIr(Emitter &emit, const DescriptorValue &descriptor);
 /// A descriptor whose operation stands here.

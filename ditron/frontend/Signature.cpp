@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Signature.h"
+#include "ditron/frontend/Descriptors.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
@@ -121,6 +122,8 @@ Expected<ArgumentSpec> parseDescriptor(llvm::StringRef text) {
   }
   if (shape.size() > 5)
     return fail("at most 5 dimensions are possible");
+  if (const int64_t rowBytes = shape.back() * element->bitWidth() / 8; rowBytes < smallestDescriptorRow)
+    return fail(fmt::format("its last dimension has {} bytes, at least {} are needed", rowBytes, smallestDescriptorRow));
   if (fillsNan && !element->isFloat())
     return fail(fmt::format("elements of type {} have no NaN", element->str()));
   ArgumentSpec spec = ArgumentSpec::descriptorOf(element->withShape(shape), fillsNan);

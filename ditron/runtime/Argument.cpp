@@ -134,6 +134,7 @@ std::string Argument::describe() const {
 }
 
 Status TensorDescriptor::check() const {
+  constexpr int64_t smallestRow = 16; // what the hardware copies at least, and Triton's limit everywhere
   auto fail = [&](std::string_view problem) { return invalidArgument(fmt::format("{}: {}", typeText(), problem)); };
   if (shape.empty() || shape.size() > 5)
     return fail(fmt::format("a tensor descriptor has 1 to 5 dimensions, given {}", shape.size()));
@@ -146,6 +147,8 @@ Status TensorDescriptor::check() const {
   for (int64_t size : blockShape)
     if (size < 1 || (size & (size - 1)) != 0)
       return fail(fmt::format("a size of the block is {}; only powers of two are accepted", size));
+  if (const int64_t rowBytes = blockShape.back() * sizeOf(base.type); rowBytes < smallestRow)
+    return fail(fmt::format("the block has {} bytes in the last dimension; at least {} are needed", rowBytes, smallestRow));
   if (!strides.empty() && strides.back() != 1)
     return fail(fmt::format("the last stride is {}; only 1 is accepted", strides.back()));
   if (fillNan && !isFloat(base.type))

@@ -377,6 +377,8 @@ def kernel(d):
   using testing::HasSubstr;
   EXPECT_THAT(failure({x.pointer(), {64, 64}, {64, 2}, {8, 8}}), HasSubstr("the last stride is 2; only 1 is accepted"));
   EXPECT_THAT(failure({x.pointer(), {64, 64}, {64, 1}, {8, 12}}), HasSubstr("a size of the block is 12"));
+  EXPECT_THAT(failure({x.pointer(), {64, 64}, {64, 1}, {8, 2}}),
+              HasSubstr("the block has 8 bytes in the last dimension; at least 16 are needed"));
   EXPECT_THAT(failure({x.pointer(), {64, 64}, {64, 1}, {8}}), HasSubstr("shape has 2 dimensions"));
   EXPECT_THAT(failure({x.pointer(), {64, -1}, {64, 1}, {8, 8}}), HasSubstr("a size is -1"));
   EXPECT_THAT(failure({x.pointer(), {64, 64}, {int64_t(1) << 40, 1}, {8, 8}}), HasSubstr("a tile spans more than 2^31"));

@@ -51,6 +51,7 @@ TEST(Signature, DescriptorsOfTheHost) {
   EXPECT_THAT(roundTrip("tensordesc<bf16[128,60]>"), HasSubstr("'60' is no power of two"));
   EXPECT_THAT(roundTrip("tensordesc<bf17[64]>"), HasSubstr("'bf17' is no element type"));
   EXPECT_THAT(roundTrip("tensordesc<bf16[64>"), HasSubstr("no closing ']'"));
+  EXPECT_THAT(roundTrip("tensordesc<bf16[64,4]>"), HasSubstr("its last dimension has 8 bytes, at least 16 are needed"));
   EXPECT_THAT(roundTrip("tensordesc<i8[64],nan>"), HasSubstr("have no NaN"));
   EXPECT_THAT(roundTrip("tensordesc<bf16[64]>:3"), HasSubstr("'3' is no power of two"));
 }

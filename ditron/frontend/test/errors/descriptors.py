@@ -16,6 +16,9 @@ def kernel(p, n, wide, q, flags, r, f):
     # CHECK: descriptors.py:[[#@LINE-1]]:44: error: a tensor descriptor has 1 to 5 dimensions, but block_shape has 6
     tl.make_tensor_descriptor(p, [n], [1], [48])
     # CHECK: descriptors.py:[[#@LINE-1]]:44: error: Shape element 0 must be a power of 2, but is 48
+    tl.make_tensor_descriptor(p, [n, n], [n, 1], [8, 2])
+    # CHECK: descriptors.py:[[#@LINE-1]]:50: error: Descriptor block shape must have at least 16 bytes in the last dimension, but got 2 * 4 = 8 bytes
+    # CHECK: note: of fp32 that is 4 elements; what lies outside of the tensor is not accessed
     tl.make_tensor_descriptor(p, [n], [n, 1], [8, 64])
     # CHECK: descriptors.py:[[#@LINE-1]]:34: error: argument 'shape' of tl.make_tensor_descriptor needs one value per dimension, 2 of them, but got 1
     tl.make_tensor_descriptor(p, [n, f], [n, 1], [8, 64])
