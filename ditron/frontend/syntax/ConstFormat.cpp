@@ -22,7 +22,7 @@ constexpr unsigned maxFormatNumber = 10000;
 struct FormatSpec {
   std::string fill = " ";
   char align = 0; ///< '<', '>', '=', '^', or 0 for the type's own.
-  char sign = '-';
+  char sign = 0;  ///< '+', '-', ' ', or 0.
   bool alternate = false;
   unsigned width = 0;
   char grouping = 0;  ///< ',', '_', or 0.
@@ -153,7 +153,7 @@ std::string layOut(const NumberParts &number, const FormatSpec &spec) {
 std::string signText(bool negative, const FormatSpec &spec) {
   if (negative)
     return "-";
-  return spec.sign == '-' ? "" : std::string(1, spec.sign);
+  return spec.sign == '+' || spec.sign == ' ' ? std::string(1, spec.sign) : "";
 }
 
 std::string printFloat(const char *form, int precision, double value) {
@@ -223,6 +223,8 @@ Expected<std::string> formatInt(const ConstValue &original, const FormatSpec &sp
   }
   if (spec.precision >= 0)
     return invalidArgument("Precision not allowed in integer format specifier");
+  if (spec.grouping == ',' && spec.type && llvm::StringRef("boxX").contains(spec.type))
+    return invalidArgument(fmt::format("Cannot specify ',' with '{}'.", spec.type));
   BigInt value = original.getInt();
   BigInt magnitude = value.abs();
   NumberParts number;
@@ -248,7 +250,7 @@ Expected<std::string> formatInt(const ConstValue &original, const FormatSpec &sp
 Expected<std::string> formatString(const ConstValue &original, const FormatSpec &spec) {
   if (spec.type && spec.type != 's')
     return unknownCode(spec.type, original);
-  if (spec.sign != '-')
+  if (spec.sign)
     return invalidArgument(spec.sign == ' ' ? "Space not allowed in string format specifier"
                                             : "Sign not allowed in string format specifier");
   if (spec.alternate)
