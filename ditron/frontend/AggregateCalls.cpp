@@ -52,7 +52,7 @@ LangValue Importer::construct(const std::shared_ptr<const ClassInfo> &cls, llvm:
       continue;
     if (!field.defaultValue)
       return reject(range, fmt::format("class '{}' needs a value for field '{}'", cls->name, field.name));
-    values[index] = checkField(*cls, index, evaluateAtModuleLevel(field.defaultValue, field.scope), range);
+    values[index] = checkField(*cls, index, evaluatePython(field.defaultValue, field.names), range);
   }
   if (llvm::any_of(values, [](const LangValue &value) { return value.isPoison(); }))
     return LangValue::poison();
@@ -98,11 +98,11 @@ LangValue Importer::instanceAttribute(const LangValue &value, llvm::StringRef na
     return LangValue::tuple(std::move(names));
   }
   if (cls.isNamedTuple && name == "_replace")
-    return LangValue(MethodValue{nullptr, "_replace", std::make_shared<const LangValue>(value), {}});
+    return LangValue(MethodValue{nullptr, "_replace", std::make_shared<const LangValue>(value), {}, nullptr});
   const ClassMethod *method = cls.method(name);
   if (method && !method->isStatic && !method->isClass)
     return LangValue(MethodValue{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(value),
-                                 method->function});
+                                 method->function, nullptr});
   if (const auto *tuple = value.getIf<TupleValue>())
     return classAttribute(tuple->cls, name);
   return classAttribute(value.getIf<AggregateValue>()->cls, name);
@@ -115,14 +115,15 @@ LangValue Importer::classAttribute(const std::shared_ptr<const ClassInfo> &cls, 
     if (method->function.isJit && !method->isClass)
       return LangValue(method->function);
     return LangValue(MethodValue{nullptr, method->function.node->name.text,
-                                 std::make_shared<const LangValue>(ClassValue{cls}), method->function});
+                                 std::make_shared<const LangValue>(ClassValue{cls}), method->function, nullptr});
   }
   auto constant = cls->constants.find(name);
   if (constant != cls->constants.end())
-    return evaluateAtModuleLevel(constant->second, cls->scope);
+    return frame().isPython() ? evaluatePython(constant->second, cls->environment)
+                              : toKernel(evaluatePython(constant->second, cls->environment), constant->second->range);
   auto index = cls->indexOf(name);
   if (index && cls->fields[*index].defaultValue)
-    return evaluateAtModuleLevel(cls->fields[*index].defaultValue, cls->fields[*index].scope);
+    return evaluatePython(cls->fields[*index].defaultValue, cls->fields[*index].names);
   return LangValue::poison();
 }
 
@@ -141,11 +142,11 @@ LangValue Importer::callMethod(const MethodValue &method, SourceRange selfRange,
     options.bindsSelf = cls == nullptr;
   }
   all.append(arguments.begin(), arguments.end());
-  // All of Python that the interpreter knows, where nothing is left for run time.
-  if (method.function.scope && method.function.scope->isConstexprFunction(method.function.node) &&
-      llvm::all_of(all, [](const CallArgument &argument) { return argument.value.isCompileTime(); }))
-    return callConstexpr(method.function, all, range);
   return enterFunction(method.function, all, range, options);
+}
+
+LangValue &Importer::selfValue() {
+  return frame().isPython() ? frame().environment->names[frame().self].value : frame().locals[frame().self].value;
 }
 
 std::optional<LangValue> Importer::callSuper(const ast::Call *call) {
@@ -157,7 +158,7 @@ std::optional<LangValue> Importer::callSuper(const ast::Call *call) {
   std::vector<CallArgument> arguments;
   if (!collectArguments(call, arguments))
     return LangValue::poison();
-  LangValue &self = frame().locals[frame().self].value;
+  LangValue &self = selfValue();
   for (const auto &base : frame().owner->bases) {
     if (const ClassMethod *method = base->method(attribute->attr.text)) {
       LangValue changed = self;
@@ -168,7 +169,7 @@ std::optional<LangValue> Importer::callSuper(const ast::Call *call) {
       options.owner = method->owner;
       arguments.insert(arguments.begin(), CallArgument{"", self, inner->range, {}, false});
       LangValue result = enterFunction(method->function, arguments, call->range, options);
-      frame().locals[frame().self].value = std::move(changed);
+      selfValue() = std::move(changed);
       return result;
     }
     if (attribute->attr.text != "__init__")
@@ -204,7 +205,7 @@ std::optional<LangValue> Importer::callSpecialMethod(const LangValue &object, ll
   if (!method)
     return std::nullopt;
   MethodValue bound{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(object),
-                    method->function};
+                    method->function, nullptr};
   return callMethod(bound, objectRange, arguments, range);
 }
 

@@ -1,6 +1,6 @@
 //===- Aggregates.cpp - Classes of kernel files: declaration and fields --------------------------------------------===//
 //
-// Reads class statements when a kernel first uses them: bases, fields, methods. Checks the values of fields by their
+// Executes class statements: bases, fields, methods. Checks the values of fields by their
 // annotations, and assigns them where that is allowed.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -29,67 +29,35 @@ llvm::StringRef lastComponent(llvm::StringRef dotted) {
   return dotted.rsplit('.').second.empty() ? dotted : dotted.rsplit('.').second;
 }
 
-/// The name at the end of a decorator or base class, without its arguments: `aggregate` of `@tl.core.aggregate`. A name
-/// that the file imports under another one is followed.
-std::string plainName(const ast::Expr *expression, const ModuleScope *scope) {
-  if (const auto *call = llvm::dyn_cast<ast::Call>(expression))
-    expression = call->callee;
-  if (const auto *name = llvm::dyn_cast<ast::Name>(expression)) {
-    const GlobalBinding *binding = scope->find(name->id);
-    if (binding && binding->kind == GlobalBinding::Kind::Import) {
-      if (const auto *builtin = binding->imported.getIf<BuiltinValue>())
-        return builtin->builtin->name.str();
-      if (const auto *foreign = binding->imported.getIf<ForeignValue>(); foreign && !foreign->name.empty())
-        return foreign->name;
-      if (!binding->importedName.empty())
-        return binding->importedName;
-    }
-    return name->id.str();
-  }
-  if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(expression))
-    return attribute->attr.text.str();
-  return "";
-}
-
-bool hasDecorator(llvm::ArrayRef<ast::Expr *> decorators, const ModuleScope *scope, llvm::StringRef name) {
-  return llvm::any_of(decorators, [&](const ast::Expr *each) { return plainName(each, scope) == name; });
-}
-
 } // namespace
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Declaration
 //===------------------------------------------------------------------------------------------------------------------===//
 
-std::shared_ptr<const ClassInfo> Importer::classOf(const ast::ClassDef *node, const ModuleScope *scope,
-                                                   SourceRange use) {
-  auto [it, isNew] = classes.try_emplace(node, nullptr);
-  if (!isNew) // null: it could not be used, which was reported, or it is among its own bases
-    return it->second;
+LangValue Importer::defineClass(const ast::ClassDef *node) {
   auto info = std::make_shared<ClassInfo>();
   info->name = node->name.text.str();
   info->range = node->name.range;
-  info->scope = scope;
-  bool isAggregate =
-      hasDecorator(node->decorators, scope, "aggregate") || hasDecorator(node->decorators, scope, "_aggregate");
+  info->environment = frame().environment;
+  auto isDecorated = [&](llvm::StringRef name) {
+    return llvm::any_of(node->decorators, [&](const ast::Expr *each) { return nameOfDefinition(each) == name; });
+  };
+  bool isAggregate = isDecorated("aggregate") || isDecorated("_aggregate");
   for (const ast::Expr *base : node->bases) {
-    std::string name = plainName(base, scope);
+    std::string name = nameOfDefinition(base);
     if (name == "object")
       continue;
     if (name == "NamedTuple") {
       info->isNamedTuple = true;
       continue;
     }
-    const ImportedName definition = definitionOf(*scope, base);
-    const GlobalBinding *binding = definition.binding;
-    std::shared_ptr<const ClassInfo> parent;
-    if (binding && binding->kind == GlobalBinding::Kind::Class &&
-        (isKernelClass(binding->classDef, definition.scope) || !isAggregate))
-      parent = classOf(binding->classDef, definition.scope, use);
-    if (isAggregate && (!parent || parent->isNamedTuple)) {
-      emit.error(base->range,
-                 fmt::format("Aggregates can only inherit from other aggregates, but '{}' is none", unparse(base)));
-      return nullptr;
+    LangValue value = evaluateQuietly(base);
+    const auto *cls = value.getIf<ClassValue>();
+    std::shared_ptr<const ClassInfo> parent = cls ? cls->info : nullptr;
+    if (isAggregate && (!parent || parent->isNamedTuple || parent->isPlain)) {
+      return fail(base->range,
+                  fmt::format("Aggregates can only inherit from other aggregates, but '{}' is none", unparse(base)));
     }
     if (!parent)
       break;
@@ -103,62 +71,62 @@ std::shared_ptr<const ClassInfo> Importer::classOf(const ast::ClassDef *node, co
     for (const auto &[constant, value] : parent->constants)
       info->constants[constant] = value;
   }
-  if (!isAggregate && !info->isNamedTuple) {
-    emit.error(use,
-               fmt::format("class '{}' cannot be used in a kernel: it is neither decorated with @triton.aggregate nor "
-                           "a NamedTuple",
-                           info->name))
-        .note(node->name.range, "declared here");
-    return nullptr;
-  }
+  info->isPlain = !isAggregate && !info->isNamedTuple;
+  environments.push_back(frame().environment);
+  addClassMembers(*info, node);
+  return LangValue(ClassValue{std::move(info)});
+}
+
+void Importer::addClassMembers(ClassInfo &info, const ast::ClassDef *node) {
   for (const ast::Stmt *statement : node->body) {
     if (const auto *annotated = llvm::dyn_cast<ast::AnnAssign>(statement)) {
       const auto *name = llvm::dyn_cast<ast::Name>(annotated->target);
       if (!name)
         continue;
-      ClassField field{name->id.str(), name->range, annotated->annotation, annotated->value, scope};
-      if (auto index = info->indexOf(field.name))
-        info->fields[*index] = std::move(field);
+      ClassField field{name->id.str(), name->range, annotated->annotation, annotated->value, info.environment};
+      if (auto index = info.indexOf(field.name))
+        info.fields[*index] = std::move(field);
       else
-        info->fields.push_back(std::move(field));
+        info.fields.push_back(std::move(field));
     } else if (const auto *function = llvm::dyn_cast<ast::FunctionDef>(statement)) {
+      LangValue defined = defineFunction(function);
+      const auto *value = defined.getIf<FunctionValue>();
+      if (!value)
+        continue;
       ClassMethod method;
-      method.function = FunctionValue{function, scope->isJit(function), scope};
-      method.isStatic = hasDecorator(function->decorators, scope, "staticmethod");
-      method.isClass = hasDecorator(function->decorators, scope, "classmethod");
-      method.owner = info.get();
-      info->methods[function->name.text] = method;
+      method.function = *value;
+      auto isDecorated = [&](llvm::StringRef name) {
+        return llvm::any_of(function->decorators, [&](const ast::Expr *each) { return nameOfDefinition(each) == name; });
+      };
+      method.isStatic = isDecorated("staticmethod");
+      method.isClass = isDecorated("classmethod");
+      method.owner = &info;
+      info.methods[function->name.text] = method;
     } else if (const auto *assign = llvm::dyn_cast<ast::Assign>(statement)) {
       for (const ast::Expr *target : assign->targets)
         if (const auto *name = llvm::dyn_cast<ast::Name>(target))
-          info->constants[name->id] = assign->value;
+          info.constants[name->id] = assign->value;
     }
   }
-  return classes[node] = info;
 }
 
-bool Importer::isKernelClass(const ast::ClassDef *node, const ModuleScope *scope) {
-  return hasDecorator(node->decorators, scope, "aggregate") || hasDecorator(node->decorators, scope, "_aggregate") ||
-         llvm::any_of(node->bases, [&](const ast::Expr *base) { return plainName(base, scope) == "NamedTuple"; });
-}
-
-std::shared_ptr<const ClassInfo> Importer::namedTupleOf(const ast::Call *call, const ModuleScope *scope) {
-  std::string callee = plainName(call->callee, scope);
+std::shared_ptr<const ClassInfo> Importer::namedTupleOf(const ast::Call *call) {
+  std::string callee = nameOfDefinition(call->callee);
   if ((callee != "namedtuple" && callee != "NamedTuple") || call->args.size() < 2)
     return nullptr;
-  auto [it, isNew] = classes.try_emplace(call, nullptr);
+  auto [it, isNew] = namedTuples.try_emplace(call, nullptr);
   if (!isNew)
     return it->second;
   auto info = std::make_shared<ClassInfo>();
   info->range = call->range;
-  info->scope = scope;
+  info->environment = frame().environment;
   info->isNamedTuple = true;
   auto text = [](const ast::Expr *expression) -> std::optional<std::string> {
     const auto *constant = llvm::dyn_cast<ast::Constant>(expression);
     return constant && constant->value->isStr() ? std::optional(constant->value->getString()) : std::nullopt;
   };
   info->name = text(call->args[0]).value_or("namedtuple");
-  auto add = [&](std::string name) { info->fields.push_back({std::move(name), call->range, nullptr, nullptr, scope}); };
+  auto add = [&](std::string name) { info->fields.push_back({std::move(name), call->range, nullptr, nullptr, info->environment}); };
   ast::ExprList items;
   if (const auto *list = llvm::dyn_cast<ast::List>(call->args[1]))
     items = list->elements;
@@ -177,7 +145,7 @@ std::shared_ptr<const ClassInfo> Importer::namedTupleOf(const ast::Call *call, c
     if (auto name = text(item))
       add(*name);
   }
-  return classes[call] = info;
+  return namedTuples[call] = info;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -192,23 +160,17 @@ LangValue Importer::checkField(const ClassInfo &cls, size_t index, const LangVal
   FieldKind kind = FieldKind::Any;
   std::shared_ptr<const ClassInfo> expected;
   llvm::StringRef name = lastComponent(text);
-  std::string resolved = llvm::isa<ast::Name>(field.annotation) ? plainName(field.annotation, field.scope) : name.str();
-  if (resolved == "constexpr")
+  LangValue annotated = quietlyIn(field.names, [&] { return evaluateQuietly(field.annotation); });
+  if (const auto *builtin = annotated.getIf<BuiltinValue>())
+    name = builtin->builtin->name;
+  if (name == "constexpr")
     kind = FieldKind::Constexpr;
-  else if (resolved == "tensor")
+  else if (name == "tensor")
     kind = FieldKind::Tensor;
-  else if (resolved == "tuple")
+  else if (name == "tuple")
     kind = FieldKind::Tuple;
-  else if (const auto *binding = field.scope->find(text);
-           binding && binding->kind == GlobalBinding::Kind::Class && isKernelClass(binding->classDef, field.scope)) {
+  else if ((expected = annotatedClass(field.annotation, field.names)))
     kind = FieldKind::Class;
-    expected = classOf(binding->classDef, field.scope, field.range);
-  } else if (ImportedName definition = definitionOf(*field.scope, field.annotation);
-             definition.binding && definition.binding->kind == GlobalBinding::Kind::Class &&
-             isKernelClass(definition.binding->classDef, definition.scope)) {
-    kind = FieldKind::Class;
-    expected = classOf(definition.binding->classDef, definition.scope, field.range);
-  }
   bool isGood = true;
   switch (kind) {
   case FieldKind::Any: break;
@@ -229,6 +191,31 @@ LangValue Importer::checkField(const ClassInfo &cls, size_t index, const LangVal
                                 value.describe()))
       .note(field.range, "the field is declared here");
   return LangValue::poison();
+}
+
+LangValue Importer::quietlyIn(const std::shared_ptr<Environment> &names, llvm::function_ref<LangValue()> body) {
+  if (!names)
+    return LangValue::poison();
+  frames.push_back(pythonFrame(names));
+  LangValue value = body();
+  frames.pop_back();
+  return value;
+}
+
+std::shared_ptr<const ClassInfo> Importer::annotatedClass(const ast::Expr *annotation,
+                                                          const std::shared_ptr<Environment> &names) {
+  const auto *text = llvm::dyn_cast_or_null<ast::Constant>(annotation);
+  LangValue value = quietlyIn(names, [&] {
+    if (!text || !text->value->isStr())
+      return annotation ? evaluateQuietly(annotation) : LangValue::poison();
+    // An annotation in quotes is a name.
+    ast::Name name;
+    name.id = text->value->getString();
+    name.range = text->range;
+    return evaluateQuietly(&name);
+  });
+  const auto *cls = value.getIf<ClassValue>();
+  return cls && !cls->info->isPlain ? cls->info : nullptr;
 }
 
 LangValue Importer::withField(const LangValue &instance, llvm::StringRef name, const LangValue &value,

@@ -21,7 +21,7 @@ struct ClassField {
   SourceRange range;
   const ast::Expr *annotation = nullptr;   ///< Null for the fields of collections.namedtuple.
   const ast::Expr *defaultValue = nullptr; ///< May be null.
-  const ModuleScope *scope = nullptr;      ///< Where the annotation and the default are evaluated.
+  std::shared_ptr<Environment> names = nullptr; ///< Where the annotation and the default are evaluated.
 };
 
 struct ClassInfo;
@@ -42,12 +42,13 @@ struct ClassInfo {
   std::string name;
   SourceRange range;
   bool isNamedTuple = false;      ///< Instances are tuples; else they are aggregates.
+  bool isPlain = false;           ///< Neither: a class of Python, which kernels cannot use.
   std::vector<ClassField> fields; ///< Inherited ones first.
   std::vector<std::shared_ptr<const ClassInfo>> bases;
   llvm::MapVector<llvm::StringRef, ClassMethod> methods; ///< Inherited ones too.
   /// Assigned in the class without an annotation: constants, seen through the class and its instances.
   llvm::MapVector<llvm::StringRef, const ast::Expr *> constants;
-  const ModuleScope *scope = nullptr;
+  std::shared_ptr<Environment> environment; ///< The names around the class.
 
   /// Position of a field; nullopt if there is none.
   std::optional<size_t> indexOf(llvm::StringRef field) const {

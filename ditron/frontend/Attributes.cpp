@@ -42,7 +42,7 @@ std::optional<bool> typePredicate(const LangType &type, llvm::StringRef name) {
 namespace {
 
 LangValue method(const LangValue &self, llvm::StringRef name, const Builtin *builtin = nullptr) {
-  return LangValue(MethodValue{builtin, name, std::make_shared<const LangValue>(self), {}});
+  return LangValue(MethodValue{builtin, name, std::make_shared<const LangValue>(self), {}, nullptr});
 }
 
 } // namespace
@@ -107,22 +107,58 @@ LangValue Importer::descriptorAttribute(const LangValue &value, llvm::StringRef 
   return LangValue::poison();
 }
 
+LangValue Importer::moduleAttribute(const ModuleValue &module, llvm::StringRef name, SourceRange range, bool reports) {
+  if (auto member = memberOf(module.module, name))
+    return *member;
+  std::string dotted = fmt::format("{}.{}", toString(module.module).str(), name.str());
+  if (frame().isPython()) {
+    // The host's part of triton: triton.runtime, triton.__version__.
+    if (const NativeFunction *native = findNative(dotted))
+      return LangValue(NativeValue{native});
+    if (auto constant = nativeConstant(*this, dotted))
+      return *constant;
+    if (module.module == ModuleTriton && moduleExists(dotted).value_or(false))
+      return LangValue(ForeignValue{dotted, "", &scope()});
+  }
+  if (!reports)
+    return LangValue::poison();
+  // The formats of other vendors' hardware.
+  if (module.module == ModuleTile && (name == "float8e4b8" || name == "float8e5b16"))
+    return fail(range, fmt::format("type fp8{} not supported in this architecture. The supported fp8 dtypes are ('fp8e4b15', "
+                                   "'fp8e4nv', 'fp8e5')",
+                                   name.drop_front(strlen("float8")).str()),
+                "AttributeError");
+  std::string nearest = nearestName(module.module, name);
+  return fail(range,
+              fmt::format("module '{}' has no '{}'{}", toString(module.module).str(), name.str(),
+                          nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)),
+              "AttributeError");
+}
+
+LangValue Importer::constantAttribute(const LangValue &value, llvm::StringRef name) {
+  if (name == "value")
+    return value;
+  if (name == "type" && value.isConstant())
+    return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, value), constexprTypeClass()});
+  if (value.isLiteral() && name == "dtype") {
+    if (auto type = emit.naturalType(value.constant()))
+      return LangValue(*type);
+  } else if (const NativeFunction *native = findNativeMethod(value, name)) {
+    return LangValue(MethodValue{nullptr, native->shortName(), std::make_shared<const LangValue>(value), {}, native});
+  } else if (value.isLiteral() && findBuiltin(ModuleMember, name) && name != "T") {
+    // A parameter that is specialised to a number still has the member functions of a tensor.
+    const Builtin *builtin = findBuiltin(ModuleMember, name);
+    return method(value, builtin->name, builtin);
+  }
+  return LangValue::poison();
+}
+
 LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
   LangValue result;
-  if (const auto *module = value.getIf<ModuleValue>()) {
-    if (auto member = memberOf(module->module, name))
-      return *member;
-    // The formats of other vendors' hardware.
-    if (reports && module->module == ModuleTile && (name == "float8e4b8" || name == "float8e5b16"))
-      return emit.fail(range, fmt::format("type fp8{} not supported in this architecture. The supported fp8 dtypes are ('fp8e4b15', "
-                                          "'fp8e4nv', 'fp8e5')",
-                                          name.drop_front(strlen("float8")).str()));
-    std::string nearest = nearestName(module->module, name);
-    return reports
-               ? emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(module->module).str(), name.str(),
-                                              nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)))
-               : LangValue::poison();
-  }
+  if (value.isUnknown() || value.isPoison())
+    return value;
+  if (const auto *module = value.getIf<ModuleValue>())
+    return moduleAttribute(*module, name, range, reports);
   if (const auto *cls = value.getIf<ClassValue>()) {
     result = classAttribute(cls->info, name);
   } else if (isVector(value)) {
@@ -134,7 +170,9 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
     result = isBlockPointer(value) ? blockPointerAttribute(value, name) : LangValue::poison();
     if (result.isPoison())
       result = instanceAttribute(value, name);
-  } else if (value.isTuple() && name == "type") {
+  } else if (value.isTuple() && name != "type") {
+    result = constantAttribute(value, name);
+  } else if (value.isTuple()) {
     std::vector<LangValue> types;
     for (const LangValue &element : value.elements())
       types.push_back(attributeOf(element, "type", range, reports));
@@ -152,53 +190,38 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
   } else if (value.isDescriptor()) {
     result = descriptorAttribute(value, name);
   } else if (value.isType()) {
-    result = typeAttribute(value.asType(), name);
+    result = name == "value" ? value : typeAttribute(value.asType(), name);
+    if (result.isPoison())
+      result = constantAttribute(value, name);
   } else if (value.isConstant()) {
-    if (name == "value")
-      return value;
-    if (name == "type")
-      return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, value), constexprTypeClass()});
-    if (value.isLiteral() && name == "dtype") {
-      if (auto type = emit.naturalType(value.constant()))
-        return LangValue(*type);
-    } else if (value.isLiteral() && value.constant().isInt() && name == "bit_length") {
-      return method(value, "bit_length");
-    } else if (value.isLiteral() && findBuiltin(ModuleMember, name) && name != "T") {
-      // A parameter that is specialised to a number still has the member functions of a tensor.
-      const Builtin *builtin = findBuiltin(ModuleMember, name);
-      return method(value, builtin->name, builtin);
-    } else if (value.isString() && (name == "upper" || name == "lower" || name == "startswith" || name == "endswith")) {
-      return method(value, name);
-    }
+    result = constantAttribute(value, name);
+  } else if (value.sequence() || value.isDict()) {
+    result = constantAttribute(value, name);
+  } else if (const ObjectValue *object = value.object()) {
+    const LangValue *field = find(*object, name);
+    result = field ? *field : constantAttribute(value, name);
   } else if (const auto *file = value.getIf<FileValue>()) {
     return fileAttribute(*file, name, range, reports);
   } else if (const auto *foreign = value.getIf<ForeignValue>()) {
-    if (foreign->module == "math" && foreign->name.empty())
-      if (auto constant = mathConstant(name))
-        return LangValue(ConstValue::floating(*constant));
-    return reports ? reportForeign(*foreign, range, "used") : LangValue::poison();
+    return foreignAttribute(*foreign, name, range, reports);
+  } else if (const auto *native = value.getIf<NativeValue>()) {
+    // `os.environ.get`, and what nobody knows of a function.
+    std::string dotted = fmt::format("{}.{}", native->function->name.str(), name.str());
+    if (const NativeFunction *inner = findNative(dotted))
+      return LangValue(NativeValue{inner});
+    if (frame().isPython() && reports)
+      return unknown(range, dotted);
+  } else if (const auto *function = value.getIf<FunctionValue>(); function && frame().isPython()) {
+    if (name == "__name__")
+      return LangValue::string(function->node->name.text.str());
+    if (name == "fn" || name == "__wrapped__")
+      return value;
+    if (reports)
+      return unknown(range, fmt::format("{}.{}", function->node->name.text.str(), name.str()));
   }
   if (!result.isPoison() || !reports)
     return result;
-  return emit.fail(range, fmt::format("{} has no attribute '{}'", value.describe(), name.str()));
-}
-
-LangValue Importer::callConstantMethod(const MethodValue &method, llvm::ArrayRef<CallArgument> arguments,
-                                       SourceRange range) {
-  const LangValue &self = *method.self;
-  bool takesText = method.name == "startswith" || method.name == "endswith";
-  if (arguments.size() != (takesText ? 1 : 0) || (takesText && !arguments[0].value.isString()))
-    return emit.fail(range, fmt::format("'{}' takes {}", method.name.str(), takesText ? "one string" : "no arguments"));
-  if (self.isType())
-    return LangValue::boolean(typePredicate(self.asType(), method.name).value_or(false));
-  if (method.name == "bit_length")
-    return LangValue::integer(self.constant().getInt().bitLength());
-  llvm::StringRef text = self.constant().getString();
-  if (method.name == "startswith")
-    return LangValue::boolean(text.starts_with(arguments[0].value.constant().getString()));
-  if (method.name == "endswith")
-    return LangValue::boolean(text.ends_with(arguments[0].value.constant().getString()));
-  return LangValue::string(method.name == "upper" ? text.upper() : text.lower());
+  return fail(range, fmt::format("{} has no attribute '{}'", value.describe(), name.str()), "AttributeError");
 }
 
 } // namespace ditron::frontend

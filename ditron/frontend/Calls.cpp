@@ -73,7 +73,7 @@ bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument>
   };
   for (const ast::Expr *expression : call->args) {
     if (const auto *starred = llvm::dyn_cast<ast::Starred>(expression)) {
-      auto elements = staticElements(evaluate(starred->value), starred->range);
+      auto elements = elementsOf(evaluate(starred->value), starred->range);
       isGood &= elements.has_value();
       if (elements)
         for (const LangValue &element : *elements)
@@ -87,13 +87,37 @@ bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument>
     if (keyword.name.text == "_semantic" || keyword.name.text == "_builder" || keyword.name.text == "_generator")
       continue;
     if (keyword.isDoubleStar()) {
-      emit.error(keyword.range, "'**' arguments are not part of the kernel language");
-      isGood = false;
+      isGood &= addKeywords(keyword, arguments);
       continue;
     }
     add(keyword.name.text, keyword.name.range, keyword.value);
   }
   return isGood;
+}
+
+bool Importer::addKeywords(const ast::Keyword &keyword, std::vector<CallArgument> &arguments) {
+  if (!frame().domain().hasAllExpressions) {
+    emit.error(keyword.range, "'**' arguments are not part of the kernel language");
+    return false;
+  }
+  LangValue value = evaluate(keyword.value);
+  if (value.isPoison())
+    return false;
+  if (!value.isDict()) {
+    if (value.isUnknown())
+      reportUnknown(value, "", keyword.range);
+    else
+      fail(keyword.range, fmt::format("the argument after ** must be a dict, not '{}'", value.typeName()));
+    return false;
+  }
+  for (const auto &[key, each] : value.items()) {
+    if (!key.isString()) {
+      fail(keyword.range, "keywords must be strings");
+      return false;
+    }
+    arguments.push_back(CallArgument{intern(key.constant().getString()), each, keyword.range, keyword.range, false});
+  }
+  return true;
 }
 
 LangValue Importer::evaluateCall(const ast::Call *call) {
@@ -102,8 +126,19 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   LangValue callee = evaluate(call->callee);
   if (callee.isPoison())
     return callee;
-  if (const auto *foreign = callee.getIf<ForeignValue>())
-    return reportForeign(*foreign, call->callee->range, "called");
+  if (const auto *foreign = callee.getIf<ForeignValue>()) {
+    if (!frame().isPython())
+      return reportForeign(*foreign, call->callee->range, "called");
+    if (auto cls = namedTupleOf(call))
+      return LangValue(ClassValue{cls});
+    callee = unknown(call->range, unparse(call));
+  }
+  if (callee.isUnknown()) {
+    LangValue result = unknown(call->range, unparse(call));
+    if (result.isUnknown() && frame().doubts)
+      frame().doubts->push_back(result);
+    return callee.unknown().errors.empty() || !result.isUnknown() ? result : callee;
+  }
   std::vector<CallArgument> arguments;
   if (!collectArguments(call, arguments))
     return LangValue::poison();
@@ -111,7 +146,12 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   SourceRange selfRange = call->callee->range;
   if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee))
     selfRange = attribute->value->range;
-  return callValue(callee, std::move(arguments), selfRange, call->callee->range, call->range);
+  LangValue result = callValue(callee, std::move(arguments), selfRange, call->callee->range, call->range);
+  // `names.extend(unknown)`
+  if (const auto *method = llvm::dyn_cast<ast::Attribute>(call->callee);
+      method && result.isUnknown() && frame().isPython() && callee.is<MethodValue>())
+    spoilObject(method->value, result);
+  return result;
 }
 
 LangValue Importer::callValue(const LangValue &callee, std::vector<CallArgument> arguments, SourceRange selfRange,
@@ -119,10 +159,23 @@ LangValue Importer::callValue(const LangValue &callee, std::vector<CallArgument>
   if (const auto *builtin = callee.getIf<BuiltinValue>()) {
     if (builtin->builtin->handler == &builtins::aggregateReplace)
       return replaceFields(arguments, range);
+    if (frame().isPython())
+      return callBuiltinFromPython(*builtin->builtin, std::move(arguments), range);
     return callBuiltin(*builtin->builtin, std::move(arguments), range);
   }
-  if (const auto *cls = callee.getIf<ClassValue>())
+  if (const auto *native = callee.getIf<NativeValue>())
+    return callNativeFunction(*native->function, LangValue::poison(), arguments, range);
+  if (const auto *cls = callee.getIf<ClassValue>()) {
+    if (cls->info->isPlain)
+      return unknown(range, fmt::format("{}(...)", cls->info->name));
     return construct(cls->info, arguments, range);
+  }
+  if (const auto *lambda = callee.getIf<LambdaValue>())
+    return callLambda(*lambda, arguments, range);
+  if (const ObjectValue *object = callee.object(); object && object->type == "decorator")
+    return applyDecoratorObject(*object, arguments, range);
+  if (const NativeFunction *native = callee.object() ? findNativeMethod(callee, "__call__") : nullptr)
+    return callNativeFunction(*native, callee, arguments, range); // functools.partial, operator.itemgetter
   if (auto result = callSpecialMethod(callee, "__call__", arguments, calleeRange, range))
     return *result;
   if (const auto *method = callee.getIf<MethodValue>()) {
@@ -132,8 +185,13 @@ LangValue Importer::callValue(const LangValue &callee, std::vector<CallArgument>
       arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
       return replaceFields(arguments, range);
     }
+    if (method->self->isType() && !method->builtin && !method->native) {
+      if (!arguments.empty())
+        return fail(range, fmt::format("'{}' takes no arguments", method->name.str()));
+      return LangValue::boolean(typePredicate(method->self->asType(), method->name).value_or(false));
+    }
     if (!method->builtin)
-      return callConstantMethod(*method, arguments, range);
+      return callNativeFunction(*method->native, *method->self, arguments, range);
     arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
     LangValue written = resolveLibrary(LangValue(BuiltinValue{method->builtin}), calleeRange);
     if (const auto *function = written.getIf<FunctionValue>())
@@ -181,29 +239,59 @@ void Importer::checkDiscarded(const ast::Call *call, const LangValue &callee) {
   }
 }
 
-bool Importer::bindParameters(const ast::FunctionDef *function, const ModuleScope *scope,
-                              llvm::ArrayRef<CallArgument> arguments, SourceRange range, Scope &locals) {
-  std::string name = function->name.text.str();
+/// Functions of ours that emit nothing.
+static bool isKnownToCompute(const Builtin &builtin) {
+  static const llvm::StringSet<> names = {"pointer_type", "block_type",    "constexpr_type", "tuple_type",          "static_assert",
+                                          "static_print", "is_cuda",       "is_hip",         "cuda_capability_geq", "num_warps",
+                                          "num_threads",  "tuple",         "constexpr"};
+  return names.contains(builtin.name);
+}
+
+LangValue Importer::callBuiltinFromPython(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
+  std::string name = qualifiedName(builtin);
+  // A few functions of ours do more, or take more, where all is known: triton.cdiv, tl.constexpr.
+  if (const NativeFunction *native = findNative(builtin.modules & ModuleTriton ? "triton." + builtin.name.str() : name))
+    return callNativeFunction(*native, LangValue::poison(), arguments, range);
+  if (builtin.name == "constexpr" && arguments.size() == 1) {
+    LangValue value = arguments.front().value;
+    value.isWrapped = true;
+    return value;
+  }
+  if (builtin.handler == &builtins::decoratorOnly)
+    return callDecorator(builtin, std::move(arguments), range);
+  if (auto reason = llvm::find_if(arguments, [](const CallArgument &each) { return each.value.isUnknown(); });
+      reason != arguments.end())
+    return reason->value;
+  for (CallArgument &argument : arguments)
+    if (argument.value.is<ListValue>())
+      argument.value = LangValue::tuple(*argument.value.sequence());
+  if (!frame().mayEmit && !emit.builder.getInsertionBlock())
+    if (builtin.handler && !isKnownToCompute(builtin))
+      return fail(range, fmt::format("{} gives a run-time value and cannot be called at compile time", name), "");
+  LangValue result = callBuiltin(builtin, std::move(arguments), range);
+  if (result.isPoison() || result.isCompileTime() || frame().mayEmit)
+    return result;
+  return fail(range, fmt::format("function '{}' gives a run-time value and cannot be called at compile time", name), "");
+}
+
+bool Importer::bindArguments(const Callee &callee, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+                             std::vector<BoundParameter> &bound) {
   auto reject = [&](SourceRange place, std::string message) {
-    emit.error(place, std::move(message)).note(function->headerRange, "the function is declared here");
+    Diagnostic &error = emit.error(place, std::move(message));
+    if (callee.declared.isValid())
+      error.note(callee.declared, "the function is declared here");
     return false;
   };
-  auto set = [&](const ast::Param &param, LangValue value, SourceRange place) {
-    Variable variable;
-    // A run-time argument of a tl.constexpr parameter is accepted; it fails where it has to be compile-time.
-    variable.isConstexpr = isConstexprParam(param) && value.isCompileTime();
-    variable.value = std::move(value);
-    variable.range = place;
-    locals[param.name.text] = std::move(variable);
+  auto isBound = [&](const ast::Param &param) {
+    return llvm::any_of(bound, [&](const BoundParameter &each) { return each.param == &param; });
   };
-  const ast::Param *variadic = nullptr;
+  const ast::Param *variadic = nullptr, *keywords = nullptr;
   std::vector<const ast::Param *> positional;
-  for (const ast::Param &param : function->params) {
+  for (const ast::Param &param : callee.params) {
     if (param.kind == ast::ParamKind::VarPositional)
       variadic = &param;
     else if (param.kind == ast::ParamKind::VarKeyword)
-      return reject(range, fmt::format("parameter '**{}': such parameters are not part of the kernel language",
-                                       param.name.text.str()));
+      keywords = &param;
     else if (param.kind != ast::ParamKind::KeywordOnly)
       positional.push_back(&param);
   }
@@ -213,40 +301,87 @@ bool Importer::bindParameters(const ast::FunctionDef *function, const ModuleScop
     if (!argument.keyword.empty())
       continue;
     if (next < positional.size())
-      set(*positional[next++], argument.value, argument.range);
+      bound.push_back({positional[next++], argument.value, argument.range});
     else if (variadic)
       extra.push_back(argument.value);
     else
       return reject(argument.range, fmt::format("function '{}' takes {} positional argument{}, but more are given",
-                                                name, positional.size(), positional.size() == 1 ? "" : "s"));
+                                                callee.name, positional.size(), positional.size() == 1 ? "" : "s"));
   }
   if (variadic)
-    set(*variadic, LangValue::tuple(std::move(extra)), range);
+    bound.push_back({variadic, LangValue::tuple(std::move(extra)), range});
+  LangValue extraKeywords = LangValue::dict();
   for (const CallArgument &argument : arguments) {
     if (argument.keyword.empty())
       continue;
-    auto param = llvm::find_if(function->params, [&](const ast::Param &each) {
+    auto param = llvm::find_if(callee.params, [&](const ast::Param &each) {
       return each.name.text == argument.keyword && each.kind != ast::ParamKind::PositionalOnly &&
-             each.kind != ast::ParamKind::VarPositional;
+             each.kind != ast::ParamKind::VarPositional && each.kind != ast::ParamKind::VarKeyword;
     });
-    if (param == function->params.end())
-      return reject(argument.keywordRange,
-                    fmt::format("function '{}' has no parameter '{}'", name, argument.keyword.str()));
-    if (locals.find(param->name.text) != locals.end())
-      return reject(argument.keywordRange,
-                    fmt::format("parameter '{}' of function '{}' is given twice", argument.keyword.str(), name));
-    set(*param, argument.value, argument.range);
-  }
-  for (const ast::Param &param : function->params) {
-    if (locals.find(param.name.text) != locals.end())
+    if (param == callee.params.end() && keywords) {
+      setItem(*extraKeywords.getIf<DictValue>(), LangValue::string(argument.keyword.str()), argument.value);
       continue;
-    if (!param.defaultValue)
-      return reject(range,
-                    fmt::format("the call of '{}' has no argument for parameter '{}'", name, param.name.text.str()));
-    LangValue value = evaluateAtModuleLevel(param.defaultValue, scope);
+    }
+    if (param == callee.params.end())
+      return reject(argument.keywordRange,
+                    fmt::format("function '{}' has no parameter '{}'", callee.name, argument.keyword.str()));
+    if (isBound(*param))
+      return reject(argument.keywordRange, fmt::format("parameter '{}' of function '{}' is given twice",
+                                                       argument.keyword.str(), callee.name));
+    bound.push_back({&*param, argument.value, argument.range});
+  }
+  if (keywords)
+    bound.push_back({keywords, std::move(extraKeywords), range});
+  return true;
+}
+
+std::optional<std::vector<Importer::BoundParameter>>
+Importer::bindParameters(const Callee &callee, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+  std::vector<BoundParameter> bound;
+  if (!bindArguments(callee, arguments, range, bound))
+    return std::nullopt;
+  for (const ast::Param &param : callee.params) {
+    if (llvm::any_of(bound, [&](const BoundParameter &each) { return each.param == &param; }))
+      continue;
+    if (!param.defaultValue) {
+      Diagnostic &error = emit.error(range, fmt::format("the call of '{}' has no argument for parameter '{}'", callee.name,
+                                                        param.name.text.str()));
+      if (callee.declared.isValid())
+        error.note(callee.declared, "the function is declared here");
+      return std::nullopt;
+    }
+    LangValue value = evaluatePython(param.defaultValue, callee.names);
     if (value.isPoison())
+      return std::nullopt;
+    bound.push_back({&param, std::move(value), param.range});
+  }
+  return bound;
+}
+
+bool Importer::bindKernelParameters(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
+                                    SourceRange range, Scope &locals) {
+  const ast::FunctionDef *node = function.node;
+  auto names = function.environment ? function.environment : function.scope->environment;
+  for (const ast::Param &param : node->params)
+    if (param.kind == ast::ParamKind::VarKeyword) {
+      emit.error(range, fmt::format("parameter '**{}': such parameters are not part of the kernel language",
+                                    param.name.text.str()))
+          .note(node->headerRange, "the function is declared here");
       return false;
-    set(param, std::move(value), param.range);
+    }
+  auto bound = bindParameters(Callee{node->name.text.str(), node->params, node->headerRange, names}, arguments, range);
+  if (!bound)
+    return false;
+  for (BoundParameter &each : *bound) {
+    LangValue value = toKernel(each.value, each.range);
+    if (value.isPoison() && !each.value.isPoison())
+      return false;
+    Variable variable;
+    // A run-time argument of a tl.constexpr parameter is accepted; it fails where it has to be compile-time.
+    variable.isConstexpr = isConstexprParam(*each.param) && value.isCompileTime();
+    variable.value = std::move(value);
+    variable.range = each.range;
+    locals[each.param->name.text] = std::move(variable);
   }
   return true;
 }
@@ -254,15 +389,21 @@ bool Importer::bindParameters(const ast::FunctionDef *function, const ModuleScop
 LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
                                  SourceRange range) {
   const ast::FunctionDef *node = function.node;
-  if (!function.isJit && function.scope && function.scope->isConstexprFunction(node))
-    return callConstexpr(function, arguments, range);
-  if (!function.isJit) {
+  if (frame().isPython() && !function.isJit)
+    return callPython(function, arguments, range, {});
+  if (frame().isPython() && !frame().mayEmit)
+    return fail(range, fmt::format("@jit function '{}' cannot be called at compile time", node->name.text.str()), "");
+  if (!function.isJit && !function.isCompileTime) {
     emit.error(range, fmt::format("function '{}' cannot be called from a kernel: it is not decorated with @triton.jit",
                                   node->name.text.str()))
         .note(node->headerRange, "declared here");
     return LangValue::poison();
   }
-  return enterFunction(function, arguments, range, {});
+  if (function.isJit)
+    return enterFunction(function, arguments, range, {});
+  CallOptions options;
+  options.isPython = decorationsOf(node).empty() || !isConstexprFunction(node);
+  return toKernel(callPython(function, arguments, range, options), range);
 }
 
 /// True for @triton.jit(noinline=True).
@@ -293,23 +434,27 @@ bool Importer::checkNoinline(const ast::FunctionDef *function, const Scope &loca
 LangValue Importer::enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
                                   SourceRange range, const CallOptions &options) {
   const ast::FunctionDef *node = function.node;
-  if (emit.callSites.size() >= maxCallDepth) {
+  if (options.isPython) {
+    LangValue result = callPython(function, arguments, range, options);
+    return frame().isPython() ? result : toKernel(result, range);
+  }
+  if (emit.callSites.size() >= kernelDomain.maxCallDepth) {
     isStopped = true;
     emit.diagnosticEngine()
         .error(range, fmt::format("calls are nested more than {} deep: '{}' seems to call itself without end",
-                                  maxCallDepth, node->name.text.str()))
+                                  kernelDomain.maxCallDepth, node->name.text.str()))
         .note(emit.callSites.front(), "the outermost call is here");
     return LangValue::poison();
   }
   auto next = std::make_unique<Frame>();
-  if (!bindParameters(node, function.scope, arguments, range, next->locals))
+  if (!bindKernelParameters(function, arguments, range, next->locals))
     return LangValue::poison();
   if (isNoinline(node) && !checkNoinline(node, next->locals))
     return LangValue::poison();
   next->function = node;
   next->scope = function.scope;
+  next->closure = function.environment;
   next->isCombine = !frames.empty() && frame().isCombine;
-  next->isPython = options.isPython;
   next->owner = options.owner;
   if (options.bindsSelf && !node->params.empty())
     next->self = node->params.front().name.text;

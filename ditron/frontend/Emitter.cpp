@@ -55,14 +55,28 @@ mlir::Location Emitter::locationOf(SourceRange range) {
 }
 
 Diagnostic &Emitter::error(SourceRange range, std::string message) {
-  if (!reported.insert({range.file, range.begin, range.end, message}).second) {
+  // What is captured may be taken back, so that the next report of the same is the first.
+  if (captures == 0 && !reported.insert({range.file, range.begin, range.end, message}).second) {
     repeated = Diagnostic();
     return repeated;
   }
   Diagnostic &diagnostic = diagnostics.error(range, std::move(message));
-  for (SourceRange site : llvm::reverse(callSites))
-    diagnostic.note(site, "called from here");
+  // Of an endless recursion both ends are enough.
+  constexpr size_t shown = 6;
+  for (auto [index, site] : llvm::enumerate(llvm::reverse(callSites)))
+    if (index < shown || index + shown >= callSites.size())
+      diagnostic.note(site, "called from here");
   return diagnostic;
+}
+
+void Emitter::report(const Diagnostic &diagnostic) {
+  if (captures == 0 && !reported
+                            .insert({diagnostic.range.file, diagnostic.range.begin, diagnostic.range.end, diagnostic.message})
+                            .second)
+    return;
+  Diagnostic &again = diagnostics.report(diagnostic.severity, diagnostic.range, diagnostic.message);
+  again.notes = diagnostic.notes;
+  again.exception = diagnostic.exception;
 }
 
 Diagnostic &Emitter::warning(SourceRange range, std::string message) {

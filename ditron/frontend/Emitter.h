@@ -47,11 +47,27 @@ public:
   /// Reports an error with notes for the calls being inlined; the same error at the same place is reported once.
   Diagnostic &error(SourceRange range, std::string message);
   Diagnostic &warning(SourceRange range, std::string message);
+  /// Reports an error that was taken back before, with its notes.
+  void report(const Diagnostic &diagnostic);
   /// error() as a value.
   LangValue fail(SourceRange range, std::string message) {
     error(range, std::move(message));
     return LangValue::poison();
   }
+
+  /// Holds errors back for a C++ scope: those reported in it can be taken back.
+  class Capture {
+  public:
+    explicit Capture(Emitter &emitter) : emitter(emitter), mark(emitter.diagnostics.mark()) { ++emitter.captures; }
+    ~Capture() { --emitter.captures; }
+    Capture(const Capture &) = delete;
+    bool hasFailed() const { return emitter.diagnostics.errorCount() != mark.errors; }
+    std::vector<Diagnostic> takeBack() { return emitter.diagnostics.rollBack(mark); }
+
+  private:
+    Emitter &emitter;
+    DiagnosticEngine::Mark mark;
+  };
 
   /// Sets the place of new operations for a C++ scope.
   class At {
@@ -133,6 +149,7 @@ public:
 
 private:
   friend class At;
+  friend class Capture;
 
   LangValue pointerArithmetic(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range);
   LangValue tupleArithmetic(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range);
@@ -142,6 +159,7 @@ private:
 
   DiagnosticEngine &diagnostics;
   SourceRange currentRange;
+  unsigned captures = 0;
   std::set<std::tuple<FileId, uint32_t, uint32_t, std::string>> reported;
   Diagnostic repeated; ///< Stands for an error that was already reported.
 };

@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Importer.h"
 #include "ditron/frontend/Vectors.h"
+#include "ditron/frontend/syntax/AstPrinter.h"
 
 #include <fmt/format.h>
 
@@ -15,21 +16,44 @@ LangValue Importer::evaluate(const ast::Expr *expression) {
   if (isStopped)
     return LangValue::poison();
   if (evaluationDepth >= maxEvaluationDepth) {
+    if (frame().isPython())
+      return fail(expression->range, "expressions and calls at compile time are nested too deeply", "RecursionError");
     isStopped = true;
     return emit.fail(expression->range, "expressions and calls are nested too deeply");
   }
+  if (frame().isPython() && !countSteps(1, expression->range))
+    return LangValue::poison();
   ++evaluationDepth;
   Emitter::At at(emit, expression->range);
   LangValue value = evaluateKind(expression);
   --evaluationDepth;
+  if (!frame().isPython())
+    return value;
+  bool isMade = !llvm::isa<ast::Name, ast::Attribute>(expression);
+  if (isMade && !remember(value, expression->range))
+    return LangValue::poison();
+  if (value.isUnknown() && isMade && !options.defines.empty())
+    if (auto defined = definedValue(unparse(expression)))
+      return *defined;
   return value;
+}
+
+/// What kernels do not have.
+static llvm::StringRef refusal(ast::NodeKind kind) {
+  switch (kind) {
+  case ast::NodeKind::Lambda: return "lambda is not part of the kernel language; write a @jit function";
+  case ast::NodeKind::Dict:
+  case ast::NodeKind::Set: return "dicts and sets are not part of the kernel language";
+  default: return "this expression is not part of the kernel language";
+  }
 }
 
 LangValue Importer::evaluateKind(const ast::Expr *expression) {
   switch (expression->kind) {
   case ast::NodeKind::Constant: {
     const ConstValue &value = *llvm::cast<ast::Constant>(expression)->value;
-    if (value.kind() == ConstValue::Kind::Bytes || value.kind() == ConstValue::Kind::Ellipsis)
+    bool isOdd = value.kind() == ConstValue::Kind::Bytes || value.kind() == ConstValue::Kind::Ellipsis;
+    if (isOdd && !frame().isPython())
       return emit.fail(expression->range, fmt::format("{} is not part of the kernel language", value.repr()));
     return LangValue(value);
   }
@@ -45,44 +69,118 @@ LangValue Importer::evaluateKind(const ast::Expr *expression) {
     const auto *operation = llvm::cast<ast::BinOp>(expression);
     LangValue left = evaluate(operation->left);
     LangValue right = evaluate(operation->right);
-    return emit.binary(operation->op, left, right, expression->range);
+    return binaryOf(operation->op, left, right, expression->range);
   }
-  case ast::NodeKind::UnaryOp: {
-    const auto *operation = llvm::cast<ast::UnaryOp>(expression);
-    return emit.unary(operation->op, evaluate(operation->operand), expression->range);
-  }
-  case ast::NodeKind::BoolOp: return evaluateBoolOp(llvm::cast<ast::BoolOp>(expression));
-  case ast::NodeKind::Compare: {
-    const auto *comparison = llvm::cast<ast::Compare>(expression);
-    if (comparison->ops.size() != 1) {
-      emit.error(expression->range, "comparisons cannot be chained in a kernel").hint("write a < b and b < c");
-      return LangValue::poison();
-    }
-    LangValue left = evaluate(comparison->left);
-    LangValue right = evaluate(comparison->comparators.front());
-    return emit.compare(comparison->ops.front(), left, right, expression->range);
-  }
+  case ast::NodeKind::UnaryOp: return evaluateUnary(llvm::cast<ast::UnaryOp>(expression));
+  case ast::NodeKind::BoolOp:
+    return frame().isPython() ? evaluatePythonBoolOp(llvm::cast<ast::BoolOp>(expression))
+                              : evaluateBoolOp(llvm::cast<ast::BoolOp>(expression));
+  case ast::NodeKind::Compare: return evaluateCompare(llvm::cast<ast::Compare>(expression));
   case ast::NodeKind::IfExp: return evaluateIfExp(llvm::cast<ast::IfExp>(expression));
   case ast::NodeKind::Call: return evaluateCall(llvm::cast<ast::Call>(expression));
   case ast::NodeKind::Subscript: return evaluateSubscript(llvm::cast<ast::Subscript>(expression));
   case ast::NodeKind::Tuple: return evaluateElements(llvm::cast<ast::Tuple>(expression)->elements);
-  case ast::NodeKind::List: return evaluateElements(llvm::cast<ast::List>(expression)->elements);
+  case ast::NodeKind::List: {
+    LangValue elements = evaluateElements(llvm::cast<ast::List>(expression)->elements);
+    return frame().isPython() && elements.isTuple() ? LangValue::list(elements.elements()) : elements;
+  }
   case ast::NodeKind::JoinedStr: return evaluateFString(llvm::cast<ast::JoinedStr>(expression));
   case ast::NodeKind::NamedExpr: {
     const auto *walrus = llvm::cast<ast::NamedExpr>(expression);
-    assignName(walrus->target.text, evaluate(walrus->value), walrus->target.range);
+    LangValue value = evaluate(walrus->value);
+    if (frame().isPython() && value.isPoison())
+      return value;
+    assignName(walrus->target.text, value, walrus->target.range);
+    if (frame().isPython())
+      return value;
     auto it = frame().locals.find(walrus->target.text);
     return it == frame().locals.end() ? LangValue::poison() : it->second.value;
   }
   case ast::NodeKind::Comprehension: return evaluateComprehension(llvm::cast<ast::Comprehension>(expression));
   case ast::NodeKind::Unsupported:
-    return emit.fail(expression->range, llvm::cast<ast::Unsupported>(expression)->reason.str());
+    return fail(expression->range, llvm::cast<ast::Unsupported>(expression)->reason.str(), "");
   case ast::NodeKind::Lambda:
-    return emit.fail(expression->range, "lambda is not part of the kernel language; write a @jit function");
   case ast::NodeKind::Dict:
-  case ast::NodeKind::Set: return emit.fail(expression->range, "dicts and sets are not part of the kernel language");
-  default: return emit.fail(expression->range, "this expression is not part of the kernel language");
+  case ast::NodeKind::Set: break;
+  default:
+    return fail(expression->range,
+                frame().isPython() ? "this expression cannot be evaluated at compile time"
+                                   : "this expression is not part of the kernel language",
+                "");
   }
+  if (!frame().domain().hasAllExpressions)
+    return emit.fail(expression->range, refusal(expression->kind).str());
+  if (const auto *dict = llvm::dyn_cast<ast::Dict>(expression))
+    return evaluateDict(dict);
+  if (const auto *lambda = llvm::dyn_cast<ast::Lambda>(expression)) {
+    environments.push_back(frame().environment);
+    return LangValue(LambdaValue{lambda, frame().environment});
+  }
+  LangValue elements = evaluateElements(llvm::cast<ast::Set>(expression)->elements);
+  return elements.isTuple() ? makeSet(*this, elements.elements(), expression->range) : elements;
+}
+
+LangValue Importer::evaluateUnary(const ast::UnaryOp *expression) {
+  LangValue operand = evaluate(expression->operand);
+  if (operand.isPoison() || operand.isUnknown() || !frame().isPython() || operand.isTensor()) {
+    return operand.isUnknown() ? operand : emit.unary(expression->op, operand, expression->range);
+  }
+  if (expression->op == UnaryOp::Not) {
+    auto isTrue = truthOf(operand, expression->range);
+    return isTrue ? LangValue::boolean(!*isTrue) : LangValue::poison();
+  }
+  if (!operand.isConstant())
+    return fail(expression->range, fmt::format("bad operand type for unary {}: '{}'", spelling(expression->op).str(),
+                                               operand.typeName()));
+  LangValue result = emit.unary(expression->op, operand, expression->range);
+  result.isWrapped = operand.isWrapped;
+  return result;
+}
+
+LangValue Importer::evaluateCompare(const ast::Compare *expression) {
+  if (!frame().domain().hasAllExpressions && expression->ops.size() != 1) {
+    emit.error(expression->range, "comparisons cannot be chained in a kernel").hint("write a < b and b < c");
+    return LangValue::poison();
+  }
+  LangValue left = evaluate(expression->left);
+  for (auto [op, operand] : llvm::zip_equal(expression->ops, expression->comparators)) {
+    LangValue right = evaluate(operand);
+    if (!frame().isPython())
+      return emit.compare(op, left, right, expression->range);
+    if (left.isPoison() || right.isPoison())
+      return LangValue::poison();
+    if (left.isUnknown() || right.isUnknown())
+      return left.isUnknown() ? left : right;
+    if (left.isTensor() || right.isTensor())
+      return emit.compare(op, left, right, expression->range);
+    auto holds = compareOf(op, left, right, expression->range);
+    if (!holds)
+      return LangValue::poison();
+    if (!*holds)
+      return LangValue::boolean(false);
+    left = std::move(right);
+  }
+  return LangValue::boolean(true);
+}
+
+LangValue Importer::evaluatePythonBoolOp(const ast::BoolOp *expression) {
+  LangValue value, undecided;
+  for (const ast::Expr *operand : expression->values) {
+    value = evaluate(operand);
+    if (value.isPoison())
+      return value;
+    if (value.isUnknown()) {
+      undecided = undecided.isUnknown() ? undecided : value;
+      continue;
+    }
+    auto isTrue = truthOf(value, operand->range);
+    if (!isTrue)
+      return LangValue::poison();
+    // What decides, decides whatever the others are; as a truth value, that is.
+    if (*isTrue != expression->isAnd)
+      return undecided.isUnknown() ? LangValue::boolean(*isTrue) : value;
+  }
+  return undecided.isUnknown() ? undecided : value;
 }
 
 LangValue Importer::evaluateElements(ast::ExprList elements) {
@@ -90,7 +188,7 @@ LangValue Importer::evaluateElements(ast::ExprList elements) {
   bool isPoisoned = false;
   for (const ast::Expr *element : elements) {
     if (const auto *starred = llvm::dyn_cast<ast::Starred>(element)) {
-      auto parts = staticElements(evaluate(starred->value), starred->range);
+      auto parts = elementsOf(evaluate(starred->value), starred->range);
       if (!parts) {
         isPoisoned = true;
         continue;
@@ -137,6 +235,13 @@ LangValue Importer::evaluateBoolOp(const ast::BoolOp *expression) {
 }
 
 LangValue Importer::evaluateIfExp(const ast::IfExp *expression) {
+  if (frame().isPython()) {
+    LangValue condition = evaluate(expression->condition);
+    if (condition.isPoison() || condition.isUnknown())
+      return condition;
+    auto isTrue = truthOf(condition, expression->condition->range);
+    return isTrue ? evaluate(*isTrue ? expression->thenValue : expression->elseValue) : LangValue::poison();
+  }
   LangValue condition = evaluateCondition(expression->condition);
   if (condition.isPoison())
     return condition;
@@ -170,10 +275,21 @@ LangValue Importer::evaluateIfExp(const ast::IfExp *expression) {
 
 LangValue Importer::evaluateSubscript(const ast::Subscript *expression) {
   LangValue value = evaluate(expression->value);
-  if (value.isPoison())
+  if (value.isPoison() || value.isUnknown())
     return value;
-  if (value.isTuple() || value.isString())
-    return subscriptTuple(value, expression);
+  bool isSequence = value.isTuple() || value.isString() || value.isList() || value.isDict() ||
+                    (frame().isPython() && value.is<std::shared_ptr<const RangeValue>>());
+  if (isSequence)
+    return subscriptContainer(value, expression);
+  if (frame().isPython() && (value.object() || value.is<ForeignValue>() || value.is<NativeValue>() || value.is<BuiltinValue>() ||
+                             value.is<ClassValue>())) {
+    // Optional[int], os.environ["X"], and kernel[grid]: what native functions know, or nobody.
+    if (const NativeFunction *native = findNativeMethod(value, "__getitem__")) {
+      LangValue index = evaluate(expression->index);
+      return index.isPoison() ? index : callNativeFunction(*native, value, CallArgument{"", index, expression->index->range, {}, false}, expression->range);
+    }
+    return unknown(expression->range, unparse(expression));
+  }
   if (value.isAggregate() && value.classInfo()->method("__getitem__")) {
     LangValue index = evaluate(expression->index);
     if (index.isPoison())
@@ -184,13 +300,14 @@ LangValue Importer::evaluateSubscript(const ast::Subscript *expression) {
   if (value.isTensor()) {
     if (auto element = loadElement(value, expression))
       return *element;
-    if (value.type().isBlock())
-      return subscriptBlock(value, expression);
-    emit.error(expression->range, fmt::format("a scalar cannot be subscripted, but got {}", value.describe()))
-        .hint(value.type().isPointer() ? "load through a pointer with tl.load(p + i)" : "only blocks take [:, None]");
-    return LangValue::poison();
+    return subscriptBlock(value, expression);
   }
-  return emit.fail(expression->range, fmt::format("{} cannot be subscripted", value.describe()));
+  // An argument that is specialised to a number is a scalar to the program.
+  if (value.isLiteral() && !frame().isPython())
+    return subscriptBlock(emit.toTensor(value, expression->value->range), expression);
+  if (frame().isPython() && value.is<FunctionValue>())
+    return unknown(expression->range, unparse(expression)); // kernel[grid]
+  return fail(expression->range, fmt::format("{} cannot be subscripted", value.describe()));
 }
 
 LangValue Importer::subscriptBlock(const LangValue &value, const ast::Subscript *expression) {
@@ -199,11 +316,26 @@ LangValue Importer::subscriptBlock(const LangValue &value, const ast::Subscript 
     indices.append(tuple->elements.begin(), tuple->elements.end());
   else
     indices.push_back(expression->index);
+  bool isScalar = !value.type().isBlock();
+  auto reject = [&](const ast::Expr *index) {
+    if (isScalar)
+      emit.error(expression->range, fmt::format("a scalar cannot be subscripted, but got {}", value.describe()))
+          .hint(value.type().isPointer() ? "load through a pointer with tl.load(p + i)" : "only None and ':' make sense here: x[None, :]");
+    else
+      emit.error(index->range, "unsupported tensor index").hint("a block takes only None and ':' as indices");
+    return LangValue::poison();
+  };
   LangValue result = value;
   unsigned slices = 0;
   for (auto [position, index] : llvm::enumerate(indices)) {
     const auto *slice = llvm::dyn_cast<ast::Slice>(index);
-    if (slice && !slice->lower && !slice->upper && !slice->step) {
+    // A slice may say None for what it leaves out.
+    auto isOmitted = [&](const ast::Expr *bound) { return !bound || evaluate(bound).isNone(); };
+    if (slice && isOmitted(slice->lower) && isOmitted(slice->upper) && isOmitted(slice->step)) {
+      if (isScalar) { // a dimension of one element, as None gives
+        result = emit.expandDims(result.type().isBlock() ? result : emit.reshape(result, {1}), result.type().isBlock() ? position : 0);
+        continue;
+      }
       if (++slices > value.type().rank())
         return emit.fail(index->range, fmt::format("too many indices for {}", value.describe()));
       continue;
@@ -211,67 +343,11 @@ LangValue Importer::subscriptBlock(const LangValue &value, const ast::Subscript 
     LangValue at = slice ? LangValue::integer(0) : evaluate(index);
     if (at.isPoison())
       return at;
-    if (!at.isNone()) {
-      emit.error(index->range, "unsupported tensor index").hint("a block takes only None and ':' as indices");
-      return LangValue::poison();
-    }
-    result = emit.expandDims(result, position);
+    if (!at.isNone())
+      return reject(index);
+    result = result.type().isBlock() ? emit.expandDims(result, position) : emit.reshape(result, {1});
   }
   return result;
-}
-
-LangValue Importer::subscriptTuple(const LangValue &value, const ast::Subscript *expression) {
-  auto bound = [&](const ast::Expr *part) -> std::optional<LangValue> {
-    if (!part)
-      return LangValue::none();
-    LangValue index = evaluate(part);
-    if (index.isPoison())
-      return std::nullopt;
-    if (index.isNone() || (index.isConstant() && index.constant().isIntegral()))
-      return index;
-    emit.error(part->range,
-               fmt::format("the index of a tuple must be a compile-time int, but got {}", index.describe()));
-    return std::nullopt;
-  };
-  int64_t size = value.isTuple() ? value.elements().size() : value.constant().getString().size();
-  auto element = [&](int64_t i) {
-    return value.isTuple() ? value.elements()[i] : LangValue::string(value.constant().getString().substr(i, 1));
-  };
-  if (const auto *slice = llvm::dyn_cast<ast::Slice>(expression->index)) {
-    auto lower = bound(slice->lower), upper = bound(slice->upper), step = bound(slice->step);
-    if (!lower || !upper || !step)
-      return LangValue::poison();
-    int64_t stride = step->isNone() ? 1 : step->constant().toInt64().value_or(0);
-    if (stride == 0)
-      return emit.fail(expression->index->range, "slice step cannot be zero");
-    auto clamp = [&](const LangValue &at, int64_t missing) {
-      if (at.isNone())
-        return missing;
-      int64_t i = at.constant().toInt64().value_or(at.constant().getInt().isNegative() ? INT64_MIN / 2 : INT64_MAX / 2);
-      if (i < 0)
-        i += size;
-      return stride > 0 ? std::clamp<int64_t>(i, 0, size) : std::clamp<int64_t>(i, -1, size - 1);
-    };
-    int64_t begin = clamp(*lower, stride > 0 ? 0 : size - 1);
-    int64_t end = clamp(*upper, stride > 0 ? size : -1);
-    std::vector<LangValue> elements;
-    for (int64_t i = begin; stride > 0 ? i < end : i > end; i += stride)
-      elements.push_back(element(i));
-    if (value.isTuple()) // a slice of a vector is a vector
-      return isVector(value) ? value.withParts(std::move(elements)) : LangValue::tuple(std::move(elements));
-    std::string text;
-    for (const LangValue &character : elements)
-      text += character.constant().getString();
-    return LangValue::string(std::move(text));
-  }
-  auto index = bound(expression->index);
-  if (!index)
-    return LangValue::poison();
-  auto i = index->isNone() ? std::nullopt : index->constant().toInt64();
-  if (!i || *i < -size || *i >= size)
-    return emit.fail(expression->index->range,
-                     fmt::format("index {} is out of range for {}", index->display(), value.describe()));
-  return element(*i < 0 ? *i + size : *i);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -287,7 +363,7 @@ LangValue Importer::evaluateFString(const ast::JoinedStr *expression) {
     }
     const auto *field = llvm::cast<ast::FormattedValue>(part);
     LangValue value = evaluate(field->value);
-    if (value.isPoison())
+    if (value.isPoison() || value.isUnknown())
       return value;
     if (!value.isCompileTime())
       return emit.fail(
@@ -296,94 +372,112 @@ LangValue Importer::evaluateFString(const ast::JoinedStr *expression) {
     std::string spec;
     if (field->formatSpec) {
       LangValue specValue = evaluateFString(field->formatSpec);
-      if (specValue.isPoison())
+      if (specValue.isPoison() || specValue.isUnknown())
         return specValue;
       spec = specValue.constant().getString();
     }
-    ConstValue formatted = value.isConstant() && field->conversion == 0 ? value.constant()
-                           : field->conversion == 'r' || field->conversion == 'a'
-                               ? ConstValue::string(value.isConstant() ? value.constant().repr() : value.display())
-                               : ConstValue::string(value.display());
-    auto result = format(formatted, spec);
-    if (!result.isOk())
-      return emit.fail(field->range, result.status().message());
+    bool isRepr = field->conversion == 'r' || field->conversion == 'a';
+    if (field->conversion != 0)
+      value = LangValue::string(isRepr ? value.repr() : value.display());
+    auto result = formatValue(*this, value, spec, field->range);
+    if (!result)
+      return LangValue::poison();
     text += *result;
+    if (text.size() > ConstValue::maxStringBytes)
+      return fail(expression->range, "the text is too long", "");
   }
   return LangValue::string(std::move(text));
 }
 
-std::optional<std::vector<LangValue>> Importer::staticElements(const LangValue &iterable, SourceRange range) {
-  if (iterable.isPoison())
-    return std::nullopt;
-  if (iterable.isTuple())
-    return iterable.elements();
-  const auto *sequence = iterable.getIf<std::shared_ptr<const RangeValue>>();
-  if (!sequence) {
-    emit.error(range, fmt::format("{} is not a sequence that is known at compile time", iterable.describe()));
-    return std::nullopt;
+LangValue Importer::evaluateComprehension(const ast::Comprehension *expression) {
+  bool isPlain = expression->comprehensionKind == ast::ComprehensionKind::List && expression->clauses.size() == 1;
+  if ((!isPlain && !frame().domain().hasAllExpressions) || expression->clauses.front().isAsync)
+    return emit.fail(expression->range, "only list comprehensions with one 'for' are part of the kernel language");
+  std::vector<LangValue> keys, values;
+  Scope saved = frame().locals;
+  std::shared_ptr<Environment> outer = frame().environment;
+  if (frame().isPython()) {
+    frame().environment = std::make_shared<Environment>();
+    frame().environment->parent = outer;
+    frame().environment->file = outer->file;
   }
-  const RangeValue &bounds = **sequence;
-  auto start = bounds.start.isConstant() ? bounds.start.constant().toInt64() : std::nullopt;
-  auto stop = bounds.stop.isConstant() ? bounds.stop.constant().toInt64() : std::nullopt;
-  auto step = bounds.step.isConstant() ? bounds.step.constant().toInt64() : std::nullopt;
-  if (!start || !stop || !step) {
-    emit.error(range, "the bounds of this range are not compile-time ints");
-    return std::nullopt;
+  bool isGood = comprehend(expression, 0, keys, values);
+  frame().environment = std::move(outer);
+  frame().locals = std::move(saved);
+  if (!isGood)
+    return undecidedElements.isUnknown() ? std::exchange(undecidedElements, LangValue()) : LangValue::poison();
+  if (!frame().isPython())
+    return LangValue::tuple(std::move(values));
+  switch (expression->comprehensionKind) {
+  case ast::ComprehensionKind::List:
+  case ast::ComprehensionKind::Generator: return LangValue::list(std::move(values));
+  case ast::ComprehensionKind::Set: return makeSet(*this, values, expression->range);
+  case ast::ComprehensionKind::Dict: break;
   }
-  std::vector<LangValue> elements;
-  for (int64_t i = *start; *step > 0 ? i < *stop : i > *stop; i += *step) {
-    if (elements.size() >= maxStatements) {
-      emit.error(range, fmt::format("a loop of more than {} iterations cannot be unrolled", maxStatements));
-      return std::nullopt;
-    }
-    elements.push_back(LangValue::integer(i));
-  }
-  return elements;
+  LangValue dict = LangValue::dict();
+  for (auto [key, value] : llvm::zip_equal(keys, values))
+    setItem(*dict.getIf<DictValue>(), key, std::move(value));
+  return dict;
 }
 
-LangValue Importer::evaluateComprehension(const ast::Comprehension *expression) {
-  if (expression->comprehensionKind != ast::ComprehensionKind::List || expression->clauses.size() != 1 ||
-      expression->clauses.front().isAsync)
-    return emit.fail(expression->range, "only list comprehensions with one 'for' are part of the kernel language");
-  const ast::ComprehensionClause &clause = expression->clauses.front();
-  auto elements = staticElements(evaluate(clause.iterable), clause.iterable->range);
+bool Importer::comprehend(const ast::Comprehension *expression, size_t index, std::vector<LangValue> &keys,
+                          std::vector<LangValue> &values) {
+  if (index == expression->clauses.size()) {
+    if (expression->key)
+      keys.push_back(evaluate(expression->key));
+    values.push_back(evaluate(expression->element));
+    if (values.size() > maxElements)
+      fail(expression->range, fmt::format("a list at compile time may have at most {} elements", maxElements), "");
+    return !isStopped && values.size() <= maxElements && !values.back().isPoison() &&
+           (!expression->key || !keys.back().isPoison());
+  }
+  const ast::ComprehensionClause &clause = expression->clauses[index];
+  LangValue iterable = evaluate(clause.iterable);
+  if (iterable.isUnknown()) {
+    undecidedElements = iterable;
+    return false;
+  }
+  auto elements = elementsOf(iterable, clause.iterable->range);
   if (!elements)
-    return LangValue::poison();
-  Scope saved = frame().locals;
-  std::vector<LangValue> results;
-  bool isPoisoned = false;
+    return false;
   for (const LangValue &element : *elements) {
-    // The target is a name of the comprehension alone, and does not decay.
-    const auto *name = llvm::dyn_cast<ast::Name>(clause.target);
-    if (name) {
-      Variable variable;
-      variable.value = element;
-      variable.range = name->range;
-      frame().locals[name->id] = std::move(variable);
-    } else {
-      bool decays = !std::exchange(frame().isPython, true);
-      assignTarget(clause.target, element);
-      frame().isPython = !decays;
-    }
+    bindElement(clause.target, element);
     bool isKept = true;
     for (const ast::Expr *condition : clause.conditions) {
       LangValue value = evaluate(condition);
-      if (!value.isPoison() && !value.isConstant())
+      if (value.isUnknown())
+        undecidedElements = value;
+      if (!value.isPoison() && !value.isConstant() && !frame().isPython())
         value = emit.fail(condition->range,
                           fmt::format("the condition of a list comprehension must be known at compile time, but got {}",
                                       value.describe()));
-      isPoisoned |= value.isPoison();
-      isKept = isKept && !value.isPoison() && value.constant().isTrue();
+      auto isTrue = value.isPoison() || value.isUnknown() ? std::nullopt : truthOf(value, condition->range);
+      if (!isTrue)
+        return false;
+      isKept = isKept && *isTrue;
     }
-    if (isKept) {
-      results.push_back(evaluate(expression->element));
-      isPoisoned |= results.back().isPoison();
-    }
-    if (isStopped || isPoisoned)
-      break;
+    if (isStopped || (isKept && !comprehend(expression, index + 1, keys, values)))
+      return false;
   }
-  frame().locals = std::move(saved);
-  return isPoisoned ? LangValue::poison() : LangValue::tuple(std::move(results));
+  return true;
+}
+
+void Importer::bindElement(const ast::Expr *target, const LangValue &element) {
+  const auto *tuple = llvm::dyn_cast<ast::Tuple>(target);
+  if (frame().isPython())
+    return assignTarget(target, element);
+  // The names of a comprehension in a kernel do not decay.
+  if (const auto *name = llvm::dyn_cast<ast::Name>(target)) {
+    Variable variable;
+    variable.value = element;
+    variable.range = name->range;
+    frame().locals[name->id] = std::move(variable);
+  } else if (tuple && element.isTuple() && tuple->elements.size() == element.elements().size()) {
+    for (auto [each, part] : llvm::zip_equal(tuple->elements, element.elements()))
+      bindElement(each, part);
+  } else {
+    assignTarget(target, element); // which says what is wrong
+  }
 }
 
 } // namespace ditron::frontend

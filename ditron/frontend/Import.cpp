@@ -18,34 +18,36 @@
 #include "llvm/Support/raw_ostream.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 namespace ditron::frontend {
 namespace {
 
-/// A file and what it imports.
+/// A file, what it imports, and the evaluator that executes them.
 struct ParsedFile {
-  ParsedFile(const SourceFile &file, DiagnosticEngine &diagnostics, const ImportOptions &options)
-      : file(file), modules(diagnostics, options.searchPaths, options.imported) {}
+  ParsedFile(mlir::MLIRContext &context, const SourceFile &file, DiagnosticEngine &diagnostics, const ImportOptions &options)
+      : file(file), modules(diagnostics, options.searchPaths, options.imported), scope(*modules.addRoot(file)),
+        evaluator(context, modules, scope, options, diagnostics) {}
 
   const SourceFile &file;
   Modules modules;
-  const ModuleScope *scope = nullptr;
+  const ModuleScope &scope;
+  Importer evaluator;
 };
 
-Expected<std::unique_ptr<ParsedFile>> parse(const SourceFile &file, DiagnosticEngine &diagnostics,
-                                            const ImportOptions &options) {
+Expected<std::unique_ptr<ParsedFile>> parse(mlir::MLIRContext &context, const SourceFile &file,
+                                            DiagnosticEngine &diagnostics, const ImportOptions &options) {
   size_t before = diagnostics.errorCount();
-  auto parsed = std::make_unique<ParsedFile>(file, diagnostics, options);
-  parsed->scope = parsed->modules.addRoot(file);
+  auto parsed = std::make_unique<ParsedFile>(context, file, diagnostics, options);
   if (diagnostics.errorCount() != before)
     return diagnostics.status();
   return parsed;
 }
 
 /// The parameters alone.
-KernelInfo describeParameters(const ParsedFile &parsed, const ast::FunctionDef *function) {
+KernelInfo describeParameters(const ParsedFile &parsed, const std::string &name, const ast::FunctionDef *function) {
   KernelInfo info;
-  info.name = function->name.text.str();
+  info.name = name;
   info.place = parsed.file.lineColumn(function->name.range.begin);
   for (const ast::Param &param : function->params) {
     ParameterInfo parameter;
@@ -61,42 +63,48 @@ KernelInfo describeParameters(const ParsedFile &parsed, const ast::FunctionDef *
 }
 
 /// The parameters, and what the decorators and defaults say about them. `isStrict`: rules that contradict are an error.
-Expected<KernelInfo> describe(ParsedFile &parsed, const ast::FunctionDef *function, const SourceManager &sources,
-                              bool isStrict) {
-  KernelInfo info = describeParameters(parsed, function);
-  Interpreter interpreter(&parsed.modules);
-  for (auto [param, parameter] : llvm::zip(function->params, info.parameters)) {
+Expected<KernelInfo> describe(ParsedFile &parsed, const std::string &name, const FunctionValue &kernel,
+                              const SourceManager &sources, bool isStrict) {
+  KernelInfo info = describeParameters(parsed, name, kernel.node);
+  for (auto [param, parameter] : llvm::zip(kernel.node->params, info.parameters)) {
     if (!param.defaultValue)
       continue;
-    HostValue value = interpreter.evaluate(param.defaultValue, *parsed.scope);
-    // Some defaults mean something only in the kernel (functions, classes); the importer evaluates them again.
-    if (!interpreter.takeFailure())
+    // Some defaults mean something only in the kernel (functions, classes); they are evaluated again there.
+    Emitter::Capture capture(parsed.evaluator.emit);
+    LangValue value = parsed.evaluator.defaultOf(kernel, param);
+    if (capture.hasFailed())
+      capture.takeBack();
+    else
       parameter.defaultValue = constexprArgument(value);
   }
-  if (Status rules = applySpecialisationRules(info, function, *parsed.scope, interpreter); !rules.isOk() && isStrict)
+  if (Status rules = applySpecialisationRules(info, kernel, parsed.evaluator, sources); !rules.isOk() && isStrict)
     return rules;
-  info.tuning = readTuningSpace(function, *parsed.scope, interpreter, sources);
+  info.tuning = readTuningSpace(kernel, parsed.evaluator, sources);
   return info;
 }
 
-Expected<const ast::FunctionDef *> findKernel(const SourceFile &file, const ModuleScope &scope, llvm::StringRef name) {
+Expected<FunctionValue> findKernel(ParsedFile &parsed, llvm::StringRef name) {
   std::vector<std::string> names;
-  for (const ast::FunctionDef *function : scope.kernels()) {
-    if (function->name.text == name)
+  for (const auto &[each, function] : parsed.evaluator.kernelsOf(parsed.scope)) {
+    if (each == name)
       return function;
-    names.push_back(function->name.text.str());
+    names.push_back(each);
   }
-  if (const GlobalBinding *binding = scope.find(name); binding && binding->kind == GlobalBinding::Kind::Function)
-    return notFound(
-        fmt::format("function '{}' of {} is not a kernel: it is not decorated with @triton.jit, @triton_dist.jit "
-                    "or @ditron.jit",
-                    name.str(), file.path().str()));
+  std::string path = parsed.file.path().str();
+  if (parsed.scope.raised.isUnknown())
+    return parsed.evaluator.explainUnknown(parsed.scope.raised, name, SourceRange());
+  if (auto binding = parsed.evaluator.findGlobal(parsed.scope, name)) {
+    if (binding->value.isUnknown())
+      return parsed.evaluator.explainUnknown(binding->value, name, binding->range);
+    if (binding->value.is<FunctionValue>())
+      return notFound(fmt::format("function '{}' of {} is not a kernel: it is not decorated with @triton.jit, "
+                                  "@triton_dist.jit or @ditron.jit",
+                                  name.str(), path));
+  }
   if (names.empty())
     return notFound(
-        fmt::format("{} has no kernels: no function is decorated with @triton.jit, @triton_dist.jit or @ditron.jit",
-                    file.path().str()));
-  return notFound(
-      fmt::format("{} has no kernel '{}'; it has {}", file.path().str(), name.str(), fmt::join(names, ", ")));
+        fmt::format("{} has no kernels: no function is decorated with @triton.jit, @triton_dist.jit or @ditron.jit", path));
+  return notFound(fmt::format("{} has no kernel '{}'; it has {}", path, name.str(), fmt::join(names, ", ")));
 }
 
 /// The argument of every parameter; null where its default applies.
@@ -144,20 +152,22 @@ Expected<std::vector<const ArgumentSpec *>> matchArguments(const KernelInfo &ker
 
 Expected<std::vector<KernelInfo>> listKernels(const SourceFile &file, DiagnosticEngine &diagnostics,
                                               const ImportOptions &options) {
-  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(file, diagnostics, options));
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(context, file, diagnostics, options));
   std::vector<KernelInfo> result;
-  for (const ast::FunctionDef *function : parsed->scope->kernels()) {
-    DITRON_ASSIGN_OR_RETURN(KernelInfo info, describe(*parsed, function, diagnostics.sourceManager(), false));
+  for (const auto &[name, kernel] : parsed->evaluator.kernelsOf(parsed->scope)) {
+    DITRON_ASSIGN_OR_RETURN(KernelInfo info, describe(*parsed, name, kernel, diagnostics.sourceManager(), false));
     result.push_back(std::move(info));
   }
   return result;
 }
 
-Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef kernel, DiagnosticEngine &diagnostics,
+Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef name, DiagnosticEngine &diagnostics,
                                     const ImportOptions &options) {
-  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(file, diagnostics, options));
-  DITRON_ASSIGN_OR_RETURN(const ast::FunctionDef *function, findKernel(file, *parsed->scope, kernel));
-  return describe(*parsed, function, diagnostics.sourceManager(), true);
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(context, file, diagnostics, options));
+  DITRON_ASSIGN_OR_RETURN(FunctionValue kernel, findKernel(*parsed, name));
+  return describe(*parsed, name.str(), kernel, diagnostics.sourceManager(), true);
 }
 
 std::vector<SourceText> importedFiles(const SourceText &source, const std::vector<std::string> &searchPaths) {
@@ -173,27 +183,49 @@ std::vector<SourceText> importedFiles(const SourceText &source, const std::vecto
   return modules.importedTexts();
 }
 
+std::vector<std::pair<std::string, std::string>> environmentOf(const std::vector<SourceText> &texts) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  auto mayRead = [](const SourceText &file) {
+    llvm::StringRef text = file.text;
+    return text.contains("environ") || text.contains("getenv");
+  };
+  if (llvm::none_of(texts, mayRead))
+    return variables;
+  for (char **entry = environ; entry && *entry; ++entry) {
+    auto [name, value] = llvm::StringRef(*entry).split('=');
+    auto isNamed = [&, name = name](const SourceText &file) {
+      llvm::StringRef text = file.text;
+      return text.contains("\"" + name.str() + "\"") || text.contains("'" + name.str() + "'");
+    };
+    if (!name.empty() && llvm::any_of(texts, isNamed))
+      variables.emplace_back(name.str(), value.str());
+  }
+  std::sort(variables.begin(), variables.end());
+  return variables;
+}
+
 Expected<mlir::OwningOpRef<mlir::ModuleOp>> importKernel(mlir::MLIRContext &context, const SourceFile &file,
                                                          llvm::StringRef kernel, const KernelSignature &signature,
                                                          const ImportOptions &options, DiagnosticEngine &diagnostics) {
   context.loadDialect<tile::TileDialect, dist::DistDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
                       mlir::scf::SCFDialect, mlir::func::FuncDialect>();
-  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(file, diagnostics, options));
-  DITRON_ASSIGN_OR_RETURN(const ast::FunctionDef *function, findKernel(file, *parsed->scope, kernel));
-  for (const ast::Param &param : function->params)
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ParsedFile> parsed, parse(context, file, diagnostics, options));
+  DITRON_ASSIGN_OR_RETURN(FunctionValue function, findKernel(*parsed, kernel));
+  for (const ast::Param &param : function.node->params)
     if (param.kind == ast::ParamKind::VarPositional || param.kind == ast::ParamKind::VarKeyword)
       diagnostics.error(param.range, "a kernel cannot have '*' or '**' parameters");
   size_t before = diagnostics.errorCount();
   if (before != 0)
     return diagnostics.status();
-  const KernelInfo info = describeParameters(*parsed, function);
+  const KernelInfo info = describeParameters(*parsed, kernel.str(), function.node);
   DITRON_ASSIGN_OR_RETURN(std::vector<const ArgumentSpec *> arguments, matchArguments(info, signature));
-  noteUnknownDecorators(function, *parsed->scope, diagnostics);
+  noteUnappliedDecorators(function, parsed->evaluator, diagnostics);
 
   auto fileLocation = mlir::FileLineColLoc::get(&context, file.path(), 1, 1);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(fileLocation);
-  Importer importer(context, parsed->modules, *parsed->scope, options, diagnostics);
-  importer.importEntry(*module, function, arguments);
+  // Of "maker.kernel" the last part.
+  llvm::StringRef symbol = kernel.rsplit('.').second.empty() ? kernel : kernel.rsplit('.').second;
+  parsed->evaluator.importEntry(*module, function, symbol, arguments);
   if (diagnostics.errorCount() != before)
     return diagnostics.status();
 

@@ -8,31 +8,15 @@
 #ifndef DITRON_FRONTEND_IMPORT_H
 #define DITRON_FRONTEND_IMPORT_H
 
+#include "ditron/frontend/ImportOptions.h"
 #include "ditron/frontend/Signature.h"
 #include "ditron/frontend/SourceText.h"
 #include "ditron/frontend/TuningSpace.h"
 #include "ditron/frontend/syntax/Diagnostics.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include <functional>
 
 namespace ditron::frontend {
-
-struct ImportOptions {
-  /// Folders in which a kernel file's own imports are searched, after the folder of the importing file.
-  std::vector<std::string> searchPaths;
-  /// Imported files as they were read before (importedFiles): used instead of what is on disk now.
-  std::vector<SourceText> imported;
-  /// What num_warps(), num_threads() and threads_per_warp() give.
-  unsigned numWarps = 4;
-  unsigned threadsPerWarp = 32;
-  /// The compute capability that target_info reports, for example 90.
-  unsigned capability = 80;
-  /// device_assert and assert are checked, and integer arithmetic of less than 64 bits for overflow.
-  bool debug = false;
-  /// Receives the text of each tl.static_print without the newline at its end; nothing is printed without it.
-  std::function<void(llvm::StringRef)> printStatic;
-};
 
 /// One parameter of a kernel as the file declares it.
 struct ParameterInfo {

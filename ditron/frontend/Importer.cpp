@@ -12,6 +12,25 @@
 
 namespace ditron::frontend {
 
+Importer::Importer(mlir::MLIRContext &context, Modules &modules, const ModuleScope &globals, const ImportOptions &options,
+                   DiagnosticEngine &diagnostics)
+    : emit(context, diagnostics), options(options), globals(globals), modules(modules), library(diagnostics) {
+  emit.checksOverflow = options.debug;
+}
+
+Importer::~Importer() {
+  for (const auto &environment : environments)
+    environment->names.clear();
+  for (const LangValue &value : made) {
+    if (const auto *list = value.getIf<ListValue>())
+      list->elements->clear();
+    else if (value.isDict())
+      value.items().clear();
+  }
+  while (!made.empty())
+    made.pop_back();
+}
+
 LangValue Importer::argumentValue(const ArgumentSpec &spec, const std::string &name,
                                   llvm::function_ref<LangValue(const RunTimeParameter &)> take) {
   if (spec.isConstexpr()) {
@@ -47,15 +66,6 @@ LangValue Importer::argumentValue(const ArgumentSpec &spec, const std::string &n
   return emitDescriptor(emit, std::move(descriptor));
 }
 
-std::shared_ptr<const ClassInfo> Importer::annotatedClass(const ast::Expr *annotation, const ModuleScope *scope,
-                                                          SourceRange range) {
-  ImportedName definition = scope && annotation ? definitionOf(*scope, annotation) : ImportedName();
-  if (!definition.binding || definition.binding->kind != GlobalBinding::Kind::Class ||
-      !isKernelClass(definition.binding->classDef, definition.scope))
-    return nullptr;
-  return classOf(definition.binding->classDef, definition.scope, range);
-}
-
 LangValue Importer::asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range) {
   if (!cls || !cls->isNamedTuple)
     return value;
@@ -65,13 +75,15 @@ LangValue Importer::asNamedTuple(const LangValue &value, std::shared_ptr<const C
   std::vector<LangValue> elements = value.elements();
   for (auto [element, field] : llvm::zip(elements, cls->fields))
     if (element.isTuple())
-      element = asNamedTuple(element, annotatedClass(field.annotation, field.scope, range), range);
+      element = asNamedTuple(element, annotatedClass(field.annotation, field.names), range);
   return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements)), std::move(cls)});
 }
 
-void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel,
+void Importer::importEntry(mlir::ModuleOp module, const FunctionValue &entry, llvm::StringRef name,
                            llvm::ArrayRef<const ArgumentSpec *> arguments) {
+  const ast::FunctionDef *kernel = entry.node;
   Emitter::At at(emit, kernel->headerRange);
+  auto names = entry.environment ? entry.environment : entry.scope->environment;
   emit.builder.setInsertionPointToEnd(module.getBody());
   llvm::SmallVector<mlir::Type> types;
   llvm::SmallVector<mlir::Location> locations;
@@ -83,14 +95,15 @@ void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel
       locations.push_back(mlir::NameLoc::get(emit.builder.getStringAttr(each.name), emit.locationOf(param.range)));
     }
   }
-  auto function = mlir::func::FuncOp::create(emit.builder, emit.location(), kernel->name.text,
+  auto function = mlir::func::FuncOp::create(emit.builder, emit.location(), name,
                                              emit.builder.getFunctionType(types, {}));
   function->setAttr("tile.kernel", emit.builder.getUnitAttr());
   mlir::Block *block = emit.builder.createBlock(&function.getBody(), {}, types, locations);
 
   frames.push_back(std::make_unique<Frame>());
   frame().function = kernel;
-  frame().scope = &globals;
+  frame().scope = entry.scope;
+  frame().closure = entry.environment;
   frame().isEntry = true;
   unsigned next = 0;
   auto take = [&](const RunTimeParameter &parameter) {
@@ -104,9 +117,9 @@ void Importer::importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel
     variable.range = param.range;
     variable.isConstexpr = isConstexprParam(param);
     variable.value =
-        spec ? argumentValue(*spec, param.name.text.str(), take) : evaluateAtModuleLevel(param.defaultValue, &globals);
+        spec ? argumentValue(*spec, param.name.text.str(), take) : toKernel(defaultOf(entry, param), param.range);
     if (spec && spec->isTuple())
-      variable.value = asNamedTuple(variable.value, annotatedClass(param.annotation, &globals, param.range), param.range);
+      variable.value = asNamedTuple(variable.value, annotatedClass(param.annotation, names), param.range);
     frame().locals[param.name.text] = std::move(variable);
   }
   runBody(kernel->body, nullptr);

@@ -1,9 +1,17 @@
-//===- Importer.h - Evaluates a kernel's source into IR -------------------------------------------------------*- C++ -*-===//
+//===- Importer.h - The evaluator: executes the source of kernels and of Python ---------------------------------*- C++ -*-===//
 //
-// The importer executes the syntax tree of one kernel with abstract values (Value.h): what is known at compile time is
-// computed, what is not becomes operations. Statements are in Statements.cpp, run-time control flow in ControlFlow.cpp,
-// expressions in Expressions.cpp and Attributes.cpp, names in Names.cpp, calls in Calls.cpp and BuiltinCalls.cpp; the
-// functions of the language are in the Builtins*.cpp files. This header is private to the room.
+// One evaluator executes the syntax tree with values that are known now or exist at run time (Value.h). Every function runs
+// in one of two domains (Domain below):
+//
+// - A *kernel* is compiled: what is known is computed, what is not becomes operations, and control flow on run-time values
+//   becomes structured operations.
+// - *Python* runs while compiling: the module level of files, constexpr functions, methods of classes without a decorator,
+//   default arguments, decorators. All its control flow is executed; nothing of it decays to run-time values.
+//
+// Expressions, calls, binding of arguments and assignment exist once, and ask the domain where the two differ. Statements are
+// in Statements.cpp (both), ControlFlow.cpp, Loops.cpp, LoopExits.cpp (kernels) and PythonStatements.cpp; expressions in
+// Expressions.cpp, Attributes.cpp, Containers.cpp; names in Names.cpp and ModuleLevel.cpp, functions and decorators in
+// Functions.cpp, calls in Calls.cpp and BuiltinCalls.cpp. This header is private to the room.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_IMPORTER_H
@@ -13,11 +21,12 @@
 #include "ditron/frontend/Builtins.h"
 #include "ditron/frontend/Emitter.h"
 #include "ditron/frontend/Import.h"
-#include "ditron/frontend/Interpreter.h"
 #include "ditron/frontend/Library.h"
-#include "ditron/frontend/ModuleScope.h"
+#include "ditron/frontend/Modules.h"
+#include "ditron/frontend/Natives.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace ditron::frontend {
 
@@ -33,10 +42,35 @@ struct Variable {
 /// The names of a function body; ordered, so that the emitted IR is the same every time.
 using Scope = llvm::MapVector<llvm::StringRef, Variable>;
 
+/// What is different between kernels and Python that runs while compiling: all of it.
+struct Domain {
+  /// Kernels: numbers become run-time scalars when they are assigned, strings cannot be; a list is a tuple.
+  bool decays;
+  /// Kernels read of the module level only functions, classes, modules, dtypes, None and what tl.constexpr made.
+  bool readsPlainGlobals;
+  /// Python: chained comparisons, dicts, sets, lambdas, several clauses of comprehensions, `**` arguments.
+  bool hasAllExpressions;
+  unsigned maxCallDepth;
+  llvm::StringLiteral phrase; ///< For messages.
+};
+inline constexpr Domain kernelDomain{true, false, false, 64, "in a kernel"};
+inline constexpr Domain pythonDomain{false, true, true, 160, "at compile time"};
+
 /// One function that is being executed.
 struct Frame {
-  const ast::FunctionDef *function = nullptr; ///< Null while a module-level expression is evaluated.
+  const ast::FunctionDef *function = nullptr; ///< Null while the module level is executed.
   const ModuleScope *scope = nullptr;         ///< The file whose names it sees.
+  /// The names of Python; null in a kernel, whose names are `locals`.
+  std::shared_ptr<Environment> environment;
+  std::shared_ptr<Environment> closure; ///< Of a kernel within a Python function: the names around it.
+  /// A statement that fails, or that depends on what is not known, makes its names unknown, and the next one is executed.
+  bool isTolerant = false;
+  /// Called by a kernel for its values: operations may be emitted (methods of classes, functions that only compute).
+  bool mayEmit = false;
+  /// In a `try`: what it depends on and nobody knows, such as whether a package is installed; and names of its makers.
+  std::vector<LangValue> *doubts = nullptr;
+  LangValue unknownCondition; ///< Of Flow::Unknown: what decides. Of Flow::Raised: the exception.
+  LangValue result = LangValue::none(); ///< Of Python's Flow::Return.
   Scope locals;
   /// Why names that were assigned are not visible any more, with the place of the statement that hid them.
   llvm::DenseMap<llvm::StringRef, std::pair<SourceRange, llvm::StringRef>> hidden;
@@ -46,10 +80,32 @@ struct Frame {
   unsigned contexts = 0; ///< Statements `with` around the statement.
   bool isEntry = false;
   bool isCombine = false;           ///< Called from a reduction or scan: nothing but arithmetic.
-  bool isPython = false;            ///< An undecorated function of a class, executed at compile time: nothing decays.
   llvm::StringRef self;             ///< The parameter whose fields the body may assign; empty outside of methods.
   const ClassInfo *owner = nullptr; ///< The class whose method it is.
+
+  bool isPython() const { return environment != nullptr; }
+  const Domain &domain() const { return isPython() ? pythonDomain : kernelDomain; }
 };
+
+/// A decorator of a function, applied to it when the function was defined.
+struct Decoration {
+  const ast::Expr *expression = nullptr;
+  llvm::StringRef name; ///< Of a function of ours: "jit", "autotune"; empty: of the user's or of another package.
+  std::vector<LangValue> args; ///< Of a decorator that is called.
+  Keywords keywords;
+  bool isAboveJit = false;
+  /// Not ours, and what it makes of the function could not be found out: launches do not go through it.
+  bool isUnapplied = false;
+
+  /// An argument by name or position; null if it is not given.
+  const LangValue *argument(llvm::StringRef name, size_t position) const;
+};
+
+/// How the statements of Python end.
+///
+/// Failed: an error was reported. Unknown: the frame's unknownCondition decides how to go on. Raised: `raise` was reached at a
+/// module level, which ends there.
+enum class Flow { Next, Break, Continue, Return, Failed, Unknown, Raised };
 
 /// How a function of the file is entered.
 struct CallOptions {
@@ -69,27 +125,80 @@ struct Outcome {
 /// What is executed after a list of statements ends without a return.
 struct Continuation {
   ast::StmtList statements;
+  unsigned depth = 0; ///< Of the frame before the statement: the rest stands in no branch, to the program.
   const Continuation *next = nullptr;
 };
 
 class Importer {
 public:
   /// Limits that turn endless or absurd programs into errors.
-  static constexpr unsigned maxCallDepth = 64;
   static constexpr unsigned maxRegionDepth = 256;
-  static constexpr unsigned maxEvaluationDepth = 1200;
+  static constexpr unsigned maxEvaluationDepth = 1100;
   static constexpr unsigned maxStatements = 400000;
+  /// Limits of Python for one statement of the module level, or one call from a kernel.
+  static constexpr size_t maxSteps = 4'000'000;
+  static constexpr size_t maxElements = size_t(1) << 20;
 
   Importer(mlir::MLIRContext &context, Modules &modules, const ModuleScope &globals, const ImportOptions &options,
            DiagnosticEngine &diagnostics);
+  ~Importer();
 
   Emitter emit;
   const ImportOptions &options;
 
-  /// Imports the kernel as a function of the module; errors are in the diagnostics. Parameters without an argument (null)
+  /// Imports the kernel as a function of a name in the module; errors are in the diagnostics. Parameters without an argument (null)
   /// have their defaults.
-  void importEntry(mlir::ModuleOp module, const ast::FunctionDef *kernel,
+  void importEntry(mlir::ModuleOp module, const FunctionValue &kernel, llvm::StringRef name,
                    llvm::ArrayRef<const ArgumentSpec *> arguments);
+
+  //===--- For those who ask about a file (Import.cpp, TuningSpace.cpp) ----------------------------------------------===//
+
+  /// Evaluates an expression in Python's domain; poison after a reported error.
+  LangValue evaluatePython(const ast::Expr *expression, const std::shared_ptr<Environment> &environment);
+  /// The default value of a parameter, in the names of its function's definition.
+  LangValue defaultOf(const FunctionValue &function, const ast::Param &param);
+  /// The names of a file, whose module level is executed at the first call.
+  const Environment &namesOf(const ModuleScope &file);
+  /// A name of a file; nullopt if there is none.
+  std::optional<Binding> findGlobal(const ModuleScope &file, llvm::StringRef name);
+  /// The jit functions of a file by their names; of those within a function "maker.kernel".
+  std::vector<std::pair<std::string, FunctionValue>> kernelsOf(const ModuleScope &file);
+  /// Calls a function of the file with one argument, for a caller outside of the program; failures are put into `errors`.
+  LangValue callFromOutside(const LangValue &function, const LangValue &argument, SourceRange range,
+                            std::vector<Diagnostic> &errors);
+  /// Why a name that should be a kernel is unknown.
+  Status explainUnknown(const LangValue &value, llvm::StringRef name, SourceRange range);
+  /// The decorators of a function, the outermost first.
+  llvm::ArrayRef<Decoration> decorationsOf(const ast::FunctionDef *function) const;
+
+  //===--- For native functions (Natives.h) ---------------------------------------------------------------------------===//
+
+  /// The elements that a loop over a value visits; nullopt after a reported error.
+  std::optional<std::vector<LangValue>> elementsOf(const LangValue &iterable, SourceRange range);
+  /// Python's truth value; nullopt after a reported error. The value must be known at compile time.
+  std::optional<bool> truthOf(const LangValue &value, SourceRange range);
+  /// An operator; containers too.
+  LangValue binaryOf(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range);
+  /// A comparison of compile-time values; nullopt after a reported error.
+  std::optional<bool> compareOf(CompareOp op, const LangValue &a, const LangValue &b, SourceRange range);
+  LangValue call(const LangValue &callee, std::vector<LangValue> args, const Keywords &keywords, SourceRange range);
+  /// Counts work; false, with an error reported, when there was too much of it.
+  bool countSteps(size_t count, SourceRange range);
+  /// Reports an error that is an exception of Python's to the program.
+  LangValue fail(SourceRange range, std::string message, llvm::StringRef exception = "TypeError");
+  /// A value that only the user's machine knows.
+  LangValue unknown(SourceRange range, std::string text);
+  /// Text that lives as long as the evaluator.
+  llvm::StringRef intern(llvm::StringRef text);
+  /// The module of an `import name`; unknown if nobody knows it.
+  LangValue importModule(llvm::StringRef name, SourceRange range);
+  /// What the option --define gives for a name or an expression.
+  std::optional<LangValue> definedValue(llvm::StringRef text);
+  /// Says that a result depends on a variable of the environment; false if the program's text does not name it, so that nobody
+  /// would notice a change of it.
+  bool noteEnvironmentRead(llvm::StringRef name);
+  /// What the program has set in os.environ, by name; None for what it has taken out.
+  LangValue environmentChanges = LangValue::dict();
 
   //===--- For the built-in functions -----------------------------------------------------------------------------===//
 
@@ -123,7 +232,7 @@ private:
   LangValue argumentValue(const ArgumentSpec &spec, const std::string &name,
                           llvm::function_ref<LangValue(const RunTimeParameter &)> take);
   /// The class that an annotation names; null if it names none.
-  std::shared_ptr<const ClassInfo> annotatedClass(const ast::Expr *annotation, const ModuleScope *scope, SourceRange range);
+  std::shared_ptr<const ClassInfo> annotatedClass(const ast::Expr *annotation, const std::shared_ptr<Environment> &names);
   /// A tuple as an instance of a class, tuples in it by the annotations of its fields.
   LangValue asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range);
 
@@ -131,21 +240,88 @@ private:
   Frame &frame() { return *frames.back(); }
   const ModuleScope &scope() { return *frame().scope; }
   LangValue lookup(const ast::Name *name);
-  /// The value of a name of a file. Code that runs while compiling may read what kernels may not.
-  LangValue readGlobal(llvm::StringRef name, const GlobalBinding &binding, const ModuleScope &scope, SourceRange range,
-                       bool isHostRead);
-  LangValue readImported(const ForeignValue &foreign, SourceRange range, bool isHostRead);
+  /// A name around the function: of the Python functions that hold it, of its file, of Python.
+  LangValue lookupOutside(const ast::Name *name);
+  /// What a kernel, or Python, gets for a name of the module level.
+  LangValue readGlobal(llvm::StringRef name, const Binding &binding, SourceRange range);
+  /// The value behind an import, or the import itself if it leads nowhere.
+  LangValue resolveForeign(const ForeignValue &foreign, unsigned depth = 0);
   LangValue fileAttribute(const FileValue &file, llvm::StringRef name, SourceRange range, bool reports);
+  /// `name` of another package: a native function, a constant, or a longer dotted name.
+  LangValue foreignAttribute(const ForeignValue &foreign, llvm::StringRef name, SourceRange range, bool reports);
   /// Reports the use of a module that is neither ours nor a file. `verb`: "used", "called".
   LangValue reportForeign(const ForeignValue &foreign, SourceRange range, llvm::StringRef verb);
-  /// The result of the interpreter, or its failure as a message.
-  LangValue fromHost(const HostValue &value, SourceRange use);
-  /// Executes a function decorated with constexpr_function.
-  LangValue callConstexpr(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
-  InterpreterHooks interpreterHooks();
-  LangValue evaluateAtModuleLevel(const ast::Expr *expression, const ModuleScope *scope);
+  /// Reports why a value is not known.
+  LangValue reportUnknown(const LangValue &value, llvm::StringRef name, SourceRange range);
+  /// A value of Python as a kernel sees it: lists are tuples; what has no meaning there is an error.
+  LangValue toKernel(const LangValue &value, SourceRange range, unsigned depth = 0);
   /// What a name of the built-in modules stands for, which is in the library for some.
   LangValue resolveLibrary(const LangValue &value, SourceRange range);
+
+  //===--- The module level (ModuleLevel.cpp) ----------------------------------------------------------------------------===//
+  void executeFile(const ModuleScope &file);
+  /// Executes the body of a function that makes kernels, with its parameters as far as they are known.
+  std::shared_ptr<Environment> executeMaker(const FunctionValue &maker);
+  /// One statement after which the next one is executed in any case.
+  Flow executeTolerantly(const ast::Stmt *statement);
+  /// Makes the names that statements bind unknown.
+  void makeUnknown(llvm::ArrayRef<const ast::Stmt *> statements, const LangValue &reason);
+  /// Executes two alternatives, of which nobody knows which one Python takes; names that differ afterwards become unknown.
+  Flow executeBoth(llvm::function_ref<Flow()> first, llvm::function_ref<Flow()> second, const LangValue &reason);
+  //===--- Imports (Imports.cpp) --------------------------------------------------------------------------------------===//
+  /// The module of an absolute or relative name; poison, with an ImportError, if there is none.
+  LangValue findModuleValue(llvm::StringRef name, SourceRange range);
+  Flow executeImport(const ast::Import *statement);
+  Flow executeImport(const ast::ImportFrom *statement);
+  LangValue importedMember(const LangValue &module, llvm::StringRef moduleName, llvm::StringRef name, SourceRange range);
+  void importAll(const LangValue &module);
+  void bindName(llvm::StringRef name, LangValue value, SourceRange range, bool isAnnotated = false);
+  /// The expression of one side of a --define; null after a reported error.
+  const ast::Expr *parseDefinition(const std::string &name, const std::string &text);
+  /// A new frame of Python.
+  std::unique_ptr<Frame> pythonFrame(std::shared_ptr<Environment> environment);
+
+  //===--- Functions and their decorators (Functions.cpp) ---------------------------------------------------------------===//
+  LangValue defineFunction(const ast::FunctionDef *function);
+  LangValue applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &decorations);
+  /// Something that is evaluated in the names of a definition.
+  LangValue quietlyIn(const std::shared_ptr<Environment> &names, llvm::function_ref<LangValue()> body);
+  /// The value of an expression; poison, and no error, if it has none.
+  LangValue evaluateQuietly(const ast::Expr *expression);
+  std::string nameOfDefinition(const ast::Expr *expression);
+  LangValue callPython(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+                       const CallOptions &options);
+  LangValue callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
+  LangValue callNativeFunction(const NativeFunction &function, const LangValue &self, llvm::ArrayRef<CallArgument> arguments,
+                               SourceRange range);
+
+  //===--- Statements of Python (PythonStatements.cpp) ------------------------------------------------------------------===//
+  Flow runPython(ast::StmtList statements);
+  Flow runPython(const ast::Stmt *statement);
+  Flow runPlainStatement(const ast::Stmt *statement);
+  Flow runPythonIf(const ast::If *statement);
+  Flow runPythonFor(const ast::For *statement);
+  Flow runPythonWhile(const ast::While *statement);
+  Flow runPythonWith(const ast::With *statement);
+  Flow runPythonAssert(const ast::Assert *statement);
+  Flow runRaise(const ast::Raise *statement);
+  Flow runTry(const ast::Try *statement);
+  const ast::ExceptHandler *handlerFor(const ast::Try *statement, llvm::StringRef exception);
+  void augmentPython(const ast::AugAssign *statement);
+  void deleteNames(const ast::Delete *statement);
+  /// The end of a statement: Failed after a reported error.
+  Flow flowOf(const LangValue &value) const { return value.isPoison() ? Flow::Failed : Flow::Next; }
+
+  //===--- Containers (Containers.cpp) ----------------------------------------------------------------------------------===//
+  LangValue subscriptContainer(const LangValue &value, const ast::Subscript *expression);
+  LangValue sliceContainer(const LangValue &value, const ast::Slice *slice);
+  bool assignItem(const ast::Subscript *target, const LangValue &value);
+  /// Makes the name of a list or dict unknown that was changed in a way that nobody knows.
+  void spoilObject(const ast::Expr *object, const LangValue &reason);
+  LangValue evaluateDict(const ast::Dict *expression);
+  /// Remembers a container, so that deep nesting and circles do no harm when they die.
+  bool remember(const LangValue &value, SourceRange range);
+
   void reportUnknownName(llvm::StringRef name, SourceRange range);
   /// Binds a name to a value after decay; reports misuse of constexpr names.
   void assignName(llvm::StringRef name, LangValue value, SourceRange range);
@@ -173,8 +349,6 @@ private:
   void unroll(const ast::For *statement, llvm::ArrayRef<LangValue> elements);
   void executeRunTimeFor(const ast::For *statement, const RangeValue &range);
   void executeWhile(const ast::While *statement);
-  /// A while loop that is executed at compile time.
-  void repeat(const ast::While *statement);
 
   /// Two values of a variable that meet after a branch.
   struct JoinedValue {
@@ -241,12 +415,11 @@ private:
   void leaveLoop(const CarriedSet &carried, Scope before, mlir::ValueRange results, SourceRange range);
 
   //===--- Classes (Aggregates.cpp) -----------------------------------------------------------------------------------------===//
-  /// The class of a statement; null after an error.
-  std::shared_ptr<const ClassInfo> classOf(const ast::ClassDef *node, const ModuleScope *scope, SourceRange use);
-  /// True if the statement alone says that kernels may use the class.
-  bool isKernelClass(const ast::ClassDef *node, const ModuleScope *scope);
+  /// The class of a statement; poison after an error.
+  LangValue defineClass(const ast::ClassDef *node);
+  void addClassMembers(ClassInfo &info, const ast::ClassDef *node);
   /// The class that a call of namedtuple makes; null if it is another call.
-  std::shared_ptr<const ClassInfo> namedTupleOf(const ast::Call *call, const ModuleScope *scope);
+  std::shared_ptr<const ClassInfo> namedTupleOf(const ast::Call *call);
   /// A value for a field by its annotation; poison after an error.
   LangValue checkField(const ClassInfo &cls, size_t index, const LangValue &value, SourceRange range);
   LangValue withField(const LangValue &instance, llvm::StringRef name, const LangValue &value, SourceRange range);
@@ -260,6 +433,8 @@ private:
   LangValue classAttribute(const std::shared_ptr<const ClassInfo> &cls, llvm::StringRef name);
   LangValue callMethod(const MethodValue &method, SourceRange selfRange, llvm::ArrayRef<CallArgument> arguments,
                        SourceRange range);
+  /// The instance whose method is executed.
+  LangValue &selfValue();
   /// `super().method(...)`; nullopt if the call is another one.
   std::optional<LangValue> callSuper(const ast::Call *call);
   /// Calls `__getitem__` and the like; nullopt if the class has none.
@@ -277,15 +452,23 @@ private:
   //===--- Expressions (Expressions.cpp, Attributes.cpp) ------------------------------------------------------------------===//
   LangValue evaluate(const ast::Expr *expression);
   LangValue evaluateKind(const ast::Expr *expression);
+  LangValue evaluateUnary(const ast::UnaryOp *expression);
   LangValue evaluateBoolOp(const ast::BoolOp *expression);
+  LangValue evaluatePythonBoolOp(const ast::BoolOp *expression);
   LangValue evaluateIfExp(const ast::IfExp *expression);
   LangValue evaluateSubscript(const ast::Subscript *expression);
-  LangValue subscriptTuple(const LangValue &value, const ast::Subscript *expression);
+  /// `scalar[None]` and `scalar[None, :]`, whose result has a dimension for each None.
   LangValue subscriptBlock(const LangValue &value, const ast::Subscript *expression);
   LangValue evaluateFString(const ast::JoinedStr *expression);
   LangValue evaluateComprehension(const ast::Comprehension *expression);
   LangValue evaluateElements(ast::ExprList elements);
-  std::optional<std::vector<LangValue>> staticElements(const LangValue &iterable, SourceRange range);
+  bool comprehend(const ast::Comprehension *expression, size_t clause, std::vector<LangValue> &keys,
+                  std::vector<LangValue> &values);
+  void bindElement(const ast::Expr *target, const LangValue &element);
+  LangValue evaluateCompare(const ast::Compare *expression);
+  LangValue moduleAttribute(const ModuleValue &module, llvm::StringRef name, SourceRange range, bool reports);
+  /// Of a number, string, list or dict.
+  LangValue constantAttribute(const LangValue &value, llvm::StringRef name);
   LangValue tensorAttribute(const LangValue &tensor, llvm::StringRef name);
   LangValue descriptorAttribute(const LangValue &value, llvm::StringRef name);
 
@@ -295,8 +478,32 @@ private:
   LangValue callValue(const LangValue &callee, std::vector<CallArgument> arguments, SourceRange selfRange,
                       SourceRange calleeRange, SourceRange range);
   bool collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments);
-  bool bindParameters(const ast::FunctionDef *function, const ModuleScope *scope,
-                      llvm::ArrayRef<CallArgument> arguments, SourceRange range, Scope &locals);
+  bool addKeywords(const ast::Keyword &keyword, std::vector<CallArgument> &arguments);
+  /// A function of ours, called by Python: with compile-time values, or for what it emits.
+  LangValue callBuiltinFromPython(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range);
+  /// `triton.jit(f)`, and `triton.autotune(...)` as a value that is called with a function later.
+  LangValue callDecorator(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
+  LangValue applyDecoratorObject(const ObjectValue &decorator, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
+  bool isConstexprFunction(const ast::FunctionDef *function) const;
+  /// The function or lambda that is called, for messages and defaults.
+  struct Callee {
+    std::string name;
+    llvm::ArrayRef<ast::Param> params;
+    SourceRange declared; ///< Invalid for a lambda.
+    std::shared_ptr<Environment> names; ///< Of its definition.
+  };
+  struct BoundParameter {
+    const ast::Param *param;
+    LangValue value;
+    SourceRange range;
+  };
+  /// Python's binding of arguments; nullopt after a reported error.
+  std::optional<std::vector<BoundParameter>> bindParameters(const Callee &callee, llvm::ArrayRef<CallArgument> arguments,
+                                                            SourceRange range);
+  bool bindArguments(const Callee &callee, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+                     std::vector<BoundParameter> &bound);
+  bool bindKernelParameters(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+                            Scope &locals);
   /// Executes a function of the file in place.
   LangValue enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                           const CallOptions &options);
@@ -306,15 +513,23 @@ private:
   void checkDiscarded(const ast::Call *call, const LangValue &callee);
   LangValue callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range);
   bool checkRule(const Builtin &builtin, const BuiltinParam &param, LangValue &value, const CallArgument &argument);
-  LangValue callConstantMethod(const MethodValue &method, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
 
   std::vector<std::unique_ptr<Frame>> frames;
   std::vector<std::shared_ptr<const ContextValue>> contexts; ///< Entered ones, of callers too; innermost last.
   const ModuleScope &globals;                                ///< Of the kernel's file.
   Modules &modules;
   Library library;
-  Interpreter interpreter;
-  llvm::DenseMap<const ast::Node *, std::shared_ptr<const ClassInfo>> classes;
+  llvm::DenseMap<const ast::Node *, std::shared_ptr<const ClassInfo>> namedTuples; ///< By the call that makes them.
+  llvm::DenseMap<const ast::Node *, std::vector<Decoration>> decorations;
+  llvm::DenseMap<const ast::Node *, std::shared_ptr<Environment>> makers; ///< Names of functions that make kernels.
+  llvm::StringSet<> interned;
+  std::vector<std::unique_ptr<ast::Module>> definedTexts;
+  std::optional<llvm::StringMap<LangValue>> defined; ///< What --define gives, by the text of the expression.
+  /// Lists, tuples and dicts of Python: they die one by one, the newest first.
+  std::vector<LangValue> made;
+  std::vector<std::shared_ptr<Environment>> environments; ///< Functions in them hold them, and each other.
+  size_t steps = 0;
+  LangValue undecidedElements; ///< Why a comprehension is not known.
   const ast::Expr *discarded = nullptr; ///< The expression whose value the statement drops.
   SourceRange droppedCall;              ///< The last call that was one.
   unsigned evaluationDepth = 0;

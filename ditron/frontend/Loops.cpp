@@ -225,9 +225,8 @@ void Importer::executeFor(const ast::For *statement) {
   if (iterable.isPoison())
     return;
   const auto *range = iterable.getIf<std::shared_ptr<const RangeValue>>();
-  // What is executed at compile time has no run-time loops, and goes through anything that is known; so do the elements of a vector.
-  if (frame().isPython || isVector(iterable)) {
-    if (auto elements = staticElements(iterable, statement->iterable->range))
+  if (isVector(iterable)) {
+    if (auto elements = elementsOf(iterable, statement->iterable->range))
       unroll(statement, *elements);
     return;
   }
@@ -243,7 +242,7 @@ void Importer::executeFor(const ast::For *statement) {
   }
   if ((*range)->kind != RangeValue::Kind::StaticRange)
     executeRunTimeFor(statement, **range);
-  else if (auto elements = staticElements(iterable, statement->iterable->range))
+  else if (auto elements = elementsOf(iterable, statement->iterable->range))
     unroll(statement, *elements);
 }
 
@@ -383,25 +382,6 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
 // while
 //===------------------------------------------------------------------------------------------------------------------===//
 
-void Importer::repeat(const ast::While *statement) {
-  LoopExits outer = enterExits();
-  while (countStatement(statement)) {
-    LangValue condition = evaluateCondition(statement->condition);
-    if (condition.isTensor())
-      emit.error(statement->condition->range,
-                 "a function that is executed at compile time cannot depend on run-time values");
-    if (!condition.isConstant() || !condition.constant().isTrue())
-      break;
-    setExitMark("continue", LangValue::boolean(false));
-    ++frame().loops;
-    executeBlock(statement->body);
-    --frame().loops;
-    if (LangValue ended = exitMark("break"); !ended.isConstant() || ended.constant().isTrue())
-      break;
-  }
-  restoreExits(std::move(outer));
-}
-
 void Importer::executeWhile(const ast::While *statement) {
   if (!statement->orelse.empty()) {
     emit.error(statement->condition->range, "'while' with 'else' is not part of the kernel language");
@@ -409,10 +389,6 @@ void Importer::executeWhile(const ast::While *statement) {
   }
   SourceRange place = statement->condition->range;
   Emitter::At at(emit, place);
-  if (frame().isPython) {
-    repeat(statement);
-    return;
-  }
   llvm::SmallVector<const ast::Node *> parts(statement->body.begin(), statement->body.end());
   parts.push_back(statement->condition);
   CarriedSet carried = findCarried(parts, "");

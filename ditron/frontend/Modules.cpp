@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Modules.h"
 
+#include "ditron/frontend/Builtins.h"
 #include "ditron/frontend/syntax/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -19,8 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Files that lead to each other by re-exported names are followed this far.
-constexpr unsigned maxImportDepth = 64;
 /// The most files that one kernel may need.
 constexpr size_t maxFiles = 4096;
 
@@ -118,9 +117,9 @@ std::vector<std::string> Modules::rootsOf(const ModuleScope &from) const {
     if (llvm::find(roots, folder) == roots.end())
       roots.push_back(folder);
   };
-  add(from.origin().folder);
+  add(from.origin.folder);
   // The folder that holds the outermost package of the file.
-  std::string folder = from.origin().folder;
+  std::string folder = from.origin.folder;
   bool isInPackage = false;
   while (exists(join(folder, "__init__.py"))) {
     isInPackage = true;
@@ -138,7 +137,11 @@ std::vector<std::string> Modules::rootsOf(const ModuleScope &from) const {
 }
 
 const ModuleScope *Modules::find(const ModuleScope &from, llvm::StringRef module) {
-  if (!from.origin().modules)
+  // Python's own modules are never files of the user's.
+  static const llvm::StringLiteral hostModules[] = {"math",      "os",       "sys",         "typing",     "functools", "itertools",
+                                                    "operator",  "enum",     "collections", "dataclasses", "importlib", "contextlib",
+                                                    "functools", "platform", "warnings",    "logging",    "re",        "abc"};
+  if (!from.origin.modules || llvm::is_contained(hostModules, module.split('.').first))
     return nullptr;
   llvm::StringRef dotted = module.ltrim('.');
   size_t level = module.size() - dotted.size();
@@ -148,7 +151,7 @@ const ModuleScope *Modules::find(const ModuleScope &from, llvm::StringRef module
   if (llvm::any_of(parts, [](llvm::StringRef part) { return part.empty(); }))
     return nullptr;
   if (level != 0) {
-    std::string folder = from.origin().folder;
+    std::string folder = from.origin.folder;
     for (size_t i = 1; i < level; ++i)
       folder = parentOf(folder);
     return parts.empty() ? openFolder(folder) : lookIn(folder, parts, true);
@@ -163,55 +166,7 @@ const ModuleScope *Modules::find(const ModuleScope &from, llvm::StringRef module
 }
 
 const ModuleScope *Modules::findSubmodule(const ModuleScope &package, llvm::StringRef name) {
-  return package.origin().isPackage ? lookIn(package.origin().folder, name, true) : nullptr;
-}
-
-ImportedName Modules::resolve(const ForeignValue &foreign, unsigned depth) {
-  // Python's own modules are never files of the user's.
-  static const llvm::StringLiteral hostModules[] = {"math",   "os",        "sys",      "typing",      "functools",
-                                                    "itertools", "operator", "collections", "dataclasses"};
-  auto asForeign = [&] { return ImportedName{nullptr, nullptr, foreign.name, LangValue(foreign)}; };
-  if (!foreign.scope || depth > maxImportDepth || llvm::is_contained(hostModules, foreign.module))
-    return asForeign();
-  const ModuleScope *file = find(*foreign.scope, foreign.module);
-  if (!file)
-    return asForeign();
-  if (foreign.name.empty())
-    return {nullptr, nullptr, "", LangValue(FileValue{file})};
-  if (const GlobalBinding *binding = file->find(foreign.name)) {
-    if (binding->kind != GlobalBinding::Kind::Import)
-      return {file, binding, foreign.name, LangValue::poison()};
-    if (const auto *next = binding->imported.getIf<ForeignValue>())
-      // `from . import x` in a package's own file names the module x, not this binding again.
-      if (!(next->scope == foreign.scope && next->module == foreign.module && next->name == foreign.name) &&
-          !(find(*file, next->module) == file && next->name == foreign.name))
-        return resolve(*next, depth + 1);
-    if (!binding->imported.is<ForeignValue>())
-      return {file, binding, foreign.name, binding->imported};
-  }
-  if (const ModuleScope *module = findSubmodule(*file, foreign.name))
-    return {nullptr, nullptr, "", LangValue(FileValue{module})};
-  return {file, nullptr, foreign.name, LangValue::poison()};
-}
-
-ImportedName definitionOf(const ModuleScope &scope, const ast::Expr *expression) {
-  const ModuleScope *file = &scope;
-  llvm::StringRef name;
-  if (const auto *plain = llvm::dyn_cast_or_null<ast::Name>(expression)) {
-    name = plain->id;
-  } else if (const auto *attribute = llvm::dyn_cast_or_null<ast::Attribute>(expression)) {
-    LangValue object = scope.resolveDotted(attribute->value);
-    const auto *module = object.getIf<FileValue>();
-    file = module ? module->scope : nullptr;
-    name = attribute->attr.text;
-  }
-  const GlobalBinding *binding = file && !name.empty() ? file->find(name) : nullptr;
-  if (!binding)
-    return {};
-  const auto *foreign = binding->imported.getIf<ForeignValue>();
-  if (binding->kind == GlobalBinding::Kind::Import && foreign && file->origin().modules)
-    return file->origin().modules->resolve(*foreign);
-  return {file, binding, name.str(), binding->imported};
+  return package.origin.isPackage ? lookIn(package.origin.folder, name, true) : nullptr;
 }
 
 std::string Modules::searchedPlaces(const ForeignValue &foreign) const {
@@ -221,7 +176,7 @@ std::string Modules::searchedPlaces(const ForeignValue &foreign) const {
   llvm::StringRef dotted = module.ltrim('.');
   std::vector<std::string> places;
   if (size_t level = module.size() - dotted.size()) {
-    std::string folder = foreign.scope->origin().folder;
+    std::string folder = foreign.scope->origin.folder;
     for (size_t i = 1; i < level; ++i)
       folder = parentOf(folder);
     places.push_back(folder);
@@ -233,24 +188,44 @@ std::string Modules::searchedPlaces(const ForeignValue &foreign) const {
 
 void Modules::loadAll() {
   for (size_t i = 0; i < order.size(); ++i) { // grows while it is walked
-    const ModuleScope *scope = order[i];
-    std::vector<ForeignValue> imports;
-    for (const auto &[name, binding] : scope->bindings())
-      if (const auto *foreign = binding.imported.getIf<ForeignValue>())
-        imports.push_back(*foreign);
-    for (const ForeignValue &star : scope->starImports())
-      imports.push_back(star);
-    for (const ForeignValue &dotted : scope->dottedImports())
-      imports.push_back(dotted);
-    for (const ForeignValue &foreign : imports)
-      resolve(foreign);
+    const ModuleScope &scope = *order[i];
+    auto follow = [&](llvm::StringRef module) {
+      if (module.starts_with(".") || !findModule(module) || module.contains(".kernels"))
+        return find(scope, module);
+      return static_cast<const ModuleScope *>(nullptr);
+    };
+    auto visit = [&](const ast::Node *node) {
+      if (const auto *import = llvm::dyn_cast<ast::Import>(node)) {
+        for (const ast::Alias &alias : import->names)
+          follow(alias.name.text);
+      } else if (const auto *import = llvm::dyn_cast<ast::ImportFrom>(node)) {
+        const ModuleScope *file = follow(std::string(import->level, '.') + import->module.text.str());
+        for (const ast::Alias &alias : import->names)
+          if (file && alias.name.text != "*")
+            findSubmodule(*file, alias.name.text);
+      }
+      return !llvm::isa<ast::Expr>(node);
+    };
+    for (const ast::Stmt *statement : scope.module.body)
+      ast::walk(statement, visit);
   }
+}
+
+bool Modules::mentions(llvm::StringRef name) const {
+  auto quotes = [&](llvm::StringRef text, char quote) { return text.contains(quote + name.str() + quote); };
+  return llvm::any_of(order, [&](const ModuleScope *scope) {
+    auto it = files.find(scope->origin.path);
+    if (it == files.end() || it->second.id == noFile)
+      return false;
+    llvm::StringRef text = diagnostics.sourceManager().file(it->second.id).text();
+    return quotes(text, '"') || quotes(text, '\'');
+  });
 }
 
 std::vector<SourceText> Modules::importedTexts() const {
   std::vector<SourceText> result;
   for (const ModuleScope *scope : llvm::drop_begin(order)) {
-    auto it = files.find(scope->origin().path);
+    auto it = files.find(scope->origin.path);
     const SourceFile &file = diagnostics.sourceManager().file(it->second.id);
     result.push_back({file.path().str(), file.text().str()});
   }

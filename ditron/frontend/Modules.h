@@ -1,7 +1,7 @@
 //===- Modules.h - The files of one import --------------------------------------------------------------------*- C++ -*-===//
 //
-// A kernel file may import others of the user's: modules and packages, absolute and relative. They are looked for when a
-// kernel reads an imported name, next to the importing file and then along the search paths, and parsed once. What is not
+// A kernel file may import others of the user's: modules and packages, absolute and relative. They are looked for when
+// somebody reads an imported name, next to the importing file and then along the search paths, and parsed once. What is not
 // found is no error by itself, since files also import host code. Private to the room.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -15,14 +15,6 @@
 
 namespace ditron::frontend {
 
-/// What an imported name stands for: either a binding of another file, or a value.
-struct ImportedName {
-  const ModuleScope *scope = nullptr; ///< Of the binding.
-  const GlobalBinding *binding = nullptr;
-  std::string name; ///< Of the binding.
-  LangValue value; ///< A module, a member of a built-in one, or foreign; poison if the file has no such name.
-};
-
 class Modules {
 public:
   /// `texts` are preferred to what is on disk.
@@ -34,14 +26,14 @@ public:
   const ModuleScope *find(const ModuleScope &from, llvm::StringRef module);
   /// A module of a package; null if it has none of that name.
   const ModuleScope *findSubmodule(const ModuleScope &package, llvm::StringRef name);
-  /// Follows an import through the files it leads to.
-  ImportedName resolve(const ForeignValue &foreign, unsigned depth = 0);
   /// The folders in which a module was looked for, in words.
   std::string searchedPlaces(const ForeignValue &foreign) const;
   /// Reads the files that the imports of all files so far lead to, until there are no new ones.
   void loadAll();
   /// All files but the first, in the order of reading.
   std::vector<SourceText> importedTexts() const;
+  /// True if the text of a file that was read names something in quotes: a variable of the environment.
+  bool mentions(llvm::StringRef name) const;
 
 private:
   struct File {
@@ -62,9 +54,6 @@ private:
   llvm::StringMap<File> files; ///< By path; folders without `__init__.py` too.
   std::vector<const ModuleScope *> order;
 };
-
-/// What a name or dotted name of a file stands for, imports followed.
-ImportedName definitionOf(const ModuleScope &scope, const ast::Expr *expression);
 
 } // namespace ditron::frontend
 

@@ -15,6 +15,12 @@ namespace ditron::frontend {
 //===------------------------------------------------------------------------------------------------------------------===//
 
 LangValue Importer::lookup(const ast::Name *name) {
+  if (frame().isPython()) {
+    for (const Environment *names = frame().environment.get(); names; names = names->parent.get())
+      if (const Binding *binding = names->find(name->id))
+        return readGlobal(name->id, *binding, name->range);
+    return lookupOutside(name);
+  }
   auto local = frame().locals.find(name->id);
   if (local != frame().locals.end())
     return local->second.value;
@@ -25,10 +31,22 @@ LangValue Importer::lookup(const ast::Name *name) {
         .hint("assign it before that statement");
     return LangValue::poison();
   }
-  if (const GlobalBinding *binding = scope().find(name->id))
-    return readGlobal(name->id, *binding, scope(), name->range, frame().function == nullptr || frame().isPython);
+  for (const Environment *names = frame().closure.get(); names; names = names->parent.get())
+    if (const Binding *binding = names->find(name->id))
+      return readGlobal(name->id, *binding, name->range);
+  return lookupOutside(name);
+}
+
+LangValue Importer::lookupOutside(const ast::Name *name) {
+  if (auto binding = findGlobal(scope(), name->id))
+    return readGlobal(name->id, *binding, name->range);
+  if (frame().isPython())
+    if (const NativeFunction *native = findNative(name->id))
+      return LangValue(NativeValue{native});
   if (const Builtin *builtin = findBuiltin(ModulePython, name->id))
     return LangValue(BuiltinValue{builtin});
+  if (scope().raised.isUnknown())
+    return reportUnknown(scope().raised, name->id, name->range);
   reportUnknownName(name->id, name->range);
   return LangValue::poison();
 }
@@ -46,94 +64,129 @@ void Importer::reportUnknownName(llvm::StringRef name, SourceRange range) {
   for (const auto &[local, variable] : frame().locals)
     if (variable.range.isValid()) // not the marks of break and continue
       consider(local);
-  for (const auto &[global, binding] : scope().bindings())
+  for (const Environment *names = frame().environment.get(); names; names = names->parent.get())
+    for (const auto &[outer, binding] : names->names)
+      consider(outer);
+  for (const auto &[global, binding] : scope().environment->names)
     consider(global);
   if (nearest.empty())
     nearest = nearestName(ModulePython, name);
   emit.error(range, fmt::format("name '{}' is not defined{}", name.str(),
-                                nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+                                nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)))
+      .raises("NameError");
 }
 
-LangValue Importer::readGlobal(llvm::StringRef name, const GlobalBinding &binding, const ModuleScope &file,
-                               SourceRange range, bool isHostRead) {
-  switch (binding.kind) {
-  case GlobalBinding::Kind::Function:
-    return LangValue(FunctionValue{binding.function, file.isJit(binding.function), &file});
-  case GlobalBinding::Kind::Class:
-    if (auto cls = classOf(binding.classDef, &file, range))
-      return LangValue(ClassValue{cls});
+LangValue Importer::readGlobal(llvm::StringRef name, const Binding &binding, SourceRange range) {
+  LangValue value = binding.value;
+  if (const auto *foreign = value.getIf<ForeignValue>()) {
+    value = resolveForeign(*foreign);
+    if (value.isPoison())
+      return fail(range, fmt::format("module '{}' has no '{}'", foreign->module, foreign->name), "ImportError");
+  }
+  value = resolveLibrary(value, range);
+  // The library's constants are ours to read.
+  if (frame().domain().readsPlainGlobals || !scope().origin.modules)
+    return value;
+  if (value.isUnknown())
+    return reportUnknown(value, name, range);
+  if (const auto *cls = value.getIf<ClassValue>(); cls && cls->info->isPlain) {
+    emit.error(range, fmt::format("class '{}' cannot be used in a kernel: it is neither decorated with @triton.aggregate nor "
+                                  "a NamedTuple",
+                                  cls->info->name))
+        .note(cls->info->range, "declared here");
     return LangValue::poison();
-  case GlobalBinding::Kind::Import: {
-    if (const auto *foreign = binding.imported.getIf<ForeignValue>())
-      return readImported(*foreign, range, isHostRead);
-    if (!binding.imported.isPoison())
-      return resolveLibrary(binding.imported, range);
-    std::string nearest = nearestName(binding.importedFrom, binding.importedName);
-    return emit.fail(range, fmt::format("module '{}' has no '{}'{}", toString(binding.importedFrom).str(),
-                                        binding.importedName,
-                                        nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
   }
-  case GlobalBinding::Kind::Assignment: break;
-  }
+  bool isValue = value.isLiteral() || value.isString() || value.sequence() || value.isDict() ||
+                 value.object() || value.is<LambdaValue>() || value.is<std::shared_ptr<const RangeValue>>();
+  if (!isValue || value.isWrapped)
+    return toKernel(value, range);
+  emit.error(range, fmt::format("Cannot access global variable '{}' from a kernel: {}", name.str(),
+                                binding.isAnnotated ? "an annotation alone does not make it compile-time"
+                                                    : "it is not wrapped in tl.constexpr"))
+      .note(binding.range, "defined here")
+      .hint(fmt::format("write {} = tl.constexpr(...) at module level, or pass it as an argument", name.str()));
+  return LangValue::poison();
+}
 
-  auto reject = [&](llvm::StringRef what) {
-    emit.error(range, fmt::format("Cannot access global variable '{}' from a kernel: {}", name.str(), what.str()))
-        .note(binding.range, "defined here")
-        .hint(fmt::format("write {} = tl.constexpr(...) at module level, or pass it as an argument", name.str()));
+LangValue Importer::reportUnknown(const LangValue &value, llvm::StringRef name, SourceRange range) {
+  const UnknownValue &reason = value.unknown();
+  if (!reason.errors.empty() && reason.isMissing) {
+    const Diagnostic &missing = reason.errors.front();
+    emit.error(range, missing.message).raises(missing.exception).note(missing.range, "imported here");
     return LangValue::poison();
-  };
-  const ast::Expr *initializer = binding.initializer;
-  if (!initializer && !binding.isChanged)
-    return reject("its value is not known at compile time");
-  const auto *call = llvm::dyn_cast_or_null<ast::Call>(initializer);
-  if (call)
-    if (auto cls = namedTupleOf(call, &file))
-      return LangValue(ClassValue{cls});
-  bool isName = llvm::isa_and_nonnull<ast::Name, ast::Attribute>(initializer);
-  if (!isHostRead) {
-    LangValue callee = call ? file.resolveDotted(call->callee) : LangValue::poison();
-    const auto *builtin = callee.getIf<BuiltinValue>();
-    bool isWrapped = builtin && (builtin->builtin->name == "constexpr" || builtin->builtin->name == "pointer_type");
-    const auto *constant = llvm::dyn_cast_or_null<ast::Constant>(initializer);
-    if (!isWrapped && !isName && !(constant && constant->value->isNone())) {
-      if (binding.isAnnotated)
-        return reject("an annotation alone does not make it compile-time");
-      return reject("it is not wrapped in tl.constexpr");
-    }
   }
-  LangValue value = fromHost(interpreter.global(name, file, range), range);
-  // An alias may name a function, a module or a dtype, but not a plain number.
-  if (!isHostRead && isName && (value.isLiteral() || value.isString() || value.isTuple()))
-    return reject("it is not wrapped in tl.constexpr");
+  if (!reason.errors.empty()) {
+    for (Diagnostic error : reason.errors) {
+      if (range.isValid() && range != error.range)
+        error.note(range, "needed here");
+      emit.report(error);
+    }
+    return LangValue::poison();
+  }
+  emit.error(range, name.empty() ? fmt::format("this depends on `{}`, which is not known at compile time", reason.text)
+                                 : fmt::format("the value of '{}' depends on `{}`, which is not known at compile time",
+                                               name.str(), reason.text))
+      .raises("")
+      .note(reason.range, "here")
+      .hint(name.empty() ? fmt::format("say what it is: --define '{}=VALUE'", reason.text)
+                         : fmt::format("say what it is: --define '{}=VALUE', or --define {}=VALUE", reason.text, name.str()));
+  return LangValue::poison();
+}
+
+LangValue Importer::toKernel(const LangValue &value, SourceRange range, unsigned depth) {
+  if (value.isUnknown())
+    return reportUnknown(value, "", range);
+  if (value.sequence()) {
+    if (depth > LangValue::maxNesting)
+      return fail(range, fmt::format("tuples and lists are nested more than {} deep", LangValue::maxNesting));
+    std::vector<LangValue> elements;
+    for (const LangValue &element : *value.sequence()) {
+      elements.push_back(toKernel(element, range, depth + 1));
+      if (elements.back().isPoison())
+        return LangValue::poison();
+    }
+    return value.isTuple() ? value.withParts(std::move(elements)) : LangValue::tuple(std::move(elements));
+  }
+  if (value.isDict() || value.object() || value.is<LambdaValue>())
+    return emit.fail(range, fmt::format("a value of type '{}' exists only at compile time and has no meaning in a kernel",
+                                        value.typeName()));
   return value;
 }
 
-LangValue Importer::readImported(const ForeignValue &foreign, SourceRange range, bool isHostRead) {
-  ImportedName target = modules.resolve(foreign);
-  if (target.binding)
-    return readGlobal(target.name, *target.binding, *target.scope, range, isHostRead);
-  if (!target.value.isPoison())
-    return target.value;
-  return fileAttribute(FileValue{target.scope}, target.name, range, true);
-}
-
 LangValue Importer::fileAttribute(const FileValue &file, llvm::StringRef name, SourceRange range, bool reports) {
-  bool isHostRead = frame().function == nullptr || frame().isPython;
-  if (const GlobalBinding *binding = file.scope->find(name))
-    return readGlobal(name, *binding, *file.scope, range, isHostRead);
+  if (auto binding = findGlobal(*file.scope, name))
+    return readGlobal(name, *binding, range);
   if (const ModuleScope *inner = modules.findSubmodule(*file.scope, name))
     return LangValue(FileValue{inner});
   if (!reports)
     return LangValue::poison();
+  if (file.scope->raised.isUnknown())
+    return reportUnknown(file.scope->raised, name, range);
   llvm::StringRef nearest;
   unsigned bestDistance = std::max<unsigned>(1, name.size() / 3) + 1;
-  for (const auto &[candidate, binding] : file.scope->bindings())
+  for (const auto &[candidate, binding] : file.scope->environment->names)
     if (unsigned distance = name.edit_distance(candidate, true, bestDistance); distance < bestDistance) {
       bestDistance = distance;
       nearest = candidate;
     }
-  return emit.fail(range, fmt::format("module '{}' has no '{}'{}", file.scope->origin().path, name.str(),
-                                      nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest.str())));
+  return fail(range,
+              fmt::format("module '{}' has no '{}'{}", file.scope->origin.path, name.str(),
+                          nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest.str())),
+              "AttributeError");
+}
+
+LangValue Importer::foreignAttribute(const ForeignValue &foreign, llvm::StringRef name, SourceRange range, bool reports) {
+  std::string dotted = foreign.name.empty() ? foreign.module : foreign.module + "." + foreign.name;
+  dotted += "." + name.str();
+  if (auto constant = nativeConstant(*this, dotted); constant && (frame().isPython() || foreign.module == "math"))
+    return *constant;
+  if (!frame().isPython())
+    return reports ? reportForeign(foreign, range, "used") : LangValue::poison();
+  if (const NativeFunction *native = findNative(dotted))
+    return LangValue(NativeValue{native});
+  ForeignValue longer = foreign;
+  longer.name = foreign.name.empty() ? name.str() : foreign.name + "." + name.str();
+  return LangValue(longer);
 }
 
 LangValue Importer::reportForeign(const ForeignValue &foreign, SourceRange range, llvm::StringRef verb) {
@@ -148,15 +201,21 @@ LangValue Importer::resolveLibrary(const LangValue &value, SourceRange range) {
   if (!function || function->builtin->libraryFile.empty())
     return value;
   const ModuleScope *file = library.scope(function->builtin->libraryFile);
-  const GlobalBinding *binding = file ? file->find(function->builtin->name) : nullptr;
-  if (!binding)
+  auto binding = file ? findGlobal(*file, function->builtin->name) : std::nullopt;
+  if (!binding || binding->value.isUnknown()) {
+    if (binding)
+      reportUnknown(binding->value, function->builtin->name, range);
     return emit.fail(range, fmt::format("compiler bug: library/{}.py has no '{}'", function->builtin->libraryFile.str(),
                                         function->builtin->name.str()));
-  return readGlobal(function->builtin->name, *binding, *file, range, /*isHostRead=*/true);
+  }
+  return binding->value;
 }
 
-LangValue Importer::evaluateAtModuleLevel(const ast::Expr *expression, const ModuleScope *scope) {
-  return fromHost(interpreter.evaluate(expression, *scope), expression->range);
+llvm::StringRef Importer::intern(llvm::StringRef text) { return interned.insert(text).first->getKey(); }
+
+LangValue Importer::fail(SourceRange range, std::string message, llvm::StringRef exception) {
+  emit.error(range, std::move(message)).raises(exception);
+  return LangValue::poison();
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -173,8 +232,19 @@ LangValue Importer::decay(const LangValue &value, SourceRange range) {
   return value.isLiteral() ? emit.toTensor(value, range) : value;
 }
 
+void Importer::bindName(llvm::StringRef name, LangValue value, SourceRange range, bool isAnnotated) {
+  // At a module level and in functions that make kernels, the user may say what a name is.
+  bool isOfFile = !frame().function || makers.contains(frame().function);
+  if (isOfFile && !options.defines.empty())
+    if (auto defined = definedValue(name))
+      value = std::move(*defined);
+  frame().environment->names[name] = Binding{std::move(value), range, isAnnotated};
+}
+
 void Importer::assignName(llvm::StringRef name, LangValue value, SourceRange range) {
   Frame &current = frame();
+  if (current.isPython())
+    return bindName(name, std::move(value), range);
   auto pending = llvm::find(current.pendingConstexpr, name);
   if (pending != current.pendingConstexpr.end()) {
     current.pendingConstexpr.erase(pending);
@@ -187,15 +257,15 @@ void Importer::assignName(llvm::StringRef name, LangValue value, SourceRange ran
         .note(existing->second.range, "declared here");
     return;
   }
-  if (value.isString() && !current.isPython) {
+  if (value.isString()) {
     emit.error(range, fmt::format("a string has no run-time form; declare '{}' as constexpr", name.str()))
         .hint(fmt::format("write {}: tl.constexpr = ...", name.str()));
     value = LangValue::poison();
   }
   Emitter::At at(emit, range);
   Variable variable;
-  variable.isDecayed = !current.isPython && (value.isLiteral() || (value.isTuple() && value.isCompileTime()));
-  variable.value = current.isPython ? std::move(value) : decay(value, range);
+  variable.isDecayed = value.isLiteral() || (value.isTuple() && value.isCompileTime());
+  variable.value = decay(value, range);
   variable.range = range;
   variable.depth = current.depth;
   current.locals[name] = std::move(variable);
@@ -211,11 +281,7 @@ void Importer::declareConstexpr(llvm::StringRef name, LangValue value, SourceRan
         .note(existing->second.range, "declared here");
     return;
   }
-  if (!value.isPoison() && !value.isCompileTime()) {
-    emit.error(range,
-               fmt::format("constexpr '{}' needs a compile-time value, but got {}", name.str(), value.describe()));
-    value = LangValue::poison();
-  }
+  // A run-time value is accepted, as Triton does: it fails where it has to be compile-time.
   Variable variable;
   variable.value = std::move(value);
   variable.range = range;
@@ -231,7 +297,10 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
     return;
   }
   if (const auto *subscript = llvm::dyn_cast<ast::Subscript>(target)) {
-    assignElement(subscript, value);
+    if (frame().isPython())
+      assignItem(subscript, value);
+    else
+      assignElement(subscript, value);
     return;
   }
   if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(target)) {
@@ -255,31 +324,46 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
       assignTarget(each, value);
     return;
   }
-  if (auto starred = llvm::find_if(targets, [](const ast::Expr *each) { return llvm::isa<ast::Starred>(each); });
-      starred != targets.end()) {
-    emit.error((*starred)->range, "starred assignment targets are not supported");
+  if (value.isUnknown()) {
     for (const ast::Expr *each : targets)
-      if (!llvm::isa<ast::Starred>(each))
+      assignTarget(llvm::isa<ast::Starred>(each) ? llvm::cast<ast::Starred>(each)->value : each, value);
+    return;
+  }
+  auto spoil = [&] {
+    for (const ast::Expr *each : targets)
+      if (!frame().isPython() && !llvm::isa<ast::Starred>(each))
         assignTarget(each, LangValue::poison());
-    return;
+  };
+  auto starred = llvm::find_if(targets, [](const ast::Expr *each) { return llvm::isa<ast::Starred>(each); });
+  if (starred != targets.end() && !frame().domain().hasAllExpressions) {
+    emit.error((*starred)->range, "starred assignment targets are not supported");
+    return spoil();
   }
-  if (!value.isTuple()) {
+  if (!value.isTuple() && !frame().isPython()) {
     emit.error(target->range, fmt::format("cannot unpack non-iterable value: {} into {} names", value.describe(), targets.size()));
-    for (const ast::Expr *each : targets)
-      assignTarget(each, LangValue::poison());
-    return;
+    return spoil();
   }
-  if (value.elements().size() != targets.size()) {
-    size_t given = value.elements().size();
-    emit.error(target->range, given > targets.size()
-                                  ? fmt::format("too many values to unpack (expected {}, got {})", targets.size(), given)
-                                  : fmt::format("not enough values to unpack (expected {}, got {})", targets.size(), given));
-    for (const ast::Expr *each : targets)
-      assignTarget(each, LangValue::poison());
+  auto elements = elementsOf(value, target->range);
+  if (!elements)
     return;
+  size_t fixed = targets.size() - (starred != targets.end()), given = elements->size();
+  if (given < fixed || (starred == targets.end() && given != fixed)) {
+    fail(target->range,
+         given > fixed ? fmt::format("too many values to unpack (expected {}, got {})", fixed, given)
+                       : fmt::format("not enough values to unpack (expected {}, got {})", fixed, given),
+         "ValueError");
+    return spoil();
   }
-  for (auto [each, element] : llvm::zip(targets, value.elements()))
-    assignTarget(each, element);
+  auto next = elements->begin();
+  for (const ast::Expr *each : targets) {
+    const auto *rest = llvm::dyn_cast<ast::Starred>(each);
+    if (!rest) {
+      assignTarget(each, *next++);
+      continue;
+    }
+    assignTarget(rest->value, LangValue::list({next, next + (given - fixed)}));
+    next += given - fixed;
+  }
 }
 
 } // namespace ditron::frontend

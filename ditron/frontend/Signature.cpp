@@ -394,4 +394,25 @@ Expected<KernelSignature> parseSignature(llvm::StringRef text) {
   return signature;
 }
 
+Expected<std::vector<std::pair<std::string, std::string>>> parseDefines(const std::vector<std::string> &texts) {
+  std::vector<std::pair<std::string, std::string>> defines;
+  for (llvm::StringRef text : texts) {
+    size_t at = llvm::StringRef::npos;
+    int depth = 0;
+    for (size_t i = 0; i < text.size(); ++i) {
+      depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
+      bool isComparison = (i > 0 && llvm::StringRef("=<>!").contains(text[i - 1])) || (i + 1 < text.size() && text[i + 1] == '=');
+      if (text[i] == '=' && depth == 0 && !isComparison) {
+        at = i;
+        break;
+      }
+    }
+    llvm::StringRef name = text.take_front(at).trim(), value = at == llvm::StringRef::npos ? "" : text.drop_front(at + 1).trim();
+    if (name.empty() || value.empty())
+      return invalidArgument(fmt::format("'{}' is no NAME=VALUE; for example USE_TMA=True, or 'torch.cuda.device_count()=8'", text.str()));
+    defines.emplace_back(name.str(), value.str());
+  }
+  return defines;
+}
+
 } // namespace ditron::frontend

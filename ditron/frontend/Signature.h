@@ -77,6 +77,8 @@ std::vector<RunTimeParameter> runTimeParameters(const ArgumentSpec &spec, std::s
 Expected<KernelSignature> parseSignature(llvm::StringRef text);
 /// Reads one compile-time value: 3, -0x10, 2.5, inf, True, None, "text", 'text', fp16, tl.float16.
 Expected<ConstexprArgument> parseConstexpr(llvm::StringRef text);
+/// Splits texts NAME=VALUE; the name may be an expression with comparisons in it, so the first '=' outside of brackets that is no comparison counts.
+Expected<std::vector<std::pair<std::string, std::string>>> parseDefines(const std::vector<std::string> &texts);
 /// A value as parseConstexpr reads it.
 std::string printConstexpr(const ConstexprArgument &value);
 

@@ -78,16 +78,19 @@ Outcome Importer::runBody(ast::StmtList statements, const Continuation *next) {
     if (conditional && containsReturn(conditional)) {
       if (!countStatement(statement))
         return {};
-      Continuation rest{statements.drop_front(i + 1), next};
+      Continuation rest{statements.drop_front(i + 1), frame().depth, next};
       return runIf(conditional, rest);
     }
     execute(statement);
     if (isStopped)
       return {};
   }
-  if (next)
-    return runBody(next->statements, next->next);
-  return {};
+  if (!next)
+    return {};
+  unsigned inside = std::exchange(frame().depth, next->depth);
+  Outcome outcome = runBody(next->statements, next->next);
+  frame().depth = inside;
+  return outcome;
 }
 
 void Importer::executeBlock(ast::StmtList statements) {
@@ -149,7 +152,7 @@ void Importer::execute(const ast::Stmt *statement) {
     }
     LangValue left = evaluate(assign->target);
     LangValue right = evaluate(assign->value);
-    assignTarget(assign->target, emit.binary(assign->op, left, right, statement->range));
+    assignTarget(assign->target, binaryOf(assign->op, left, right, statement->range));
     return;
   }
   case ast::NodeKind::AnnAssign: executeAnnotatedAssign(llvm::cast<ast::AnnAssign>(statement)); return;
@@ -182,14 +185,9 @@ void Importer::executeAssert(const ast::Assert *statement) {
     arguments.push_back(CallArgument{"", evaluate(expression), expression->range, {}, false});
     return arguments.back().value;
   };
-  LangValue condition = add(statement->condition);
-  LangValue message = statement->message ? add(statement->message) : LangValue::string("");
-  if (frame().isPython && condition.isConstant()) {
-    if (!condition.constant().isTrue())
-      emit.error(statement->condition->range, fmt::format("this assertion is false at compile time{}{}",
-                                                          message.display().empty() ? "" : ": ", message.display()));
-    return;
-  }
+  add(statement->condition);
+  if (statement->message)
+    add(statement->message);
   callBuiltin(*findBuiltin(ModuleTile, "device_assert"), std::move(arguments), statement->range);
 }
 

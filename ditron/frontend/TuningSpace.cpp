@@ -10,14 +10,19 @@
 namespace ditron::frontend {
 namespace {
 
-const ast::Expr *argumentOf(const ast::Call *call, llvm::StringRef name, size_t position) {
-  for (const ast::Keyword &keyword : call->keywords)
-    if (keyword.name.text == name)
-      return keyword.value;
-  return position < call->args.size() ? call->args[position] : nullptr;
+/// Why a value is not known, as one line.
+std::string describe(const LangValue &value, const SourceManager &sources) {
+  const UnknownValue &reason = value.unknown();
+  std::string message = reason.errors.empty() ? fmt::format("`{}` is not known at compile time", reason.text)
+                                              : reason.errors.front().message;
+  if (!reason.range.isValid())
+    return message;
+  LineColumn place = sources.beginOf(reason.range);
+  return fmt::format("{}:{}:{}: {}", sources.file(reason.range.file).path().str(), place.line, place.column, message);
 }
 
-std::string describe(const Interpreter::Failure &failure, const SourceManager &sources) {
+/// The same of a failure that was reported.
+std::string describe(const Diagnostic &failure, const SourceManager &sources) {
   if (!failure.range.isValid())
     return failure.message;
   LineColumn place = sources.beginOf(failure.range);
@@ -26,20 +31,20 @@ std::string describe(const Interpreter::Failure &failure, const SourceManager &s
 }
 
 /// A launch option of a configuration, or why it is refused.
-std::optional<uint32_t> numberOf(const HostObject &config, llvm::StringRef name) {
-  const HostValue *value = find(config, name);
-  std::optional<int64_t> number = value && value->isIntegral() ? value->constant().toInt64() : std::nullopt;
+std::optional<uint32_t> numberOf(const ObjectValue &config, llvm::StringRef name) {
+  const LangValue *value = find(config, name);
+  std::optional<int64_t> number = value && value->isConstant() && value->constant().isIntegral() ? value->constant().toInt64() : std::nullopt;
   return number && *number >= 0 && *number <= 65535 ? std::optional<uint32_t>(*number) : std::nullopt;
 }
 
-TuningConfig toConfig(const HostObject &object, const ast::FunctionDef *kernel) {
+TuningConfig toConfig(const ObjectValue &object, const ast::FunctionDef *kernel) {
   TuningConfig config;
   auto refuse = [&](std::string reason) {
     if (config.refusal.empty())
       config.refusal = std::move(reason);
   };
-  for (const auto &[key, value] : *find(object, "kwargs")->getIf<HostDict>()->items) {
-    std::string name = key.str();
+  for (const auto &[key, value] : find(object, "kwargs")->items()) {
+    std::string name = key.display();
     if (llvm::none_of(kernel->params, [&](const ast::Param &param) { return param.name.text == name; }))
       refuse(fmt::format("the kernel has no parameter '{}'", name));
     std::optional<ConstexprArgument> argument = constexprArgument(value);
@@ -65,11 +70,11 @@ TuningConfig toConfig(const HostObject &object, const ast::FunctionDef *kernel) 
 
 } // namespace
 
-std::optional<ConstexprArgument> constexprArgument(const HostValue &value) {
+std::optional<ConstexprArgument> constexprArgument(const LangValue &value) {
   if (value.isConstant())
     return ConstexprArgument(value.constant());
-  if (const auto *type = value.getIf<LangType>())
-    return ConstexprArgument(*type);
+  if (value.isType())
+    return ConstexprArgument(value.asType());
   return std::nullopt;
 }
 
@@ -101,73 +106,67 @@ const TuningConfig *TuningSpace::first() const {
   return nullptr;
 }
 
-TuningSpace readTuningSpace(const ast::FunctionDef *kernel, const ModuleScope &scope, Interpreter &interpreter,
-                            const SourceManager &sources) {
+TuningSpace readTuningSpace(const FunctionValue &kernel, const Importer &evaluator, const SourceManager &sources) {
   TuningSpace space;
-  auto evaluate = [&](const ast::Expr *expression) -> std::optional<HostValue> {
-    HostValue value = interpreter.evaluate(expression, scope);
-    if (auto failure = interpreter.takeFailure()) {
-      if (space.problem.empty())
-        space.problem = describe(*failure, sources);
-      return std::nullopt;
-    }
-    return value;
+  auto known = [&](const LangValue *value) {
+    if (value && value->isUnknown() && space.problem.empty())
+      space.problem = describe(*value, sources);
+    return value && !value->isUnknown() ? value : nullptr;
   };
-  for (const ast::Expr *decorator : kernel->decorators) {
-    const auto *call = llvm::dyn_cast<ast::Call>(decorator);
-    llvm::StringRef name = scope.decoratorName(decorator);
-    if (call && name == "autotune") {
-      const ast::Expr *configs = argumentOf(call, "configs", 0), *keys = argumentOf(call, "key", 1);
-      std::optional<HostValue> list = configs ? evaluate(configs) : std::nullopt;
-      if (list && list->sequence()) {
-        for (const HostValue &each : *list->sequence()) {
-          const auto *object = each.getIf<std::shared_ptr<const HostObject>>();
-          if (object && (*object)->type == "Config")
-            space.configs.push_back(toConfig(**object, kernel));
-          else
-            space.problem = fmt::format("a configuration of @triton.autotune is {}, not a triton.Config", each.repr());
-        }
-      }
-      if (std::optional<HostValue> value = keys ? evaluate(keys) : std::nullopt; value && value->sequence())
-        for (const HostValue &key : *value->sequence())
-          space.keys.push_back(key.str());
-    } else if (call && name == "heuristics") {
-      const ast::Expr *values = argumentOf(call, "values", 0);
-      std::optional<HostValue> dict = values ? evaluate(values) : std::nullopt;
-      if (dict && dict->is<HostDict>())
-        for (const auto &[key, function] : *dict->getIf<HostDict>()->items)
-          space.heuristics.push_back(key.str());
+  for (const Decoration &decoration : evaluator.decorationsOf(kernel.node)) {
+    if (decoration.name == "heuristics") {
+      if (const LangValue *dict = known(decoration.argument("values", 0)); dict && dict->isDict())
+        for (const auto &[key, function] : dict->items())
+          space.heuristics.push_back(key.display());
+      continue;
     }
+    // A tuner of the program's own takes what triton.autotune takes.
+    bool isOther = decoration.isUnapplied && decoration.argument("configs", NativeFunction::any);
+    if (decoration.name != "autotune" && !isOther)
+      continue;
+    const LangValue *configs = known(decoration.argument("configs", 0));
+    if (const auto *list = configs ? configs->sequence() : nullptr)
+      for (const LangValue &each : *list) {
+        const ObjectValue *object = each.object();
+        if (object && object->type == "Config")
+          space.configs.push_back(toConfig(*object, kernel.node));
+        else if (each.isUnknown())
+          space.problem = describe(each, sources);
+        else
+          space.problem = fmt::format("a configuration of @triton.autotune is {}, not a triton.Config", each.repr());
+      }
+    if (const LangValue *keys = known(decoration.argument("key", 1)); keys && keys->sequence())
+      for (const LangValue &key : *keys->sequence())
+        space.keys.push_back(key.display());
   }
   return space;
 }
 
-Status applySpecialisationRules(KernelInfo &info, const ast::FunctionDef *kernel, const ModuleScope &scope,
-                                Interpreter &interpreter) {
-  for (const ast::Expr *decorator : kernel->decorators) {
-    const auto *call = llvm::dyn_cast<ast::Call>(decorator);
-    if (!call || scope.decoratorName(decorator) != "jit")
+Status applySpecialisationRules(KernelInfo &info, const FunctionValue &kernel, Importer &evaluator,
+                                const SourceManager &sources) {
+  for (const Decoration &decoration : evaluator.decorationsOf(kernel.node)) {
+    if (decoration.name != "jit")
       continue;
-    for (const ast::Keyword &keyword : call->keywords) {
-      const bool isAll = keyword.name.text == "do_not_specialize";
-      if (!isAll && keyword.name.text != "do_not_specialize_on_alignment")
+    for (const auto &[keyword, list] : decoration.keywords) {
+      const bool isAll = keyword == "do_not_specialize";
+      if (!isAll && keyword != "do_not_specialize_on_alignment")
         continue;
-      HostValue list = interpreter.evaluate(keyword.value, scope);
-      if (auto failure = interpreter.takeFailure())
-        return invalidArgument(fmt::format("kernel '{}': {}: {}", info.name, keyword.name.text.str(), failure->message));
-      for (const HostValue &item : list.sequence() ? *list.sequence() : HostSequence()) {
+      if (list.isUnknown())
+        return invalidArgument(fmt::format("kernel '{}': {}: {}", info.name, keyword.str(), describe(list, sources)));
+      for (const LangValue &item : list.sequence() ? *list.sequence() : std::vector<LangValue>()) {
         ParameterInfo *parameter = nullptr;
         for (ParameterInfo &each : info.parameters)
-          if (item.isString() && each.name == item.str())
+          if (item.isString() && each.name == item.constant().getString())
             parameter = &each;
-        if (std::optional<int64_t> index = item.isIntegral() ? item.constant().toInt64() : std::nullopt;
-                 index && *index >= 0 && *index < static_cast<int64_t>(info.parameters.size()))
+        bool isIndex = item.isConstant() && item.constant().isIntegral();
+        if (std::optional<int64_t> index = isIndex ? item.constant().toInt64() : std::nullopt;
+            index && *index >= 0 && *index < static_cast<int64_t>(info.parameters.size()))
           parameter = &info.parameters[*index];
         if (!parameter)
           continue; // as Triton does
         if (parameter->isConstexpr)
           return invalidArgument(fmt::format("kernel '{}': {} marked as constexpr and listed in {}", info.name,
-                                             parameter->name, keyword.name.text.str()));
+                                             parameter->name, keyword.str()));
         parameter->specialiseAlignment = false;
         if (isAll)
           parameter->specialiseValue = false;
@@ -177,15 +176,13 @@ Status applySpecialisationRules(KernelInfo &info, const ast::FunctionDef *kernel
   return Status::ok();
 }
 
-void noteUnknownDecorators(const ast::FunctionDef *kernel, const ModuleScope &scope, DiagnosticEngine &diagnostics) {
-  for (const ast::Expr *decorator : kernel->decorators) {
-    const auto *call = llvm::dyn_cast<ast::Call>(decorator);
-    const ast::Expr *head = call ? call->callee : decorator;
-    std::string text = unparse(head);
-    // Those of ahead-of-time compilation describe what to build, not what the kernel does.
-    if (scope.decoratorName(decorator).empty() && !llvm::StringRef(text).ends_with("aot_compile_spaces"))
-      diagnostics.remark(decorator->range, fmt::format("decorator '@{}' is unknown to the compiler and ignored", text));
-  }
+void noteUnappliedDecorators(const FunctionValue &kernel, const Importer &evaluator, DiagnosticEngine &diagnostics) {
+  for (const Decoration &decoration : evaluator.decorationsOf(kernel.node))
+    if (decoration.isUnapplied && decoration.isAboveJit && !decoration.argument("configs", NativeFunction::any))
+      diagnostics.warning(decoration.expression->range,
+                          fmt::format("what the decorator '@{}' does to launches is not known at compile time: the kernel is "
+                                      "compiled as @triton.jit gives it",
+                                      unparse(decoration.expression)));
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -197,60 +194,54 @@ namespace {
 /// Keeps the files that the functions of the heuristics live in.
 class ParsedHeuristics : public KernelHeuristics {
 public:
-  ParsedHeuristics(std::vector<std::string> searchPaths, std::vector<SourceText> imported)
-      : diagnostics(sources), modules(diagnostics, std::move(searchPaths), std::move(imported)), interpreter(&modules) {}
+  explicit ParsedHeuristics(ImportOptions given)
+      : diagnostics(sources), context(mlir::MLIRContext::Threading::DISABLED), options(std::move(given)),
+        modules(diagnostics, options.searchPaths, options.imported) {}
 
   Status parse(const SourceText &source, llvm::StringRef kernel) {
     DITRON_ASSIGN_OR_RETURN(FileId id, sources.add(source.path, source.text));
     const ModuleScope *scope = modules.addRoot(sources.file(id));
     DITRON_RETURN_IF_ERROR(diagnostics.status());
-    const GlobalBinding *binding = scope->find(kernel);
-    if (!binding || binding->kind != GlobalBinding::Kind::Function)
+    evaluator = std::make_unique<Importer>(context, modules, *scope, options, diagnostics);
+    auto kernels = evaluator->kernelsOf(*scope);
+    auto found = llvm::find_if(kernels, [&](const auto &each) { return each.first == kernel; });
+    if (found == kernels.end())
       return notFound(fmt::format("{} has no kernel '{}'", source.path, kernel.str()));
-    for (const ast::Expr *decorator : binding->function->decorators) {
-      const auto *call = llvm::dyn_cast<ast::Call>(decorator);
-      if (!call || scope->decoratorName(decorator) != "heuristics")
-        continue;
-      const ast::Expr *values = argumentOf(call, "values", 0);
-      HostValue dict = values ? interpreter.evaluate(values, *scope) : HostValue();
-      if (auto failure = interpreter.takeFailure())
-        return Status(StatusCode::CompileError, "@triton.heuristics: " + describe(*failure, sources) + "\n");
-      if (const auto *items = dict.getIf<HostDict>())
-        for (const auto &[key, function] : *items->items)
-          functions.push_back({key.str(), function, values->range});
+    for (const Decoration &decoration : evaluator->decorationsOf(found->second.node)) {
+      const LangValue *values = decoration.name == "heuristics" ? decoration.argument("values", 0) : nullptr;
+      if (values && values->isUnknown())
+        return Status(StatusCode::CompileError, "@triton.heuristics: " + describe(*values, sources) + "\n");
+      if (values && values->isDict())
+        for (const auto &[key, function] : values->items())
+          functions.push_back({key.display(), function,
+                               decoration.expression ? decoration.expression->range : found->second.node->headerRange});
     }
     return Status::ok();
   }
 
   Expected<std::vector<std::pair<std::string, ConstexprArgument>>>
   evaluate(const std::vector<HeuristicArgument> &arguments) override {
-    HostValue known = HostValue::dict({});
-    auto &items = *known.getIf<HostDict>()->items;
-    for (const HeuristicArgument &argument : arguments) {
-      HostValue value;
-      if (!argument.value) {
-        auto tensor = std::make_shared<HostObject>();
-        tensor->type = "Tensor";
-        tensor->fields.emplace_back("dtype", HostValue(argument.element));
-        value = HostValue(std::shared_ptr<const HostObject>(std::move(tensor)));
-      } else if (const auto *type = std::get_if<LangType>(&*argument.value)) {
-        value = HostValue(*type);
-      } else {
-        value = HostValue(std::get<ConstValue>(*argument.value));
-      }
-      items.emplace_back(HostValue::string(argument.name), std::move(value));
-    }
+    LangValue known = LangValue::dict();
+    const auto &dict = *known.getIf<DictValue>();
+    for (const HeuristicArgument &argument : arguments)
+      setItem(dict, LangValue::string(argument.name), valueOf(argument));
     std::vector<std::pair<std::string, ConstexprArgument>> results;
     for (const Entry &entry : functions) {
-      HostValue value = interpreter.call(entry.function, {{known}, {}}, entry.range);
-      if (auto failure = interpreter.takeFailure())
-        return Status(StatusCode::CompileError, fmt::format("the heuristic for '{}': {}\n", entry.name, describe(*failure, sources)));
+      auto reject = [&](std::string reason) {
+        return Status(StatusCode::CompileError, fmt::format("the heuristic for '{}': {}\n", entry.name, reason));
+      };
+      std::vector<Diagnostic> errors;
+      LangValue value = evaluator->callFromOutside(entry.function, known, entry.range, errors);
+      if (!errors.empty())
+        return reject(describe(errors.front(), sources));
+      if (value.isUnknown())
+        return reject(describe(value, sources));
       std::optional<ConstexprArgument> argument = constexprArgument(value);
       if (!argument)
-        return Status(StatusCode::CompileError, fmt::format("the heuristic for '{}' gives {}, which is no value for a parameter\n", entry.name,
-                                        value.repr()));
-      llvm::erase_if(items, [&](const auto &item) { return item.first.str() == entry.name; });
-      items.emplace_back(HostValue::string(entry.name), value);
+        return Status(StatusCode::CompileError, fmt::format("the heuristic for '{}' gives {}, which is no value for a parameter\n",
+                                                            entry.name, value.repr()));
+      llvm::erase_if(known.items(), [&](const auto &item) { return item.first.display() == entry.name; });
+      setItem(dict, LangValue::string(entry.name), value);
       results.emplace_back(entry.name, std::move(*argument));
     }
     return results;
@@ -259,22 +250,32 @@ public:
 private:
   struct Entry {
     std::string name;
-    HostValue function;
+    LangValue function;
     SourceRange range;
   };
+
+  static LangValue valueOf(const HeuristicArgument &argument) {
+    if (!argument.value)
+      return LangValue::object("Tensor", {{"dtype", LangValue(argument.element)}});
+    if (const auto *type = std::get_if<LangType>(&*argument.value))
+      return LangValue(*type);
+    return LangValue(std::get<ConstValue>(*argument.value));
+  }
+
   SourceManager sources;
   DiagnosticEngine diagnostics;
+  mlir::MLIRContext context;
+  ImportOptions options;
   Modules modules;
-  Interpreter interpreter;
+  std::unique_ptr<Importer> evaluator;
   std::vector<Entry> functions;
 };
 
 } // namespace
 
 Expected<std::shared_ptr<KernelHeuristics>> KernelHeuristics::create(const SourceText &source, llvm::StringRef kernel,
-                                                                     const std::vector<std::string> &searchPaths,
-                                                                     const std::vector<SourceText> &imported) {
-  auto heuristics = std::make_shared<ParsedHeuristics>(searchPaths, imported);
+                                                                     ImportOptions options) {
+  auto heuristics = std::make_shared<ParsedHeuristics>(std::move(options));
   DITRON_RETURN_IF_ERROR(heuristics->parse(source, kernel));
   return std::shared_ptr<KernelHeuristics>(std::move(heuristics));
 }

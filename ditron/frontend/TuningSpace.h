@@ -8,6 +8,7 @@
 #ifndef DITRON_FRONTEND_TUNINGSPACE_H
 #define DITRON_FRONTEND_TUNINGSPACE_H
 
+#include "ditron/frontend/ImportOptions.h"
 #include "ditron/frontend/Signature.h"
 #include "ditron/frontend/SourceText.h"
 
@@ -50,8 +51,7 @@ struct HeuristicArgument {
 class KernelHeuristics {
 public:
   static Expected<std::shared_ptr<KernelHeuristics>> create(const SourceText &source, llvm::StringRef kernel,
-                                                            const std::vector<std::string> &searchPaths,
-                                                            const std::vector<SourceText> &imported);
+                                                            ImportOptions options);
   virtual ~KernelHeuristics() = default;
   /// The values for the arguments of a launch, those of the configuration included. Later heuristics see earlier ones.
   virtual Expected<std::vector<std::pair<std::string, ConstexprArgument>>>

@@ -8,6 +8,7 @@
 #include "ditron/frontend/Aggregates.h"
 #include "ditron/frontend/Builtins.h"
 #include "ditron/frontend/ModuleScope.h"
+#include "ditron/frontend/Natives.h"
 #include "ditron/frontend/Vectors.h"
 #include <fmt/format.h>
 
@@ -46,6 +47,27 @@ bool LangValue::isCompileTime() const {
   return !isPoison() && !isTensor() && !isDescriptor();
 }
 
+const std::vector<LangValue> *LangValue::sequence() const {
+  if (const auto *tuple = getIf<TupleValue>())
+    return tuple->elements.get();
+  if (const auto *list = getIf<ListValue>())
+    return list->elements.get();
+  return nullptr;
+}
+
+std::optional<int64_t> RangeValue::size() const {
+  auto bound = [](const LangValue &value) {
+    return value.isConstant() && value.constant().isIntegral() ? value.constant().toInt64() : std::nullopt;
+  };
+  std::optional<int64_t> first = bound(start), end = bound(stop), stride = bound(step);
+  if (!first || !end || !stride || *stride == 0)
+    return std::nullopt;
+  // The distance of two 64-bit numbers needs 65 bits.
+  const __int128 distance = *stride > 0 ? __int128(*end) - *first : __int128(*first) - *end;
+  const __int128 size = distance <= 0 ? 0 : (distance - 1) / (*stride > 0 ? __int128(*stride) : -__int128(*stride)) + 1;
+  return size <= INT64_MAX ? std::optional(static_cast<int64_t>(size)) : std::nullopt;
+}
+
 const ClassInfo *LangValue::classInfo() const {
   if (const auto *tuple = getIf<TupleValue>())
     return tuple->cls.get();
@@ -58,6 +80,22 @@ LangValue LangValue::withParts(std::vector<LangValue> parts) const {
   if (const auto *aggregate = getIf<AggregateValue>())
     return LangValue(AggregateValue{aggregate->cls, std::move(shared)});
   return LangValue(TupleValue{std::move(shared), std::get<TupleValue>(storage).cls});
+}
+
+/// LangValue::identical of values that exist only in Python that runs while compiling. What can be changed is the same only if
+/// it is one object: a change of the one is not seen in the other.
+static bool identicalPython(const LangValue &a, const LangValue &b) {
+  if (const auto *list = a.getIf<ListValue>())
+    return list->elements == b.getIf<ListValue>()->elements;
+  if (const auto *dict = a.getIf<DictValue>())
+    return dict->items == b.getIf<DictValue>()->items;
+  if (const auto *lambda = a.getIf<LambdaValue>())
+    return lambda->node == b.getIf<LambdaValue>()->node && lambda->environment == b.getIf<LambdaValue>()->environment;
+  if (const auto *native = a.getIf<NativeValue>())
+    return native->function == b.getIf<NativeValue>()->function;
+  if (a.object())
+    return a.equals(b);
+  return a.isUnknown() && a.unknown().text == b.unknown().text && a.unknown().range == b.unknown().range;
 }
 
 bool LangValue::identical(const LangValue &other) const {
@@ -101,7 +139,9 @@ bool LangValue::identical(const LangValue &other) const {
     return *context == *other.getIf<std::shared_ptr<const ContextValue>>();
   if (const auto *cls = getIf<ClassValue>())
     return cls->info == other.getIf<ClassValue>()->info;
-  return *getIf<std::shared_ptr<const RangeValue>>() == *other.getIf<std::shared_ptr<const RangeValue>>();
+  if (const auto *range = getIf<std::shared_ptr<const RangeValue>>())
+    return *range == *other.getIf<std::shared_ptr<const RangeValue>>();
+  return identicalPython(*this, other);
 }
 
 std::string LangValue::describe() const {
@@ -140,35 +180,236 @@ std::string LangValue::describe() const {
     return foreign->name.empty() ? fmt::format("module '{}'", foreign->module)
                                  : fmt::format("'{}' of module '{}'", foreign->name, foreign->module);
   if (const auto *file = getIf<FileValue>())
-    return fmt::format("module '{}'", file->scope->origin().path);
+    return fmt::format("module '{}'", file->scope->origin.path);
   if (const auto *context = getIf<std::shared_ptr<const ContextValue>>())
     return fmt::format("the context {}", (*context)->name);
   if (const auto *cls = getIf<ClassValue>())
     return fmt::format("class '{}'", cls->info->name);
+  if (is<ListValue>())
+    return fmt::format("a {} of {}", typeName(), sequence()->size());
+  if (isDict())
+    return fmt::format("a dict of {}", items().size());
+  if (is<LambdaValue>())
+    return "a lambda";
+  if (const auto *native = getIf<NativeValue>())
+    return fmt::format("function '{}'", llvm::StringRef(native->function->name).str());
+  if (const ObjectValue *plain = object())
+    return fmt::format("a '{}'", plain->type);
+  if (isUnknown())
+    return fmt::format("the value of '{}', which is not known at compile time", unknown().text);
   return "a range";
 }
 
-std::string LangValue::display() const {
+//===------------------------------------------------------------------------------------------------------------------===//
+// Python's str(), repr(), == and names of types
+//===------------------------------------------------------------------------------------------------------------------===//
+
+std::string LangValue::display(unsigned depth) const {
   if (isConstant())
     return constant().str();
+  if (const ObjectValue *plain = object())
+    if (const LangValue *text = find(*plain, "__str__"); text && text->isString())
+      return text->constant().getString();
+  return repr(depth);
+}
+
+/// "a, b" of a sequence's elements.
+static std::string reprElements(const std::vector<LangValue> &elements, unsigned depth) {
+  std::string text;
+  for (const LangValue &element : elements)
+    text += (text.empty() ? "" : ", ") + element.repr(depth + 1);
+  return text;
+}
+
+static std::string reprObject(const ObjectValue &object, unsigned depth) {
+  if (const LangValue *text = find(object, "__repr__"); text && text->isString())
+    return text->constant().getString();
+  std::string text;
+  for (const auto &[name, value] : object.fields)
+    if (!llvm::StringRef(name).starts_with("__"))
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value.repr(depth + 1));
+  return fmt::format("{}({})", object.type, text);
+}
+
+static std::string reprRange(const RangeValue &range, unsigned depth) {
+  std::string bounds = fmt::format("{}, {}", range.start.repr(depth + 1), range.stop.repr(depth + 1));
+  bool isPlain = range.step.isConstant() && range.step.constant().toInt64() == 1;
+  return fmt::format("range({}{})", bounds, isPlain ? "" : ", " + range.step.repr(depth + 1));
+}
+
+std::string LangValue::repr(unsigned depth) const {
+  if (depth > maxNesting)
+    return "...";
+  if (isConstant())
+    return constant().repr();
   if (isType())
     return asType().str();
   if (isTensor())
     return type().str();
-  if (isCompound()) {
-    const ClassInfo *cls = classInfo();
+  if (const ClassInfo *cls = classInfo()) {
     std::string text;
-    for (auto [index, element] : llvm::enumerate(parts())) {
-      text += index ? ", " : "";
-      text += cls ? cls->fields[index].name + "=" : "";
-      text += element.isConstant() ? element.constant().repr() : element.display();
-    }
-    if (cls)
-      return fmt::format("{}({})", cls->name, text);
-    return fmt::format("({}{})", text, elements().size() == 1 ? "," : "");
+    for (auto [index, part] : llvm::enumerate(parts()))
+      text += fmt::format("{}{}={}", index ? ", " : "", cls->fields[index].name, part.repr(depth + 1));
+    return fmt::format("{}({})", cls->name, text);
   }
+  if (isTuple())
+    return fmt::format("({}{})", reprElements(elements(), depth), elements().size() == 1 ? "," : "");
+  if (isList())
+    return fmt::format("[{}]", reprElements(*sequence(), depth));
+  if (isSet())
+    return sequence()->empty() ? "set()" : fmt::format("{{{}}}", reprElements(*sequence(), depth));
+  if (isDict()) {
+    std::string text;
+    for (const auto &[key, value] : items())
+      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key.repr(depth + 1), value.repr(depth + 1));
+    return "{" + text + "}";
+  }
+  if (const auto *range = getIf<std::shared_ptr<const RangeValue>>())
+    return reprRange(**range, depth);
+  if (const ObjectValue *plain = object())
+    return reprObject(*plain, depth);
+  if (const auto *native = getIf<NativeValue>())
+    return native->function->isClass ? fmt::format("<class '{}'>", llvm::StringRef(native->function->name).str())
+                                     : fmt::format("<built-in function {}>", native->function->shortName().str());
+  if (const auto *function = getIf<FunctionValue>())
+    return fmt::format("<function {}>", function->node->name.text.str());
+  if (is<LambdaValue>())
+    return "<function <lambda>>";
   return describe();
 }
+
+static bool equalElements(const std::vector<LangValue> &a, const std::vector<LangValue> &b, unsigned depth) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](const LangValue &x, const LangValue &y) {
+           return x.equals(y, depth + 1);
+         });
+}
+
+static bool equalSets(const std::vector<LangValue> &a, const std::vector<LangValue> &b, unsigned depth) {
+  return a.size() == b.size() && llvm::all_of(a, [&](const LangValue &x) {
+           return llvm::any_of(b, [&](const LangValue &y) { return x.equals(y, depth + 1); });
+         });
+}
+
+static bool equalDicts(const DictValue &a, const DictValue &b, unsigned depth) {
+  return a.items == b.items || (a.items->size() == b.items->size() && llvm::all_of(*a.items, [&](const auto &item) {
+                                  const LangValue *value = find(b, item.first);
+                                  return value && value->equals(item.second, depth + 1);
+                                }));
+}
+
+static bool equalObjects(const ObjectValue &a, const ObjectValue &b, unsigned depth) {
+  if (&a == &b)
+    return true;
+  if (a.type != b.type)
+    return false;
+  const LangValue *key = find(a, "__key__"), *other = find(b, "__key__");
+  if (key && other)
+    return key->equals(*other, depth + 1);
+  return a.fields.size() == b.fields.size() &&
+         std::equal(a.fields.begin(), a.fields.end(), b.fields.begin(), [&](const auto &x, const auto &y) {
+           return x.first == y.first && x.second.equals(y.second, depth + 1);
+         });
+}
+
+static bool equalRanges(const RangeValue &a, const RangeValue &b, unsigned depth) {
+  std::optional<int64_t> size = a.size();
+  if (!size || size != b.size())
+    return &a == &b;
+  return *size == 0 || (a.start.equals(b.start, depth + 1) && (*size == 1 || a.step.equals(b.step, depth + 1)));
+}
+
+bool LangValue::equals(const LangValue &other, unsigned depth) const {
+  if (depth > maxNesting)
+    return false;
+  // What a launch's array is made of and what torch calls it.
+  if (isType() != other.isType()) {
+    const ObjectValue *dtype = isType() ? other.object() : object();
+    const LangValue *type = dtype ? find(*dtype, "__dtype__") : nullptr;
+    return type && type->equals(isType() ? *this : other, depth + 1);
+  }
+  if (storage.index() != other.storage.index())
+    return false;
+  if (isConstant()) {
+    auto result = compare(CompareOp::Eq, constant(), other.constant());
+    return result.isOk() && result->isTrue();
+  }
+  if (isTuple())
+    return equalElements(elements(), other.elements(), depth);
+  if (is<ListValue>()) {
+    if (isSet() != other.isSet())
+      return false;
+    return isSet() ? equalSets(*sequence(), *other.sequence(), depth)
+                   : sequence() == other.sequence() || equalElements(*sequence(), *other.sequence(), depth);
+  }
+  if (isDict())
+    return equalDicts(*getIf<DictValue>(), *other.getIf<DictValue>(), depth);
+  if (const ObjectValue *plain = object())
+    return equalObjects(*plain, *other.object(), depth);
+  if (const auto *range = getIf<std::shared_ptr<const RangeValue>>())
+    return equalRanges(**range, **other.getIf<std::shared_ptr<const RangeValue>>(), depth);
+  return identical(other);
+}
+
+std::string LangValue::typeName() const {
+  if (isConstant())
+    return constant().typeName().str();
+  if (isType())
+    return "dtype";
+  if (const ClassInfo *cls = classInfo())
+    return cls->name;
+  if (isTuple())
+    return "tuple";
+  if (is<ListValue>())
+    return isSet() ? "set" : "list";
+  if (isDict())
+    return getIf<DictValue>()->factory ? "defaultdict" : "dict";
+  if (is<std::shared_ptr<const RangeValue>>())
+    return "range";
+  if (const ObjectValue *plain = object())
+    return plain->type;
+  if (isTensor())
+    return "tensor";
+  if (is<ModuleValue>() || is<FileValue>() || is<ForeignValue>())
+    return "module";
+  if (const auto *native = getIf<NativeValue>())
+    return native->function->isClass ? "type" : "builtin_function_or_method";
+  if (is<ClassValue>())
+    return "type";
+  if (is<FunctionValue>() || is<LambdaValue>() || is<BuiltinValue>())
+    return "function";
+  if (is<MethodValue>())
+    return "method";
+  return describe();
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Dicts and objects
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LangValue *find(const DictValue &dict, const LangValue &key) {
+  for (auto &[each, value] : *dict.items)
+    if (each.equals(key))
+      return &value;
+  return nullptr;
+}
+
+void setItem(const DictValue &dict, const LangValue &key, LangValue value) {
+  if (LangValue *known = find(dict, key))
+    *known = std::move(value);
+  else
+    dict.items->emplace_back(key, std::move(value));
+}
+
+const LangValue *find(const ObjectValue &object, llvm::StringRef name) {
+  for (const auto &[each, value] : object.fields)
+    if (each == name)
+      return &value;
+  return nullptr;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Values as leaves
+//===------------------------------------------------------------------------------------------------------------------===//
 
 void flatten(const LangValue &value, llvm::SmallVectorImpl<LangValue> &leaves) {
   if (value.isDescriptor()) {

@@ -10,6 +10,7 @@
 
 #include "ditron/frontend/Types.h"
 #include "ditron/frontend/syntax/Ast.h"
+#include "ditron/frontend/syntax/Diagnostics.h"
 #include "mlir/IR/Value.h"
 #include <functional>
 #include <memory>
@@ -23,6 +24,8 @@ class LangValue;
 class ModuleScope;
 struct Builtin;
 struct ClassInfo;
+struct Environment;
+struct NativeFunction;
 
 /// The built-in modules; a function's entry in Builtins.def says which ones hold it.
 enum BuiltinModule : unsigned {
@@ -68,8 +71,49 @@ struct AggregateValue {
 /// A function of a kernel file.
 struct FunctionValue {
   const ast::FunctionDef *node = nullptr;
-  bool isJit = false;                 ///< Decorated with a jit of ours; others are host code.
+  bool isJit = false;                 ///< Decorated with a jit of ours; others are Python.
   const ModuleScope *scope = nullptr; ///< The file it is in.
+  /// The names around it: of the function that holds it; null at the module level.
+  std::shared_ptr<Environment> environment = nullptr;
+  /// Python that kernels may call: decorated with constexpr_function, tl.constexpr, core.builtin or core.extern.
+  bool isCompileTime = false;
+};
+
+/// A lambda of a kernel file, with the names around it.
+struct LambdaValue {
+  const ast::Lambda *node = nullptr;
+  std::shared_ptr<Environment> environment;
+};
+
+/// A list, set or dict of Python that runs while compiling: whoever holds it sees its changes. Kernels see the tuple of a
+/// list.
+struct ListValue {
+  std::shared_ptr<std::vector<LangValue>> elements;
+  bool isSet = false; ///< No element twice; in the order in which they came.
+};
+struct DictValue {
+  std::shared_ptr<std::vector<std::pair<LangValue, LangValue>>> items; ///< In the order of insertion.
+  std::shared_ptr<const LangValue> factory = nullptr; ///< Of a defaultdict: called for a key that is missing; else null.
+};
+
+/// An object with named attributes that nobody changes: a triton.Config, torch.dtype, an argument of a launch. Attributes that
+/// only the compiler reads: `__key__` is what comparisons compare instead of the object, `__repr__` and `__str__` are its texts.
+struct ObjectValue {
+  std::string type;
+  std::vector<std::pair<std::string, LangValue>> fields;
+};
+
+/// A function of Python's own modules, or one of the few of other packages that are known (Natives.h).
+struct NativeValue {
+  const NativeFunction *function = nullptr;
+};
+
+/// What only the machine that runs the program knows: a call of a package that is not here, or what depends on one.
+struct UnknownValue {
+  SourceRange range;               ///< Of the expression that is not known.
+  std::string text;                ///< The expression, as --define takes it.
+  std::vector<Diagnostic> errors;  ///< Why its evaluation failed; empty if it is merely not known.
+  bool isMissing = false;          ///< An import of a name that the module does not have.
 };
 
 /// One of the built-in modules.
@@ -88,6 +132,7 @@ struct MethodValue {
   llvm::StringRef name;
   std::shared_ptr<const LangValue> self;
   FunctionValue function; ///< Of a kernel file's class; its node is null for a method of the language.
+  const NativeFunction *native = nullptr; ///< Of a compile-time value: "abc".upper.
 };
 
 /// What a `with` statement enters: a function of the language gives one. All callbacks but `enter` may be missing.
@@ -146,6 +191,12 @@ public:
   LangValue(AggregateValue value) : storage(std::move(value)) {}
   LangValue(ForeignValue value) : storage(std::move(value)) {}
   LangValue(FileValue value) : storage(value) {}
+  LangValue(LambdaValue value) : storage(std::move(value)) {}
+  LangValue(ListValue value) : storage(std::move(value)) {}
+  LangValue(DictValue value) : storage(std::move(value)) {}
+  LangValue(NativeValue value) : storage(value) {}
+  LangValue(std::shared_ptr<const ObjectValue> value) : storage(std::move(value)) {}
+  LangValue(std::shared_ptr<const UnknownValue> value) : storage(std::move(value)) {}
 
   static LangValue poison() { return LangValue(); }
   static LangValue none() { return LangValue(ConstValue::none()); }
@@ -153,8 +204,22 @@ public:
   static LangValue integer(int64_t value) { return LangValue(ConstValue::integer(value)); }
   static LangValue string(std::string text) { return LangValue(ConstValue::string(std::move(text))); }
   static LangValue tensor(mlir::Value ir, LangType type) { return LangValue(TensorValue{ir, std::move(type)}); }
+  static LangValue floating(double value) { return LangValue(ConstValue::floating(value)); }
   static LangValue tuple(std::vector<LangValue> elements) {
     return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements)), nullptr});
+  }
+  static LangValue list(std::vector<LangValue> elements) {
+    return LangValue(ListValue{std::make_shared<std::vector<LangValue>>(std::move(elements))});
+  }
+  /// The elements must differ.
+  static LangValue set(std::vector<LangValue> elements) {
+    return LangValue(ListValue{std::make_shared<std::vector<LangValue>>(std::move(elements)), true});
+  }
+  static LangValue dict(std::vector<std::pair<LangValue, LangValue>> items = {}) {
+    return LangValue(DictValue{std::make_shared<std::vector<std::pair<LangValue, LangValue>>>(std::move(items))});
+  }
+  static LangValue object(std::string type, std::vector<std::pair<std::string, LangValue>> fields) {
+    return LangValue(std::make_shared<const ObjectValue>(ObjectValue{std::move(type), std::move(fields)}));
   }
   /// Other elements in a tuple, NamedTuple or aggregate of the same class.
   LangValue withParts(std::vector<LangValue> parts) const;
@@ -165,6 +230,10 @@ public:
   bool isTensor() const { return is<TensorValue>(); }
   bool isConstant() const { return is<ConstValue>(); }
   bool isTuple() const { return is<TupleValue>(); }
+  bool isList() const { return is<ListValue>() && !std::get<ListValue>(storage).isSet; }
+  bool isSet() const { return is<ListValue>() && std::get<ListValue>(storage).isSet; }
+  bool isDict() const { return is<DictValue>(); }
+  bool isUnknown() const { return is<std::shared_ptr<const UnknownValue>>(); }
   bool isType() const { return is<LangType>(); }
   bool isAggregate() const { return is<AggregateValue>(); }
   /// A tuple or aggregate: parts() holds its elements or fields.
@@ -186,6 +255,15 @@ public:
   const DescriptorValue &descriptor() const { return *std::get<std::shared_ptr<const DescriptorValue>>(storage); }
   const LangType &asType() const { return std::get<LangType>(storage); }
   const std::vector<LangValue> &elements() const { return *std::get<TupleValue>(storage).elements; }
+  /// The elements of a tuple, list or set; null for anything else.
+  const std::vector<LangValue> *sequence() const;
+  /// The items of a dict, which may be changed. The kind must match.
+  std::vector<std::pair<LangValue, LangValue>> &items() const { return *std::get<DictValue>(storage).items; }
+  const ObjectValue *object() const {
+    const auto *object = getIf<std::shared_ptr<const ObjectValue>>();
+    return object ? object->get() : nullptr;
+  }
+  const UnknownValue &unknown() const { return *std::get<std::shared_ptr<const UnknownValue>>(storage); }
   const std::vector<LangValue> &parts() const {
     return isTuple() ? elements() : *std::get<AggregateValue>(storage).fields;
   }
@@ -199,12 +277,26 @@ public:
   /// What messages call the value: "run-time int32", "compile-time int 3", "dtype fp16", "None", "tuple of 2".
   std::string describe() const;
   /// Python's str() of a compile-time value, for f-strings and static_print; tensors print as their type.
-  std::string display() const;
+  std::string display(unsigned depth = 0) const;
+  /// Python's repr().
+  std::string repr(unsigned depth = 0) const;
+  /// Python's ==, of compile-time values; values of different kinds differ.
+  bool equals(const LangValue &other, unsigned depth = 0) const;
+  /// Python's name of the type: "int", "list", "dtype".
+  std::string typeName() const;
+
+  /// Lists may hold each other in circles: comparison and printing go this deep, and what is nested deeper is no value of a
+  /// kernel.
+  static constexpr unsigned maxNesting = 64;
+
+  /// Made by tl.constexpr, or computed of what was: a kernel may read it through a global variable.
+  bool isWrapped = false;
 
 private:
   std::variant<Poison, ConstValue, LangType, TensorValue, TupleValue, FunctionValue, ModuleValue, BuiltinValue,
                MethodValue, std::shared_ptr<const RangeValue>, std::shared_ptr<const DescriptorValue>, ForeignValue,
-               FileValue, std::shared_ptr<const ContextValue>, ClassValue, AggregateValue>
+               FileValue, std::shared_ptr<const ContextValue>, ClassValue, AggregateValue, LambdaValue, ListValue, DictValue,
+               NativeValue, std::shared_ptr<const ObjectValue>, std::shared_ptr<const UnknownValue>>
       storage;
 };
 
@@ -212,6 +304,8 @@ struct RangeValue {
   enum class Kind { Range, TileRange, StaticRange };
   Kind kind = Kind::Range;
   LangValue start, stop, step;
+  /// The rounds of a loop over it; nullopt if a bound is not an int of 64 bits that is known at compile time.
+  std::optional<int64_t> size() const;
   SourceRange startRange, stopRange, stepRange;
   /// Loop attributes; absent when None was given.
   std::optional<int64_t> numStages, unrollFactor;
@@ -228,6 +322,13 @@ struct DescriptorValue {
   bool fillsNan = false;          ///< What lies outside of the tensor is NaN, else zero.
   mlir::Value ir;                 ///< Null when the parts come from a join or loop: it is made again where it is used.
 };
+
+/// The value of a key; null if the dict has no such key.
+LangValue *find(const DictValue &dict, const LangValue &key);
+/// Sets a key, behind the others if it is new.
+void setItem(const DictValue &dict, const LangValue &key, LangValue value);
+/// The attribute of an object; null if it has none of that name.
+const LangValue *find(const ObjectValue &object, llvm::StringRef name);
 
 /// An attribute of a dtype; poison if it has none of that name.
 LangValue typeAttribute(const LangType &type, llvm::StringRef name);

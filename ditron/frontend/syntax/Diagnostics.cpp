@@ -52,6 +52,16 @@ Diagnostic &DiagnosticEngine::report(Severity severity, SourceRange range, std::
   return kept.back();
 }
 
+DiagnosticEngine::Mark DiagnosticEngine::mark() const { return {kept.size(), totalErrors, counts}; }
+
+std::vector<Diagnostic> DiagnosticEngine::rollBack(const Mark &mark) {
+  std::vector<Diagnostic> taken(std::make_move_iterator(kept.begin() + mark.kept), std::make_move_iterator(kept.end()));
+  kept.resize(mark.kept);
+  counts = mark.counts;
+  totalErrors = mark.errors;
+  return taken;
+}
+
 bool DiagnosticEngine::limitReached(FileId file) const {
   if (!sources.contains(file))
     return false;

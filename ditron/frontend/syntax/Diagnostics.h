@@ -34,11 +34,18 @@ struct Diagnostic {
   SourceRange range;
   std::string message;
   std::vector<Diagnostic> notes; ///< Each of severity Note, without notes of its own.
+  /// Of an error in code that runs while compiling: the class of Python's exception, which `except` clauses ask for. Empty:
+  /// no exception of Python's, but something that cannot be executed at compile time.
+  std::string exception = "TypeError";
 
   /// Attaches a note; returns this diagnostic, so that notes can be chained.
   Diagnostic &note(SourceRange where, std::string text);
   /// Attaches a note without a place: the one line that says what to write instead.
   Diagnostic &hint(std::string text) { return note(SourceRange(), std::move(text)); }
+  Diagnostic &raises(llvm::StringRef name) {
+    exception = name.str();
+    return *this;
+  }
 };
 
 /// Collects and renders the diagnostics of one compilation.
@@ -69,6 +76,12 @@ public:
   /// True once a file has used up its errors: a parser or analysis may then stop early.
   bool limitReached(FileId file) const;
   const std::deque<Diagnostic> &diagnostics() const { return kept; }
+
+  /// A place in the sequence of reports.
+  struct Mark;
+  Mark mark() const;
+  /// Takes back everything that was reported since a mark.
+  std::vector<Diagnostic> rollBack(const Mark &mark);
   SourceManager &sourceManager() const { return sources; }
 
   /// One diagnostic and its notes as text that ends in a newline.
@@ -84,6 +97,13 @@ private:
     unsigned warnings = 0;
   };
 
+public:
+  struct Mark {
+    size_t kept = 0, errors = 0;
+    llvm::DenseMap<FileId, Counts> counts;
+  };
+
+private:
   SourceManager &sources;
   std::deque<Diagnostic> kept;
   Diagnostic discarded;

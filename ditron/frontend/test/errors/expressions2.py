@@ -11,7 +11,7 @@ def kernel(p, n, u, f):
     # CHECK: expressions2.py:[[#@LINE-1]]:9: error: a scalar cannot be subscripted, but got run-time int32
     # CHECK-NEXT:     x = n[0]
     # CHECK-NEXT:         ^~~~
-    # CHECK-NEXT: note: only blocks take [:, None]
+    # CHECK-NEXT: note: only None and ':' make sense here: x[None, :]
     x = p[0]
     # CHECK: expressions2.py:[[#@LINE-1]]:9: error: a scalar cannot be subscripted, but got run-time pointer<fp32>
     # CHECK-NEXT:     x = p[0]

@@ -14,10 +14,11 @@ PLAIN = 5
 ANNOTATED: tl.constexpr = 5
 ALIAS = PLAIN
 FIRST = tl.constexpr(SECOND)
+# CHECK: names.py:[[#@LINE-1]]:22: error: name 'SECOND' is not defined
+# CHECK-NEXT: FIRST = tl.constexpr(SECOND)
+# CHECK-NEXT:                      ^~~~~~
+# CHECK-NEXT: names.py:[[#@LINE+15]]:17: note: needed here
 SECOND = tl.constexpr(FIRST)
-# CHECK: names.py:[[#@LINE-1]]:23: error: the value of 'FIRST' depends on itself
-# CHECK-NEXT: SECOND = tl.constexpr(FIRST)
-# CHECK-NEXT:                       ^~~~~
 COMPUTED = torch.ones(3)
 
 
@@ -40,7 +41,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK: names.py:[[#@LINE-1]]:17: error: Cannot access global variable 'PLAIN' from a kernel: it is not wrapped in tl.constexpr
     # CHECK-NEXT:     tl.store(p, PLAIN)
     # CHECK-NEXT:                 ^~~~~
-    # CHECK-NEXT: names.py:[[#@LINE-30]]:1: note: defined here
+    # CHECK-NEXT: names.py:[[#@LINE-31]]:1: note: defined here
     # CHECK-NEXT: PLAIN = 5
     # CHECK-NEXT: ^~~~~
     # CHECK-NEXT: note: write PLAIN = tl.constexpr(...) at module level, or pass it as an argument
@@ -48,7 +49,7 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK: names.py:[[#@LINE-1]]:17: error: Cannot access global variable 'ANNOTATED' from a kernel: an annotation alone does not make it compile-time
     # CHECK-NEXT:     tl.store(p, ANNOTATED)
     # CHECK-NEXT:                 ^~~~~~~~~
-    # CHECK-NEXT: names.py:[[#@LINE-37]]:1: note: defined here
+    # CHECK-NEXT: names.py:[[#@LINE-38]]:1: note: defined here
     # CHECK-NEXT: ANNOTATED: tl.constexpr = 5
     # CHECK-NEXT: ^~~~~~~~~
     # CHECK-NEXT: note: write ANNOTATED = tl.constexpr(...) at module level, or pass it as an argument
@@ -56,18 +57,18 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK: names.py:[[#@LINE-1]]:17: error: Cannot access global variable 'ALIAS' from a kernel: it is not wrapped in tl.constexpr
     # CHECK-NEXT:     tl.store(p, ALIAS)
     # CHECK-NEXT:                 ^~~~~
-    # CHECK-NEXT: names.py:[[#@LINE-44]]:1: note: defined here
+    # CHECK-NEXT: names.py:[[#@LINE-45]]:1: note: defined here
     # CHECK-NEXT: ALIAS = PLAIN
     # CHECK-NEXT: ^~~~~
     # CHECK-NEXT: note: write ALIAS = tl.constexpr(...) at module level, or pass it as an argument
     tl.store(p, COMPUTED)
-    # CHECK: names.py:[[#@LINE-1]]:17: error: Cannot access global variable 'COMPUTED' from a kernel: it is not wrapped in tl.constexpr
+    # CHECK: names.py:[[#@LINE-1]]:17: error: the value of 'COMPUTED' depends on `torch.ones(3)`, which is not known at compile time
     # CHECK-NEXT:     tl.store(p, COMPUTED)
     # CHECK-NEXT:                 ^~~~~~~~
-    # CHECK-NEXT: names.py:[[#@LINE-46]]:1: note: defined here
+    # CHECK-NEXT: names.py:[[#@LINE-46]]:12: note: here
     # CHECK-NEXT: COMPUTED = torch.ones(3)
-    # CHECK-NEXT: ^~~~~~~~
-    # CHECK-NEXT: note: write COMPUTED = tl.constexpr(...) at module level, or pass it as an argument
+    # CHECK-NEXT:            ^~~~~~~~~~~~~
+    # CHECK-NEXT: note: say what it is: --define 'torch.ones(3)=VALUE', or --define COMPUTED=VALUE
     i = aragne(0, 64)
     # CHECK: names.py:[[#@LINE-1]]:9: error: module 'triton.language' has no 'aragne'; did you mean 'arange'?
     # CHECK-NEXT:     i = aragne(0, 64)

@@ -48,15 +48,12 @@ def kernel(p, n):
     # CHECK-NEXT:     K: tl.constexpr = 3
     # CHECK-NEXT:     ^
     R: tl.constexpr = n
-    # CHECK: statements.py:[[#@LINE-1]]:5: error: constexpr 'R' needs a compile-time value, but got run-time int32
-    # CHECK-NEXT:     R: tl.constexpr = n
-    # CHECK-NEXT:     ^
     if n > 0:
         K = 5
         # CHECK: statements.py:[[#@LINE-1]]:9: error: constexpr 'K' cannot be re-assigned inside of a run-time if or loop
         # CHECK-NEXT:         K = 5
         # CHECK-NEXT:         ^
-        # CHECK-NEXT: statements.py:[[#@LINE-17]]:5: note: declared here
+        # CHECK-NEXT: statements.py:[[#@LINE-14]]:5: note: declared here
         # CHECK-NEXT:     K: tl.constexpr = 3
         # CHECK-NEXT:     ^
     def nested():

@@ -1,0 +1,36 @@
+//===- Environment.h - The names of Python that runs while compiling ------------------------------------------*- C++ -*-===//
+//
+// The names of a module level, or of a Python function that runs, or ran and was left with functions that still see its
+// names. A kernel has a Scope (Importer.h) instead, whose values are copied where its branches part. Private to the room.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_FRONTEND_ENVIRONMENT_H
+#define DITRON_FRONTEND_ENVIRONMENT_H
+
+#include "ditron/frontend/Value.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace ditron::frontend {
+
+/// What a name stands for.
+struct Binding {
+  LangValue value;
+  SourceRange range;        ///< Of the place that bound it.
+  bool isAnnotated = false; ///< By an assignment with an annotation.
+};
+
+struct Environment {
+  llvm::MapVector<llvm::StringRef, Binding> names; ///< In the order of their first binding; the keys outlive the environment.
+  std::shared_ptr<Environment> parent;             ///< Of the function around it; null for the module level.
+  const ModuleScope *file = nullptr;
+
+  /// The binding here, not in the environments around; null if there is none.
+  const Binding *find(llvm::StringRef name) const {
+    auto it = names.find(name);
+    return it == names.end() ? nullptr : &it->second;
+  }
+};
+
+} // namespace ditron::frontend
+
+#endif // DITRON_FRONTEND_ENVIRONMENT_H

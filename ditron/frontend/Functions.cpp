@@ -1,0 +1,389 @@
+//===- Functions.cpp - Functions of kernel files: decorators, and calls of Python ---------------------------------------------===//
+//
+// A function gets its decorators when it is defined, the innermost first. Ours say what it is: a kernel, Python that runs at
+// compile time, configurations. Those of Python's modules and of the user's files are executed; where one gives back the
+// function, or another one, that is what the name means. One that cannot be executed, above a jit, changes launches and not
+// the kernel: it is kept as such, so that its configurations are read and the user is told. Below a jit it would have changed
+// the kernel's body, so the kernel is refused.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/Importer.h"
+
+#include "ditron/frontend/syntax/AstPrinter.h"
+#include <fmt/format.h>
+
+namespace ditron::frontend {
+
+const LangValue *Decoration::argument(llvm::StringRef name, size_t position) const {
+  for (const auto &[keyword, value] : keywords)
+    if (keyword == name)
+      return &value;
+  return position < args.size() ? &args[position] : nullptr;
+}
+
+llvm::ArrayRef<Decoration> Importer::decorationsOf(const ast::FunctionDef *function) const {
+  auto it = decorations.find(function);
+  return it == decorations.end() ? llvm::ArrayRef<Decoration>() : llvm::ArrayRef<Decoration>(it->second);
+}
+
+LangValue Importer::evaluateQuietly(const ast::Expr *expression) {
+  Emitter::Capture capture(emit);
+  LangValue value = evaluate(expression);
+  if (value.isPoison() || capture.hasFailed()) {
+    capture.takeBack();
+    return LangValue::poison();
+  }
+  return value;
+}
+
+std::string Importer::nameOfDefinition(const ast::Expr *expression) {
+  if (const auto *call = llvm::dyn_cast<ast::Call>(expression))
+    expression = call->callee;
+  LangValue value = evaluateQuietly(expression);
+  if (const auto *builtin = value.getIf<BuiltinValue>())
+    return builtin->builtin->name.str();
+  if (const auto *native = value.getIf<NativeValue>())
+    return native->function->shortName().str();
+  if (const auto *foreign = value.getIf<ForeignValue>(); foreign && !foreign->name.empty())
+    return llvm::StringRef(foreign->name).rsplit('.').second.empty() ? foreign->name
+                                                                    : llvm::StringRef(foreign->name).rsplit('.').second.str();
+  if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(expression))
+    return attribute->attr.text.str();
+  const auto *name = llvm::dyn_cast<ast::Name>(expression);
+  return name ? name->id.str() : "";
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Definition
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LangValue Importer::defineFunction(const ast::FunctionDef *function) {
+  FunctionValue plain;
+  plain.node = function;
+  plain.scope = frame().scope;
+  if (frame().environment != frame().scope->environment) {
+    plain.environment = frame().environment;
+    environments.push_back(frame().environment);
+  }
+  LangValue value = plain;
+  std::vector<Decoration> applied;
+  decorations.erase(function);
+  for (const ast::Expr *decorator : llvm::reverse(function->decorators))
+    value = applyDecorator(decorator, std::move(value), applied);
+  std::reverse(applied.begin(), applied.end());
+  const auto *result = value.getIf<FunctionValue>();
+  auto unapplied = llvm::find_if(applied, [](const Decoration &each) { return each.isUnapplied && !each.isAboveJit; });
+  if (result && unapplied != applied.end()) {
+    UnknownValue reason{unapplied->expression->range, "", {}};
+    Diagnostic error{Severity::Error, unapplied->expression->range,
+                     fmt::format("what the decorator '@{}' makes of the function is not known at compile time",
+                                 unparse(unapplied->expression)),
+                     {}, ""};
+    if (result->isJit)
+      error.hint("it is applied before @triton.jit and may change what is compiled");
+    reason.errors.push_back(std::move(error));
+    value = LangValue(std::make_shared<const UnknownValue>(std::move(reason)));
+  }
+  // Those that decorators of the user's applied come first.
+  auto &all = decorations[function];
+  llvm::append_range(all, applied);
+  return value;
+}
+
+/// The decorators of ours that make a function Python which kernels may call.
+static bool runsAtCompileTime(llvm::StringRef decorator) {
+  return decorator == "constexpr_function" || decorator == "constexpr" || decorator == "builtin" || decorator == "extern";
+}
+
+LangValue Importer::applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &applied) {
+  const auto *call = llvm::dyn_cast<ast::Call>(expression);
+  LangValue callee = evaluateQuietly(call ? call->callee : expression);
+  Decoration decoration;
+  decoration.expression = expression;
+  const auto *function = decorated.getIf<FunctionValue>();
+  decoration.isAboveJit = function && function->isJit;
+  // Arguments that cannot be evaluated are unknown, with the reason.
+  auto evaluateArgument = [&](const ast::Expr *argument) {
+    Emitter::Capture capture(emit);
+    LangValue value = evaluate(argument);
+    if (!value.isPoison() && !capture.hasFailed())
+      return value;
+    return LangValue(std::make_shared<const UnknownValue>(UnknownValue{argument->range, "", capture.takeBack()}));
+  };
+  auto evaluateArguments = [&] {
+    if (!call)
+      return;
+    for (const ast::Expr *argument : call->args)
+      if (!llvm::isa<ast::Starred>(argument))
+        decoration.args.push_back(evaluateArgument(argument));
+    for (const ast::Keyword &keyword : call->keywords) {
+      LangValue value = evaluateArgument(keyword.value);
+      if (!keyword.isDoubleStar())
+        decoration.keywords.emplace_back(keyword.name.text, std::move(value));
+      else if (value.isDict())
+        for (const auto &[key, item] : value.items())
+          decoration.keywords.emplace_back(intern(key.display()), item);
+    }
+  };
+  constexpr unsigned ours = ModuleTriton | ModulePeer | ModuleTile | ModuleDist;
+  const auto *builtin = callee.getIf<BuiltinValue>();
+  if (builtin && (builtin->builtin->modules & ours)) {
+    decoration.name = builtin->builtin->name;
+    evaluateArguments();
+    if (function) {
+      FunctionValue changed = *function;
+      changed.isJit |= decoration.name == "jit";
+      changed.isCompileTime |= runsAtCompileTime(decoration.name);
+      decorated = changed;
+    }
+    applied.push_back(std::move(decoration));
+    return decorated;
+  }
+  // Python's own, of the user's files, or of packages that are not here.
+  if (callee.is<NativeValue>() || callee.is<FunctionValue>() || callee.is<LambdaValue>()) {
+    Emitter::Capture capture(emit);
+    LangValue decorator = call ? evaluate(expression) : callee;
+    LangValue result = decorator.isPoison() || decorator.isUnknown()
+                           ? decorator
+                           : callValue(decorator, {CallArgument{"", decorated, expression->range, {}, false}},
+                                       expression->range, expression->range, expression->range);
+    if (!result.isPoison() && !result.isUnknown() && !capture.hasFailed())
+      return result;
+    capture.takeBack();
+  }
+  if (!function)
+    return decorated;
+  // What describes an ahead-of-time build does not concern the kernel.
+  if (nameOfDefinition(expression) != "aot_compile_spaces" && nameOfDefinition(expression) != "staticmethod" &&
+      nameOfDefinition(expression) != "classmethod" && nameOfDefinition(expression) != "property") {
+    decoration.isUnapplied = true;
+    evaluateArguments();
+  }
+  applied.push_back(std::move(decoration));
+  return decorated;
+}
+
+bool Importer::isConstexprFunction(const ast::FunctionDef *function) const {
+  return llvm::any_of(decorationsOf(function), [](const Decoration &each) { return each.name == "constexpr_function"; });
+}
+
+LangValue Importer::callDecorator(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+  std::vector<std::pair<std::string, LangValue>> fields = {{"", LangValue::string(builtin.name.str())}};
+  for (const CallArgument &argument : arguments)
+    fields.emplace_back(argument.keyword.str(), argument.value);
+  ObjectValue decorator{"decorator", std::move(fields)};
+  if (arguments.size() == 1 && arguments[0].keyword.empty() && arguments[0].value.is<FunctionValue>()) {
+    decorator.fields.erase(decorator.fields.begin() + 1, decorator.fields.end());
+    return applyDecoratorObject(decorator, arguments, range);
+  }
+  return LangValue(std::make_shared<const ObjectValue>(std::move(decorator)));
+}
+
+LangValue Importer::applyDecoratorObject(const ObjectValue &decorator, llvm::ArrayRef<CallArgument> arguments,
+                                         SourceRange range) {
+  const auto *function = arguments.size() == 1 ? arguments[0].value.getIf<FunctionValue>() : nullptr;
+  if (!function)
+    return fail(range, "a decorator is called with one function");
+  Decoration decoration;
+  decoration.name = intern(decorator.fields.front().second.constant().getString());
+  decoration.isAboveJit = function->isJit;
+  for (const auto &[keyword, value] : llvm::drop_begin(decorator.fields)) {
+    if (keyword.empty())
+      decoration.args.push_back(value);
+    else
+      decoration.keywords.emplace_back(intern(keyword), value);
+  }
+  FunctionValue changed = *function;
+  changed.isJit |= decoration.name == "jit";
+  changed.isCompileTime |= runsAtCompileTime(decoration.name);
+  auto &all = decorations[function->node];
+  all.insert(all.begin(), std::move(decoration));
+  return LangValue(changed);
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Kernels of a file
+//===------------------------------------------------------------------------------------------------------------------===//
+
+std::shared_ptr<Environment> Importer::executeMaker(const FunctionValue &maker) {
+  std::shared_ptr<Environment> &known = makers[maker.node];
+  if (known)
+    return known;
+  auto environment = std::make_shared<Environment>();
+  environment->file = maker.scope;
+  environment->parent = maker.environment;
+  known = environment;
+  environments.push_back(environment);
+  frames.push_back(pythonFrame(environment));
+  frame().function = maker.node;
+  frame().isTolerant = true;
+  for (const ast::Param &param : maker.node->params) {
+    LangValue value = unknown(param.range, param.name.text.str());
+    if (value.isUnknown() && param.defaultValue) {
+      LangValue given = evaluateQuietly(param.defaultValue);
+      value = given.isPoison() ? value : given;
+    }
+    bindName(param.name.text, std::move(value), param.range);
+  }
+  runPython(maker.node->body);
+  frames.pop_back();
+  return environment;
+}
+
+/// True if a function with a decorator is defined inside of a statement.
+static bool containsDecorated(const ast::Stmt *statement) {
+  bool found = false;
+  ast::walk(statement, [&](const ast::Node *node) {
+    const auto *function = llvm::dyn_cast<ast::FunctionDef>(node);
+    found |= function && !function->decorators.empty();
+    return !found && !llvm::isa<ast::Expr>(node);
+  });
+  return found;
+}
+
+Status Importer::explainUnknown(const LangValue &value, llvm::StringRef name, SourceRange range) {
+  reportUnknown(value, name, range);
+  return emit.diagnosticEngine().status();
+}
+
+std::vector<std::pair<std::string, FunctionValue>> Importer::kernelsOf(const ModuleScope &file) {
+  std::vector<std::pair<std::string, FunctionValue>> kernels;
+  auto collect = [&](auto &self, const Environment &names, const std::string &prefix) -> void {
+    for (const auto &[name, binding] : names.names) {
+      if (const auto *cls = binding.value.getIf<ClassValue>(); cls && cls->info->environment.get() == &names) {
+        for (const auto &[method, definition] : cls->info->methods)
+          if (definition.function.isJit && definition.isStatic)
+            kernels.emplace_back(prefix + name.str() + "." + method.str(), definition.function);
+        continue;
+      }
+      const auto *function = binding.value.getIf<FunctionValue>();
+      if (!function || function->scope != &file || (names.parent && function->environment.get() != &names))
+        continue;
+      if (function->isJit) {
+        kernels.emplace_back(prefix + name.str(), *function);
+      } else if (llvm::any_of(function->node->body, [](const ast::Stmt *each) { return containsDecorated(each); })) {
+        std::shared_ptr<Environment> inner = executeMaker(*function);
+        self(self, *inner, prefix + name.str() + ".");
+      }
+    }
+  };
+  collect(collect, namesOf(file), "");
+  return kernels;
+}
+
+//===------------------------------------------------------------------------------------------------------------------===//
+// Calls of Python
+//===------------------------------------------------------------------------------------------------------------------===//
+
+LangValue Importer::defaultOf(const FunctionValue &function, const ast::Param &param) {
+  executeFile(*function.scope);
+  return evaluatePython(param.defaultValue, function.environment ? function.environment : function.scope->environment);
+}
+
+LangValue Importer::evaluatePython(const ast::Expr *expression, const std::shared_ptr<Environment> &environment) {
+  if (!environment->parent)
+    executeFile(*environment->file);
+  bool isOutermost = frames.empty() || !frame().isPython();
+  if (isOutermost)
+    steps = 0;
+  frames.push_back(pythonFrame(environment));
+  LangValue value = evaluate(expression);
+  frames.pop_back();
+  return value;
+}
+
+LangValue Importer::callFromOutside(const LangValue &function, const LangValue &argument, SourceRange range,
+                                    std::vector<Diagnostic> &errors) {
+  Emitter::Capture capture(emit);
+  steps = 0;
+  frames.push_back(pythonFrame(globals.environment));
+  LangValue value = callValue(function, {CallArgument{"", argument, range, {}, false}}, range, range, range);
+  frames.pop_back();
+  if (capture.hasFailed())
+    errors = capture.takeBack();
+  llvm::erase_if(errors, [](const Diagnostic &each) { return each.severity != Severity::Error; });
+  return value;
+}
+
+LangValue Importer::callPython(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+                               const CallOptions &options) {
+  const ast::FunctionDef *node = function.node;
+  if (emit.callSites.size() >= pythonDomain.maxCallDepth) {
+    return fail(range,
+                fmt::format("calls at compile time are nested more than {} deep: '{}' seems to call itself without end",
+                            pythonDomain.maxCallDepth, node->name.text.str()),
+                "RecursionError");
+  }
+  executeFile(*function.scope);
+  if (frames.empty() || !frame().isPython())
+    steps = 0;
+  auto names = function.environment ? function.environment : function.scope->environment;
+  auto bound = bindParameters(Callee{node->name.text.str(), node->params, node->headerRange, names}, arguments, range);
+  if (!bound)
+    return LangValue::poison();
+  auto environment = std::make_shared<Environment>();
+  environment->file = function.scope;
+  environment->parent = function.environment;
+  auto next = pythonFrame(environment);
+  next->function = node;
+  next->owner = options.owner;
+  next->mayEmit = options.isPython || (!frames.empty() && frame().mayEmit);
+  if (options.bindsSelf && !node->params.empty())
+    next->self = node->params.front().name.text;
+  emit.callSites.push_back(range);
+  frames.push_back(std::move(next));
+  for (BoundParameter &each : *bound)
+    bindName(each.param->name.text, std::move(each.value), each.range);
+  Flow flow = runPython(node->body);
+  LangValue result = flow == Flow::Failed ? LangValue::poison() : flow == Flow::Unknown ? frame().unknownCondition : frame().result;
+  if (options.selfAfter && !frame().self.empty() && flow != Flow::Failed)
+    *options.selfAfter = environment->names[frame().self].value;
+  frames.pop_back();
+  emit.callSites.pop_back();
+  return isStopped ? LangValue::poison() : result;
+}
+
+LangValue Importer::callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+  if (emit.callSites.size() >= pythonDomain.maxCallDepth)
+    return fail(range, "calls at compile time are nested too deeply: a lambda seems to call itself without end", "RecursionError");
+  auto bound = bindParameters(Callee{"<lambda>", lambda.node->params, {}, lambda.environment}, arguments, range);
+  if (!bound)
+    return LangValue::poison();
+  auto environment = std::make_shared<Environment>();
+  environment->file = lambda.environment->file;
+  // The module level is found through the file.
+  environment->parent = lambda.environment == lambda.environment->file->environment ? nullptr : lambda.environment;
+  emit.callSites.push_back(range);
+  frames.push_back(pythonFrame(environment));
+  for (BoundParameter &each : *bound)
+    bindName(each.param->name.text, std::move(each.value), each.range);
+  LangValue result = evaluate(lambda.node->body);
+  frames.pop_back();
+  emit.callSites.pop_back();
+  return result;
+}
+
+LangValue Importer::callNativeFunction(const NativeFunction &function, const LangValue &self,
+                                       llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+  NativeCall call{*this, function, self, {}, {}, range};
+  for (const CallArgument &argument : arguments) {
+    if (argument.value.isPoison())
+      return argument.value;
+    if (argument.keyword.empty())
+      call.args.push_back(argument.value);
+    else
+      call.keywords.emplace_back(argument.keyword, argument.value);
+  }
+  return callNative(std::move(call));
+}
+
+LangValue Importer::call(const LangValue &callee, std::vector<LangValue> args, const Keywords &keywords, SourceRange range) {
+  std::vector<CallArgument> arguments;
+  for (LangValue &value : args)
+    arguments.push_back(CallArgument{"", std::move(value), range, {}, false});
+  for (const auto &[keyword, value] : keywords)
+    arguments.push_back(CallArgument{keyword, value, range, range, false});
+  return callValue(callee, std::move(arguments), range, range, range);
+}
+
+} // namespace ditron::frontend
