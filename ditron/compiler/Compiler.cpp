@@ -67,17 +67,10 @@ public:
     target::registerTargets();
     DITRON_ASSIGN_OR_RETURN(targetInfo, target::createTargetInfo(job.options.target));
     DITRON_RETURN_IF_ERROR(run.step("import", Phase::Frontend, [&]() -> Status {
-      frontend::ImportOptions options;
-      options.searchPaths = job.source.searchPaths;
-      options.imported = job.source.imported;
+      frontend::ImportOptions options = importOptions(job.source, job.options.target);
       options.numWarps = job.options.numWarps;
       options.threadsPerWarp = static_cast<unsigned>(targetInfo->warpSize());
       options.debug = job.options.debug;
-      // "cuda:sm_90a": the digits.
-      llvm::StringRef architecture = llvm::StringRef(job.options.target).rsplit("sm_").second;
-      unsigned capability = 0;
-      if (!architecture.take_while(llvm::isDigit).getAsInteger(10, capability))
-        options.capability = capability;
       options.printStatic = [this](llvm::StringRef text) { report.printed += text.str() + "\n"; };
       DITRON_ASSIGN_OR_RETURN(
           module, frontend::importKernel(context, sources.file(file), job.kernel, job.signature, options, diagnostics));
@@ -119,12 +112,12 @@ public:
 
   /// The description of the compiled kernel. Parameters are those of the signature that are not compile-time.
   Expected<Artifact> describe(target::TargetCode code) const {
-    DITRON_ASSIGN_OR_RETURN(KernelInterface interface, describeKernel(job.source, job.kernel));
+    DITRON_ASSIGN_OR_RETURN(KernelInterface interface, describeKernel(job.source, job.kernel, job.options.target));
     DITRON_ASSIGN_OR_RETURN(std::vector<const frontend::ArgumentSpec *> specs,
                             matchSignature(interface, job.signature));
     Artifact artifact;
     artifact.kernel = job.kernel;
-    artifact.entrySymbol = targetInfo->entrySymbol(job.kernel);
+    artifact.entrySymbol = targetInfo->entrySymbol(llvm::StringRef(job.kernel).substr(job.kernel.rfind('.') + 1));
     artifact.target = job.options.target;
     artifact.sourceFile = job.source.path;
     for (size_t i = 0; i < specs.size(); ++i) {

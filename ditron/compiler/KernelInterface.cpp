@@ -30,14 +30,29 @@ std::vector<std::string> KernelInterface::parameterNames() const {
   return names;
 }
 
-Expected<KernelInterface> describeKernel(const KernelSource &source, std::string_view kernel) {
-  SourceManager sources;
-  DITRON_ASSIGN_OR_RETURN(FileId file, sources.add(source.path, source.text));
-  DiagnosticEngine diagnostics(sources);
+/// The compute capability of a target: the digits of "cuda:sm_90a"; 0 for one that has none.
+static unsigned capabilityOf(llvm::StringRef target) {
+  unsigned capability = 0;
+  llvm::StringRef digits = target.rsplit("sm_").second.take_while(llvm::isDigit);
+  return digits.getAsInteger(10, capability) ? 0 : capability;
+}
+
+frontend::ImportOptions importOptions(const KernelSource &source, std::string_view target) {
   ImportOptions options;
   options.searchPaths = source.searchPaths;
   options.imported = source.imported;
-  DITRON_ASSIGN_OR_RETURN(KernelInfo info, frontend::describeKernel(sources.file(file), kernel, diagnostics, options));
+  options.defines = source.defines;
+  if (unsigned capability = capabilityOf(target))
+    options.capability = capability;
+  return options;
+}
+
+Expected<KernelInterface> describeKernel(const KernelSource &source, std::string_view kernel, std::string_view target) {
+  SourceManager sources;
+  DITRON_ASSIGN_OR_RETURN(FileId file, sources.add(source.path, source.text));
+  DiagnosticEngine diagnostics(sources);
+  DITRON_ASSIGN_OR_RETURN(KernelInfo info, frontend::describeKernel(sources.file(file), kernel, diagnostics,
+                                                                    importOptions(source, target)));
   KernelInterface result;
   result.name = info.name;
   result.tuning = std::move(info.tuning);
@@ -56,6 +71,9 @@ Expected<KernelInterface> describeKernel(const KernelSource &source, std::string
 
 KernelSource readImports(KernelSource source) {
   source.imported = frontend::importedFiles({source.path, source.text}, source.searchPaths);
+  std::vector<SourceText> texts = source.imported;
+  texts.push_back({source.path, source.text});
+  source.environment = frontend::environmentOf(texts);
   return source;
 }
 

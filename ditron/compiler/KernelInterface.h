@@ -33,8 +33,12 @@ struct KernelInterface {
   std::vector<std::string> parameterNames() const;
 };
 
-/// Parses the source and finds the kernel. NotFound names the kernels that exist.
-Expected<KernelInterface> describeKernel(const KernelSource &source, std::string_view kernel);
+/// What the frontend is told of a source. The target's compute capability may decide what the module level of a file makes.
+frontend::ImportOptions importOptions(const KernelSource &source, std::string_view target);
+
+/// Parses the source and finds the kernel. NotFound names the kernels that exist. Without a target, conditions of the module
+/// level see the frontend's default.
+Expected<KernelInterface> describeKernel(const KernelSource &source, std::string_view kernel, std::string_view target = {});
 
 /// The files to which the imports of a source lead, read now; the result is the same kernel even if they change later.
 KernelSource readImports(KernelSource source);

@@ -19,6 +19,10 @@ struct KernelSource {
   std::string text;
   std::vector<std::string> searchPaths = {}; ///< After the folder of the importing file.
   std::vector<SourceText> imported = {};     ///< As readImports found them; used instead of what is on disk.
+  /// What the user says of names and expressions that only their machine knows (ImportOptions::defines).
+  std::vector<std::pair<std::string, std::string>> defines = {};
+  /// The variables of the environment that the texts name, as readImports found them: they may decide what is compiled.
+  std::vector<std::pair<std::string, std::string>> environment = {};
 
   /// Reads a file from disk.
   static Expected<KernelSource> read(const std::string &path);

@@ -69,6 +69,11 @@ std::string DiskCache::keyOf(const VariantRequest &request) const {
   for (const SourceText &file : request.source.imported)
     for (std::string_view part : {std::string_view(file.path), std::string_view(file.text)})
       hash.add(fmt::format("{}:{}", part.size(), part));
+  for (const auto *settings : {&request.source.defines, &request.source.environment}) {
+    hash.add(fmt::format("{}:", settings->size()));
+    for (const auto &[name, value] : *settings)
+      hash.add(fmt::format("{}:{}{}:{}", name.size(), name, value.size(), value));
+  }
   hash.add(request.options.key());
   return hash.finish();
 }

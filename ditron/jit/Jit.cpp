@@ -7,6 +7,7 @@
 
 #include "ditron/compiler/Compiler.h"
 #include "ditron/jit/ArgumentBinding.h"
+#include "ditron/frontend/ImportOptions.h"
 #include "ditron/jit/CodeLoader.h"
 #include "ditron/jit/DiskCache.h"
 #include "ditron/jit/Tuning.h"
@@ -30,8 +31,12 @@ struct KernelFunction::Storage {
 
 namespace {
 
-/// True if an imported file is not any more what it was.
+/// True if an imported file, or a variable of the environment that the program reads, is not any more what it was.
 bool hasChanged(const compiler::KernelSource &source) {
+  std::vector<SourceText> texts = source.imported;
+  texts.push_back({source.path, source.text});
+  if (frontend::environmentOf(texts) != source.environment)
+    return true;
   return std::ranges::any_of(source.imported, [](const SourceText &file) {
     Expected<compiler::KernelSource> now = compiler::KernelSource::read(file.path);
     return !now.isOk() || now->text != file.text;
@@ -88,15 +93,18 @@ Expected<KernelFunction> Jit::load(const compiler::KernelSource &source, std::st
   std::string key = fmt::format("{}{}{}{}{}", kernel, '\0', source.path, '\0', source.text);
   for (const std::string &path : source.searchPaths)
     key += '\0' + path;
+  for (const auto &[name, value] : source.defines)
+    key += fmt::format("{}--define{}{}{}{}", '\0', '\0', name, '\0', value);
   std::lock_guard lock(state->mutex);
   auto found = state->functions.find(key);
   if (found == state->functions.end() || hasChanged(found->second->source)) {
     compiler::KernelSource complete = compiler::readImports(source);
-    DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface, compiler::describeKernel(complete, kernel));
+    DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface, compiler::describeKernel(complete, kernel, state->target));
     std::shared_ptr<frontend::KernelHeuristics> heuristics;
     if (!interface.tuning.heuristics.empty()) {
-      DITRON_ASSIGN_OR_RETURN(heuristics, frontend::KernelHeuristics::create({source.path, source.text}, std::string(kernel),
-                                                                             source.searchPaths, complete.imported));
+      DITRON_ASSIGN_OR_RETURN(heuristics,
+                              frontend::KernelHeuristics::create({source.path, source.text}, std::string(kernel),
+                                                                 compiler::importOptions(complete, state->target)));
     }
     auto storage = std::make_shared<const KernelFunction::Storage>(KernelFunction::Storage{
         state->nextFunction++, std::move(complete), std::move(interface), std::move(heuristics)});

@@ -50,12 +50,20 @@ int main(int argc, char **argv) {
   app.add_option("--path", options.searchPaths, "folder in which the file's own imports are searched, after its own")
       ->allow_extra_args(false)
       ->take_all();
+  std::vector<std::string> defines;
+  app.add_option("--define", defines, "NAME=VALUE of a name or expression that only the user's machine knows")
+      ->allow_extra_args(false)
+      ->take_all();
   app.add_option("--num-warps", options.numWarps, "what num_warps() gives");
   app.add_flag("--describe", describes, "list the kernels of the file and their parameters");
   app.add_flag("--locations", showsLocations, "print the locations of all operations");
   app.add_flag("--list-language", lists, "print the functions of the language as Markdown");
   app.add_flag("--list-compatibility", listsCompatibility, "print which names of Triton and Triton-distributed are there");
   CLI11_PARSE(app, argc, argv);
+  auto parsedDefines = frontend::parseDefines(defines);
+  if (!parsedDefines.isOk())
+    return fail(parsedDefines.status());
+  options.defines = *parsedDefines;
   if (lists || listsCompatibility) {
     fmt::print("{}", lists ? frontend::listLanguage() : frontend::listCompatibility());
     return 0;

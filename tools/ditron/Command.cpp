@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "Command.h"
 
+#include "ditron/frontend/Signature.h"
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -46,9 +47,16 @@ void CommandContext::finish(const Status &status) {
     fmt::print(stderr, "ditron: error: {}\n", message);
 }
 
-void addPathOption(CLI::App *command, std::vector<std::string> &paths) {
+void addSourceOptions(CLI::App *command, SourceOptions &options) {
   command
-      ->add_option("--path", paths,
+      ->add_option("--define", options.defines,
+                   "What a name or expression of the module level is that only your machine knows: USE_TMA=True, "
+                   "'torch.cuda.device_count()=8', 'import flash_attn=False'")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
+  command
+      ->add_option("--path", options.paths,
                    "Folder in which the kernel file's own imports are searched, after its own; several, or separated by ':'")
       ->take_all()
       ->allow_extra_args(false)
@@ -56,12 +64,13 @@ void addPathOption(CLI::App *command, std::vector<std::string> &paths) {
       ->type_name("FOLDER");
 }
 
-Expected<KernelReference> readKernelReference(const std::string &text, const std::vector<std::string> &paths) {
+Expected<KernelReference> readKernelReference(const std::string &text, const SourceOptions &options) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
     return invalidArgument(fmt::format("'{}' names no kernel; write FILE.py:KERNEL", text));
   DITRON_ASSIGN_OR_RETURN(compiler::KernelSource source, compiler::KernelSource::read(text.substr(0, colon)));
-  source.searchPaths = paths;
+  source.searchPaths = options.paths;
+  DITRON_ASSIGN_OR_RETURN(source.defines, frontend::parseDefines(options.defines));
   return KernelReference{std::move(source), text.substr(colon + 1)};
 }
 

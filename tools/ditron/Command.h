@@ -39,14 +39,20 @@ void addKnobsCommand(CLI::App &app, CommandContext &context);
 void addDoctorCommand(CLI::App &app, CommandContext &context);
 void addLaunchCommand(CLI::App &app, CommandContext &context);
 
-/// Splits FILE.py:KERNEL and reads the file; what it imports is searched in `paths`, after its own folder. Errors list the kernels of the file when only the kernel is wrong.
+/// How a kernel file is read: options that several commands have.
+struct SourceOptions {
+  std::vector<std::string> paths;   ///< --path: where imports are searched.
+  std::vector<std::string> defines; ///< --define: NAME=VALUE.
+};
+
+/// Splits FILE.py:KERNEL and reads the file; what it imports is searched in the folders of --path, after its own folder. Errors list the kernels of the file when only the kernel is wrong.
 struct KernelReference {
   compiler::KernelSource source;
   std::string kernel;
 };
-Expected<KernelReference> readKernelReference(const std::string &text, const std::vector<std::string> &paths);
+Expected<KernelReference> readKernelReference(const std::string &text, const SourceOptions &options);
 /// The option --path of the commands that read kernel files.
-void addPathOption(CLI::App *command, std::vector<std::string> &paths);
+void addSourceOptions(CLI::App *command, SourceOptions &options);
 
 /// A check for options that take an integer: refuses other text, and numbers that are not from `least` to `most`, with the text
 /// given and what is accepted.

@@ -23,7 +23,7 @@ struct CompileArguments {
   std::string emit;
   std::string output;
   std::string target = "sim:sm_80";
-  std::vector<std::string> paths;
+  SourceOptions source;
   std::optional<uint32_t> numWarps, numStages, config;
   bool listConfigs = false;
   bool debug = false;
@@ -108,7 +108,7 @@ Expected<frontend::KernelSignature> readSignature(const KernelReference &referen
 }
 
 Status compile(const CompileArguments &arguments, const Knobs &knobs) {
-  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(arguments.kernel, arguments.paths));
+  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(arguments.kernel, arguments.source));
   std::optional<compiler::EmitStage> stage;
   if (!arguments.emit.empty()) {
     Expected<compiler::EmitStage> parsed = compiler::parseEmitStage(arguments.emit);
@@ -122,7 +122,7 @@ Status compile(const CompileArguments &arguments, const Knobs &knobs) {
   options.numStages = arguments.numStages.value_or(3);
   if (stage != compiler::EmitStage::Ast) {
     DITRON_ASSIGN_OR_RETURN(const compiler::KernelInterface interface,
-                            compiler::describeKernel(reference.source, reference.kernel));
+                            compiler::describeKernel(reference.source, reference.kernel, arguments.target));
     if (arguments.listConfigs) {
       const frontend::TuningSpace &space = interface.tuning;
       std::string text = compiler::listConfigs(interface);
@@ -189,7 +189,7 @@ void addCompileCommand(CLI::App &app, CommandContext &context) {
       ->check(integerBetween(0, 65535))
       ->type_name("N");
   command->add_flag("--list-configs", arguments->listConfigs, "Print the configurations of @triton.autotune");
-  addPathOption(command, arguments->paths);
+  addSourceOptions(command, arguments->source);
   command->add_flag("--debug", arguments->debug, "Check assertions of the kernel, and integers for overflow");
   command->add_flag("--time", arguments->time, "Print the time of every stage");
   command->add_flag("--remarks", arguments->remarks, "Print what the passes did and did not do, and why");

@@ -87,7 +87,7 @@ Status KernelRun::run() {
 }
 
 Status KernelRun::makeWorld() {
-  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(options.kernel, options.paths));
+  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(options.kernel, options.source));
   runtime::WorldOptions worldOptions;
   worldOptions.sms = options.sms;
   worldOptions.seed = options.seed;

@@ -8,6 +8,7 @@
 #define DITRON_TOOLS_DITRON_KERNELRUN_H
 
 #include "ArgumentText.h"
+#include "Command.h"
 #include "GridExpression.h"
 #include "Progress.h"
 
@@ -22,7 +23,7 @@ struct RunOptions {
   std::string target = "sim:sm_80";
   uint32_t ranks = 1;
   std::string grid = "1";
-  std::vector<std::string> paths;    ///< Where imports are searched.
+  SourceOptions source;              ///< How the file is read.
   std::optional<uint32_t> config;    ///< Of the kernel's @triton.autotune.
   std::optional<uint32_t> numWarps;  ///< Unset: the configuration's, or 4.
   std::optional<uint32_t> numStages; ///< The same, or 3.

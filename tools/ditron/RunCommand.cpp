@@ -65,7 +65,7 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
                    "Which configuration of @triton.autotune to use; `ditron compile --list-configs` shows them")
       ->check(integerBetween(0, 65535))
       ->type_name("N");
-  addPathOption(command, options->paths);
+  addSourceOptions(command, options->source);
   command->add_flag("--debug", options->debug, "Check assertions of the kernel, and integers for overflow");
   addRepeated(command, "--arg", options->arguments, "NAME=SPEC", "Value of a run-time parameter (see below)");
   addRepeated(command, "--constexpr", options->constexprs, "NAME=VALUE", "Value of a tl.constexpr parameter");
