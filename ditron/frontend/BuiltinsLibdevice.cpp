@@ -148,6 +148,8 @@ LangValue libdeviceFunction(Importer &importer, BuiltinCall &call) {
 
 void addLibdeviceRows(std::vector<Builtin> &rows) {
   static constexpr llvm::StringLiteral parameterTexts[] = {"arg0", "arg0, arg1", "arg0, arg1, arg2", "arg0, arg1, arg2, arg3"};
+  static constexpr BuiltinParam params[] = {
+      {"arg0", ParamRule::Number}, {"arg1", ParamRule::Number}, {"arg2", ParamRule::Number}, {"arg3", ParamRule::Number}};
   static std::vector<std::string> docs; // rows refer to these
   docs.reserve(std::size(overloads));
   for (const Overload *each = std::begin(overloads); each != std::end(overloads);) {
@@ -157,12 +159,8 @@ void addLibdeviceRows(std::vector<Builtin> &rows) {
       forms.push_back(fmt::format("{} -> {}", describe(choice), typeNamed(choice.result).str()));
     docs.push_back(fmt::format("{}", fmt::join(forms, "; ")));
     size_t arity = each->operandTypes().size();
-    std::vector<BuiltinParam> params(arity);
-    for (auto [index, param] : llvm::enumerate(params)) {
-      param.name = fmt::format("arg{}", index);
-      param.rule = ParamRule::Number;
-    }
-    rows.push_back({ModuleDevice, each->name, parameterTexts[arity - 1], &libdeviceFunction, docs.back(), std::move(params)});
+    rows.push_back({ModuleDevice, each->name, parameterTexts[arity - 1], "tensor", &libdeviceFunction, docs.back(),
+                    llvm::ArrayRef(params).take_front(arity)});
     each = choices.end();
   }
 }

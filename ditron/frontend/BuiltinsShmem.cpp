@@ -1,7 +1,7 @@
 //===- BuiltinsShmem.cpp - OpenSHMEM --------------------------------------------------------------------------------------===//
 //
-// Handlers of libshmem_device: puts, gets, signals, order, teams, collectives. A function's name says by its ending which
-// threads carry it out together: none means each thread for itself, _warp (AMD: _wave) a warp, _block (AMD: _wg) a block.
+// Handlers of libshmem_device: puts, gets, signals, order, teams, collectives. @scope in
+// libshmem_device.pyi says which threads carry a function out together.
 // docs/openshmem.md says what each promises.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -15,13 +15,12 @@
 namespace ditron::frontend::builtins {
 namespace {
 
-/// The ending of a function's name.
 dist::ExecScope scopeOf(const BuiltinCall &call) {
-  llvm::StringRef name = call.builtin->name;
-  if (name.ends_with("_block") || name.ends_with("_wg") || name.ends_with("_vec"))
-    return dist::ExecScope::Block;
-  if (name.ends_with("_warp") || name.ends_with("_wave"))
-    return dist::ExecScope::Warp;
+  switch (call.builtin->scope) {
+  case BuiltinScope::Thread: return dist::ExecScope::Thread;
+  case BuiltinScope::Warp: return dist::ExecScope::Warp;
+  case BuiltinScope::Block: return dist::ExecScope::Block;
+  }
   return dist::ExecScope::Thread;
 }
 
