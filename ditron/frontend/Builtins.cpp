@@ -191,18 +191,10 @@ std::string listLanguage() {
   return text;
 }
 
-size_t BuiltinCall::indexOf(llvm::StringRef name) const {
-  for (size_t i = 0; i < builtin->params.size(); ++i)
-    if (builtin->params[i].name == name)
-      return i;
-  assert(false && "a handler asked for a parameter that its stub does not have");
-  return 0;
-}
-
-llvm::SmallVector<int64_t> BuiltinCall::dims(llvm::StringRef name) const {
+Dims BuiltinCall::dims(const LangValue &value) {
   llvm::SmallVector<LangValue> leaves;
-  flatten((*this)[name], leaves);
-  llvm::SmallVector<int64_t> result;
+  flatten(value, leaves);
+  Dims result;
   for (const LangValue &leaf : leaves)
     result.push_back(*leaf.constant().toInt64());
   return result;

@@ -108,43 +108,74 @@ struct CallArgument {
   bool isDecayedName = false; ///< A variable that lost its compile-time value when it was assigned.
 };
 
-/// A call whose arguments are bound to the parameters and obey their rules.
+/// The numbers of a shape.
+using Dims = llvm::SmallVector<int64_t>;
+
+/// An argument that obeys its parameter's rule, of any type.
+struct AnyArg {
+  const BuiltinParam *param = nullptr;
+  const LangValue *given = nullptr; ///< The argument, or the parameter's default.
+  SourceRange range;                ///< Its place, or the call's when the default is used.
+
+  std::string name() const { return param->name.str(); }
+};
+
+/// An argument in the C++ type of its parameter's word in the stubs: int is int64_t, bool bool, str StringRef, dtype LangType, shape
+/// Dims, fn FunctionValue, tensor_descriptor DescriptorValue, all others LangValue; std::optional where the first five take None.
+template <typename T> struct Arg : AnyArg {
+  T value;
+
+  const std::remove_reference_t<T> &operator*() const { return value; }
+  const std::remove_reference_t<T> *operator->() const { return &value; }
+};
+using ValueArg = Arg<const LangValue &>;
+using ListArg = Arg<const std::vector<LangValue> &>;
+
+/// A call whose arguments are bound to the parameters and obey their rules. Only the table of handlers takes it apart.
 class BuiltinCall {
 public:
   const Builtin *builtin = nullptr;
   SourceRange range; ///< Of the whole call.
   std::vector<LangValue> values;
-  std::vector<SourceRange> ranges;
+  std::vector<SourceRange> ranges; ///< Invalid where the default is used.
 
-  const LangValue &operator[](llvm::StringRef name) const { return values[indexOf(name)]; }
-  /// The argument's place, or the call's when the default is used.
-  SourceRange rangeOf(llvm::StringRef name) const {
-    SourceRange place = ranges[indexOf(name)];
-    return place.isValid() ? place : range;
+  AnyArg any(size_t index) const {
+    return {&builtin->params[index], &values[index], ranges[index].isValid() ? ranges[index] : range};
   }
-  bool isNone(llvm::StringRef name) const { return (*this)[name].isNone(); }
-  /// The value of an int parameter; of one that may be None.
-  int64_t integer(llvm::StringRef name) const { return *(*this)[name].constant().toInt64(); }
-  std::optional<int64_t> optionalInteger(llvm::StringRef name) const {
-    return isNone(name) ? std::nullopt : (*this)[name].constant().toInt64();
+  std::vector<AnyArg> arguments() const {
+    std::vector<AnyArg> result;
+    for (size_t index = 0; index < values.size(); ++index)
+      result.push_back(any(index));
+    return result;
   }
-  bool flag(llvm::StringRef name) const { return (*this)[name].constant().isTrue(); }
-  llvm::StringRef text(llvm::StringRef name) const { return (*this)[name].constant().getString(); }
-  const LangType &dtype(llvm::StringRef name) const { return (*this)[name].asType(); }
-  /// The numbers of a shape parameter, one tuple or several ints.
-  llvm::SmallVector<int64_t> dims(llvm::StringRef name) const;
-
-  /// Another value for an argument; what is given must obey the parameter's rule.
-  void set(llvm::StringRef name, LangValue value) { values[indexOf(name)] = std::move(value); }
+  template <typename T> Arg<T> argument(size_t index) const { return {any(index), decode<T>(values[index])}; }
 
 private:
-  size_t indexOf(llvm::StringRef name) const;
+  template <typename T> static T decode(const LangValue &value) {
+    if constexpr (requires { typename T::value_type; requires std::is_same_v<T, std::optional<typename T::value_type>>; })
+      return value.isNone() ? T() : T(decode<typename T::value_type>(value));
+    else if constexpr (std::is_same_v<T, int64_t>)
+      return *value.constant().toInt64();
+    else if constexpr (std::is_same_v<T, bool>)
+      return value.constant().isTrue();
+    else if constexpr (std::is_same_v<T, llvm::StringRef>)
+      return value.constant().getString();
+    else if constexpr (std::is_same_v<T, LangType>)
+      return value.asType();
+    else if constexpr (std::is_same_v<T, Dims>)
+      return dims(value);
+    else if constexpr (std::is_same_v<T, const FunctionValue &>)
+      return *value.getIf<FunctionValue>();
+    else if constexpr (std::is_same_v<T, const DescriptorValue &>)
+      return value.descriptor();
+    else if constexpr (std::is_same_v<T, const std::vector<LangValue> &>)
+      return value.elements();
+    else
+      return value;
+  }
+  /// One tuple or several ints.
+  static Dims dims(const LangValue &value);
 };
-
-/// The C++ functions that the stubs name, one for each: LangValue load(Importer &importer, BuiltinCall &call).
-namespace builtins {
-#include "ditron/frontend/BuiltinHandlers.inc"
-} // namespace builtins
 
 } // namespace ditron::frontend
 

@@ -7,7 +7,7 @@
 #include "ditron/frontend/Libdevice.h"
 
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -168,25 +168,25 @@ void addLibdeviceRows(std::vector<Builtin> &rows) {
 namespace builtins {
 
 /// The table of overloads is a compile-time mapping from tuples of types to (symbol, type).
-LangValue externElementwise(Importer &importer, BuiltinCall &call) {
+LangValue externElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> symbol, ValueArg args,
+                            Arg<bool> isPure) {
   Emitter &emit = importer.emit;
   llvm::SmallVector<LangValue> operands;
-  if (!call["args"].isTuple() || call["args"].elements().empty())
-    return emit.fail(call.rangeOf("args"), fmt::format("argument 'args' of {} must be a tuple of operands",
+  if (!args->isTuple() || args->elements().empty())
+    return emit.fail(args.range, fmt::format("argument 'args' of {} must be a tuple of operands",
                                                        qualifiedName(*call.builtin)));
-  if (!prepareOperands(importer, call["args"].elements(), call.range, operands))
+  if (!prepareOperands(importer, args->elements(), call.range, operands))
     return LangValue::poison();
-  llvm::StringRef symbol = call.text("symbol");
   llvm::ArrayRef<Overload> all(overloads);
-  const Overload *known = llvm::find_if(all, [&](const Overload &each) { return each.symbol == symbol; });
+  const Overload *known = llvm::find_if(all, [&](const Overload &each) { return each.symbol == *symbol; });
   if (known == all.end())
-    return emit.fail(call.rangeOf("symbol"), fmt::format("{} knows no function '{}': foreign bitcode is not linked, only the "
+    return emit.fail(symbol.range, fmt::format("{} knows no function '{}': foreign bitcode is not linked, only the "
                                                          "functions of libdevice (__nv_...) can be called",
-                                                         qualifiedName(*call.builtin), symbol.str()));
+                                                         qualifiedName(*call.builtin), symbol->str()));
   if (!matches(*known, operands))
-    return emit.fail(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}", symbol.str(),
+    return emit.fail(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}", symbol->str(),
                                              describe(*known), typesOf(operands)));
-  return callSymbol(emit, symbol, typeNamed(known->result), operands, call.flag("is_pure"));
+  return callSymbol(emit, *symbol, typeNamed(known->result), operands, *isPure);
 }
 
 } // namespace builtins

@@ -29,19 +29,15 @@ ROCSHMEM_TEAM_SHARED: int = 1
 
 # OpenSHMEM: see docs/openshmem.md.
 
-@handler("rank")
 def my_pe() -> tensor:
     """this PE: the rank"""
 
-@handler("numRanks")
 def n_pes() -> tensor:
     """number of PEs"""
 
-@handler("shmemTeamRank")
 def team_my_pe(team: num) -> tensor:
     """this PE's number in a team: 0 world, 1 shared and 2 node (the PEs of the node), 3 the same place on all nodes"""
 
-@handler("shmemTeamRank")
 def team_n_pes(team: num) -> tensor:
     """number of PEs of a team"""
 
@@ -57,16 +53,16 @@ def remote_ptr(ptr: ptr, pe: num) -> tensor:
 def remote_mc_ptr(team: num, ptr: ptr) -> tensor:
     """multicast address of a symmetric object for multimem accesses; null where the runtime maps none, as on GPUs so far"""
 
-@handler("shmemGet")
+@handler("shmemGet", nonblocking=False)
 def getmem(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies from the symmetric src of a PE to dest; each thread; qp_id has no effect"""
 
-@handler("shmemGet")
+@handler("shmemGet", nonblocking=False)
 @scope("block")
 def getmem_block(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies from the symmetric src of a PE to dest; the block together; qp_id has no effect"""
 
-@handler("shmemGet")
+@handler("shmemGet", nonblocking=False)
 @scope("warp")
 def getmem_warp(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies from the symmetric src of a PE to dest; the warp together; qp_id has no effect"""
@@ -77,16 +73,16 @@ getmem_wave = getmem_warp
 getmem_wg = getmem_block
 """getmem_block by its AMD name"""
 
-@handler("shmemGet")
+@handler("shmemGet", nonblocking=True)
 def getmem_nbi(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies from the symmetric src of a PE to dest; complete after a quiet; each thread; qp_id has no effect"""
 
-@handler("shmemGet")
+@handler("shmemGet", nonblocking=True)
 @scope("block")
 def getmem_nbi_block(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies from the symmetric src of a PE to dest; complete after a quiet; the block together; qp_id has no effect"""
 
-@handler("shmemGet")
+@handler("shmemGet", nonblocking=True)
 @scope("warp")
 def getmem_nbi_warp(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies from the symmetric src of a PE to dest; complete after a quiet; the warp together; qp_id has no effect"""
@@ -97,16 +93,16 @@ getmem_nbi_wave = getmem_nbi_warp
 getmem_nbi_wg = getmem_nbi_block
 """getmem_nbi_block by its AMD name"""
 
-@handler("shmemPut")
+@handler("shmemPut", nonblocking=False)
 def putmem(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies src to the symmetric dest of a PE; each thread; qp_id has no effect"""
 
-@handler("shmemPut")
+@handler("shmemPut", nonblocking=False)
 @scope("block")
 def putmem_block(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies src to the symmetric dest of a PE; the block together; qp_id has no effect"""
 
-@handler("shmemPut")
+@handler("shmemPut", nonblocking=False)
 @scope("warp")
 def putmem_warp(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies src to the symmetric dest of a PE; the warp together; qp_id has no effect"""
@@ -117,16 +113,16 @@ putmem_wave = putmem_warp
 putmem_wg = putmem_block
 """putmem_block by its AMD name"""
 
-@handler("shmemPut")
+@handler("shmemPut", nonblocking=True)
 def putmem_nbi(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies src to the symmetric dest of a PE; complete after a quiet; each thread; qp_id has no effect"""
 
-@handler("shmemPut")
+@handler("shmemPut", nonblocking=True)
 @scope("block")
 def putmem_nbi_block(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies src to the symmetric dest of a PE; complete after a quiet; the block together; qp_id has no effect"""
 
-@handler("shmemPut")
+@handler("shmemPut", nonblocking=True)
 @scope("warp")
 def putmem_nbi_warp(dest: ptr, src: ptr, bytes: num, pe: num, qp_id: num = 0) -> None:
     """copies src to the symmetric dest of a PE; complete after a quiet; the warp together; qp_id has no effect"""
@@ -159,18 +155,18 @@ putmem_rma_nbi_block = putmem_nbi_block
 putmem_rma_nbi_warp = putmem_nbi_warp
 """the same as putmem_nbi_warp"""
 
-@handler("shmemPutSignal")
+@handler("shmemPutSignal", nonblocking=False)
 def putmem_signal(dest: ptr, src: ptr, bytes: num, sig_addr: ptr, signal: num, sig_op: int, pe: num,
                   qp_id: num = 0) -> None:
     """a put, and after its bytes have arrived a signal at the same PE; each thread"""
 
-@handler("shmemPutSignal")
+@handler("shmemPutSignal", nonblocking=False)
 @scope("block")
 def putmem_signal_block(dest: ptr, src: ptr, bytes: num, sig_addr: ptr, signal: num, sig_op: int, pe: num,
                         qp_id: num = 0) -> None:
     """a put, and after its bytes have arrived a signal at the same PE; the block together"""
 
-@handler("shmemPutSignal")
+@handler("shmemPutSignal", nonblocking=False)
 @scope("warp")
 def putmem_signal_warp(dest: ptr, src: ptr, bytes: num, sig_addr: ptr, signal: num, sig_op: int, pe: num,
                        qp_id: num = 0) -> None:
@@ -182,18 +178,18 @@ putmem_signal_wave = putmem_signal_warp
 putmem_signal_wg = putmem_signal_block
 """putmem_signal_block by its AMD name"""
 
-@handler("shmemPutSignal")
+@handler("shmemPutSignal", nonblocking=True)
 def putmem_signal_nbi(dest: ptr, src: ptr, bytes: num, sig_addr: ptr, signal: num, sig_op: int, pe: num,
                       qp_id: num = 0) -> None:
     """a put, and after its bytes have arrived a signal at the same PE; src is free after a quiet; each thread"""
 
-@handler("shmemPutSignal")
+@handler("shmemPutSignal", nonblocking=True)
 @scope("block")
 def putmem_signal_nbi_block(dest: ptr, src: ptr, bytes: num, sig_addr: ptr, signal: num, sig_op: int, pe: num,
                             qp_id: num = 0) -> None:
     """a put, and after its bytes have arrived a signal at the same PE; src is free after a quiet; the block together"""
 
-@handler("shmemPutSignal")
+@handler("shmemPutSignal", nonblocking=True)
 @scope("warp")
 def putmem_signal_nbi_warp(dest: ptr, src: ptr, bytes: num, sig_addr: ptr, signal: num, sig_op: int, pe: num,
                            qp_id: num = 0) -> None:
@@ -223,7 +219,6 @@ putmem_signal_rma_nbi_block = putmem_signal_nbi_block
 putmem_signal_rma_nbi_warp = putmem_signal_nbi_warp
 """the same as putmem_signal_nbi_warp"""
 
-@handler("shmemPutSignal")
 def ulong_put_signal(dest: ptr, src: ptr, nelems: num, sig_addr: ptr, signal: num, sig_op: int, pe: num) -> None:
     """putmem_signal of nelems words of 64 bits"""
 
@@ -235,151 +230,149 @@ def signal_op(sig_addr: ptr, signal: num, sig_op: int, pe: num) -> None:
 def signal_wait_until(sig_addr: ptr, cmp: int, val: num) -> tensor:
     """each thread waits until a signal word of this PE compares true (NVSHMEM_CMP_*); gives the word"""
 
-@handler("shmemWaitUntil")
 def uint64_wait_until_equals(addr: ptr, val: num) -> None:
     """each thread waits until a word of this PE has a value"""
 
-@handler("shmemOrder")
+@handler("shmemOrder", kind=dist.OrderKind.Fence)
 def fence() -> None:
     """puts and signals of this PE to each PE: earlier ones before later ones"""
 
-@handler("shmemOrder")
+@handler("shmemOrder", kind=dist.OrderKind.Quiet)
 def quiet() -> None:
     """all puts and gets of this PE are complete"""
 
-@handler("shmemOrder")
 def quiet_pe(pe: num = 0) -> None:
     """the same as quiet, which is for all PEs"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=False)
 def barrier_all() -> None:
     """quiet, then all PEs meet; each thread: call it in one thread"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=False)
 @scope("block")
 def barrier_all_block() -> None:
     """quiet, then all PEs meet; the block together"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=False)
 @scope("warp")
 def barrier_all_warp() -> None:
     """quiet, then all PEs meet; the warp together"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=False)
 @scope("warp")
 def barrier_all_wave() -> None:
     """quiet, then all PEs meet; the warp together (AMD name of _warp)"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=False)
 @scope("block")
 def barrier_all_wg() -> None:
     """quiet, then all PEs meet; the block together (AMD name of _block)"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=False)
 @scope("block")
 def barrier_all_vec() -> None:
     """quiet, then all PEs meet; the block together (AMD name)"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrier", isSync=False)
 def barrier(team: num) -> None:
     """quiet, then the PEs of a team meet; each thread"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrier", isSync=False)
 @scope("block")
 def barrier_block(team: num) -> None:
     """quiet, then the PEs of a team meet; the block together"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrier", isSync=False)
 @scope("warp")
 def barrier_warp(team: num) -> None:
     """quiet, then the PEs of a team meet; the warp together"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=True)
 def sync_all() -> None:
     """all PEs meet, puts may still be under way; each thread"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=True)
 @scope("block")
 def sync_all_block() -> None:
     """all PEs meet, puts may still be under way; the block together"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=True)
 @scope("warp")
 def sync_all_warp() -> None:
     """all PEs meet, puts may still be under way; the warp together"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=True)
 @scope("warp")
 def sync_all_wave() -> None:
     """all PEs meet, puts may still be under way; the warp together (AMD name of _warp)"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrierAll", isSync=True)
 @scope("block")
 def sync_all_wg() -> None:
     """all PEs meet, puts may still be under way; the block together (AMD name of _block)"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrier", isSync=True)
 @scope("block")
 def team_sync_block(team: num) -> None:
     """the PEs of a team meet, puts may still be under way; the block together"""
 
-@handler("shmemBarrier")
+@handler("shmemBarrier", isSync=True)
 @scope("warp")
 def team_sync_warp(team: num) -> None:
     """the PEs of a team meet, puts may still be under way; the warp together"""
 
-@handler("shmemCollective")
+@handler("shmemBroadcast", inBytes=False)
 def broadcast(team: num, dest: ptr, src: ptr, nelems: num, root: num) -> None:
     """the root sends nelems elements to dest of all PEs of the team, and all meet; each thread"""
 
-@handler("shmemCollective")
+@handler("shmemCollect", inBytes=False)
 def fcollect(team: num, dest: ptr, src: ptr, nelems: num) -> None:
     """nelems elements of every PE of the team one behind the other in dest of all, and all meet; each thread"""
 
-@handler("shmemCollective")
+@handler("shmemBroadcast", inBytes=False)
 @scope("warp")
 def broadcast_warp(team: num, dest: ptr, src: ptr, nelems: num, root: num) -> None:
     """the root sends nelems elements to dest of all PEs of the team, and all meet; the warp together"""
 
-@handler("shmemCollective")
+@handler("shmemCollect", inBytes=False)
 @scope("warp")
 def fcollect_warp(team: num, dest: ptr, src: ptr, nelems: num) -> None:
     """nelems elements of every PE of the team one behind the other in dest of all, and all meet; the warp together"""
 
-@handler("shmemCollective")
+@handler("shmemBroadcast", inBytes=False)
 @scope("block")
 def broadcast_block(team: num, dest: ptr, src: ptr, nelems: num, root: num) -> None:
     """the root sends nelems elements to dest of all PEs of the team, and all meet; the block together"""
 
-@handler("shmemCollective")
+@handler("shmemCollect", inBytes=False)
 @scope("block")
 def fcollect_block(team: num, dest: ptr, src: ptr, nelems: num) -> None:
     """nelems elements of every PE of the team one behind the other in dest of all, and all meet; the block together"""
 
-@handler("shmemCollective")
+@handler("shmemBroadcast", inBytes=True)
 def broadcastmem(team: num, dest: ptr, src: ptr, nelems: num, root: num) -> None:
     """the root sends nelems bytes to dest of all PEs of the team, and all meet; each thread"""
 
-@handler("shmemCollective")
+@handler("shmemCollect", inBytes=True)
 def fcollectmem(team: num, dest: ptr, src: ptr, nelems: num) -> None:
     """nelems bytes of every PE of the team one behind the other in dest of all, and all meet; each thread"""
 
-@handler("shmemCollective")
+@handler("shmemBroadcast", inBytes=True)
 @scope("warp")
 def broadcastmem_warp(team: num, dest: ptr, src: ptr, nelems: num, root: num) -> None:
     """the root sends nelems bytes to dest of all PEs of the team, and all meet; the warp together"""
 
-@handler("shmemCollective")
+@handler("shmemCollect", inBytes=True)
 @scope("warp")
 def fcollectmem_warp(team: num, dest: ptr, src: ptr, nelems: num) -> None:
     """nelems bytes of every PE of the team one behind the other in dest of all, and all meet; the warp together"""
 
-@handler("shmemCollective")
+@handler("shmemBroadcast", inBytes=True)
 @scope("block")
 def broadcastmem_block(team: num, dest: ptr, src: ptr, nelems: num, root: num) -> None:
     """the root sends nelems bytes to dest of all PEs of the team, and all meet; the block together"""
 
-@handler("shmemCollective")
+@handler("shmemCollect", inBytes=True)
 @scope("block")
 def fcollectmem_block(team: num, dest: ptr, src: ptr, nelems: num) -> None:
     """nelems bytes of every PE of the team one behind the other in dest of all, and all meet; the block together"""

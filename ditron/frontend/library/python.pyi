@@ -59,6 +59,6 @@ def getattr(x, name: str, *default) -> any:
 def hasattr(x, name: str) -> bool:
     """whether an attribute exists"""
 
-@handler("devicePrint")
+@handler("pythonPrint")
 def print(*values) -> None:
     """prints while the kernel runs, as tl.device_print"""

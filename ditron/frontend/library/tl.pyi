@@ -85,14 +85,14 @@ def tuple_type(x=()) -> tuple:
 def tuple(x=()) -> tuple:
     """the argument's elements as a tuple; class of tuples, for isinstance"""
 
-@handler("decoratorOnly")
+@handler("decoratorOnly", ...)
 def _aggregate(cls) -> any:
     """the same as triton.aggregate"""
 
 def aggregate_replace(instance) -> any:
     """a copy of an aggregate with other values for the fields that are given by name"""
 
-@handler("decoratorOnly")
+@handler("decoratorOnly", ...)
 def constexpr_function(fn) -> any:
     """decorator: a Python function that is executed while compiling (docs/modules.md)"""
 
@@ -147,7 +147,6 @@ def reshape(input: tensor, *shape: shape, can_reorder: bool = False) -> tensor:
     """another shape of the same elements in row-major order"""
 
 @member
-@handler("reshape")
 def view(input: tensor, *shape: shape) -> tensor:
     """the same as reshape"""
 
@@ -220,37 +219,37 @@ def store(pointer: mem, value: num, mask: num | None = None, boundary_check: sha
     """writes elements behind pointers where the mask is true"""
 
 @member
-@handler("atomicRmw")
+@handler("atomicRmw", op=tile.AtomicOp.Add)
 def atomic_add(pointer: ptr, val: num, mask: num | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
     """adds in memory, gives the old value; sem acquire, release, acq_rel, relaxed; scope gpu, cta, sys"""
 
 @member
-@handler("atomicRmw")
+@handler("atomicRmw", op=tile.AtomicOp.Max)
 def atomic_max(pointer: ptr, val: num, mask: num | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
     """maximum in memory, gives the old value"""
 
 @member
-@handler("atomicRmw")
+@handler("atomicRmw", op=tile.AtomicOp.Min)
 def atomic_min(pointer: ptr, val: num, mask: num | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
     """minimum in memory, gives the old value"""
 
 @member
-@handler("atomicRmw")
+@handler("atomicRmw", op=tile.AtomicOp.And)
 def atomic_and(pointer: ptr, val: num, mask: num | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
     """bitwise and in memory, gives the old value"""
 
 @member
-@handler("atomicRmw")
+@handler("atomicRmw", op=tile.AtomicOp.Or)
 def atomic_or(pointer: ptr, val: num, mask: num | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
     """bitwise or in memory, gives the old value"""
 
 @member
-@handler("atomicRmw")
+@handler("atomicRmw", op=tile.AtomicOp.Xor)
 def atomic_xor(pointer: ptr, val: num, mask: num | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
     """bitwise exclusive or in memory, gives the old value"""
 
 @member
-@handler("atomicRmw")
+@handler("atomicRmw", op=tile.AtomicOp.Exchange)
 def atomic_xchg(pointer: ptr, val: num, mask: num | None = None, sem: str | None = None,
                 scope: str | None = None) -> tensor:
     """exchanges a value in memory, gives the old value"""
@@ -392,7 +391,6 @@ def fma(x: num, y: num, z: num) -> tensor:
 def fdiv(x: num, y: num, ieee_rounding: bool = False) -> tensor:
     """quotient of floating point values of one type"""
 
-@handler("fdiv")
 def div_rn(x: num, y: num) -> tensor:
     """quotient rounded to nearest"""
 
@@ -426,34 +424,34 @@ def sum(input: tensor, axis: int | None = None, keep_dims: bool = False, dtype: 
     """sum along an axis, or of all elements; narrow integers are summed in 32 bits"""
 
 @member
-@handler("maxOrMin")
+@handler("maxOrMin", isMax=True)
 def max(input: tensor, axis: int | None = None, return_indices: bool = False, return_indices_tie_break_left: bool = True,
         keep_dims: bool = False) -> any:
     """maximum along an axis, with its index on demand"""
 
 @member
-@handler("maxOrMin")
+@handler("maxOrMin", isMax=False)
 def min(input: tensor, axis: int | None = None, return_indices: bool = False, return_indices_tie_break_left: bool = True,
         keep_dims: bool = False) -> any:
     """minimum along an axis, with its index on demand"""
 
 @member
-@handler("argMaxOrMin")
+@handler("argMaxOrMin", isMax=True)
 def argmax(input: tensor, axis: int, tie_break_left: bool = True, keep_dims: bool = False) -> tensor:
     """index of the maximum along an axis"""
 
 @member
-@handler("argMaxOrMin")
+@handler("argMaxOrMin", isMax=False)
 def argmin(input: tensor, axis: int, tie_break_left: bool = True, keep_dims: bool = False) -> tensor:
     """index of the minimum along an axis"""
 
 @member
-@handler("xorOrReduce")
+@handler("xorOrReduce", op=BinaryOp.BitXor)
 def xor_sum(input: tensor, axis: int | None = None, keep_dims: bool = False) -> tensor:
     """exclusive or along an axis"""
 
 @member
-@handler("xorOrReduce")
+@handler("xorOrReduce", op=BinaryOp.BitOr)
 def reduce_or(input: tensor, axis: int | None = None, keep_dims: bool = False) -> tensor:
     """bitwise or along an axis"""
 
@@ -466,12 +464,10 @@ def associative_scan(input, axis: int, combine_fn: fn, reverse: bool = False) ->
     """inclusive scan with a @jit function of 2n scalars that gives n"""
 
 @member
-@handler("cumulative")
 def cumsum(input: block, axis: int = 0, reverse: bool = False, dtype: dtype | None = None) -> tensor:
     """running sum along an axis"""
 
 @member
-@handler("cumulative")
 def cumprod(input: block, axis: int = 0, reverse: bool = False) -> tensor:
     """running product along an axis"""
 
@@ -577,27 +573,27 @@ class tensor_descriptor:
     def store(desc: tensor_descriptor, offsets, value: num) -> None:
         """writes a tile at the offsets, in the descriptor's type; offsets computed in the kernel must not be negative"""
 
-    @handler("descriptorAtomic")
+    @handler("descriptorAtomic", op=tile.AtomicOp.Add)
     def atomic_add(desc: tensor_descriptor, offsets, value: num) -> None:
         """adds in memory with a tile at the offsets; elements outside of the tensor are dropped; no result"""
 
-    @handler("descriptorAtomic")
+    @handler("descriptorAtomic", op=tile.AtomicOp.Min)
     def atomic_min(desc: tensor_descriptor, offsets, value: num) -> None:
         """minimum in memory with a tile at the offsets; elements outside of the tensor are dropped; no result"""
 
-    @handler("descriptorAtomic")
+    @handler("descriptorAtomic", op=tile.AtomicOp.Max)
     def atomic_max(desc: tensor_descriptor, offsets, value: num) -> None:
         """maximum in memory with a tile at the offsets; elements outside of the tensor are dropped; no result"""
 
-    @handler("descriptorAtomic")
+    @handler("descriptorAtomic", op=tile.AtomicOp.And)
     def atomic_and(desc: tensor_descriptor, offsets, value: num) -> None:
         """bitwise and in memory with a tile at the offsets; elements outside of the tensor are dropped; no result"""
 
-    @handler("descriptorAtomic")
+    @handler("descriptorAtomic", op=tile.AtomicOp.Or)
     def atomic_or(desc: tensor_descriptor, offsets, value: num) -> None:
         """bitwise or in memory with a tile at the offsets; elements outside of the tensor are dropped; no result"""
 
-    @handler("descriptorAtomic")
+    @handler("descriptorAtomic", op=tile.AtomicOp.Xor)
     def atomic_xor(desc: tensor_descriptor, offsets, value: num) -> None:
         """bitwise exclusive or in memory with a tile at the offsets; elements outside of the tensor are dropped; no result"""
 

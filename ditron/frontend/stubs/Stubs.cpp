@@ -263,10 +263,17 @@ void Reader::readDecorators(ast::ExprList decorators, StubFunction &function) {
 
 void Reader::readHandler(const ast::Call *call, StubFunction &function) {
   for (const ast::Expr *expr : call->args.drop_front()) {
-    if (std::optional<StubFixedValue> value = fixedValue(expr))
-      function.fixed.push_back(std::move(*value));
+    const ConstValue *value = constantOf(expr);
+    function.takesList = value && value->kind() == ConstValue::Kind::Ellipsis;
+    if (!function.takesList)
+      error(expr->range, "values for a handler are given by keyword; `...` stands for all arguments as a list");
+  }
+  for (const ast::Keyword &keyword : call->keywords) {
+    std::optional<StubFixedValue> value = fixedValue(keyword.value);
+    if (!value)
+      error(keyword.range, "a handler takes True, False, numbers, texts and C++ constants such as ScalarKind.Int32");
     else
-      error(expr->range, "a handler takes True, False, numbers, texts and C++ constants such as ScalarKind.Int32");
+      function.fixed.push_back({keyword.name.text.str(), value->type, value->value});
   }
 }
 
@@ -276,15 +283,15 @@ std::optional<StubFixedValue> Reader::fixedValue(const ast::Expr *expr) {
     std::string type = unparse(attribute->value);
     for (size_t at; (at = type.find('.')) != std::string::npos;)
       type.replace(at, 1, "::");
-    return StubFixedValue{type, type + "::" + attribute->attr.text.str()};
+    return StubFixedValue{"", type, type + "::" + attribute->attr.text.str()};
   }
   const ConstValue *value = constantOf(expr);
   if (value && value->isBool())
-    return StubFixedValue{"bool", value->getBool() ? "true" : "false"};
+    return StubFixedValue{"", "bool", value->getBool() ? "true" : "false"};
   if (value && value->isInt() && value->toInt64())
-    return StubFixedValue{"int64_t", fmt::format("{}", *value->toInt64())};
+    return StubFixedValue{"", "int64_t", fmt::format("{}", *value->toInt64())};
   if (value && value->isStr())
-    return StubFixedValue{"llvm::StringRef", fmt::format("\"{}\"", value->getString())};
+    return StubFixedValue{"", "llvm::StringRef", fmt::format("\"{}\"", value->getString())};
   return std::nullopt;
 }
 

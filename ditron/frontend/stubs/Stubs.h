@@ -15,8 +15,9 @@
 //         """elements behind pointers"""           the C++ function is builtins::load
 //     putmem_wave = putmem_warp                    another name of the function above; a docstring may follow
 //
-// Decorators of a function: @handler("castTo") names the C++ function where it is not the name in lowerCamel; values after the name
-// are given to it in front of the arguments (True, 4, "text", ScalarKind.Int32 for the C++ constant ScalarKind::Int32).
+// Decorators of a function: @handler("castTo") names the C++ function where it is not the name in lowerCamel. It gets the arguments one
+// by one, each in the C++ type of its word. Values by keyword are given to it in front of them: @handler("shmemPut", nonblocking=True),
+// also numbers, texts, and ScalarKind.Int32 for the C++ constant ScalarKind::Int32. @handler("hardware", ...): arguments as a list.
 // @scope("block") or @scope("warp"): the threads that carry it out together. @member: also a member function of tensors.
 // @library("random"): written in the language, in library/random.py. @refused("why"): known, but not there.
 //
@@ -45,7 +46,7 @@ struct StubParam {
 
 /// A value that a handler gets in front of its arguments, as C++.
 struct StubFixedValue {
-  std::string type, value;
+  std::string name, type, value;
 };
 
 /// A function or class, under one name.
@@ -58,6 +59,7 @@ struct StubFunction {
   std::string result;      ///< A word; empty where none is given.
   std::string scope;       ///< "", "warp" or "block".
   bool isMember = false;
+  bool takesList = false; ///< The handler takes the arguments as a list.
   std::vector<StubParam> params;
   std::vector<StubFixedValue> fixed;
   std::string owner;                ///< The module that declares it: "tl", or "tl.tensor" for a member.

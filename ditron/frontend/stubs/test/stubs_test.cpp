@@ -20,7 +20,7 @@ struct Reading {
 TEST(Stubs, Functions) {
   Reading reading(R"(
 @member
-@handler("castTo", 4, True, ScalarKind.Int32)
+@handler("castTo", bits=4, keeps=True, kind=ScalarKind.Int32)
 def cast(input: num, dtype: dtype, *rest, rounding: str | None = None, scale: num = -1, axes: shape = ()) -> tensor:
     """conversion
     in two lines"""
@@ -33,6 +33,7 @@ to = cast
   EXPECT_EQ(cast.parameterText(), "input: num, dtype: dtype, *rest, rounding: str=None, scale: num=-1, axes: shape=()");
   EXPECT_THAT(cast.modules, testing::ElementsAre("tl", "tl.tensor"));
   ASSERT_EQ(cast.fixed.size(), 3u);
+  EXPECT_EQ(cast.fixed[0].name, "bits");
   EXPECT_EQ(cast.fixed[0].type, "int64_t");
   EXPECT_EQ(cast.fixed[1].value, "true");
   EXPECT_EQ(cast.fixed[2].type, "ScalarKind");
@@ -98,7 +99,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"def f(*, x: int) -> None:\n  \"\"\"d\"\"\"\n", "stubs have no `*` without a name"},
                     Mistake{"def f(**x) -> None:\n  \"\"\"d\"\"\"\n", "stubs have no `/` and no `**`"},
                     Mistake{"@scope(\"grid\")\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "unknown decorator, or a value"},
-                    Mistake{"@handler(\"h\", 1.5)\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "a handler takes True"},
+                    Mistake{"@handler(\"h\", x=1.5)\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "a handler takes True"},
+                    Mistake{"@handler(\"h\", 1)\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "values for a handler are given by keyword"},
                     Mistake{"@fast\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "a decorator is @handler"},
                     Mistake{"g = f\n", "this stub has no function 'f' above"},
                     Mistake{"from .math import exp\n", "math.pyi declares no 'exp'"},
