@@ -30,8 +30,8 @@ struct BlockPointerOptions {
 };
 /// Makes a load or store through a block pointer one through a block of pointers; refuses the options for other pointers. False
 /// after an error.
-bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask, const AnyArg *other,
-                         const BlockPointerOptions &options);
+bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask,
+                         const AnyArg *other, const BlockPointerOptions &options);
 } // namespace builtins
 
 } // namespace ditron::frontend

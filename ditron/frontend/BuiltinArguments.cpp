@@ -68,7 +68,8 @@ bool checkWritablePointer(Importer &importer, BuiltinCall &call, const AnyArg &a
     return false;
   if (!argument.given->type().isConstPointer())
     return true;
-  importer.emit.error(argument.range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin), argument.given->type().str()));
+  importer.emit.error(argument.range, fmt::format("Cannot store to a constant pointer: {} through {}",
+                                                  qualifiedName(*call.builtin), argument.given->type().str()));
   return false;
 }
 

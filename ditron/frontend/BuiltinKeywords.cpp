@@ -16,8 +16,7 @@ template <typename Enum> struct Word {
 };
 
 template <typename Enum>
-std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, const AnyArg &argument,
-                             llvm::ArrayRef<Word<Enum>> words) {
+std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, const AnyArg &argument, llvm::ArrayRef<Word<Enum>> words) {
   llvm::StringRef text = argument.given->constant().getString();
   std::string known;
   for (const Word<Enum> &word : words) {
@@ -26,7 +25,7 @@ std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, const AnyArg
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word.text.str());
   }
   importer.emit.error(argument.range, fmt::format("argument '{}' of {} cannot be '{}'; it is one of {}", argument.name(),
-                                                      qualifiedName(*call.builtin), text.str(), known));
+                                                  qualifiedName(*call.builtin), text.str(), known));
   return std::nullopt;
 }
 

@@ -173,7 +173,20 @@ std::string listLanguage() {
       {ModuleMember, "Member functions of tensors (the first parameter is the tensor)"},
       {ModuleDescriptor, "Member functions of tensor descriptors (the first parameter is the descriptor)"},
       {ModuleVector, "Member functions of vectors (the first parameter is the vector)"}};
-  std::string text = "# Functions of the kernel language\n";
+  std::string text =
+      "# Functions of the kernel language\n\n"
+      "Declared in `ditron/frontend/library/*.pyi`; printed by `ditron-import --list-language`. What a parameter takes: `num` "
+      "a number or\n"
+      "tensor, `tensor` a run-time value, `block` a tensor of rank 1 or more, `ptr` a pointer or block of pointers, `mem` that "
+      "or a\n"
+      "`block_ptr`, `shape` compile-time ints (one, several or a tuple), `const` anything known at compile time, `fn` a "
+      "`@triton.jit`\n"
+      "function, `dtype`, `tensor_descriptor`, compile-time `int`, `bool` and `str`; without a word anything. A parameter that "
+      "is None by\n"
+      "default takes None.\n\n"
+      "For Pylance, mypy and other tools: `ditron-import --write-stubs typings` writes all of this as Python stub files "
+      "(packages `triton`,\n"
+      "`triton_dist`, `ditron`) into a folder `typings`, which Pylance reads by itself; for mypy set `MYPYPATH=typings`.\n";
   for (const Section &section : sections) {
     text += fmt::format("\n## {}\n\n| function | |\n|---|---|\n", section.title.str());
     std::string refused;

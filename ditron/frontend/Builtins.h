@@ -152,7 +152,10 @@ public:
 
 private:
   template <typename T> static T decode(const LangValue &value) {
-    if constexpr (requires { typename T::value_type; requires std::is_same_v<T, std::optional<typename T::value_type>>; })
+    if constexpr (requires {
+                    typename T::value_type;
+                    requires std::is_same_v<T, std::optional<typename T::value_type>>;
+                  })
       return value.isNone() ? T() : T(decode<typename T::value_type>(value));
     else if constexpr (std::is_same_v<T, int64_t>)
       return *value.constant().toInt64();

@@ -79,8 +79,8 @@ LangValue wideIntegers(Importer &importer, BuiltinCall &call, const ValueArg &ar
     const bool isInteger = element.isLiteral() ? element.constant().isIntegral()
                                                : element.isTensor() && !element.type().isBlock() && element.type().isInt();
     if (!isInteger)
-      return emit.fail(range, fmt::format("argument '{}' of {} must hold scalar integers, but element {} is {}", argument.name(),
-                                          qualifiedName(*call.builtin), index, element.describe()));
+      return emit.fail(range, fmt::format("argument '{}' of {} must hold scalar integers, but element {} is {}",
+                                          argument.name(), qualifiedName(*call.builtin), index, element.describe()));
     if (element.isLiteral() && !emit.checkLiteralFits(element.constant(), ScalarKind::Int64, range))
       return LangValue::poison();
     result.push_back(element.isLiteral() ? emit.constantOf(element.constant(), ScalarKind::Int64)
@@ -160,8 +160,8 @@ LangValue advanceBlockPointer(Importer &importer, BuiltinCall &call, ValueArg po
   return pointer->withParts(std::move(fields));
 }
 
-bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask, const AnyArg *other,
-                         const BlockPointerOptions &options) {
+bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask,
+                         const AnyArg *other, const BlockPointerOptions &options) {
   Emitter &emit = importer.emit;
   auto refuse = [&](SourceRange range, std::string message) {
     emit.error(range, std::move(message));

@@ -5,8 +5,8 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/Descriptors.h"
 #include "ditron/frontend/BuiltinHandlers.h"
+#include "ditron/frontend/Descriptors.h"
 #include "ditron/frontend/TileAddresses.h"
 
 #include <fmt/format.h>
@@ -76,19 +76,18 @@ std::optional<ListedRows> listedRows(Importer &importer, BuiltinCall &call, cons
   if (rows->type().rank() != 1 || !rows->type().isInt() || rows->type().bitWidth() > 32 || rows->type().bitWidth() < 16)
     return refuse(rows, fmt::format("x offsets must be 1D, of int16 or int32, but got {}", rows->describe()));
   if (rows->type().shape()[0] < 8)
-    return refuse(rows,
-                  fmt::format("{} must have at least 8 rows, but got {}", what, rows->type().shape()[0]));
+    return refuse(rows, fmt::format("{} must have at least 8 rows, but got {}", what, rows->type().shape()[0]));
   const int64_t leastColumns = 32 / int64_t(descriptor.tile.bitWidth()) * 8;
   if (block[1] < leastColumns)
-    return refuse(desc, fmt::format("{} of {} must have at least {} columns, but got {}", what,
-                                      descriptor.tile.element().str(), leastColumns, block[1]));
+    return refuse(desc, fmt::format("{} of {} must have at least {} columns, but got {}", what, descriptor.tile.element().str(),
+                                    leastColumns, block[1]));
   const bool isInt = column->isLiteral() ? column->constant().isIntegral()
-                                        : column->isTensor() && !column->type().isBlock() && column->type().isInt();
+                                         : column->isTensor() && !column->type().isBlock() && column->type().isInt();
   if (!isInt || (column->isTensor() && column->type().bitWidth() > 32))
     return refuse(column, fmt::format("y offsets only support 32 bit integers, but got {}", column->describe()));
   const SourceRange range = column.range;
   const LangValue first = column->isLiteral() ? emit.constantOf(column->constant(), ScalarKind::Int64)
-                                             : emit.cast(*column, ScalarKind::Int64, range);
+                                              : emit.cast(*column, ScalarKind::Int64, range);
   ListedRows result;
   result.shape = {rows->type().shape()[0], block[1]};
   const LangValue positions[] = {emit.cast(*rows, ScalarKind::Int64, rows.range), first};
@@ -104,13 +103,12 @@ LangValue descriptorAtomic(Importer &importer, BuiltinCall &call, tile::AtomicOp
   const DescriptorValue &descriptor = *desc;
   const LangType element = descriptor.tile.element();
   if (!hasUpdate(op, element))
-    return emit.fail(desc.range,
-                     fmt::format("Unsupported dtype: {} of {}", qualifiedName(*call.builtin), element.str()));
+    return emit.fail(desc.range, fmt::format("Unsupported dtype: {} of {}", qualifiedName(*call.builtin), element.str()));
   if (!fitsDescriptor(importer, call, desc, value))
     return LangValue::poison();
   if (value->type().element() != element)
     return emit.fail(value.range, fmt::format("argument 'value' of {} must have the descriptor's type {}, but got {}",
-                                                        qualifiedName(*call.builtin), element.str(), value->describe()));
+                                              qualifiedName(*call.builtin), element.str(), value->describe()));
   auto offsets = descriptorOffsets(importer, call, descriptor, offsetsArg);
   if (!offsets)
     return LangValue::poison();
@@ -143,7 +141,7 @@ LangValue descriptorScatter(Importer &importer, BuiltinCall &call, Arg<const Des
   const DescriptorValue &descriptor = *desc;
   if (descriptor.base.type().isConstPointer())
     return emit.fail(desc.range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
-                                                       descriptor.base.type().str()));
+                                             descriptor.base.type().str()));
   auto rows = listedRows(importer, call, desc, xOffsets, yOffset);
   if (!rows)
     return LangValue::poison();

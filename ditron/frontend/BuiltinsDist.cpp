@@ -6,8 +6,8 @@
 #include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/BlockPointers.h"
-#include "ditron/frontend/Descriptors.h"
 #include "ditron/frontend/BuiltinHandlers.h"
+#include "ditron/frontend/Descriptors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
@@ -65,10 +65,9 @@ LangValue wait(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg
   if (count.isPoison() || value.isPoison() || !scope || !order || !compare)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Acquire && *order != tile::MemoryOrder::Relaxed)
-    return emit.fail(semantic.range,
-                     fmt::format("dl.wait is 'acquire' or 'relaxed', not '{}'", semantic->str()));
-  auto op = emit.create<dist::WaitOp>(emit.builder.getI32Type(), pointer->ir(), count.ir(), value.ir(), *scope, *order,
-                                      *compare);
+    return emit.fail(semantic.range, fmt::format("dl.wait is 'acquire' or 'relaxed', not '{}'", semantic->str()));
+  auto op =
+      emit.create<dist::WaitOp>(emit.builder.getI32Type(), pointer->ir(), count.ir(), value.ir(), *scope, *order, *compare);
   if (importer.isDiscarded(call.range)) // what follows relies on the block's acquire, and wants no token
     op->setAttr(dist::tokenDroppedAttrName, emit.builder.getUnitAttr());
   return emit.wrap(op.getResult(), ScalarKind::Int32);

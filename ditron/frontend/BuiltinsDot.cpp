@@ -85,8 +85,7 @@ LangValue dot(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg ot
               Arg<std::optional<llvm::StringRef>> inputPrecision, Arg<std::optional<bool>> allowTf32,
               Arg<std::optional<int64_t>> maxNumImpreciseAcc, Arg<std::optional<LangType>> outDtype) {
   Emitter &emit = importer.emit;
-  const LangValue a = withKnownElement(emit, *input, input.range),
-                  b = withKnownElement(emit, *other, other.range);
+  const LangValue a = withKnownElement(emit, *input, input.range), b = withKnownElement(emit, *other, other.range);
   if (a.isPoison() || b.isPoison())
     return LangValue::poison();
   if (std::string reason = whyNoProduct(a.type(), b.type()); !reason.empty())
@@ -106,7 +105,7 @@ LangValue dot(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg ot
     const LangType wanted = **outDtype;
     if (wanted.is(ScalarKind::BF16))
       return emit.fail(outDtype.range, "out_dtype=bfloat16 is unsupported. Please use out_dtype=float32/float16 and "
-                                                  "cast with `.to(tl.bfloat16)`");
+                                       "cast with `.to(tl.bfloat16)`");
     if (mayBeHalf && wanted.is(ScalarKind::FP16))
       result = wanted;
     else if (wanted != result)
@@ -119,8 +118,7 @@ LangValue dot(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg ot
   shape.back() = b.type().shape().back();
   const LangType type = result.withShape(shape);
   if (!acc.isNone() && (!acc.isTensor() || acc.type() != type))
-    return emit.fail(accArg.range,
-                     fmt::format("argument 'acc' of tl.dot must be {}, but got {}", type.str(), acc.describe()));
+    return emit.fail(accArg.range, fmt::format("argument 'acc' of tl.dot must be {}, but got {}", type.str(), acc.describe()));
 
   DotOptions options;
   if (*inputPrecision) {
@@ -137,11 +135,9 @@ LangValue dot(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg ot
     options.precision = tile::DotPrecision::TF32;
   if (std::optional<int64_t> limit = *maxNumImpreciseAcc; limit && element.isFP8()) {
     if (*limit > k)
-      return emit.fail(maxNumImpreciseAcc.range,
-                       fmt::format("max_num_imprecise_acc ({}) must be <= K ({})", *limit, k));
+      return emit.fail(maxNumImpreciseAcc.range, fmt::format("max_num_imprecise_acc ({}) must be <= K ({})", *limit, k));
     if (*limit < 0)
-      return emit.fail(maxNumImpreciseAcc.range,
-                       fmt::format("max_num_imprecise_acc ({}) must not be negative", *limit));
+      return emit.fail(maxNumImpreciseAcc.range, fmt::format("max_num_imprecise_acc ({}) must not be negative", *limit));
     options.maxImpreciseAcc = limit;
   }
   return emitDot(emit, a, b, acc, result, options);

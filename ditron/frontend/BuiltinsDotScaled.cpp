@@ -31,7 +31,8 @@ struct Side {
 
 class ScaledDot {
 public:
-  ScaledDot(Importer &importer, BuiltinCall &call, const ValueArg &acc, bool isFast, const Arg<std::optional<LangType>> &outType)
+  ScaledDot(Importer &importer, BuiltinCall &call, const ValueArg &acc, bool isFast,
+            const Arg<std::optional<LangType>> &outType)
       : emit(importer.emit), call(call), acc(acc), isFast(isFast), outType(outType) {}
 
   LangValue run(Side left, Side right) {
@@ -80,7 +81,8 @@ private:
     } else {
       const auto *format = llvm::find_if(formats, [&](const auto &each) { return each.first == side.format; });
       if (format == std::end(formats)) {
-        emit.fail(side.formatRange, fmt::format("NYI: {}_format {}; known are e2m1, e4m3, e5m2, bf16 and fp16", name, side.format));
+        emit.fail(side.formatRange,
+                  fmt::format("NYI: {}_format {}; known are e2m1, e4m3, e5m2, bf16 and fp16", name, side.format));
         return false;
       }
       if (!side.isPackedAlongK)
@@ -102,7 +104,8 @@ private:
     const std::string name = side.name.str() + "_scale";
     const LangType type = side.scale.isTensor() ? side.scale.type() : LangType();
     if (!type.is(ScalarKind::UInt8) && !type.is(ScalarKind::Int8) && !type.is(ScalarKind::FP8E4NV)) {
-      emit.fail(side.scaleRange, fmt::format("{} must be a block of uint8 (e8m0) or fp8e4nv, but got {}", name, side.scale.describe()));
+      emit.fail(side.scaleRange,
+                fmt::format("{} must be a block of uint8 (e8m0) or fp8e4nv, but got {}", name, side.scale.describe()));
       return false;
     }
     llvm::ArrayRef<int64_t> value = side.value.type().shape();
@@ -112,8 +115,8 @@ private:
     expected.push_back(side.isLeft ? value[rank - 2] : value[rank - 1]);
     expected.push_back((side.isLeft ? value[rank - 1] : value[rank - 2]) / group);
     if (type.shape() != llvm::ArrayRef<int64_t>(expected)) {
-      emit.fail(side.scaleRange, fmt::format("{} must be a tensor of shape [..., {}, {}]. Got {}", name, expected[rank - 2], expected[rank - 1],
-                             LangValue::shape(type.shape()).display()));
+      emit.fail(side.scaleRange, fmt::format("{} must be a tensor of shape [..., {}, {}]. Got {}", name, expected[rank - 2],
+                                             expected[rank - 1], LangValue::shape(type.shape()).display()));
       return false;
     }
     return true;
@@ -223,8 +226,8 @@ private:
     if (start.isLiteral() && !start.constant().isTrue())
       start = LangValue::none();
     if (!start.isNone() && (!start.isTensor() || start.type() != result.withShape(shape)))
-      return emit.fail(acc.range, fmt::format("argument 'acc' of tl.dot_scaled must be {}, but got {}", result.withShape(shape).str(),
-                                     start.describe()));
+      return emit.fail(acc.range, fmt::format("argument 'acc' of tl.dot_scaled must be {}, but got {}",
+                                              result.withShape(shape).str(), start.describe()));
     return emitDot(emit, a, b, start, result, {});
   }
 
@@ -240,10 +243,9 @@ private:
 LangValue dotScaled(Importer &importer, BuiltinCall &call, ValueArg lhs, ValueArg lhsScale, Arg<llvm::StringRef> lhsFormat,
                     ValueArg rhs, ValueArg rhsScale, Arg<llvm::StringRef> rhsFormat, ValueArg acc, Arg<bool> fastMath,
                     Arg<bool> lhsKPack, Arg<bool> rhsKPack, Arg<std::optional<LangType>> outDtype) {
-  Side left{"lhs",  lhs.range, lhsScale.range,    lhsFormat.range, *lhs,
-            *lhsScale, lhsFormat->lower(), *lhsKPack, /*isLeft=*/true};
-  Side right{"rhs",  rhs.range, rhsScale.range,    rhsFormat.range, *rhs,
-             *rhsScale, rhsFormat->lower(), *rhsKPack, /*isLeft=*/false};
+  Side left{"lhs", lhs.range, lhsScale.range, lhsFormat.range, *lhs, *lhsScale, lhsFormat->lower(), *lhsKPack, /*isLeft=*/true};
+  Side right{"rhs",     rhs.range,          rhsScale.range, rhsFormat.range, *rhs,
+             *rhsScale, rhsFormat->lower(), *rhsKPack,      /*isLeft=*/false};
   return ScaledDot(importer, call, acc, *fastMath, outDtype).run(std::move(left), std::move(right));
 }
 

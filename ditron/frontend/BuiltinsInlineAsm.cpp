@@ -53,8 +53,8 @@ public:
     Registers wanted = registersOf(element, pack);
     for (size_t i = 0; i < wanted.count; ++i) {
       if (next == items.size() || items[next].starts_with("=") != isOutput)
-        return reject(fmt::format("{} of type {} fills {} register{} with pack={}, which the constraints '{}' do not have", what.str(),
-                                  element.str(), wanted.count, wanted.count == 1 ? "" : "s", pack,
+        return reject(fmt::format("{} of type {} fills {} register{} with pack={}, which the constraints '{}' do not have",
+                                  what.str(), element.str(), wanted.count, wanted.count == 1 ? "" : "s", pack,
                                   constraints->str()));
       llvm::StringRef item = items[next++];
       unsigned tied = 0;
@@ -119,8 +119,8 @@ LangValue inlineAsmElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::
       if (auto kind = parseScalarKind(dtype.constant().getString()))
         dtype = LangValue(LangType(*kind));
     if (!dtype.isType() || dtype.asType().isBlock() || dtype.asType().isVoid())
-      return emit.fail(dtypeArg.range, fmt::format("argument 'dtype' must be a dtype or a tuple of them, but got {}",
-                                                          dtype.describe()));
+      return emit.fail(dtypeArg.range,
+                       fmt::format("argument 'dtype' must be a dtype or a tuple of them, but got {}", dtype.describe()));
     results.push_back(dtype.asType().withShape(operands.empty() ? llvm::ArrayRef<int64_t>() : operands[0].type().shape()));
   }
 
@@ -140,8 +140,7 @@ LangValue inlineAsmElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::
   llvm::SmallVector<mlir::Type> types;
   for (const LangType &result : results)
     types.push_back(emit.ir(result));
-  auto op = emit.create<tile::InlineAsmOp>(types, *text, *constraintsArg, values, static_cast<uint32_t>(*pack),
-                                           *isPure);
+  auto op = emit.create<tile::InlineAsmOp>(types, *text, *constraintsArg, values, static_cast<uint32_t>(*pack), *isPure);
   std::vector<LangValue> wrapped;
   for (auto [value, type] : llvm::zip_equal(op.getResults(), results))
     wrapped.push_back(emit.wrap(value, type));

@@ -173,16 +173,16 @@ LangValue externElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::Str
   Emitter &emit = importer.emit;
   llvm::SmallVector<LangValue> operands;
   if (!args->isTuple() || args->elements().empty())
-    return emit.fail(args.range, fmt::format("argument 'args' of {} must be a tuple of operands",
-                                                       qualifiedName(*call.builtin)));
+    return emit.fail(args.range,
+                     fmt::format("argument 'args' of {} must be a tuple of operands", qualifiedName(*call.builtin)));
   if (!prepareOperands(importer, args->elements(), call.range, operands))
     return LangValue::poison();
   llvm::ArrayRef<Overload> all(overloads);
   const Overload *known = llvm::find_if(all, [&](const Overload &each) { return each.symbol == *symbol; });
   if (known == all.end())
     return emit.fail(symbol.range, fmt::format("{} knows no function '{}': foreign bitcode is not linked, only the "
-                                                         "functions of libdevice (__nv_...) can be called",
-                                                         qualifiedName(*call.builtin), symbol->str()));
+                                               "functions of libdevice (__nv_...) can be called",
+                                               qualifiedName(*call.builtin), symbol->str()));
   if (!matches(*known, operands))
     return emit.fail(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}", symbol->str(),
                                              describe(*known), typesOf(operands)));

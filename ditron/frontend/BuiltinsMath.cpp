@@ -22,8 +22,7 @@ LangValue floatOperand(Importer &importer, BuiltinCall &call, const AnyArg &argu
     return value;
   importer.emit
       .error(argument.range, fmt::format("{}: Expected dtype ['fp32', 'fp64'] but got {} for argument '{}'",
-                                             qualifiedName(*call.builtin), value.type().element().signatureText(),
-                                             argument.name()))
+                                         qualifiedName(*call.builtin), value.type().element().signatureText(), argument.name()))
       .hint("cast it first: x.to(tl.float32)");
   return LangValue::poison();
 }
@@ -40,7 +39,8 @@ bool sameFloats(Importer &importer, BuiltinCall &call, LangValue &a, LangValue &
 }
 
 /// An operator as a function, which may do without the check for overflow.
-LangValue arithmetic(Importer &importer, BuiltinCall &call, BinaryOp op, const LangValue &x, const LangValue &y, bool sanitizes) {
+LangValue arithmetic(Importer &importer, BuiltinCall &call, BinaryOp op, const LangValue &x, const LangValue &y,
+                     bool sanitizes) {
   bool &checks = importer.emit.checksOverflow, before = checks;
   checks = before && sanitizes;
   LangValue result = importer.emit.binary(op, x, y, call.range);

@@ -12,7 +12,6 @@
 namespace ditron::frontend::builtins {
 namespace {
 
-
 template <typename Op>
 bool setHints(Importer &importer, BuiltinCall &call, Op op, const AnyArg &cacheModifier, const AnyArg &evictionPolicy) {
   auto cache = cacheModifierOf(importer, call, cacheModifier, /*isLoad=*/true);
@@ -31,7 +30,8 @@ LangValue maskOf(Importer &importer, BuiltinCall &call, const LangValue &given, 
   LangValue mask = importer.emit.toTensor(given, range);
   if (mask.isTensor() && !mask.type().isBool()) {
     importer.emit
-        .error(range, fmt::format("argument 'mask' of {} must be int1, but got {}", qualifiedName(*call.builtin), mask.describe()))
+        .error(range,
+               fmt::format("argument 'mask' of {} must be int1, but got {}", qualifiedName(*call.builtin), mask.describe()))
         .hint("compare it: mask != 0");
     mask = LangValue::poison();
   }
@@ -54,8 +54,7 @@ LangValue convertValue(Importer &importer, const LangValue &value, SourceRange r
 }
 
 /// Broadcasts a value or mask to the pointer's shape, which it must not exceed.
-bool fitToPointer(Importer &importer, BuiltinCall &call, LangValue &value, const AnyArg &argument,
-                  const LangValue &pointer) {
+bool fitToPointer(Importer &importer, BuiltinCall &call, LangValue &value, const AnyArg &argument, const LangValue &pointer) {
   LangValue pair[] = {pointer, value};
   auto shape = importer.emit.commonShape(pair, argument.range);
   if (!shape)
@@ -75,8 +74,8 @@ bool fitToPointer(Importer &importer, BuiltinCall &call, LangValue &value, const
 bool refuseConstPointer(Importer &importer, BuiltinCall &call, const LangType &pointer, SourceRange range) {
   if (!pointer.isConstPointer())
     return true;
-  importer.emit.error(range,
-                      fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin), pointer.str()));
+  importer.emit.error(
+      range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin), pointer.str()));
   return false;
 }
 
@@ -106,9 +105,9 @@ LangValue load(Importer &importer, BuiltinCall &call, ValueArg pointerArg, Value
   }
   for (const LangValue *extra : {&mask, &other})
     if (extra->isTensor() && extra->type().isBlock() && !pointer.type().isBlock())
-      return emit.fail(extra == &mask ? maskArg.range : otherArg.range,
-                       fmt::format("argument '{}' of tl.load is a block, but the pointer is a scalar",
-                                   extra == &mask ? "mask" : "other"));
+      return emit.fail(
+          extra == &mask ? maskArg.range : otherArg.range,
+          fmt::format("argument '{}' of tl.load is a block, but the pointer is a scalar", extra == &mask ? "mask" : "other"));
   // Pointer, mask and other meet in one shape.
   llvm::SmallVector<LangValue> together{pointer};
   if (hasMask)
@@ -166,8 +165,8 @@ LangValue atomicRmw(Importer &importer, BuiltinCall &call, tile::AtomicOp op, Va
   bool isWide = element.bitWidth() >= 32;
   bool allowed = !element.isPointer() && (isWide || (isHalf && op == tile::AtomicOp::Add)) && !(isBitwise && !element.isInt());
   if (!allowed)
-    return emit.fail(pointer.range, fmt::format("{} does not support elements of type {}", qualifiedName(*call.builtin),
-                                                element.str()));
+    return emit.fail(pointer.range,
+                     fmt::format("{} does not support elements of type {}", qualifiedName(*call.builtin), element.str()));
 
   LangValue value = convertValue(importer, *val, val.range, element);
   bool isGood = true;
@@ -180,8 +179,8 @@ LangValue atomicRmw(Importer &importer, BuiltinCall &call, tile::AtomicOp op, Va
   auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
   if (!order || !scope)
     return LangValue::poison();
-  auto old = emit.create<tile::AtomicRmwOp>(value.ir().getType(), atomicKind(op, element), *order, *scope, pointer->ir(), value.ir(),
-                                           mask.isPoison() ? mlir::Value() : mask.ir());
+  auto old = emit.create<tile::AtomicRmwOp>(value.ir().getType(), atomicKind(op, element), *order, *scope, pointer->ir(),
+                                            value.ir(), mask.isPoison() ? mlir::Value() : mask.ir());
   return emit.wrap(old.getResult(), value.type());
 }
 
@@ -192,25 +191,22 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call, ValueArg pointer, Val
   if (!refuseConstPointer(importer, call, pointer->type(), pointer.range))
     return LangValue::poison();
   if (element.isPointer() || element.bitWidth() < 16)
-    return emit.fail(pointer.range,
-                     fmt::format("tl.atomic_cas does not support elements of type {}", element.str()));
+    return emit.fail(pointer.range, fmt::format("tl.atomic_cas does not support elements of type {}", element.str()));
   // Nothing is converted here: tensors must have the element type, and literals take it only where both are numbers of one kind.
   LangValue operands[2];
   for (int index = 0; index < 2; ++index) {
     const ValueArg &argument = index == 0 ? cmp : val;
     LangValue value = *argument;
     if (value.isLiteral() && value.constant().isIntegral() && element.isFloat())
-      return emit.fail(argument.range,
-                       fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}",
-                                   argument.name(), element.str(), value.describe()));
+      return emit.fail(argument.range, fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}",
+                                                   argument.name(), element.str(), value.describe()));
     if (value.isLiteral())
       value = convertValue(importer, value, argument.range, element);
     if (value.isPoison())
       return value;
     if (value.type().element() != element)
-      return emit.fail(argument.range,
-                       fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}",
-                                   argument.name(), element.str(), value.describe()));
+      return emit.fail(argument.range, fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}",
+                                                   argument.name(), element.str(), value.describe()));
     if (!fitToPointer(importer, call, value, argument, *pointer))
       return LangValue::poison();
     operands[index] = value;
@@ -234,9 +230,8 @@ LangValue hint(Importer &importer, BuiltinCall &call, ValueArg value, Arg<Dims> 
     return *value; // what is promised of a number is known anyway
   size_t wanted = std::max(1u, value->type().rank());
   if (numbers->size() != wanted)
-    return emit.fail(numbers.range,
-                     fmt::format("{} needs one number per dimension, {} for {}, but got {}",
-                                 qualifiedName(*call.builtin), wanted, value->describe(), numbers->size()));
+    return emit.fail(numbers.range, fmt::format("{} needs one number per dimension, {} for {}, but got {}",
+                                                qualifiedName(*call.builtin), wanted, value->describe(), numbers->size()));
   for (int64_t number : *numbers)
     if (number <= 0)
       return emit.fail(numbers.range,
@@ -245,8 +240,7 @@ LangValue hint(Importer &importer, BuiltinCall &call, ValueArg value, Arg<Dims> 
   llvm::StringRef name = call.builtin->name;
   mlir::DenseI64ArrayAttr none;
   return emit.wrap(emit.create<tile::HintOp>(value->ir().getType(), value->ir(), name == "multiple_of" ? array : none,
-                                             name == "max_contiguous" ? array : none,
-                                             name == "max_constancy" ? array : none),
+                                             name == "max_contiguous" ? array : none, name == "max_constancy" ? array : none),
                    value->type());
 }
 

@@ -73,10 +73,10 @@ LangValue fold(Importer &importer, BuiltinCall &call, const ListArg &given, bool
   return result;
 }
 
-LangValue convert(Importer &importer, BuiltinCall &call, const ValueArg &x, Expected<ConstValue> (*conversion)(const ConstValue &)) {
+LangValue convert(Importer &importer, BuiltinCall &call, const ValueArg &x,
+                  Expected<ConstValue> (*conversion)(const ConstValue &)) {
   if (!x->isConstant())
-    return importer.emit.fail(x.range,
-                              fmt::format("{}() does not take {}", call.builtin->name.str(), x->describe()));
+    return importer.emit.fail(x.range, fmt::format("{}() does not take {}", call.builtin->name.str(), x->describe()));
   auto result = conversion(x->constant());
   return result.isOk() ? LangValue(*result) : importer.emit.fail(call.range, result.status().message());
 }
@@ -93,8 +93,7 @@ LangValue pythonRange(Importer &importer, BuiltinCall &call, ValueArg start, Val
 
 LangValue tileRange(Importer &importer, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step,
                     Arg<std::optional<int64_t>> numStages, Arg<std::optional<int64_t>> loopUnrollFactor,
-                    Arg<bool> disallowsAccMultiBuffer, Arg<bool> flattens, Arg<bool> specializesWarps,
-                    Arg<bool> disableLicm) {
+                    Arg<bool> disallowsAccMultiBuffer, Arg<bool> flattens, Arg<bool> specializesWarps, Arg<bool> disableLicm) {
   auto range = std::make_shared<RangeValue>();
   range->kind = RangeValue::Kind::TileRange;
   range->numStages = *numStages;
@@ -104,8 +103,7 @@ LangValue tileRange(Importer &importer, BuiltinCall &call, ValueArg start, Value
   range->warpSpecialize = *specializesWarps;
   for (const auto *option : {&numStages, &loopUnrollFactor})
     if (const std::optional<int64_t> &value = **option; value && (*value < 0 || *value > 1024))
-      return importer.emit.fail(option->range,
-                                fmt::format("{} must be between 0 and 1024, but is {}", option->name(), *value));
+      return importer.emit.fail(option->range, fmt::format("{} must be between 0 and 1024, but is {}", option->name(), *value));
   return makeRange(importer, std::move(range), start, stop, step);
 }
 
@@ -150,8 +148,7 @@ LangValue pythonLen(Importer &importer, BuiltinCall &call, ValueArg value) {
 LangValue pythonTuple(Importer &importer, BuiltinCall &call, ValueArg value) {
   if (value->isTuple())
     return *value;
-  return importer.emit.fail(value.range,
-                            fmt::format("{} is not a sequence that is known at compile time", value->describe()));
+  return importer.emit.fail(value.range, fmt::format("{} is not a sequence that is known at compile time", value->describe()));
 }
 
 LangValue pythonIsinstance(Importer &importer, BuiltinCall &call, ValueArg value, ValueArg classesArg) {
@@ -196,8 +193,7 @@ LangValue pythonIsinstance(Importer &importer, BuiltinCall &call, ValueArg value
   for (const LangValue &cls : classes) {
     auto matched = matches(cls);
     if (!matched)
-      return importer.emit.fail(classesArg.range,
-                                fmt::format("isinstance does not know {} as a class", cls.describe()));
+      return importer.emit.fail(classesArg.range, fmt::format("isinstance does not know {} as a class", cls.describe()));
     result |= *matched;
   }
   return LangValue::boolean(result);
@@ -232,9 +228,8 @@ LangValue staticPrint(Importer &importer, BuiltinCall &call, ListArg values, Arg
 
 LangValue staticAssert(Importer &importer, BuiltinCall &call, ValueArg condition, ValueArg msg) {
   if (!condition->isConstant() || !condition->constant().isIntegral())
-    return importer.emit.fail(
-        condition.range,
-        fmt::format("tl.static_assert needs a compile-time bool, but got {}", condition->describe()));
+    return importer.emit.fail(condition.range,
+                              fmt::format("tl.static_assert needs a compile-time bool, but got {}", condition->describe()));
   if (condition->constant().isTrue())
     return LangValue::none();
   std::string message = msg->display();
@@ -246,17 +241,14 @@ LangValue condition(Importer &importer, BuiltinCall &call, ValueArg arg, Arg<boo
 
 LangValue constexprOf(Importer &importer, BuiltinCall &call, ValueArg value) { return *value; }
 
-LangValue toTensor(Importer &importer, BuiltinCall &call, ValueArg x) {
-  return importer.emit.toTensor(*x, x.range);
-}
+LangValue toTensor(Importer &importer, BuiltinCall &call, ValueArg x) { return importer.emit.toTensor(*x, x.range); }
 
 LangValue pointerType(Importer &importer, BuiltinCall &call, Arg<LangType> elementTy, Arg<int64_t> addressSpace,
                       Arg<bool> isConst) {
   if (elementTy->isBlock())
     return importer.emit.fail(elementTy.range, "a pointer points at a scalar, not at a block");
   if (*addressSpace != 1)
-    return importer.emit.fail(addressSpace.range,
-                              "only pointers to global memory (address space 1) are supported");
+    return importer.emit.fail(addressSpace.range, "only pointers to global memory (address space 1) are supported");
   return LangValue(LangType::pointer(*elementTy, *isConst));
 }
 

@@ -111,7 +111,7 @@ LangValue join(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b) {
 LangValue split(Importer &importer, BuiltinCall &call, ValueArg value) {
   if (value->type().shape().back() != 2)
     return importer.emit.fail(value.range, fmt::format("{} needs a last dimension of size 2, but got {}",
-                                                             qualifiedName(*call.builtin), value->describe()));
+                                                       qualifiedName(*call.builtin), value->describe()));
   auto [left, right] = splitPair(importer.emit, *value);
   return LangValue::tuple({left, right});
 }
@@ -187,16 +187,16 @@ LangValue gather(Importer &importer, BuiltinCall &call, ValueArg source, ValueAr
                                                "but are {} and {}",
                                                dim, source->type().str(), index->type().str()));
   LangType type = source->type().withShape(index->type().shape());
-  return emit.wrap(
-      emit.create<tile::GatherOp>(emit.ir(type), source->ir(), index->ir(), emit.builder.getI32IntegerAttr(*axis)), type);
+  return emit.wrap(emit.create<tile::GatherOp>(emit.ir(type), source->ir(), index->ir(), emit.builder.getI32IntegerAttr(*axis)),
+                   type);
 }
 
 LangValue histogram(Importer &importer, BuiltinCall &call, ValueArg inputArg, Arg<int64_t> numBins, ValueArg maskArg) {
   Emitter &emit = importer.emit;
   LangValue input = *inputArg, mask = *maskArg;
   if (!input.type().isInt() || input.type().rank() != 1)
-    return emit.fail(inputArg.range, fmt::format("tl.histogram needs a block of integers of rank 1, but got {}",
-                                                        input.describe()));
+    return emit.fail(inputArg.range,
+                     fmt::format("tl.histogram needs a block of integers of rank 1, but got {}", input.describe()));
   if (!importer.checkBlockShape({*numBins}, numBins.range))
     return LangValue::poison();
   if (!mask.isNone()) {
@@ -204,11 +204,10 @@ LangValue histogram(Importer &importer, BuiltinCall &call, ValueArg inputArg, Ar
     if (mask.isPoison())
       return mask;
     if (!mask.type().isBool())
-      return emit.fail(maskArg.range,
-                       fmt::format("Mask must have boolean scalar type, but got {}", mask.describe()));
+      return emit.fail(maskArg.range, fmt::format("Mask must have boolean scalar type, but got {}", mask.describe()));
     if (mask.type().isBlock() && mask.type().rank() != 1)
-      return emit.fail(maskArg.range, fmt::format("the mask of tl.histogram must have the input's shape, but got {}",
-                                                         mask.describe()));
+      return emit.fail(maskArg.range,
+                       fmt::format("the mask of tl.histogram must have the input's shape, but got {}", mask.describe()));
     LangValue both[] = {mask, input};
     if (!emit.broadcastTogether(both, call.range))
       return LangValue::poison();
@@ -284,8 +283,8 @@ LangValue mapElementwise(Importer &importer, BuiltinCall &call, Arg<const Functi
     return LangValue::poison();
   std::string name = scalarFn->node->name.text.str();
   if (results.size() % *pack != 0)
-    return refuse(fmt::format("the function '{}' must give a multiple of {} values, but gives {}", name, *pack,
-                              results.size()));
+    return refuse(
+        fmt::format("the function '{}' must give a multiple of {} values, but gives {}", name, *pack, results.size()));
   std::vector<LangType> resultTypes;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].type().isBlock())

@@ -89,10 +89,11 @@ std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<
 }
 
 /// The usual front of a reduction: a block, and an axis that exists.
-bool checkReduction(Importer &importer, BuiltinCall &call, const ValueArg &input, const AnyArg &axisArg, std::optional<int64_t> &axis) {
+bool checkReduction(Importer &importer, BuiltinCall &call, const ValueArg &input, const AnyArg &axisArg,
+                    std::optional<int64_t> &axis) {
   if (!input->type().isBlock() || input->type().isPointer()) {
-    importer.emit.error(input.range, fmt::format("{} needs a block of numbers, but got {}",
-                                                           qualifiedName(*call.builtin), input->describe()));
+    importer.emit.error(
+        input.range, fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input->describe()));
     return false;
   }
   axis = std::nullopt;
@@ -113,8 +114,8 @@ LangType sumType(const LangType &element) {
 std::vector<LangValue> single(LangValue value) { return {std::move(value)}; }
 
 /// Maximum or minimum together with its index; a tie goes to the lower index on demand.
-LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, const ValueArg &given, const AnyArg &axisArg, bool isMax, bool breaksTiesLeft, bool keepsDims,
-                           bool wantsValue) {
+LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, const ValueArg &given, const AnyArg &axisArg, bool isMax,
+                           bool breaksTiesLeft, bool keepsDims, bool wantsValue) {
   Emitter &emit = importer.emit;
   LangValue input = *given;
   std::optional<int64_t> axis;
@@ -157,15 +158,15 @@ std::optional<std::vector<LangValue>> blocksOf(Importer &importer, BuiltinCall &
              source.type().shape() == sources.front().type().shape();
   if (isGood)
     return sources;
-  importer.emit.error(input.range,
-                      fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
-                                  qualifiedName(*call.builtin), input->describe()));
+  importer.emit.error(input.range, fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
+                                               qualifiedName(*call.builtin), input->describe()));
   return std::nullopt;
 }
 
 /// Runs a user's combine function and checks what it gives.
-std::vector<LangValue> userCombine(Importer &importer, BuiltinCall &call, const Arg<const FunctionValue &> &function, llvm::ArrayRef<LangValue> sources,
-                                   llvm::ArrayRef<LangValue> left, llvm::ArrayRef<LangValue> right) {
+std::vector<LangValue> userCombine(Importer &importer, BuiltinCall &call, const Arg<const FunctionValue &> &function,
+                                   llvm::ArrayRef<LangValue> sources, llvm::ArrayRef<LangValue> left,
+                                   llvm::ArrayRef<LangValue> right) {
   llvm::SmallVector<LangValue> arguments(left);
   arguments.append(right.begin(), right.end());
   LangValue result = importer.callCombine(*function, arguments, call.range);
@@ -174,18 +175,16 @@ std::vector<LangValue> userCombine(Importer &importer, BuiltinCall &call, const 
   std::vector<LangValue> values = result.isTuple() ? result.elements() : std::vector<LangValue>{result};
   std::string name = function->node->name.text.str();
   if (values.size() != sources.size()) {
-    importer.emit.error(function.range,
-                        fmt::format("the combine function '{}' must give {} values, but gives {}", name, sources.size(),
-                                    values.size()));
+    importer.emit.error(function.range, fmt::format("the combine function '{}' must give {} values, but gives {}", name,
+                                                    sources.size(), values.size()));
     return {};
   }
   for (auto [value, source] : llvm::zip(values, sources)) {
     if (value.isLiteral())
       value = importer.emit.constantOf(value.constant(), source.type().element());
     if (!value.isTensor() || value.type() != source.type().element()) {
-      importer.emit.error(function.range,
-                          fmt::format("the combine function '{}' must give {}, but gives {}", name,
-                                      source.type().element().str(), value.describe()));
+      importer.emit.error(function.range, fmt::format("the combine function '{}' must give {}, but gives {}", name,
+                                                      source.type().element().str(), value.describe()));
       return {};
     }
   }
@@ -303,9 +302,8 @@ LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::op
                   Arg<bool> ieeeRounding) {
   Emitter &emit = importer.emit;
   if (!x->type().is(ScalarKind::FP32) && !x->type().is(ScalarKind::FP64))
-    return emit.fail(x.range,
-                     fmt::format("tl.softmax: Expected dtype ['fp32', 'fp64'] but got {} for argument 'x'",
-                                 x->type().element().signatureText()));
+    return emit.fail(x.range, fmt::format("tl.softmax: Expected dtype ['fp32', 'fp64'] but got {} for argument 'x'",
+                                          x->type().element().signatureText()));
   int64_t rank = x->type().rank(), dim = dimArg->value_or(0);
   if (dim < -rank || dim >= rank)
     return emit.fail(dimArg.range, fmt::format("dim {} is out of range for {}", dim, x->type().str()));
@@ -353,8 +351,8 @@ static LangValue cumulative(Importer &importer, BuiltinCall &call, const ValueAr
   Emitter &emit = importer.emit;
   LangValue input = *given;
   if (input.type().isPointer())
-    return emit.fail(given.range, fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin),
-                                              input.describe()));
+    return emit.fail(given.range,
+                     fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input.describe()));
   int64_t axis = axisOf(importer, *axisArg, axisArg.range, input.type());
   if (axis < 0)
     return LangValue::poison();

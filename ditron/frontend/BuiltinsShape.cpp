@@ -81,9 +81,9 @@ LangValue arange(Importer &importer, BuiltinCall &call, Arg<int64_t> start, Arg<
   if (!importer.checkBlockShape({size}, call.range))
     return LangValue::poison();
   LangType type = LangType(ScalarKind::Int32).withShape({size});
-  return emit.wrap(emit.create<tile::ArangeOp>(emit.ir(type), emit.builder.getI32IntegerAttr(*start),
-                                               emit.builder.getI32IntegerAttr(*end)),
-                   type);
+  return emit.wrap(
+      emit.create<tile::ArangeOp>(emit.ir(type), emit.builder.getI32IntegerAttr(*start), emit.builder.getI32IntegerAttr(*end)),
+      type);
 }
 
 LangValue full(Importer &importer, BuiltinCall &call, Arg<Dims> shape, ValueArg value, Arg<LangType> dtype) {
@@ -111,8 +111,7 @@ LangValue castTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Lang
   if (*fpDowncastRounding) {
     llvm::StringRef text = **fpDowncastRounding;
     if (text != "rtne" && text != "rtz")
-      return emit.fail(fpDowncastRounding.range,
-                       fmt::format("rounding must be 'rtne' or 'rtz', not '{}'", text.str()));
+      return emit.fail(fpDowncastRounding.range, fmt::format("rounding must be 'rtne' or 'rtz', not '{}'", text.str()));
     bool narrows = value.type().isFloat() && target->isFloat() && target->bitWidth() < value.type().bitWidth();
     if (!narrows)
       return emit.fail(fpDowncastRounding.range,
@@ -120,8 +119,7 @@ LangValue castTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Lang
                                    value.type().str(), target->str()));
     rounding = text == "rtz" ? CastRounding::TowardZero : CastRounding::NearestEven;
   }
-  return *bitcast ? emit.bitcast(value, *target, call.range)
-                              : emit.cast(value, *target, call.range, rounding);
+  return *bitcast ? emit.bitcast(value, *target, call.range) : emit.cast(value, *target, call.range, rounding);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -188,8 +186,7 @@ LangValue squeeze(Importer &importer, BuiltinCall &call, ValueArg x, Arg<int64_t
   if (!axis)
     return LangValue::poison();
   if (type.shape()[*axis] != 1)
-    return importer.emit.fail(dim.range,
-                              fmt::format("dimension {} of {} does not have size 1", *axis, type.str()));
+    return importer.emit.fail(dim.range, fmt::format("dimension {} of {} does not have size 1", *axis, type.str()));
   llvm::SmallVector<int64_t> shape(type.shape());
   shape.erase(shape.begin() + *axis);
   return importer.emit.reshape(*x, shape);
@@ -201,8 +198,9 @@ static LangValue reshaped(Importer &importer, BuiltinCall &call, const ValueArg 
   if (!importer.checkBlockShape(*shape, call.range))
     return LangValue::poison();
   if (type.numElements() != type.withShape(*shape).numElements())
-    return emit.fail(call.range, fmt::format("reshape() cannot change total number of elements in tensor: {} does not fit into shape {}",
-                                             type.str(), LangValue::shape(*shape).display()));
+    return emit.fail(call.range,
+                     fmt::format("reshape() cannot change total number of elements in tensor: {} does not fit into shape {}",
+                                 type.str(), LangValue::shape(*shape).display()));
   return emit.reshape(*input, *shape);
 }
 
@@ -247,14 +245,12 @@ LangValue trans(Importer &importer, BuiltinCall &call, ValueArg value, Arg<Dims>
   for (int32_t dim : order)
     shape.push_back(type.shape()[dim]);
   LangType result = type.withShape(shape);
-  return emit.wrap(emit.create<tile::TransOp>(emit.ir(result), value->ir(), emit.builder.getDenseI32ArrayAttr(order)),
-                   result);
+  return emit.wrap(emit.create<tile::TransOp>(emit.ir(result), value->ir(), emit.builder.getDenseI32ArrayAttr(order)), result);
 }
 
 LangValue item(Importer &importer, BuiltinCall &call, ValueArg value) {
   if (value->type().numElements() != 1)
-    return importer.emit.fail(call.range,
-                              fmt::format("item() needs exactly one element, but got {}", value->describe()));
+    return importer.emit.fail(call.range, fmt::format("item() needs exactly one element, but got {}", value->describe()));
   return importer.emit.reshape(*value, {});
 }
 

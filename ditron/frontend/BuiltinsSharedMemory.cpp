@@ -127,14 +127,15 @@ LangValue allocateShared(Importer &importer, BuiltinCall &call, Arg<LangType> el
   int64_t count = 1;
   for (int64_t size : *shape) {
     if (size < 1 || size > maxBlockElements || (count *= size) > maxBlockElements)
-      return emit.fail(shape.range, fmt::format("the sizes of shared memory are positive, and at most {} elements in all", maxBlockElements));
+      return emit.fail(shape.range, fmt::format("the sizes of shared memory are positive, and at most {} elements in all",
+                                                maxBlockElements));
   }
   for (int64_t part : {swizzle.vec, swizzle.perPhase, swizzle.maxPhase})
     if (part < 1 || (part & (part - 1)) != 0)
       return emit.fail(call.range, fmt::format("the parts of a swizzle are powers of two, not {}", part));
   if (swizzle.maxPhase > 1 && shape->back() < swizzle.vec * swizzle.maxPhase)
-    return emit.fail(call.range, fmt::format("a swizzle of {} groups of {} elements needs rows of as many, not of {}", swizzle.maxPhase,
-                                             swizzle.vec, shape->back()));
+    return emit.fail(call.range, fmt::format("a swizzle of {} groups of {} elements needs rows of as many, not of {}",
+                                             swizzle.maxPhase, swizzle.vec, shape->back()));
   int64_t bytes = count * (element->isBool() ? 8 : element->bitWidth()) / 8;
   // Tensor copies ask for 128 bytes, their widest swizzle for 1024.
   int64_t alignment = bytes >= 1024 ? 1024 : bytes >= 128 ? 128 : 16;
@@ -168,7 +169,8 @@ LangValue sharedLoad(Importer &importer, BuiltinCall &call, ValueArg smem, Value
     return LangValue::poison();
   std::vector<LangValue> indices = indexList(*indicesArg);
   if (indices.size() != memory->shape.size())
-    return emit.fail(indicesArg.range, fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
+    return emit.fail(indicesArg.range,
+                     fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
   LangValue pointer = elementPointer(importer, *memory, indices, indicesArg.range);
   if (pointer.isPoison())
     return pointer;
@@ -183,7 +185,8 @@ LangValue sharedStore(Importer &importer, BuiltinCall &call, ValueArg smem, Valu
     return LangValue::poison();
   std::vector<LangValue> indices = indexList(*indicesArg);
   if (indices.size() != memory->shape.size())
-    return emit.fail(indicesArg.range, fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
+    return emit.fail(indicesArg.range,
+                     fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
   LangValue pointer = elementPointer(importer, *memory, indices, indicesArg.range);
   LangValue value = scalarFor(importer, call, valueArg, memory->element);
   if (pointer.isPoison() || value.isPoison())

@@ -32,9 +32,7 @@ std::optional<dist::SignalOp> signalOp(Importer &importer, BuiltinCall &call, co
   case 10:
   case 1:
     return dist::SignalOp::Add;
-  default:
-    reject(importer, call, number, "NVSHMEM_SIGNAL_SET (9) or NVSHMEM_SIGNAL_ADD (10)");
-    return std::nullopt;
+  default: reject(importer, call, number, "NVSHMEM_SIGNAL_SET (9) or NVSHMEM_SIGNAL_ADD (10)"); return std::nullopt;
   }
 }
 
@@ -48,8 +46,9 @@ LangValue teamOf(Importer &importer, BuiltinCall &call, const AnyArg &argument) 
   const LangValue &team = *argument.given;
   if (team.isLiteral())
     if (std::optional<int64_t> number = team.constant().toInt64(); number && (*number < 0 || *number > 3))
-      return reject(importer, call, argument,
-                    "NVSHMEM_TEAM_WORLD (0), NVSHMEM_TEAM_SHARED (1), NVSHMEMX_TEAM_NODE (2) or NVSHMEMX_TEAM_SAME_MYPE_NODE (3)");
+      return reject(
+          importer, call, argument,
+          "NVSHMEM_TEAM_WORLD (0), NVSHMEM_TEAM_SHARED (1), NVSHMEMX_TEAM_NODE (2) or NVSHMEMX_TEAM_SAME_MYPE_NODE (3)");
   return scalarInt(importer, call, argument, ScalarKind::Int32);
 }
 
@@ -57,8 +56,8 @@ LangValue teamOf(Importer &importer, BuiltinCall &call, const AnyArg &argument) 
 struct Copy {
   mlir::Value dest, src, bytes, pe;
 };
-std::optional<Copy> copyOf(Importer &importer, BuiltinCall &call, const ValueArg &dest, const ValueArg &src, const ValueArg &count,
-                           const ValueArg &pe, int64_t bytesEach = 1) {
+std::optional<Copy> copyOf(Importer &importer, BuiltinCall &call, const ValueArg &dest, const ValueArg &src,
+                           const ValueArg &count, const ValueArg &pe, int64_t bytesEach = 1) {
   if (!checkWritablePointer(importer, call, dest) || !checkScalarPointer(importer, call, src))
     return std::nullopt;
   LangValue bytes = scalarInt(importer, call, count, ScalarKind::Int64);
@@ -86,7 +85,8 @@ LangValue putWithSignal(Importer &importer, BuiltinCall &call, bool isNonblockin
 }
 
 /// Waits until a signal word compares true; gives the word.
-LangValue waitForSignal(Importer &importer, BuiltinCall &call, dist::Compare compare, const ValueArg &signal, const ValueArg &wanted) {
+LangValue waitForSignal(Importer &importer, BuiltinCall &call, dist::Compare compare, const ValueArg &signal,
+                        const ValueArg &wanted) {
   Emitter &emit = importer.emit;
   LangValue value = scalarInt(importer, call, wanted, signal->type().pointee());
   if (value.isPoison())
@@ -244,15 +244,17 @@ LangValue nPes(Importer &importer, BuiltinCall &call) {
 LangValue teamMyPe(Importer &importer, BuiltinCall &call, ValueArg team) {
   Emitter &emit = importer.emit;
   LangValue number = teamOf(importer, call, team);
-  return number.isPoison() ? number
-                           : emit.wrap(emit.create<dist::TeamRankOp>(emit.builder.getI32Type(), number.ir()), ScalarKind::Int32);
+  return number.isPoison()
+             ? number
+             : emit.wrap(emit.create<dist::TeamRankOp>(emit.builder.getI32Type(), number.ir()), ScalarKind::Int32);
 }
 
 LangValue teamNPes(Importer &importer, BuiltinCall &call, ValueArg team) {
   Emitter &emit = importer.emit;
   LangValue number = teamOf(importer, call, team);
-  return number.isPoison() ? number
-                           : emit.wrap(emit.create<dist::TeamSizeOp>(emit.builder.getI32Type(), number.ir()), ScalarKind::Int32);
+  return number.isPoison()
+             ? number
+             : emit.wrap(emit.create<dist::TeamSizeOp>(emit.builder.getI32Type(), number.ir()), ScalarKind::Int32);
 }
 
 LangValue shmemTeamTranslate(Importer &importer, BuiltinCall &call, ValueArg srcTeam, ValueArg peArg, ValueArg dstTeam) {
@@ -295,8 +297,8 @@ LangValue shmemBroadcast(Importer &importer, BuiltinCall &call, bool inBytes, Va
   if (number.isPoison() || count.isPoison() || from.isPoison())
     return LangValue::poison();
   mlir::Value bytes = bytesOf(importer, inBytes, dest, count);
-  importer.emit.create<dist::CollectiveOp>(dist::CollectiveKind::Broadcast, scopeOf(call), number.ir(), dest->ir(), src->ir(), bytes,
-                                           from.ir());
+  importer.emit.create<dist::CollectiveOp>(dist::CollectiveKind::Broadcast, scopeOf(call), number.ir(), dest->ir(), src->ir(),
+                                           bytes, from.ir());
   return LangValue::none();
 }
 
@@ -311,7 +313,8 @@ LangValue shmemCollect(Importer &importer, BuiltinCall &call, bool inBytes, Valu
   if (number.isPoison() || count.isPoison())
     return LangValue::poison();
   mlir::Value bytes = bytesOf(importer, inBytes, dest, count);
-  emit.create<dist::CollectiveOp>(dist::CollectiveKind::Collect, scopeOf(call), number.ir(), dest->ir(), src->ir(), bytes, root.ir());
+  emit.create<dist::CollectiveOp>(dist::CollectiveKind::Collect, scopeOf(call), number.ir(), dest->ir(), src->ir(), bytes,
+                                  root.ir());
   return LangValue::none();
 }
 

@@ -76,8 +76,7 @@ LangValue sortable(Importer &importer, BuiltinCall &call, const ValueArg &x, con
   const LangType &type = value.type();
   std::string name = qualifiedName(*call.builtin);
   if (type.isPointer())
-    return importer.emit.fail(x.range,
-                              fmt::format("{} needs a block of numbers, but got {}", name, value.describe()));
+    return importer.emit.fail(x.range, fmt::format("{} needs a block of numbers, but got {}", name, value.describe()));
   int64_t rank = type.rank(), dim = dimArg->value_or(rank - 1);
   if (dim != rank - 1 && dim != -1)
     return importer.emit.fail(dimArg.range,
@@ -117,8 +116,8 @@ LangValue topk(Importer &importer, BuiltinCall &call, ValueArg x, Arg<int64_t> k
     return value;
   const int64_t k = *kArg, size = value.type().shape().back();
   if (k < 1 || k > size || (k & (k - 1)) != 0)
-    return emit.fail(kArg.range,
-                     fmt::format("k must be a power of two and at most {}, the size of the last dimension, but is {}", size, k));
+    return emit.fail(
+        kArg.range, fmt::format("k must be a power of two and at most {}, the size of the last dimension, but is {}", size, k));
   const unsigned levels = llvm::Log2_64(size), kept = llvm::Log2_64(k);
   llvm::SmallVector<int64_t> shape(value.type().shape());
   {

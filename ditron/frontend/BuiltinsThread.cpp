@@ -52,7 +52,8 @@ LangValue loadOf(Emitter &emit, const ValueArg &pointer, tile::MemoryOrder order
 }
 
 /// Emits a fence; membar and __fence are the sequentially consistent ones.
-LangValue fenceOf(Emitter &emit, std::optional<tile::MemoryOrder> order, std::optional<tile::MemoryScope> scope, bool isSequential) {
+LangValue fenceOf(Emitter &emit, std::optional<tile::MemoryOrder> order, std::optional<tile::MemoryScope> scope,
+                  bool isSequential) {
   if (!scope || !order)
     return LangValue::poison();
   auto op = emit.create<dist::FenceOp>(*order, *scope);
@@ -86,9 +87,7 @@ LangValue laneId(Importer &importer, BuiltinCall &call) {
 }
 
 LangValue numWarps(Importer &importer, BuiltinCall &call) { return LangValue::integer(importer.options.numWarps); }
-LangValue threadsPerWarp(Importer &importer, BuiltinCall &call) {
-  return LangValue::integer(importer.options.threadsPerWarp);
-}
+LangValue threadsPerWarp(Importer &importer, BuiltinCall &call) { return LangValue::integer(importer.options.threadsPerWarp); }
 LangValue numThreads(Importer &importer, BuiltinCall &call) {
   return LangValue::integer(int64_t(importer.options.numWarps) * importer.options.threadsPerWarp);
 }
@@ -223,8 +222,10 @@ LangValue sequentialFence(Importer &importer, BuiltinCall &call, Arg<llvm::Strin
 LangValue threadFence(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> semantic, Arg<llvm::StringRef> scopeArg) {
   auto scope = fenceScopeOf(importer, call, scopeArg);
   if (!llvm::is_contained({"sc", "acq_rel", "acquire", "release", "acquire_release"}, *semantic))
-    return importer.emit.fail(semantic.range, fmt::format("argument 'semantic' of fence cannot be '{}'; it is one of 'sc', 'acq_rel', 'acquire', 'release'",
-                                                          semantic->str()));
+    return importer.emit.fail(
+        semantic.range,
+        fmt::format("argument 'semantic' of fence cannot be '{}'; it is one of 'sc', 'acq_rel', 'acquire', 'release'",
+                    semantic->str()));
   bool isSequential = *semantic == "sc";
   auto order = isSequential ? std::optional(tile::MemoryOrder::AcquireRelease)
                             : memoryOrderOf(importer, call, semantic, tile::MemoryOrder::AcquireRelease);
@@ -245,7 +246,8 @@ LangValue redRelease(Importer &importer, BuiltinCall &call, ValueArg pointer, Va
   auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
   if (value.isPoison() || !scope)
     return LangValue::poison();
-  emit.create<dist::ThreadAtomicRmwOp>(emit.ir(word), tile::AtomicOp::Add, tile::MemoryOrder::Release, *scope, pointer->ir(), value.ir());
+  emit.create<dist::ThreadAtomicRmwOp>(emit.ir(word), tile::AtomicOp::Add, tile::MemoryOrder::Release, *scope, pointer->ir(),
+                                       value.ir());
   return LangValue::none();
 }
 
@@ -263,8 +265,8 @@ LangValue threadAtomicAdd(Importer &importer, BuiltinCall &call, ValueArg pointe
   if (value.isPoison() || !scope || !order)
     return LangValue::poison();
   auto kind = element.isFloat() ? tile::AtomicOp::FAdd : tile::AtomicOp::Add;
-  return emit.wrap(
-      emit.create<dist::ThreadAtomicRmwOp>(emit.ir(element), kind, *order, *scope, pointer->ir(), value.ir()), element);
+  return emit.wrap(emit.create<dist::ThreadAtomicRmwOp>(emit.ir(element), kind, *order, *scope, pointer->ir(), value.ir()),
+                   element);
 }
 
 LangValue threadAtomicCas(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg value, ValueArg targetValue,
@@ -333,7 +335,8 @@ LangValue findFirstSet(Importer &importer, BuiltinCall &call, ValueArg xArg) {
 
 LangValue packWords(Importer &importer, BuiltinCall &call, ValueArg val0, ValueArg val1) {
   Emitter &emit = importer.emit;
-  LangValue low = scalarBits(importer, call, val0, ScalarKind::UInt32), high = scalarBits(importer, call, val1, ScalarKind::UInt32);
+  LangValue low = scalarBits(importer, call, val0, ScalarKind::UInt32),
+            high = scalarBits(importer, call, val1, ScalarKind::UInt32);
   if (low.isPoison() || high.isPoison())
     return LangValue::poison();
   mlir::Type i64 = emit.builder.getI64Type();

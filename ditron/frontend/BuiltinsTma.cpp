@@ -56,7 +56,9 @@ LangValue addressArgument(Importer &importer, BuiltinCall &call, const AnyArg &a
   if (value.isTensor() && !value.type().isBlock() && value.type().isPointer())
     return value;
   if (!value.isTensor() || value.type().isBlock() || !value.type().isInt())
-    return reject(importer, call, argument, isSharedParameter(argument.name()) ? "a pointer to shared memory, or an address in it" : "a scalar pointer, or an address");
+    return reject(importer, call, argument,
+                  isSharedParameter(argument.name()) ? "a pointer to shared memory, or an address in it"
+                                                     : "a scalar pointer, or an address");
   if (!isSharedParameter(argument.name()))
     return emit.cast(emit.cast(value, ScalarKind::UInt64, argument.range), bytes, argument.range);
   mlir::Value address = emit.cast(value, ScalarKind::UInt32, argument.range).ir();
@@ -113,7 +115,9 @@ LangValue namedBarrier(Importer &importer, BuiltinCall &call, Arg<int64_t> barri
   if (id < 1 || id > 15)
     return importer.emit.fail(barrierId.range, fmt::format("named barriers are 1 to 15 (0 is __syncthreads), not {}", id));
   if (threads < 1 || threads % perWarp != 0 || threads > all)
-    return importer.emit.fail(numThreads.range, fmt::format("a named barrier is for whole warps, at most the block's {} threads; not for {}", all, threads));
+    return importer.emit.fail(
+        numThreads.range,
+        fmt::format("a named barrier is for whole warps, at most the block's {} threads; not for {}", all, threads));
   return hardware(importer, call, call.arguments());
 }
 

@@ -111,7 +111,7 @@ LangValue makeVector(Importer &importer, BuiltinCall &call, ValueArg values) {
   for (const LangValue &value : values->elements()) {
     if (value.isTensor() && value.type() != *type)
       return emit.fail(values.range, fmt::format("the elements of a vector have one type, but these are {} and {}", type->str(),
-                                                           value.type().str()));
+                                                 value.type().str()));
     elements.push_back(scalarAs(importer, value, *type, values.range, "an element of a vector"));
     if (elements.back().isPoison())
       return LangValue::poison();
@@ -186,7 +186,8 @@ LangValue vectorLoad(Importer &importer, BuiltinCall &call, ValueArg pointer, Ar
   if (*order != tile::MemoryOrder::Acquire && *order != tile::MemoryOrder::Relaxed)
     return emit.fail(semantic.range, fmt::format("a load is 'acquire' or 'relaxed', not '{}'", semantic->str()));
   LangType element = pointer->type().pointee();
-  auto op = emit.create<dist::LdVectorOp>(llvm::SmallVector<mlir::Type>(*count, emit.ir(element)), *order, *scope, pointer->ir());
+  auto op =
+      emit.create<dist::LdVectorOp>(llvm::SmallVector<mlir::Type>(*count, emit.ir(element)), *order, *scope, pointer->ir());
   std::vector<LangValue> elements;
   for (mlir::Value value : op.getResults())
     elements.push_back(emit.wrap(value, element));

@@ -29,7 +29,8 @@ namespace builtins {
 std::optional<std::vector<LangValue>> descriptorOffsets(Importer &importer, BuiltinCall &call,
                                                         const DescriptorValue &descriptor, const ValueArg &offsets);
 /// Reports an argument 'value' that is no tile of the descriptor, and memory that must not be written.
-bool fitsDescriptor(Importer &importer, BuiltinCall &call, const Arg<const DescriptorValue &> &descriptor, const ValueArg &value);
+bool fitsDescriptor(Importer &importer, BuiltinCall &call, const Arg<const DescriptorValue &> &descriptor,
+                    const ValueArg &value);
 } // namespace builtins
 
 } // namespace ditron::frontend

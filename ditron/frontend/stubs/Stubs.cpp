@@ -15,8 +15,9 @@
 namespace ditron::frontend {
 namespace {
 
-constexpr llvm::StringLiteral parameterWords[] = {"any",   "num",   "tensor", "block", "ptr",    "int", "bool", "str",
-                                                  "dtype", "shape", "const",  "fn",    "tensor_descriptor",   "block_ptr", "mem"};
+constexpr llvm::StringLiteral parameterWords[] = {
+    "any",       "num", "tensor", "block", "ptr", "int", "bool", "str", "dtype", "shape", "const", "fn", "tensor_descriptor",
+    "block_ptr", "mem"};
 constexpr llvm::StringLiteral resultWords[] = {"None", "tuple", "vector", "smem", "float"};
 
 /// program_id -> programId.
@@ -81,7 +82,11 @@ private:
   void readDeclaration(const ast::AnnAssign *stmt, const ast::Stmt *next, const std::string &owner);
   void readAlias(const ast::Assign *stmt, const ast::Stmt *next);
   void readClass(const ast::ClassDef *stmt);
+  /// True for a class that is called: its only member is __init__.
+  bool addClass(const ast::ClassDef *stmt);
   void readFunction(const ast::FunctionDef *stmt, const std::string &owner);
+  void readAttribute(const ast::Stmt *stmt, const std::string &owner);
+  bool checkResult(const ast::Expr *word);
   void readDecorators(ast::ExprList decorators, StubFunction &function);
   void readHandler(const ast::Call *call, StubFunction &function);
   std::optional<StubFixedValue> fixedValue(const ast::Expr *expr);
@@ -153,7 +158,8 @@ void Reader::readDeclaration(const ast::AnnAssign *stmt, const ast::Stmt *next, 
   } else if ((word == "dtype" || word == "annotation") && !stmt->value) {
     constant.kind = word == "dtype" ? StubConstant::Kind::Type : StubConstant::Kind::Annotation;
   } else {
-    return error(stmt->range, "a declaration is `x: dtype`, `x: dtype = pointer_type(y)`, `x: int = 7`, `x: annotation` or `x: dtype = refused(\"why\")`");
+    return error(stmt->range, "a declaration is `x: dtype`, `x: dtype = pointer_type(y)`, `x: int = 7`, `x: annotation` or `x: "
+                              "dtype = refused(\"why\")`");
   }
   stubs.constants.push_back(std::move(constant));
 }
@@ -163,7 +169,8 @@ void Reader::readAlias(const ast::Assign *stmt, const ast::Stmt *next) {
   const auto *target = llvm::dyn_cast<ast::Name>(stmt->value);
   if (!name || !target)
     return error(stmt->range, "another name of a function is `name = function`");
-  auto known = llvm::find_if(stubs.functions, [&](const StubFunction &each) { return each.owner == module && each.name == target->id; });
+  auto known =
+      llvm::find_if(stubs.functions, [&](const StubFunction &each) { return each.owner == module && each.name == target->id; });
   if (known == stubs.functions.end())
     return error(target->range, fmt::format("this stub has no function '{}' above", target->id.str()));
   StubFunction copy = *known;
@@ -177,29 +184,10 @@ void Reader::readAlias(const ast::Assign *stmt, const ast::Stmt *next) {
 void Reader::readClass(const ast::ClassDef *stmt) {
   const bool isEnumeration = stmt->bases.size() == 1 && unparse(stmt->bases[0]) == "enumeration";
   const std::string owner = module + "." + stmt->name.text.str();
-  if (isEnumeration) {
+  if (isEnumeration)
     stubs.submodules.push_back({module, stmt->name.text.str(), owner});
-  } else {
-    StubFunction cls;
-    cls.kind = StubFunction::Kind::Class;
-    cls.name = stmt->name.text.str();
-    cls.owner = module;
-    cls.doc = docOf(stmt->body);
-    cls.handler = "classOnly";
-    cls.result = "any";
-    cls.range = stmt->name.range;
-    cls.params.push_back({"values", "any", /*isVariadic=*/true, false, std::nullopt});
-    readDecorators(stmt->decorators, cls);
-    if (cls.kind == StubFunction::Kind::Library) {
-      cls.kind = StubFunction::Kind::LibraryClass;
-      cls.params.clear();
-      for (const ast::Stmt *member : stmt->body)
-        if (const auto *function = llvm::dyn_cast<ast::FunctionDef>(member); function && function->name.text == "__init__")
-          readParams(function->params.drop_front(), cls);
-      return add(std::move(cls));
-    }
-    add(std::move(cls));
-  }
+  else if (addClass(stmt))
+    return;
   for (auto [index, member] : llvm::enumerate(stmt->body)) {
     if (docstring(member))
       continue;
@@ -209,9 +197,36 @@ void Reader::readClass(const ast::ClassDef *stmt) {
       readDeclaration(declaration, index + 1 < stmt->body.size() ? stmt->body[index + 1] : nullptr, owner);
     else if (function && !isEnumeration && !function->name.text.starts_with("__"))
       readFunction(function, owner);
-    else if (isEnumeration || !(declaration || function))
+    else if (!isEnumeration && (declaration || function))
+      readAttribute(member, owner);
+    else
       error(member->range, "a class of a stub holds functions, attributes and operators, an enumeration numbers");
   }
+}
+
+bool Reader::addClass(const ast::ClassDef *stmt) {
+  StubFunction cls;
+  cls.kind = StubFunction::Kind::Class;
+  cls.name = stmt->name.text.str();
+  cls.owner = module;
+  cls.doc = docOf(stmt->body);
+  cls.handler = "classOnly";
+  cls.isClass = true;
+  cls.result = "any";
+  cls.range = stmt->name.range;
+  cls.params.push_back({"values", "any", /*isVariadic=*/true, false, std::nullopt});
+  readDecorators(stmt->decorators, cls);
+  const bool isLibrary = cls.kind == StubFunction::Kind::Library;
+  const bool isMade = isLibrary || cls.handler != "classOnly";
+  if (isMade) {
+    cls.kind = isLibrary ? StubFunction::Kind::LibraryClass : StubFunction::Kind::Function;
+    cls.params.clear();
+    for (const ast::Stmt *member : stmt->body)
+      if (const auto *function = llvm::dyn_cast<ast::FunctionDef>(member); function && function->name.text == "__init__")
+        readParams(function->params.drop_front(), cls);
+  }
+  add(std::move(cls));
+  return isMade;
 }
 
 void Reader::readFunction(const ast::FunctionDef *stmt, const std::string &owner) {
@@ -226,12 +241,40 @@ void Reader::readFunction(const ast::FunctionDef *stmt, const std::string &owner
     readParams(stmt->params, function);
   if (stmt->returns) {
     function.result = unparse(stmt->returns);
-    if (!llvm::is_contained(parameterWords, function.result) && !llvm::is_contained(resultWords, function.result))
-      error(stmt->returns->range, fmt::format("'{}' is no word of stubs", function.result));
+    checkResult(stmt->returns);
   } else if (function.kind == StubFunction::Kind::Function) {
     error(stmt->headerRange, "a function says what it gives: -> tensor, -> None");
   }
   add(std::move(function));
+}
+
+bool Reader::checkResult(const ast::Expr *word) {
+  const std::string text = unparse(word);
+  if (llvm::is_contained(parameterWords, text) || llvm::is_contained(resultWords, text))
+    return true;
+  error(word->range, fmt::format("'{}' is no word of stubs", text));
+  return false;
+}
+
+void Reader::readAttribute(const ast::Stmt *stmt, const std::string &owner) {
+  StubAttribute attribute;
+  attribute.owner = owner;
+  const auto *function = llvm::dyn_cast<ast::FunctionDef>(stmt);
+  const auto *declaration = llvm::dyn_cast<ast::AnnAssign>(stmt);
+  const ast::Expr *word = function ? function->returns : declaration->annotation;
+  if (!word)
+    return error(function->headerRange, "an operator says what it gives: -> tensor");
+  if (!checkResult(word))
+    return;
+  attribute.isOperator = function != nullptr;
+  attribute.name = function ? function->name.text.str() : unparse(declaration->target);
+  attribute.word = unparse(word);
+  if (function) {
+    StubFunction signature;
+    readParams(function->params, signature);
+    attribute.params = std::move(signature.params);
+  }
+  stubs.attributes.push_back(std::move(attribute));
 }
 
 void Reader::readDecorators(ast::ExprList decorators, StubFunction &function) {
@@ -243,7 +286,8 @@ void Reader::readDecorators(ast::ExprList decorators, StubFunction &function) {
     if (!call && name == "member") {
       function.isMember = true;
     } else if (text.empty()) {
-      error(decorator->range, "a decorator is @handler(\"name\"), @scope(\"block\"), @member, @library(\"file\") or @refused(\"why\")");
+      error(decorator->range,
+            "a decorator is @handler(\"name\"), @scope(\"block\"), @member, @library(\"file\") or @refused(\"why\")");
     } else if (name == "handler") {
       function.handler = text;
       readHandler(call, function);
@@ -328,7 +372,8 @@ void Reader::readDefault(const ast::Param &param, StubParam &result) {
     result.defaultValue = ConstValue::ellipsis();
   } else if (const ConstValue *value = constantOf(param.defaultValue); value && value->kind() != ConstValue::Kind::Ellipsis) {
     result.defaultValue = *value;
-  } else if (const auto *negative = llvm::dyn_cast<ast::UnaryOp>(param.defaultValue); negative && negative->op == frontend::UnaryOp::USub && constantOf(negative->operand)) {
+  } else if (const auto *negative = llvm::dyn_cast<ast::UnaryOp>(param.defaultValue);
+             negative && negative->op == frontend::UnaryOp::USub && constantOf(negative->operand)) {
     auto number = unary(frontend::UnaryOp::USub, *constantOf(negative->operand));
     if (number.isOk())
       result.defaultValue = *number;
@@ -336,7 +381,8 @@ void Reader::readDefault(const ast::Param &param, StubParam &result) {
   if (!result.defaultValue)
     return error(param.defaultValue->range, "a default is None, True, False, a number, a text or ()");
   if (!fits(*result.defaultValue, result))
-    error(param.defaultValue->range, fmt::format("a parameter of '{}' cannot have the default {}", result.rule, unparse(param.defaultValue)));
+    error(param.defaultValue->range,
+          fmt::format("a parameter of '{}' cannot have the default {}", result.rule, unparse(param.defaultValue)));
 }
 
 std::optional<StubParam> Reader::readParam(const ast::Param &param) {
@@ -349,7 +395,8 @@ std::optional<StubParam> Reader::readParam(const ast::Param &param) {
     return std::nullopt;
   }
   if (param.annotation && !readWord(param.annotation, result)) {
-    error(param.annotation->range, fmt::format("'{}' is no word of stubs; the header of Stubs.h lists them", unparse(param.annotation)));
+    error(param.annotation->range,
+          fmt::format("'{}' is no word of stubs; the header of Stubs.h lists them", unparse(param.annotation)));
     return std::nullopt;
   }
   if (param.defaultValue)
@@ -417,7 +464,8 @@ std::optional<Stubs> readStubs(const std::vector<StubFile> &files, DiagnosticEng
       imports.emplace_back(file.name, std::move(import));
   }
   for (const auto &[module, import] : imports) {
-    auto known = llvm::find_if(stubs.functions, [&](const StubFunction &each) { return each.owner == import.module && each.name == import.name; });
+    auto known = llvm::find_if(
+        stubs.functions, [&](const StubFunction &each) { return each.owner == import.module && each.name == import.name; });
     if (known == stubs.functions.end())
       diagnostics.error(import.range, fmt::format("{}.pyi declares no '{}'", import.module, import.name));
     else

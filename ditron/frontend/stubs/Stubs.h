@@ -10,7 +10,9 @@
 //     from .tl import cdiv, exp                    names of another module that are names of this one, too
 //     float32: dtype                               a type; LIMIT: int = 7 is a number, const: annotation a word of annotations
 //     class PropagateNan(enumeration): ...         numbers in a module of their own
-//     class tensor: ...                            a class for isinstance; member functions, attributes and operators in it
+//     class constexpr: def __init__(self, x): ...  with @handler: called like a function of __init__'s parameters
+//     class tensor: ...                            a class for isinstance; in it member functions, and for editors what the evaluator
+//                                                  knows by itself: attributes (shape: tuple), operators (def __add__(...))
 //     def load(pointer: mem, mask: num | None = None) -> tensor:
 //         """elements behind pointers"""           the C++ function is builtins::load
 //     putmem_wave = putmem_warp                    another name of the function above; a docstring may follow
@@ -59,6 +61,7 @@ struct StubFunction {
   std::string result;      ///< A word; empty where none is given.
   std::string scope;       ///< "", "warp" or "block".
   bool isMember = false;
+  bool isClass = false;
   bool takesList = false; ///< The handler takes the arguments as a list.
   std::vector<StubParam> params;
   std::vector<StubFixedValue> fixed;
@@ -68,6 +71,13 @@ struct StubFunction {
 
   /// "pointer: mem, mask: num=None": as documentation and messages show it.
   std::string parameterText() const;
+};
+
+/// What the evaluator itself knows of a class: an attribute, or an operator's function. For documentation and editors.
+struct StubAttribute {
+  std::string owner, name, word; ///< "tl.tensor", "shape", "tuple".
+  bool isOperator = false;
+  std::vector<StubParam> params; ///< Of an operator, with self.
 };
 
 struct StubConstant {
@@ -85,6 +95,7 @@ struct StubSubmodule {
 /// All that the stub files say.
 struct Stubs {
   std::vector<StubFunction> functions; ///< In the order of the files.
+  std::vector<StubAttribute> attributes;
   std::vector<StubConstant> constants;
   std::vector<StubSubmodule> submodules;
 };

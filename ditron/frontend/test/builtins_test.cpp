@@ -83,8 +83,8 @@ TEST(Builtins, NearestNames) {
 
 TEST(Builtins, TableAsMarkdown) {
   std::string text = listLanguage();
-  EXPECT_THAT(text,
-              testing::HasSubstr("| `program_id(axis: int) -> tensor` | index of this program along a grid axis (0, 1 or 2) |"));
+  EXPECT_THAT(
+      text, testing::HasSubstr("| `program_id(axis: int) -> tensor` | index of this program along a grid axis (0, 1 or 2) |"));
 }
 
 } // namespace

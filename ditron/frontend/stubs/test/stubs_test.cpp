@@ -9,7 +9,8 @@ namespace {
 
 /// Reads one stub tl.pyi; on errors the rendered messages.
 struct Reading {
-  explicit Reading(std::string text) : diagnostics(sources), stubs(readStubs({{"tl", "tl.pyi", std::move(text)}}, diagnostics)) {}
+  explicit Reading(std::string text)
+      : diagnostics(sources), stubs(readStubs({{"tl", "tl.pyi", std::move(text)}}, diagnostics)) {}
   std::string errors() const { return diagnostics.renderAll(); }
 
   SourceManager sources;
@@ -90,24 +91,24 @@ TEST_P(StubMistakes, AreErrorsWithTheirPlace) {
 
 INSTANTIATE_TEST_SUITE_P(
     , StubMistakes,
-    testing::Values(Mistake{"def f(x: number) -> None:\n  \"\"\"d\"\"\"\n", "'number' is no word of stubs"},
-                    Mistake{"def f(x) -> nothing:\n  \"\"\"d\"\"\"\n", "'nothing' is no word of stubs"},
-                    Mistake{"def f(x):\n  \"\"\"d\"\"\"\n", "a function says what it gives"},
-                    Mistake{"def f(x) -> None: ...\n", "'f' needs a docstring"},
-                    Mistake{"def f(x: int = None) -> None:\n  \"\"\"d\"\"\"\n", "a parameter of 'int' cannot have the default None"},
-                    Mistake{"def f(x: int = y) -> None:\n  \"\"\"d\"\"\"\n", "a default is None, True"},
-                    Mistake{"def f(*, x: int) -> None:\n  \"\"\"d\"\"\"\n", "stubs have no `*` without a name"},
-                    Mistake{"def f(**x) -> None:\n  \"\"\"d\"\"\"\n", "stubs have no `/` and no `**`"},
-                    Mistake{"@scope(\"grid\")\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "unknown decorator, or a value"},
-                    Mistake{"@handler(\"h\", x=1.5)\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "a handler takes True"},
-                    Mistake{"@handler(\"h\", 1)\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "values for a handler are given by keyword"},
-                    Mistake{"@fast\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "a decorator is @handler"},
-                    Mistake{"g = f\n", "this stub has no function 'f' above"},
-                    Mistake{"from .math import exp\n", "math.pyi declares no 'exp'"},
-                    Mistake{"x: float = 1.5\n", "a declaration is `x: dtype`"},
-                    Mistake{"x = 1\n", "another name of a function is"},
-                    Mistake{"if True:\n  pass\n", "a stub holds imports"},
-                    Mistake{"def f() -> None:\n  \"\"\"d\"\"\"\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "'f' is declared twice in tl"}));
+    testing::Values(
+        Mistake{"def f(x: number) -> None:\n  \"\"\"d\"\"\"\n", "'number' is no word of stubs"},
+        Mistake{"def f(x) -> nothing:\n  \"\"\"d\"\"\"\n", "'nothing' is no word of stubs"},
+        Mistake{"def f(x):\n  \"\"\"d\"\"\"\n", "a function says what it gives"},
+        Mistake{"def f(x) -> None: ...\n", "'f' needs a docstring"},
+        Mistake{"def f(x: int = None) -> None:\n  \"\"\"d\"\"\"\n", "a parameter of 'int' cannot have the default None"},
+        Mistake{"def f(x: int = y) -> None:\n  \"\"\"d\"\"\"\n", "a default is None, True"},
+        Mistake{"def f(*, x: int) -> None:\n  \"\"\"d\"\"\"\n", "stubs have no `*` without a name"},
+        Mistake{"def f(**x) -> None:\n  \"\"\"d\"\"\"\n", "stubs have no `/` and no `**`"},
+        Mistake{"@scope(\"grid\")\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "unknown decorator, or a value"},
+        Mistake{"@handler(\"h\", x=1.5)\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "a handler takes True"},
+        Mistake{"@handler(\"h\", 1)\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "values for a handler are given by keyword"},
+        Mistake{"@fast\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "a decorator is @handler"},
+        Mistake{"g = f\n", "this stub has no function 'f' above"},
+        Mistake{"from .math import exp\n", "math.pyi declares no 'exp'"},
+        Mistake{"x: float = 1.5\n", "a declaration is `x: dtype`"}, Mistake{"x = 1\n", "another name of a function is"},
+        Mistake{"if True:\n  pass\n", "a stub holds imports"},
+        Mistake{"def f() -> None:\n  \"\"\"d\"\"\"\ndef f() -> None:\n  \"\"\"d\"\"\"\n", "'f' is declared twice in tl"}));
 
 } // namespace
 } // namespace ditron::frontend
