@@ -4,7 +4,7 @@
 // time on an instance without fields yet. Finds and calls methods.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include <fmt/format.h>
 
@@ -211,15 +211,15 @@ std::optional<LangValue> Importer::callSpecialMethod(const LangValue &object, ll
 
 namespace builtins {
 
-LangValue aggregateReplace(Importer &importer, BuiltinCall &call) {
+LangValue aggregateReplace(Importer &importer, BuiltinCall &call, ValueArg instance) {
   return importer.emit.fail(call.range, "tl.aggregate_replace takes one aggregate and fields by name");
 }
 
-LangValue constexprType(Importer &, BuiltinCall &call) {
-  return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, call["value"]), constexprTypeClass()});
+LangValue constexprType(Importer &importer, BuiltinCall &call, ValueArg value) {
+  return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, *value), constexprTypeClass()});
 }
 
-LangValue decoratorOnly(Importer &importer, BuiltinCall &call) {
+LangValue decoratorOnly(Importer &importer, BuiltinCall &call, llvm::ArrayRef<AnyArg> arguments) {
   return importer.emit.fail(
       call.range, fmt::format("{} is a decorator and cannot be called in a kernel", qualifiedName(*call.builtin)));
 }

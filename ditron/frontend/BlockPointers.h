@@ -19,9 +19,19 @@ LangValue blockPointerAttribute(const LangValue &pointer, llvm::StringRef name);
 LangValue consumeBlockPointer(Emitter &emit, const LangValue &pointer, mlir::Value token);
 
 namespace builtins {
-/// Makes a load or store through a block pointer one through a block of pointers: replaces the arguments 'pointer', 'mask',
-/// 'other', 'boundary_check' and 'padding_option'. False after an error.
-bool expandBlockPointer(Importer &importer, BuiltinCall &call);
+/// The operands of a load or store. Without mask, other or value these are None.
+struct AccessOperands {
+  LangValue pointer, mask, other;
+};
+/// What only accesses through block pointers have.
+struct BlockPointerOptions {
+  const Arg<Dims> &boundaryCheck;
+  const Arg<llvm::StringRef> *padding = nullptr; ///< Null for a store.
+};
+/// Makes a load or store through a block pointer one through a block of pointers; refuses the options for other pointers. False
+/// after an error.
+bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask,
+                         const AnyArg *other, const BlockPointerOptions &options);
 } // namespace builtins
 
 } // namespace ditron::frontend

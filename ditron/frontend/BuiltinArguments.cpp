@@ -9,32 +9,32 @@
 
 namespace ditron::frontend::builtins {
 
-LangValue reject(Importer &importer, BuiltinCall &call, llvm::StringRef name, llvm::StringRef wanted) {
-  return importer.emit.fail(call.rangeOf(name),
-                            fmt::format("argument '{}' of {} must be {}, but got {}", name.str(),
-                                        qualifiedName(*call.builtin), wanted.str(), call[name].describe()));
+LangValue reject(Importer &importer, BuiltinCall &call, const AnyArg &argument, llvm::StringRef wanted) {
+  return importer.emit.fail(argument.range,
+                            fmt::format("argument '{}' of {} must be {}, but got {}", argument.name(),
+                                        qualifiedName(*call.builtin), wanted.str(), argument.given->describe()));
 }
 
-bool checkScalarPointer(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
-  if (!call[name].type().isBlock())
+bool checkScalarPointer(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  if (!argument.given->type().isBlock())
     return true;
-  reject(importer, call, name, "a scalar pointer");
+  reject(importer, call, argument, "a scalar pointer");
   return false;
 }
 
-bool checkSignalPointer(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
-  if (!checkScalarPointer(importer, call, name))
+bool checkSignalPointer(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  if (!checkScalarPointer(importer, call, argument))
     return false;
-  LangType word = call[name].type().pointee();
+  LangType word = argument.given->type().pointee();
   if (word.isInt() && word.bitWidth() >= 32)
     return true;
-  reject(importer, call, name, "a pointer to 32 or 64 bit integers");
+  reject(importer, call, argument, "a pointer to 32 or 64 bit integers");
   return false;
 }
 
-LangValue scalarInt(Importer &importer, BuiltinCall &call, llvm::StringRef name, const LangType &type) {
+LangValue scalarInt(Importer &importer, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
   Emitter &emit = importer.emit;
-  const LangValue &value = call[name];
+  const LangValue &value = *argument.given;
   if (value.isLiteral() && value.constant().isIntegral()) {
     // All ones may be written as 0xffffffff or as -1.
     bool fits = value.constant().getInt().fitsUnsigned(type.bitWidth()) ||
@@ -43,32 +43,33 @@ LangValue scalarInt(Importer &importer, BuiltinCall &call, llvm::StringRef name,
       return emit.constantOf(value.constant(), type);
   }
   if (!value.isTensor() || value.type().isBlock() || !value.type().isInt())
-    return reject(importer, call, name, fmt::format("a scalar integer that fits into {}", type.str()));
-  return emit.cast(value, type, call.rangeOf(name));
+    return reject(importer, call, argument, fmt::format("a scalar integer that fits into {}", type.str()));
+  return emit.cast(value, type, argument.range);
 }
 
-LangValue scalarFor(Importer &importer, BuiltinCall &call, llvm::StringRef name, const LangType &element) {
+LangValue scalarFor(Importer &importer, BuiltinCall &call, const AnyArg &argument, const LangType &element) {
   Emitter &emit = importer.emit;
-  const LangValue &value = call[name];
+  const LangValue &value = *argument.given;
   if (value.isLiteral() && !element.isPointer()) {
-    if (!emit.checkLiteralFits(value.constant(), element, call.rangeOf(name)))
+    if (!emit.checkLiteralFits(value.constant(), element, argument.range))
       return LangValue::poison();
     return emit.constantOf(value.constant(), element);
   }
-  LangValue tensor = emit.toTensor(value, call.rangeOf(name));
+  LangValue tensor = emit.toTensor(value, argument.range);
   if (tensor.isPoison())
     return tensor;
   if (tensor.type().isBlock())
-    return reject(importer, call, name, "a scalar");
-  return emit.cast(tensor, element, call.rangeOf(name));
+    return reject(importer, call, argument, "a scalar");
+  return emit.cast(tensor, element, argument.range);
 }
 
-bool checkWritablePointer(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
-  if (!checkScalarPointer(importer, call, name))
+bool checkWritablePointer(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  if (!checkScalarPointer(importer, call, argument))
     return false;
-  if (!call[name].type().isConstPointer())
+  if (!argument.given->type().isConstPointer())
     return true;
-  importer.emit.error(call.rangeOf(name), fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin), call[name].type().str()));
+  importer.emit.error(argument.range, fmt::format("Cannot store to a constant pointer: {} through {}",
+                                                  qualifiedName(*call.builtin), argument.given->type().str()));
   return false;
 }
 
@@ -88,13 +89,23 @@ LangValue scalarAs(Importer &importer, const LangValue &value, const LangType &t
   return emit.cast(value, type, range);
 }
 
-LangValue scalarBits(Importer &importer, BuiltinCall &call, llvm::StringRef name, const LangType &type) {
-  const LangValue &value = call[name];
+LangValue scalarBits(Importer &importer, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
+  const LangValue &value = *argument.given;
   if (value.isTensor() && !value.type().isBlock() && value.type().bitWidth() == type.bitWidth() && !value.type().isPointer())
-    return value.type() == type ? value : importer.emit.bitcast(value, type, call.rangeOf(name));
+    return value.type() == type ? value : importer.emit.bitcast(value, type, argument.range);
   if (value.isTensor() && value.type().isFloat())
-    return reject(importer, call, name, fmt::format("a scalar of {} bits", type.bitWidth()));
-  return scalarInt(importer, call, name, type);
+    return reject(importer, call, argument, fmt::format("a scalar of {} bits", type.bitWidth()));
+  return scalarInt(importer, call, argument, type);
+}
+
+tile::AtomicOp atomicKind(tile::AtomicOp op, const LangType &element) {
+  bool isFloat = element.isFloat(), isSigned = element.isSigned();
+  switch (op) {
+  case tile::AtomicOp::Add: return isFloat ? tile::AtomicOp::FAdd : op;
+  case tile::AtomicOp::Max: return isFloat ? tile::AtomicOp::FMax : isSigned ? op : tile::AtomicOp::UMax;
+  case tile::AtomicOp::Min: return isFloat ? tile::AtomicOp::FMin : isSigned ? op : tile::AtomicOp::UMin;
+  default: return op;
+  }
 }
 
 } // namespace ditron::frontend::builtins

@@ -1,6 +1,6 @@
 //===- BuiltinCalls.cpp - Calls of the language's functions ----------------------------------------------------------------===//
 //
-// Binds arguments to the parameters that Builtins.def declares and checks their rules, so that handlers see only good
+// Binds arguments to the parameters that the stubs declare and checks their rules, so that handlers see only good
 // arguments and all messages about wrong calls have one form.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -70,8 +70,7 @@ bool accepts(ParamRule rule, const LangValue &value) {
 
 bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, LangValue &value,
                          const CallArgument &argument) {
-  bool takesNone = param.defaultValue && param.defaultValue->isNone();
-  if ((takesNone && value.isNone()) || accepts(param.rule, value))
+  if ((param.takesNone && value.isNone()) || accepts(param.rule, value))
     return true;
   // A dtype may also be given by its name.
   if (param.rule == ParamRule::DType && value.isString())
@@ -87,7 +86,7 @@ bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, Lang
         break;
       }
   Diagnostic &diagnostic =
-      emit.error(argument.range, fmt::format("argument '{}' of {} must be {}, but got {}", param.name,
+      emit.error(argument.range, fmt::format("argument '{}' of {} must be {}, but got {}", param.name.str(),
                                              qualifiedName(builtin), expectation(param.rule).str(), given));
   bool wantsConstant = param.rule == ParamRule::Int || param.rule == ParamRule::Bool ||
                        param.rule == ParamRule::Const || param.rule == ParamRule::Shape;
@@ -110,7 +109,7 @@ LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument
     return LangValue::poison();
   };
 
-  const std::vector<BuiltinParam> &params = builtin.params;
+  llvm::ArrayRef<BuiltinParam> params = builtin.params;
   std::vector<const CallArgument *> bound(params.size(), nullptr);
   std::vector<std::vector<const CallArgument *>> collected(params.size());
   size_t next = 0;
@@ -173,10 +172,9 @@ LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument
       call.ranges.push_back(argument->range);
       continue;
     }
-    if (!param.defaultValue)
-      return reject(range, fmt::format("{} needs an argument for '{}'", name, param.name));
-    bool isEmptyTuple = param.defaultValue->kind() == ConstValue::Kind::Ellipsis;
-    call.values.push_back(isEmptyTuple ? LangValue::tuple({}) : LangValue(*param.defaultValue));
+    if (param.defaultValue.kind == BuiltinDefault::Missing)
+      return reject(range, fmt::format("{} needs an argument for '{}'", name, param.name.str()));
+    call.values.push_back(param.defaultValue.value());
     call.ranges.push_back({});
   }
   if (!isGood)

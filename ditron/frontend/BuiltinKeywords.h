@@ -13,17 +13,17 @@
 namespace ditron::frontend::builtins {
 
 /// nullopt after a reported error; an argument that is None gives the default.
-std::optional<tile::MemoryOrder> memoryOrderOf(Importer &importer, BuiltinCall &call, llvm::StringRef name,
+std::optional<tile::MemoryOrder> memoryOrderOf(Importer &importer, BuiltinCall &call, const AnyArg &argument,
                                                tile::MemoryOrder missing);
-std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &call, llvm::StringRef name,
+std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &call, const AnyArg &argument,
                                                tile::MemoryScope missing);
-/// An empty text gives None or Normal. Which words are allowed depends on whether the call is a load or a store.
-std::optional<tile::CacheModifier> cacheModifierOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
-std::optional<tile::EvictionPolicy> evictionPolicyOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
-std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
-std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
-std::optional<dist::SignalOp> signalOpOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
-std::optional<dist::CommScope> commScopeOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
+/// An empty text gives None or Normal. Loads and stores allow different words.
+std::optional<tile::CacheModifier> cacheModifierOf(Importer &importer, BuiltinCall &call, const AnyArg &argument, bool isLoad);
+std::optional<tile::EvictionPolicy> evictionPolicyOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
+std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
+std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
+std::optional<dist::SignalOp> signalOpOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
+std::optional<dist::CommScope> commScopeOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
 
 } // namespace ditron::frontend::builtins
 

@@ -1,6 +1,6 @@
 //===- Builtins.cpp - Look-up in the table of functions and modules -----------------------------------------------------===//
 //
-// Reads Builtins.def into rows with parsed parameters, once, and answers questions about names and modules.
+// Answers questions about names and modules from the rows that ditron-stub-table has made, and prints the reference.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Builtins.h"
@@ -14,111 +14,33 @@
 namespace ditron::frontend {
 namespace {
 
-std::optional<ParamRule> parseRule(llvm::StringRef text) {
-  static const std::pair<llvm::StringRef, ParamRule> rules[] = {
-      {"any", ParamRule::Any},     {"num", ParamRule::Number},  {"tensor", ParamRule::Tensor},
-      {"block", ParamRule::Block}, {"ptr", ParamRule::Pointer}, {"int", ParamRule::Int},
-      {"bool", ParamRule::Bool},   {"str", ParamRule::Str},     {"dtype", ParamRule::DType},
-      {"shape", ParamRule::Shape}, {"const", ParamRule::Const}, {"fn", ParamRule::Function},
-      {"desc", ParamRule::Descriptor},
-      {"bptr", ParamRule::BlockPointer}, {"mem", ParamRule::Memory}};
-  for (auto [name, rule] : rules)
-    if (name == text)
-      return rule;
-  return std::nullopt;
-}
-
-ConstValue parseDefault(llvm::StringRef text) {
-  if (text == "None" || text == "()")
-    return text == "None" ? ConstValue::none() : ConstValue::ellipsis(); // `...` stands for an empty tuple
-  if (text == "True" || text == "False")
-    return ConstValue::boolean(text == "True");
-  if (text.starts_with("'")) {
-    llvm::StringRef body = text.drop_front().drop_back();
-    return ConstValue::string(body == "\\n" ? "\n" : body.str());
-  }
-  int64_t number = 0;
-  text.getAsInteger(10, number);
-  return ConstValue::integer(number);
-}
-
-/// The table is ours, so its syntax is not checked here; a test reads every row.
-std::vector<BuiltinParam> parseParams(llvm::StringRef text) {
-  std::vector<BuiltinParam> params;
-  while (!text.empty()) {
-    llvm::StringRef item;
-    std::tie(item, text) = text.split(", ");
-    BuiltinParam param;
-    auto [head, defaultText] = item.split('=');
-    if (item.contains('='))
-      param.defaultValue = parseDefault(defaultText);
-    auto [name, rule] = head.split(": ");
-    param.isVariadic = name.consume_front("*");
-    param.name = name.str();
-    if (!rule.empty())
-      param.rule = parseRule(rule).value_or(ParamRule::Any);
-    params.push_back(std::move(param));
-  }
-  return params;
-}
-
-const std::vector<Builtin> &table() {
-  static const std::vector<Builtin> rows = [] {
-    std::vector<Builtin> result;
-#define DITRON_FUNCTION(modules, name, parameters, handler, doc)                                                       \
-  result.push_back({modules, name, parameters, &builtins::handler, doc, parseParams(parameters)});
-#define DITRON_LIBRARY(modules, name, file, parameters, doc)                                                           \
-  result.push_back({modules, name, parameters, nullptr, doc, {}, file});
-#define DITRON_REFUSED(modules, name, reason) result.push_back({modules, name, "", nullptr, reason, {}});
-#include "ditron/frontend/Builtins.def"
-    addLibdeviceRows(result);
+/// Rows by name; the module decides among rows of one name.
+const llvm::StringMap<llvm::SmallVector<const Builtin *, 2>> &rowsByName() {
+  static const auto map = [] {
+    llvm::StringMap<llvm::SmallVector<const Builtin *, 2>> result;
+    for (const Builtin &row : builtinTable())
+      result[row.name].push_back(&row);
     return result;
   }();
-  return rows;
+  return map;
 }
 
-/// The numbers of libshmem_device, which follow NVSHMEM also where a name is rocSHMEM's (which orders the comparisons otherwise).
-constexpr std::pair<llvm::StringLiteral, int64_t> shmemConstants[] = {
-    {"NVSHMEM_CMP_EQ", 0},       {"NVSHMEM_CMP_NE", 1},        {"NVSHMEM_CMP_GT", 2},
-    {"NVSHMEM_CMP_LE", 3},       {"NVSHMEM_CMP_LT", 4},        {"NVSHMEM_CMP_GE", 5},
-    {"NVSHMEM_SIGNAL_SET", 9},   {"NVSHMEM_SIGNAL_ADD", 10},   {"NVSHMEM_TEAM_WORLD", 0},
-    {"NVSHMEM_TEAM_SHARED", 1},  {"NVSHMEMX_TEAM_NODE", 2},    {"NVSHMEMX_TEAM_SAME_MYPE_NODE", 3},
-    {"NVSHMEM_TEAM_NODE", 2},    {"NVSHMEM_TEAM_SAME_MYPE_NODE", 3}, {"ROCSHMEM_CMP_EQ", 0},
-    {"ROCSHMEM_CMP_NE", 1},      {"ROCSHMEM_CMP_GT", 2},       {"ROCSHMEM_CMP_LE", 3},
-    {"ROCSHMEM_CMP_LT", 4},      {"ROCSHMEM_CMP_GE", 5},       {"ROCSHMEM_SIGNAL_SET", 9},
-    {"ROCSHMEM_SIGNAL_ADD", 10}, {"ROCSHMEM_TEAM_WORLD", 0},   {"ROCSHMEM_TEAM_SHARED", 1}};
-
-struct Submodule {
-  BuiltinModule parent;
-  llvm::StringLiteral name;
-  BuiltinModule module;
-};
-constexpr Submodule submodules[] = {{ModuleTriton, "language", ModuleTile},
-                                    {ModulePeer, "language", ModuleDist},
-                                    // What its kernels share is found in the package itself.
-                                    {ModulePeer, "kernels", ModulePeer},
-                                    {ModulePeer, "nvidia", ModulePeer},
-                                    {ModulePeer, "common_ops", ModulePeer},
-                                    {ModuleTile, "math", ModuleMath},
-                                    {ModuleTile, "core", ModuleTile},
-                                    {ModuleTile, "PropagateNan", ModuleNan},
-                                    {ModuleTile, "extra", ModuleExtra},
-                                    {ModuleTile, "target_info", ModuleExtra},
-                                    {ModuleDist, "extra", ModuleExtra},
-                                    {ModuleExtra, "libdevice", ModuleDevice},
-                                    {ModuleExtra, "cuda", ModuleExtra},
-                                    {ModuleExtra, "hip", ModuleExtra},
-                                    {ModuleExtra, "language_extra", ModuleThread},
-                                    {ModuleExtra, "tma_language", ModuleThread},
-                                    {ModuleDist, "distributed_ops", ModuleDist},
-                                    {ModuleDist, "simt_ops", ModuleDist},
-                                    {ModuleDist, "smem_ops", ModuleDist},
-                                    {ModuleDist, "tma", ModuleDist},
-                                    {ModuleDist, "pipeline", ModuleDist},
-                                    {ModuleDist, "tensormap", ModuleDist},
-                                    {ModuleExtra, "libshmem_device", ModuleShmem},
-                                    {ModuleExtra, "libdevice", ModuleDevice},
-                                    {ModuleTile, "standard", ModuleTile}};
+std::optional<LangValue> valueOf(const BuiltinConstant &constant) {
+  switch (constant.kind) {
+  case BuiltinConstant::Number: return LangValue::integer(constant.number);
+  case BuiltinConstant::Type:
+    if (auto kind = parseScalarKind(constant.name))
+      return LangValue(LangType(*kind));
+    return std::nullopt;
+  case BuiltinConstant::PointerType:
+    if (auto kind = parseScalarKind(constant.pointee))
+      return LangValue(LangType::pointer(*kind));
+    return std::nullopt;
+  case BuiltinConstant::Annotation:
+  case BuiltinConstant::Refused: return std::nullopt;
+  }
+  return std::nullopt;
+}
 
 llvm::StringRef shortName(unsigned modules) {
   if (modules & ModulePython)
@@ -142,10 +64,25 @@ llvm::StringRef shortName(unsigned modules) {
 
 std::string qualifiedName(const Builtin &builtin) { return (shortName(builtin.modules) + builtin.name).str(); }
 
+LangValue BuiltinDefault::value() const {
+  switch (kind) {
+  case Missing:
+  case None: return LangValue::none();
+  case EmptyTuple: return LangValue::tuple({});
+  case Bool: return LangValue::boolean(number != 0);
+  case Int: return LangValue::integer(number);
+  case Float: return LangValue(ConstValue::floating(real));
+  case Str: return LangValue::string(text.str());
+  }
+  return LangValue::none();
+}
+
 const Builtin *findBuiltin(BuiltinModule module, llvm::StringRef name) {
-  for (const Builtin &row : table())
-    if ((row.modules & module) && row.name == name)
-      return &row;
+  const auto &rows = rowsByName();
+  if (auto found = rows.find(name); found != rows.end())
+    for (const Builtin *row : found->second)
+      if (row->modules & module)
+        return row;
   // The generic extra modules give the thread level directly.
   if (module == ModuleExtra)
     return findBuiltin(ModuleThread, name);
@@ -153,29 +90,14 @@ const Builtin *findBuiltin(BuiltinModule module, llvm::StringRef name) {
 }
 
 std::optional<LangValue> findBuiltinConstant(BuiltinModule module, llvm::StringRef name) {
-  if (module == ModuleTile) {
-    if (name == "TRITON_MAX_TENSOR_NUMEL")
-      return LangValue::integer(maxBlockElements);
-    if (name == "pi32_t")
-      return LangValue(LangType::pointer(ScalarKind::Int32));
-    // Only the long names are attributes of tl: tl.float32, not tl.fp32.
-    if (name.starts_with("float") || name.starts_with("bfloat") || name.starts_with("int") ||
-        name.starts_with("uint") || name == "void")
-      if (auto kind = parseScalarKind(name))
-        return LangValue(LangType(*kind));
-  }
-  // Any value but zero propagates, as with a plain True.
-  if (module == ModuleNan && (name == "NONE" || name == "ALL"))
-    return LangValue::integer(name == "ALL" ? 0xFFFF : 0);
-  if (module == ModuleShmem)
-    for (auto [constant, value] : shmemConstants)
-      if (constant == name)
-        return LangValue::integer(value);
+  for (const BuiltinConstant &constant : builtinConstants())
+    if (constant.module == module && constant.name == name)
+      return valueOf(constant);
   return std::nullopt;
 }
 
 std::optional<BuiltinModule> findSubmodule(BuiltinModule module, llvm::StringRef name) {
-  for (const Submodule &entry : submodules)
+  for (const BuiltinSubmodule &entry : builtinSubmodules())
     if (entry.parent == module && entry.name == name)
       return entry.module;
   return std::nullopt;
@@ -206,20 +128,31 @@ std::string nearestName(BuiltinModule module, llvm::StringRef name) {
       best = candidate.str();
     }
   };
-  for (const Builtin &row : table())
+  for (const Builtin &row : builtinTable())
     if (row.modules & module)
       consider(row.name);
-  if (module == ModuleTile)
-    for (llvm::StringRef dtype : {"int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-                                  "float8e5", "float8e4nv", "float16", "bfloat16", "float32", "float64"})
-      consider(dtype);
-  for (const Submodule &entry : submodules)
+  for (const BuiltinConstant &constant : builtinConstants())
+    if (constant.module == module)
+      consider(constant.name);
+  for (const BuiltinSubmodule &entry : builtinSubmodules())
     if (entry.parent == module)
       consider(entry.name);
   return best;
 }
 
-const std::vector<Builtin> &builtinTable() { return table(); }
+const std::vector<Builtin> &builtinTable() {
+  static const std::vector<Builtin> rows = [] {
+    std::vector<Builtin> result = declaredBuiltins().vec();
+    addLibdeviceRows(result);
+    return result;
+  }();
+  return rows;
+}
+
+/// " -> tensor"; nothing where there is no result or nothing is known of it.
+static std::string resultText(const Builtin &row) {
+  return row.result.empty() || row.result == "None" || row.result == "any" ? "" : " -> " + row.result.str();
+}
 
 std::string listLanguage() {
   struct Section {
@@ -232,6 +165,7 @@ std::string listLanguage() {
       {ModuleMath, "`triton.language.math`"},
       {ModuleDist, "`triton_dist.language` (dl), `ditron.language`"},
       {ModuleThread, "`language_extra`: the thread level"},
+      {ModuleExtra, "`tl.target_info`, `tl.extra.cuda`: the target"},
       {ModuleShmem, "`libshmem_device`"},
       {ModulePeer, "`triton_dist.kernels.nvidia.common_ops`"},
       {ModuleDevice, "`libdevice`"},
@@ -239,15 +173,28 @@ std::string listLanguage() {
       {ModuleMember, "Member functions of tensors (the first parameter is the tensor)"},
       {ModuleDescriptor, "Member functions of tensor descriptors (the first parameter is the descriptor)"},
       {ModuleVector, "Member functions of vectors (the first parameter is the vector)"}};
-  std::string text = "# Functions of the kernel language\n";
+  std::string text =
+      "# Functions of the kernel language\n\n"
+      "Declared in `ditron/frontend/library/*.pyi`; printed by `ditron-import --list-language`. What a parameter takes: `num` "
+      "a number or\n"
+      "tensor, `tensor` a run-time value, `block` a tensor of rank 1 or more, `ptr` a pointer or block of pointers, `mem` that "
+      "or a\n"
+      "`block_ptr`, `shape` compile-time ints (one, several or a tuple), `const` anything known at compile time, `fn` a "
+      "`@triton.jit`\n"
+      "function, `dtype`, `tensor_descriptor`, compile-time `int`, `bool` and `str`; without a word anything. A parameter that "
+      "is None by\n"
+      "default takes None.\n\n"
+      "For Pylance, mypy and other tools: `ditron-import --write-stubs typings` writes all of this as Python stub files "
+      "(packages `triton`,\n"
+      "`triton_dist`, `ditron`) into a folder `typings`, which Pylance reads by itself; for mypy set `MYPYPATH=typings`.\n";
   for (const Section &section : sections) {
     text += fmt::format("\n## {}\n\n| function | |\n|---|---|\n", section.title.str());
     std::string refused;
-    for (const Builtin &row : table()) {
+    for (const Builtin &row : builtinTable()) {
       if (!(row.modules & section.module))
         continue;
       if (row.handler || !row.libraryFile.empty())
-        text += fmt::format("| `{}({})` | {} |\n", row.name.str(), row.parameterText.str(), row.doc.str());
+        text += fmt::format("| `{}({}){}` | {} |\n", row.name.str(), row.parameterText.str(), resultText(row), row.doc.str());
       else
         refused += (refused.empty() ? "" : ", ") + row.name.str();
     }
@@ -257,18 +204,10 @@ std::string listLanguage() {
   return text;
 }
 
-size_t BuiltinCall::indexOf(llvm::StringRef name) const {
-  for (size_t i = 0; i < builtin->params.size(); ++i)
-    if (builtin->params[i].name == name)
-      return i;
-  assert(false && "a handler asked for a parameter that its row in Builtins.def does not have");
-  return 0;
-}
-
-llvm::SmallVector<int64_t> BuiltinCall::dims(llvm::StringRef name) const {
+Dims BuiltinCall::dims(const LangValue &value) {
   llvm::SmallVector<LangValue> leaves;
-  flatten((*this)[name], leaves);
-  llvm::SmallVector<int64_t> result;
+  flatten(value, leaves);
+  Dims result;
   for (const LangValue &leaf : leaves)
     result.push_back(*leaf.constant().toInt64());
   return result;

@@ -6,6 +6,7 @@
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/Aggregates.h"
 #include "ditron/frontend/BlockPointers.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "ditron/frontend/TileAddresses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -65,22 +66,21 @@ namespace builtins {
 namespace {
 
 /// A tuple of scalar integers as int64, or poison after an error.
-LangValue wideIntegers(Importer &importer, BuiltinCall &call, llvm::StringRef name, size_t count) {
+LangValue wideIntegers(Importer &importer, BuiltinCall &call, const ValueArg &argument, size_t count) {
   Emitter &emit = importer.emit;
-  const SourceRange range = call.rangeOf(name);
-  const LangValue &argument = call[name];
-  llvm::ArrayRef<LangValue> given = argument.isTuple() ? llvm::ArrayRef<LangValue>(argument.elements()) : argument;
+  const SourceRange range = argument.range;
+  llvm::ArrayRef<LangValue> given = argument->isTuple() ? llvm::ArrayRef<LangValue>(argument->elements()) : *argument;
   if (given.size() != count)
     return emit.fail(range, fmt::format("Expected shape/strides/offsets/block_shape to have the same length: argument '{}' of "
                                         "{} has {} values, not {}",
-                                        name.str(), qualifiedName(*call.builtin), given.size(), count));
+                                        argument.name(), qualifiedName(*call.builtin), given.size(), count));
   std::vector<LangValue> result;
   for (auto [index, element] : llvm::enumerate(given)) {
     const bool isInteger = element.isLiteral() ? element.constant().isIntegral()
                                                : element.isTensor() && !element.type().isBlock() && element.type().isInt();
     if (!isInteger)
-      return emit.fail(range, fmt::format("argument '{}' of {} must hold scalar integers, but element {} is {}", name.str(),
-                                          qualifiedName(*call.builtin), index, element.describe()));
+      return emit.fail(range, fmt::format("argument '{}' of {} must hold scalar integers, but element {} is {}",
+                                          argument.name(), qualifiedName(*call.builtin), index, element.describe()));
     if (element.isLiteral() && !emit.checkLiteralFits(element.constant(), ScalarKind::Int64, range))
       return LangValue::poison();
     result.push_back(element.isLiteral() ? emit.constantOf(element.constant(), ScalarKind::Int64)
@@ -90,12 +90,12 @@ LangValue wideIntegers(Importer &importer, BuiltinCall &call, llvm::StringRef na
 }
 
 /// The dimensions of boundary_check; nullopt after an error.
-std::optional<llvm::SmallVector<int64_t>> checkedDims(Importer &importer, BuiltinCall &call, size_t rank) {
+std::optional<llvm::SmallVector<int64_t>> checkedDims(Importer &importer, const Arg<Dims> &boundaryCheck, size_t rank) {
   llvm::SmallVector<int64_t> dims;
-  for (int64_t dim : call.dims("boundary_check")) {
+  for (int64_t dim : *boundaryCheck) {
     const bool isGood = dim >= 0 && dim < int64_t(rank);
     if (!isGood || llvm::is_contained(dims, dim)) {
-      importer.emit.error(call.rangeOf("boundary_check"),
+      importer.emit.error(boundaryCheck.range,
                           isGood ? fmt::format("Duplicate dimension {} in `boundary_check`", dim)
                                  : fmt::format("boundary_check names dimension {}, but the block pointer has {}", dim, rank));
       return std::nullopt;
@@ -108,99 +108,93 @@ std::optional<llvm::SmallVector<int64_t>> checkedDims(Importer &importer, Builti
 
 } // namespace
 
-LangValue makeBlockPointer(Importer &importer, BuiltinCall &call) {
+LangValue makeBlockPointer(Importer &importer, BuiltinCall &call, ValueArg base, ValueArg shape, ValueArg strides,
+                           ValueArg offsets, Arg<Dims> block, Arg<Dims> order) {
   Emitter &emit = importer.emit;
-  const LangValue &base = call["base"];
-  if (base.type().isBlock())
-    return emit.fail(call.rangeOf("base"),
+  if (base->type().isBlock())
+    return emit.fail(base.range,
                      fmt::format("Expected `base` to be a pointer type (but not a block pointer type or others), but got {}",
-                                 base.describe()));
-  const llvm::SmallVector<int64_t> block = call.dims("block_shape"), order = call.dims("order");
-  if (block.empty())
-    return emit.fail(call.rangeOf("block_shape"), "a block pointer has at least one dimension");
-  if (!importer.checkBlockShape(block, call.rangeOf("block_shape")))
+                                 base->describe()));
+  if (block->empty())
+    return emit.fail(block.range, "a block pointer has at least one dimension");
+  if (!importer.checkBlockShape(*block, block.range))
     return LangValue::poison();
-  llvm::SmallVector<int64_t> sorted(order);
+  llvm::SmallVector<int64_t> sorted(*order);
   llvm::sort(sorted);
   for (auto [index, dim] : llvm::enumerate(sorted))
-    if (dim != int64_t(index) || order.size() != block.size())
-      return emit.fail(call.rangeOf("order"),
+    if (dim != int64_t(index) || order->size() != block->size())
+      return emit.fail(order.range,
                        fmt::format("Expected a permutation of (0, 1, ..., len(order)-1) in order, one number per dimension, "
                                    "but got {}",
-                                   LangValue::shape(order).display()));
-  if (order.size() != block.size())
-    return emit.fail(call.rangeOf("order"), "argument 'order' of tl.make_block_ptr needs one number per dimension");
-  std::vector<LangValue> fields{base};
-  for (llvm::StringRef name : {"shape", "strides", "offsets"}) {
-    fields.push_back(wideIntegers(importer, call, name, block.size()));
+                                   LangValue::shape(*order).display()));
+  if (order->size() != block->size())
+    return emit.fail(order.range, "argument 'order' of tl.make_block_ptr needs one number per dimension");
+  std::vector<LangValue> fields{*base};
+  for (const ValueArg *argument : {&shape, &strides, &offsets}) {
+    fields.push_back(wideIntegers(importer, call, *argument, block->size()));
     if (fields.back().isPoison())
       return LangValue::poison();
   }
-  fields.push_back(LangValue::shape(block));
-  fields.push_back(LangValue::shape(order));
+  fields.push_back(LangValue::shape(*block));
+  fields.push_back(LangValue::shape(*order));
   return LangValue(AggregateValue{blockPointerClass(), std::make_shared<const std::vector<LangValue>>(std::move(fields))});
 }
 
-LangValue advanceBlockPointer(Importer &importer, BuiltinCall &call) {
+LangValue advanceBlockPointer(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg given) {
   Emitter &emit = importer.emit;
-  const LangValue &pointer = call["base"];
-  std::vector<LangValue> fields = pointer.parts();
+  std::vector<LangValue> fields = pointer->parts();
   const std::vector<LangValue> before = fields[Offsets].elements();
-  const LangValue &given = call["offsets"];
-  LangValue steps = wideIntegers(importer, call, "offsets", before.size());
+  LangValue steps = wideIntegers(importer, call, given, before.size());
   if (steps.isPoison())
     return steps;
   std::vector<LangValue> after;
   for (size_t dim = 0; dim < before.size(); ++dim) {
     // What does not move stays the same value, so that loops need not carry it.
-    const LangValue &step = given.isTuple() ? given.elements()[dim] : given;
+    const LangValue &step = given->isTuple() ? given->elements()[dim] : *given;
     const bool moves = !step.isLiteral() || step.constant().isTrue();
     after.push_back(moves ? emit.wrap(emit.create<mlir::arith::AddIOp>(before[dim].ir(), steps.elements()[dim].ir()),
                                       ScalarKind::Int64)
                           : before[dim]);
   }
   fields[Offsets] = LangValue::tuple(std::move(after));
-  return pointer.withParts(std::move(fields));
+  return pointer->withParts(std::move(fields));
 }
 
-bool expandBlockPointer(Importer &importer, BuiltinCall &call) {
+bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask,
+                         const AnyArg *other, const BlockPointerOptions &options) {
   Emitter &emit = importer.emit;
-  auto refuse = [&](llvm::StringRef argument, std::string message) {
-    emit.error(call.rangeOf(argument), std::move(message));
+  auto refuse = [&](SourceRange range, std::string message) {
+    emit.error(range, std::move(message));
     return false;
   };
-  const bool isLoad = call.builtin->name == "load";
-  if (!call.isNone("mask"))
-    return refuse("mask", fmt::format("`mask` and `other` arguments cannot be specified for {} block pointers",
-                                      isLoad ? "loading" : "storing"));
-  if (isLoad && !call.isNone("other"))
-    return refuse("other", "`mask` and `other` arguments cannot be specified for loading block pointers");
-  const std::vector<LangValue> fields = call["pointer"].parts();
+  const llvm::StringRef padding = options.padding ? **options.padding : llvm::StringRef();
+  if (!isBlockPointer(operands.pointer)) {
+    if (options.boundaryCheck->empty() && padding.empty())
+      return true;
+    return refuse(call.range, "`padding_option` or `boundary_check` argument is not supported for pointers and blocks of "
+                              "pointers; use mask and other, or block pointers (defined by `make_block_ptr`)");
+  }
+  if (!operands.mask.isNone())
+    return refuse(mask.range, fmt::format("`mask` and `other` arguments cannot be specified for {} block pointers",
+                                          other ? "loading" : "storing"));
+  if (!operands.other.isNone())
+    return refuse(other->range, "`mask` and `other` arguments cannot be specified for loading block pointers");
+  const std::vector<LangValue> fields = operands.pointer.parts();
   const llvm::SmallVector<int64_t> block = dimsOf(fields[BlockShape]);
-  auto dims = checkedDims(importer, call, block.size());
+  auto dims = checkedDims(importer, options.boundaryCheck, block.size());
   if (!dims)
     return false;
-  LangValue other = LangValue::none();
-  if (isLoad) {
-    const llvm::StringRef padding = call.text("padding_option");
-    const LangType element = fields[Base].type().pointee();
-    if (!padding.empty() && padding != "zero" && padding != "nan")
-      return refuse("padding_option",
-                    fmt::format("padding_option must be '', 'zero' or 'nan', but got '{}'", padding.str()));
-    if (padding == "nan" && !element.isFloat())
-      return refuse("padding_option", "Padding option `nan` is not supported for integer block pointers");
-    if (padding == "nan" && !dims->empty())
-      other = LangValue(ConstValue::floating(std::numeric_limits<double>::quiet_NaN()));
-  }
+  if (!padding.empty() && padding != "zero" && padding != "nan")
+    return refuse(options.padding->range,
+                  fmt::format("padding_option must be '', 'zero' or 'nan', but got '{}'", padding.str()));
+  if (padding == "nan" && !fields[Base].type().pointee().isFloat())
+    return refuse(options.padding->range, "Padding option `nan` is not supported for integer block pointers");
+  if (padding == "nan" && !dims->empty())
+    operands.other = LangValue(ConstValue::floating(std::numeric_limits<double>::quiet_NaN()));
   const StridedTile tile{fields[Base], fields[Shape].elements(), fields[Strides].elements(), fields[Offsets].elements(), block};
-  LangValue mask = tileMask(emit, tile, *dims);
-  call.set("pointer", tilePointers(emit, tile));
-  call.set("mask", mask.isPoison() ? LangValue::none() : mask);
-  call.set("boundary_check", LangValue::tuple({}));
-  if (isLoad) {
-    call.set("other", other);
-    call.set("padding_option", LangValue::string(""));
-  }
+  LangValue inside = tileMask(emit, tile, *dims);
+  operands.mask = inside.isPoison() ? LangValue::none() : inside;
+  operands.pointer = tilePointers(emit, tile);
   return true;
 }
 

@@ -4,7 +4,7 @@
 // `debug`: then a false condition ends the run with the message.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include "ditron/dialect/tile/Tile.h"
 #include <fmt/format.h>
@@ -41,13 +41,12 @@ LangValue printable(Importer &importer, const LangValue &value, bool hex, Source
 
 } // namespace
 
-LangValue devicePrint(Importer &importer, BuiltinCall &call) {
+/// Of tl.device_print and of print, which has no option hex.
+static LangValue printValues(Importer &importer, BuiltinCall &call, const std::vector<LangValue> &given, bool hex) {
   Emitter &emit = importer.emit;
-  const std::vector<LangValue> &given = call["values"].elements();
   if (given.empty() || !given.front().isString())
     return emit.fail(call.range, fmt::format("the first argument of {} must be a compile-time string, which begins every line",
                                              qualifiedName(*call.builtin)));
-  bool hex = call.builtin->name == "device_print" && call["hex"].isConstant() && call["hex"].constant().isTrue();
   llvm::SmallVector<mlir::Value> values;
   llvm::SmallVector<bool> isSigned;
   for (const LangValue &value : llvm::ArrayRef(given).drop_front()) {
@@ -61,20 +60,28 @@ LangValue devicePrint(Importer &importer, BuiltinCall &call) {
   return LangValue::none();
 }
 
-LangValue deviceAssert(Importer &importer, BuiltinCall &call) {
+LangValue devicePrint(Importer &importer, BuiltinCall &call, ListArg values, ValueArg hex) {
+  return printValues(importer, call, *values, hex->isConstant() && hex->constant().isTrue());
+}
+
+LangValue pythonPrint(Importer &importer, BuiltinCall &call, ListArg values) {
+  return printValues(importer, call, *values, /*hex=*/false);
+}
+
+LangValue deviceAssert(Importer &importer, BuiltinCall &call, ValueArg cond, ValueArg msg, ValueArg mask) {
   Emitter &emit = importer.emit;
   if (!importer.options.debug)
     return LangValue::none();
-  LangValue condition = emit.toBool(call["cond"], call.rangeOf("cond"));
+  LangValue condition = emit.toBool(*cond, cond.range);
   if (condition.isPoison())
     return condition;
   std::vector<LangValue> pair = {condition};
-  if (!call.isNone("mask")) {
-    pair.push_back(emit.toBool(call["mask"], call.rangeOf("mask")));
+  if (!mask->isNone()) {
+    pair.push_back(emit.toBool(*mask, mask.range));
     if (pair.back().isPoison() || !emit.broadcastTogether(pair, call.range))
       return LangValue::poison();
   }
-  emit.create<tile::AssertOp>(pair[0].ir(), call["msg"].display(), pair.size() > 1 ? pair[1].ir() : mlir::Value());
+  emit.create<tile::AssertOp>(pair[0].ir(), msg->display(), pair.size() > 1 ? pair[1].ir() : mlir::Value());
   return LangValue::none();
 }
 

@@ -6,7 +6,7 @@
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/frontend/Descriptors.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -47,13 +47,12 @@ namespace builtins {
 namespace {
 
 /// The elements of a tuple argument of `count` scalar integers, each converted by `convert`, which reports what it refuses.
-std::optional<std::vector<LangValue>> integersOf(Importer &importer, BuiltinCall &call, llvm::StringRef name, size_t count,
+std::optional<std::vector<LangValue>> integersOf(Importer &importer, BuiltinCall &call, const ValueArg &argument, size_t count,
                                                  llvm::function_ref<LangValue(size_t, const LangValue &)> convert) {
-  const LangValue &argument = call[name];
-  llvm::ArrayRef<LangValue> given = argument.isTuple() ? llvm::ArrayRef<LangValue>(argument.elements()) : argument;
+  llvm::ArrayRef<LangValue> given = argument->isTuple() ? llvm::ArrayRef<LangValue>(argument->elements()) : *argument;
   if (given.size() != count) {
-    importer.emit.error(call.rangeOf(name),
-                        fmt::format("argument '{}' of {} needs one value per dimension, {} of them, but got {}", name.str(),
+    importer.emit.error(argument.range,
+                        fmt::format("argument '{}' of {} needs one value per dimension, {} of them, but got {}", argument.name(),
                                     qualifiedName(*call.builtin), count, given.size()));
     return std::nullopt;
   }
@@ -62,8 +61,8 @@ std::optional<std::vector<LangValue>> integersOf(Importer &importer, BuiltinCall
     const bool isInteger = element.isLiteral() ? element.constant().isIntegral()
                                                : element.isTensor() && !element.type().isBlock() && element.type().isInt();
     if (!isInteger) {
-      importer.emit.error(call.rangeOf(name),
-                          fmt::format("argument '{}' of {} must hold scalar integers, but element {} is {}", name.str(),
+      importer.emit.error(argument.range,
+                          fmt::format("argument '{}' of {} must hold scalar integers, but element {} is {}", argument.name(),
                                       qualifiedName(*call.builtin), index, element.describe()));
       return std::nullopt;
     }
@@ -86,33 +85,32 @@ LangValue toInteger(Importer &importer, const LangValue &value, ScalarKind kind,
 } // namespace
 
 std::optional<std::vector<LangValue>> descriptorOffsets(Importer &importer, BuiltinCall &call,
-                                                        const DescriptorValue &descriptor) {
-  return integersOf(importer, call, "offsets", descriptor.tile.rank(), [&](size_t index, const LangValue &offset) {
+                                                        const DescriptorValue &descriptor, const ValueArg &offsets) {
+  return integersOf(importer, call, offsets, descriptor.tile.rank(), [&](size_t index, const LangValue &offset) {
     if (offset.isTensor() && offset.type().bitWidth() > 32) {
       importer.emit
-          .error(call.rangeOf("offsets"),
+          .error(offsets.range,
                  fmt::format("offsets of {} only support 32 bit integers, but element {} is {}", qualifiedName(*call.builtin), index,
                              offset.describe()))
           .hint("offsets count elements of the tensor; convert with .to(tl.int32)");
       return LangValue::poison();
     }
-    return toInteger(importer, offset, ScalarKind::Int32, call.rangeOf("offsets"));
+    return toInteger(importer, offset, ScalarKind::Int32, offsets.range);
   });
 }
 
-bool fitsDescriptor(Importer &importer, BuiltinCall &call, const DescriptorValue &descriptor) {
-  const LangValue &value = call["value"];
-  if (descriptor.base.type().isConstPointer()) {
-    importer.emit.error(call.rangeOf("desc"), fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
-                                                          descriptor.base.type().str()));
+bool fitsDescriptor(Importer &importer, BuiltinCall &call, const Arg<const DescriptorValue &> &descriptor, const ValueArg &value) {
+  if (descriptor->base.type().isConstPointer()) {
+    importer.emit.error(descriptor.range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
+                                                          descriptor->base.type().str()));
     return false;
   }
-  if (value.isTensor() && !value.type().isPointer() && value.type().shape() == descriptor.tile.shape())
+  if (value->isTensor() && !value->type().isPointer() && value->type().shape() == descriptor->tile.shape())
     return true;
-  importer.emit.error(call.rangeOf("value"),
+  importer.emit.error(value.range,
                       fmt::format("argument 'value' of {} must have the descriptor's block shape {}, but got {}",
-                                  qualifiedName(*call.builtin), LangValue::shape(descriptor.tile.shape()).display(),
-                                  value.describe()));
+                                  qualifiedName(*call.builtin), LangValue::shape(descriptor->tile.shape()).display(),
+                                  value->describe()));
   return false;
 }
 
@@ -123,59 +121,57 @@ static llvm::SmallVector<mlir::Value> irOf(llvm::ArrayRef<LangValue> values) {
   return result;
 }
 
-LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
+LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call, ValueArg base, ValueArg shape, ValueArg stridesArg,
+                               Arg<Dims> block, Arg<llvm::StringRef> padding) {
   Emitter &emit = importer.emit;
-  const LangValue &base = call["base"];
-  if (base.type().isBlock())
-    return emit.fail(call.rangeOf("base"), fmt::format("argument 'base' of tl.make_tensor_descriptor must be a scalar "
+  if (base->type().isBlock())
+    return emit.fail(base.range, fmt::format("argument 'base' of tl.make_tensor_descriptor must be a scalar "
                                                        "pointer, but got {}",
-                                                       base.describe()));
-  const LangType element = base.type().pointee();
+                                                       base->describe()));
+  const LangType element = base->type().pointee();
   if (element.isPointer() || element.isBool())
-    return emit.fail(call.rangeOf("base"),
+    return emit.fail(base.range,
                      fmt::format("tl.make_tensor_descriptor does not support elements of type {}", element.str()));
-  const llvm::SmallVector<int64_t> block = call.dims("block_shape");
-  if (block.empty() || block.size() > 5)
-    return emit.fail(call.rangeOf("block_shape"),
-                     fmt::format("a tensor descriptor has 1 to 5 dimensions, but block_shape has {}", block.size()));
-  if (!importer.checkBlockShape(block, call.rangeOf("block_shape")))
+  if (block->empty() || block->size() > 5)
+    return emit.fail(block.range,
+                     fmt::format("a tensor descriptor has 1 to 5 dimensions, but block_shape has {}", block->size()));
+  if (!importer.checkBlockShape(*block, block.range))
     return LangValue::poison();
-  const int64_t elementBytes = element.bitWidth() / 8, rowBytes = block.back() * elementBytes;
+  const int64_t elementBytes = element.bitWidth() / 8, rowBytes = block->back() * elementBytes;
   if (rowBytes < smallestDescriptorRow) {
-    emit.error(call.rangeOf("block_shape"),
+    emit.error(block.range,
                fmt::format("Descriptor block shape must have at least {} bytes in the last dimension, but got {} * {} = {} bytes",
-                           smallestDescriptorRow, block.back(), elementBytes, rowBytes))
+                           smallestDescriptorRow, block->back(), elementBytes, rowBytes))
         .hint(fmt::format("of {} that is {} elements; what lies outside of the tensor is not accessed", element.str(),
                           smallestDescriptorRow / elementBytes));
     return LangValue::poison();
   }
   DescriptorValue descriptor;
-  descriptor.base = base;
-  descriptor.tile = element.withShape(block);
+  descriptor.base = *base;
+  descriptor.tile = element.withShape(*block);
 
-  const llvm::StringRef padding = call.text("padding_option");
-  descriptor.fillsNan = padding == "nan";
-  if (padding != "zero" && padding != "nan")
-    return emit.fail(call.rangeOf("padding_option"),
-                     fmt::format("padding_option must be 'zero' or 'nan', but got '{}'", padding.str()));
+  descriptor.fillsNan = *padding == "nan";
+  if (*padding != "zero" && *padding != "nan")
+    return emit.fail(padding.range,
+                     fmt::format("padding_option must be 'zero' or 'nan', but got '{}'", padding->str()));
   if (descriptor.fillsNan && !element.isFloat())
-    return emit.fail(call.rangeOf("padding_option"),
+    return emit.fail(padding.range,
                      fmt::format("padding_option 'nan' needs floating point elements, but they are {}", element.str()));
 
-  auto sizes = integersOf(importer, call, "shape", block.size(), [&](size_t, const LangValue &size) {
+  auto sizes = integersOf(importer, call, shape, block->size(), [&](size_t, const LangValue &size) {
     const bool isWide = size.isTensor() && size.type().bitWidth() == 64;
-    return toInteger(importer, size, isWide ? ScalarKind::Int64 : ScalarKind::Int32, call.rangeOf("shape"));
+    return toInteger(importer, size, isWide ? ScalarKind::Int64 : ScalarKind::Int32, shape.range);
   });
-  auto strides = integersOf(importer, call, "strides", block.size(), [&](size_t index, const LangValue &stride) {
+  auto strides = integersOf(importer, call, stridesArg, block->size(), [&](size_t index, const LangValue &stride) {
     const bool isOne = stride.isLiteral() ? stride.constant().toInt64() == 1 : mlir::matchPattern(stride.ir(), mlir::m_One());
-    if (index + 1 == block.size() && !isOne) {
-      emit.error(call.rangeOf("strides"),
+    if (index + 1 == block->size() && !isOne) {
+      emit.error(stridesArg.range,
                  fmt::format("Tensor descriptor last dim must be 1: the last stride must be the compile-time 1, but got {}",
                              stride.describe()))
           .hint("write 1, or pass an argument that is 1: it is specialised");
       return LangValue::poison();
     }
-    return toInteger(importer, stride, ScalarKind::Int64, call.rangeOf("strides"));
+    return toInteger(importer, stride, ScalarKind::Int64, stridesArg.range);
   });
   if (!sizes || !strides)
     return LangValue::poison();
@@ -185,28 +181,27 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call) {
   return emitDescriptor(emit, std::move(descriptor));
 }
 
-LangValue loadDescriptor(Importer &importer, BuiltinCall &call) {
+LangValue loadDescriptor(Importer &importer, BuiltinCall &call, Arg<const DescriptorValue &> descriptor, ValueArg offsetsArg) {
   Emitter &emit = importer.emit;
-  const DescriptorValue &descriptor = call["desc"].descriptor();
-  auto offsets = descriptorOffsets(importer, call, descriptor);
+  auto offsets = descriptorOffsets(importer, call, *descriptor, offsetsArg);
   if (!offsets)
     return LangValue::poison();
-  auto op = emit.create<tile::DescriptorLoadOp>(emit.ir(descriptor.tile), descriptorIr(emit, descriptor), irOf(*offsets));
-  return emit.wrap(op.getResult(), descriptor.tile);
+  auto op = emit.create<tile::DescriptorLoadOp>(emit.ir(descriptor->tile), descriptorIr(emit, *descriptor), irOf(*offsets));
+  return emit.wrap(op.getResult(), descriptor->tile);
 }
 
-LangValue storeDescriptor(Importer &importer, BuiltinCall &call) {
+LangValue storeDescriptor(Importer &importer, BuiltinCall &call, Arg<const DescriptorValue &> descriptor, ValueArg offsetsArg,
+                          ValueArg valueArg) {
   Emitter &emit = importer.emit;
-  const DescriptorValue &descriptor = call["desc"].descriptor();
-  if (!fitsDescriptor(importer, call, descriptor))
+  if (!fitsDescriptor(importer, call, descriptor, valueArg))
     return LangValue::poison();
-  auto offsets = descriptorOffsets(importer, call, descriptor);
+  auto offsets = descriptorOffsets(importer, call, *descriptor, offsetsArg);
   if (!offsets)
     return LangValue::poison();
-  LangValue value = emit.cast(call["value"], descriptor.tile.element(), call.rangeOf("value"));
+  LangValue value = emit.cast(*valueArg, descriptor->tile.element(), valueArg.range);
   if (value.isPoison())
     return value;
-  emit.create<tile::DescriptorStoreOp>(descriptorIr(emit, descriptor), irOf(*offsets), value.ir());
+  emit.create<tile::DescriptorStoreOp>(descriptorIr(emit, *descriptor), irOf(*offsets), value.ir());
   return LangValue::none();
 }
 

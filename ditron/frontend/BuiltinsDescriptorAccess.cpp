@@ -5,8 +5,8 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "ditron/frontend/Descriptors.h"
-#include "ditron/frontend/Importer.h"
 #include "ditron/frontend/TileAddresses.h"
 
 #include <fmt/format.h>
@@ -40,26 +40,16 @@ std::pair<LangValue, LangValue> addressesOf(Emitter &emit, const DescriptorValue
 }
 
 /// Does the language have this update of this element type?
-bool hasUpdate(llvm::StringRef name, const LangType &element) {
+bool hasUpdate(tile::AtomicOp op, const LangType &element) {
   auto isOneOf = [&](std::initializer_list<ScalarKind> kinds) {
     return llvm::any_of(kinds, [&](ScalarKind kind) { return element.is(kind); });
   };
   using K = ScalarKind;
-  if (name == "add")
+  if (op == tile::AtomicOp::Add)
     return isOneOf({K::UInt32, K::Int32, K::UInt64, K::FP32, K::FP16, K::BF16});
-  if (name == "min" || name == "max")
+  if (op == tile::AtomicOp::Min || op == tile::AtomicOp::Max)
     return isOneOf({K::UInt32, K::Int32, K::UInt64, K::Int64, K::FP16, K::BF16});
   return isOneOf({K::UInt32, K::Int32, K::UInt64, K::Int64});
-}
-
-tile::AtomicOp updateOf(llvm::StringRef name, const LangType &element) {
-  if (name == "add")
-    return element.isFloat() ? tile::AtomicOp::FAdd : tile::AtomicOp::Add;
-  if (name == "max")
-    return element.isFloat() ? tile::AtomicOp::FMax : element.isSigned() ? tile::AtomicOp::Max : tile::AtomicOp::UMax;
-  if (name == "min")
-    return element.isFloat() ? tile::AtomicOp::FMin : element.isSigned() ? tile::AtomicOp::Min : tile::AtomicOp::UMin;
-  return name == "and" ? tile::AtomicOp::And : name == "or" ? tile::AtomicOp::Or : tile::AtomicOp::Xor;
 }
 
 /// Rows of a descriptor that are listed one by one: the shape of the tile, and where its elements are.
@@ -69,74 +59,72 @@ struct ListedRows {
 };
 
 /// For gather and scatter: checks the descriptor and the argument 'x_offsets'; nullopt after an error.
-std::optional<ListedRows> listedRows(Importer &importer, BuiltinCall &call) {
+std::optional<ListedRows> listedRows(Importer &importer, BuiltinCall &call, const Arg<const DescriptorValue &> &desc,
+                                     const ValueArg &rows, const ValueArg &column) {
   Emitter &emit = importer.emit;
-  const DescriptorValue &descriptor = call["desc"].descriptor();
-  const LangValue &rows = call["x_offsets"], &column = call["y_offset"];
+  const DescriptorValue &descriptor = *desc;
   llvm::ArrayRef<int64_t> block = descriptor.tile.shape();
-  auto refuse = [&](llvm::StringRef argument, std::string message) -> std::optional<ListedRows> {
-    emit.error(call.rangeOf(argument), std::move(message));
+  auto refuse = [&](const AnyArg &argument, std::string message) -> std::optional<ListedRows> {
+    emit.error(argument.range, std::move(message));
     return std::nullopt;
   };
   const std::string shape = LangValue::shape(block).display(), what = "descriptor " + call.builtin->name.str();
   if (block.size() != 2)
-    return refuse("desc", fmt::format("descriptor must be 2D, but got {}", shape));
+    return refuse(desc, fmt::format("descriptor must be 2D, but got {}", shape));
   if (block[0] != 1)
-    return refuse("desc", fmt::format("descriptor block must have 1 row, but got {}", shape));
-  if (rows.type().rank() != 1 || !rows.type().isInt() || rows.type().bitWidth() > 32 || rows.type().bitWidth() < 16)
-    return refuse("x_offsets", fmt::format("x offsets must be 1D, of int16 or int32, but got {}", rows.describe()));
-  if (rows.type().shape()[0] < 8)
-    return refuse("x_offsets",
-                  fmt::format("{} must have at least 8 rows, but got {}", what, rows.type().shape()[0]));
+    return refuse(desc, fmt::format("descriptor block must have 1 row, but got {}", shape));
+  if (rows->type().rank() != 1 || !rows->type().isInt() || rows->type().bitWidth() > 32 || rows->type().bitWidth() < 16)
+    return refuse(rows, fmt::format("x offsets must be 1D, of int16 or int32, but got {}", rows->describe()));
+  if (rows->type().shape()[0] < 8)
+    return refuse(rows, fmt::format("{} must have at least 8 rows, but got {}", what, rows->type().shape()[0]));
   const int64_t leastColumns = 32 / int64_t(descriptor.tile.bitWidth()) * 8;
   if (block[1] < leastColumns)
-    return refuse("desc", fmt::format("{} of {} must have at least {} columns, but got {}", what,
-                                      descriptor.tile.element().str(), leastColumns, block[1]));
-  const bool isInt = column.isLiteral() ? column.constant().isIntegral()
-                                        : column.isTensor() && !column.type().isBlock() && column.type().isInt();
-  if (!isInt || (column.isTensor() && column.type().bitWidth() > 32))
-    return refuse("y_offset", fmt::format("y offsets only support 32 bit integers, but got {}", column.describe()));
-  const SourceRange range = call.rangeOf("y_offset");
-  const LangValue first = column.isLiteral() ? emit.constantOf(column.constant(), ScalarKind::Int64)
-                                             : emit.cast(column, ScalarKind::Int64, range);
+    return refuse(desc, fmt::format("{} of {} must have at least {} columns, but got {}", what, descriptor.tile.element().str(),
+                                    leastColumns, block[1]));
+  const bool isInt = column->isLiteral() ? column->constant().isIntegral()
+                                         : column->isTensor() && !column->type().isBlock() && column->type().isInt();
+  if (!isInt || (column->isTensor() && column->type().bitWidth() > 32))
+    return refuse(column, fmt::format("y offsets only support 32 bit integers, but got {}", column->describe()));
+  const SourceRange range = column.range;
+  const LangValue first = column->isLiteral() ? emit.constantOf(column->constant(), ScalarKind::Int64)
+                                              : emit.cast(*column, ScalarKind::Int64, range);
   ListedRows result;
-  result.shape = {rows.type().shape()[0], block[1]};
-  const LangValue positions[] = {emit.cast(rows, ScalarKind::Int64, call.rangeOf("x_offsets")), first};
+  result.shape = {rows->type().shape()[0], block[1]};
+  const LangValue positions[] = {emit.cast(*rows, ScalarKind::Int64, rows.range), first};
   std::tie(result.pointers, result.mask) = addressesOf(emit, descriptor, positions, result.shape);
   return result;
 }
 
 } // namespace
 
-LangValue descriptorAtomic(Importer &importer, BuiltinCall &call) {
+LangValue descriptorAtomic(Importer &importer, BuiltinCall &call, tile::AtomicOp op, Arg<const DescriptorValue &> desc,
+                           ValueArg offsetsArg, ValueArg value) {
   Emitter &emit = importer.emit;
-  const DescriptorValue &descriptor = call["desc"].descriptor();
+  const DescriptorValue &descriptor = *desc;
   const LangType element = descriptor.tile.element();
-  const llvm::StringRef name = call.builtin->name.drop_front(strlen("atomic_"));
-  if (!hasUpdate(name, element))
-    return emit.fail(call.rangeOf("desc"),
-                     fmt::format("Unsupported dtype: {} of {}", qualifiedName(*call.builtin), element.str()));
-  if (!fitsDescriptor(importer, call, descriptor))
+  if (!hasUpdate(op, element))
+    return emit.fail(desc.range, fmt::format("Unsupported dtype: {} of {}", qualifiedName(*call.builtin), element.str()));
+  if (!fitsDescriptor(importer, call, desc, value))
     return LangValue::poison();
-  const LangValue &value = call["value"];
-  if (value.type().element() != element)
-    return emit.fail(call.rangeOf("value"), fmt::format("argument 'value' of {} must have the descriptor's type {}, but got {}",
-                                                        qualifiedName(*call.builtin), element.str(), value.describe()));
-  auto offsets = descriptorOffsets(importer, call, descriptor);
+  if (value->type().element() != element)
+    return emit.fail(value.range, fmt::format("argument 'value' of {} must have the descriptor's type {}, but got {}",
+                                              qualifiedName(*call.builtin), element.str(), value->describe()));
+  auto offsets = descriptorOffsets(importer, call, descriptor, offsetsArg);
   if (!offsets)
     return LangValue::poison();
   for (LangValue &offset : *offsets)
-    offset = emit.cast(offset, ScalarKind::Int64, call.rangeOf("offsets"));
+    offset = emit.cast(offset, ScalarKind::Int64, offsetsArg.range);
   auto [pointers, mask] = addressesOf(emit, descriptor, *offsets, descriptor.tile.shape());
-  emit.create<tile::AtomicRmwOp>(value.ir().getType(), updateOf(name, element), tile::MemoryOrder::Relaxed,
-                                 tile::MemoryScope::Gpu, pointers.ir(), value.ir(), mask.ir());
+  emit.create<tile::AtomicRmwOp>(value->ir().getType(), atomicKind(op, element), tile::MemoryOrder::Relaxed,
+                                 tile::MemoryScope::Gpu, pointers.ir(), value->ir(), mask.ir());
   return LangValue::none();
 }
 
-LangValue descriptorGather(Importer &importer, BuiltinCall &call) {
+LangValue descriptorGather(Importer &importer, BuiltinCall &call, Arg<const DescriptorValue &> desc, ValueArg xOffsets,
+                           ValueArg yOffset) {
   Emitter &emit = importer.emit;
-  const DescriptorValue &descriptor = call["desc"].descriptor();
-  auto rows = listedRows(importer, call);
+  const DescriptorValue &descriptor = *desc;
+  auto rows = listedRows(importer, call, desc, xOffsets, yOffset);
   if (!rows)
     return LangValue::poison();
   const LangType type = descriptor.tile.element().withShape(rows->shape);
@@ -147,21 +135,22 @@ LangValue descriptorGather(Importer &importer, BuiltinCall &call) {
   return emit.wrap(op.getResult(), type);
 }
 
-LangValue descriptorScatter(Importer &importer, BuiltinCall &call) {
+LangValue descriptorScatter(Importer &importer, BuiltinCall &call, Arg<const DescriptorValue &> desc, ValueArg valueArg,
+                            ValueArg xOffsets, ValueArg yOffset) {
   Emitter &emit = importer.emit;
-  const DescriptorValue &descriptor = call["desc"].descriptor();
+  const DescriptorValue &descriptor = *desc;
   if (descriptor.base.type().isConstPointer())
-    return emit.fail(call.rangeOf("desc"), fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
-                                                       descriptor.base.type().str()));
-  auto rows = listedRows(importer, call);
+    return emit.fail(desc.range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
+                                             descriptor.base.type().str()));
+  auto rows = listedRows(importer, call, desc, xOffsets, yOffset);
   if (!rows)
     return LangValue::poison();
-  LangValue value = call["value"];
+  LangValue value = *valueArg;
   if (!value.isTensor() || value.type().isPointer() || value.type().shape() != llvm::ArrayRef<int64_t>(rows->shape))
-    return emit.fail(call.rangeOf("value"),
+    return emit.fail(valueArg.range,
                      fmt::format("argument 'value' of {} must have the shape {}, but got {}", qualifiedName(*call.builtin),
                                  LangValue::shape(rows->shape).display(), value.describe()));
-  value = emit.cast(value, descriptor.tile.element(), call.rangeOf("value"));
+  value = emit.cast(value, descriptor.tile.element(), valueArg.range);
   if (value.isPoison())
     return value;
   emit.create<tile::StoreOp>(rows->pointers.ir(), value.ir(), rows->mask.ir());

@@ -5,11 +5,9 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/frontend/BuiltinArguments.h"
-#include "ditron/frontend/BuiltinKeywords.h"
 #include "ditron/frontend/BlockPointers.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "ditron/frontend/Descriptors.h"
-#include "ditron/frontend/Importer.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
@@ -34,75 +32,72 @@ bool mayBeToken(mlir::Value value) {
 // World and signals
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue rank(Importer &importer, BuiltinCall &) {
+LangValue rank(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
   Emitter &emit = importer.emit;
   return emit.wrap(emit.create<dist::RankOp>(emit.builder.getI32Type()), ScalarKind::Int32);
 }
 
-LangValue numRanks(Importer &importer, BuiltinCall &) {
+LangValue numRanks(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
   Emitter &emit = importer.emit;
   return emit.wrap(emit.create<dist::NumRanksOp>(emit.builder.getI32Type()), ScalarKind::Int32);
 }
 
-LangValue symmAt(Importer &importer, BuiltinCall &call) {
+LangValue symmAt(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg rankArg) {
   Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkScalarPointer(importer, call, "ptr"))
+  if (!checkScalarPointer(importer, call, pointer))
     return LangValue::poison();
-  LangValue rank = scalarInt(importer, call, "rank", ScalarKind::Int32);
+  LangValue rank = scalarInt(importer, call, rankArg, ScalarKind::Int32);
   if (rank.isPoison())
     return rank;
-  return emit.wrap(emit.create<dist::SymmAtOp>(pointer.ir().getType(), pointer.ir(), rank.ir()), pointer.type());
+  return emit.wrap(emit.create<dist::SymmAtOp>(pointer->ir().getType(), pointer->ir(), rank.ir()), pointer->type());
 }
 
-LangValue wait(Importer &importer, BuiltinCall &call) {
+LangValue wait(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg numBarriers, Arg<llvm::StringRef> scopeArg,
+               Arg<llvm::StringRef> semantic, ValueArg waitValue, Arg<llvm::StringRef> compareArg) {
   Emitter &emit = importer.emit;
-  const LangValue &pointer = call["barrierPtrs"];
-  if (!checkSignalPointer(importer, call, "barrierPtrs"))
+  if (!checkSignalPointer(importer, call, pointer))
     return LangValue::poison();
-  LangValue count = scalarInt(importer, call, "numBarriers", ScalarKind::Int32);
-  LangValue value = scalarInt(importer, call, "waitValue", pointer.type().pointee());
-  auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Acquire);
-  auto compare = compareOf(importer, call, "compare");
+  LangValue count = scalarInt(importer, call, numBarriers, ScalarKind::Int32);
+  LangValue value = scalarInt(importer, call, waitValue, pointer->type().pointee());
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Acquire);
+  auto compare = compareOf(importer, call, compareArg);
   if (count.isPoison() || value.isPoison() || !scope || !order || !compare)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Acquire && *order != tile::MemoryOrder::Relaxed)
-    return emit.fail(call.rangeOf("semantic"),
-                     fmt::format("dl.wait is 'acquire' or 'relaxed', not '{}'", call.text("semantic").str()));
-  auto op = emit.create<dist::WaitOp>(emit.builder.getI32Type(), pointer.ir(), count.ir(), value.ir(), *scope, *order,
-                                      *compare);
+    return emit.fail(semantic.range, fmt::format("dl.wait is 'acquire' or 'relaxed', not '{}'", semantic->str()));
+  auto op =
+      emit.create<dist::WaitOp>(emit.builder.getI32Type(), pointer->ir(), count.ir(), value.ir(), *scope, *order, *compare);
   if (importer.isDiscarded(call.range)) // what follows relies on the block's acquire, and wants no token
     op->setAttr(dist::tokenDroppedAttrName, emit.builder.getUnitAttr());
   return emit.wrap(op.getResult(), ScalarKind::Int32);
 }
 
-LangValue consumeToken(Importer &importer, BuiltinCall &call) {
+LangValue consumeToken(Importer &importer, BuiltinCall &call, ValueArg value, ValueArg token) {
   Emitter &emit = importer.emit;
-  const LangValue &value = call["value"], &token = call["token"];
-  if (!token.isTensor() || token.type() != LangType(ScalarKind::Int32) || !mayBeToken(token.ir()))
-    return reject(importer, call, "token", "the token of a dl.wait");
-  if (value.isDescriptor())
-    return consumeDescriptor(emit, value.descriptor(), token.ir());
-  if (isBlockPointer(value))
-    return consumeBlockPointer(emit, value, token.ir());
-  if (!value.isTensor())
-    return reject(importer, call, "value", "a run-time scalar, a block, a tensor descriptor or a block pointer");
-  return emit.wrap(emit.create<dist::ConsumeTokenOp>(value.ir().getType(), value.ir(), token.ir()), value.type());
+  if (!token->isTensor() || token->type() != LangType(ScalarKind::Int32) || !mayBeToken(token->ir()))
+    return reject(importer, call, token, "the token of a dl.wait");
+  if (value->isDescriptor())
+    return consumeDescriptor(emit, value->descriptor(), token->ir());
+  if (isBlockPointer(*value))
+    return consumeBlockPointer(emit, *value, token->ir());
+  if (!value->isTensor())
+    return reject(importer, call, value, "a run-time scalar, a block, a tensor descriptor or a block pointer");
+  return emit.wrap(emit.create<dist::ConsumeTokenOp>(value->ir().getType(), value->ir(), token->ir()), value->type());
 }
 
-LangValue notify(Importer &importer, BuiltinCall &call) {
+LangValue notify(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg rankArg, ValueArg signalArg,
+                 Arg<llvm::StringRef> sigOp, Arg<llvm::StringRef> commScope) {
   Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkSignalPointer(importer, call, "ptr"))
+  if (!checkSignalPointer(importer, call, pointer))
     return LangValue::poison();
-  LangValue rank = scalarInt(importer, call, "rank", ScalarKind::Int32);
-  LangValue signal = scalarInt(importer, call, "signal", pointer.type().pointee());
-  auto op = signalOpOf(importer, call, "sig_op");
-  auto scope = commScopeOf(importer, call, "comm_scope");
+  LangValue rank = scalarInt(importer, call, rankArg, ScalarKind::Int32);
+  LangValue signal = scalarInt(importer, call, signalArg, pointer->type().pointee());
+  auto op = signalOpOf(importer, call, sigOp);
+  auto scope = commScopeOf(importer, call, commScope);
   if (rank.isPoison() || signal.isPoison() || !op || !scope)
     return LangValue::poison();
-  emit.create<dist::NotifyOp>(pointer.ir(), rank.ir(), signal.ir(), *op, *scope);
+  emit.create<dist::NotifyOp>(pointer->ir(), rank.ir(), signal.ir(), *op, *scope);
   return LangValue::none();
 }
 

@@ -5,7 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/BuiltinKeywords.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "ditron/frontend/Dots.h"
 
 #include <fmt/format.h>
@@ -81,10 +81,11 @@ LangValue emitDot(Emitter &emit, const LangValue &a, const LangValue &b, const L
 
 namespace builtins {
 
-LangValue dot(Importer &importer, BuiltinCall &call) {
+LangValue dot(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg other, ValueArg accArg,
+              Arg<std::optional<llvm::StringRef>> inputPrecision, Arg<std::optional<bool>> allowTf32,
+              Arg<std::optional<int64_t>> maxNumImpreciseAcc, Arg<std::optional<LangType>> outDtype) {
   Emitter &emit = importer.emit;
-  const LangValue a = withKnownElement(emit, call["input"], call.rangeOf("input")),
-                  b = withKnownElement(emit, call["other"], call.rangeOf("other"));
+  const LangValue a = withKnownElement(emit, *input, input.range), b = withKnownElement(emit, *other, other.range);
   if (a.isPoison() || b.isPoison())
     return LangValue::poison();
   if (std::string reason = whyNoProduct(a.type(), b.type()); !reason.empty())
@@ -97,18 +98,18 @@ LangValue dot(Importer &importer, BuiltinCall &call) {
                     : element.is(ScalarKind::FP64) ? ScalarKind::FP64
                                                    : ScalarKind::FP32;
   const bool mayBeHalf = element.is(ScalarKind::FP16) || element.isFP8();
-  LangValue acc = call["acc"];
+  LangValue acc = *accArg;
   if (acc.isLiteral() && !acc.constant().isTrue())
     acc = LangValue::none();
-  if (!call.isNone("out_dtype")) {
-    const LangType wanted = call.dtype("out_dtype");
+  if (*outDtype) {
+    const LangType wanted = **outDtype;
     if (wanted.is(ScalarKind::BF16))
-      return emit.fail(call.rangeOf("out_dtype"), "out_dtype=bfloat16 is unsupported. Please use out_dtype=float32/float16 and "
-                                                  "cast with `.to(tl.bfloat16)`");
+      return emit.fail(outDtype.range, "out_dtype=bfloat16 is unsupported. Please use out_dtype=float32/float16 and "
+                                       "cast with `.to(tl.bfloat16)`");
     if (mayBeHalf && wanted.is(ScalarKind::FP16))
       result = wanted;
     else if (wanted != result)
-      emit.warning(call.rangeOf("out_dtype"),
+      emit.warning(outDtype.range,
                    fmt::format("out_dtype {} is ignored: tl.dot of {} gives {}", wanted.str(), element.str(), result.str()));
   } else if (mayBeHalf && acc.isTensor() && acc.type().is(ScalarKind::FP16)) {
     result = ScalarKind::FP16;
@@ -117,29 +118,26 @@ LangValue dot(Importer &importer, BuiltinCall &call) {
   shape.back() = b.type().shape().back();
   const LangType type = result.withShape(shape);
   if (!acc.isNone() && (!acc.isTensor() || acc.type() != type))
-    return emit.fail(call.rangeOf("acc"),
-                     fmt::format("argument 'acc' of tl.dot must be {}, but got {}", type.str(), acc.describe()));
+    return emit.fail(accArg.range, fmt::format("argument 'acc' of tl.dot must be {}, but got {}", type.str(), acc.describe()));
 
   DotOptions options;
-  if (!call.isNone("input_precision")) {
-    auto read = dotPrecisionOf(importer, call, "input_precision");
+  if (*inputPrecision) {
+    auto read = dotPrecisionOf(importer, call, inputPrecision);
     if (!read)
       return LangValue::poison();
-    if (!call.isNone("allow_tf32"))
+    if (allowTf32->has_value())
       return emit.fail(call.range, "Only one of input_precision and allow_tf32 can be specified");
     options.precision = *read;
-  } else if (!call.isNone("allow_tf32") && !call.flag("allow_tf32")) {
+  } else if (allowTf32->has_value() && !**allowTf32) {
     options.precision = tile::DotPrecision::IEEE;
   }
   if (!element.is(ScalarKind::FP32))
     options.precision = tile::DotPrecision::TF32;
-  if (std::optional<int64_t> limit = call.optionalInteger("max_num_imprecise_acc"); limit && element.isFP8()) {
+  if (std::optional<int64_t> limit = *maxNumImpreciseAcc; limit && element.isFP8()) {
     if (*limit > k)
-      return emit.fail(call.rangeOf("max_num_imprecise_acc"),
-                       fmt::format("max_num_imprecise_acc ({}) must be <= K ({})", *limit, k));
+      return emit.fail(maxNumImpreciseAcc.range, fmt::format("max_num_imprecise_acc ({}) must be <= K ({})", *limit, k));
     if (*limit < 0)
-      return emit.fail(call.rangeOf("max_num_imprecise_acc"),
-                       fmt::format("max_num_imprecise_acc ({}) must not be negative", *limit));
+      return emit.fail(maxNumImpreciseAcc.range, fmt::format("max_num_imprecise_acc ({}) must not be negative", *limit));
     options.maxImpreciseAcc = limit;
   }
   return emitDot(emit, a, b, acc, result, options);

@@ -8,6 +8,7 @@
 // Two e2m1 numbers share a byte, the first one in the low half. An e8m0 scale s is 2^(s - 127), and NaN for 255.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "ditron/frontend/Dots.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,6 +22,7 @@ namespace {
 /// One side of the product: "lhs" or "rhs".
 struct Side {
   llvm::StringRef name;
+  SourceRange range, scaleRange, formatRange;
   LangValue value, scale; ///< The scale may be None.
   std::string format;
   bool isPackedAlongK = true;
@@ -29,10 +31,11 @@ struct Side {
 
 class ScaledDot {
 public:
-  ScaledDot(Importer &importer, BuiltinCall &call) : emit(importer.emit), call(call) {}
+  ScaledDot(Importer &importer, BuiltinCall &call, const ValueArg &acc, bool isFast,
+            const Arg<std::optional<LangType>> &outType)
+      : emit(importer.emit), call(call), acc(acc), isFast(isFast), outType(outType) {}
 
-  LangValue run() {
-    Side left = sideOf("lhs", true), right = sideOf("rhs", false);
+  LangValue run(Side left, Side right) {
     for (Side *side : {&left, &right}) {
       if (!prepare(*side))
         return LangValue::poison();
@@ -57,22 +60,12 @@ public:
   }
 
 private:
-  LangValue fail(std::string_view argument, std::string message) {
-    return emit.fail(call.rangeOf(llvm::StringRef(argument)), std::move(message));
-  }
-
-  Side sideOf(llvm::StringRef name, bool isLeft) {
-    auto argument = [&](llvm::StringRef what) { return call[(name + what).str()]; };
-    return {name,   argument(""), argument("_scale"), llvm::StringRef(argument("_format").constant().getString()).lower(),
-            argument("_k_pack").constant().isTrue(), isLeft};
-  }
-
   /// Checks the operand's type and brings it to its logical shape: unpacked, elements of a floating point type.
   bool prepare(Side &side) {
     const std::string name = side.name.str();
     const LangType type = side.value.type();
     auto refuse = [&](std::string message) {
-      fail(name, std::move(message));
+      emit.fail(side.range, std::move(message));
       return false;
     };
     if (type.rank() < 2 || type.rank() > 3)
@@ -88,7 +81,8 @@ private:
     } else {
       const auto *format = llvm::find_if(formats, [&](const auto &each) { return each.first == side.format; });
       if (format == std::end(formats)) {
-        fail(name + "_format", fmt::format("NYI: {}_format {}; known are e2m1, e4m3, e5m2, bf16 and fp16", name, side.format));
+        emit.fail(side.formatRange,
+                  fmt::format("NYI: {}_format {}; known are e2m1, e4m3, e5m2, bf16 and fp16", name, side.format));
         return false;
       }
       if (!side.isPackedAlongK)
@@ -99,7 +93,7 @@ private:
       if (type.element() != wanted && !(wanted.bitWidth() == 8 && isBytes))
         return refuse(fmt::format("Unexpected dtype for {}. Got {}, expected {}", side.format, type.element().str(), wanted.str()));
       if (type.element() != wanted)
-        side.value = emit.bitcast(side.value, wanted, call.rangeOf(side.name));
+        side.value = emit.bitcast(side.value, wanted, side.range);
     }
     return checkScale(side);
   }
@@ -110,7 +104,8 @@ private:
     const std::string name = side.name.str() + "_scale";
     const LangType type = side.scale.isTensor() ? side.scale.type() : LangType();
     if (!type.is(ScalarKind::UInt8) && !type.is(ScalarKind::Int8) && !type.is(ScalarKind::FP8E4NV)) {
-      fail(name, fmt::format("{} must be a block of uint8 (e8m0) or fp8e4nv, but got {}", name, side.scale.describe()));
+      emit.fail(side.scaleRange,
+                fmt::format("{} must be a block of uint8 (e8m0) or fp8e4nv, but got {}", name, side.scale.describe()));
       return false;
     }
     llvm::ArrayRef<int64_t> value = side.value.type().shape();
@@ -120,8 +115,8 @@ private:
     expected.push_back(side.isLeft ? value[rank - 2] : value[rank - 1]);
     expected.push_back((side.isLeft ? value[rank - 1] : value[rank - 2]) / group);
     if (type.shape() != llvm::ArrayRef<int64_t>(expected)) {
-      fail(name, fmt::format("{} must be a tensor of shape [..., {}, {}]. Got {}", name, expected[rank - 2], expected[rank - 1],
-                             LangValue::shape(type.shape()).display()));
+      emit.fail(side.scaleRange, fmt::format("{} must be a tensor of shape [..., {}, {}]. Got {}", name, expected[rank - 2],
+                                             expected[rank - 1], LangValue::shape(type.shape()).display()));
       return false;
     }
     return true;
@@ -166,7 +161,7 @@ private:
     llvm::SmallVector<int64_t> logical(shape);
     logical[packed] *= 2;
     const LangValue halves = emit.reshape(emit.wrap(together, pairType), logical);
-    const LangValue tiny = emit.bitcast(halves, ScalarKind::FP16, call.rangeOf(side.name));
+    const LangValue tiny = emit.bitcast(halves, ScalarKind::FP16, side.range);
     return multiply(tiny, emit.wrap(emit.floatConstant(16384.0, tiny.ir().getType()), tiny.type()));
   }
 
@@ -176,7 +171,7 @@ private:
 
   /// The operand times its scales, in the type that is multiplied.
   LangValue upcast(const Side &side, const LangType &compute) {
-    const SourceRange range = call.rangeOf(side.name);
+    const SourceRange range = side.range;
     if (side.scale.isNone())
       return emit.cast(emit.cast(side.value, ScalarKind::FP32, range), compute, range);
     const LangValue scaled =
@@ -186,7 +181,7 @@ private:
 
   /// The scales as fp32.
   LangValue factors(const Side &side) {
-    const SourceRange range = call.rangeOf(side.name);
+    const SourceRange range = side.range;
     if (side.scale.type().is(ScalarKind::FP8E4NV))
       return emit.cast(side.scale, ScalarKind::FP32, range);
     const LangType word = LangType(ScalarKind::Int32).withShape(side.scale.type().shape());
@@ -197,7 +192,7 @@ private:
     };
     mlir::Value bits = emit.create<arith::ShLIOp>(exponent, constant(23));
     bits = emit.create<arith::SelectOp>(equals(0), constant(0x00400000), bits); // 2^-127 is subnormal
-    if (!call.flag("fast_math"))
+    if (!isFast)
       bits = emit.create<arith::SelectOp>(equals(255), constant(0x7fc00000), bits);
     return emit.bitcast(emit.wrap(bits, word), ScalarKind::FP32, range);
   }
@@ -222,26 +217,36 @@ private:
   }
 
   LangValue product(const LangValue &a, const LangValue &b) {
-    const LangType result = call.isNone("out_dtype") ? LangType(ScalarKind::FP32) : call.dtype("out_dtype");
+    const LangType result = outType->value_or(LangType(ScalarKind::FP32));
     if (!result.is(ScalarKind::FP32))
-      return fail("out_dtype", fmt::format("tl.dot_scaled gives fp32, not {}", result.str()));
+      return emit.fail(outType.range, fmt::format("tl.dot_scaled gives fp32, not {}", result.str()));
     llvm::SmallVector<int64_t> shape(a.type().shape());
     shape.back() = b.type().shape().back();
-    LangValue acc = call["acc"];
-    if (acc.isLiteral() && !acc.constant().isTrue())
-      acc = LangValue::none();
-    if (!acc.isNone() && (!acc.isTensor() || acc.type() != result.withShape(shape)))
-      return fail("acc", fmt::format("argument 'acc' of tl.dot_scaled must be {}, but got {}", result.withShape(shape).str(),
-                                     acc.describe()));
-    return emitDot(emit, a, b, acc, result, {});
+    LangValue start = *acc;
+    if (start.isLiteral() && !start.constant().isTrue())
+      start = LangValue::none();
+    if (!start.isNone() && (!start.isTensor() || start.type() != result.withShape(shape)))
+      return emit.fail(acc.range, fmt::format("argument 'acc' of tl.dot_scaled must be {}, but got {}",
+                                              result.withShape(shape).str(), start.describe()));
+    return emitDot(emit, a, b, start, result, {});
   }
 
   Emitter &emit;
   BuiltinCall &call;
+  const ValueArg &acc;
+  bool isFast;
+  const Arg<std::optional<LangType>> &outType;
 };
 
 } // namespace
 
-LangValue dotScaled(Importer &importer, BuiltinCall &call) { return ScaledDot(importer, call).run(); }
+LangValue dotScaled(Importer &importer, BuiltinCall &call, ValueArg lhs, ValueArg lhsScale, Arg<llvm::StringRef> lhsFormat,
+                    ValueArg rhs, ValueArg rhsScale, Arg<llvm::StringRef> rhsFormat, ValueArg acc, Arg<bool> fastMath,
+                    Arg<bool> lhsKPack, Arg<bool> rhsKPack, Arg<std::optional<LangType>> outDtype) {
+  Side left{"lhs", lhs.range, lhsScale.range, lhsFormat.range, *lhs, *lhsScale, lhsFormat->lower(), *lhsKPack, /*isLeft=*/true};
+  Side right{"rhs",     rhs.range,          rhsScale.range, rhsFormat.range, *rhs,
+             *rhsScale, rhsFormat->lower(), *rhsKPack,      /*isLeft=*/false};
+  return ScaledDot(importer, call, acc, *fastMath, outDtype).run(std::move(left), std::move(right));
+}
 
 } // namespace ditron::frontend::builtins

@@ -5,7 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include <fmt/format.h>
 
@@ -39,8 +39,9 @@ unsigned classWidth(char letter) {
 /// The constraints of a call, taken one after the other.
 class ConstraintReader {
 public:
-  ConstraintReader(Importer &importer, BuiltinCall &call) : importer(importer), call(call) {
-    call.text("constraints").split(items, ',');
+  ConstraintReader(Importer &importer, const Arg<llvm::StringRef> &constraints, int64_t pack)
+      : importer(importer), constraints(constraints), pack(pack) {
+    constraints->split(items, ',');
     for (llvm::StringRef &item : items)
       item = item.trim();
     // Registers and flags that the text spoils say nothing about operands.
@@ -49,12 +50,12 @@ public:
 
   /// Reads those of one operand or result, `what` of this type.
   bool read(const LangType &element, bool isOutput, llvm::StringRef what) {
-    Registers wanted = registersOf(element, call.integer("pack"));
+    Registers wanted = registersOf(element, pack);
     for (size_t i = 0; i < wanted.count; ++i) {
       if (next == items.size() || items[next].starts_with("=") != isOutput)
-        return reject(fmt::format("{} of type {} fills {} register{} with pack={}, which the constraints '{}' do not have", what.str(),
-                                  element.str(), wanted.count, wanted.count == 1 ? "" : "s", call.integer("pack"),
-                                  call.text("constraints").str()));
+        return reject(fmt::format("{} of type {} fills {} register{} with pack={}, which the constraints '{}' do not have",
+                                  what.str(), element.str(), wanted.count, wanted.count == 1 ? "" : "s", pack,
+                                  constraints->str()));
       llvm::StringRef item = items[next++];
       unsigned tied = 0;
       if (!isOutput && !item.getAsInteger(10, tied)) {
@@ -79,49 +80,51 @@ public:
 
 private:
   bool reject(std::string message) {
-    importer.emit.error(call.rangeOf("constraints"), std::move(message));
+    importer.emit.error(constraints.range, std::move(message));
     return false;
   }
 
   Importer &importer;
-  BuiltinCall &call;
+  const Arg<llvm::StringRef> &constraints;
+  int64_t pack;
   llvm::SmallVector<llvm::StringRef> items;
   size_t next = 0, outputs = 0;
 };
 
 } // namespace
 
-LangValue inlineAsmElementwise(Importer &importer, BuiltinCall &call) {
+LangValue inlineAsmElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> text,
+                               Arg<llvm::StringRef> constraintsArg, ValueArg args, ValueArg dtypeArg, Arg<bool> isPure,
+                               Arg<int64_t> pack) {
   Emitter &emit = importer.emit;
-  int64_t pack = call.integer("pack");
-  if (pack < 1 || pack > 64)
-    return emit.fail(call.rangeOf("pack"), fmt::format("pack must be between 1 and 64, but is {}", pack));
-  if (!call["args"].isTuple())
-    return emit.fail(call.rangeOf("args"), fmt::format("argument 'args' must be a list of operands, but got {}", call["args"].describe()));
+  if (*pack < 1 || *pack > 64)
+    return emit.fail(pack.range, fmt::format("pack must be between 1 and 64, but is {}", *pack));
+  if (!args->isTuple())
+    return emit.fail(args.range, fmt::format("argument 'args' must be a list of operands, but got {}", args->describe()));
 
   llvm::SmallVector<LangValue> operands;
-  for (const LangValue &argument : call["args"].elements()) {
-    operands.push_back(emit.toTensor(argument, call.rangeOf("args")));
+  for (const LangValue &argument : args->elements()) {
+    operands.push_back(emit.toTensor(argument, args.range));
     if (operands.back().isPoison())
       return operands.back();
   }
-  if (!operands.empty() && !emit.broadcastTogether(operands, call.rangeOf("args")))
+  if (!operands.empty() && !emit.broadcastTogether(operands, args.range))
     return LangValue::poison();
 
-  bool isTuple = call["dtype"].isTuple();
-  std::vector<LangValue> dtypes = isTuple ? std::vector<LangValue>(call["dtype"].elements()) : std::vector{call["dtype"]};
+  bool isTuple = dtypeArg->isTuple();
+  std::vector<LangValue> dtypes = isTuple ? std::vector<LangValue>(dtypeArg->elements()) : std::vector{*dtypeArg};
   llvm::SmallVector<LangType> results;
   for (LangValue &dtype : dtypes) {
     if (dtype.isString())
       if (auto kind = parseScalarKind(dtype.constant().getString()))
         dtype = LangValue(LangType(*kind));
     if (!dtype.isType() || dtype.asType().isBlock() || dtype.asType().isVoid())
-      return emit.fail(call.rangeOf("dtype"), fmt::format("argument 'dtype' must be a dtype or a tuple of them, but got {}",
-                                                          dtype.describe()));
+      return emit.fail(dtypeArg.range,
+                       fmt::format("argument 'dtype' must be a dtype or a tuple of them, but got {}", dtype.describe()));
     results.push_back(dtype.asType().withShape(operands.empty() ? llvm::ArrayRef<int64_t>() : operands[0].type().shape()));
   }
 
-  ConstraintReader constraints(importer, call);
+  ConstraintReader constraints(importer, constraintsArg, *pack);
   for (const LangType &result : results)
     if (!constraints.read(result.element(), true, "a result"))
       return LangValue::poison();
@@ -137,8 +140,7 @@ LangValue inlineAsmElementwise(Importer &importer, BuiltinCall &call) {
   llvm::SmallVector<mlir::Type> types;
   for (const LangType &result : results)
     types.push_back(emit.ir(result));
-  auto op = emit.create<tile::InlineAsmOp>(types, call.text("asm"), call.text("constraints"), values, static_cast<uint32_t>(pack),
-                                           call.flag("is_pure"));
+  auto op = emit.create<tile::InlineAsmOp>(types, *text, *constraintsArg, values, static_cast<uint32_t>(*pack), *isPure);
   std::vector<LangValue> wrapped;
   for (auto [value, type] : llvm::zip_equal(op.getResults(), results))
     wrapped.push_back(emit.wrap(value, type));

@@ -7,7 +7,7 @@
 #include "ditron/frontend/Libdevice.h"
 
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -148,6 +148,8 @@ LangValue libdeviceFunction(Importer &importer, BuiltinCall &call) {
 
 void addLibdeviceRows(std::vector<Builtin> &rows) {
   static constexpr llvm::StringLiteral parameterTexts[] = {"arg0", "arg0, arg1", "arg0, arg1, arg2", "arg0, arg1, arg2, arg3"};
+  static constexpr BuiltinParam params[] = {
+      {"arg0", ParamRule::Number}, {"arg1", ParamRule::Number}, {"arg2", ParamRule::Number}, {"arg3", ParamRule::Number}};
   static std::vector<std::string> docs; // rows refer to these
   docs.reserve(std::size(overloads));
   for (const Overload *each = std::begin(overloads); each != std::end(overloads);) {
@@ -157,12 +159,8 @@ void addLibdeviceRows(std::vector<Builtin> &rows) {
       forms.push_back(fmt::format("{} -> {}", describe(choice), typeNamed(choice.result).str()));
     docs.push_back(fmt::format("{}", fmt::join(forms, "; ")));
     size_t arity = each->operandTypes().size();
-    std::vector<BuiltinParam> params(arity);
-    for (auto [index, param] : llvm::enumerate(params)) {
-      param.name = fmt::format("arg{}", index);
-      param.rule = ParamRule::Number;
-    }
-    rows.push_back({ModuleDevice, each->name, parameterTexts[arity - 1], &libdeviceFunction, docs.back(), std::move(params)});
+    rows.push_back({ModuleDevice, each->name, parameterTexts[arity - 1], "tensor", &libdeviceFunction, docs.back(),
+                    llvm::ArrayRef(params).take_front(arity)});
     each = choices.end();
   }
 }
@@ -170,25 +168,25 @@ void addLibdeviceRows(std::vector<Builtin> &rows) {
 namespace builtins {
 
 /// The table of overloads is a compile-time mapping from tuples of types to (symbol, type).
-LangValue externElementwise(Importer &importer, BuiltinCall &call) {
+LangValue externElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> symbol, ValueArg args,
+                            Arg<bool> isPure) {
   Emitter &emit = importer.emit;
   llvm::SmallVector<LangValue> operands;
-  if (!call["args"].isTuple() || call["args"].elements().empty())
-    return emit.fail(call.rangeOf("args"), fmt::format("argument 'args' of {} must be a tuple of operands",
-                                                       qualifiedName(*call.builtin)));
-  if (!prepareOperands(importer, call["args"].elements(), call.range, operands))
+  if (!args->isTuple() || args->elements().empty())
+    return emit.fail(args.range,
+                     fmt::format("argument 'args' of {} must be a tuple of operands", qualifiedName(*call.builtin)));
+  if (!prepareOperands(importer, args->elements(), call.range, operands))
     return LangValue::poison();
-  llvm::StringRef symbol = call.text("symbol");
   llvm::ArrayRef<Overload> all(overloads);
-  const Overload *known = llvm::find_if(all, [&](const Overload &each) { return each.symbol == symbol; });
+  const Overload *known = llvm::find_if(all, [&](const Overload &each) { return each.symbol == *symbol; });
   if (known == all.end())
-    return emit.fail(call.rangeOf("symbol"), fmt::format("{} knows no function '{}': foreign bitcode is not linked, only the "
-                                                         "functions of libdevice (__nv_...) can be called",
-                                                         qualifiedName(*call.builtin), symbol.str()));
+    return emit.fail(symbol.range, fmt::format("{} knows no function '{}': foreign bitcode is not linked, only the "
+                                               "functions of libdevice (__nv_...) can be called",
+                                               qualifiedName(*call.builtin), symbol->str()));
   if (!matches(*known, operands))
-    return emit.fail(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}", symbol.str(),
+    return emit.fail(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}", symbol->str(),
                                              describe(*known), typesOf(operands)));
-  return callSymbol(emit, symbol, typeNamed(known->result), operands, call.flag("is_pure"));
+  return callSymbol(emit, *symbol, typeNamed(known->result), operands, *isPure);
 }
 
 } // namespace builtins

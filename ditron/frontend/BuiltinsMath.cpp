@@ -3,7 +3,7 @@
 // Handlers of functions that work element by element.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,14 +16,13 @@ namespace math = mlir::math;
 namespace {
 
 /// A tensor of fp32 or fp64, or an error that names what was given.
-LangValue floatOperand(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
-  LangValue value = importer.emit.toTensor(call[name], call.rangeOf(name));
+LangValue floatOperand(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  LangValue value = importer.emit.toTensor(*argument.given, argument.range);
   if (value.isPoison() || value.type().is(ScalarKind::FP32) || value.type().is(ScalarKind::FP64))
     return value;
   importer.emit
-      .error(call.rangeOf(name), fmt::format("{}: Expected dtype ['fp32', 'fp64'] but got {} for argument '{}'",
-                                             qualifiedName(*call.builtin), value.type().element().signatureText(),
-                                             name.str()))
+      .error(argument.range, fmt::format("{}: Expected dtype ['fp32', 'fp64'] but got {} for argument '{}'",
+                                         qualifiedName(*call.builtin), value.type().element().signatureText(), argument.name()))
       .hint("cast it first: x.to(tl.float32)");
   return LangValue::poison();
 }
@@ -40,80 +39,85 @@ bool sameFloats(Importer &importer, BuiltinCall &call, LangValue &a, LangValue &
 }
 
 /// An operator as a function, which may do without the check for overflow.
-LangValue arithmetic(Importer &importer, BuiltinCall &call, BinaryOp op) {
+LangValue arithmetic(Importer &importer, BuiltinCall &call, BinaryOp op, const LangValue &x, const LangValue &y,
+                     bool sanitizes) {
   bool &checks = importer.emit.checksOverflow, before = checks;
-  checks = before && call.flag("sanitize_overflow");
-  LangValue result = importer.emit.binary(op, call["x"], call["y"], call.range);
+  checks = before && sanitizes;
+  LangValue result = importer.emit.binary(op, x, y, call.range);
   checks = before;
   return result;
+}
+
+LangValue quotient(Importer &importer, BuiltinCall &call, LangValue x, LangValue y, bool isExact) {
+  if (!sameFloats(importer, call, x, y))
+    return LangValue::poison();
+  auto flags = isExact ? arith::FastMathFlags::none : arith::FastMathFlags::afn;
+  return importer.emit.wrap(importer.emit.create<arith::DivFOp>(x.ir(), y.ir(), flags), x.type());
 }
 
 bool propagatesNan(const LangValue &value) { return value.isConstant() && value.constant().isTrue(); }
 
 } // namespace
 
-LangValue where(Importer &importer, BuiltinCall &call) {
-  return importer.emit.select(call["condition"], call["x"], call["y"], call.range);
+LangValue where(Importer &importer, BuiltinCall &call, ValueArg condition, ValueArg x, ValueArg y) {
+  return importer.emit.select(*condition, *x, *y, call.range);
 }
 
-LangValue minimum(Importer &importer, BuiltinCall &call) {
-  return importer.emit.minMax(false, call["x"], call["y"], propagatesNan(call["propagate_nan"]), call.range);
+LangValue minimum(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, ValueArg propagateNan) {
+  return importer.emit.minMax(false, *x, *y, propagatesNan(*propagateNan), call.range);
 }
 
-LangValue maximum(Importer &importer, BuiltinCall &call) {
-  return importer.emit.minMax(true, call["x"], call["y"], propagatesNan(call["propagate_nan"]), call.range);
+LangValue maximum(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, ValueArg propagateNan) {
+  return importer.emit.minMax(true, *x, *y, propagatesNan(*propagateNan), call.range);
 }
 
-LangValue clamp(Importer &importer, BuiltinCall &call) {
+LangValue clamp(Importer &importer, BuiltinCall &call, ValueArg value, ValueArg low, ValueArg high, ValueArg propagateNan) {
   Emitter &emit = importer.emit;
-  bool propagates = propagatesNan(call["propagate_nan"]);
-  LangValue x = emit.toTensor(call["x"], call.range);
+  bool propagates = propagatesNan(*propagateNan);
+  LangValue x = emit.toTensor(*value, call.range);
   if (x.isPoison())
     return x;
   if (!x.type().isFloat())
-    return emit.fail(call.rangeOf("x"), fmt::format("tl.clamp needs floating point values, but got {}", x.describe()));
+    return emit.fail(value.range, fmt::format("tl.clamp needs floating point values, but got {}", x.describe()));
   // min(max(x, lo), hi): maxnum gives lo for a nan.
-  LangValue raised = emit.minMax(true, x, call["min"], propagates, call.range);
-  return emit.minMax(false, raised, call["max"], propagates, call.range);
+  LangValue raised = emit.minMax(true, x, *low, propagates, call.range);
+  return emit.minMax(false, raised, *high, propagates, call.range);
 }
 
-LangValue cdiv(Importer &importer, BuiltinCall &call) {
+LangValue cdiv(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg div) {
   Emitter &emit = importer.emit;
-  const LangValue &x = call["x"], &div = call["div"];
   auto isInteger = [](const LangValue &value) {
     return value.isTensor() ? value.type().isInt() : value.constant().isIntegral();
   };
-  for (llvm::StringRef name : {"x", "div"})
-    if (!isInteger(call[name]))
-      return emit.fail(call.rangeOf(name), fmt::format("argument '{}' of {} must be an integer, but got {}", name.str(),
-                                                       qualifiedName(*call.builtin), call[name].describe()));
-  LangValue less = emit.binary(BinaryOp::Sub, div, LangValue::integer(1), call.range);
-  LangValue sum = emit.binary(BinaryOp::Add, x, less, call.range);
-  return emit.binary(BinaryOp::FloorDiv, sum, div, call.range);
+  for (const ValueArg *argument : {&x, &div})
+    if (!isInteger(**argument))
+      return reject(importer, call, *argument, "an integer");
+  LangValue less = emit.binary(BinaryOp::Sub, *div, LangValue::integer(1), call.range);
+  LangValue sum = emit.binary(BinaryOp::Add, *x, less, call.range);
+  return emit.binary(BinaryOp::FloorDiv, sum, *div, call.range);
 }
 
-LangValue expectZero(Importer &, BuiltinCall &call) { return call["x"]; }
+LangValue expectZero(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg mask) { return *x; }
 
-LangValue nextPowerOf2(Importer &importer, BuiltinCall &call) {
-  int64_t n = call.integer("n");
-  if (n > (int64_t(1) << 62))
-    return importer.emit.fail(call.rangeOf("n"), fmt::format("{} is too large", n));
-  return LangValue::integer(n <= 1 ? (n == 1 ? 1 : 0) : int64_t(std::bit_ceil(uint64_t(n))));
-}
-
-LangValue operatorAdd(Importer &importer, BuiltinCall &call) {
-  return arithmetic(importer, call, BinaryOp::Add);
-}
-LangValue operatorSub(Importer &importer, BuiltinCall &call) {
-  return arithmetic(importer, call, BinaryOp::Sub);
-}
-LangValue operatorMul(Importer &importer, BuiltinCall &call) {
-  return arithmetic(importer, call, BinaryOp::Mult);
+LangValue nextPowerOf2(Importer &importer, BuiltinCall &call, Arg<int64_t> n) {
+  if (*n > (int64_t(1) << 62))
+    return importer.emit.fail(n.range, fmt::format("{} is too large", *n));
+  return LangValue::integer(*n <= 1 ? (*n == 1 ? 1 : 0) : int64_t(std::bit_ceil(uint64_t(*n))));
 }
 
-LangValue unaryMath(Importer &importer, BuiltinCall &call) {
+LangValue operatorAdd(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
+  return arithmetic(importer, call, BinaryOp::Add, *x, *y, *sanitizeOverflow);
+}
+LangValue operatorSub(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
+  return arithmetic(importer, call, BinaryOp::Sub, *x, *y, *sanitizeOverflow);
+}
+LangValue operatorMul(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
+  return arithmetic(importer, call, BinaryOp::Mult, *x, *y, *sanitizeOverflow);
+}
+
+LangValue unaryMath(Importer &importer, BuiltinCall &call, ValueArg operand) {
   Emitter &emit = importer.emit;
-  LangValue value = floatOperand(importer, call, "x");
+  LangValue value = floatOperand(importer, call, operand);
   if (value.isPoison())
     return value;
   llvm::StringRef name = call.builtin->name;
@@ -146,43 +150,29 @@ LangValue unaryMath(Importer &importer, BuiltinCall &call) {
   return done(emit.create<math::RoundEvenOp>(x));
 }
 
-LangValue power(Importer &importer, BuiltinCall &call) {
+LangValue absolute(Importer &importer, BuiltinCall &call, ValueArg value) {
   Emitter &emit = importer.emit;
-  LangValue pair[] = {floatOperand(importer, call, "x"), floatOperand(importer, call, "y")};
-  if (pair[0].isPoison() || pair[1].isPoison())
-    return LangValue::poison();
-  if (pair[0].type().element() != pair[1].type().element())
-    return emit.fail(call.range, fmt::format("the operands of {} must have one type, but got {} and {}",
-                                             qualifiedName(*call.builtin), pair[0].type().str(), pair[1].type().str()));
-  if (!emit.broadcastTogether(pair, call.range))
-    return LangValue::poison();
-  return emit.wrap(emit.create<math::PowFOp>(pair[0].ir(), pair[1].ir()), pair[0].type());
-}
-
-LangValue absolute(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  const LangValue &value = call["x"];
-  if (value.isLiteral()) {
-    LangValue isNegative = emit.compare(CompareOp::Lt, value, LangValue::integer(0), call.range);
-    return isNegative.constant().isTrue() ? emit.unary(UnaryOp::USub, value, call.range) : value;
+  if (value->isLiteral()) {
+    LangValue isNegative = emit.compare(CompareOp::Lt, *value, LangValue::integer(0), call.range);
+    return isNegative.constant().isTrue() ? emit.unary(UnaryOp::USub, *value, call.range) : *value;
   }
-  const LangType &type = value.type();
+  const LangType &type = value->type();
   if (type.isPointer())
-    return emit.fail(call.range, fmt::format("{} does not take {}", qualifiedName(*call.builtin), value.describe()));
+    return emit.fail(call.range, fmt::format("{} does not take {}", qualifiedName(*call.builtin), value->describe()));
   if (type.isFloat() && type.bitWidth() == 8) {
     // Bits, so that infinities and NaN keep theirs.
-    LangValue bits = emit.bitcast(value, ScalarKind::UInt8, call.range);
+    LangValue bits = emit.bitcast(*value, ScalarKind::UInt8, call.range);
     LangValue magnitude = emit.binary(BinaryOp::BitAnd, bits, LangValue::integer(0x7f), call.range);
     return magnitude.isPoison() ? magnitude : emit.bitcast(magnitude, type.element(), call.range);
   }
   if (type.isFloat())
-    return emit.wrap(emit.create<math::AbsFOp>(value.ir()), type);
-  return type.isSigned() ? emit.wrap(emit.create<math::AbsIOp>(value.ir()), type) : value;
+    return emit.wrap(emit.create<math::AbsFOp>(value->ir()), type);
+  return type.isSigned() ? emit.wrap(emit.create<math::AbsIOp>(value->ir()), type) : *value;
 }
 
-LangValue fma(Importer &importer, BuiltinCall &call) {
+LangValue fma(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b, ValueArg c) {
+  LangValue x = *a, y = *b, z = *c;
   Emitter &emit = importer.emit;
-  LangValue x = call["x"], y = call["y"], z = call["z"];
   if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range) ||
       !emit.promoteOperands(x, z, ArithmeticKind::Plain, call.range) ||
       !emit.promoteOperands(y, z, ArithmeticKind::Plain, call.range) ||
@@ -194,18 +184,17 @@ LangValue fma(Importer &importer, BuiltinCall &call) {
   return emit.wrap(emit.create<math::FmaOp>(x.ir(), y.ir(), z.ir()), x.type());
 }
 
-LangValue fdiv(Importer &importer, BuiltinCall &call) {
-  LangValue x = call["x"], y = call["y"];
-  if (!sameFloats(importer, call, x, y))
-    return LangValue::poison();
-  bool isExact = call.builtin->name == "div_rn" || call.flag("ieee_rounding");
-  auto flags = isExact ? arith::FastMathFlags::none : arith::FastMathFlags::afn;
-  return importer.emit.wrap(importer.emit.create<arith::DivFOp>(x.ir(), y.ir(), flags), x.type());
+LangValue fdiv(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> ieeeRounding) {
+  return quotient(importer, call, *x, *y, *ieeeRounding);
 }
 
-LangValue umulhi(Importer &importer, BuiltinCall &call) {
+LangValue divRn(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y) {
+  return quotient(importer, call, *x, *y, /*isExact=*/true);
+}
+
+LangValue umulhi(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b) {
+  LangValue x = *a, y = *b;
   Emitter &emit = importer.emit;
-  LangValue x = call["x"], y = call["y"];
   if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range))
     return LangValue::poison();
   if (!x.type().isInt() || x.type().bitWidth() < 32)
@@ -215,9 +204,9 @@ LangValue umulhi(Importer &importer, BuiltinCall &call) {
   return emit.wrap(product.getHigh(), x.type());
 }
 
-LangValue sigmoid(Importer &importer, BuiltinCall &call) {
+LangValue sigmoid(Importer &importer, BuiltinCall &call, ValueArg operand) {
   Emitter &emit = importer.emit;
-  LangValue x = floatOperand(importer, call, "x");
+  LangValue x = floatOperand(importer, call, operand);
   if (x.isPoison())
     return x;
   LangValue negative = emit.unary(UnaryOp::USub, x, call.range);
@@ -227,11 +216,11 @@ LangValue sigmoid(Importer &importer, BuiltinCall &call) {
   return emit.binary(BinaryOp::Div, one, sum, call.range);
 }
 
-LangValue logicalAnd(Importer &importer, BuiltinCall &call) {
-  return importer.emit.logical(true, call["self"], call["other"], call.range);
+LangValue logicalAnd(Importer &importer, BuiltinCall &call, ValueArg self, ValueArg other) {
+  return importer.emit.logical(true, *self, *other, call.range);
 }
-LangValue logicalOr(Importer &importer, BuiltinCall &call) {
-  return importer.emit.logical(false, call["self"], call["other"], call.range);
+LangValue logicalOr(Importer &importer, BuiltinCall &call, ValueArg self, ValueArg other) {
+  return importer.emit.logical(false, *self, *other, call.range);
 }
 
 } // namespace ditron::frontend::builtins

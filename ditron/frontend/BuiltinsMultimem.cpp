@@ -5,8 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/frontend/BuiltinArguments.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include <fmt/format.h>
 
@@ -14,72 +13,66 @@ namespace ditron::frontend::builtins {
 namespace {
 
 /// A scalar mask as i1; null after a reported error.
-mlir::Value maskOf(Importer &importer, BuiltinCall &call) {
-  LangValue mask = importer.emit.toTensor(call["mask"], call.rangeOf("mask"));
+mlir::Value maskOf(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  LangValue mask = importer.emit.toTensor(*argument.given, argument.range);
   if (mask.isPoison())
     return {};
   if (mask.type().isBlock()) {
-    reject(importer, call, "mask", "a scalar");
+    reject(importer, call, argument, "a scalar");
     return {};
   }
-  mask = importer.emit.toBool(mask, call.rangeOf("mask"));
+  mask = importer.emit.toBool(mask, argument.range);
   return mask.isPoison() ? mlir::Value() : mask.ir();
 }
 
 } // namespace
 
-LangValue multimemStore(Importer &importer, BuiltinCall &call) {
+LangValue multimemStore(Importer &importer, BuiltinCall &call, int64_t bits, bool isMasked, llvm::ArrayRef<AnyArg> arguments) {
   Emitter &emit = importer.emit;
-  if (!checkWritablePointer(importer, call, "ptr"))
+  const AnyArg &ptr = arguments.front();
+  if (!checkWritablePointer(importer, call, ptr))
     return LangValue::poison();
-  const LangValue &pointer = call["ptr"];
-  llvm::StringRef name = call.builtin->name;
-  const unsigned bits = name == "multimem_st_b64" ? 64 : 32;
+  const LangValue &pointer = *ptr.given;
   LangType element = pointer.type().pointee();
-  if (element.isPointer() || element.bitWidth() > bits)
-    return reject(importer, call, "ptr", fmt::format("a pointer to numbers of at most {} bits", bits));
+  if (element.isPointer() || int64_t(element.bitWidth()) > bits)
+    return reject(importer, call, ptr, fmt::format("a pointer to numbers of at most {} bits", bits));
   // Narrower numbers go several to a word, whose bits are given.
-  const bool isWord = element.bitWidth() == bits;
+  const bool isWord = int64_t(element.bitWidth()) == bits;
   LangType word = isWord ? element : LangType(bits == 64 ? ScalarKind::UInt64 : ScalarKind::UInt32);
   mlir::Value address = pointer.ir();
   if (!isWord)
     address = emit.create<tile::PtrCastOp>(tile::PointerType::get(emit.ir(word)), address);
-  llvm::SmallVector<llvm::StringRef> names = {"val"};
-  if (name.ends_with("_v4"))
-    names = {"val0", "val1", "val2", "val3"};
-  else if (name.ends_with("_v2"))
-    names = {"val0", "val1"};
   llvm::SmallVector<mlir::Value> values;
-  for (llvm::StringRef one : names) {
-    LangValue value = isWord ? scalarFor(importer, call, one, word) : scalarBits(importer, call, one, word);
+  for (const AnyArg &argument : arguments.drop_front().drop_back(isMasked)) {
+    LangValue value = isWord ? scalarFor(importer, call, argument, word) : scalarBits(importer, call, argument, word);
     if (value.isPoison())
       return LangValue::poison();
     values.push_back(value.ir());
   }
   mlir::Value mask;
-  if (name == "multimem_st_p_b32" && !(mask = maskOf(importer, call)))
+  if (isMasked && !(mask = maskOf(importer, call, arguments.back())))
     return LangValue::poison();
   emit.create<dist::MultimemStOp>(address, values, mask);
   return LangValue::none();
 }
 
-LangValue multimemLoadReduce(Importer &importer, BuiltinCall &call) {
+/// The type behind a pointer whose values can be summed; nullopt after an error.
+static std::optional<LangType> summandOf(Importer &importer, BuiltinCall &call, const ValueArg &pointer) {
+  if (!checkScalarPointer(importer, call, pointer))
+    return std::nullopt;
+  LangType element = pointer->type().pointee();
+  if (element == LangType(ScalarKind::FP16) || element == LangType(ScalarKind::BF16) || element == LangType(ScalarKind::FP32))
+    return element;
+  reject(importer, call, pointer, "a pointer to fp32, fp16 or bf16");
+  return std::nullopt;
+}
+
+/// The sums over all ranks of 16 bytes; without a mask everywhere.
+static LangValue loadSums(Importer &importer, const ValueArg &pointer, const LangType &element, mlir::Value mask) {
   Emitter &emit = importer.emit;
-  if (!checkScalarPointer(importer, call, "ptr"))
-    return LangValue::poison();
-  const LangValue &pointer = call["ptr"];
-  const bool isMasked = call.builtin->name == "multimem_ld_reduce_p_v4";
-  LangType element = pointer.type().pointee();
-  const bool isHalf = element == LangType(ScalarKind::FP16) || element == LangType(ScalarKind::BF16);
-  if (!isHalf && element != LangType(ScalarKind::FP32))
-    return reject(importer, call, "ptr", "a pointer to fp32, fp16 or bf16");
-  if (!isMasked && !call.isNone("acc_dtype") && call.dtype("acc_dtype") != LangType(ScalarKind::FP32))
-    return reject(importer, call, "acc_dtype", "tl.float32 or None: sums are always made in fp32");
-  mlir::Value mask;
-  if (isMasked && !(mask = maskOf(importer, call)))
-    return LangValue::poison();
+  const bool isHalf = element.bitWidth() == 16;
   LangType word = isHalf ? LangType(ScalarKind::UInt32) : element;
-  mlir::Value address = pointer.ir();
+  mlir::Value address = pointer->ir();
   mlir::TypeAttr packed;
   if (isHalf) {
     address = emit.create<tile::PtrCastOp>(tile::PointerType::get(emit.ir(word)), address);
@@ -91,6 +84,21 @@ LangValue multimemLoadReduce(Importer &importer, BuiltinCall &call) {
   for (mlir::Value sum : sums.getResults())
     results.push_back(emit.wrap(sum, word));
   return LangValue::tuple(std::move(results));
+}
+
+LangValue multimemLoadReduce(Importer &importer, BuiltinCall &call, ValueArg pointer, Arg<std::optional<LangType>> accDtype) {
+  std::optional<LangType> element = summandOf(importer, call, pointer);
+  if (!element)
+    return LangValue::poison();
+  if (*accDtype && **accDtype != LangType(ScalarKind::FP32))
+    return reject(importer, call, accDtype, "tl.float32 or None: sums are always made in fp32");
+  return loadSums(importer, pointer, *element, mlir::Value());
+}
+
+LangValue maskedMultimemLoadReduce(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg maskArg) {
+  std::optional<LangType> element = summandOf(importer, call, pointer);
+  mlir::Value mask = element ? maskOf(importer, call, maskArg) : mlir::Value();
+  return mask ? loadSums(importer, pointer, *element, mask) : LangValue::poison();
 }
 
 } // namespace ditron::frontend::builtins

@@ -3,7 +3,7 @@
 // Handlers of the functions that mostly work at compile time: ranges, min and max, conversions, isinstance, static_assert.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -12,15 +12,16 @@ namespace ditron::frontend::builtins {
 namespace {
 
 /// The common part of range() and tl.range(): one to three scalar int bounds.
-LangValue makeRange(Importer &importer, BuiltinCall &call, std::shared_ptr<RangeValue> range) {
+LangValue makeRange(Importer &importer, std::shared_ptr<RangeValue> range, const AnyArg &start, const AnyArg &stop,
+                    const AnyArg &step) {
   Emitter &emit = importer.emit;
-  bool hasStop = !call.isNone("stop");
-  range->start = hasStop ? call["start"] : LangValue::integer(0);
-  range->stop = hasStop ? call["stop"] : call["start"];
-  range->step = call.isNone("step") ? LangValue::integer(1) : call["step"];
-  range->startRange = call.rangeOf("start");
-  range->stopRange = hasStop ? call.rangeOf("stop") : call.rangeOf("start");
-  range->stepRange = call.rangeOf("step");
+  bool hasStop = !stop.given->isNone();
+  range->start = hasStop ? *start.given : LangValue::integer(0);
+  range->stop = hasStop ? *stop.given : *start.given;
+  range->step = step.given->isNone() ? LangValue::integer(1) : *step.given;
+  range->startRange = start.range;
+  range->stopRange = hasStop ? stop.range : start.range;
+  range->stepRange = step.range;
   std::tuple<LangValue *, SourceRange, const char *> bounds[] = {{&range->start, range->startRange, "start"},
                                                                  {&range->stop, range->stopRange, "stop"},
                                                                  {&range->step, range->stepRange, "step"}};
@@ -36,10 +37,10 @@ LangValue makeRange(Importer &importer, BuiltinCall &call, std::shared_ptr<Range
   return LangValue(std::shared_ptr<const RangeValue>(std::move(range)));
 }
 
-LangValue fold(Importer &importer, BuiltinCall &call, bool isMax) {
+LangValue fold(Importer &importer, BuiltinCall &call, const ListArg &given, bool isMax) {
   Emitter &emit = importer.emit;
   llvm::StringRef name = call.builtin->name;
-  std::vector<LangValue> values = call["values"].elements();
+  std::vector<LangValue> values = *given;
   if (values.size() == 1 && values[0].isTuple())
     values = std::vector<LangValue>(values[0].elements());
   if (values.empty())
@@ -72,11 +73,11 @@ LangValue fold(Importer &importer, BuiltinCall &call, bool isMax) {
   return result;
 }
 
-LangValue convert(Importer &importer, BuiltinCall &call, Expected<ConstValue> (*conversion)(const ConstValue &)) {
-  if (!call["x"].isConstant())
-    return importer.emit.fail(call.rangeOf("x"),
-                              fmt::format("{}() does not take {}", call.builtin->name.str(), call["x"].describe()));
-  auto result = conversion(call["x"].constant());
+LangValue convert(Importer &importer, BuiltinCall &call, const ValueArg &x,
+                  Expected<ConstValue> (*conversion)(const ConstValue &)) {
+  if (!x->isConstant())
+    return importer.emit.fail(x.range, fmt::format("{}() does not take {}", call.builtin->name.str(), x->describe()));
+  auto result = conversion(x->constant());
   return result.isOk() ? LangValue(*result) : importer.emit.fail(call.range, result.status().message());
 }
 
@@ -86,99 +87,96 @@ LangValue convert(Importer &importer, BuiltinCall &call, Expected<ConstValue> (*
 // Ranges
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue pythonRange(Importer &importer, BuiltinCall &call) {
-  return makeRange(importer, call, std::make_shared<RangeValue>());
+LangValue pythonRange(Importer &importer, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step) {
+  return makeRange(importer, std::make_shared<RangeValue>(), start, stop, step);
 }
 
-LangValue tileRange(Importer &importer, BuiltinCall &call) {
+LangValue tileRange(Importer &importer, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step,
+                    Arg<std::optional<int64_t>> numStages, Arg<std::optional<int64_t>> loopUnrollFactor,
+                    Arg<bool> disallowsAccMultiBuffer, Arg<bool> flattens, Arg<bool> specializesWarps, Arg<bool> disableLicm) {
   auto range = std::make_shared<RangeValue>();
   range->kind = RangeValue::Kind::TileRange;
-  range->numStages = call.optionalInteger("num_stages");
-  range->unrollFactor = call.optionalInteger("loop_unroll_factor");
-  range->disallowAccMultiBuffer = call.flag("disallow_acc_multi_buffer");
-  range->flatten = call.flag("flatten");
-  range->warpSpecialize = call.flag("warp_specialize");
-  for (auto [name, value] :
-       {std::pair("num_stages", range->numStages), std::pair("loop_unroll_factor", range->unrollFactor)})
-    if (value && (*value < 0 || *value > 1024))
-      return importer.emit.fail(call.rangeOf(name),
-                                fmt::format("{} must be between 0 and 1024, but is {}", name, *value));
-  return makeRange(importer, call, std::move(range));
+  range->numStages = *numStages;
+  range->unrollFactor = *loopUnrollFactor;
+  range->disallowAccMultiBuffer = *disallowsAccMultiBuffer;
+  range->flatten = *flattens;
+  range->warpSpecialize = *specializesWarps;
+  for (const auto *option : {&numStages, &loopUnrollFactor})
+    if (const std::optional<int64_t> &value = **option; value && (*value < 0 || *value > 1024))
+      return importer.emit.fail(option->range, fmt::format("{} must be between 0 and 1024, but is {}", option->name(), *value));
+  return makeRange(importer, std::move(range), start, stop, step);
 }
 
-LangValue staticRange(Importer &importer, BuiltinCall &call) {
+LangValue staticRange(Importer &importer, BuiltinCall &call, Arg<int64_t> start, Arg<std::optional<int64_t>> stop,
+                      Arg<std::optional<int64_t>> step) {
   auto range = std::make_shared<RangeValue>();
   range->kind = RangeValue::Kind::StaticRange;
-  return makeRange(importer, call, std::move(range));
+  return makeRange(importer, std::move(range), start, stop, step);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Python's functions
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue pythonMin(Importer &importer, BuiltinCall &call) { return fold(importer, call, false); }
-LangValue pythonMax(Importer &importer, BuiltinCall &call) { return fold(importer, call, true); }
+LangValue pythonMin(Importer &importer, BuiltinCall &call, ListArg values) { return fold(importer, call, values, false); }
+LangValue pythonMax(Importer &importer, BuiltinCall &call, ListArg values) { return fold(importer, call, values, true); }
 
-LangValue pythonInt(Importer &importer, BuiltinCall &call) {
-  return convert(importer, call, [](const ConstValue &value) { return toInt(value); });
+LangValue pythonInt(Importer &importer, BuiltinCall &call, ValueArg x) {
+  return convert(importer, call, x, [](const ConstValue &value) { return toInt(value); });
 }
-LangValue pythonFloat(Importer &importer, BuiltinCall &call) {
-  return convert(importer, call, [](const ConstValue &value) { return toFloat(value); });
+LangValue pythonFloat(Importer &importer, BuiltinCall &call, ValueArg x) {
+  return convert(importer, call, x, [](const ConstValue &value) { return toFloat(value); });
 }
-LangValue pythonBool(Importer &importer, BuiltinCall &call) {
-  return convert(importer, call,
+LangValue pythonBool(Importer &importer, BuiltinCall &call, ValueArg x) {
+  return convert(importer, call, x,
                  [](const ConstValue &value) -> Expected<ConstValue> { return ConstValue::boolean(value.isTrue()); });
 }
-LangValue pythonStr(Importer &, BuiltinCall &call) { return LangValue::string(call["x"].display()); }
+LangValue pythonStr(Importer &importer, BuiltinCall &call, ValueArg x) { return LangValue::string(x->display()); }
 
-LangValue pythonLen(Importer &importer, BuiltinCall &call) {
-  const LangValue &value = call["x"];
-  if (value.isTuple())
-    return LangValue::integer(value.elements().size());
-  if (value.isTensor() && value.type().isBlock())
-    return LangValue::integer(value.type().shape().front());
-  if (value.isString()) {
-    auto size = length(value.constant());
+LangValue pythonLen(Importer &importer, BuiltinCall &call, ValueArg value) {
+  if (value->isTuple())
+    return LangValue::integer(value->elements().size());
+  if (value->isTensor() && value->type().isBlock())
+    return LangValue::integer(value->type().shape().front());
+  if (value->isString()) {
+    auto size = length(value->constant());
     return size.isOk() ? LangValue(*size) : importer.emit.fail(call.range, size.status().message());
   }
-  return importer.emit.fail(call.rangeOf("x"), fmt::format("{} has no length", value.describe()));
+  return importer.emit.fail(value.range, fmt::format("{} has no length", value->describe()));
 }
 
-LangValue pythonTuple(Importer &importer, BuiltinCall &call) {
-  const LangValue &value = call["x"];
-  if (value.isTuple())
-    return value;
-  return importer.emit.fail(call.rangeOf("x"),
-                            fmt::format("{} is not a sequence that is known at compile time", value.describe()));
+LangValue pythonTuple(Importer &importer, BuiltinCall &call, ValueArg value) {
+  if (value->isTuple())
+    return *value;
+  return importer.emit.fail(value.range, fmt::format("{} is not a sequence that is known at compile time", value->describe()));
 }
 
-LangValue pythonIsinstance(Importer &importer, BuiltinCall &call) {
-  const LangValue &value = call["x"];
+LangValue pythonIsinstance(Importer &importer, BuiltinCall &call, ValueArg value, ValueArg classesArg) {
   auto matches = [&](const LangValue &cls) -> std::optional<bool> {
     if (const auto *declared = cls.getIf<ClassValue>())
-      return value.classInfo() && value.classInfo()->isOrInherits(declared->info.get());
+      return value->classInfo() && value->classInfo()->isOrInherits(declared->info.get());
     const auto *builtin = cls.getIf<BuiltinValue>();
     if (!builtin)
       return std::nullopt;
     llvm::StringRef name = builtin->builtin->name;
     if (name == "tensor")
-      return value.isTensor();
+      return value->isTensor();
     if (name == "tensor_descriptor")
-      return value.isDescriptor();
+      return value->isDescriptor();
     if (name == "dtype" || name == "pointer_type" || name == "block_type") {
-      if (!value.isType())
+      if (!value->isType())
         return false;
-      return name == "dtype" || (name == "block_type" ? value.asType().isBlock() : value.asType().isPointer());
+      return name == "dtype" || (name == "block_type" ? value->asType().isBlock() : value->asType().isPointer());
     }
     if (name == "constexpr_type")
-      return value.classInfo() == constexprTypeClass().get();
+      return value->classInfo() == constexprTypeClass().get();
     if (name == "constexpr")
-      return value.isCompileTime();
+      return value->isCompileTime();
     if (name == "tuple" || name == "list")
-      return value.isTuple();
-    if (!value.isConstant())
+      return value->isTuple();
+    if (!value->isConstant())
       return name == "int" || name == "float" || name == "bool" || name == "str" ? std::optional(false) : std::nullopt;
-    const ConstValue &constant = value.constant();
+    const ConstValue &constant = value->constant();
     if (name == "int")
       return constant.isIntegral();
     if (name == "bool")
@@ -190,80 +188,74 @@ LangValue pythonIsinstance(Importer &importer, BuiltinCall &call) {
     return std::nullopt;
   };
   llvm::SmallVector<LangValue> classes;
-  flatten(call["cls"], classes);
+  flatten(*classesArg, classes);
   bool result = false;
   for (const LangValue &cls : classes) {
     auto matched = matches(cls);
     if (!matched)
-      return importer.emit.fail(call.rangeOf("cls"),
-                                fmt::format("isinstance does not know {} as a class", cls.describe()));
+      return importer.emit.fail(classesArg.range, fmt::format("isinstance does not know {} as a class", cls.describe()));
     result |= *matched;
   }
   return LangValue::boolean(result);
 }
 
-LangValue pythonGetattr(Importer &importer, BuiltinCall &call) {
-  const std::vector<LangValue> &fallback = call["default"].elements();
+LangValue pythonGetattr(Importer &importer, BuiltinCall &call, ValueArg x, Arg<llvm::StringRef> name, ListArg fallbackArg) {
+  const std::vector<LangValue> &fallback = *fallbackArg;
   if (fallback.size() > 1)
     return importer.emit.fail(call.range, "getattr takes two or three arguments");
-  LangValue value = importer.attributeOf(call["x"], call.text("name"), call.range, fallback.empty());
+  LangValue value = importer.attributeOf(*x, *name, call.range, fallback.empty());
   return value.isPoison() && !fallback.empty() ? fallback.front() : value;
 }
 
-LangValue pythonHasattr(Importer &importer, BuiltinCall &call) {
-  return LangValue::boolean(!importer.attributeOf(call["x"], call.text("name"), call.range, false).isPoison());
+LangValue pythonHasattr(Importer &importer, BuiltinCall &call, ValueArg x, Arg<llvm::StringRef> name) {
+  return LangValue::boolean(!importer.attributeOf(*x, *name, call.range, false).isPoison());
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Compile-time tools of tl
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue staticPrint(Importer &importer, BuiltinCall &call) {
+LangValue staticPrint(Importer &importer, BuiltinCall &call, ListArg values, Arg<llvm::StringRef> sep, Arg<llvm::StringRef> end,
+                      ValueArg file, ValueArg flush) {
   std::string text;
-  for (const LangValue &value : call["values"].elements())
-    text += (text.empty() ? "" : call.text("sep").str()) + value.display();
-  llvm::StringRef end = call.text("end");
-  text += end.ends_with("\n") ? end.drop_back() : end;
+  for (const LangValue &value : *values)
+    text += (text.empty() ? "" : sep->str()) + value.display();
+  text += end->ends_with("\n") ? end->drop_back() : *end;
   if (importer.options.printStatic)
     importer.options.printStatic(text);
   return LangValue::none();
 }
 
-LangValue staticAssert(Importer &importer, BuiltinCall &call) {
-  const LangValue &condition = call["cond"];
-  if (!condition.isConstant() || !condition.constant().isIntegral())
-    return importer.emit.fail(
-        call.rangeOf("cond"),
-        fmt::format("tl.static_assert needs a compile-time bool, but got {}", condition.describe()));
-  if (condition.constant().isTrue())
+LangValue staticAssert(Importer &importer, BuiltinCall &call, ValueArg condition, ValueArg msg) {
+  if (!condition->isConstant() || !condition->constant().isIntegral())
+    return importer.emit.fail(condition.range,
+                              fmt::format("tl.static_assert needs a compile-time bool, but got {}", condition->describe()));
+  if (condition->constant().isTrue())
     return LangValue::none();
-  std::string message = call["msg"].display();
+  std::string message = msg->display();
   return importer.emit.fail(call.range,
                             message.empty() ? "static assertion failed" : "static assertion failed: " + message);
 }
 
-LangValue condition(Importer &, BuiltinCall &call) { return call["arg"]; }
+LangValue condition(Importer &importer, BuiltinCall &call, ValueArg arg, Arg<bool> disableLicm) { return *arg; }
 
-LangValue constexprOf(Importer &, BuiltinCall &call) { return call["value"]; }
+LangValue constexprOf(Importer &importer, BuiltinCall &call, ValueArg value) { return *value; }
 
-LangValue toTensor(Importer &importer, BuiltinCall &call) {
-  return importer.emit.toTensor(call["x"], call.rangeOf("x"));
+LangValue toTensor(Importer &importer, BuiltinCall &call, ValueArg x) { return importer.emit.toTensor(*x, x.range); }
+
+LangValue pointerType(Importer &importer, BuiltinCall &call, Arg<LangType> elementTy, Arg<int64_t> addressSpace,
+                      Arg<bool> isConst) {
+  if (elementTy->isBlock())
+    return importer.emit.fail(elementTy.range, "a pointer points at a scalar, not at a block");
+  if (*addressSpace != 1)
+    return importer.emit.fail(addressSpace.range, "only pointers to global memory (address space 1) are supported");
+  return LangValue(LangType::pointer(*elementTy, *isConst));
 }
 
-LangValue pointerType(Importer &importer, BuiltinCall &call) {
-  if (call.dtype("element_ty").isBlock())
-    return importer.emit.fail(call.rangeOf("element_ty"), "a pointer points at a scalar, not at a block");
-  if (call.integer("address_space") != 1)
-    return importer.emit.fail(call.rangeOf("address_space"),
-                              "only pointers to global memory (address space 1) are supported");
-  return LangValue(LangType::pointer(call.dtype("element_ty"), call.flag("const")));
-}
-
-LangValue blockType(Importer &importer, BuiltinCall &call) {
-  auto shape = call.dims("shape");
-  if (!importer.checkBlockShape(shape, call.rangeOf("shape")))
+LangValue blockType(Importer &importer, BuiltinCall &call, Arg<LangType> elementTy, Arg<Dims> shape) {
+  if (!importer.checkBlockShape(*shape, shape.range))
     return LangValue::poison();
-  return LangValue(call.dtype("element_ty").element().withShape(shape));
+  return LangValue(elementTy->element().withShape(*shape));
 }
 
 LangValue classOnly(Importer &importer, BuiltinCall &call) {

@@ -3,6 +3,7 @@
 // join, split and what is made of them, gathers, histograms, reversal, and functions of the user applied to elements.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "ditron/frontend/Rearrange.h"
 
 #include "ditron/dialect/tile/ExchangeAttr.h"
@@ -60,10 +61,10 @@ namespace builtins {
 namespace {
 
 /// Two arguments as run-time values of one type and shape; a literal takes the other's type.
-std::optional<std::pair<LangValue, LangValue>> pairOf(Importer &importer, BuiltinCall &call, llvm::StringRef first,
-                                                      llvm::StringRef second) {
+std::optional<std::pair<LangValue, LangValue>> pairOf(Importer &importer, BuiltinCall &call, const ValueArg &first,
+                                                      const ValueArg &second) {
   Emitter &emit = importer.emit;
-  LangValue pair[] = {call[first], call[second]};
+  LangValue pair[] = {*first, *second};
   for (int side : {0, 1}) {
     if (pair[side].isLiteral() && pair[1 - side].isTensor() && !pair[1 - side].type().isPointer()) {
       LangType element = pair[1 - side].type().element();
@@ -88,11 +89,11 @@ std::optional<std::pair<LangValue, LangValue>> pairOf(Importer &importer, Builti
 }
 
 /// An axis of a type, negative ones counting from the end; nullopt after an error.
-std::optional<unsigned> axisOf(Importer &importer, BuiltinCall &call, llvm::StringRef name, const LangType &type) {
-  int64_t axis = call.integer(name), rank = type.rank();
+std::optional<unsigned> axisOf(Importer &importer, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
+  int64_t axis = *argument.given->constant().toInt64(), rank = type.rank();
   if (axis >= -rank && axis < rank)
     return axis < 0 ? axis + rank : axis;
-  importer.emit.error(call.rangeOf(name), fmt::format("{} {} is out of range for {}", name.str(), axis, type.str()));
+  importer.emit.error(argument.range, fmt::format("{} {} is out of range for {}", argument.name(), axis, type.str()));
   return std::nullopt;
 }
 
@@ -102,22 +103,21 @@ std::optional<unsigned> axisOf(Importer &importer, BuiltinCall &call, llvm::Stri
 // Join, split, cat
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue join(Importer &importer, BuiltinCall &call) {
-  auto pair = pairOf(importer, call, "a", "b");
+LangValue join(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b) {
+  auto pair = pairOf(importer, call, a, b);
   return pair ? joinPair(importer.emit, pair->first, pair->second) : LangValue::poison();
 }
 
-LangValue split(Importer &importer, BuiltinCall &call) {
-  const LangValue &value = call["x"];
-  if (value.type().shape().back() != 2)
-    return importer.emit.fail(call.rangeOf("x"), fmt::format("{} needs a last dimension of size 2, but got {}",
-                                                             qualifiedName(*call.builtin), value.describe()));
-  auto [left, right] = splitPair(importer.emit, value);
+LangValue split(Importer &importer, BuiltinCall &call, ValueArg value) {
+  if (value->type().shape().back() != 2)
+    return importer.emit.fail(value.range, fmt::format("{} needs a last dimension of size 2, but got {}",
+                                                       qualifiedName(*call.builtin), value->describe()));
+  auto [left, right] = splitPair(importer.emit, *value);
   return LangValue::tuple({left, right});
 }
 
-LangValue interleave(Importer &importer, BuiltinCall &call) {
-  auto pair = pairOf(importer, call, "a", "b");
+LangValue interleave(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b) {
+  auto pair = pairOf(importer, call, a, b);
   if (!pair)
     return LangValue::poison();
   LangValue joined = joinPair(importer.emit, pair->first, pair->second);
@@ -129,89 +129,85 @@ LangValue interleave(Importer &importer, BuiltinCall &call) {
   return importer.checkBlockShape(shape, call.range) ? importer.emit.reshape(joined, shape) : LangValue::poison();
 }
 
-LangValue cat(Importer &importer, BuiltinCall &call) {
+LangValue cat(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b, Arg<bool> canReorder, Arg<int64_t> dimArg) {
   Emitter &emit = importer.emit;
-  const LangValue &a = call["input"], &b = call["other"];
-  if (a.type() != b.type())
+  if (a->type() != b->type())
     return emit.fail(call.range, fmt::format("tl.cat needs two blocks of one type and shape, but got {} and {}",
-                                             a.type().str(), b.type().str()));
-  if (call.flag("can_reorder") && a.type().rank() != 1)
-    return emit.fail(call.range, fmt::format("tl.cat with can_reorder needs blocks of rank 1, but got {}", a.type().str()));
-  auto dim = axisOf(importer, call, "dim", a.type());
+                                             a->type().str(), b->type().str()));
+  if (*canReorder && a->type().rank() != 1)
+    return emit.fail(call.range, fmt::format("tl.cat with can_reorder needs blocks of rank 1, but got {}", a->type().str()));
+  auto dim = axisOf(importer, call, dimArg, a->type());
   if (!dim)
     return LangValue::poison();
   // The new dimension goes in front of the one that grows.
-  LangValue joined = joinPair(emit, a, b);
+  LangValue joined = joinPair(emit, *a, *b);
   llvm::SmallVector<int32_t> order;
-  for (unsigned i = 0; i < a.type().rank(); ++i) {
+  for (unsigned i = 0; i < a->type().rank(); ++i) {
     if (i == *dim)
-      order.push_back(a.type().rank());
+      order.push_back(a->type().rank());
     order.push_back(i);
   }
-  llvm::SmallVector<int64_t> shape(a.type().shape());
+  llvm::SmallVector<int64_t> shape(a->type().shape());
   shape[*dim] *= 2;
   return importer.checkBlockShape(shape, call.range) ? emit.reshape(permuteDims(emit, joined, order), shape)
                                                      : LangValue::poison();
 }
 
-LangValue flip(Importer &importer, BuiltinCall &call) {
+LangValue flip(Importer &importer, BuiltinCall &call, ValueArg value, Arg<std::optional<int64_t>> dim) {
   Emitter &emit = importer.emit;
-  const LangValue &value = call["x"];
-  unsigned axis = value.type().rank() - 1;
-  if (!call.isNone("dim")) {
-    auto given = axisOf(importer, call, "dim", value.type());
+  unsigned axis = value->type().rank() - 1;
+  if (*dim) {
+    auto given = axisOf(importer, call, dim, value->type());
     if (!given)
       return LangValue::poison();
     axis = *given;
   }
-  llvm::ArrayRef<int64_t> shape = value.type().shape();
-  return exchangeAlong(emit, value, positionsAlong(emit, shape, axis), axis, shape[axis] - 1);
+  llvm::ArrayRef<int64_t> shape = value->type().shape();
+  return exchangeAlong(emit, *value, positionsAlong(emit, shape, axis), axis, shape[axis] - 1);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Gather, histogram
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue gather(Importer &importer, BuiltinCall &call) {
+LangValue gather(Importer &importer, BuiltinCall &call, ValueArg source, ValueArg index, Arg<int64_t> axisArg) {
   Emitter &emit = importer.emit;
-  const LangValue &source = call["src"], &index = call["index"];
-  if (!index.type().isInt() || index.type().isBool())
-    return emit.fail(call.rangeOf("index"),
-                     fmt::format("the index of tl.gather must be a block of integers, but got {}", index.describe()));
-  if (source.type().rank() != index.type().rank())
+  if (!index->type().isInt() || index->type().isBool())
+    return emit.fail(index.range,
+                     fmt::format("the index of tl.gather must be a block of integers, but got {}", index->describe()));
+  if (source->type().rank() != index->type().rank())
     return emit.fail(call.range, fmt::format("the source and index of tl.gather must have the same rank, but are {} and {}",
-                                             source.type().str(), index.type().str()));
-  auto axis = axisOf(importer, call, "axis", source.type());
+                                             source->type().str(), index->type().str()));
+  auto axis = axisOf(importer, call, axisArg, source->type());
   if (!axis)
     return LangValue::poison();
-  for (unsigned dim = 0; dim < source.type().rank(); ++dim)
-    if (dim != *axis && source.type().shape()[dim] != index.type().shape()[dim])
+  for (unsigned dim = 0; dim < source->type().rank(); ++dim)
+    if (dim != *axis && source->type().shape()[dim] != index->type().shape()[dim])
       return emit.fail(call.range, fmt::format("the source and index of tl.gather must have the same size along dimension {}, "
                                                "but are {} and {}",
-                                               dim, source.type().str(), index.type().str()));
-  LangType type = source.type().withShape(index.type().shape());
-  return emit.wrap(
-      emit.create<tile::GatherOp>(emit.ir(type), source.ir(), index.ir(), emit.builder.getI32IntegerAttr(*axis)), type);
+                                               dim, source->type().str(), index->type().str()));
+  LangType type = source->type().withShape(index->type().shape());
+  return emit.wrap(emit.create<tile::GatherOp>(emit.ir(type), source->ir(), index->ir(), emit.builder.getI32IntegerAttr(*axis)),
+                   type);
 }
 
-LangValue histogram(Importer &importer, BuiltinCall &call) {
+LangValue histogram(Importer &importer, BuiltinCall &call, ValueArg inputArg, Arg<int64_t> numBins, ValueArg maskArg) {
   Emitter &emit = importer.emit;
-  LangValue input = call["input"], mask = call["mask"];
+  LangValue input = *inputArg, mask = *maskArg;
   if (!input.type().isInt() || input.type().rank() != 1)
-    return emit.fail(call.rangeOf("input"), fmt::format("tl.histogram needs a block of integers of rank 1, but got {}",
-                                                        input.describe()));
-  if (!importer.checkBlockShape({call.integer("num_bins")}, call.rangeOf("num_bins")))
+    return emit.fail(inputArg.range,
+                     fmt::format("tl.histogram needs a block of integers of rank 1, but got {}", input.describe()));
+  if (!importer.checkBlockShape({*numBins}, numBins.range))
     return LangValue::poison();
   if (!mask.isNone()) {
-    mask = emit.toTensor(mask, call.rangeOf("mask"));
+    mask = emit.toTensor(mask, maskArg.range);
     if (mask.isPoison())
       return mask;
     if (!mask.type().isBool())
-      return emit.fail(call.rangeOf("mask"),
-                       fmt::format("Mask must have boolean scalar type, but got {}", mask.describe()));
+      return emit.fail(maskArg.range, fmt::format("Mask must have boolean scalar type, but got {}", mask.describe()));
     if (mask.type().isBlock() && mask.type().rank() != 1)
-      return emit.fail(call.rangeOf("mask"), fmt::format("the mask of tl.histogram must have the input's shape, but got {}",
-                                                         mask.describe()));
+      return emit.fail(maskArg.range,
+                       fmt::format("the mask of tl.histogram must have the input's shape, but got {}", mask.describe()));
     LangValue both[] = {mask, input};
     if (!emit.broadcastTogether(both, call.range))
       return LangValue::poison();
@@ -221,7 +217,7 @@ LangValue histogram(Importer &importer, BuiltinCall &call) {
   // Bins are counted by unsigned numbers: narrow negative ones must not become small.
   if (input.type().bitWidth() < 32)
     input = emit.cast(input, input.type().isSigned() ? ScalarKind::Int32 : ScalarKind::UInt32, call.range);
-  LangType type = LangType(ScalarKind::Int32).withShape({call.integer("num_bins")});
+  LangType type = LangType(ScalarKind::Int32).withShape({*numBins});
   return emit.wrap(
       emit.create<tile::HistogramOp>(emit.ir(type), input.ir(), mask.isNone() ? mlir::Value() : mask.ir()), type);
 }
@@ -230,15 +226,14 @@ LangValue histogram(Importer &importer, BuiltinCall &call) {
 // Functions of the user, element by element
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue mapElementwise(Importer &importer, BuiltinCall &call) {
+LangValue mapElementwise(Importer &importer, BuiltinCall &call, Arg<const FunctionValue &> scalarFn, ListArg args,
+                         Arg<int64_t> pack) {
   Emitter &emit = importer.emit;
-  const FunctionValue &function = *call["scalar_fn"].getIf<FunctionValue>();
-  int64_t pack = call.integer("pack");
-  std::vector<LangValue> sources = call["args"].elements();
+  std::vector<LangValue> sources = *args;
   if (sources.empty())
     return emit.fail(call.range, "tl.map_elementwise needs blocks to map");
-  if (pack < 1)
-    return emit.fail(call.rangeOf("pack"), fmt::format("pack must be 1 or more, but is {}", pack));
+  if (*pack < 1)
+    return emit.fail(pack.range, fmt::format("pack must be 1 or more, but is {}", *pack));
   for (LangValue &source : sources)
     source = emit.toTensor(source, call.range);
   if (!emit.broadcastTogether(sources, call.range))
@@ -253,7 +248,7 @@ LangValue mapElementwise(Importer &importer, BuiltinCall &call) {
   llvm::SmallVector<mlir::Type> types;
   for (const LangValue &source : sources) {
     operands.push_back(source.ir());
-    types.append(pack, emit.ir(source.type().element()));
+    types.append(*pack, emit.ir(source.type().element()));
   }
   // The results' types are known when the function has run: the region is made first, and then moved into its operation.
   mlir::Region region;
@@ -263,12 +258,12 @@ LangValue mapElementwise(Importer &importer, BuiltinCall &call) {
     mlir::OpBuilder::InsertionGuard guard(emit.builder);
     llvm::SmallVector<mlir::Location> locations(types.size(), emit.location());
     // Constants and control flow look for the operation around them: the block grows at its final place.
-    auto shell = emit.create<tile::MapElementwiseOp>(mlir::TypeRange(), operands, emit.builder.getI32IntegerAttr(pack));
+    auto shell = emit.create<tile::MapElementwiseOp>(mlir::TypeRange(), operands, emit.builder.getI32IntegerAttr(*pack));
     mlir::Block *block = emit.builder.createBlock(&shell.getBody(), {}, types, locations);
     std::vector<LangValue> arguments;
     for (auto [index, argument] : llvm::enumerate(block->getArguments()))
-      arguments.push_back(emit.wrap(argument, sources[index / pack].type().element()));
-    LangValue result = importer.callCombine(function, arguments, call.range);
+      arguments.push_back(emit.wrap(argument, sources[index / *pack].type().element()));
+    LangValue result = importer.callCombine(*scalarFn, arguments, call.range);
     isTuple = result.isTuple();
     if (!result.isPoison()) {
       results = isTuple ? result.elements() : std::vector<LangValue>{result};
@@ -283,18 +278,18 @@ LangValue mapElementwise(Importer &importer, BuiltinCall &call) {
     region.takeBody(shell.getBody());
     shell.erase();
   }
-  auto refuse = [&](std::string message) { return emit.fail(call.rangeOf("scalar_fn"), std::move(message)); };
+  auto refuse = [&](std::string message) { return emit.fail(scalarFn.range, std::move(message)); };
   if (results.empty() || llvm::any_of(results, [](const LangValue &value) { return value.isPoison(); }))
     return LangValue::poison();
-  std::string name = function.node->name.text.str();
-  if (results.size() % pack != 0)
-    return refuse(fmt::format("the function '{}' must give a multiple of {} values, but gives {}", name, pack,
-                              results.size()));
+  std::string name = scalarFn->node->name.text.str();
+  if (results.size() % *pack != 0)
+    return refuse(
+        fmt::format("the function '{}' must give a multiple of {} values, but gives {}", name, *pack, results.size()));
   std::vector<LangType> resultTypes;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].type().isBlock())
       return refuse(fmt::format("the function '{}' must give scalars, but gives {}", name, results[i].describe()));
-    if (i % pack == 0)
+    if (i % *pack == 0)
       resultTypes.push_back(results[i].type().withShape(isScalar ? llvm::ArrayRef<int64_t>{1} : shape));
     else if (results[i].type() != resultTypes.back().element())
       return refuse(fmt::format("the function '{}' gives {} and {} for elements of one result", name,
@@ -303,14 +298,14 @@ LangValue mapElementwise(Importer &importer, BuiltinCall &call) {
   llvm::SmallVector<mlir::Type> irTypes;
   for (const LangType &type : resultTypes)
     irTypes.push_back(emit.ir(type));
-  auto op = emit.create<tile::MapElementwiseOp>(irTypes, operands, emit.builder.getI32IntegerAttr(pack));
+  auto op = emit.create<tile::MapElementwiseOp>(irTypes, operands, emit.builder.getI32IntegerAttr(*pack));
   op.getBody().takeBody(region);
   std::vector<LangValue> values;
   for (auto [result, type] : llvm::zip(op.getResults(), resultTypes)) {
     LangValue value = emit.wrap(result, type);
     values.push_back(isScalar ? emit.reshape(value, {}) : value);
   }
-  return values.size() == 1 && !(isTuple && pack == 1) ? values.front() : LangValue::tuple(std::move(values));
+  return values.size() == 1 && !(isTuple && *pack == 1) ? values.front() : LangValue::tuple(std::move(values));
 }
 
 } // namespace builtins

@@ -5,8 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/BuiltinKeywords.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,11 +20,11 @@ namespace {
 using Combine = llvm::function_ref<std::vector<LangValue>(llvm::ArrayRef<LangValue>, llvm::ArrayRef<LangValue>)>;
 
 /// The axis of a reduction, counted from the front; -1 after an error.
-int64_t axisOf(Importer &importer, BuiltinCall &call, const LangType &type) {
-  int64_t axis = call.integer("axis"), rank = type.rank();
+int64_t axisOf(Importer &importer, int64_t axis, SourceRange range, const LangType &type) {
+  int64_t rank = type.rank();
   if (axis >= -rank && axis < rank)
     return axis < 0 ? axis + rank : axis;
-  importer.emit.error(call.rangeOf("axis"), fmt::format("axis {} is out of range for {}", axis, type.str()));
+  importer.emit.error(range, fmt::format("axis {} is out of range for {}", axis, type.str()));
   return -1;
 }
 
@@ -90,16 +89,17 @@ std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<
 }
 
 /// The usual front of a reduction: a block, and an axis that exists.
-bool checkReduction(Importer &importer, BuiltinCall &call, const LangValue &input, std::optional<int64_t> &axis) {
-  if (!input.type().isBlock() || input.type().isPointer()) {
-    importer.emit.error(call.rangeOf("input"), fmt::format("{} needs a block of numbers, but got {}",
-                                                           qualifiedName(*call.builtin), input.describe()));
+bool checkReduction(Importer &importer, BuiltinCall &call, const ValueArg &input, const AnyArg &axisArg,
+                    std::optional<int64_t> &axis) {
+  if (!input->type().isBlock() || input->type().isPointer()) {
+    importer.emit.error(
+        input.range, fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input->describe()));
     return false;
   }
   axis = std::nullopt;
-  if (call.isNone("axis"))
+  if (axisArg.given->isNone())
     return true;
-  int64_t at = axisOf(importer, call, input.type());
+  int64_t at = axisOf(importer, *axisArg.given->constant().toInt64(), axisArg.range, input->type());
   axis = at;
   return at >= 0;
 }
@@ -114,12 +114,12 @@ LangType sumType(const LangType &element) {
 std::vector<LangValue> single(LangValue value) { return {std::move(value)}; }
 
 /// Maximum or minimum together with its index; a tie goes to the lower index on demand.
-LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, bool isMax, bool breaksTiesLeft, bool keepsDims,
-                           bool wantsValue) {
+LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, const ValueArg &given, const AnyArg &axisArg, bool isMax,
+                           bool breaksTiesLeft, bool keepsDims, bool wantsValue) {
   Emitter &emit = importer.emit;
-  LangValue input = call["input"];
+  LangValue input = *given;
   std::optional<int64_t> axis;
-  if (!checkReduction(importer, call, input, axis))
+  if (!checkReduction(importer, call, given, axisArg, axis))
     return LangValue::poison();
   if (!axis)
     return emit.fail(call.range, fmt::format("{} with indices needs an axis", qualifiedName(*call.builtin)));
@@ -150,45 +150,41 @@ LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, bool isMax, bo
 }
 
 /// The blocks of tl.reduce and tl.associative_scan: one, or a tuple of one shape.
-std::optional<std::vector<LangValue>> blocksOf(Importer &importer, BuiltinCall &call) {
-  const LangValue &input = call["input"];
-  std::vector<LangValue> sources = input.isTuple() ? input.elements() : std::vector<LangValue>{input};
+std::optional<std::vector<LangValue>> blocksOf(Importer &importer, BuiltinCall &call, const ValueArg &input) {
+  std::vector<LangValue> sources = input->isTuple() ? input->elements() : std::vector<LangValue>{*input};
   bool isGood = !sources.empty();
   for (const LangValue &source : sources)
     isGood = isGood && source.isTensor() && source.type().isBlock() &&
              source.type().shape() == sources.front().type().shape();
   if (isGood)
     return sources;
-  importer.emit.error(call.rangeOf("input"),
-                      fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
-                                  qualifiedName(*call.builtin), input.describe()));
+  importer.emit.error(input.range, fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
+                                               qualifiedName(*call.builtin), input->describe()));
   return std::nullopt;
 }
 
 /// Runs a user's combine function and checks what it gives.
-std::vector<LangValue> userCombine(Importer &importer, BuiltinCall &call, llvm::ArrayRef<LangValue> sources,
-                                   llvm::ArrayRef<LangValue> left, llvm::ArrayRef<LangValue> right) {
-  const FunctionValue &function = *call["combine_fn"].getIf<FunctionValue>();
+std::vector<LangValue> userCombine(Importer &importer, BuiltinCall &call, const Arg<const FunctionValue &> &function,
+                                   llvm::ArrayRef<LangValue> sources, llvm::ArrayRef<LangValue> left,
+                                   llvm::ArrayRef<LangValue> right) {
   llvm::SmallVector<LangValue> arguments(left);
   arguments.append(right.begin(), right.end());
-  LangValue result = importer.callCombine(function, arguments, call.range);
+  LangValue result = importer.callCombine(*function, arguments, call.range);
   if (result.isPoison())
     return {};
   std::vector<LangValue> values = result.isTuple() ? result.elements() : std::vector<LangValue>{result};
-  std::string name = function.node->name.text.str();
+  std::string name = function->node->name.text.str();
   if (values.size() != sources.size()) {
-    importer.emit.error(call.rangeOf("combine_fn"),
-                        fmt::format("the combine function '{}' must give {} values, but gives {}", name, sources.size(),
-                                    values.size()));
+    importer.emit.error(function.range, fmt::format("the combine function '{}' must give {} values, but gives {}", name,
+                                                    sources.size(), values.size()));
     return {};
   }
   for (auto [value, source] : llvm::zip(values, sources)) {
     if (value.isLiteral())
       value = importer.emit.constantOf(value.constant(), source.type().element());
     if (!value.isTensor() || value.type() != source.type().element()) {
-      importer.emit.error(call.rangeOf("combine_fn"),
-                          fmt::format("the combine function '{}' must give {}, but gives {}", name,
-                                      source.type().element().str(), value.describe()));
+      importer.emit.error(function.range, fmt::format("the combine function '{}' must give {}, but gives {}", name,
+                                                      source.type().element().str(), value.describe()));
       return {};
     }
   }
@@ -227,103 +223,101 @@ LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_
 // Reductions
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue sum(Importer &importer, BuiltinCall &call) {
+LangValue sum(Importer &importer, BuiltinCall &call, ValueArg inputArg, Arg<std::optional<int64_t>> axisArg, Arg<bool> keepDims,
+              Arg<std::optional<LangType>> dtype) {
   Emitter &emit = importer.emit;
-  LangValue input = call["input"];
+  LangValue input = *inputArg;
   std::optional<int64_t> axis;
-  if (!checkReduction(importer, call, input, axis))
+  if (!checkReduction(importer, call, inputArg, axisArg, axis))
     return LangValue::poison();
-  LangType element = call.isNone("dtype") ? sumType(input.type().element()) : call.dtype("dtype");
+  LangType element = *dtype ? **dtype : sumType(input.type().element());
   input = emit.cast(input, element, call.range);
   if (input.isPoison())
     return input;
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(BinaryOp::Add, a[0], b[0], call.range));
   };
-  auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine);
+  auto results = reduceAll(importer, {input}, axis, *keepDims, combine);
   return results ? results->front() : LangValue::poison();
 }
 
-LangValue maxOrMin(Importer &importer, BuiltinCall &call) {
+LangValue maxOrMin(Importer &importer, BuiltinCall &call, bool isMax, ValueArg inputArg, Arg<std::optional<int64_t>> axisArg,
+                   Arg<bool> returnIndices, Arg<bool> returnIndicesTieBreakLeft, Arg<bool> keepDims) {
   Emitter &emit = importer.emit;
-  bool isMax = call.builtin->name == "max";
-  if (call.flag("return_indices"))
-    return extremeWithIndex(importer, call, isMax, call.flag("return_indices_tie_break_left"), call.flag("keep_dims"),
-                            true);
-  LangValue input = call["input"];
+  if (*returnIndices)
+    return extremeWithIndex(importer, call, inputArg, axisArg, isMax, *returnIndicesTieBreakLeft, *keepDims, true);
+  LangValue input = *inputArg;
   std::optional<int64_t> axis;
-  if (!checkReduction(importer, call, input, axis))
+  if (!checkReduction(importer, call, inputArg, axisArg, axis))
     return LangValue::poison();
   if (input.type().bitWidth() < 32)
     input = emit.cast(input, input.type().isFloat() ? ScalarKind::FP32 : ScalarKind::Int32, call.range);
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.minMax(isMax, a[0], b[0], false, call.range));
   };
-  auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine);
+  auto results = reduceAll(importer, {input}, axis, *keepDims, combine);
   return results ? results->front() : LangValue::poison();
 }
 
-LangValue argMaxOrMin(Importer &importer, BuiltinCall &call) {
-  return extremeWithIndex(importer, call, call.builtin->name == "argmax", call.flag("tie_break_left"),
-                          call.flag("keep_dims"), false);
+LangValue argMaxOrMin(Importer &importer, BuiltinCall &call, bool isMax, ValueArg input, Arg<int64_t> axis,
+                      Arg<bool> tieBreakLeft, Arg<bool> keepDims) {
+  return extremeWithIndex(importer, call, input, axis, isMax, *tieBreakLeft, *keepDims, false);
 }
 
-LangValue xorOrReduce(Importer &importer, BuiltinCall &call) {
+LangValue xorOrReduce(Importer &importer, BuiltinCall &call, BinaryOp op, ValueArg input, Arg<std::optional<int64_t>> axisArg,
+                      Arg<bool> keepDims) {
   Emitter &emit = importer.emit;
-  const LangValue &input = call["input"];
   std::optional<int64_t> axis;
-  if (!checkReduction(importer, call, input, axis))
+  if (!checkReduction(importer, call, input, axisArg, axis))
     return LangValue::poison();
-  if (!input.type().isInt())
-    return emit.fail(call.rangeOf("input"),
-                     fmt::format("{} needs integers, but got {}", qualifiedName(*call.builtin), input.describe()));
-  BinaryOp op = call.builtin->name == "xor_sum" ? BinaryOp::BitXor : BinaryOp::BitOr;
+  if (!input->type().isInt())
+    return emit.fail(input.range,
+                     fmt::format("{} needs integers, but got {}", qualifiedName(*call.builtin), input->describe()));
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(op, a[0], b[0], call.range));
   };
-  auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine);
+  auto results = reduceAll(importer, {*input}, axis, *keepDims, combine);
   return results ? results->front() : LangValue::poison();
 }
 
-LangValue reduce(Importer &importer, BuiltinCall &call) {
-  auto sources = blocksOf(importer, call);
+LangValue reduce(Importer &importer, BuiltinCall &call, ValueArg input, Arg<std::optional<int64_t>> axisArg,
+                 Arg<const FunctionValue &> combineFn, Arg<bool> keepDims) {
+  auto sources = blocksOf(importer, call, input);
   if (!sources)
     return LangValue::poison();
   std::optional<int64_t> axis;
-  if (!call.isNone("axis")) {
-    axis = axisOf(importer, call, sources->front().type());
+  if (*axisArg) {
+    axis = axisOf(importer, **axisArg, axisArg.range, sources->front().type());
     if (*axis < 0)
       return LangValue::poison();
   }
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
-    return userCombine(importer, call, *sources, a, b);
+    return userCombine(importer, call, combineFn, *sources, a, b);
   };
-  auto results = reduceAll(importer, *sources, axis, call.flag("keep_dims"), combine);
-  return results ? packed(*results, call["input"].isTuple()) : LangValue::poison();
+  auto results = reduceAll(importer, *sources, axis, *keepDims, combine);
+  return results ? packed(*results, input->isTuple()) : LangValue::poison();
 }
 
-LangValue softmax(Importer &importer, BuiltinCall &call) {
+LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dimArg, Arg<bool> keepsDims,
+                  Arg<bool> ieeeRounding) {
   Emitter &emit = importer.emit;
-  const LangValue &x = call["x"];
-  if (!x.type().is(ScalarKind::FP32) && !x.type().is(ScalarKind::FP64))
-    return emit.fail(call.rangeOf("x"),
-                     fmt::format("tl.softmax: Expected dtype ['fp32', 'fp64'] but got {} for argument 'x'",
-                                 x.type().element().signatureText()));
-  int64_t rank = x.type().rank(), dim = call.optionalInteger("dim").value_or(0);
+  if (!x->type().is(ScalarKind::FP32) && !x->type().is(ScalarKind::FP64))
+    return emit.fail(x.range, fmt::format("tl.softmax: Expected dtype ['fp32', 'fp64'] but got {} for argument 'x'",
+                                          x->type().element().signatureText()));
+  int64_t rank = x->type().rank(), dim = dimArg->value_or(0);
   if (dim < -rank || dim >= rank)
-    return emit.fail(call.rangeOf("dim"), fmt::format("dim {} is out of range for {}", dim, x.type().str()));
+    return emit.fail(dimArg.range, fmt::format("dim {} is out of range for {}", dim, x->type().str()));
   dim = dim < 0 ? dim + rank : dim;
-  bool keepsDims = call.flag("keep_dims");
-  if (!keepsDims && dim != 0 && rank > 1)
+  if (!*keepsDims && dim != 0 && rank > 1)
     return emit.fail(call.range, "tl.softmax along a dimension other than 0 needs keep_dims=True");
   SourceRange range = call.range;
   auto along = [&](const LangValue &value, Combine combine) {
-    return reduceAll(importer, {value}, dim, keepsDims, combine)->front();
+    return reduceAll(importer, {value}, dim, *keepsDims, combine)->front();
   };
-  LangValue highest = along(x, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
+  LangValue highest = along(*x, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.minMax(true, a[0], b[0], false, range));
   });
-  LangValue shifted = emit.binary(BinaryOp::Sub, x, highest, range);
+  LangValue shifted = emit.binary(BinaryOp::Sub, *x, highest, range);
   if (shifted.isPoison())
     return shifted;
   LangValue powers = emit.wrap(emit.create<math::ExpOp>(shifted.ir()), shifted.type());
@@ -337,43 +331,52 @@ LangValue softmax(Importer &importer, BuiltinCall &call) {
 // Scans
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue associativeScan(Importer &importer, BuiltinCall &call) {
-  auto sources = blocksOf(importer, call);
+LangValue associativeScan(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int64_t> axisArg,
+                          Arg<const FunctionValue &> combineFn, Arg<bool> reverse) {
+  auto sources = blocksOf(importer, call, input);
   if (!sources)
     return LangValue::poison();
-  int64_t axis = axisOf(importer, call, sources->front().type());
+  int64_t axis = axisOf(importer, *axisArg, axisArg.range, sources->front().type());
   if (axis < 0)
     return LangValue::poison();
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
-    return userCombine(importer, call, *sources, a, b);
+    return userCombine(importer, call, combineFn, *sources, a, b);
   };
-  return scan(importer, *sources, axis, call.flag("reverse"), call["input"].isTuple(), combine);
+  return scan(importer, *sources, axis, *reverse, input->isTuple(), combine);
 }
 
-LangValue cumulative(Importer &importer, BuiltinCall &call) {
+/// cumsum and cumprod.
+static LangValue cumulative(Importer &importer, BuiltinCall &call, const ValueArg &given, const Arg<int64_t> &axisArg,
+                            const Arg<bool> &reverse, BinaryOp op, std::optional<LangType> wanted) {
   Emitter &emit = importer.emit;
-  LangValue input = call["input"];
-  bool isSum = call.builtin->name == "cumsum";
+  LangValue input = *given;
   if (input.type().isPointer())
-    return emit.fail(call.rangeOf("input"), fmt::format("{} needs a block of numbers, but got {}",
-                                                        qualifiedName(*call.builtin), input.describe()));
-  int64_t axis = axisOf(importer, call, input.type());
+    return emit.fail(given.range,
+                     fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input.describe()));
+  int64_t axis = axisOf(importer, *axisArg, axisArg.range, input.type());
   if (axis < 0)
     return LangValue::poison();
   LangType element = input.type().element();
   if (element.is(ScalarKind::BF16))
     element = ScalarKind::FP32;
-  else if (isSum)
+  else if (op == BinaryOp::Add)
     element = sumType(element);
-  if (isSum && !call.isNone("dtype"))
-    element = call.dtype("dtype");
-  input = emit.cast(input, element, call.range);
+  input = emit.cast(input, wanted.value_or(element), call.range);
   if (input.isPoison())
     return input;
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
-    return single(emit.binary(isSum ? BinaryOp::Add : BinaryOp::Mult, a[0], b[0], call.range));
+    return single(emit.binary(op, a[0], b[0], call.range));
   };
-  return scan(importer, {input}, axis, call.flag("reverse"), false, combine);
+  return scan(importer, {input}, axis, *reverse, false, combine);
+}
+
+LangValue cumsum(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int64_t> axis, Arg<bool> reverse,
+                 Arg<std::optional<LangType>> dtype) {
+  return cumulative(importer, call, input, axis, reverse, BinaryOp::Add, *dtype);
+}
+
+LangValue cumprod(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int64_t> axis, Arg<bool> reverse) {
+  return cumulative(importer, call, input, axis, reverse, BinaryOp::Mult, std::nullopt);
 }
 
 } // namespace ditron::frontend::builtins

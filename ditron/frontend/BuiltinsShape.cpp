@@ -4,18 +4,17 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include <fmt/format.h>
 
 namespace ditron::frontend::builtins {
 namespace {
 
-bool checkAxis(Importer &importer, BuiltinCall &call) {
-  int64_t axis = call.integer("axis");
-  if (axis >= 0 && axis <= 2)
+bool checkAxis(Importer &importer, const Arg<int64_t> &axis) {
+  if (*axis >= 0 && *axis <= 2)
     return true;
-  importer.emit.error(call.rangeOf("axis"), fmt::format("program_id axis must be 0, 1, or 2, but is {}", axis));
+  importer.emit.error(axis.range, fmt::format("program_id axis must be 0, 1, or 2, but is {}", *axis));
   return false;
 }
 
@@ -54,122 +53,116 @@ LangValue filled(Importer &importer, llvm::ArrayRef<int64_t> shape, const LangVa
 
 } // namespace
 
-LangValue programId(Importer &importer, BuiltinCall &call) {
-  if (!checkAxis(importer, call))
+LangValue programId(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
+  if (!checkAxis(importer, axis))
     return LangValue::poison();
   Emitter &emit = importer.emit;
-  auto axis = emit.builder.getI32IntegerAttr(call.integer("axis"));
-  return emit.wrap(emit.create<tile::ProgramIdOp>(emit.builder.getI32Type(), axis), ScalarKind::Int32);
+  auto number = emit.builder.getI32IntegerAttr(*axis);
+  return emit.wrap(emit.create<tile::ProgramIdOp>(emit.builder.getI32Type(), number), ScalarKind::Int32);
 }
 
-LangValue numPrograms(Importer &importer, BuiltinCall &call) {
-  if (!checkAxis(importer, call))
+LangValue numPrograms(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
+  if (!checkAxis(importer, axis))
     return LangValue::poison();
   Emitter &emit = importer.emit;
-  auto axis = emit.builder.getI32IntegerAttr(call.integer("axis"));
-  return emit.wrap(emit.create<tile::NumProgramsOp>(emit.builder.getI32Type(), axis), ScalarKind::Int32);
+  auto number = emit.builder.getI32IntegerAttr(*axis);
+  return emit.wrap(emit.create<tile::NumProgramsOp>(emit.builder.getI32Type(), number), ScalarKind::Int32);
 }
 
-LangValue arange(Importer &importer, BuiltinCall &call) {
+LangValue arange(Importer &importer, BuiltinCall &call, Arg<int64_t> start, Arg<int64_t> end) {
   Emitter &emit = importer.emit;
-  int64_t start = call.integer("start"), end = call.integer("end");
-  if (start < INT32_MIN || end > INT32_MAX)
+  if (*start < INT32_MIN || *end > INT32_MAX)
     return emit.fail(call.range, "the bounds of tl.arange must fit into int32");
-  if (end <= start)
-    return emit.fail(call.range, fmt::format("tl.arange needs an end above its start, but got {} and {}", start, end));
-  int64_t size = end - start;
+  if (*end <= *start)
+    return emit.fail(call.range, fmt::format("tl.arange needs an end above its start, but got {} and {}", *start, *end));
+  int64_t size = *end - *start;
   if ((size & (size - 1)) != 0)
     return emit.fail(call.range, fmt::format("the length of tl.arange must be a power of 2, but is {}", size));
   if (!importer.checkBlockShape({size}, call.range))
     return LangValue::poison();
   LangType type = LangType(ScalarKind::Int32).withShape({size});
-  return emit.wrap(emit.create<tile::ArangeOp>(emit.ir(type), emit.builder.getI32IntegerAttr(start),
-                                               emit.builder.getI32IntegerAttr(end)),
-                   type);
+  return emit.wrap(
+      emit.create<tile::ArangeOp>(emit.ir(type), emit.builder.getI32IntegerAttr(*start), emit.builder.getI32IntegerAttr(*end)),
+      type);
 }
 
-LangValue full(Importer &importer, BuiltinCall &call) {
-  return filled(importer, call.dims("shape"), call["value"], call.dtype("dtype"), call.range);
+LangValue full(Importer &importer, BuiltinCall &call, Arg<Dims> shape, ValueArg value, Arg<LangType> dtype) {
+  return filled(importer, *shape, *value, *dtype, call.range);
 }
 
-LangValue zeros(Importer &importer, BuiltinCall &call) {
-  return filled(importer, call.dims("shape"), LangValue::integer(0), call.dtype("dtype"), call.range);
+LangValue zeros(Importer &importer, BuiltinCall &call, Arg<Dims> shape, Arg<LangType> dtype) {
+  return filled(importer, *shape, LangValue::integer(0), *dtype, call.range);
 }
 
-LangValue zerosLike(Importer &importer, BuiltinCall &call) {
-  const LangType &type = call["input"].type();
+LangValue zerosLike(Importer &importer, BuiltinCall &call, ValueArg input) {
+  const LangType &type = input->type();
   return filled(importer, type.shape(), LangValue::integer(0), type.element(), call.range);
 }
 
-LangValue castTo(Importer &importer, BuiltinCall &call) {
+LangValue castTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg<LangType> target,
+                 Arg<std::optional<llvm::StringRef>> fpDowncastRounding, Arg<bool> bitcast) {
   Emitter &emit = importer.emit;
-  const LangType &target = call.dtype("dtype");
-  const LangValue &source = call.values.front();
-  LangValue value = emit.toTensor(source, call.range);
+  LangValue value = emit.toTensor(*input, call.range);
   if (value.isPoison())
     return value;
-  if (target.isBlock() || target.isVoid())
-    return emit.fail(call.rangeOf("dtype"), fmt::format("{} is not the type of an element", target.str()));
+  if (target->isBlock() || target->isVoid())
+    return emit.fail(target.range, fmt::format("{} is not the type of an element", target->str()));
   CastRounding rounding = CastRounding::Default;
-  if (!call.isNone("fp_downcast_rounding")) {
-    llvm::StringRef text = call.text("fp_downcast_rounding");
+  if (*fpDowncastRounding) {
+    llvm::StringRef text = **fpDowncastRounding;
     if (text != "rtne" && text != "rtz")
-      return emit.fail(call.rangeOf("fp_downcast_rounding"),
-                       fmt::format("rounding must be 'rtne' or 'rtz', not '{}'", text.str()));
-    bool narrows = value.type().isFloat() && target.isFloat() && target.bitWidth() < value.type().bitWidth();
+      return emit.fail(fpDowncastRounding.range, fmt::format("rounding must be 'rtne' or 'rtz', not '{}'", text.str()));
+    bool narrows = value.type().isFloat() && target->isFloat() && target->bitWidth() < value.type().bitWidth();
     if (!narrows)
-      return emit.fail(call.rangeOf("fp_downcast_rounding"),
+      return emit.fail(fpDowncastRounding.range,
                        fmt::format("a rounding is only for casts to a narrower floating point type, not from {} to {}",
-                                   value.type().str(), target.str()));
+                                   value.type().str(), target->str()));
     rounding = text == "rtz" ? CastRounding::TowardZero : CastRounding::NearestEven;
   }
-  return call.flag("bitcast") ? emit.bitcast(value, target, call.range)
-                              : emit.cast(value, target, call.range, rounding);
+  return *bitcast ? emit.bitcast(value, *target, call.range) : emit.cast(value, *target, call.range, rounding);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Shapes
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue broadcast(Importer &importer, BuiltinCall &call) {
+LangValue broadcast(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg other) {
   Emitter &emit = importer.emit;
-  LangValue pair[] = {emit.toTensor(call["input"], call.range), emit.toTensor(call["other"], call.range)};
+  LangValue pair[] = {emit.toTensor(*input, call.range), emit.toTensor(*other, call.range)};
   if (!emit.broadcastTogether(pair, call.range))
     return LangValue::poison();
   return LangValue::tuple({pair[0], pair[1]});
 }
 
-LangValue broadcastTo(Importer &importer, BuiltinCall &call) {
+LangValue broadcastTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> shape) {
   Emitter &emit = importer.emit;
-  LangValue value = emit.toTensor(call["input"], call.range);
-  auto shape = call.dims("shape");
-  if (value.isPoison() || !importer.checkBlockShape(shape, call.range))
+  LangValue value = emit.toTensor(*input, call.range);
+  if (value.isPoison() || !importer.checkBlockShape(*shape, call.range))
     return LangValue::poison();
   const LangType &type = value.type();
-  bool fits = !type.isBlock() || type.rank() == shape.size();
-  for (size_t i = 0; fits && type.isBlock() && i < shape.size(); ++i)
-    fits = type.shape()[i] == 1 || type.shape()[i] == shape[i];
+  bool fits = !type.isBlock() || type.rank() == shape->size();
+  for (size_t i = 0; fits && type.isBlock() && i < shape->size(); ++i)
+    fits = type.shape()[i] == 1 || type.shape()[i] == (*shape)[i];
   if (!fits)
     return emit.fail(call.range,
                      fmt::format("cannot broadcast {} to shape {}; the ranks must be equal and each size equal or 1",
-                                 type.str(), LangValue::shape(shape).display()));
-  return emit.broadcastTo(value, shape);
+                                 type.str(), LangValue::shape(*shape).display()));
+  return emit.broadcastTo(value, *shape);
 }
 
-LangValue expandDims(Importer &importer, BuiltinCall &call) {
+LangValue expandDims(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> axes) {
   Emitter &emit = importer.emit;
-  LangValue value = emit.toTensor(call["input"], call.range);
-  auto axes = call.dims("axis");
+  LangValue value = emit.toTensor(*input, call.range);
   if (value.isPoison())
     return value;
-  unsigned rank = value.type().rank() + axes.size();
+  unsigned rank = value.type().rank() + axes->size();
   llvm::SmallVector<unsigned> sorted;
-  for (int64_t axis : axes) {
-    auto normal = normalizeAxis(importer, axis, rank, call.rangeOf("axis"));
+  for (int64_t axis : *axes) {
+    auto normal = normalizeAxis(importer, axis, rank, axes.range);
     if (!normal)
       return LangValue::poison();
     if (llvm::is_contained(sorted, *normal))
-      return emit.fail(call.rangeOf("axis"), fmt::format("duplicate axis {}: it is given twice", axis));
+      return emit.fail(axes.range, fmt::format("duplicate axis {}: it is given twice", axis));
     sorted.push_back(*normal);
   }
   llvm::sort(sorted);
@@ -178,62 +171,65 @@ LangValue expandDims(Importer &importer, BuiltinCall &call) {
   return value;
 }
 
-LangValue unsqueeze(Importer &importer, BuiltinCall &call) {
+LangValue unsqueeze(Importer &importer, BuiltinCall &call, ValueArg x, Arg<Dims> dims) {
   Emitter &emit = importer.emit;
-  LangValue value = emit.toTensor(call["x"], call.range);
-  auto dims = call.dims("dim");
-  if (value.isPoison() || dims.size() != 1)
-    return value.isPoison() ? value : emit.fail(call.rangeOf("dim"), "tl.unsqueeze inserts one dimension");
-  auto axis = normalizeAxis(importer, dims.front(), value.type().rank() + 1, call.rangeOf("dim"));
+  LangValue value = emit.toTensor(*x, call.range);
+  if (value.isPoison() || dims->size() != 1)
+    return value.isPoison() ? value : emit.fail(dims.range, "tl.unsqueeze inserts one dimension");
+  auto axis = normalizeAxis(importer, dims->front(), value.type().rank() + 1, dims.range);
   return axis ? emit.expandDims(value, *axis) : LangValue::poison();
 }
 
-LangValue squeeze(Importer &importer, BuiltinCall &call) {
-  const LangType &type = call["x"].type();
-  auto axis = normalizeAxis(importer, call.integer("dim"), type.rank(), call.rangeOf("dim"));
+LangValue squeeze(Importer &importer, BuiltinCall &call, ValueArg x, Arg<int64_t> dim) {
+  const LangType &type = x->type();
+  auto axis = normalizeAxis(importer, *dim, type.rank(), dim.range);
   if (!axis)
     return LangValue::poison();
   if (type.shape()[*axis] != 1)
-    return importer.emit.fail(call.rangeOf("dim"),
-                              fmt::format("dimension {} of {} does not have size 1", *axis, type.str()));
+    return importer.emit.fail(dim.range, fmt::format("dimension {} of {} does not have size 1", *axis, type.str()));
   llvm::SmallVector<int64_t> shape(type.shape());
   shape.erase(shape.begin() + *axis);
-  return importer.emit.reshape(call["x"], shape);
+  return importer.emit.reshape(*x, shape);
 }
 
-LangValue reshape(Importer &importer, BuiltinCall &call) {
+static LangValue reshaped(Importer &importer, BuiltinCall &call, const ValueArg &input, const Arg<Dims> &shape) {
   Emitter &emit = importer.emit;
-  const LangType &type = call["input"].type();
-  auto shape = call.dims("shape");
-  if (!importer.checkBlockShape(shape, call.range))
+  const LangType &type = input->type();
+  if (!importer.checkBlockShape(*shape, call.range))
     return LangValue::poison();
-  if (type.numElements() != type.withShape(shape).numElements())
-    return emit.fail(call.range, fmt::format("reshape() cannot change total number of elements in tensor: {} does not fit into shape {}",
-                                             type.str(), LangValue::shape(shape).display()));
-  return emit.reshape(call["input"], shape);
+  if (type.numElements() != type.withShape(*shape).numElements())
+    return emit.fail(call.range,
+                     fmt::format("reshape() cannot change total number of elements in tensor: {} does not fit into shape {}",
+                                 type.str(), LangValue::shape(*shape).display()));
+  return emit.reshape(*input, *shape);
 }
 
-LangValue ravel(Importer &importer, BuiltinCall &call) {
-  return importer.emit.reshape(call["x"], {call["x"].type().numElements()});
+LangValue reshape(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> shape, Arg<bool> canReorder) {
+  return reshaped(importer, call, input, shape);
 }
 
-LangValue trans(Importer &importer, BuiltinCall &call) {
+LangValue view(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> shape) {
+  return reshaped(importer, call, input, shape);
+}
+
+LangValue ravel(Importer &importer, BuiltinCall &call, ValueArg x, Arg<bool> canReorder) {
+  return importer.emit.reshape(*x, {x->type().numElements()});
+}
+
+LangValue trans(Importer &importer, BuiltinCall &call, ValueArg value, Arg<Dims> dims) {
   Emitter &emit = importer.emit;
-  const LangValue &value = call["input"];
-  const LangType &type = value.type();
-  // The row of permute has its variadic parameter as the second too.
-  auto dims = call.dims(call.builtin->params[1].name);
+  const LangType &type = value->type();
   unsigned rank = type.rank();
   llvm::SmallVector<int32_t> order;
-  if (dims.empty()) {
+  if (dims->empty()) {
     if (rank < 2)
       return emit.fail(call.range,
-                       fmt::format("a transposition needs a block of rank 2 or more, but got {}", value.describe()));
+                       fmt::format("a transposition needs a block of rank 2 or more, but got {}", value->describe()));
     for (unsigned i = 0; i < rank; ++i)
       order.push_back(i);
     std::swap(order[rank - 1], order[rank - 2]);
   }
-  for (int64_t dim : dims)
+  for (int64_t dim : *dims)
     order.push_back(dim < 0 ? dim + rank : dim);
   llvm::SmallVector<bool> seen(rank, false);
   bool isPermutation = order.size() == rank;
@@ -244,35 +240,32 @@ LangValue trans(Importer &importer, BuiltinCall &call) {
   }
   if (!isPermutation)
     return emit.fail(call.range, fmt::format("{} is not a permutation of the {} dimensions of {}",
-                                             LangValue::shape(dims).display(), rank, type.str()));
+                                             LangValue::shape(*dims).display(), rank, type.str()));
   llvm::SmallVector<int64_t> shape;
   for (int32_t dim : order)
     shape.push_back(type.shape()[dim]);
   LangType result = type.withShape(shape);
-  return emit.wrap(emit.create<tile::TransOp>(emit.ir(result), value.ir(), emit.builder.getDenseI32ArrayAttr(order)),
-                   result);
+  return emit.wrap(emit.create<tile::TransOp>(emit.ir(result), value->ir(), emit.builder.getDenseI32ArrayAttr(order)), result);
 }
 
-LangValue item(Importer &importer, BuiltinCall &call) {
-  const LangValue &value = call["self"];
-  if (value.type().numElements() != 1)
-    return importer.emit.fail(call.range,
-                              fmt::format("item() needs exactly one element, but got {}", value.describe()));
-  return importer.emit.reshape(value, {});
+LangValue item(Importer &importer, BuiltinCall &call, ValueArg value) {
+  if (value->type().numElements() != 1)
+    return importer.emit.fail(call.range, fmt::format("item() needs exactly one element, but got {}", value->describe()));
+  return importer.emit.reshape(*value, {});
 }
 
-LangValue swizzle2d(Importer &importer, BuiltinCall &call) {
+LangValue swizzle2d(Importer &importer, BuiltinCall &call, ValueArg i, ValueArg j, ValueArg sizeI, ValueArg sizeJ,
+                    ValueArg sizeG) {
   Emitter &emit = importer.emit;
   SourceRange range = call.range;
   auto op = [&](BinaryOp kind, const LangValue &a, const LangValue &b) { return emit.binary(kind, a, b, range); };
-  const LangValue &sizeI = call["size_i"], &sizeJ = call["size_j"], &sizeG = call["size_g"];
-  LangValue linear = op(BinaryOp::Add, op(BinaryOp::Mult, call["i"], sizeJ), call["j"]);
-  LangValue perGroup = op(BinaryOp::Mult, sizeG, sizeJ);
-  LangValue first = op(BinaryOp::Mult, op(BinaryOp::FloorDiv, linear, perGroup), sizeG);
-  LangValue rows = op(BinaryOp::Sub, sizeI, first);
-  rows = rows.isConstant() && sizeG.isConstant()
-             ? (emit.compare(CompareOp::Lt, rows, sizeG, range).constant().isTrue() ? rows : sizeG)
-             : emit.minMax(false, rows, sizeG, false, range);
+  LangValue linear = op(BinaryOp::Add, op(BinaryOp::Mult, *i, *sizeJ), *j);
+  LangValue perGroup = op(BinaryOp::Mult, *sizeG, *sizeJ);
+  LangValue first = op(BinaryOp::Mult, op(BinaryOp::FloorDiv, linear, perGroup), *sizeG);
+  LangValue rows = op(BinaryOp::Sub, *sizeI, first);
+  rows = rows.isConstant() && sizeG->isConstant()
+             ? (emit.compare(CompareOp::Lt, rows, *sizeG, range).constant().isTrue() ? rows : *sizeG)
+             : emit.minMax(false, rows, *sizeG, false, range);
   LangValue within = op(BinaryOp::Mod, linear, perGroup);
   LangValue newI = op(BinaryOp::Add, first, op(BinaryOp::Mod, within, rows));
   LangValue newJ = op(BinaryOp::FloorDiv, within, rows);

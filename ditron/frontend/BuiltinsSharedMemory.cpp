@@ -6,7 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/frontend/BuiltinArguments.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include <fmt/format.h>
 
@@ -55,10 +55,10 @@ struct Memory {
   Swizzle swizzle;
 };
 
-std::optional<Memory> memoryOf(Importer &importer, BuiltinCall &call) {
-  const LangValue &value = call["smem"];
+std::optional<Memory> memoryOf(Importer &importer, BuiltinCall &call, const ValueArg &smem) {
+  const LangValue &value = *smem;
   if (!value.isAggregate() || value.classInfo() != sharedMemoryClass().get()) {
-    reject(importer, call, "smem", "shared memory from allocate_smem");
+    reject(importer, call, smem, "shared memory from allocate_smem");
     return std::nullopt;
   }
   const std::vector<LangValue> &fields = value.parts();
@@ -116,42 +116,42 @@ LangValue elementPointer(Importer &importer, const Memory &memory, llvm::ArrayRe
 
 } // namespace
 
-LangValue allocateShared(Importer &importer, BuiltinCall &call) {
+LangValue allocateShared(Importer &importer, BuiltinCall &call, Arg<LangType> element, Arg<Dims> shape, Arg<int64_t> vec,
+                         Arg<int64_t> perPhase, Arg<int64_t> maxPhase) {
   Emitter &emit = importer.emit;
-  LangType element = call.dtype("element_ty");
-  if (element.isVoid() || element.isBlock())
-    return reject(importer, call, "element_ty", "the type of a scalar");
-  llvm::SmallVector<int64_t> shape = call.dims("shape");
-  Swizzle swizzle{call.integer("vec"), call.integer("per_phase"), call.integer("max_phase")};
-  if (shape.empty())
-    return emit.fail(call.rangeOf("shape"), "the shape of shared memory has at least one dimension");
+  if (element->isVoid() || element->isBlock())
+    return reject(importer, call, element, "the type of a scalar");
+  Swizzle swizzle{*vec, *perPhase, *maxPhase};
+  if (shape->empty())
+    return emit.fail(shape.range, "the shape of shared memory has at least one dimension");
   int64_t count = 1;
-  for (int64_t size : shape) {
+  for (int64_t size : *shape) {
     if (size < 1 || size > maxBlockElements || (count *= size) > maxBlockElements)
-      return emit.fail(call.rangeOf("shape"), fmt::format("the sizes of shared memory are positive, and at most {} elements in all", maxBlockElements));
+      return emit.fail(shape.range, fmt::format("the sizes of shared memory are positive, and at most {} elements in all",
+                                                maxBlockElements));
   }
   for (int64_t part : {swizzle.vec, swizzle.perPhase, swizzle.maxPhase})
     if (part < 1 || (part & (part - 1)) != 0)
       return emit.fail(call.range, fmt::format("the parts of a swizzle are powers of two, not {}", part));
-  if (swizzle.maxPhase > 1 && shape.back() < swizzle.vec * swizzle.maxPhase)
-    return emit.fail(call.range, fmt::format("a swizzle of {} groups of {} elements needs rows of as many, not of {}", swizzle.maxPhase,
-                                             swizzle.vec, shape.back()));
-  int64_t bytes = count * (element.isBool() ? 8 : element.bitWidth()) / 8;
+  if (swizzle.maxPhase > 1 && shape->back() < swizzle.vec * swizzle.maxPhase)
+    return emit.fail(call.range, fmt::format("a swizzle of {} groups of {} elements needs rows of as many, not of {}",
+                                             swizzle.maxPhase, swizzle.vec, shape->back()));
+  int64_t bytes = count * (element->isBool() ? 8 : element->bitWidth()) / 8;
   // Tensor copies ask for 128 bytes, their widest swizzle for 1024.
   int64_t alignment = bytes >= 1024 ? 1024 : bytes >= 128 ? 128 : 16;
-  LangType pointer = LangType::pointer(element);
+  LangType pointer = LangType::pointer(*element);
   auto op = emit.create<dist::SharedAllocOp>(emit.ir(pointer), bytes, alignment);
-  return descriptor(emit.wrap(op.getResult(), pointer), element, shape, swizzle);
+  return descriptor(emit.wrap(op.getResult(), pointer), *element, *shape, swizzle);
 }
 
-LangValue sharedIndex(Importer &importer, BuiltinCall &call) {
+LangValue sharedIndex(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg indexArg) {
   Emitter &emit = importer.emit;
-  auto memory = memoryOf(importer, call);
+  auto memory = memoryOf(importer, call, smem);
   if (!memory)
     return LangValue::poison();
   if (memory->shape.size() < 2)
-    return emit.fail(call.rangeOf("smem"), "smem_index needs shared memory of rank 2 or more");
-  LangValue index = checkedIndex(importer, call["index"], memory->shape.front(), call.rangeOf("index"));
+    return emit.fail(smem.range, "smem_index needs shared memory of rank 2 or more");
+  LangValue index = checkedIndex(importer, *indexArg, memory->shape.front(), indexArg.range);
   if (index.isPoison())
     return index;
   int64_t stage = 1;
@@ -162,47 +162,49 @@ LangValue sharedIndex(Importer &importer, BuiltinCall &call) {
                     llvm::ArrayRef(memory->shape).drop_front(), memory->swizzle);
 }
 
-LangValue sharedLoad(Importer &importer, BuiltinCall &call) {
+LangValue sharedLoad(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg indicesArg) {
   Emitter &emit = importer.emit;
-  auto memory = memoryOf(importer, call);
+  auto memory = memoryOf(importer, call, smem);
   if (!memory)
     return LangValue::poison();
-  std::vector<LangValue> indices = indexList(call["indices"]);
+  std::vector<LangValue> indices = indexList(*indicesArg);
   if (indices.size() != memory->shape.size())
-    return emit.fail(call.rangeOf("indices"), fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
-  LangValue pointer = elementPointer(importer, *memory, indices, call.rangeOf("indices"));
+    return emit.fail(indicesArg.range,
+                     fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
+  LangValue pointer = elementPointer(importer, *memory, indices, indicesArg.range);
   if (pointer.isPoison())
     return pointer;
   return emit.wrap(emit.create<dist::LdOp>(emit.ir(memory->element), tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir()),
                    memory->element);
 }
 
-LangValue sharedStore(Importer &importer, BuiltinCall &call) {
+LangValue sharedStore(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg valueArg, ValueArg indicesArg) {
   Emitter &emit = importer.emit;
-  auto memory = memoryOf(importer, call);
+  auto memory = memoryOf(importer, call, smem);
   if (!memory)
     return LangValue::poison();
-  std::vector<LangValue> indices = indexList(call["indices"]);
+  std::vector<LangValue> indices = indexList(*indicesArg);
   if (indices.size() != memory->shape.size())
-    return emit.fail(call.rangeOf("indices"), fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
-  LangValue pointer = elementPointer(importer, *memory, indices, call.rangeOf("indices"));
-  LangValue value = scalarFor(importer, call, "value", memory->element);
+    return emit.fail(indicesArg.range,
+                     fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
+  LangValue pointer = elementPointer(importer, *memory, indices, indicesArg.range);
+  LangValue value = scalarFor(importer, call, valueArg, memory->element);
   if (pointer.isPoison() || value.isPoison())
     return LangValue::poison();
   emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir(), value.ir());
   return LangValue::none();
 }
 
-LangValue sharedPointer(Importer &importer, BuiltinCall &call) {
-  auto memory = memoryOf(importer, call);
+LangValue sharedPointer(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg indices) {
+  auto memory = memoryOf(importer, call, smem);
   if (!memory)
     return LangValue::poison();
-  return elementPointer(importer, *memory, indexList(call["indices"]), call.rangeOf("indices"));
+  return elementPointer(importer, *memory, indexList(*indices), indices.range);
 }
 
-LangValue sharedAddress(Importer &importer, BuiltinCall &call) {
+LangValue sharedAddress(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg indices) {
   Emitter &emit = importer.emit;
-  LangValue pointer = sharedPointer(importer, call);
+  LangValue pointer = sharedPointer(importer, call, smem, indices);
   if (pointer.isPoison())
     return pointer;
   auto op = emit.create<dist::IntrinsicOp>(mlir::TypeRange(emit.builder.getI32Type()), emit.builder.getStringAttr("shared_address"),
@@ -210,8 +212,8 @@ LangValue sharedAddress(Importer &importer, BuiltinCall &call) {
   return emit.wrap(op.getResult(0), ScalarKind::UInt32);
 }
 
-LangValue sharedDealloc(Importer &importer, BuiltinCall &call) {
-  return memoryOf(importer, call) ? LangValue::none() : LangValue::poison();
+LangValue sharedDealloc(Importer &importer, BuiltinCall &call, ValueArg smem) {
+  return memoryOf(importer, call, smem) ? LangValue::none() : LangValue::poison();
 }
 
 } // namespace ditron::frontend::builtins

@@ -1,13 +1,12 @@
 //===- BuiltinsShmem.cpp - OpenSHMEM --------------------------------------------------------------------------------------===//
 //
-// Handlers of libshmem_device: puts, gets, signals, order, teams, collectives. A function's name says by its ending which
-// threads carry it out together: none means each thread for itself, _warp (AMD: _wave) a warp, _block (AMD: _wg) a block.
+// Handlers of libshmem_device: puts, gets, signals, order, teams, collectives. @scope in
+// libshmem_device.pyi says which threads carry a function out together.
 // docs/openshmem.md says what each promises.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/frontend/BuiltinArguments.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <fmt/format.h>
@@ -15,66 +14,105 @@
 namespace ditron::frontend::builtins {
 namespace {
 
-/// The ending of a function's name.
 dist::ExecScope scopeOf(const BuiltinCall &call) {
-  llvm::StringRef name = call.builtin->name;
-  if (name.ends_with("_block") || name.ends_with("_wg") || name.ends_with("_vec"))
-    return dist::ExecScope::Block;
-  if (name.ends_with("_warp") || name.ends_with("_wave"))
-    return dist::ExecScope::Warp;
+  switch (call.builtin->scope) {
+  case BuiltinScope::Thread: return dist::ExecScope::Thread;
+  case BuiltinScope::Warp: return dist::ExecScope::Warp;
+  case BuiltinScope::Block: return dist::ExecScope::Block;
+  }
   return dist::ExecScope::Thread;
 }
 
-bool isNonblocking(const BuiltinCall &call) { return call.builtin->name.contains("_nbi"); }
-
 /// The numbers that NVSHMEM and rocSHMEM have for setting and adding differ from each other, so both are understood.
-std::optional<dist::SignalOp> signalOp(Importer &importer, BuiltinCall &call) {
-  switch (call.integer("sig_op")) {
+std::optional<dist::SignalOp> signalOp(Importer &importer, BuiltinCall &call, const Arg<int64_t> &number) {
+  switch (*number) {
   case 9:
   case 0:
     return dist::SignalOp::Set;
   case 10:
   case 1:
     return dist::SignalOp::Add;
-  default:
-    reject(importer, call, "sig_op", "NVSHMEM_SIGNAL_SET (9) or NVSHMEM_SIGNAL_ADD (10)");
-    return std::nullopt;
+  default: reject(importer, call, number, "NVSHMEM_SIGNAL_SET (9) or NVSHMEM_SIGNAL_ADD (10)"); return std::nullopt;
   }
 }
 
 /// A signal pointer that may be written.
-bool checkSignal(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
-  return checkSignalPointer(importer, call, name) && checkWritablePointer(importer, call, name);
+bool checkSignal(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  return checkSignalPointer(importer, call, argument) && checkWritablePointer(importer, call, argument);
 }
 
 /// The team of a call; constants must be among the four that there are.
-LangValue teamOf(Importer &importer, BuiltinCall &call, llvm::StringRef name = "team") {
-  const LangValue &team = call[name];
+LangValue teamOf(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  const LangValue &team = *argument.given;
   if (team.isLiteral())
     if (std::optional<int64_t> number = team.constant().toInt64(); number && (*number < 0 || *number > 3))
-      return reject(importer, call, name,
-                    "NVSHMEM_TEAM_WORLD (0), NVSHMEM_TEAM_SHARED (1), NVSHMEMX_TEAM_NODE (2) or NVSHMEMX_TEAM_SAME_MYPE_NODE (3)");
-  return scalarInt(importer, call, name, ScalarKind::Int32);
+      return reject(
+          importer, call, argument,
+          "NVSHMEM_TEAM_WORLD (0), NVSHMEM_TEAM_SHARED (1), NVSHMEMX_TEAM_NODE (2) or NVSHMEMX_TEAM_SAME_MYPE_NODE (3)");
+  return scalarInt(importer, call, argument, ScalarKind::Int32);
 }
 
 /// What puts and gets have in common.
-struct CopyArguments {
-  LangValue bytes, pe;
-  bool isValid = false;
+struct Copy {
+  mlir::Value dest, src, bytes, pe;
 };
-CopyArguments copyArguments(Importer &importer, BuiltinCall &call, llvm::StringRef sizeName = "bytes", int64_t scale = 1) {
-  CopyArguments result;
-  if (!checkWritablePointer(importer, call, "dest") || !checkScalarPointer(importer, call, "src"))
-    return result;
-  result.bytes = scalarInt(importer, call, sizeName, ScalarKind::Int64);
-  result.pe = scalarInt(importer, call, "pe", ScalarKind::Int32);
-  result.isValid = !result.bytes.isPoison() && !result.pe.isPoison();
-  if (result.isValid && scale != 1) {
-    Emitter &emit = importer.emit;
-    mlir::Value factor = emit.integerConstant(scale, emit.builder.getI64Type());
-    result.bytes = emit.wrap(emit.create<mlir::arith::MulIOp>(result.bytes.ir(), factor), ScalarKind::Int64);
-  }
-  return result;
+std::optional<Copy> copyOf(Importer &importer, BuiltinCall &call, const ValueArg &dest, const ValueArg &src,
+                           const ValueArg &count, const ValueArg &pe, int64_t bytesEach = 1) {
+  if (!checkWritablePointer(importer, call, dest) || !checkScalarPointer(importer, call, src))
+    return std::nullopt;
+  LangValue bytes = scalarInt(importer, call, count, ScalarKind::Int64);
+  LangValue there = scalarInt(importer, call, pe, ScalarKind::Int32);
+  if (bytes.isPoison() || there.isPoison())
+    return std::nullopt;
+  Emitter &emit = importer.emit;
+  mlir::Value size = bytes.ir();
+  if (bytesEach != 1)
+    size = emit.create<mlir::arith::MulIOp>(size, emit.integerConstant(bytesEach, emit.builder.getI64Type()));
+  return Copy{dest->ir(), src->ir(), size, there.ir()};
+}
+
+LangValue putWithSignal(Importer &importer, BuiltinCall &call, bool isNonblocking, const std::optional<Copy> &copy,
+                        const ValueArg &address, const ValueArg &signal, const Arg<int64_t> &sigOp) {
+  if (!copy || !checkSignal(importer, call, address))
+    return LangValue::poison();
+  LangValue value = scalarInt(importer, call, signal, address->type().pointee());
+  std::optional<dist::SignalOp> op = signalOp(importer, call, sigOp);
+  if (value.isPoison() || !op)
+    return LangValue::poison();
+  importer.emit.create<dist::PutSignalOp>(scopeOf(call), *op, isNonblocking, copy->dest, copy->src, copy->bytes, address->ir(),
+                                          value.ir(), copy->pe);
+  return LangValue::none();
+}
+
+/// Waits until a signal word compares true; gives the word.
+LangValue waitForSignal(Importer &importer, BuiltinCall &call, dist::Compare compare, const ValueArg &signal,
+                        const ValueArg &wanted) {
+  Emitter &emit = importer.emit;
+  LangValue value = scalarInt(importer, call, wanted, signal->type().pointee());
+  if (value.isPoison())
+    return value;
+  mlir::Value seen = emit.create<dist::SignalWaitUntilOp>(value.ir().getType(), compare, signal->ir(), value.ir());
+  return emit.wrap(seen, signal->type().pointee());
+}
+
+/// A count of elements of what dest points to, in bytes.
+mlir::Value bytesOf(Importer &importer, bool inBytes, const ValueArg &dest, const LangValue &count) {
+  if (inBytes)
+    return count.ir();
+  Emitter &emit = importer.emit;
+  const LangType element = dest->type().pointee();
+  const int64_t size = element.isPointer() ? 8 : std::max(1u, element.bitWidth() / 8);
+  return emit.create<mlir::arith::MulIOp>(count.ir(), emit.integerConstant(size, emit.builder.getI64Type()));
+}
+
+bool checkCollective(Importer &importer, BuiltinCall &call, bool inBytes, const ValueArg &dest, const ValueArg &src) {
+  if (!checkWritablePointer(importer, call, dest) || !checkScalarPointer(importer, call, src))
+    return false;
+  const LangType element = dest->type().pointee();
+  if (inBytes || element == src->type().pointee())
+    return true;
+  reject(importer, call, src, fmt::format("a pointer to {}, as dest is", element.str()));
+  return false;
 }
 
 } // namespace
@@ -83,116 +121,109 @@ CopyArguments copyArguments(Importer &importer, BuiltinCall &call, llvm::StringR
 // Puts, gets, signals
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue shmemPut(Importer &importer, BuiltinCall &call) {
-  CopyArguments copy = copyArguments(importer, call);
-  if (!copy.isValid)
+LangValue shmemPut(Importer &importer, BuiltinCall &call, bool isNonblocking, ValueArg dest, ValueArg src, ValueArg bytes,
+                   ValueArg pe, ValueArg qpId) {
+  std::optional<Copy> copy = copyOf(importer, call, dest, src, bytes, pe);
+  if (!copy)
     return LangValue::poison();
-  importer.emit.create<dist::PutOp>(scopeOf(call), isNonblocking(call), call["dest"].ir(), call["src"].ir(), copy.bytes.ir(),
-                                    copy.pe.ir());
+  importer.emit.create<dist::PutOp>(scopeOf(call), isNonblocking, copy->dest, copy->src, copy->bytes, copy->pe);
   return LangValue::none();
 }
 
-LangValue shmemGet(Importer &importer, BuiltinCall &call) {
-  CopyArguments copy = copyArguments(importer, call);
-  if (!copy.isValid)
+LangValue shmemGet(Importer &importer, BuiltinCall &call, bool isNonblocking, ValueArg dest, ValueArg src, ValueArg bytes,
+                   ValueArg pe, ValueArg qpId) {
+  std::optional<Copy> copy = copyOf(importer, call, dest, src, bytes, pe);
+  if (!copy)
     return LangValue::poison();
-  importer.emit.create<dist::GetOp>(scopeOf(call), isNonblocking(call), call["dest"].ir(), call["src"].ir(), copy.bytes.ir(),
-                                    copy.pe.ir());
+  importer.emit.create<dist::GetOp>(scopeOf(call), isNonblocking, copy->dest, copy->src, copy->bytes, copy->pe);
   return LangValue::none();
 }
 
-LangValue shmemPutSignal(Importer &importer, BuiltinCall &call) {
-  const bool isTyped = call.builtin->name == "ulong_put_signal";
-  CopyArguments copy = isTyped ? copyArguments(importer, call, "nelems", 8) : copyArguments(importer, call);
-  if (!copy.isValid || !checkSignal(importer, call, "sig_addr"))
-    return LangValue::poison();
-  const LangValue &signal = call["sig_addr"];
-  LangValue value = scalarInt(importer, call, "signal", signal.type().pointee());
-  std::optional<dist::SignalOp> op = signalOp(importer, call);
-  if (value.isPoison() || !op)
-    return LangValue::poison();
-  importer.emit.create<dist::PutSignalOp>(scopeOf(call), *op, isNonblocking(call), call["dest"].ir(), call["src"].ir(),
-                                          copy.bytes.ir(), signal.ir(), value.ir(), copy.pe.ir());
-  return LangValue::none();
+LangValue shmemPutSignal(Importer &importer, BuiltinCall &call, bool isNonblocking, ValueArg dest, ValueArg src, ValueArg bytes,
+                         ValueArg sigAddr, ValueArg signal, Arg<int64_t> sigOp, ValueArg pe, ValueArg qpId) {
+  return putWithSignal(importer, call, isNonblocking, copyOf(importer, call, dest, src, bytes, pe), sigAddr, signal, sigOp);
+}
+
+LangValue ulongPutSignal(Importer &importer, BuiltinCall &call, ValueArg dest, ValueArg src, ValueArg nelems, ValueArg sigAddr,
+                         ValueArg signal, Arg<int64_t> sigOp, ValueArg pe) {
+  return putWithSignal(importer, call, /*isNonblocking=*/false, copyOf(importer, call, dest, src, nelems, pe, /*bytesEach=*/8),
+                       sigAddr, signal, sigOp);
 }
 
 /// int_p: one number, by each thread.
-LangValue shmemPutValue(Importer &importer, BuiltinCall &call) {
+LangValue shmemPutValue(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg valueArg, ValueArg peArg,
+                        ValueArg qpId) {
   Emitter &emit = importer.emit;
-  if (!checkWritablePointer(importer, call, "dest"))
+  if (!checkWritablePointer(importer, call, pointer))
     return LangValue::poison();
-  const LangValue &pointer = call["dest"];
-  LangType element = pointer.type().pointee();
+  LangType element = pointer->type().pointee();
   if (!element.isInt() || element.bitWidth() != 32)
-    return reject(importer, call, "dest", "a pointer to 32 bit integers");
-  LangValue value = scalarInt(importer, call, "value", element);
-  LangValue pe = scalarInt(importer, call, "pe", ScalarKind::Int32);
+    return reject(importer, call, pointer, "a pointer to 32 bit integers");
+  LangValue value = scalarInt(importer, call, valueArg, element);
+  LangValue pe = scalarInt(importer, call, peArg, ScalarKind::Int32);
   if (value.isPoison() || pe.isPoison())
     return LangValue::poison();
-  mlir::Value there = emit.create<dist::SymmAtOp>(pointer.ir().getType(), pointer.ir(), pe.ir());
+  mlir::Value there = emit.create<dist::SymmAtOp>(pointer->ir().getType(), pointer->ir(), pe.ir());
   emit.create<dist::IntrinsicOp>(mlir::TypeRange(), "shmem_value", mlir::ValueRange{there, value.ir(), pe.ir()},
                                  mlir::DictionaryAttr());
   return LangValue::none();
 }
 
-LangValue shmemSignalOp(Importer &importer, BuiltinCall &call) {
-  if (!checkSignal(importer, call, "sig_addr"))
+LangValue shmemSignalOp(Importer &importer, BuiltinCall &call, ValueArg sigAddr, ValueArg signal, Arg<int64_t> sigOp,
+                        ValueArg peArg) {
+  if (!checkSignal(importer, call, sigAddr))
     return LangValue::poison();
-  const LangValue &signal = call["sig_addr"];
-  LangValue value = scalarInt(importer, call, "signal", signal.type().pointee());
-  LangValue pe = scalarInt(importer, call, "pe", ScalarKind::Int32);
-  std::optional<dist::SignalOp> op = signalOp(importer, call);
+  LangValue value = scalarInt(importer, call, signal, sigAddr->type().pointee());
+  LangValue pe = scalarInt(importer, call, peArg, ScalarKind::Int32);
+  std::optional<dist::SignalOp> op = signalOp(importer, call, sigOp);
   if (value.isPoison() || pe.isPoison() || !op)
     return LangValue::poison();
-  importer.emit.create<dist::SignalOpOp>(*op, signal.ir(), value.ir(), pe.ir());
+  importer.emit.create<dist::SignalOpOp>(*op, sigAddr->ir(), value.ir(), pe.ir());
   return LangValue::none();
 }
 
-LangValue shmemWaitUntil(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  const bool isEquals = call.builtin->name == "uint64_wait_until_equals";
-  llvm::StringRef pointerName = isEquals ? "addr" : "sig_addr";
-  if (!checkSignalPointer(importer, call, pointerName))
+LangValue shmemWaitUntil(Importer &importer, BuiltinCall &call, ValueArg sigAddr, Arg<int64_t> cmp, ValueArg val) {
+  if (!checkSignalPointer(importer, call, sigAddr))
     return LangValue::poison();
-  const LangValue &signal = call[pointerName];
-  dist::Compare compare = dist::Compare::EQ;
-  if (!isEquals) {
-    const int64_t number = call.integer("cmp");
-    if (number < 0 || number > 5)
-      return reject(importer, call, "cmp", "NVSHMEM_CMP_EQ, _NE, _GT, _LE, _LT or _GE (0 to 5)");
-    compare = static_cast<dist::Compare>(number);
-  }
-  LangValue value = scalarInt(importer, call, "val", signal.type().pointee());
-  if (value.isPoison())
-    return value;
-  mlir::Value seen = emit.create<dist::SignalWaitUntilOp>(value.ir().getType(), compare, signal.ir(), value.ir());
-  return isEquals ? LangValue::none() : emit.wrap(seen, signal.type().pointee());
+  if (*cmp < 0 || *cmp > 5)
+    return reject(importer, call, cmp, "NVSHMEM_CMP_EQ, _NE, _GT, _LE, _LT or _GE (0 to 5)");
+  return waitForSignal(importer, call, static_cast<dist::Compare>(*cmp), sigAddr, val);
+}
+
+LangValue uint64WaitUntilEquals(Importer &importer, BuiltinCall &call, ValueArg addr, ValueArg val) {
+  if (!checkSignalPointer(importer, call, addr))
+    return LangValue::poison();
+  LangValue seen = waitForSignal(importer, call, dist::Compare::EQ, addr, val);
+  return seen.isPoison() ? seen : LangValue::none();
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Order and meetings
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue shmemOrder(Importer &importer, BuiltinCall &call) {
-  importer.emit.create<dist::OrderOp>(call.builtin->name == "fence" ? dist::OrderKind::Fence : dist::OrderKind::Quiet);
+LangValue shmemOrder(Importer &importer, BuiltinCall &call, dist::OrderKind kind) {
+  importer.emit.create<dist::OrderOp>(kind);
   return LangValue::none();
 }
 
-/// barrier_all*, barrier*(team), sync_all*, team_sync_*(team).
-LangValue shmemBarrier(Importer &importer, BuiltinCall &call) {
+LangValue quietPe(Importer &importer, BuiltinCall &call, ValueArg pe) {
+  return shmemOrder(importer, call, dist::OrderKind::Quiet);
+}
+
+/// barrier_all*, sync_all*.
+LangValue shmemBarrierAll(Importer &importer, BuiltinCall &call, bool isSync) {
   Emitter &emit = importer.emit;
-  llvm::StringRef name = call.builtin->name;
-  const bool isSync = name.contains("sync");
-  mlir::Value team;
-  if (name.contains("_all")) {
-    team = emit.integerConstant(0, emit.builder.getI32Type());
-  } else {
-    LangValue given = teamOf(importer, call);
-    if (given.isPoison())
-      return given;
-    team = given.ir();
-  }
-  emit.create<dist::TeamBarrierOp>(scopeOf(call), isSync, team);
+  mlir::Value world = emit.integerConstant(0, emit.builder.getI32Type());
+  emit.create<dist::TeamBarrierOp>(scopeOf(call), isSync, world);
+  return LangValue::none();
+}
+
+/// barrier*(team), team_sync_*(team).
+LangValue shmemBarrier(Importer &importer, BuiltinCall &call, bool isSync, ValueArg team) {
+  LangValue number = teamOf(importer, call, team);
+  if (number.isPoison())
+    return number;
+  importer.emit.create<dist::TeamBarrierOp>(scopeOf(call), isSync, number.ir());
   return LangValue::none();
 }
 
@@ -200,72 +231,90 @@ LangValue shmemBarrier(Importer &importer, BuiltinCall &call) {
 // Teams and collectives
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue shmemTeamRank(Importer &importer, BuiltinCall &call) {
+LangValue myPe(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
-  LangValue team = teamOf(importer, call);
-  if (team.isPoison())
-    return team;
-  mlir::Type i32 = emit.builder.getI32Type();
-  if (call.builtin->name == "team_n_pes")
-    return emit.wrap(emit.create<dist::TeamSizeOp>(i32, team.ir()), ScalarKind::Int32);
-  return emit.wrap(emit.create<dist::TeamRankOp>(i32, team.ir()), ScalarKind::Int32);
+  return emit.wrap(emit.create<dist::RankOp>(emit.builder.getI32Type()), ScalarKind::Int32);
 }
 
-LangValue shmemTeamTranslate(Importer &importer, BuiltinCall &call) {
+LangValue nPes(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
-  LangValue from = teamOf(importer, call, "src_team"), to = teamOf(importer, call, "dst_team");
-  LangValue pe = scalarInt(importer, call, "pe", ScalarKind::Int32);
+  return emit.wrap(emit.create<dist::NumRanksOp>(emit.builder.getI32Type()), ScalarKind::Int32);
+}
+
+LangValue teamMyPe(Importer &importer, BuiltinCall &call, ValueArg team) {
+  Emitter &emit = importer.emit;
+  LangValue number = teamOf(importer, call, team);
+  return number.isPoison()
+             ? number
+             : emit.wrap(emit.create<dist::TeamRankOp>(emit.builder.getI32Type(), number.ir()), ScalarKind::Int32);
+}
+
+LangValue teamNPes(Importer &importer, BuiltinCall &call, ValueArg team) {
+  Emitter &emit = importer.emit;
+  LangValue number = teamOf(importer, call, team);
+  return number.isPoison()
+             ? number
+             : emit.wrap(emit.create<dist::TeamSizeOp>(emit.builder.getI32Type(), number.ir()), ScalarKind::Int32);
+}
+
+LangValue shmemTeamTranslate(Importer &importer, BuiltinCall &call, ValueArg srcTeam, ValueArg peArg, ValueArg dstTeam) {
+  Emitter &emit = importer.emit;
+  LangValue from = teamOf(importer, call, srcTeam), to = teamOf(importer, call, dstTeam);
+  LangValue pe = scalarInt(importer, call, peArg, ScalarKind::Int32);
   if (from.isPoison() || to.isPoison() || pe.isPoison())
     return LangValue::poison();
   return emit.wrap(emit.create<dist::TeamTranslateOp>(emit.builder.getI32Type(), from.ir(), pe.ir(), to.ir()), ScalarKind::Int32);
 }
 
-LangValue shmemRemotePtr(Importer &importer, BuiltinCall &call) {
+LangValue shmemRemotePtr(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg peArg) {
   Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkScalarPointer(importer, call, "ptr"))
+  if (!checkScalarPointer(importer, call, pointer))
     return LangValue::poison();
-  LangValue pe = scalarInt(importer, call, "pe", ScalarKind::Int32);
+  LangValue pe = scalarInt(importer, call, peArg, ScalarKind::Int32);
   if (pe.isPoison())
     return pe;
-  return emit.wrap(emit.create<dist::SymmAtOp>(pointer.ir().getType(), pointer.ir(), pe.ir()), pointer.type());
+  return emit.wrap(emit.create<dist::SymmAtOp>(pointer->ir().getType(), pointer->ir(), pe.ir()), pointer->type());
 }
 
-LangValue shmemMulticastPtr(Importer &importer, BuiltinCall &call) {
+LangValue shmemMulticastPtr(Importer &importer, BuiltinCall &call, ValueArg teamArg, ValueArg pointer) {
   Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkScalarPointer(importer, call, "ptr"))
+  if (!checkScalarPointer(importer, call, pointer))
     return LangValue::poison();
-  LangValue team = teamOf(importer, call);
+  LangValue team = teamOf(importer, call, teamArg);
   if (team.isPoison())
     return team;
-  return emit.wrap(emit.create<dist::MulticastPtrOp>(pointer.ir().getType(), pointer.ir(), team.ir()), pointer.type());
+  return emit.wrap(emit.create<dist::MulticastPtrOp>(pointer->ir().getType(), pointer->ir(), team.ir()), pointer->type());
 }
 
-/// broadcast*, fcollect*: sizes are bytes in the forms with `mem`, else elements.
-LangValue shmemCollective(Importer &importer, BuiltinCall &call) {
+/// Sizes are bytes in the forms with `mem`, else elements.
+LangValue shmemBroadcast(Importer &importer, BuiltinCall &call, bool inBytes, ValueArg team, ValueArg dest, ValueArg src,
+                         ValueArg nelems, ValueArg root) {
+  if (!checkCollective(importer, call, inBytes, dest, src))
+    return LangValue::poison();
+  LangValue number = teamOf(importer, call, team);
+  LangValue count = scalarInt(importer, call, nelems, ScalarKind::Int64);
+  LangValue from = scalarInt(importer, call, root, ScalarKind::Int32);
+  if (number.isPoison() || count.isPoison() || from.isPoison())
+    return LangValue::poison();
+  mlir::Value bytes = bytesOf(importer, inBytes, dest, count);
+  importer.emit.create<dist::CollectiveOp>(dist::CollectiveKind::Broadcast, scopeOf(call), number.ir(), dest->ir(), src->ir(),
+                                           bytes, from.ir());
+  return LangValue::none();
+}
+
+LangValue shmemCollect(Importer &importer, BuiltinCall &call, bool inBytes, ValueArg team, ValueArg dest, ValueArg src,
+                       ValueArg nelems) {
+  if (!checkCollective(importer, call, inBytes, dest, src))
+    return LangValue::poison();
   Emitter &emit = importer.emit;
-  llvm::StringRef name = call.builtin->name;
-  if (!checkWritablePointer(importer, call, "dest") || !checkScalarPointer(importer, call, "src"))
+  LangValue number = teamOf(importer, call, team);
+  LangValue count = scalarInt(importer, call, nelems, ScalarKind::Int64);
+  LangValue root = emit.constantOf(ConstValue::integer(0), ScalarKind::Int32);
+  if (number.isPoison() || count.isPoison())
     return LangValue::poison();
-  const LangType &dest = call["dest"].type(), &source = call["src"].type();
-  const bool isBytes = name.contains("mem");
-  if (!isBytes && dest.pointee() != source.pointee())
-    return reject(importer, call, "src", fmt::format("a pointer to {}, as dest is", dest.pointee().str()));
-  LangValue team = teamOf(importer, call);
-  LangValue count = scalarInt(importer, call, "nelems", ScalarKind::Int64);
-  const bool collects = name.starts_with("fcollect");
-  LangValue root = collects ? emit.constantOf(ConstValue::integer(0), ScalarKind::Int32)
-                            : scalarInt(importer, call, "root", ScalarKind::Int32);
-  if (team.isPoison() || count.isPoison() || root.isPoison())
-    return LangValue::poison();
-  mlir::Value bytes = count.ir();
-  if (!isBytes) {
-    const int64_t size = dest.pointee().isPointer() ? 8 : std::max(1u, dest.pointee().bitWidth() / 8);
-    bytes = emit.create<mlir::arith::MulIOp>(bytes, emit.integerConstant(size, emit.builder.getI64Type()));
-  }
-  emit.create<dist::CollectiveOp>(collects ? dist::CollectiveKind::Collect : dist::CollectiveKind::Broadcast, scopeOf(call), team.ir(),
-                                  call["dest"].ir(), call["src"].ir(), bytes, root.ir());
+  mlir::Value bytes = bytesOf(importer, inBytes, dest, count);
+  emit.create<dist::CollectiveOp>(dist::CollectiveKind::Collect, scopeOf(call), number.ir(), dest->ir(), src->ir(), bytes,
+                                  root.ir());
   return LangValue::none();
 }
 

@@ -13,7 +13,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/BuiltinArguments.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "ditron/frontend/TileAddresses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -293,7 +293,7 @@ void SimtRegion::exit(Importer &importer, SourceRange range) {
 
 } // namespace
 
-LangValue simtRegion(Importer &, BuiltinCall &) {
+LangValue simtRegion(Importer &importer, BuiltinCall &call) {
   auto region = std::make_shared<SimtRegion>();
   auto context = std::make_shared<ContextValue>();
   context->name = "dl.simt_exec_region";

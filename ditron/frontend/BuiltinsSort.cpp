@@ -8,6 +8,7 @@
 // until one block is left. This is how Triton defines the result, types of less than 32 bits becoming 32-bit ones.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/frontend/BuiltinHandlers.h"
 #include "ditron/frontend/Rearrange.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -70,16 +71,15 @@ private:
 };
 
 /// The block to sort, or poison when it or the dimension is not one that can be.
-LangValue sortable(Importer &importer, BuiltinCall &call) {
-  const LangValue &value = call["x"];
+LangValue sortable(Importer &importer, BuiltinCall &call, const ValueArg &x, const Arg<std::optional<int64_t>> &dimArg) {
+  const LangValue &value = *x;
   const LangType &type = value.type();
   std::string name = qualifiedName(*call.builtin);
   if (type.isPointer())
-    return importer.emit.fail(call.rangeOf("x"),
-                              fmt::format("{} needs a block of numbers, but got {}", name, value.describe()));
-  int64_t rank = type.rank(), dim = call.optionalInteger("dim").value_or(rank - 1);
+    return importer.emit.fail(x.range, fmt::format("{} needs a block of numbers, but got {}", name, value.describe()));
+  int64_t rank = type.rank(), dim = dimArg->value_or(rank - 1);
   if (dim != rank - 1 && dim != -1)
-    return importer.emit.fail(call.rangeOf("dim"),
+    return importer.emit.fail(dimArg.range,
                               fmt::format("{} sorts along the last dimension only (only minor dimension is currently "
                                           "supported): dim is {}, but the block is {}",
                                           name, dim, type.str()));
@@ -88,41 +88,42 @@ LangValue sortable(Importer &importer, BuiltinCall &call) {
 
 } // namespace
 
-LangValue sort(Importer &importer, BuiltinCall &call) {
-  LangValue value = sortable(importer, call);
+LangValue sort(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dim, Arg<bool> descending) {
+  LangValue value = sortable(importer, call, x, dim);
   if (value.isPoison())
     return value;
   const unsigned levels = llvm::Log2_64(value.type().shape().back());
   BitonicNetwork network(importer.emit, value.type(), call.range);
   for (unsigned stage = 1; stage <= levels; ++stage)
-    value = network.merge(value, stage, stage < levels ? std::nullopt : std::optional(call.flag("descending")));
+    value = network.merge(value, stage, stage < levels ? std::nullopt : std::optional(*descending));
   return value;
 }
 
-LangValue bitonicMerge(Importer &importer, BuiltinCall &call) {
-  LangValue value = sortable(importer, call);
+LangValue bitonicMerge(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dim,
+                       Arg<bool> descending) {
+  LangValue value = sortable(importer, call, x, dim);
   if (value.isPoison())
     return value;
   BitonicNetwork network(importer.emit, value.type(), call.range);
-  return network.merge(value, llvm::Log2_64(value.type().shape().back()), call.flag("descending"));
+  return network.merge(value, llvm::Log2_64(value.type().shape().back()), *descending);
 }
 
-LangValue topk(Importer &importer, BuiltinCall &call) {
+LangValue topk(Importer &importer, BuiltinCall &call, ValueArg x, Arg<int64_t> kArg, Arg<std::optional<int64_t>> dim,
+               Arg<bool> descending) {
   Emitter &emit = importer.emit;
-  LangValue value = sortable(importer, call);
+  LangValue value = sortable(importer, call, x, dim);
   if (value.isPoison())
     return value;
-  const int64_t k = call.integer("k"), size = value.type().shape().back();
+  const int64_t k = *kArg, size = value.type().shape().back();
   if (k < 1 || k > size || (k & (k - 1)) != 0)
-    return emit.fail(call.rangeOf("k"),
-                     fmt::format("k must be a power of two and at most {}, the size of the last dimension, but is {}", size, k));
-  const bool descending = call.flag("descending");
+    return emit.fail(
+        kArg.range, fmt::format("k must be a power of two and at most {}, the size of the last dimension, but is {}", size, k));
   const unsigned levels = llvm::Log2_64(size), kept = llvm::Log2_64(k);
   llvm::SmallVector<int64_t> shape(value.type().shape());
   {
     BitonicNetwork network(emit, value.type(), call.range);
     for (unsigned stage = 1; stage <= kept; ++stage)
-      value = network.merge(value, stage, stage < levels ? std::nullopt : std::optional(descending));
+      value = network.merge(value, stage, stage < levels ? std::nullopt : std::optional(*descending));
   }
   if (kept < levels && value.isTensor() && value.type().bitWidth() < 32)
     value = emit.cast(value, value.type().isFloat() ? ScalarKind::FP32 : ScalarKind::Int32, call.range);
@@ -138,9 +139,9 @@ LangValue topk(Importer &importer, BuiltinCall &call) {
     std::swap(order[order.size() - 1], order[order.size() - 2]);
     auto [left, right] = splitPair(emit, permuteDims(emit, parts, order));
     shape.back() /= 2;
-    value = emit.reshape(emit.minMax(descending, left, right, false, call.range), shape);
+    value = emit.reshape(emit.minMax(*descending, left, right, false, call.range), shape);
     BitonicNetwork network(emit, value.type(), call.range);
-    value = network.merge(value, kept, level < levels ? std::nullopt : std::optional(descending));
+    value = network.merge(value, kept, level < levels ? std::nullopt : std::optional(*descending));
   }
   return value;
 }

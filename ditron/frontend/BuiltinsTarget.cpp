@@ -3,16 +3,16 @@
 // tl.target_info: compile-time answers. The simulator answers as the GPU that it simulates.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 namespace ditron::frontend::builtins {
 
-LangValue targetIsCuda(Importer &, BuiltinCall &) { return LangValue::boolean(true); }
+LangValue targetIsCuda(Importer &importer, BuiltinCall &call) { return LangValue::boolean(true); }
 
-LangValue targetIsOther(Importer &, BuiltinCall &) { return LangValue::boolean(false); }
+LangValue targetIsOther(Importer &importer, BuiltinCall &call) { return LangValue::boolean(false); }
 
-LangValue cudaCapabilityAtLeast(Importer &importer, BuiltinCall &call) {
-  int64_t wanted = 10 * call.integer("major") + call.integer("minor");
+LangValue cudaCapabilityAtLeast(Importer &importer, BuiltinCall &call, Arg<int64_t> major, Arg<int64_t> minor) {
+  int64_t wanted = 10 * *major + *minor;
   return LangValue::boolean(importer.options.capability >= wanted);
 }
 

@@ -6,8 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/frontend/BuiltinArguments.h"
-#include "ditron/frontend/BuiltinKeywords.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -17,17 +16,17 @@ namespace ditron::frontend::builtins {
 namespace arith = mlir::arith;
 namespace {
 
-bool checkLoadOrder(Importer &importer, BuiltinCall &call, tile::MemoryOrder order) {
+bool checkLoadOrder(Importer &importer, const Arg<llvm::StringRef> &semantic, tile::MemoryOrder order) {
   if (order == tile::MemoryOrder::Acquire || order == tile::MemoryOrder::Relaxed)
     return true;
-  importer.emit.error(call.rangeOf("semantic"), fmt::format("a load is 'acquire' or 'relaxed', not '{}'", call.text("semantic").str()));
+  importer.emit.error(semantic.range, fmt::format("a load is 'acquire' or 'relaxed', not '{}'", semantic->str()));
   return false;
 }
 
-bool checkStoreOrder(Importer &importer, BuiltinCall &call, tile::MemoryOrder order) {
+bool checkStoreOrder(Importer &importer, const Arg<llvm::StringRef> &semantic, tile::MemoryOrder order) {
   if (order == tile::MemoryOrder::Release || order == tile::MemoryOrder::Relaxed)
     return true;
-  importer.emit.error(call.rangeOf("semantic"), fmt::format("a store is 'release' or 'relaxed', not '{}'", call.text("semantic").str()));
+  importer.emit.error(semantic.range, fmt::format("a store is 'release' or 'relaxed', not '{}'", semantic->str()));
   return false;
 }
 
@@ -38,15 +37,34 @@ mlir::Value special(Emitter &emit, llvm::StringRef name, unsigned bits) {
       .getResult(0);
 }
 
-/// load_v4_u32 and its kin by their names: "v4", "b32" and the like at the end.
-struct WideForm {
-  unsigned count;
-  LangType element;
-};
-WideForm wideFormOf(llvm::StringRef name) {
-  unsigned count = name.contains("_v4_") ? 4 : name.contains("_v2_") ? 2 : 1;
-  ScalarKind kind = name.ends_with("u32") ? ScalarKind::UInt32 : name.ends_with("64") ? ScalarKind::Int64 : ScalarKind::Int32;
-  return {count, kind};
+/// The type behind a pointer to words of 32 bits; nullopt after an error.
+std::optional<LangType> wordBehind(Importer &importer, BuiltinCall &call, const ValueArg &pointer) {
+  LangType element = pointer->type().pointee();
+  if (!element.isPointer() && element.bitWidth() == 32)
+    return element;
+  reject(importer, call, pointer, "a pointer to 32 bit numbers");
+  return std::nullopt;
+}
+
+LangValue loadOf(Emitter &emit, const ValueArg &pointer, tile::MemoryOrder order, tile::MemoryScope scope) {
+  LangType element = pointer->type().pointee();
+  return emit.wrap(emit.create<dist::LdOp>(emit.ir(element), order, scope, pointer->ir()), element);
+}
+
+/// Emits a fence; membar and __fence are the sequentially consistent ones.
+LangValue fenceOf(Emitter &emit, std::optional<tile::MemoryOrder> order, std::optional<tile::MemoryScope> scope,
+                  bool isSequential) {
+  if (!scope || !order)
+    return LangValue::poison();
+  auto op = emit.create<dist::FenceOp>(*order, *scope);
+  if (isSequential)
+    op->setAttr(dist::sequentialAttrName, emit.builder.getUnitAttr());
+  return LangValue::none();
+}
+
+/// A fence's scope; "gl" is PTX's older name of gpu.
+std::optional<tile::MemoryScope> fenceScopeOf(Importer &importer, BuiltinCall &call, const Arg<llvm::StringRef> &scope) {
+  return *scope == "gl" ? std::optional(tile::MemoryScope::Gpu) : memoryScopeOf(importer, call, scope, tile::MemoryScope::Gpu);
 }
 
 } // namespace
@@ -55,132 +73,136 @@ WideForm wideFormOf(llvm::StringRef name) {
 // Who and when
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue threadId(Importer &importer, BuiltinCall &call) {
+LangValue threadId(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
   Emitter &emit = importer.emit;
-  int64_t axis = call.integer("axis");
-  if (axis < 0 || axis > 2)
-    return emit.fail(call.rangeOf("axis"), fmt::format("a block of threads has the axes 0, 1 and 2, not {}", axis));
-  return emit.wrap(emit.create<dist::ThreadIdOp>(emit.builder.getI32Type(), emit.builder.getI32IntegerAttr(axis)),
+  if (*axis < 0 || *axis > 2)
+    return emit.fail(axis.range, fmt::format("a block of threads has the axes 0, 1 and 2, not {}", *axis));
+  return emit.wrap(emit.create<dist::ThreadIdOp>(emit.builder.getI32Type(), emit.builder.getI32IntegerAttr(*axis)),
                    ScalarKind::Int32);
 }
 
-LangValue laneId(Importer &importer, BuiltinCall &) {
+LangValue laneId(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   return emit.wrap(emit.create<dist::LaneIdOp>(emit.builder.getI32Type()), ScalarKind::Int32);
 }
 
-LangValue numWarps(Importer &importer, BuiltinCall &) { return LangValue::integer(importer.options.numWarps); }
-LangValue threadsPerWarp(Importer &importer, BuiltinCall &) {
-  return LangValue::integer(importer.options.threadsPerWarp);
-}
-LangValue numThreads(Importer &importer, BuiltinCall &) {
+LangValue numWarps(Importer &importer, BuiltinCall &call) { return LangValue::integer(importer.options.numWarps); }
+LangValue threadsPerWarp(Importer &importer, BuiltinCall &call) { return LangValue::integer(importer.options.threadsPerWarp); }
+LangValue numThreads(Importer &importer, BuiltinCall &call) {
   return LangValue::integer(int64_t(importer.options.numWarps) * importer.options.threadsPerWarp);
 }
 
-LangValue syncThreads(Importer &importer, BuiltinCall &) {
+LangValue syncThreads(Importer &importer, BuiltinCall &call) {
   importer.emit.create<dist::SyncThreadsOp>();
   return LangValue::none();
 }
 
-LangValue threadCount(Importer &importer, BuiltinCall &call) {
-  int64_t axis = call.integer("axis");
-  if (axis < 0 || axis > 2)
-    return importer.emit.fail(call.rangeOf("axis"), fmt::format("a block of threads has the axes 0, 1 and 2, not {}", axis));
-  return LangValue::integer(axis == 0 ? int64_t(importer.options.numWarps) * importer.options.threadsPerWarp : 1);
+LangValue threadCount(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
+  if (*axis < 0 || *axis > 2)
+    return importer.emit.fail(axis.range, fmt::format("a block of threads has the axes 0, 1 and 2, not {}", *axis));
+  return LangValue::integer(*axis == 0 ? int64_t(importer.options.numWarps) * importer.options.threadsPerWarp : 1);
 }
 
-LangValue warpIndex(Importer &importer, BuiltinCall &) {
+LangValue warpIndex(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
   mlir::Value thread = emit.create<dist::ThreadIdOp>(emit.builder.getI32Type(), emit.builder.getI32IntegerAttr(0));
   mlir::Value width = emit.integerConstant(importer.options.threadsPerWarp, thread.getType());
   return emit.wrap(emit.create<arith::DivUIOp>(thread, width), ScalarKind::Int32);
 }
 
-LangValue multiprocessor(Importer &importer, BuiltinCall &) {
+LangValue multiprocessor(Importer &importer, BuiltinCall &call) {
   return importer.emit.wrap(special(importer.emit, "smid", 32), ScalarKind::UInt32);
 }
 
-LangValue globalTimer(Importer &importer, BuiltinCall &call) {
+LangValue clockValue(Importer &importer, BuiltinCall &call, llvm::StringRef clock) {
+  return importer.emit.wrap(special(importer.emit, clock, 64), ScalarKind::UInt64);
+}
+
+LangValue timerHalf(Importer &importer, BuiltinCall &call, bool isHigh) {
   Emitter &emit = importer.emit;
-  llvm::StringRef name = call.builtin->name;
-  mlir::Value time = special(emit, name == "clock" || name == "clock64" ? "clock64" : "globaltimer", 64);
-  if (name == "globaltimer_hi")
+  mlir::Value time = special(emit, "globaltimer", 64);
+  if (isHigh)
     time = emit.create<arith::ShRUIOp>(time, emit.integerConstant(32, time.getType()));
-  if (name == "globaltimer_hi" || name == "globaltimer_lo")
-    return emit.wrap(emit.create<arith::TruncIOp>(emit.builder.getI32Type(), time), ScalarKind::UInt32);
-  return emit.wrap(time, ScalarKind::UInt64);
+  return emit.wrap(emit.create<arith::TruncIOp>(emit.builder.getI32Type(), time), ScalarKind::UInt32);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Loads and stores
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue threadLoad(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkScalarPointer(importer, call, "ptr"))
+LangValue threadLoad(Importer &importer, BuiltinCall &call, ValueArg pointer, Arg<llvm::StringRef> scopeArg,
+                     Arg<llvm::StringRef> semantic) {
+  if (!checkScalarPointer(importer, call, pointer))
     return LangValue::poison();
-  LangType element = pointer.type().pointee();
-  llvm::StringRef name = call.builtin->name;
-  if (name == "ld_b32") {
-    if (element.isPointer() || element.bitWidth() != 32)
-      return reject(importer, call, "ptr", "a pointer to 32 bit numbers");
-    return emit.wrap(emit.create<dist::LdOp>(emit.ir(element), tile::MemoryOrder::Relaxed, tile::MemoryScope::Gpu, pointer.ir()), element);
-  }
-  auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
-  auto order = name == "ld_acquire" ? std::optional(tile::MemoryOrder::Acquire)
-                                    : memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
-  if (!scope || !order || !checkLoadOrder(importer, call, *order))
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
+  if (!scope || !order || !checkLoadOrder(importer, semantic, *order))
     return LangValue::poison();
-  return emit.wrap(emit.create<dist::LdOp>(emit.ir(element), *order, *scope, pointer.ir()), element);
+  return loadOf(importer.emit, pointer, *order, *scope);
 }
 
-LangValue threadStore(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkWritablePointer(importer, call, "ptr"))
+LangValue ldAcquire(Importer &importer, BuiltinCall &call, ValueArg pointer, Arg<llvm::StringRef> scopeArg) {
+  if (!checkScalarPointer(importer, call, pointer))
     return LangValue::poison();
-  LangType element = pointer.type().pointee();
-  LangValue value = scalarFor(importer, call, "val", element);
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  return scope ? loadOf(importer.emit, pointer, tile::MemoryOrder::Acquire, *scope) : LangValue::poison();
+}
+
+LangValue ldB32(Importer &importer, BuiltinCall &call, ValueArg pointer) {
+  if (!checkScalarPointer(importer, call, pointer) || !wordBehind(importer, call, pointer))
+    return LangValue::poison();
+  return loadOf(importer.emit, pointer, tile::MemoryOrder::Relaxed, tile::MemoryScope::Gpu);
+}
+
+LangValue threadStore(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg val, Arg<llvm::StringRef> scopeArg,
+                      Arg<llvm::StringRef> semantic) {
+  Emitter &emit = importer.emit;
+  if (!checkWritablePointer(importer, call, pointer))
+    return LangValue::poison();
+  LangType element = pointer->type().pointee();
+  LangValue value = scalarFor(importer, call, val, element);
   if (value.isPoison())
     return value;
-  if (call.builtin->name == "st_b32") {
-    if (element.isPointer() || element.bitWidth() != 32)
-      return reject(importer, call, "ptr", "a pointer to 32 bit numbers");
-    emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Gpu, pointer.ir(), value.ir());
-    return LangValue::none();
-  }
-  auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
-  if (!scope || !order || !checkStoreOrder(importer, call, *order))
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
+  if (!scope || !order || !checkStoreOrder(importer, semantic, *order))
     return LangValue::poison();
-  emit.create<dist::StOp>(*order, *scope, pointer.ir(), value.ir());
+  emit.create<dist::StOp>(*order, *scope, pointer->ir(), value.ir());
   return LangValue::none();
 }
 
-LangValue wideLoad(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  if (!checkScalarPointer(importer, call, "ptr"))
+LangValue stB32(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg val) {
+  if (!checkWritablePointer(importer, call, pointer))
     return LangValue::poison();
-  WideForm form = wideFormOf(call.builtin->name);
-  LangValue pointer = emit.cast(call["ptr"], LangType::pointer(form.element), call.rangeOf("ptr"));
-  llvm::SmallVector<mlir::Type> types(form.count, emit.ir(form.element));
+  LangValue value = scalarFor(importer, call, val, pointer->type().pointee());
+  if (value.isPoison() || !wordBehind(importer, call, pointer))
+    return LangValue::poison();
+  importer.emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Gpu, pointer->ir(), value.ir());
+  return LangValue::none();
+}
+
+LangValue wideLoad(Importer &importer, BuiltinCall &call, int64_t count, ScalarKind element, ValueArg ptr) {
+  Emitter &emit = importer.emit;
+  if (!checkScalarPointer(importer, call, ptr))
+    return LangValue::poison();
+  LangValue pointer = emit.cast(*ptr, LangType::pointer(element), ptr.range);
+  llvm::SmallVector<mlir::Type> types(count, emit.ir(element));
   auto op = emit.create<dist::LdVectorOp>(types, tile::MemoryOrder::Relaxed, tile::MemoryScope::System, pointer.ir());
   std::vector<LangValue> words;
   for (mlir::Value word : op.getResults())
-    words.push_back(emit.wrap(word, form.element));
+    words.push_back(emit.wrap(word, element));
   return LangValue::tuple(std::move(words));
 }
 
-LangValue wideStore(Importer &importer, BuiltinCall &call) {
+LangValue wideStore(Importer &importer, BuiltinCall &call, ScalarKind element, llvm::ArrayRef<AnyArg> arguments) {
   Emitter &emit = importer.emit;
-  if (!checkWritablePointer(importer, call, "ptr"))
+  const AnyArg &ptr = arguments.front();
+  if (!checkWritablePointer(importer, call, ptr))
     return LangValue::poison();
-  WideForm form = wideFormOf(call.builtin->name);
-  LangValue pointer = emit.cast(call["ptr"], LangType::pointer(form.element), call.rangeOf("ptr"));
+  LangValue pointer = emit.cast(*ptr.given, LangType::pointer(element), ptr.range);
   llvm::SmallVector<mlir::Value> words;
-  for (unsigned i = 0; i < form.count; ++i) {
-    LangValue word = scalarBits(importer, call, fmt::format("val{}", i), form.element);
+  for (const AnyArg &argument : arguments.drop_front()) {
+    LangValue word = scalarBits(importer, call, argument, element);
     if (word.isPoison())
       return word;
     words.push_back(word.ir());
@@ -193,76 +215,74 @@ LangValue wideStore(Importer &importer, BuiltinCall &call) {
 // Fences and barriers
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue threadFence(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
-  llvm::StringRef scopeText = call.text("scope");
-  // PTX's older name of the scope.
-  auto scope = scopeText == "gl" ? std::optional(tile::MemoryScope::Gpu) : memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
-  if (call.builtin->name == "fence" && !llvm::is_contained({"sc", "acq_rel", "acquire", "release", "acquire_release"}, call.text("semantic")))
-    return emit.fail(call.rangeOf("semantic"), fmt::format("argument 'semantic' of fence cannot be '{}'; it is one of 'sc', 'acq_rel', 'acquire', 'release'",
-                                                           call.text("semantic").str()));
-  // membar and __fence are the sequentially consistent ones.
-  bool isSequential = call.builtin->name != "fence" || call.text("semantic") == "sc";
+LangValue sequentialFence(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> scope) {
+  return fenceOf(importer.emit, tile::MemoryOrder::AcquireRelease, fenceScopeOf(importer, call, scope), /*isSequential=*/true);
+}
+
+LangValue threadFence(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> semantic, Arg<llvm::StringRef> scopeArg) {
+  auto scope = fenceScopeOf(importer, call, scopeArg);
+  if (!llvm::is_contained({"sc", "acq_rel", "acquire", "release", "acquire_release"}, *semantic))
+    return importer.emit.fail(
+        semantic.range,
+        fmt::format("argument 'semantic' of fence cannot be '{}'; it is one of 'sc', 'acq_rel', 'acquire', 'release'",
+                    semantic->str()));
+  bool isSequential = *semantic == "sc";
   auto order = isSequential ? std::optional(tile::MemoryOrder::AcquireRelease)
-                            : memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::AcquireRelease);
-  if (!scope || !order)
-    return LangValue::poison();
-  auto op = emit.create<dist::FenceOp>(*order, *scope);
-  if (isSequential)
-    op->setAttr(dist::sequentialAttrName, emit.builder.getUnitAttr());
-  return LangValue::none();
+                            : memoryOrderOf(importer, call, semantic, tile::MemoryOrder::AcquireRelease);
+  return fenceOf(importer.emit, order, scope, isSequential);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Atomics
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue redRelease(Importer &importer, BuiltinCall &call) {
+LangValue redRelease(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg valueArg,
+                     Arg<llvm::StringRef> scopeArg) {
   Emitter &emit = importer.emit;
-  if (!checkSignalPointer(importer, call, "barrier_ptr") || !checkWritablePointer(importer, call, "barrier_ptr"))
+  if (!checkSignalPointer(importer, call, pointer) || !checkWritablePointer(importer, call, pointer))
     return LangValue::poison();
-  const LangValue &pointer = call["barrier_ptr"];
-  LangType word = pointer.type().pointee();
-  LangValue value = scalarInt(importer, call, "value", word);
-  auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
+  LangType word = pointer->type().pointee();
+  LangValue value = scalarInt(importer, call, valueArg, word);
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
   if (value.isPoison() || !scope)
     return LangValue::poison();
-  emit.create<dist::ThreadAtomicRmwOp>(emit.ir(word), tile::AtomicOp::Add, tile::MemoryOrder::Release, *scope, pointer.ir(), value.ir());
+  emit.create<dist::ThreadAtomicRmwOp>(emit.ir(word), tile::AtomicOp::Add, tile::MemoryOrder::Release, *scope, pointer->ir(),
+                                       value.ir());
   return LangValue::none();
 }
 
-LangValue threadAtomicAdd(Importer &importer, BuiltinCall &call) {
+LangValue threadAtomicAdd(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg valueArg,
+                          Arg<llvm::StringRef> scopeArg, Arg<llvm::StringRef> semantic) {
   Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkScalarPointer(importer, call, "ptr"))
+  if (!checkScalarPointer(importer, call, pointer))
     return LangValue::poison();
-  LangType element = pointer.type().pointee();
+  LangType element = pointer->type().pointee();
   if (element.isPointer() || element.bitWidth() < 32)
-    return reject(importer, call, "ptr", "a pointer to 32 or 64 bit numbers");
-  LangValue value = scalarFor(importer, call, "value", element);
-  auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
+    return reject(importer, call, pointer, "a pointer to 32 or 64 bit numbers");
+  LangValue value = scalarFor(importer, call, valueArg, element);
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
   if (value.isPoison() || !scope || !order)
     return LangValue::poison();
   auto kind = element.isFloat() ? tile::AtomicOp::FAdd : tile::AtomicOp::Add;
-  return emit.wrap(
-      emit.create<dist::ThreadAtomicRmwOp>(emit.ir(element), kind, *order, *scope, pointer.ir(), value.ir()), element);
+  return emit.wrap(emit.create<dist::ThreadAtomicRmwOp>(emit.ir(element), kind, *order, *scope, pointer->ir(), value.ir()),
+                   element);
 }
 
-LangValue threadAtomicCas(Importer &importer, BuiltinCall &call) {
+LangValue threadAtomicCas(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg value, ValueArg targetValue,
+                          Arg<llvm::StringRef> scopeArg, Arg<llvm::StringRef> semantic) {
   Emitter &emit = importer.emit;
-  const LangValue &pointer = call["ptr"];
-  if (!checkSignalPointer(importer, call, "ptr"))
+  if (!checkSignalPointer(importer, call, pointer))
     return LangValue::poison();
-  LangType element = pointer.type().pointee();
-  LangValue expected = scalarInt(importer, call, "value", element);
-  LangValue desired = scalarInt(importer, call, "target_value", element);
-  auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
+  LangType element = pointer->type().pointee();
+  LangValue expected = scalarInt(importer, call, value, element);
+  LangValue desired = scalarInt(importer, call, targetValue, element);
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
   if (expected.isPoison() || desired.isPoison() || !scope || !order)
     return LangValue::poison();
   return emit.wrap(
-      emit.create<dist::ThreadAtomicCasOp>(emit.ir(element), *order, *scope, pointer.ir(), expected.ir(), desired.ir()),
+      emit.create<dist::ThreadAtomicCasOp>(emit.ir(element), *order, *scope, pointer->ir(), expected.ir(), desired.ir()),
       element);
 }
 
@@ -270,43 +290,39 @@ LangValue threadAtomicCas(Importer &importer, BuiltinCall &call) {
 // Warps and bits
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue shuffle(Importer &importer, BuiltinCall &call) {
+LangValue shuffle(Importer &importer, BuiltinCall &call, dist::ShuffleKind kind, ValueArg maskArg, ValueArg valueArg,
+                  ValueArg lane) {
   Emitter &emit = importer.emit;
-  llvm::StringRef name = call.builtin->name;
-  auto kind = name.contains("_up_")     ? dist::ShuffleKind::Up
-              : name.contains("_down_") ? dist::ShuffleKind::Down
-              : name.contains("_xor_")  ? dist::ShuffleKind::Butterfly
-                                        : dist::ShuffleKind::Index;
-  LangValue mask = scalarInt(importer, call, "mask", ScalarKind::UInt32);
+  LangValue mask = scalarInt(importer, call, maskArg, ScalarKind::UInt32);
   // The value keeps its sign.
-  bool isUnsigned = call["value"].isTensor() && call["value"].type().is(ScalarKind::UInt32);
-  LangValue value = scalarInt(importer, call, "value", isUnsigned ? ScalarKind::UInt32 : ScalarKind::Int32);
-  LangValue operand = scalarInt(importer, call, call.builtin->params[2].name, ScalarKind::Int32);
+  bool isUnsigned = valueArg->isTensor() && valueArg->type().is(ScalarKind::UInt32);
+  LangValue value = scalarInt(importer, call, valueArg, isUnsigned ? ScalarKind::UInt32 : ScalarKind::Int32);
+  LangValue operand = scalarInt(importer, call, lane, ScalarKind::Int32);
   if (mask.isPoison() || value.isPoison() || operand.isPoison())
     return LangValue::poison();
   return emit.wrap(emit.create<dist::ShuffleOp>(value.ir().getType(), kind, mask.ir(), value.ir(), operand.ir()),
                    value.type());
 }
 
-LangValue ballot(Importer &importer, BuiltinCall &call) {
+LangValue ballot(Importer &importer, BuiltinCall &call, ValueArg maskArg, ValueArg predicateArg) {
   Emitter &emit = importer.emit;
-  LangValue mask = scalarInt(importer, call, "mask", ScalarKind::UInt32);
-  LangValue predicate = emit.toBool(call["predicate"], call.rangeOf("predicate"));
+  LangValue mask = scalarInt(importer, call, maskArg, ScalarKind::UInt32);
+  LangValue predicate = emit.toBool(*predicateArg, predicateArg.range);
   if (mask.isPoison() || predicate.isPoison())
     return LangValue::poison();
   if (predicate.type().isBlock())
-    return reject(importer, call, "predicate", "a scalar");
+    return reject(importer, call, predicateArg, "a scalar");
   return emit.wrap(emit.create<dist::BallotOp>(emit.builder.getI32Type(), mask.ir(), predicate.ir()),
                    ScalarKind::UInt32);
 }
 
-LangValue findFirstSet(Importer &importer, BuiltinCall &call) {
+LangValue findFirstSet(Importer &importer, BuiltinCall &call, ValueArg xArg) {
   Emitter &emit = importer.emit;
-  LangValue x = emit.toTensor(call["x"], call.rangeOf("x"));
+  LangValue x = emit.toTensor(*xArg, xArg.range);
   if (x.isPoison())
     return x;
   if (!x.type().isInt())
-    return reject(importer, call, "x", "an integer");
+    return reject(importer, call, xArg, "an integer");
   // Zero has no set bit and gives 0; otherwise the count of trailing zeros is the index of the lowest one.
   mlir::Type type = x.ir().getType();
   mlir::Value zero = emit.integerConstant(0, type);
@@ -317,9 +333,10 @@ LangValue findFirstSet(Importer &importer, BuiltinCall &call) {
   return emit.cast(emit.wrap(result, x.type()), ScalarKind::Int32, call.range);
 }
 
-LangValue packWords(Importer &importer, BuiltinCall &call) {
+LangValue packWords(Importer &importer, BuiltinCall &call, ValueArg val0, ValueArg val1) {
   Emitter &emit = importer.emit;
-  LangValue low = scalarBits(importer, call, "val0", ScalarKind::UInt32), high = scalarBits(importer, call, "val1", ScalarKind::UInt32);
+  LangValue low = scalarBits(importer, call, val0, ScalarKind::UInt32),
+            high = scalarBits(importer, call, val1, ScalarKind::UInt32);
   if (low.isPoison() || high.isPoison())
     return LangValue::poison();
   mlir::Type i64 = emit.builder.getI64Type();

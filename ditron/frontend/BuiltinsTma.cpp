@@ -7,7 +7,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/dist/Intrinsics.h"
-#include "ditron/frontend/BuiltinArguments.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -49,23 +49,25 @@ llvm::StringRef optionName(llvm::StringRef parameter) {
 bool isSharedParameter(llvm::StringRef name) { return name.contains("smem") || name.contains("mbar"); }
 
 /// An address argument as a pointer.
-LangValue addressArgument(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
+LangValue addressArgument(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
   Emitter &emit = importer.emit;
-  const LangValue &value = call[name];
+  const LangValue &value = *argument.given;
   LangType bytes = LangType::pointer(ScalarKind::Int8);
   if (value.isTensor() && !value.type().isBlock() && value.type().isPointer())
     return value;
   if (!value.isTensor() || value.type().isBlock() || !value.type().isInt())
-    return reject(importer, call, name, isSharedParameter(name) ? "a pointer to shared memory, or an address in it" : "a scalar pointer, or an address");
-  if (!isSharedParameter(name))
-    return emit.cast(emit.cast(value, ScalarKind::UInt64, call.rangeOf(name)), bytes, call.rangeOf(name));
-  mlir::Value address = emit.cast(value, ScalarKind::UInt32, call.rangeOf(name)).ir();
+    return reject(importer, call, argument,
+                  isSharedParameter(argument.name()) ? "a pointer to shared memory, or an address in it"
+                                                     : "a scalar pointer, or an address");
+  if (!isSharedParameter(argument.name()))
+    return emit.cast(emit.cast(value, ScalarKind::UInt64, argument.range), bytes, argument.range);
+  mlir::Value address = emit.cast(value, ScalarKind::UInt32, argument.range).ir();
   return emit.wrap(emitIntrinsic(emit, "shared_pointer", emit.ir(bytes), address).getResult(0), bytes);
 }
 
 } // namespace
 
-LangValue hardware(Importer &importer, BuiltinCall &call) {
+LangValue hardware(Importer &importer, BuiltinCall &call, llvm::ArrayRef<AnyArg> arguments) {
   Emitter &emit = importer.emit;
   llvm::StringRef name = intrinsicName(call.builtin->name);
   const dist::Intrinsic *intrinsic = dist::findIntrinsic(name);
@@ -74,34 +76,27 @@ LangValue hardware(Importer &importer, BuiltinCall &call) {
   llvm::SmallVector<mlir::Value> operands;
   llvm::SmallVector<mlir::NamedAttribute> options;
   size_t next = 0;
-  for (const BuiltinParam &param : call.builtin->params) {
+  for (const AnyArg &argument : arguments) {
+    const BuiltinParam &param = *argument.param;
+    const LangValue &given = *argument.given;
     if (param.rule == ParamRule::Int || param.rule == ParamRule::Bool) {
-      int64_t value = param.rule == ParamRule::Bool ? call.flag(param.name) : call.integer(param.name);
+      int64_t value = *given.constant().toInt64();
       options.push_back(emit.builder.getNamedAttr(optionName(param.name), emit.builder.getI64IntegerAttr(value)));
       continue;
     }
     llvm::StringRef type = types[next++].trim();
     LangValue value;
-    if (type == "ptr") {
-      value = addressArgument(importer, call, param.name);
-    } else if (type == "i1") {
-      value = emit.toBool(call[param.name], call.rangeOf(param.name));
-    } else if (type == "i64" && call[param.name].isTensor() && call[param.name].type().isPointer()) {
-      value = emit.cast(call[param.name], ScalarKind::UInt64, call.rangeOf(param.name));
-    } else {
-      value = scalarInt(importer, call, param.name, type == "i64" ? ScalarKind::Int64 : ScalarKind::Int32);
-    }
+    if (type == "ptr")
+      value = addressArgument(importer, call, argument);
+    else if (type == "i1")
+      value = emit.toBool(given, argument.range);
+    else if (type == "i64" && given.isTensor() && given.type().isPointer())
+      value = emit.cast(given, ScalarKind::UInt64, argument.range);
+    else
+      value = scalarInt(importer, call, argument, type == "i64" ? ScalarKind::Int64 : ScalarKind::Int32);
     if (value.isPoison())
       return value;
     operands.push_back(value.ir());
-  }
-  if (name.starts_with("named_barrier_")) {
-    int64_t id = call.integer("barrier_id"), threads = call.integer("num_threads");
-    int64_t all = int64_t(importer.options.numWarps) * importer.options.threadsPerWarp;
-    if (id < 1 || id > 15)
-      return emit.fail(call.rangeOf("barrier_id"), fmt::format("named barriers are 1 to 15 (0 is __syncthreads), not {}", id));
-    if (threads < 1 || threads % importer.options.threadsPerWarp != 0 || threads > all)
-      return emit.fail(call.rangeOf("num_threads"), fmt::format("a named barrier is for whole warps, at most the block's {} threads; not for {}", all, threads));
   }
   mlir::DictionaryAttr attributes = options.empty() ? mlir::DictionaryAttr() : emit.builder.getDictionaryAttr(options);
   if (intrinsic->results.empty()) {
@@ -114,31 +109,41 @@ LangValue hardware(Importer &importer, BuiltinCall &call) {
   return emit.wrap(emit.create<arith::ExtUIOp>(emit.ir(type), truth), type);
 }
 
-LangValue genericToShared(Importer &importer, BuiltinCall &call) {
+LangValue namedBarrier(Importer &importer, BuiltinCall &call, Arg<int64_t> barrierId, Arg<int64_t> numThreads) {
+  const int64_t id = *barrierId, threads = *numThreads, perWarp = importer.options.threadsPerWarp;
+  const int64_t all = int64_t(importer.options.numWarps) * perWarp;
+  if (id < 1 || id > 15)
+    return importer.emit.fail(barrierId.range, fmt::format("named barriers are 1 to 15 (0 is __syncthreads), not {}", id));
+  if (threads < 1 || threads % perWarp != 0 || threads > all)
+    return importer.emit.fail(
+        numThreads.range,
+        fmt::format("a named barrier is for whole warps, at most the block's {} threads; not for {}", all, threads));
+  return hardware(importer, call, call.arguments());
+}
+
+LangValue genericToShared(Importer &importer, BuiltinCall &call, ScalarKind element, ValueArg generic) {
   Emitter &emit = importer.emit;
-  llvm::StringRef name = call.builtin->params.front().name;
-  LangValue pointer = call[name];
+  LangValue pointer = *generic;
   if (pointer.isTensor() && !pointer.type().isPointer() && pointer.type().bitWidth() == 64)
     pointer = emit.cast(pointer, LangType::pointer(ScalarKind::Int8), call.range);
   if (!pointer.isTensor() || pointer.type().isBlock() || !pointer.type().isPointer())
-    return reject(importer, call, name, "a pointer to shared memory");
+    return reject(importer, call, generic, "a pointer to shared memory");
   mlir::Value address = emitIntrinsic(emit, "shared_address", emit.builder.getI32Type(), pointer.ir()).getResult(0);
-  if (call.builtin->name == "_ptr_to_shared_u32")
-    return emit.wrap(address, ScalarKind::UInt32);
-  return emit.wrap(emit.create<arith::ExtUIOp>(emit.builder.getI64Type(), address), ScalarKind::UInt64);
+  if (element == ScalarKind::UInt32)
+    return emit.wrap(address, element);
+  return emit.wrap(emit.create<arith::ExtUIOp>(emit.builder.getI64Type(), address), element);
 }
 
-LangValue globalToGeneric(Importer &importer, BuiltinCall &call) {
+LangValue globalToGeneric(Importer &importer, BuiltinCall &call, ValueArg address) {
   // Global addresses have the same bits in both forms.
-  LangValue address = call["global_addr_u64"];
-  if (!address.isTensor() || address.type().isBlock())
-    return reject(importer, call, "global_addr_u64", "an address");
-  return importer.emit.cast(address, ScalarKind::UInt64, call.range);
+  if (!address->isTensor() || address->type().isBlock())
+    return reject(importer, call, address, "an address");
+  return importer.emit.cast(*address, ScalarKind::UInt64, call.range);
 }
 
-LangValue zeroTensorMap(Importer &importer, BuiltinCall &call) {
+LangValue zeroTensorMap(Importer &importer, BuiltinCall &call, ValueArg smemU32Base) {
   Emitter &emit = importer.emit;
-  LangValue place = addressArgument(importer, call, "smem_u32_base");
+  LangValue place = addressArgument(importer, call, smemU32Base);
   if (place.isPoison())
     return place;
   LangType word(ScalarKind::Int32);

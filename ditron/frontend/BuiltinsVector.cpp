@@ -5,8 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/frontend/BuiltinArguments.h"
-#include "ditron/frontend/BuiltinKeywords.h"
+#include "ditron/frontend/BuiltinHandlers.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <fmt/format.h>
@@ -88,81 +87,77 @@ LangValue recastVector(Importer &importer, const LangValue &vector, const LangTy
 }
 
 /// A vector argument.
-static bool checkVector(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
-  if (isVector(call[name]))
+static bool checkVector(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  if (isVector(*argument.given))
     return true;
-  reject(importer, call, name, "a vector (dl.make_vector)");
+  reject(importer, call, argument, "a vector (dl.make_vector)");
   return false;
 }
 
-LangValue makeVector(Importer &importer, BuiltinCall &call) {
+LangValue makeVector(Importer &importer, BuiltinCall &call, ValueArg values) {
   Emitter &emit = importer.emit;
-  const LangValue &values = call["values"];
-  if (!values.isTuple() || values.elements().empty())
-    return reject(importer, call, "values", "a list of scalars");
+  if (!values->isTuple() || values->elements().empty())
+    return reject(importer, call, values, "a list of scalars");
   // The type of the first run-time element, or what the first number takes by itself.
   std::optional<LangType> type;
-  for (const LangValue &value : values.elements())
+  for (const LangValue &value : values->elements())
     if (value.isTensor() && !type)
       type = value.type();
-  if (!type && values.elements().front().isLiteral())
-    type = emit.naturalType(values.elements().front().constant());
+  if (!type && values->elements().front().isLiteral())
+    type = emit.naturalType(values->elements().front().constant());
   if (!type || type->isBlock())
-    return reject(importer, call, "values", "a list of scalars");
+    return reject(importer, call, values, "a list of scalars");
   std::vector<LangValue> elements;
-  for (const LangValue &value : values.elements()) {
+  for (const LangValue &value : values->elements()) {
     if (value.isTensor() && value.type() != *type)
-      return emit.fail(call.rangeOf("values"), fmt::format("the elements of a vector have one type, but these are {} and {}", type->str(),
-                                                           value.type().str()));
-    elements.push_back(scalarAs(importer, value, *type, call.rangeOf("values"), "an element of a vector"));
+      return emit.fail(values.range, fmt::format("the elements of a vector have one type, but these are {} and {}", type->str(),
+                                                 value.type().str()));
+    elements.push_back(scalarAs(importer, value, *type, values.range, "an element of a vector"));
     if (elements.back().isPoison())
       return LangValue::poison();
   }
   return makeVectorOf(std::move(elements));
 }
 
-LangValue zerosVector(Importer &importer, BuiltinCall &call) {
-  int64_t size = call.integer("vec_size");
-  if (size < 1 || size > 256)
-    return importer.emit.fail(call.rangeOf("vec_size"), fmt::format("a vector has 1 to 256 elements, not {}", size));
-  LangType type = call.dtype("dtype");
-  if (type.isPointer() || type.isVoid() || type.isBlock())
-    return reject(importer, call, "dtype", "a number type");
-  return makeVectorOf(std::vector<LangValue>(size, importer.emit.constantOf(ConstValue::integer(0), type)));
+LangValue zerosVector(Importer &importer, BuiltinCall &call, Arg<int64_t> size, Arg<LangType> type) {
+  if (*size < 1 || *size > 256)
+    return importer.emit.fail(size.range, fmt::format("a vector has 1 to 256 elements, not {}", *size));
+  if (type->isPointer() || type->isVoid() || type->isBlock())
+    return reject(importer, call, type, "a number type");
+  return makeVectorOf(std::vector<LangValue>(*size, importer.emit.constantOf(ConstValue::integer(0), *type)));
 }
 
-LangValue vectorTo(Importer &importer, BuiltinCall &call) {
-  if (!checkVector(importer, call, "self"))
+LangValue vectorTo(Importer &importer, BuiltinCall &call, ValueArg self, Arg<LangType> dtype) {
+  if (!checkVector(importer, call, self))
     return LangValue::poison();
   std::vector<LangValue> elements;
-  for (const LangValue &element : call["self"].elements()) {
-    elements.push_back(importer.emit.cast(element, call.dtype("dtype"), call.range));
+  for (const LangValue &element : self->elements()) {
+    elements.push_back(importer.emit.cast(element, *dtype, call.range));
     if (elements.back().isPoison())
       return LangValue::poison();
   }
   return makeVectorOf(std::move(elements));
 }
 
-LangValue vectorRecast(Importer &importer, BuiltinCall &call) {
-  if (!checkVector(importer, call, "self"))
+LangValue vectorRecast(Importer &importer, BuiltinCall &call, ValueArg self, Arg<LangType> dtype) {
+  if (!checkVector(importer, call, self))
     return LangValue::poison();
-  return recastVector(importer, call["self"], call.dtype("dtype"), call.range);
+  return recastVector(importer, *self, *dtype, call.range);
 }
 
-LangValue packVector(Importer &importer, BuiltinCall &call) {
-  if (!checkVector(importer, call, "vec"))
+LangValue packVector(Importer &importer, BuiltinCall &call, ValueArg vec, Arg<LangType> dstType) {
+  if (!checkVector(importer, call, vec))
     return LangValue::poison();
-  LangValue packed = recastVector(importer, call["vec"], call.dtype("dst_type"), call.range);
+  LangValue packed = recastVector(importer, *vec, *dstType, call.range);
   return !packed.isPoison() && packed.elements().size() == 1 ? packed.elements().front() : packed;
 }
 
-LangValue unpackScalar(Importer &importer, BuiltinCall &call) {
-  LangValue scalar = call["scalar"];
-  if (isVector(scalar))
-    return recastVector(importer, scalar, call.dtype("dst_type"), call.range);
-  if (!scalar.isTensor() || scalar.type().isBlock())
-    return reject(importer, call, "scalar", "a run-time scalar");
-  return recastVector(importer, makeVectorOf({scalar}), call.dtype("dst_type"), call.range);
+LangValue unpackScalar(Importer &importer, BuiltinCall &call, ValueArg scalar, Arg<LangType> dstType) {
+  if (isVector(*scalar))
+    return recastVector(importer, *scalar, *dstType, call.range);
+  if (!scalar->isTensor() || scalar->type().isBlock())
+    return reject(importer, call, scalar, "a run-time scalar");
+  return recastVector(importer, makeVectorOf({*scalar}), *dstType, call.range);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -170,8 +165,8 @@ LangValue unpackScalar(Importer &importer, BuiltinCall &call) {
 //===------------------------------------------------------------------------------------------------------------------===//
 
 /// A pointer that one access of so many elements can go through.
-static bool checkWidth(Importer &importer, BuiltinCall &call, int64_t count) {
-  LangType element = call["ptr"].type().pointee();
+static bool checkWidth(Importer &importer, BuiltinCall &call, const ValueArg &pointer, int64_t count) {
+  LangType element = pointer->type().pointee();
   int64_t bytes = count * (element.isBool() ? 8 : element.bitWidth()) / 8;
   if (count >= 1 && (bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16))
     return true;
@@ -179,46 +174,46 @@ static bool checkWidth(Importer &importer, BuiltinCall &call, int64_t count) {
   return false;
 }
 
-LangValue vectorLoad(Importer &importer, BuiltinCall &call) {
+LangValue vectorLoad(Importer &importer, BuiltinCall &call, ValueArg pointer, Arg<int64_t> count, Arg<llvm::StringRef> scopeArg,
+                     Arg<llvm::StringRef> semantic) {
   Emitter &emit = importer.emit;
-  int64_t count = call.integer("vec_size");
-  if (!checkScalarPointer(importer, call, "ptr") || !checkWidth(importer, call, count))
+  if (!checkScalarPointer(importer, call, pointer) || !checkWidth(importer, call, pointer, *count))
     return LangValue::poison();
-  auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
   if (!scope || !order)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Acquire && *order != tile::MemoryOrder::Relaxed)
-    return emit.fail(call.rangeOf("semantic"), fmt::format("a load is 'acquire' or 'relaxed', not '{}'", call.text("semantic").str()));
-  const LangValue &pointer = call["ptr"];
-  LangType element = pointer.type().pointee();
-  auto op = emit.create<dist::LdVectorOp>(llvm::SmallVector<mlir::Type>(count, emit.ir(element)), *order, *scope, pointer.ir());
+    return emit.fail(semantic.range, fmt::format("a load is 'acquire' or 'relaxed', not '{}'", semantic->str()));
+  LangType element = pointer->type().pointee();
+  auto op =
+      emit.create<dist::LdVectorOp>(llvm::SmallVector<mlir::Type>(*count, emit.ir(element)), *order, *scope, pointer->ir());
   std::vector<LangValue> elements;
   for (mlir::Value value : op.getResults())
     elements.push_back(emit.wrap(value, element));
   return makeVectorOf(std::move(elements));
 }
 
-LangValue vectorStore(Importer &importer, BuiltinCall &call) {
+LangValue vectorStore(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg vec, Arg<llvm::StringRef> scopeArg,
+                      Arg<llvm::StringRef> semantic) {
   Emitter &emit = importer.emit;
-  if (!checkVector(importer, call, "vec") || !checkWritablePointer(importer, call, "ptr") ||
-      !checkWidth(importer, call, int64_t(call["vec"].elements().size())))
+  if (!checkVector(importer, call, vec) || !checkWritablePointer(importer, call, pointer) ||
+      !checkWidth(importer, call, pointer, int64_t(vec->elements().size())))
     return LangValue::poison();
-  auto scope = memoryScopeOf(importer, call, "scope", tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, "semantic", tile::MemoryOrder::Relaxed);
+  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
   if (!scope || !order)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Release && *order != tile::MemoryOrder::Relaxed)
-    return emit.fail(call.rangeOf("semantic"), fmt::format("a store is 'release' or 'relaxed', not '{}'", call.text("semantic").str()));
-  const LangValue &pointer = call["ptr"];
+    return emit.fail(semantic.range, fmt::format("a store is 'release' or 'relaxed', not '{}'", semantic->str()));
   llvm::SmallVector<mlir::Value> values;
-  for (const LangValue &element : call["vec"].elements()) {
-    LangValue value = scalarAs(importer, element, pointer.type().pointee(), call.rangeOf("vec"), "an element of 'vec'");
+  for (const LangValue &element : vec->elements()) {
+    LangValue value = scalarAs(importer, element, pointer->type().pointee(), vec.range, "an element of 'vec'");
     if (value.isPoison())
       return value;
     values.push_back(value.ir());
   }
-  emit.create<dist::StVectorOp>(*order, *scope, pointer.ir(), values);
+  emit.create<dist::StVectorOp>(*order, *scope, pointer->ir(), values);
   return LangValue::none();
 }
 

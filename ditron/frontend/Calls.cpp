@@ -157,7 +157,7 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
 LangValue Importer::callValue(const LangValue &callee, std::vector<CallArgument> arguments, SourceRange selfRange,
                               SourceRange calleeRange, SourceRange range) {
   if (const auto *builtin = callee.getIf<BuiltinValue>()) {
-    if (builtin->builtin->handler == &builtins::aggregateReplace)
+    if (builtin->builtin->name == "aggregate_replace") // binds fields, not parameters
       return replaceFields(arguments, range);
     if (frame().isPython())
       return callBuiltinFromPython(*builtin->builtin, std::move(arguments), range);

@@ -26,67 +26,6 @@ constexpr Section sections[] = {{ModuleTile, "`triton.language` (tl)"},
                                 {ModuleThread, "`language_extra`: the thread level"},
                                 {ModuleShmem, "`libshmem_device`"}};
 
-/// Names that are no functions; what the look-up does not know is left out.
-constexpr llvm::StringLiteral constantNames[] = {"void",
-                                                 "int1",
-                                                 "int8",
-                                                 "int16",
-                                                 "int32",
-                                                 "int64",
-                                                 "uint8",
-                                                 "uint16",
-                                                 "uint32",
-                                                 "uint64",
-                                                 "float8e5",
-                                                 "float8e4nv",
-                                                 "float8e4b15",
-                                                 "float8e4b8",
-                                                 "float8e5b16",
-                                                 "float16",
-                                                 "bfloat16",
-                                                 "float32",
-                                                 "float64",
-                                                 "pi32_t",
-                                                 "TRITON_MAX_TENSOR_NUMEL",
-                                                 "PropagateNan",
-                                                 "math",
-                                                 "extra",
-                                                 "core",
-                                                 "standard",
-                                                 "language",
-                                                 "target_info",
-                                                 "libdevice",
-                                                 "NVSHMEM_CMP_EQ",
-                                                 "NVSHMEM_CMP_NE",
-                                                 "NVSHMEM_CMP_GT",
-                                                 "NVSHMEM_CMP_LE",
-                                                 "NVSHMEM_CMP_LT",
-                                                 "NVSHMEM_CMP_GE",
-                                                 "NVSHMEM_SIGNAL_SET",
-                                                 "NVSHMEM_SIGNAL_ADD",
-                                                 "NVSHMEM_TEAM_WORLD",
-                                                 "NVSHMEM_TEAM_SHARED",
-                                                 "NVSHMEM_TEAM_NODE",
-                                                 "NVSHMEMX_TEAM_NODE",
-                                                 "NVSHMEMX_TEAM_SAME_MYPE_NODE"};
-
-/// What is neither function nor value: decorators, and what stands in annotations.
-struct Declaration {
-  BuiltinModule module;
-  llvm::StringLiteral name;
-  llvm::StringLiteral doc;
-  bool isRefused = false;
-};
-constexpr Declaration declarations[] = {
-    {ModuleTriton, "jit", "decorator: a kernel, or a function of kernels"},
-    {ModuleTriton, "autotune", "decorator: the configurations are read as a tuning space"},
-    {ModuleTriton, "heuristics", "decorator: compile-time arguments computed from the others"},
-    {ModuleTriton, "Config", "a configuration of autotune"},
-    {ModuleTriton, "constexpr_function", "decorator: a function that runs at compile time"},
-    {ModuleTile, "const", "annotation: a pointer that is only read"},
-    {ModuleTile, "float8e4b8", "a format of AMD hardware; use float8e4nv", true},
-    {ModuleTile, "float8e5b16", "a format of AMD hardware; use float8e5", true}};
-
 /// A name's row: how it is there, and what it does or why it is refused.
 struct Row {
   bool isRefused = false;
@@ -98,15 +37,16 @@ std::map<std::string, Row> rowsOf(BuiltinModule module) {
   for (const Builtin &builtin : builtinTable())
     if (builtin.modules & module)
       rows[builtin.name.str()] = {builtin.isRefused(), builtin.doc.str()};
-  for (const Declaration &declaration : declarations)
-    if (declaration.module == module)
-      rows[declaration.name.str()] = {declaration.isRefused, declaration.doc.str()};
-  for (llvm::StringRef name : constantNames) {
-    if (findSubmodule(module, name))
-      rows.try_emplace(name.str(), Row{false, "module"});
-    else if (std::optional<LangValue> value = findBuiltinConstant(module, name))
-      rows.try_emplace(name.str(), Row{false, value->isType() ? "type" : "constant"});
+  for (const BuiltinConstant &constant : builtinConstants()) {
+    if (constant.module != module)
+      continue;
+    const bool isType = constant.kind == BuiltinConstant::Type || constant.kind == BuiltinConstant::PointerType;
+    const std::string doc = constant.doc.empty() ? (isType ? "type" : "constant") : constant.doc.str();
+    rows.try_emplace(constant.name.str(), Row{constant.kind == BuiltinConstant::Refused, doc});
   }
+  for (const BuiltinSubmodule &submodule : builtinSubmodules())
+    if (submodule.parent == module)
+      rows.try_emplace(submodule.name.str(), Row{false, "module"});
   return rows;
 }
 

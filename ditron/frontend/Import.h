@@ -61,6 +61,8 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> importKernel(mlir::MLIRContext &cont
 std::string listLanguage();
 /// Every name of the language with what it is: supported or refused, and why.
 std::string listCompatibility();
+/// Writes the language as stub files for editors and type checkers into a folder.
+Status writeEditorStubs(const std::string &folder);
 
 } // namespace ditron::frontend
 

@@ -1,7 +1,7 @@
 //===- Library.h - The part of the language that is written in the language ---------------------------------*- C++ -*-===//
 //
 // Many functions of the language need nothing but the language: sorting, random numbers, barriers, tile channels. They are
-// kernel files in library/, embedded as text and parsed when a kernel uses one. Rows DITRON_LIBRARY of Builtins.def say under which
+// kernel files in library/, embedded as text and parsed when a kernel uses one. @library in the stubs says under which
 // names of the built-in modules they are found. Private to the room.
 //
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -27,7 +27,7 @@ struct ClassInfo;
 struct Environment;
 struct NativeFunction;
 
-/// The built-in modules; a function's entry in Builtins.def says which ones hold it.
+/// The built-in modules; library/*.pyi say what each holds.
 enum BuiltinModule : unsigned {
   ModulePython = 1u << 0,      ///< The names that Python itself provides: min, len, range.
   ModuleTriton = 1u << 1,      ///< triton

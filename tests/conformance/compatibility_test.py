@@ -4,7 +4,7 @@
 usage: compatibility_test.py PATH/TO/ditron-import
 
 names/*.txt hold the names, written from the references of both languages. A name that the frontend does not know at all is a
-failure: what is not supported has a row with the reason in ditron/frontend/Builtins.def (DITRON_REFUSED).
+failure: what is not supported is declared with the reason in ditron/frontend/library/*.pyi (@refused).
 """
 import pathlib
 import re

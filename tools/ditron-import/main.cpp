@@ -1,7 +1,7 @@
 //===- main.cpp - ditron-import: the frontend alone ---------------------------------------------------------------------===//
 //
 // Imports one kernel and prints its tile IR; or describes the kernels of a file; or prints the table of the language's
-// functions. Diagnostics go to standard error and make the exit code 1.
+// functions, or writes it as stubs for editors. Diagnostics go to standard error and make the exit code 1.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Import.h"
@@ -42,7 +42,7 @@ int describeFile(const frontend::SourceFile &file, frontend::DiagnosticEngine &d
 
 int main(int argc, char **argv) {
   CLI::App app{"Imports a kernel of the Triton language into tile IR"};
-  std::string input, signatureText;
+  std::string input, signatureText, stubFolder;
   bool lists = false, listsCompatibility = false, describes = false, showsLocations = false;
   frontend::ImportOptions options;
   app.add_option("input", input, "FILE.py:KERNEL, or FILE.py with --describe");
@@ -59,11 +59,17 @@ int main(int argc, char **argv) {
   app.add_flag("--locations", showsLocations, "print the locations of all operations");
   app.add_flag("--list-language", lists, "print the functions of the language as Markdown");
   app.add_flag("--list-compatibility", listsCompatibility, "print which names of Triton and Triton-distributed are there");
+  app.add_option("--write-stubs", stubFolder,
+                 "write the language as stub files for editors and type checkers into this folder");
   CLI11_PARSE(app, argc, argv);
   auto parsedDefines = frontend::parseDefines(defines);
   if (!parsedDefines.isOk())
     return fail(parsedDefines.status());
   options.defines = *parsedDefines;
+  if (!stubFolder.empty()) {
+    Status status = frontend::writeEditorStubs(stubFolder);
+    return status.isOk() ? 0 : fail(status);
+  }
   if (lists || listsCompatibility) {
     fmt::print("{}", lists ? frontend::listLanguage() : frontend::listCompatibility());
     return 0;

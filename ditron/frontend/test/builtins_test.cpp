@@ -1,51 +1,66 @@
 //===- builtins_test.cpp - The table of functions is well-formed ----------------------------------------------------------===//
 //
-// Reads every row of Builtins.def: parameters parse, documentation exists, no name occurs twice in a module.
+// What the stubs' reader cannot know: words of types exist, the library has what stubs say it has; and look-up by name.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Builtins.h"
 #include "ditron/frontend/Import.h"
+#include "ditron/frontend/Library.h"
+#include "ditron/frontend/syntax/AstPrinter.h"
+#include "ditron/frontend/syntax/Parser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <set>
 
 namespace ditron::frontend {
 namespace {
 
-struct Row {
-  unsigned modules;
-  const char *name, *parameters, *doc;
-};
-
-constexpr Row rows[] = {
-#define DITRON_FUNCTION(modules, name, parameters, handler, doc) {modules, name, parameters, doc},
-#include "ditron/frontend/Builtins.def"
-};
-
-TEST(Builtins, RowsAreDocumentedAndUnique) {
-  std::set<std::pair<unsigned, std::string>> seen;
-  for (const Row &row : rows) {
-    EXPECT_NE(std::string(row.doc), "") << row.name;
-    for (unsigned bit = 1; bit <= ModuleMember; bit <<= 1)
-      if (row.modules & bit)
-        EXPECT_TRUE(seen.insert({bit, row.name}).second) << row.name;
+TEST(Builtins, TypesExist) {
+  for (const BuiltinConstant &constant : builtinConstants()) {
+    const bool isValue = constant.kind != BuiltinConstant::Annotation && constant.kind != BuiltinConstant::Refused;
+    EXPECT_EQ(findBuiltinConstant(constant.module, constant.name).has_value(), isValue) << constant.name.str();
   }
+  EXPECT_EQ(findBuiltinConstant(ModuleTile, "TRITON_MAX_TENSOR_NUMEL")->constant().toInt64(), maxBlockElements);
 }
 
-TEST(Builtins, ParametersParse) {
-  for (const Row &row : rows) {
-    unsigned bit = row.modules & -row.modules;
-    const Builtin *builtin = findBuiltin(static_cast<BuiltinModule>(bit), row.name);
-    ASSERT_NE(builtin, nullptr) << row.name;
-    std::string printed;
-    for (const BuiltinParam &param : builtin->params) {
-      EXPECT_TRUE(llvm::StringRef(row.parameters).contains(param.name)) << row.name;
-      EXPECT_EQ(param.name.find_first_of(" :=*"), std::string::npos) << row.name << ": " << param.name;
+/// The parameters' names of a function or of a class's __init__ or fields in library/*.py.
+std::optional<std::vector<std::string>> parametersInLibrary(const ast::Module &module, llvm::StringRef name) {
+  std::vector<std::string> names;
+  for (const ast::Stmt *stmt : module.body) {
+    if (const auto *function = llvm::dyn_cast<ast::FunctionDef>(stmt); function && function->name.text == name) {
+      for (const ast::Param &param : function->params)
+        names.push_back(param.name.text.str());
+      return names;
     }
-    bool hasColon = llvm::StringRef(row.parameters).contains(": ");
-    bool hasRule = llvm::any_of(builtin->params, [](const BuiltinParam &p) { return p.rule != ParamRule::Any; });
-    EXPECT_EQ(hasColon, hasRule) << row.name;
+    const auto *cls = llvm::dyn_cast<ast::ClassDef>(stmt);
+    if (!cls || cls->name.text != name)
+      continue;
+    for (const ast::Stmt *member : cls->body)
+      if (const auto *field = llvm::dyn_cast<ast::AnnAssign>(member))
+        names.push_back(unparse(field->target));
+    return names;
+  }
+  return std::nullopt;
+}
+
+TEST(Builtins, LibraryHasWhatStubsDeclare) {
+  for (const Builtin &row : declaredBuiltins()) {
+    if (row.libraryFile.empty())
+      continue;
+    SourceManager sources;
+    DiagnosticEngine diagnostics(sources);
+    LibrarySource source = librarySource(row.libraryFile);
+    auto id = sources.add(std::string(source.path), std::string(source.text));
+    ASSERT_TRUE(id.isOk());
+    auto module = parseModule(sources.file(*id), diagnostics);
+    auto names = parametersInLibrary(*module, row.name);
+    ASSERT_TRUE(names.has_value()) << row.name.str() << " is not in library/" << row.libraryFile.str() << ".py";
+    if (row.params.empty())
+      continue; // a class that is not meant to be called
+    std::vector<std::string> declared;
+    for (const BuiltinParam &param : row.params)
+      declared.push_back(param.name.str());
+    EXPECT_EQ(declared, *names) << row.name.str();
   }
 }
 
@@ -68,8 +83,8 @@ TEST(Builtins, NearestNames) {
 
 TEST(Builtins, TableAsMarkdown) {
   std::string text = listLanguage();
-  EXPECT_THAT(text,
-              testing::HasSubstr("| `program_id(axis: int)` | index of this program along a grid axis (0, 1 or 2) |"));
+  EXPECT_THAT(
+      text, testing::HasSubstr("| `program_id(axis: int) -> tensor` | index of this program along a grid axis (0, 1 or 2) |"));
 }
 
 } // namespace

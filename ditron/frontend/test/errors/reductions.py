@@ -56,7 +56,7 @@ def kernel(p, n, f):
     # CHECK: reductions.py:[[#@LINE-1]]:21: error: argument 'combine_fn' of tl.reduce must be a @jit function, but got function 'tl.sum'
     # CHECK-NEXT:     tl.reduce(x, 0, tl.sum)
     # CHECK-NEXT:                     ^~~~~~
-    # CHECK-NEXT: note: the function is tl.reduce(input, axis: int=None, combine_fn: fn, keep_dims: bool=False)
+    # CHECK-NEXT: note: the function is tl.reduce(input, axis: int | None, combine_fn: fn, keep_dims: bool=False)
     tl.reduce(x, 0, pair)
     # CHECK: reductions.py:[[#@LINE-1]]:21: error: the combine function 'pair' must give 1 values, but gives 2
     # CHECK-NEXT:     tl.reduce(x, 0, pair)
