@@ -36,6 +36,9 @@ struct KernelInterface {
 /// Parses the source and finds the kernel. NotFound names the kernels that exist.
 Expected<KernelInterface> describeKernel(const KernelSource &source, std::string_view kernel);
 
+/// The names of the kernels of a source, in order.
+Expected<std::vector<std::string>> kernelNames(const KernelSource &source);
+
 /// The files to which the imports of a source lead, read now; the result is the same kernel even if they change later.
 KernelSource readImports(KernelSource source);
 

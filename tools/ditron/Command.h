@@ -39,12 +39,16 @@ void addKnobsCommand(CLI::App &app, CommandContext &context);
 void addDoctorCommand(CLI::App &app, CommandContext &context);
 void addLaunchCommand(CLI::App &app, CommandContext &context);
 
-/// Splits FILE.py:KERNEL and reads the file; what it imports is searched in `paths`, after its own folder. Errors list the kernels of the file when only the kernel is wrong.
+/// Splits FILE.py:KERNEL and reads the file; what it imports is searched in `paths`, after its own folder. The file - is
+/// standard input; without KERNEL the only one of the file is meant. Errors list the kernels of the file when only the kernel
+/// is wrong.
 struct KernelReference {
   compiler::KernelSource source;
   std::string kernel;
 };
 Expected<KernelReference> readKernelReference(const std::string &text, const std::vector<std::string> &paths);
+/// "-:KERNEL", which looks like an option, with the name of standard input; other words as they are.
+std::string withStandardInput(std::string word);
 /// The option --path of the commands that read kernel files.
 void addPathOption(CLI::App *command, std::vector<std::string> &paths);
 
