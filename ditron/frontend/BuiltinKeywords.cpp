@@ -17,11 +17,11 @@ template <typename Enum> struct Word {
 
 template <typename Enum>
 std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, llvm::StringRef name,
-                             llvm::ArrayRef<Word<Enum>> words) {
+                             llvm::ArrayRef<Word<Enum>> words, bool ignoresCase = false) {
   llvm::StringRef text = call.text(name);
   std::string known;
   for (const Word<Enum> &word : words) {
-    if (word.text == text)
+    if (word.text == text || (ignoresCase && word.text.equals_insensitive(text)))
       return word.value;
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word.text.str());
   }
@@ -37,7 +37,7 @@ std::optional<tile::MemoryOrder> memoryOrderOf(Importer &importer, BuiltinCall &
   using O = tile::MemoryOrder;
   static constexpr Word<O> words[] = {
       {"relaxed", O::Relaxed}, {"acquire", O::Acquire}, {"release", O::Release}, {"acq_rel", O::AcquireRelease}};
-  if (call.isNone(name))
+  if (call.isNone(name) || call.text(name).empty())
     return missing;
   // AMD's names.
   llvm::StringRef text = call.text(name);
@@ -50,7 +50,7 @@ std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &
                                                tile::MemoryScope missing) {
   using S = tile::MemoryScope;
   static constexpr Word<S> words[] = {{"gpu", S::Gpu}, {"cta", S::Block}, {"sys", S::System}};
-  if (call.isNone(name))
+  if (call.isNone(name) || call.text(name).empty())
     return missing;
   // AMD's names.
   llvm::StringRef text = call.text(name);
@@ -79,7 +79,7 @@ std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall
   using P = tile::DotPrecision;
   static constexpr Word<P> words[] = {{"tf32", P::TF32}, {"tf32x3", P::TF32x3}, {"ieee", P::IEEE},
                                       {"bf16x3", P::BF16x3}, {"bf16x6", P::BF16x6}};
-  return readWord<P>(importer, call, name, words);
+  return readWord<P>(importer, call, name, words, /*ignoresCase=*/true);
 }
 
 std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, llvm::StringRef name) {

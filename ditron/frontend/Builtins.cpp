@@ -88,6 +88,11 @@ constexpr std::pair<llvm::StringLiteral, int64_t> shmemConstants[] = {
     {"ROCSHMEM_CMP_LT", 4},      {"ROCSHMEM_CMP_GE", 5},       {"ROCSHMEM_SIGNAL_SET", 9},
     {"ROCSHMEM_SIGNAL_ADD", 10}, {"ROCSHMEM_TEAM_WORLD", 0},   {"ROCSHMEM_TEAM_SHARED", 1}};
 
+/// The numbers of a tensor map (triton_dist.language.tma), as the PTX ISA has them, and of an address space (smem_ops).
+constexpr std::pair<llvm::StringLiteral, int64_t> distConstants[] = {
+    {"ELEM_BF16", 10},      {"ELEM_F32", 7},     {"SWIZZLE_NONE", 0},  {"SWIZZLE_128B", 3},
+    {"INTERLEAVE_NONE", 0}, {"FILL_NONE", 0},    {"TMAP_RANK_2D", 1},  {"SMEM_GENERIC_POINTER_ADDR_SPACE", 0}};
+
 struct Submodule {
   BuiltinModule parent;
   llvm::StringLiteral name;
@@ -118,7 +123,10 @@ constexpr Submodule submodules[] = {{ModuleTriton, "language", ModuleTile},
                                     {ModuleDist, "tensormap", ModuleDist},
                                     {ModuleExtra, "libshmem_device", ModuleShmem},
                                     {ModuleExtra, "libdevice", ModuleDevice},
-                                    {ModuleTile, "standard", ModuleTile}};
+                                    {ModuleExtra, "utils", ModuleExtra},
+                                    {ModuleExtra, "gdc", ModuleExtra},
+                                    {ModuleTile, "standard", ModuleTile},
+                                    {ModuleTile, "random", ModuleTile}};
 
 llvm::StringRef shortName(unsigned modules) {
   if (modules & ModulePython)
@@ -169,6 +177,10 @@ std::optional<LangValue> findBuiltinConstant(BuiltinModule module, llvm::StringR
     return LangValue::integer(name == "ALL" ? 0xFFFF : 0);
   if (module == ModuleShmem)
     for (auto [constant, value] : shmemConstants)
+      if (constant == name)
+        return LangValue::integer(value);
+  if (module == ModuleDist)
+    for (auto [constant, value] : distConstants)
       if (constant == name)
         return LangValue::integer(value);
   return std::nullopt;

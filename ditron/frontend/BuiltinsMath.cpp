@@ -53,6 +53,12 @@ bool propagatesNan(const LangValue &value) { return value.isConstant() && value.
 } // namespace
 
 LangValue where(Importer &importer, BuiltinCall &call) {
+  const LangValue &condition = call["condition"];
+  if (condition.isTensor() && !condition.type().isBool())
+    importer.emit.warning(call.rangeOf("condition"),
+                          fmt::format("tl.where with a condition of type {}, which is no int1: Triton will refuse it; compare it: "
+                                      "condition != 0",
+                                      condition.type().element().str()));
   return importer.emit.select(call["condition"], call["x"], call["y"], call.range);
 }
 

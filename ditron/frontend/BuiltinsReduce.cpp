@@ -313,12 +313,10 @@ LangValue softmax(Importer &importer, BuiltinCall &call) {
   if (dim < -rank || dim >= rank)
     return emit.fail(call.rangeOf("dim"), fmt::format("dim {} is out of range for {}", dim, x.type().str()));
   dim = dim < 0 ? dim + rank : dim;
-  bool keepsDims = call.flag("keep_dims");
-  if (!keepsDims && dim != 0 && rank > 1)
-    return emit.fail(call.range, "tl.softmax along a dimension other than 0 needs keep_dims=True");
   SourceRange range = call.range;
+  // The result has the shape of x whatever keep_dims says, as in Triton 3.9; older ones refused other dimensions without it.
   auto along = [&](const LangValue &value, Combine combine) {
-    return reduceAll(importer, {value}, dim, keepsDims, combine)->front();
+    return reduceAll(importer, {value}, dim, /*keepsDims=*/true, combine)->front();
   };
   LangValue highest = along(x, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.minMax(true, a[0], b[0], false, range));
@@ -330,7 +328,10 @@ LangValue softmax(Importer &importer, BuiltinCall &call) {
   LangValue total = along(powers, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(BinaryOp::Add, a[0], b[0], range));
   });
-  return emit.binary(BinaryOp::Div, powers, total, range);
+  if (!call.flag("ieee_rounding"))
+    return emit.binary(BinaryOp::Div, powers, total, range);
+  LangValue divisor = emit.broadcastTo(total, powers.type().shape());
+  return emit.wrap(emit.create<arith::DivFOp>(powers.ir(), divisor.ir()), powers.type());
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -365,7 +366,7 @@ LangValue cumulative(Importer &importer, BuiltinCall &call) {
     element = ScalarKind::FP32;
   else if (isSum)
     element = sumType(element);
-  if (isSum && !call.isNone("dtype"))
+  if (!call.isNone("dtype"))
     element = call.dtype("dtype");
   input = emit.cast(input, element, call.range);
   if (input.isPoison())

@@ -116,8 +116,10 @@ LangValue castTo(Importer &importer, BuiltinCall &call) {
     if (text != "rtne" && text != "rtz")
       return emit.fail(call.rangeOf("fp_downcast_rounding"),
                        fmt::format("rounding must be 'rtne' or 'rtz', not '{}'", text.str()));
-    bool narrows = value.type().isFloat() && target.isFloat() && target.bitWidth() < value.type().bitWidth();
-    if (!narrows)
+    const LangType from = value.type().element();
+    const bool narrows = from.isFloat() && target.isFloat() && target.bitWidth() < from.bitWidth();
+    // Triton's rule: a cast to the type that the value has is no cast, and takes any rounding; a bitcast looks at none.
+    if (!narrows && from != target && !call.flag("bitcast"))
       return emit.fail(call.rangeOf("fp_downcast_rounding"),
                        fmt::format("a rounding is only for casts to a narrower floating point type, not from {} to {}",
                                    value.type().str(), target.str()));
@@ -203,6 +205,8 @@ LangValue squeeze(Importer &importer, BuiltinCall &call) {
 
 LangValue reshape(Importer &importer, BuiltinCall &call) {
   Emitter &emit = importer.emit;
+  if (call.builtin->name == "view")
+    emit.warning(call.range, "tl.view is deprecated in Triton: use tl.reshape");
   const LangType &type = call["input"].type();
   auto shape = call.dims("shape");
   if (!importer.checkBlockShape(shape, call.range))

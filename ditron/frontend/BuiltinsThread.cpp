@@ -96,8 +96,12 @@ LangValue warpIndex(Importer &importer, BuiltinCall &) {
   return emit.wrap(emit.create<arith::DivUIOp>(thread, width), ScalarKind::Int32);
 }
 
-LangValue multiprocessor(Importer &importer, BuiltinCall &) {
-  return importer.emit.wrap(special(importer.emit, "smid", 32), ScalarKind::UInt32);
+/// Triton's own functions of tl.extra.cuda are signed, Triton-distributed's are not.
+static bool isOfTriton(const Builtin &builtin) { return (builtin.modules & ModuleExtra) != 0; }
+
+LangValue multiprocessor(Importer &importer, BuiltinCall &call) {
+  return importer.emit.wrap(special(importer.emit, "smid", 32),
+                            isOfTriton(*call.builtin) ? ScalarKind::Int32 : ScalarKind::UInt32);
 }
 
 LangValue globalTimer(Importer &importer, BuiltinCall &call) {
@@ -108,7 +112,7 @@ LangValue globalTimer(Importer &importer, BuiltinCall &call) {
     time = emit.create<arith::ShRUIOp>(time, emit.integerConstant(32, time.getType()));
   if (name == "globaltimer_hi" || name == "globaltimer_lo")
     return emit.wrap(emit.create<arith::TruncIOp>(emit.builder.getI32Type(), time), ScalarKind::UInt32);
-  return emit.wrap(time, ScalarKind::UInt64);
+  return emit.wrap(time, isOfTriton(*call.builtin) ? ScalarKind::Int64 : ScalarKind::UInt64);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -296,8 +300,7 @@ LangValue ballot(Importer &importer, BuiltinCall &call) {
     return LangValue::poison();
   if (predicate.type().isBlock())
     return reject(importer, call, "predicate", "a scalar");
-  return emit.wrap(emit.create<dist::BallotOp>(emit.builder.getI32Type(), mask.ir(), predicate.ir()),
-                   ScalarKind::UInt32);
+  return emit.wrap(emit.create<dist::BallotOp>(emit.builder.getI32Type(), mask.ir(), predicate.ir()), ScalarKind::Int32);
 }
 
 LangValue findFirstSet(Importer &importer, BuiltinCall &call) {

@@ -52,6 +52,7 @@ constexpr llvm::StringLiteral constantNames[] = {"void",
                                                  "math",
                                                  "extra",
                                                  "core",
+                                                 "random",
                                                  "standard",
                                                  "language",
                                                  "target_info",
@@ -68,7 +69,15 @@ constexpr llvm::StringLiteral constantNames[] = {"void",
                                                  "NVSHMEM_TEAM_SHARED",
                                                  "NVSHMEM_TEAM_NODE",
                                                  "NVSHMEMX_TEAM_NODE",
-                                                 "NVSHMEMX_TEAM_SAME_MYPE_NODE"};
+                                                 "NVSHMEMX_TEAM_SAME_MYPE_NODE",
+                                                 "ELEM_BF16",
+                                                 "ELEM_F32",
+                                                 "SWIZZLE_NONE",
+                                                 "SWIZZLE_128B",
+                                                 "INTERLEAVE_NONE",
+                                                 "FILL_NONE",
+                                                 "TMAP_RANK_2D",
+                                                 "SMEM_GENERIC_POINTER_ADDR_SPACE"};
 
 /// What is neither function nor value: decorators, and what stands in annotations.
 struct Declaration {
