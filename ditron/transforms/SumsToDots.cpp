@@ -107,7 +107,7 @@ bool isWorthwhile(const SummedProduct &sum, double threads) {
 
 class DotBuilder {
 public:
-  explicit DotBuilder(const SummedProduct &sum) : sum(sum), builder(sum.reduce), loc(sum.reduce.getLoc()) {}
+  explicit DotBuilder(SummedProduct product) : sum(std::move(product)), builder(sum.reduce), loc(sum.reduce.getLoc()) {}
 
   void replace() {
     const Dims depth = {sum.summed};
@@ -190,7 +190,7 @@ private:
     return tile::TransOp::create(builder, loc, type.clone(sizesOf(to)), value, order);
   }
 
-  const SummedProduct &sum;
+  SummedProduct sum;
   OpBuilder builder;
   Location loc;
 };
@@ -202,7 +202,7 @@ class SumsToDotsPass : public impl::SumsToDotsBase<SumsToDotsPass> {
     getOperation().walk([&](tile::ReduceOp reduce) { sums.push_back(reduce); });
     for (tile::ReduceOp reduce : sums)
       if (std::optional<SummedProduct> match = matchSum(reduce); match && isWorthwhile(*match, threads))
-        DotBuilder(*match).replace();
+        DotBuilder(std::move(*match)).replace();
   }
 };
 
