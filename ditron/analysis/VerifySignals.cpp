@@ -2,7 +2,8 @@
 //
 // The pass dist-verify-signals (docs/verifiers.md says what is checked and why).
 //
-// 1. Acquire, release and atomic operations through a pointer to another rank need system scope.
+// 1. Acquire, release and atomic operations through a pointer to another rank need system scope. In a file that is written for
+//    Triton-distributed this is a warning.
 // 2. A signal word that is set has one owner. It has several when every block of a grid sets it, or when two blocks that are
 //    told apart by their program id set the same word.
 // 3. Instructions that the target does not have.
@@ -13,6 +14,7 @@
 #include "ditron/analysis/Uniformity.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
+#include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
 
@@ -59,6 +61,8 @@ std::optional<Synchronisation> synchronisationOf(Operation *op) {
 
 void verifyScopes(func::FuncOp kernel, bool &failed) {
   PeerPointers peers(kernel);
+  auto module = kernel->getParentOfType<ModuleOp>();
+  const bool isWarning = module && module->hasAttr(dist::peerSourceAttrName);
   kernel.walk([&](Operation *op) {
     std::optional<Synchronisation> sync = synchronisationOf(op);
     if (!sync || sync->scope == tile::MemoryScope::System)
@@ -66,10 +70,13 @@ void verifyScopes(func::FuncOp kernel, bool &failed) {
     Operation *source = peers.sourceOf(sync->pointer);
     if (!source)
       return;
-    failed = true;
+    failed |= !isWarning;
     llvm::StringRef scope = sync->scope == tile::MemoryScope::Gpu ? "gpu" : "cta";
-    InFlightDiagnostic diagnostic = op->emitError() << sync->what << " at scope '" << scope
-                                                    << "' through a pointer to another rank; another GPU is only reached at scope 'sys'";
+    InFlightDiagnostic diagnostic = isWarning ? op->emitWarning() : op->emitError();
+    diagnostic << sync->what << " at scope '" << scope
+               << "' through a pointer to another rank; another GPU is only reached at scope 'sys'";
+    if (isWarning)
+      diagnostic << ": what the signal stands for may not be visible yet";
     diagnostic.attachNote(source->getLoc()) << "the pointer comes from here";
   });
 }

@@ -69,6 +69,20 @@ Expected<KernelInterface> describeKernel(const KernelSource &source, std::string
   return result;
 }
 
+Expected<std::vector<std::string>> kernelNames(const KernelSource &source) {
+  SourceManager sources;
+  DITRON_ASSIGN_OR_RETURN(FileId file, sources.add(source.path, source.text));
+  DiagnosticEngine diagnostics(sources);
+  ImportOptions options;
+  options.searchPaths = source.searchPaths;
+  DITRON_ASSIGN_OR_RETURN(std::vector<KernelInfo> kernels,
+                          frontend::listKernels(sources.file(file), diagnostics, options));
+  std::vector<std::string> names;
+  for (KernelInfo &kernel : kernels)
+    names.push_back(std::move(kernel.name));
+  return names;
+}
+
 KernelSource readImports(KernelSource source) {
   source.imported = frontend::importedFiles({source.path, source.text}, source.searchPaths);
   std::vector<SourceText> texts = source.imported;

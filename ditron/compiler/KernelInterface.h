@@ -40,6 +40,9 @@ frontend::ImportOptions importOptions(const KernelSource &source, std::string_vi
 /// level see the frontend's default.
 Expected<KernelInterface> describeKernel(const KernelSource &source, std::string_view kernel, std::string_view target = {});
 
+/// The names of the kernels of a source, in order.
+Expected<std::vector<std::string>> kernelNames(const KernelSource &source);
+
 /// The files to which the imports of a source lead, read now; the result is the same kernel even if they change later.
 KernelSource readImports(KernelSource source);
 

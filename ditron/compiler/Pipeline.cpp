@@ -45,6 +45,8 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
   // rank, num_ranks and symm_at become reads of the world view, a hidden last argument of the kernel.
   DITRON_RETURN_IF_ERROR(run.passes("world", module, transforms::createLowerWorld()));
+  // Matrix products that are written as sums over blocks of three dimensions.
+  DITRON_RETURN_IF_ERROR(run.passes("sums", module, transforms::createSumsToDots()));
   // Dots that no instruction does as they stand: fp32 in several pieces, batches of one, multiply-adds that are too deep.
   DITRON_RETURN_IF_ERROR(run.passes("dots", module, transforms::createDecomposeDots()));
   // On targets with tensor copies: loads that feed dots are left to a warp of their own, stores go through shared memory.

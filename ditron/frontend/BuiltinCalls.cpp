@@ -72,6 +72,13 @@ bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, Lang
                          const CallArgument &argument) {
   if ((param.takesNone && value.isNone()) || accepts(param.rule, value))
     return true;
+  // None for a text or a shape whose default is empty is this default.
+  const bool defaultsToEmpty = param.defaultValue && (param.defaultValue->kind() == ConstValue::Kind::Ellipsis ||
+                                                      (param.defaultValue->isStr() && param.defaultValue->getString().empty()));
+  if (value.isNone() && defaultsToEmpty && (param.rule == ParamRule::Str || param.rule == ParamRule::Shape) && !param.isVariadic) {
+    value = param.rule == ParamRule::Str ? LangValue(*param.defaultValue) : LangValue::tuple({});
+    return true;
+  }
   // A dtype may also be given by its name.
   if (param.rule == ParamRule::DType && value.isString())
     if (auto kind = parseScalarKind(value.constant().getString())) {

@@ -16,11 +16,12 @@ template <typename Enum> struct Word {
 };
 
 template <typename Enum>
-std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, const AnyArg &argument, llvm::ArrayRef<Word<Enum>> words) {
+std::optional<Enum> readWord(Importer &importer, BuiltinCall &call, const AnyArg &argument, llvm::ArrayRef<Word<Enum>> words,
+                             bool ignoresCase = false) {
   llvm::StringRef text = argument.given->constant().getString();
   std::string known;
   for (const Word<Enum> &word : words) {
-    if (word.text == text)
+    if (word.text == text || (ignoresCase && word.text.equals_insensitive(text)))
       return word.value;
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word.text.str());
   }
@@ -36,7 +37,7 @@ std::optional<tile::MemoryOrder> memoryOrderOf(Importer &importer, BuiltinCall &
   using O = tile::MemoryOrder;
   static constexpr Word<O> words[] = {
       {"relaxed", O::Relaxed}, {"acquire", O::Acquire}, {"release", O::Release}, {"acq_rel", O::AcquireRelease}};
-  if (argument.given->isNone())
+  if (argument.given->isNone() || argument.given->constant().getString().empty())
     return missing;
   // AMD's names.
   llvm::StringRef text = argument.given->constant().getString();
@@ -49,7 +50,7 @@ std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &
                                                tile::MemoryScope missing) {
   using S = tile::MemoryScope;
   static constexpr Word<S> words[] = {{"gpu", S::Gpu}, {"cta", S::Block}, {"sys", S::System}};
-  if (argument.given->isNone())
+  if (argument.given->isNone() || argument.given->constant().getString().empty())
     return missing;
   // AMD's names.
   llvm::StringRef text = argument.given->constant().getString();
@@ -76,7 +77,7 @@ std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall
   using P = tile::DotPrecision;
   static constexpr Word<P> words[] = {{"tf32", P::TF32}, {"tf32x3", P::TF32x3}, {"ieee", P::IEEE},
                                       {"bf16x3", P::BF16x3}, {"bf16x6", P::BF16x6}};
-  return readWord<P>(importer, call, argument, words);
+  return readWord<P>(importer, call, argument, words, /*ignoresCase=*/true);
 }
 
 std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, const AnyArg &argument) {

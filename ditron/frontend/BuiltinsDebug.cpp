@@ -24,7 +24,7 @@ std::string normalised(llvm::StringRef prefix, bool hasValues) {
   return text.size() > 2 && text.front() != ' ' ? " " + text : text;
 }
 
-/// A value as the operation takes it: numbers of formats that no printf knows become fp32.
+/// A value as the operation takes it: numbers of formats that no printf knows become fp32, but 8 bits in hexadecimal stay bits.
 LangValue printable(Importer &importer, const LangValue &value, bool hex, SourceRange range) {
   LangValue tensor = importer.emit.toTensor(value, range);
   if (tensor.isPoison())
@@ -32,7 +32,7 @@ LangValue printable(Importer &importer, const LangValue &value, bool hex, Source
   const LangType type = tensor.type().element();
   if (type.isBool())
     return importer.emit.cast(tensor, ScalarKind::Int32, range);
-  if (type.isFloat() && hex && type.bitWidth() < 32)
+  if (type.isFloat() && hex && type.bitWidth() == 8)
     return importer.emit.bitcast(tensor, integerKind(type.bitWidth(), false), range);
   if (type.isFloat() && type.bitWidth() < 32)
     return importer.emit.cast(tensor, ScalarKind::FP32, range);

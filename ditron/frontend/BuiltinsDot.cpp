@@ -90,6 +90,9 @@ LangValue dot(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg ot
     return LangValue::poison();
   if (std::string reason = whyNoProduct(a.type(), b.type()); !reason.empty())
     return emit.fail(call.range, std::move(reason));
+  const bool isRare = input->type().is(ScalarKind::FP8E4B15) || other->type().is(ScalarKind::FP8E4B15);
+  if (isRare && importer.options.capability >= 90)
+    emit.warning(call.range, "fp8e4b15 is deprecated on Hopper and later: it is multiplied as fp16; use fp8e4nv or fp8e5");
   const LangType element = a.type().element();
   const int64_t k = a.type().shape().back();
 

@@ -60,6 +60,11 @@ bool propagatesNan(const LangValue &value) { return value.isConstant() && value.
 } // namespace
 
 LangValue where(Importer &importer, BuiltinCall &call, ValueArg condition, ValueArg x, ValueArg y) {
+  if (condition->isTensor() && !condition->type().isBool())
+    importer.emit.warning(condition.range,
+                          fmt::format("tl.where with a condition of type {}, which is no int1: Triton will refuse it; compare it: "
+                                      "condition != 0",
+                                      condition->type().element().str()));
   return importer.emit.select(*condition, *x, *y, call.range);
 }
 

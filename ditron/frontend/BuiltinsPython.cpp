@@ -69,6 +69,8 @@ LangValue fold(Importer &importer, BuiltinCall &call, const ListArg &given, bool
     result = emit.minMax(isMax, result, value, false, call.range);
     if (result.isPoison())
       return result;
+    if (result.type().isBlock())
+      emit.warning(call.range, fmt::format("{0} of blocks is deprecated in Triton: use tl.{0}imum", name.str()));
   }
   return result;
 }

@@ -298,7 +298,7 @@ LangValue reduce(Importer &importer, BuiltinCall &call, ValueArg input, Arg<std:
   return results ? packed(*results, input->isTuple()) : LangValue::poison();
 }
 
-LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dimArg, Arg<bool> keepsDims,
+LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dimArg, Arg<std::optional<bool>> keepsDims,
                   Arg<bool> ieeeRounding) {
   Emitter &emit = importer.emit;
   if (!x->type().is(ScalarKind::FP32) && !x->type().is(ScalarKind::FP64))
@@ -308,11 +308,10 @@ LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::op
   if (dim < -rank || dim >= rank)
     return emit.fail(dimArg.range, fmt::format("dim {} is out of range for {}", dim, x->type().str()));
   dim = dim < 0 ? dim + rank : dim;
-  if (!*keepsDims && dim != 0 && rank > 1)
-    return emit.fail(call.range, "tl.softmax along a dimension other than 0 needs keep_dims=True");
   SourceRange range = call.range;
+  // The result has the shape of x whatever keep_dims says, as in Triton 3.9; older ones refused other dimensions without it.
   auto along = [&](const LangValue &value, Combine combine) {
-    return reduceAll(importer, {value}, dim, *keepsDims, combine)->front();
+    return reduceAll(importer, {value}, dim, /*keepsDims=*/true, combine)->front();
   };
   LangValue highest = along(*x, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.minMax(true, a[0], b[0], false, range));
@@ -324,7 +323,10 @@ LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::op
   LangValue total = along(powers, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(BinaryOp::Add, a[0], b[0], range));
   });
-  return emit.binary(BinaryOp::Div, powers, total, range);
+  if (!*ieeeRounding)
+    return emit.binary(BinaryOp::Div, powers, total, range);
+  LangValue divisor = emit.broadcastTo(total, powers.type().shape());
+  return emit.wrap(emit.create<arith::DivFOp>(powers.ir(), divisor.ir()), powers.type());
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -375,8 +377,9 @@ LangValue cumsum(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int6
   return cumulative(importer, call, input, axis, reverse, BinaryOp::Add, *dtype);
 }
 
-LangValue cumprod(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int64_t> axis, Arg<bool> reverse) {
-  return cumulative(importer, call, input, axis, reverse, BinaryOp::Mult, std::nullopt);
+LangValue cumprod(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int64_t> axis, Arg<bool> reverse,
+                  Arg<std::optional<LangType>> dtype) {
+  return cumulative(importer, call, input, axis, reverse, BinaryOp::Mult, *dtype);
 }
 
 } // namespace ditron::frontend::builtins

@@ -112,8 +112,10 @@ LangValue castTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Lang
     llvm::StringRef text = **fpDowncastRounding;
     if (text != "rtne" && text != "rtz")
       return emit.fail(fpDowncastRounding.range, fmt::format("rounding must be 'rtne' or 'rtz', not '{}'", text.str()));
-    bool narrows = value.type().isFloat() && target->isFloat() && target->bitWidth() < value.type().bitWidth();
-    if (!narrows)
+    const LangType from = value.type().element();
+    const bool narrows = from.isFloat() && target->isFloat() && target->bitWidth() < from.bitWidth();
+    // Triton's rule: a cast to the type that the value has is no cast, and takes any rounding; a bitcast looks at none.
+    if (!narrows && from != *target && !*bitcast)
       return emit.fail(fpDowncastRounding.range,
                        fmt::format("a rounding is only for casts to a narrower floating point type, not from {} to {}",
                                    value.type().str(), target->str()));
@@ -209,6 +211,7 @@ LangValue reshape(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dim
 }
 
 LangValue view(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> shape) {
+  importer.emit.warning(call.range, "tl.view is deprecated in Triton: use tl.reshape");
   return reshaped(importer, call, input, shape);
 }
 

@@ -110,12 +110,12 @@ LangValue warpIndex(Importer &importer, BuiltinCall &call) {
   return emit.wrap(emit.create<arith::DivUIOp>(thread, width), ScalarKind::Int32);
 }
 
-LangValue multiprocessor(Importer &importer, BuiltinCall &call) {
-  return importer.emit.wrap(special(importer.emit, "smid", 32), ScalarKind::UInt32);
+LangValue multiprocessor(Importer &importer, BuiltinCall &call, ScalarKind type) {
+  return importer.emit.wrap(special(importer.emit, "smid", 32), type);
 }
 
-LangValue clockValue(Importer &importer, BuiltinCall &call, llvm::StringRef clock) {
-  return importer.emit.wrap(special(importer.emit, clock, 64), ScalarKind::UInt64);
+LangValue clockValue(Importer &importer, BuiltinCall &call, llvm::StringRef clock, ScalarKind type) {
+  return importer.emit.wrap(special(importer.emit, clock, 64), type);
 }
 
 LangValue timerHalf(Importer &importer, BuiltinCall &call, bool isHigh) {
@@ -312,8 +312,7 @@ LangValue ballot(Importer &importer, BuiltinCall &call, ValueArg maskArg, ValueA
     return LangValue::poison();
   if (predicate.type().isBlock())
     return reject(importer, call, predicateArg, "a scalar");
-  return emit.wrap(emit.create<dist::BallotOp>(emit.builder.getI32Type(), mask.ir(), predicate.ir()),
-                   ScalarKind::UInt32);
+  return emit.wrap(emit.create<dist::BallotOp>(emit.builder.getI32Type(), mask.ir(), predicate.ir()), ScalarKind::Int32);
 }
 
 LangValue findFirstSet(Importer &importer, BuiltinCall &call, ValueArg xArg) {

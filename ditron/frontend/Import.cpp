@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Import.h"
 
+#include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/Decorators.h"
 #include "ditron/frontend/Importer.h"
@@ -148,6 +149,28 @@ Expected<std::vector<const ArgumentSpec *>> matchArguments(const KernelInfo &ker
   return matched;
 }
 
+/// A file written for Triton-distributed: one that imports the peer's package and not ours.
+bool isWrittenForPeer(const SourceFile &file) {
+  SourceManager copy; // the file has parsed before: what is reported here is known
+  DiagnosticEngine ignored(copy);
+  const std::unique_ptr<ast::Module> module = parseModule(file, ignored);
+  bool namesPeer = false, namesUs = false;
+  auto see = [&](llvm::StringRef dottedName) {
+    namesPeer |= dottedName.split('.').first == "triton_dist";
+    namesUs |= dottedName.split('.').first == "ditron";
+  };
+  for (const ast::Stmt *statement : module->body)
+    ast::walk(statement, [&](const ast::Node *node) {
+      if (const auto *from = llvm::dyn_cast<ast::ImportFrom>(node); from && from->level == 0)
+        see(from->module.text);
+      if (const auto *import = llvm::dyn_cast<ast::Import>(node))
+        for (const ast::Alias &alias : import->names)
+          see(alias.name.text);
+      return true;
+    });
+  return namesPeer && !namesUs;
+}
+
 } // namespace
 
 Expected<std::vector<KernelInfo>> listKernels(const SourceFile &file, DiagnosticEngine &diagnostics,
@@ -223,6 +246,8 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> importKernel(mlir::MLIRContext &cont
 
   auto fileLocation = mlir::FileLineColLoc::get(&context, file.path(), 1, 1);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(fileLocation);
+  if (isWrittenForPeer(file))
+    (*module)->setAttr(dist::peerSourceAttrName, mlir::UnitAttr::get(&context));
   // Of "maker.kernel" the last part.
   llvm::StringRef symbol = kernel.rsplit('.').second.empty() ? kernel : kernel.rsplit('.').second;
   parsed->evaluator.importEntry(*module, function, symbol, arguments);

@@ -27,7 +27,7 @@ std::string formatWords(const char *format, const uint64_t *values) {
       at += 2;
       continue;
     }
-    const char *end = at + 1 + std::strcspn(at + 1, "duxfp");
+    const char *end = at + 1 + std::strcspn(at + 1, "duxfap");
     if (*end == 0)
       break;
     std::string conversion(at, end + 1);
@@ -35,7 +35,7 @@ std::string formatWords(const char *format, const uint64_t *values) {
     char piece[400];
     const uint64_t value = *values++;
     const bool isWide = conversion.find("ll") != std::string::npos;
-    if (conversion.back() == 'f')
+    if (conversion.back() == 'f' || conversion.back() == 'a')
       std::snprintf(piece, sizeof piece, conversion.c_str(), std::bit_cast<double>(value));
     else if (conversion.back() == 'p')
       std::snprintf(piece, sizeof piece, conversion.c_str(), reinterpret_cast<void *>(value));

@@ -16,6 +16,17 @@ def LowerWorld : Pass<"dist-lower-world", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
 }
 
+def SumsToDots : Pass<"tile-sums-to-dots", "::mlir::ModuleOp"> {
+  let summary = "sums of products of two broadcasts become dots";
+  let description = [{
+    1. A sum of fp32 over one dimension of a product of two broadcasts, where each factor has a dimension that the other lacks.
+    2. If the dot pays: with b batches, p rows, q columns, depth k and T threads, and r = b p q / T,
+       r k > 64 or r >= 2 sqrt(r) + b (p + q) / T.
+    3. A dot of [batch, rows, summed] and [batch, summed, columns] with the precision ieee.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
+}
+
 def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "a producer warp fetches the tiles of dots through rings in shared memory";
   let description = [{

@@ -11,8 +11,8 @@ namespace ditron::e2e {
 
 const std::string_view kernelPrologue = R"(import triton
 import triton.language as tl
-import triton_dist.language as dl
-from triton_dist.language.extra.language_extra import (tid, laneid, num_warps, num_threads, threads_per_warp, ld, st,
+import ditron.language as dl
+from ditron.language.extra.language_extra import (tid, laneid, num_warps, num_threads, threads_per_warp, ld, st,
     multimem_ld_reduce_v4, multimem_st_b32, multimem_st_b64, multimem_st_v4, atomic_add, atomic_cas, __syncthreads,
     __shfl_sync_i32, __shfl_up_sync_i32, __shfl_down_sync_i32,
     __shfl_xor_sync_i32, __ballot_sync, ffs)

@@ -54,6 +54,7 @@ int main(int argc, char **argv) {
   app.add_option("--define", defines, "NAME=VALUE of a name or expression that only the user's machine knows")
       ->allow_extra_args(false)
       ->take_all();
+  app.add_option("--capability", options.capability, "the compute capability of the target, for example 90");
   app.add_option("--num-warps", options.numWarps, "what num_warps() gives");
   app.add_flag("--describe", describes, "list the kernels of the file and their parameters");
   app.add_flag("--locations", showsLocations, "print the locations of all operations");

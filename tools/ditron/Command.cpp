@@ -5,11 +5,16 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "Command.h"
 
+#include "ditron/compiler/KernelInterface.h"
 #include "ditron/frontend/Signature.h"
+
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iostream>
+#include <iterator>
 
 namespace ditron::tool {
 
@@ -64,14 +69,36 @@ void addSourceOptions(CLI::App *command, SourceOptions &options) {
       ->type_name("FOLDER");
 }
 
+/// What messages call standard input; the line and column follow it as they follow a path.
+constexpr const char *standardInput = "<stdin>";
+
+static Expected<compiler::KernelSource> readSource(const std::string &path) {
+  if (path != "-" && path != standardInput)
+    return compiler::KernelSource::read(path);
+  compiler::KernelSource source;
+  source.path = standardInput;
+  source.text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  if (source.text.empty())
+    return invalidArgument("no kernel file came from standard input");
+  return source;
+}
+
 Expected<KernelReference> readKernelReference(const std::string &text, const SourceOptions &options) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
-    return invalidArgument(fmt::format("'{}' names no kernel; write FILE.py:KERNEL", text));
-  DITRON_ASSIGN_OR_RETURN(compiler::KernelSource source, compiler::KernelSource::read(text.substr(0, colon)));
+  DITRON_ASSIGN_OR_RETURN(compiler::KernelSource source, readSource(text.substr(0, colon)));
   source.searchPaths = options.paths;
   DITRON_ASSIGN_OR_RETURN(source.defines, frontend::parseDefines(options.defines));
-  return KernelReference{std::move(source), text.substr(colon + 1)};
+  if (colon != std::string::npos && colon + 1 < text.size())
+    return KernelReference{std::move(source), text.substr(colon + 1)};
+  DITRON_ASSIGN_OR_RETURN(std::vector<std::string> kernels, compiler::kernelNames(source));
+  if (kernels.size() == 1)
+    return KernelReference{std::move(source), std::move(kernels.front())};
+  return invalidArgument(fmt::format("'{}' names no kernel; write FILE.py:KERNEL; {} has {}", text, source.path,
+                                     kernels.empty() ? "none" : fmt::format("{}", fmt::join(kernels, ", "))));
+}
+
+std::string withStandardInput(std::string word) {
+  return word.starts_with("-:") ? standardInput + word.substr(1) : word;
 }
 
 CLI::Validator integerBetween(uint64_t least, uint64_t most) {

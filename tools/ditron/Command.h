@@ -45,12 +45,16 @@ struct SourceOptions {
   std::vector<std::string> defines; ///< --define: NAME=VALUE.
 };
 
-/// Splits FILE.py:KERNEL and reads the file; what it imports is searched in the folders of --path, after its own folder. Errors list the kernels of the file when only the kernel is wrong.
+/// Splits FILE.py:KERNEL and reads the file; what it imports is searched in the folders of --path, after its own folder. The file - is
+/// standard input; without KERNEL the only one of the file is meant. Errors list the kernels of the file when only the kernel
+/// is wrong.
 struct KernelReference {
   compiler::KernelSource source;
   std::string kernel;
 };
 Expected<KernelReference> readKernelReference(const std::string &text, const SourceOptions &options);
+/// "-:KERNEL", which looks like an option, with the name of standard input; other words as they are.
+std::string withStandardInput(std::string word);
 /// The option --path of the commands that read kernel files.
 void addSourceOptions(CLI::App *command, SourceOptions &options);
 

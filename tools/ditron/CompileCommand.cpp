@@ -168,7 +168,7 @@ Status compile(const CompileArguments &arguments, const Knobs &knobs) {
 void addCompileCommand(CLI::App &app, CommandContext &context) {
   CLI::App *command = app.add_subcommand("compile", "Compile a kernel and show what becomes of it");
   auto arguments = std::make_shared<CompileArguments>();
-  command->add_option("kernel", arguments->kernel, "Kernel file and function: FILE.py:KERNEL")
+  command->add_option("kernel", arguments->kernel, "Kernel file and function: FILE.py:KERNEL; the file - is standard input, the function may be left out if it is the only one")
       ->required()
       ->type_name("FILE.py:KERNEL");
   command->add_option("--signature", arguments->signature, "Types and compile-time values of the parameters")

@@ -137,8 +137,9 @@ private:
 
   Expected<int64_t> name() {
     const size_t begin = position;
-    while (position < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[position])) || text[position] == '_'))
+    // A dot leads to an element of a tuple: t.0
+    while (position < text.size() && (std::isalnum(static_cast<unsigned char>(text[position])) || text[position] == '_' ||
+                                      (text[position] == '.' && position > begin)))
       ++position;
     const std::string word(text.substr(begin, position - begin));
     if (word.empty())

@@ -6,6 +6,7 @@
 #include "KernelRun.h"
 
 #include "Command.h"
+#include "TupleText.h"
 #include "WorldText.h"
 
 #include "ditron/frontend/syntax/Diagnostics.h"
@@ -127,38 +128,62 @@ Status KernelRun::checkKnown(std::string_view option, const std::string &name) c
                                      function.name(), didYouMean(name, names), fmt::join(names, ", ")));
 }
 
-Status KernelRun::bindArguments() {
-  for (const std::string &text : options.constexprs) {
-    DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--constexpr", text));
-    const auto &[name, value] = assignment;
-    DITRON_RETURN_IF_ERROR(checkKnown("--constexpr", name));
-    if (!function.isConstexpr(name))
-      return invalidArgument(fmt::format("--constexpr {}: the parameter is not declared tl.constexpr; use --arg {}={}",
-                                         name, name, value));
-    DITRON_ASSIGN_OR_RETURN(Argument argument, parseConstexprText(name, value));
-    if (argument.is<int64_t>())
-      integers[name] = argument.get<int64_t>();
-    scalars.emplace_back(name, std::move(argument));
-  }
-  for (const std::string &text : options.arguments) {
-    DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--arg", text));
-    const auto &[name, value] = assignment;
-    DITRON_RETURN_IF_ERROR(checkKnown("--arg", name));
-    if (function.isConstexpr(name))
-      return invalidArgument(
-          fmt::format("--arg {}: the parameter is declared tl.constexpr; use --constexpr {}={}", name, name, value));
-    if (findArray(name))
-      return invalidArgument(fmt::format("--arg {} is given twice", name));
-    DITRON_ASSIGN_OR_RETURN(ArgumentText parsed, parseArgumentText(name, value));
-    if (const auto *array = std::get_if<ArrayText>(&parsed)) {
-      DITRON_RETURN_IF_ERROR(makeArray(name, *array));
-      continue;
+Status KernelRun::checkAssignment(const std::string &name, const std::string &value, bool isConstexpr) {
+  const std::string option = isConstexpr ? "--constexpr" : "--arg";
+  DITRON_RETURN_IF_ERROR(checkKnown(option, name));
+  if (isConstexpr && !function.isConstexpr(name))
+    return invalidArgument(
+        fmt::format("--constexpr {}: the parameter is not declared tl.constexpr; use --arg {}={}", name, name, value));
+  if (!isConstexpr && function.isConstexpr(name))
+    return invalidArgument(
+        fmt::format("--arg {}: the parameter is declared tl.constexpr; use --constexpr {}={}", name, name, value));
+  if (!assigned.insert(name).second)
+    return invalidArgument(fmt::format("{} {} is given twice", option, name));
+  return Status::ok();
+}
+
+Status KernelRun::bindArgument(const std::string &text, bool isConstexpr) {
+  DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment(isConstexpr ? "--constexpr" : "--arg", text));
+  const auto &[name, value] = assignment;
+  DITRON_RETURN_IF_ERROR(checkAssignment(name, value, isConstexpr));
+  // The binding of arguments knows the elements of a tuple by their paths.
+  DITRON_ASSIGN_OR_RETURN(std::vector<TupleLeaf> leaves, parseTupleText(name, value));
+  for (const TupleLeaf &leaf : leaves) {
+    const bool isQuoted = leaf.path != name && (leaf.text.starts_with('"') || leaf.text.starts_with('\''));
+    ArgumentText parsed;
+    if (isConstexpr || isQuoted) {
+      DITRON_ASSIGN_OR_RETURN(parsed, parseConstexprText(leaf.path, leaf.text));
+    } else {
+      DITRON_ASSIGN_OR_RETURN(parsed, parseArgumentText(leaf.path, leaf.text));
     }
-    const Argument &argument = std::get<Argument>(parsed);
-    if (argument.is<int64_t>())
-      integers[name] = argument.get<int64_t>();
-    scalars.emplace_back(name, argument);
+    if (const auto *array = std::get_if<ArrayText>(&parsed)) {
+      given.push_back({leaf.path, Argument(), arrays.size()});
+      DITRON_RETURN_IF_ERROR(makeArray(leaf.path, *array));
+    } else {
+      addScalar(leaf.path, std::get<Argument>(parsed));
+    }
   }
+  return Status::ok();
+}
+
+void KernelRun::addScalar(const std::string &name, Argument value) {
+  if (value.is<int64_t>())
+    integers[name] = value.get<int64_t>();
+  given.push_back({name, std::move(value), std::nullopt});
+}
+
+jit::CallArguments KernelRun::callOn(uint32_t rank) const {
+  jit::CallArguments call;
+  for (const Given &each : given)
+    call.keywords.emplace_back(each.name, each.array ? arrays[*each.array].argument(rank) : each.value);
+  return call;
+}
+
+Status KernelRun::bindArguments() {
+  for (const std::string &text : options.constexprs)
+    DITRON_RETURN_IF_ERROR(bindArgument(text, /*isConstexpr=*/true));
+  for (const std::string &text : options.arguments)
+    DITRON_RETURN_IF_ERROR(bindArgument(text, /*isConstexpr=*/false));
   DITRON_RETURN_IF_ERROR(tune());
   DITRON_ASSIGN_OR_RETURN(grid, evaluateGrid(options.grid, integers));
   return Status::ok();
@@ -238,18 +263,10 @@ Status KernelRun::tune() {
   launchOptions.numStages = options.numStages;
   launchOptions.debug = options.debug;
   launchOptions.config = options.config;
-  jit::CallArguments call;
-  call.keywords = scalars;
-  for (const Array &array : arrays)
-    call.keywords.emplace_back(array.name, array.argument(0));
-  const size_t given = call.keywords.size();
+  const jit::CallArguments call = callOn(0);
   DITRON_ASSIGN_OR_RETURN(jit::TunedCall tuned, jit->tune(function, call, launchOptions));
-  for (size_t i = given; i < tuned.arguments.keywords.size(); ++i) {
-    const auto &[name, value] = tuned.arguments.keywords[i];
-    if (value.is<int64_t>())
-      integers[name] = value.get<int64_t>();
-    scalars.emplace_back(name, value);
-  }
+  for (size_t i = call.keywords.size(); i < tuned.arguments.keywords.size(); ++i)
+    addScalar(tuned.arguments.keywords[i].first, tuned.arguments.keywords[i].second);
   launchOptions = tuned.options;
   launchOptions.config.reset(); // its values are among the arguments now
   if (!options.quiet && !tuned.config.empty())
@@ -264,11 +281,7 @@ Status KernelRun::launch() {
   // All is compiled and loaded before the first rank starts, since its kernel may wait for the others'.
   std::vector<jit::Specialisation> variants;
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-    jit::CallArguments call;
-    call.keywords = scalars;
-    for (const Array &array : arrays)
-      call.keywords.emplace_back(array.name, array.argument(rank));
-    DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit->specialise(function, call, launchOptions));
+    DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit->specialise(function, callOn(rank), launchOptions));
     const auto begin = std::chrono::steady_clock::now();
     DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(variant.kernel));
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;

@@ -15,6 +15,8 @@
 #include "ditron/jit/Jit.h"
 #include "ditron/runtime/World.h"
 
+#include <set>
+
 namespace ditron::tool {
 
 /// The command line of `ditron run`, as text.
@@ -81,6 +83,12 @@ private:
 
   Status makeWorld();
   Status bindArguments();
+  /// One --arg or --constexpr, which may be a tuple.
+  Status bindArgument(const std::string &text, bool isConstexpr);
+  Status checkAssignment(const std::string &name, const std::string &value, bool isConstexpr);
+  void addScalar(const std::string &name, runtime::Argument value);
+  /// The arguments as a rank's kernel gets them.
+  jit::CallArguments callOn(uint32_t rank) const;
   /// Adds what the kernel's configuration and heuristics give.
   Status tune();
   Status makeArray(const std::string &name, const ArrayText &text);
@@ -103,7 +111,14 @@ private:
   jit::LaunchOptions launchOptions;
   jit::KernelFunction function;
   compiler::CompileReport compileReport; ///< Of all variants, with the time that the driver took to load them.
-  std::vector<std::pair<std::string, runtime::Argument>> scalars; ///< The same on all ranks.
+  /// An argument, in the order of the command line, which is that of the fields of named tuples.
+  struct Given {
+    std::string name;              ///< Of an element of a tuple its path: "t.0".
+    runtime::Argument value;       ///< The same on all ranks.
+    std::optional<size_t> array;   ///< Else one of `arrays`.
+  };
+  std::vector<Given> given;
+  std::set<std::string> assigned; ///< Parameters that have their value.
   std::vector<Array> arrays;
   std::vector<Output> outputs;
   IntegerNames integers;

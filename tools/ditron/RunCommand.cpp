@@ -19,6 +19,8 @@ constexpr const char *footer = R"(SPEC, the value of an argument:
   symm:@x.npy  symm:zeros:i64[8]    the same at one offset of every rank's symmetric heap
   desc[64,32]@x.npy                 a tensor descriptor of the array, for tiles of 64 x 32; [64,32,nan] pads with NaN
   desc[64,32]:zeros:bf16[100,70]    the same of any array
+  (@x.npy, 3, zeros:fp32[4])        a tuple; (x=3, y=@x.npy) a named one, ((1, 2), 3) one in another; its arrays are
+                                    called t.0, t.x in --out and --print
 
 Types: i1 i8 i16 i32 i64 u8 u16 u32 u64 fp8e5 fp8e4nv fp16 bf16 fp32 fp64
 
@@ -41,7 +43,7 @@ CLI::Option *addRepeated(CLI::App *command, const std::string &name, std::vector
 void addRunCommand(CLI::App &app, CommandContext &context) {
   CLI::App *command = app.add_subcommand("run", "Compile a kernel and run it on simulated or real GPUs");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("kernel", options->kernel, "Kernel file and function: FILE.py:KERNEL")
+  command->add_option("kernel", options->kernel, "Kernel file and function: FILE.py:KERNEL; the file - is standard input, the function may be left out if it is the only one")
       ->required()
       ->type_name("FILE.py:KERNEL");
   command

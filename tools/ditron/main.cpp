@@ -8,6 +8,7 @@
 
 #include "ditron/support/Suggest.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 
@@ -81,8 +82,11 @@ int main(int argc, char **argv) {
   };
   for (auto *add : commands)
     add(app, context);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  std::ranges::transform(words, words.begin(), tool::withStandardInput);
+  std::ranges::reverse(words); // as CLI11 wants a vector
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::ParseError &error) {
     // "Errors" with code 0 are --help and --version.
     return error.get_exit_code() == 0 ? app.exit(error) : reportUsage(app, error, argc, argv);

@@ -24,6 +24,20 @@ func.func @scopes(%p: !tile.ptr<i32>, %q: !tile.ptr<i32>, %r: i32, %n: i32, %c: 
 
 // -----
 
+// A file that is written for Triton-distributed gets a warning.
+module attributes {dist.peer_source} {
+  func.func @scopesOfPeer(%p: !tile.ptr<i32>, %r: i32, %n: i32) {
+    %c1 = arith.constant 1 : i32
+    // expected-note@+1 {{the pointer comes from here}}
+    %peer = dist.symm_at %p, %r : !tile.ptr<i32>
+    // expected-warning@+1 {{this wait acquires at scope 'gpu' through a pointer to another rank; another GPU is only reached at scope 'sys': what the signal stands for may not be visible yet}}
+    %token = dist.wait eq gpu acquire %peer, %c1, %n : !tile.ptr<i32>, i32
+    return
+  }
+}
+
+// -----
+
 // System scope, plain data, the own rank, and pointers that were read from another rank's memory are right.
 func.func @scopesRight(%p: !tile.ptr<i32>, %pp: !tile.ptr<!tile.ptr<i32>>, %r: i32, %n: i32) {
   %peer = dist.symm_at %p, %r : !tile.ptr<i32>

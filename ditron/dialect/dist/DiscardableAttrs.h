@@ -14,6 +14,9 @@ namespace ditron::dist {
 inline constexpr llvm::StringLiteral tokenDroppedAttrName = "dist.token_dropped";
 /// Of dist.fence: one that all threads within its scope agree about the order of (membar, fence.sc).
 inline constexpr llvm::StringLiteral sequentialAttrName = "dist.sequential";
+/// Of the module: the kernel's file is written for Triton-distributed (it imports triton_dist and not ditron), whose programs
+/// run although some of their scopes are too narrow; these are warnings then.
+inline constexpr llvm::StringLiteral peerSourceAttrName = "dist.peer_source";
 
 } // namespace ditron::dist
 

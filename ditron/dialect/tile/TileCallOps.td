@@ -48,7 +48,8 @@ def Tile_InlineAsmOp : Tile_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEf
 
 def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "prints a prefix and values, an element a line, with the place in the grid";
-  let description = [{`isSigned` says for each value whether its integers have a sign. Pointers print in hexadecimal.}];
+  let description = [{`isSigned` says for each value whether its integers have a sign. Pointers print in hexadecimal; with `hex`
+    integers do too, and floats as C's %a. Every thread prints a line for a scalar and for a prefix alone.}];
   let arguments = (ins StrAttr:$prefix, Variadic<Tile_Any>:$args, UnitAttr:$hex, DenseBoolArrayAttr:$isSigned);
   let assemblyFormat = "$prefix `(` $args `)` attr-dict (`:` type($args)^)?";
   let hasVerifier = 1;

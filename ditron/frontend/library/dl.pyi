@@ -1,6 +1,17 @@
 """`triton_dist.language` (dl), `ditron.language`: ranks, symmetric memory, threads within tiles."""
 from . import extra
 from . import dl as distributed_ops, dl as simt_ops, dl as smem_ops, dl as tma, dl as pipeline, dl as tensormap
+from .language_extra import (ld_vector, st_vector)
+
+# The numbers of a tensor map (triton_dist.language.tma), as the PTX ISA has them, and of an address space (smem_ops).
+ELEM_BF16: int = 10
+ELEM_F32: int = 7
+SWIZZLE_NONE: int = 0
+SWIZZLE_128B: int = 3
+INTERLEAVE_NONE: int = 0
+FILL_NONE: int = 0
+TMAP_RANK_2D: int = 1
+SMEM_GENERIC_POINTER_ADDR_SPACE: int = 0
 
 
 # Distributed.

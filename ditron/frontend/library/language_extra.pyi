@@ -28,11 +28,11 @@ def num_threads() -> int:
 def threads_per_warp() -> int:
     """threads of a warp, at compile time"""
 
-@handler("multiprocessor")
+@handler("multiprocessor", type=ScalarKind.UInt32)
 def smid() -> tensor:
     """number of the multiprocessor (in the simulator: of the block's slot)"""
 
-@handler("clockValue", clock="globaltimer")
+@handler("clockValue", clock="globaltimer", type=ScalarKind.UInt64)
 def globaltimer() -> tensor:
     """nanoseconds of a clock of the whole GPU (in the simulator: virtual time)"""
 
@@ -47,7 +47,7 @@ def globaltimer_hi() -> tensor:
 wallclock = globaltimer
 """the same as globaltimer"""
 
-@handler("clockValue", clock="clock64")
+@handler("clockValue", clock="clock64", type=ScalarKind.UInt64)
 def clock() -> tensor:
     """cycles of this multiprocessor"""
 
@@ -179,7 +179,7 @@ def __shfl_xor_sync_i32(mask: num, value: num, delta: num) -> tensor:
 
 @handler("ballot")
 def __ballot_sync(mask: num, predicate: num) -> tensor:
-    """bit i tells the predicate of lane i"""
+    """int32 whose bit i tells the predicate of lane i"""
 
 @handler("findFirstSet")
 def ffs(x: num) -> tensor:

@@ -84,7 +84,7 @@ def uint_to_uniform_float(x):
         tl.static_assert(x.dtype.primitive_bitwidth == 64, "uint_to_uniform_float takes 32 or 64 bits")
         bits = x.to(tl.int64, bitcast=True)
         scale = 1.0842020432385337e-19
-    bits = tl.where(bits < 0, -bits - 1, bits)
+    bits = tl.where(bits < 0, ~bits, bits)
     return bits.to(tl.float32) * scale
 
 

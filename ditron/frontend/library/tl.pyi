@@ -1,6 +1,6 @@
 """`triton.language` (tl): blocks of a program."""
 from . import math, extra
-from . import extra as target_info, tl as core, tl as standard
+from . import extra as target_info, tl as core, tl as standard, tl as random
 
 # Types.
 void: dtype
@@ -46,8 +46,9 @@ def static_range(start: int, stop: int | None = None, step: int | None = None) -
     """iterable of a loop that is unrolled at compile time"""
 
 def device_print(*values, hex=False) -> None:
-    """prints while the kernel runs: a compile-time prefix, then values; a line per element: pid (x, y, z) idx (i, j)
-    prefix: value"""
+    """prints while the kernel runs: a compile-time prefix, then values; a line for each element of a block, and for each
+    thread of a scalar or of the prefix alone: pid (x, y, z) idx (i, j) prefix: value; with hex integers in hexadecimal and
+    floats as %a of C has them"""
 
 def static_print(*values, sep: str = " ", end: str = "\n", file=None, flush=False) -> None:
     """prints while compiling"""
@@ -122,7 +123,7 @@ def zeros_like(input: tensor) -> tensor:
 @member
 @handler("castTo")
 def cast(input: num, dtype: dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
-    """conversion to another element type; rounding is 'rtne' or 'rtz'"""
+    """conversion to another element type; rounding, 'rtne' or 'rtz', is for narrower floats, and for the type that the value has"""
 
 
 # Shape.
@@ -404,8 +405,8 @@ def sigmoid(x: num) -> tensor:
     """1 / (1 + exp(-x))"""
 
 @member
-def softmax(x: block, dim: int | None = None, keep_dims: bool = False, ieee_rounding: bool = False) -> tensor:
-    """softmax along a dimension (default 0)"""
+def softmax(x: block, dim: int | None = None, keep_dims: bool | None = None, ieee_rounding: bool = False) -> tensor:
+    """softmax along a dimension (default 0); keep_dims has no effect"""
 
 
 # Dot, reductions, scans.
@@ -470,7 +471,7 @@ def cumsum(input: block, axis: int = 0, reverse: bool = False, dtype: dtype | No
     """running sum along an axis"""
 
 @member
-def cumprod(input: block, axis: int = 0, reverse: bool = False) -> tensor:
+def cumprod(input: block, axis: int = 0, reverse: bool = False, dtype: dtype | None = None) -> tensor:
     """running product along an axis"""
 
 
@@ -539,6 +540,101 @@ def uint_to_uniform_float(x):
     """random bits to fp32 in [0, 1)"""
 
 
+# Private names of Triton's library that public kernels call: tl.standard._log2, tl.core.get_int_dtype.
+
+@library("standard")
+def _log2(i):
+    """logarithm to base 2, rounded down, at compile time"""
+
+@library("standard")
+def _is_power_of_two(i):
+    """whether a number is 1, 2, 4, ..., at compile time"""
+
+@library("standard")
+def get_int_dtype(bitwidth, signed):
+    """the integer type of a width, at compile time"""
+
+@library("standard")
+def _get_int_dtype(bitwidth, signed):
+    """the same as get_int_dtype"""
+
+@library("standard")
+def _pick_sum_dtype(in_dtype, dtype):
+    """the type in which tl.sum adds"""
+
+@library("standard")
+def _get_flip_dim(dim, shape):
+    """a dimension counted from the front; the last one for None"""
+
+@library("standard")
+def _sum_combine(a, b):
+    """combine function: the sum"""
+
+@library("standard")
+def _prod_combine(a, b):
+    """combine function: the product"""
+
+@library("standard")
+def _xor_combine(a, b):
+    """combine function: bitwise exclusive or"""
+
+@library("standard")
+def _or_combine(x, y):
+    """combine function: bitwise or"""
+
+@library("standard")
+def _elementwise_max(a, b):
+    """combine function: tl.maximum"""
+
+@library("standard")
+def _elementwise_min(a, b):
+    """combine function: tl.minimum"""
+
+@library("standard")
+def _argmax_combine(value1, index1, value2, index2, tie_break_left: const):
+    """the larger value with its index"""
+
+@library("standard")
+def _argmax_combine_tie_break_left(value1, index1, value2, index2):
+    """combine function: the larger value, of equal ones that of the lower index"""
+
+@library("standard")
+def _argmax_combine_tie_break_fast(value1, index1, value2, index2):
+    """combine function: the larger value, of equal ones the second"""
+
+@library("standard")
+def _argmin_combine(value1, index1, value2, index2, tie_break_left: const):
+    """the smaller value with its index"""
+
+@library("standard")
+def _argmin_combine_tie_break_left(value1, index1, value2, index2):
+    """combine function: the smaller value, of equal ones that of the lower index"""
+
+@library("standard")
+def _argmin_combine_tie_break_fast(value1, index1, value2, index2):
+    """combine function: the smaller value, of equal ones the second"""
+
+@library("standard")
+def _indicator(n_dims: const, j: const):
+    """0 and 1 along one dimension of a hypercube, counted from the innermost"""
+
+@library("standard")
+def _compare_and_swap(x, flip, i: const, n_dims: const = None):
+    """a step of a bitonic sort: of a hypercube, or with n_dims of any block as older Tritons had it"""
+
+@library("standard")
+def _bitonic_merge(x, stage: const, order: const, n_dims: const):
+    """sorts bitonic runs of 2**stage elements: order 0 ascending, 1 descending, 2 in turns"""
+
+@library("standard")
+def _bitonic_merge_hypercube(x, stage: const, order: const):
+    """the same of a hypercube"""
+
+@library("standard")
+def sort_impl(x, k: const = None, dim: const = None, descending: const = False):
+    """tl.sort, or with k tl.topk"""
+
+
 # Part of the language, but not of this version.
 
 def inline_asm_elementwise(asm: str, constraints: str, args, dtype, is_pure: bool, pack: int) -> any:
@@ -592,7 +688,7 @@ class tensor:
 
     @handler("castTo")
     def to(self: num, dtype: dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
-        """conversion to another element type; rounding is 'rtne' or 'rtz'"""
+        """conversion to another element type; rounding, 'rtne' or 'rtz', is for narrower floats, and for the type that the value has"""
 
     def item(self: tensor) -> tensor:
         """the only element of a one-element block"""

@@ -4,6 +4,7 @@ from . import dl as language
 from . import triton_dist as kernels, triton_dist as nvidia, triton_dist as common_ops
 from .triton import (jit, autotune, heuristics, Config)
 from .tl import constexpr_function
+from .triton import next_power_of_2
 
 
 # triton_dist.kernels.nvidia.common_ops.

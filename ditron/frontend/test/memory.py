@@ -12,6 +12,13 @@ def kernel(p, q, b, u, h, n, pp):
     s = tl.load(p)
     # CHECK: tile.load %{{.*}} mask %{{.*}} other %{{.*}} {cache = #tile.cache<cg>, evict = #tile.evict<evict_last>, isVolatile = true}
     x = tl.load(p + i, mask=i < n, other=1.5, cache_modifier=".cg", eviction_policy="evict_last", volatile=True)
+    # None for a text or a tuple of numbers is the default, which has no effect; so is an empty order or scope.
+    # CHECK: tile.load %arg0 : !tile.ptr<f32> -> f32
+    tl.load(p, boundary_check=None, padding_option=None, cache_modifier=None, eviction_policy=None)
+    # CHECK: tile.store %arg0, %{{.*}} : !tile.ptr<f32>, f32
+    tl.store(p, s, boundary_check=None, cache_modifier=None, eviction_policy=None)
+    # CHECK: tile.atomic_rmw add acq_rel gpu %arg1
+    tl.atomic_add(q, 1, sem="", scope="")
     # The mask broadcasts the pointers.
     # CHECK: tile.load {{.*}} : tensor<16x16x!tile.ptr<f32>> mask tensor<16x16xi1> -> tensor<16x16xf32>
     tl.load(p + i[:, None], mask=i[None, :] < n)

@@ -115,6 +115,10 @@ def operations(a8, a32, a64, u32, b, h, f):
     f.to(tl.bfloat16)
     # CHECK-NEXT: arith.truncf %[[F]] toward_zero : f32 to f16
     f.to(tl.float16, fp_downcast_rounding="rtz")
+    # A cast to the same type takes a rounding, and does nothing; a bitcast does not look at it.
+    f.to(tl.float32, fp_downcast_rounding="rtz")
+    # CHECK-NEXT: arith.bitcast %[[F]] : f32 to i32
+    f.to(tl.int32, fp_downcast_rounding="rtne", bitcast=True)
     # CHECK-NEXT: arith.extf %[[H]] : f16 to f32
     # CHECK-NEXT: arith.truncf %{{.*}} : f32 to bf16
     h.to(tl.bfloat16)

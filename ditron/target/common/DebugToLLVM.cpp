@@ -1,7 +1,8 @@
 //===- DebugToLLVM.cpp - tile.print and tile.assert ------------------------------------------------------------------------===//
 //
-// Both look at each element once, in the thread that would store it. A line of a print is formatted as C's printf does, from
-// a format that is known now and the numbers of the grid, of the element and of the value.
+// Both look at each element of a block once, in the thread that would store it. Of a scalar, and of a text alone, every thread
+// prints a line, as in Triton; an assertion looks at it in the first one. A line of a print is formatted as C's printf does,
+// from a format that is known now and the numbers of the grid, of the element and of the value.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/LayoutIndex.h"
@@ -78,23 +79,25 @@ public:
     SmallVector<Value> grid;
     for (int axis = 0; axis < 3; ++axis)
       grid.push_back(target.programId(e, axis));
-    const std::string head = "pid (%u, %u, %u) idx ", prefix = escaped(op.getPrefix());
+    const std::string head = "pid (%u, %u, %u)", prefix = escaped(op.getPrefix());
     if (op.getArgs().empty())
-      forEachElement(e, target, op, e.getI32Type(), Value(), nullptr, [&](Emitter &inner, int, ValueRange) {
-        target.print(inner, head + "()" + prefix + "\n", grid);
-      });
+      target.print(e, head + prefix + "\n", grid);
     for (auto [index, argument] : llvm::enumerate(op.getArgs())) {
       Type type = argument.getType(), element = tile::elementTypeOf(type);
       ValueRange registers = adaptor.getArgs()[index];
       const bool isSigned = op.getIsSigned()[index];
       std::string operand = op.getArgs().size() > 1 ? fmt::format("(operand {}) ", index) : "";
-      forEachElement(e, target, op, type, Value(), nullptr, [&, isSigned](Emitter &inner, int reg, ValueRange place) {
+      auto printElement = [&, isSigned](Emitter &inner, int reg, ValueRange place) {
         auto [conversion, value] = formatted(inner, registers[reg], element, isSigned, op.getHex());
         SmallVector<Value> values(grid);
         values.append(place.begin(), place.end());
         values.push_back(value);
-        target.print(inner, head + indexFormat(tile::shapeOf(type)) + prefix + operand + conversion + "\n", values);
-      });
+        target.print(inner, head + " idx " + indexFormat(tile::shapeOf(type)) + prefix + operand + conversion + "\n", values);
+      };
+      if (isa<RankedTensorType>(type))
+        forEachElement(e, target, op, type, Value(), nullptr, printElement);
+      else
+        printElement(e, 0, {});
     }
     rewriter.eraseOp(op);
     return success();
@@ -105,14 +108,13 @@ private:
   static std::pair<std::string, Value> formatted(Emitter &e, Value value, Type element, bool isSigned, bool hex) {
     if (isa<tile::PointerType>(element))
       return {"%p", value};
-    if (auto floating = dyn_cast<FloatType>(element); floating && !hex) {
+    if (auto floating = dyn_cast<FloatType>(element)) {
       Value wide = floating.isF64() ? value : arith::ExtFOp::create(e, e.getF64Type(), value);
-      return {"%f", wide};
+      return {hex ? "%a" : "%f", wide};
     }
-    Value bits = isa<FloatType>(element) ? e.toBits(value) : value;
-    unsigned width = bits.getType().getIntOrFloatBitWidth();
+    unsigned width = value.getType().getIntOrFloatBitWidth();
     Type type = width > 32 ? e.getI64Type() : e.getI32Type();
-    Value wide = isSigned && !hex ? e.sextOrTrunc(bits, type) : e.zextOrTrunc(bits, type);
+    Value wide = isSigned && !hex ? e.sextOrTrunc(value, type) : e.zextOrTrunc(value, type);
     std::string length = width > 32 ? "ll" : "";
     if (hex)
       return {fmt::format("0x%0{}{}x", (width + 3) / 4, length), wide};

@@ -144,11 +144,10 @@ void annotateForLowering(ModuleOp module, const TargetInfo &target) {
         (uniformity.divergentCondition(store) || uniformity.isVarying(store.getPtr())))
       store->setAttr(perThreadAttrName, UnitAttr::get(store->getContext()));
   });
-  // Prints and assertions of single threads.
-  module.walk([&](Operation *op) {
-    if (isa<tile::PrintOp, tile::AssertOp>(op) &&
-        (uniformity.divergentCondition(op) ||
-         llvm::any_of(op->getOperands(), [&](Value value) { return uniformity.isVarying(value); })))
+  // Assertions of single threads.
+  module.walk([&](tile::AssertOp op) {
+    if (uniformity.divergentCondition(op) ||
+        llvm::any_of(op->getOperands(), [&](Value value) { return uniformity.isVarying(value); }))
       op->setAttr(perThreadAttrName, UnitAttr::get(op->getContext()));
   });
   module.walk([](scf::WhileOp loop) {

@@ -6,9 +6,22 @@ from suite import Input, Output, Suite, ints, listed, numbers
 
 
 def printed(t, v, is_hex=False):
+    if is_hex and is_float(t):
+        return c_hex(float(v))
     if is_hex:
         return f"0x{int(v) & (2 ** (np.dtype(NUMPY[t][1]).itemsize * 8) - 1):0{np.dtype(NUMPY[t][1]).itemsize * 2}x}"
     return f"{float(v):f}" if is_float(t) else str(int(v))
+
+
+def c_hex(v):
+    """What printf's %a gives: as Python's float.hex(), without trailing zeros."""
+    mantissa, exponent = v.hex().split("p")
+    return (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa) + "p" + exponent
+
+
+def by_threads(lines, warps=1):
+    """Every thread prints a scalar, and a text alone."""
+    return [line for line in lines for _ in range(32 * warps)]
 
 
 def build():
@@ -23,19 +36,23 @@ def build():
         lines = [f"pid (0, 0, 0) idx ({k:2}) x: {printed(t, v)}" for k, v in enumerate(x.values)]
         s.case(f"device-{t}", "print", {"x": x, "N": 32}, with_={"STATEMENT": "tl.device_print('x', tl.load(x + tl.arange(0, N)))"}, stdout=lines)
         if t in ("i32", "fp32", "i64"):
-            s.case(f"scalar-{t}", "print", {"x": x, "N": 32}, with_={"STATEMENT": "tl.device_print('s: ', tl.load(x + 20))"}, stdout=[f"pid (0, 0, 0) idx () s: {printed(t, x.values[20])}"])
+            s.case(f"scalar-{t}", "print", {"x": x, "N": 32}, with_={"STATEMENT": "tl.device_print('s: ', tl.load(x + 20))"}, warps=1, stdout=by_threads([f"pid (0, 0, 0) idx () s: {printed(t, x.values[20])}"]))
             s.case(f"python-{t}", "print", {"x": x, "N": 32}, with_={"STATEMENT": "print('x', tl.load(x + tl.arange(0, N)))"}, stdout=lines)
     x = Input("i32", 32, {"fill": "arange", "start": -8})
     s.case("hex", "print", {"x": x, "N": 32}, with_={"STATEMENT": "tl.device_print('x', tl.load(x + tl.arange(0, N)), hex=True)"},
            stdout=[f"pid (0, 0, 0) idx ({k:2}) x: {printed('i32', v, True)}" for k, v in enumerate(x.values)])
+    for t in ("fp16", "bf16", "fp32", "fp64"):
+        f = Input(t, 32, {"fill": "arange", "start": -8})
+        s.case(f"hex-{t}", "print", {"x": f, "N": 32}, with_={"STATEMENT": "tl.device_print('x', tl.load(x + tl.arange(0, N)) / 3.0, hex=True)" if t == "fp64" else "tl.device_print('x', tl.load(x + tl.arange(0, N)), hex=True)"},
+               stdout=[f"pid (0, 0, 0) idx ({k:2}) x: {printed(t, v / 3 if t == 'fp64' else v, True)}" for k, v in enumerate(f.values)])
     s.case("two", "print", {"x": x, "N": 4}, with_={"STATEMENT": "tl.device_print('x', tl.load(x + tl.arange(0, N)), tl.arange(0, N) * 2)"},
            stdout=[f"pid (0, 0, 0) idx ({k}) x: (operand 0) {v}" for k, v in enumerate(x.values[:4])] + [f"pid (0, 0, 0) idx ({k}) x: (operand 1) {2 * k}" for k in range(4)])
     s.case("2d", "print", {"x": x, "N": 8}, with_={"STATEMENT": "tl.device_print('m', tl.load(x + tl.arange(0, 16)).reshape(2, 8))"},
            stdout=[f"pid (0, 0, 0) idx ({k // 8}, {k % 8}) m: {v}" for k, v in enumerate(x.values[:16])])
-    s.case("none", "print", {"x": x, "N": 8}, with_={"STATEMENT": "tl.device_print('here')"}, stdout=["pid (0, 0, 0) idx () here"])
-    s.case("programs", "print", {"x": x, "N": 8}, with_={"STATEMENT": "tl.device_print('p', tl.program_id(0))"}, grid=[3, 2], stdout=[f"pid ({a}, {b}, 0) idx () p: {a}" for a in range(3) for b in range(2)])
-    s.case("in-branch", "print", {"x": x, "N": 8}, with_={"STATEMENT": "if tl.program_id(0) == 1:\n        tl.device_print('p', 5)"}, grid=[3], stdout=["pid (1, 0, 0) idx () p: 5"])
-    s.case("in-loop", "print", {"x": x, "N": 8}, with_={"STATEMENT": "for k in range(3):\n        tl.device_print('k', k)"}, stdout=[f"pid (0, 0, 0) idx () k: {k}" for k in range(3)])
+    s.case("none", "print", {"x": x, "N": 8}, with_={"STATEMENT": "tl.device_print('here')"}, warps=2, stdout=by_threads(["pid (0, 0, 0) here"], 2))
+    s.case("programs", "print", {"x": x, "N": 8}, with_={"STATEMENT": "tl.device_print('p', tl.program_id(0))"}, grid=[3, 2], warps=1, stdout=by_threads([f"pid ({a}, {b}, 0) idx () p: {a}" for a in range(3) for b in range(2)]))
+    s.case("in-branch", "print", {"x": x, "N": 8}, with_={"STATEMENT": "if tl.program_id(0) == 1:\n        tl.device_print('p', 5)"}, grid=[3], warps=1, stdout=by_threads(["pid (1, 0, 0) idx () p: 5"]))
+    s.case("in-loop", "print", {"x": x, "N": 8}, with_={"STATEMENT": "for k in range(3):\n        tl.device_print('k', k)"}, warps=1, stdout=by_threads([f"pid (0, 0, 0) idx () k: {k}" for k in range(3)]))
     s.case("prefix-reject", "print", {"x": x, "N": 8}, with_={"STATEMENT": "tl.device_print(tl.load(x))"}, error="string")
     yield s
 

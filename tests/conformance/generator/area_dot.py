@@ -282,8 +282,45 @@ def matmul(s):
         s.case(f"cast-{tx}-{ty}-{d}", "mixed", {"x": a, "y": b, "z": Output("fp32", va @ vb, rtol=0.01, atol=0.05), "K": 96, "BM": 32, "BN": 64, "BK": 32}, with_={"D": TL[d]})
 
 
+def sums(s):
+    """Matrix products that are written as sums over blocks of three and four dimensions."""
+    s.kernel("sum", """
+        @triton.jit
+        def kernel(x, y, z, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+            m = tl.arange(0, M)
+            n = tl.arange(0, N)
+            k = tl.arange(0, K)
+            a = tl.load(x + m[:, None] * K + k[None, :])
+            b = tl.load(y + k[:, None] * N + n[None, :])
+            tl.store(z + m[:, None] * N + n[None, :], ${EXPR})
+    """)
+    forms = {"mkn": "tl.sum(a[:, :, None] * b[None, :, :], 1)", "mnk": "tl.sum(a[:, None, :] * tl.trans(b)[None, :, :], 2)",
+             "kmn": "tl.sum(tl.trans(a)[:, :, None] * b[:, None, :], 0)", "nkm": "tl.trans(tl.sum(tl.trans(b)[:, :, None] * tl.trans(a)[None, :, :], 1))",
+             "keep": "tl.sum(b[None, :, :] * a[:, :, None], 1, keep_dims=True).reshape(M, N)", "square": "tl.sum(a[:, :, None] * tl.trans(a)[None, :, :], 1)"}
+    for (form, text), (m, k, n), warps in itertools.product(forms.items(), ((128, 32, 32), (16, 16, 16), (32, 64, 32), (8, 128, 16), (64, 4, 64)), (1, 4, 8)):
+        if form == "square" and m != n:
+            continue
+        x, y = ints("fp32", (m, k), 1, low=-9, high=9), ints("fp32", (k, n), 2, low=-9, high=9)
+        b = x.values.T if form == "square" else y.values
+        s.case(f"sum-{form}-{m}x{k}x{n}-warps-{warps}", "sum", {"x": x, "y": y, "z": Output("fp32", x.values @ b), "M": m, "N": n, "K": k}, warps=warps, with_={"EXPR": text})
+    s.kernel("batch", """
+        @triton.jit
+        def kernel(x, y, z, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+            i = tl.arange(0, B)[:, None, None, None]
+            m = tl.arange(0, M)[None, :, None, None]
+            k = tl.arange(0, K)[None, None, :, None]
+            n = tl.arange(0, N)[None, None, None, :]
+            a = tl.load(x + (i * M + m) * K + k)
+            b = tl.load(y + (i * K + k) * N + n)
+            tl.store(z + tl.arange(0, B * M * N), tl.sum(a * b, 2).reshape(B * M * N))
+    """)
+    for i, m, k, n in ((2, 32, 32, 32), (4, 16, 16, 16), (8, 16, 32, 16)):
+        x, y = ints("fp32", (i, m, k), 1, low=-9, high=9), ints("fp32", (i, k, n), 2, low=-9, high=9)
+        s.case(f"batch-{i}x{m}x{k}x{n}", "batch", {"x": x, "y": y, "z": Output("fp32", x.values @ y.values), "B": i, "M": m, "N": n, "K": k})
+
+
 def build():
-    for name, function in (("dot", plain), ("dot3d", batched), ("scaled", scaled), ("matmul", matmul)):
+    for name, function in (("dot", plain), ("dot3d", batched), ("scaled", scaled), ("matmul", matmul), ("dotsum", sums)):
         s = Suite(name)
         function(s)
         yield s

@@ -207,7 +207,7 @@ def softmax(s):
     """)
     for m, n in ((8, 32), (32, 8), (1, 128)):
         x = bell("fp32", (m, n), m, scale=4)
-        for name, axis, args in (("default", 0, ""), ("dim-0", 0, ", dim=0"), ("dim-1", 1, ", dim=1, keep_dims=True")):
+        for name, axis, args in (("default", 0, ""), ("dim-0", 0, ", dim=0"), ("dim-1", 1, ", dim=1, keep_dims=True"), ("dim-1-alone", 1, ", dim=1"), ("ieee", 1, ", dim=-1, ieee_rounding=True")):
             v = x.values.astype("f8")
             e = np.exp(v - v.max(axis=axis, keepdims=True))
             s.case(f"softmax-{name}-{m}x{n}", "softmax", {"x": x, "z": Output("fp32", e / e.sum(axis=axis, keepdims=True), rtol=1e-4, atol=1e-6), "M": m, "N": n}, with_={"ARGS": args})

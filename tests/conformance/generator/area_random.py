@@ -93,6 +93,14 @@ def build():
             tl.store(z + i, tl.uint_to_uniform_float(tl.load(x + i)))
     """)
     x = Input("u32", 16, {"values": [0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 12345, 3 * 10**9]})
-    s.case("limits", "limits", {"x": x, "z": Output("fp32", uniform(x.values)), "N": 16})
+    for debug in (False, True):
+        s.case("debug-limits" if debug else "limits", "limits", {"x": x, "z": Output("fp32", uniform(x.values)), "N": 16}, **({"debug": True} if debug else {}))
+    # Its own arithmetic wraps on purpose, which is no overflow of the kernel's.
+    for name, expression, t, r in (("randint", "tl.random.randint(seed, i).to(tl.int32, bitcast=True)", "i32", philox(77, counters(i, False))[0].view("i4")),
+                                   ("rand", "tl.random.rand(seed, i)", "fp32", uniform(philox(77, counters(i, False))[0])),
+                                   ("philox-64", "tl.random.philox(seed, i.to(tl.uint64), i.to(tl.uint64), i.to(tl.uint64), i.to(tl.uint64))[0].to(tl.int64, bitcast=True)", "i64",
+                                    philox(77, (i, i, i, i), wide=True)[0].view("i8"))):
+        s.case(f"debug-{name}", "random", {"z": Output(t, r), "seed": 77, "N": 128}, with_={"OFFSET": "", "EXPR": expression}, debug=True)
+    s.case("debug-randn", "random", {"z": Output("fp32", normal(*philox(77, counters(i, False))[:2])[0], rtol=1e-4, atol=1e-5), "seed": 77, "N": 128}, with_={"OFFSET": "", "EXPR": "tl.random.randn(seed, i)"}, debug=True)
     s.case("float-seed-reject", "random", {"z": Input("fp32", 128, {}), "seed": 1.5, "N": 128}, with_={"OFFSET": "", "EXPR": "tl.rand(seed, i)"}, error="seed")
     yield s

@@ -149,6 +149,12 @@ def general(s):
             return a1 * a2, b1 * a2 + b2
 
         @triton.jit
+        def positive_sum(a, b):
+            zero = tl.zeros_like(a)
+            one = tl.full(a.shape, 1, a.dtype)
+            return tl.where(a > zero, a, zero) * one + tl.where(b > tl.zeros(b.shape, b.dtype), b, zero)
+
+        @triton.jit
         def branchy(a, b):
             if a > b:
                 r = a
@@ -172,6 +178,13 @@ def general(s):
             s.case(f"welford-{axis}-{k}", "general", {"x": x, "z": Output("fp32", r, rtol=1e-4, atol=1e-5), "M": 8, "N": 32, "R": v.shape[1 - axis]},
                    with_={"EXPR": f"tl.reduce((a, a * 0, a * 0 + 1), {axis}, welford)[{k}]"})
         s.case(f"scan-product-{axis}", "general", {"x": x, "z": Output("fp32", np.cumprod(v, axis=axis), rtol=1e-4), "M": 8, "N": 32, "R": 256}, with_={"EXPR": f"tl.associative_scan(a, {axis}, multiply)"})
+        s.case(f"shape-of-operand-{axis}", "general", {"x": x, "z": Output("fp32", v.sum(axis=axis), rtol=1e-5), "M": 8, "N": 32, "R": v.shape[1 - axis]}, with_={"EXPR": f"tl.reduce(a, {axis}, positive_sum)"})
+        s.case(f"scan-shape-of-operand-{axis}", "general", {"x": x, "z": Output("fp32", v.cumsum(axis=axis), rtol=1e-5), "M": 8, "N": 32, "R": 256}, with_={"EXPR": f"tl.associative_scan(a, {axis}, positive_sum)"})
+        for name, r in (("_sum_combine", v.sum(axis=axis)), ("_prod_combine", v.prod(axis=axis)), ("_elementwise_max", v.max(axis=axis)), ("_elementwise_min", v.min(axis=axis))):
+            s.case(f"standard{name}-{axis}", "general", {"x": x, "z": Output("fp32", r, rtol=1e-4), "M": 8, "N": 32, "R": v.shape[1 - axis]}, with_={"EXPR": f"tl.reduce(a, {axis}, tl.standard.{name})"})
+        for name, r in (("_argmax_combine_tie_break_left", v.argmax(axis=axis)), ("_argmin_combine_tie_break_left", v.argmin(axis=axis))):
+            place = "tl.broadcast_to(tl.arange(0, N)[None, :], a.shape)" if axis == 1 else "tl.broadcast_to(tl.arange(0, M)[:, None], a.shape)"
+            s.case(f"standard{name}-{axis}", "general", {"x": x, "z": Output("fp32", r.astype("f4")), "M": 8, "N": 32, "R": v.shape[1 - axis]}, with_={"EXPR": f"tl.reduce((a, {place}), {axis}, tl.standard.{name})[1].to(tl.float32)"})
         first = np.broadcast_to(v.take([0], axis=axis), v.shape)
         s.case(f"scan-left-{axis}", "general", {"x": x, "z": Output("fp32", first), "M": 8, "N": 32, "R": 256}, with_={"EXPR": f"tl.associative_scan(a, {axis}, left)"})
         last = np.broadcast_to(v.take([-1], axis=axis), v.shape)
@@ -320,8 +333,58 @@ def sorts(s):
             s.case(f"bitonic-merge-{t}{'-descending' if flip else ''}", "merge", {"x": x, "z": Output(t, r[::-1] if flip else r), "N": 128}, with_={"ARGS": args})
 
 
+def private_sorts(s):
+    """Sorting by the steps of Triton's library, in its older and its newer form."""
+    s.kernel("steps", """
+        from triton.language.standard import _bitonic_merge, _bitonic_merge_hypercube, _compare_and_swap, _indicator, _is_power_of_two, _log2, sort_impl
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def older(x, N: tl.constexpr):
+            n: tl.constexpr = _log2(N)
+            for stage in tl.static_range(1, n + 1):
+                order: tl.constexpr = 2 if stage < n else 0
+                x = _bitonic_merge(x, stage, order, n)
+            return x
+
+        @triton.jit
+        def swaps(x, N: tl.constexpr):
+            n: tl.constexpr = tl.standard._log2(N)
+            tl.static_assert(_is_power_of_two(N) and not _is_power_of_two(N + 1))
+            for stage in tl.static_range(1, n + 1):
+                flip = (tl.arange(0, N) >> stage) & 1
+                for i in tl.static_range(stage):
+                    x = _compare_and_swap(x, flip, n - stage + i, n)
+            return x
+
+        @triton.jit
+        def newer(x, N: tl.constexpr):
+            n: tl.constexpr = _log2(N)
+            h = x.reshape([2] * n)
+            for stage in tl.static_range(1, n + 1):
+                if stage < n:
+                    flip = _indicator(n, stage)
+                    for i in tl.static_range(stage):
+                        h = _compare_and_swap(h, flip, stage - 1 - i)
+                else:
+                    h = _bitonic_merge_hypercube(h, stage, 0)
+            return h.reshape(N)
+
+        @triton.jit
+        def kernel(x, z, N: tl.constexpr):
+            i = tl.arange(0, N)
+            tl.store(z + i, ${EXPR})
+    """)
+    for t, n in (("i32", 64), ("fp32", 128), ("u8", 32), ("fp16", 64)):
+        x = numbers(t, n, 7)
+        for name in ("older", "swaps", "newer"):
+            s.case(f"{name}-{t}-{n}", "steps", {"x": x, "z": Output(t, np.sort(x.values)), "N": n}, with_={"EXPR": f"{name}(tl.load(x + i), N)"})
+        s.case(f"sort_impl-{t}-{n}", "steps", {"x": x, "z": Output(t, np.sort(x.values)[::-1]), "N": n}, with_={"EXPR": "sort_impl(tl.load(x + i), descending=True)"})
+
+
 def build():
-    for name, functions in (("reduce", (reductions, general)), ("scan", (scans,)), ("sort", (sorts,))):
+    for name, functions in (("reduce", (reductions, general)), ("scan", (scans,)), ("sort", (sorts,)), ("sortsteps", (private_sorts,))):
         s = Suite(name)
         for function in functions:
             function(s)

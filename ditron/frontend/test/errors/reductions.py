@@ -48,10 +48,6 @@ def kernel(p, n, f):
     # CHECK: reductions.py:[[#@LINE-1]]:16: error: tl.softmax: Expected dtype ['fp32', 'fp64'] but got fp16 for argument 'x'
     # CHECK-NEXT:     tl.softmax(h)
     # CHECK-NEXT:                ^
-    tl.softmax(x, dim=1)
-    # CHECK: reductions.py:[[#@LINE-1]]:5: error: tl.softmax along a dimension other than 0 needs keep_dims=True
-    # CHECK-NEXT:     tl.softmax(x, dim=1)
-    # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~
     tl.reduce(x, 0, tl.sum)
     # CHECK: reductions.py:[[#@LINE-1]]:21: error: argument 'combine_fn' of tl.reduce must be a @jit function, but got function 'tl.sum'
     # CHECK-NEXT:     tl.reduce(x, 0, tl.sum)

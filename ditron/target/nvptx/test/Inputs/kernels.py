@@ -174,5 +174,12 @@ def debug(x_ptr, y_ptr, n):
     tl.device_print("x", x, i)
     tl.device_print("hex", tl.load(y_ptr + i), hex=True)
     print("n", n)
+    tl.device_print("here")
     tl.device_assert(x < 3, "small")
     tl.device_assert(n < 100, "few", mask=n > 0)
+
+
+@triton.jit
+def print_scalars(n):
+    tl.device_print("n", n)
+    tl.device_print("here")

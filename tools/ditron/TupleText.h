@@ -1,0 +1,30 @@
+//===- TupleText.h - Tuples of kernel arguments as text -------------------------------------------------*- C++ -*-===//
+//
+// A tuple is written as in Python, its elements as arguments by themselves are: (@x.npy, 3, zeros:fp32[4]); (1,) has one
+// element, ((1, 2), @x.npy) a tuple in it, and (x=3, y=@x.npy) is a named tuple.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_TUPLETEXT_H
+#define DITRON_TOOLS_DITRON_TUPLETEXT_H
+
+#include "ditron/support/Status.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ditron::tool {
+
+/// An element that is no tuple: where it is ("t.0", "t.x.1"), and its text.
+struct TupleLeaf {
+  std::string path, text;
+};
+
+/// True for what begins as a tuple.
+bool isTupleText(std::string_view text);
+
+/// The elements of a tuple, inner ones taken apart; a text that is no tuple is one leaf. `name` is the parameter.
+Expected<std::vector<TupleLeaf>> parseTupleText(std::string_view name, std::string_view text);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_TUPLETEXT_H
