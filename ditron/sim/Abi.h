@@ -124,6 +124,13 @@ void ditron_sim_barrier(DitronSimThread *self, const DitronSimSite *site);
 /// Warp barrier with memory ordering at warp scope. All live threads of the warp.
 void ditron_sim_warp_barrier(DitronSimThread *self, const DitronSimSite *site);
 
+/// What the lanes of the warp have accessed before is done for all of them when one goes on, as in a GPU, whose warps carry
+/// out one instruction after the other. With `laterCount` addresses only if one of them lies in the allocation of one of
+/// `earlier`; all lanes give the same. Lanes that do not come, since they took another way, are not waited for once nothing
+/// else can run.
+void ditron_sim_order_lanes(DitronSimThread *self, const void *const *later, uint32_t laterCount,
+                            const void *const *earlier, uint32_t earlierCount, const DitronSimSite *site);
+
 /// Warp shuffle of a value of up to 64 bits (upper bits zero). `mask` names the participating lanes.
 uint64_t ditron_sim_shuffle(DitronSimThread *self, uint32_t kind, uint64_t value, uint32_t operand, uint64_t mask,
                             const DitronSimSite *site);

@@ -47,6 +47,7 @@ std::span<const AbiSymbol> abiSymbols() {
       DITRON_SIM_SYMBOL(ditron_sim_mbarrier_wait),
       DITRON_SIM_SYMBOL(ditron_sim_mma),
       DITRON_SIM_SYMBOL(ditron_sim_named_barrier),
+      DITRON_SIM_SYMBOL(ditron_sim_order_lanes),
       DITRON_SIM_SYMBOL(ditron_sim_register),
       DITRON_SIM_SYMBOL(ditron_sim_self),
       DITRON_SIM_SYMBOL(ditron_sim_setmaxnreg),

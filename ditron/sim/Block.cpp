@@ -86,15 +86,28 @@ bool Block::makeThreads() {
     thread.pollSite = nullptr;
     thread.async.clear();
     thread.asyncWork.clear();
-    makeReady(thread);
   }
-  waitingWord = atBarrier = 0;
+  chooseOrder();
+  for (uint32_t place = 0; place < ready.size(); ++place)
+    if (Thread *thread = inOrder(place))
+      makeReady(*thread);
+  waitingWord = waitingLanes = atBarrier = 0;
   globalBytes[0] = globalBytes[1] = sharedTraffic = 0;
   clocks = 0;
   latencySite = nullptr;
   nativeStoreAddress = nullptr;
   asyncUnit.reset(launch.sharedBytes, count);
   return true;
+}
+
+void Block::chooseOrder() {
+  orderFlips = 0;
+  runsWarpsApart = false;
+  if (engine.options.seed == 0)
+    return;
+  Random random(engine.options.seed ^ (linearId << 8 | rank.id) * 0x9e3779b97f4a7c15ULL);
+  orderFlips = static_cast<uint32_t>(random.below(std::bit_ceil(threads.size())));
+  runsWarpsApart = random.below(2) != 0;
 }
 
 void Block::returnThreads() {
@@ -178,6 +191,8 @@ void Block::finishThread(Thread &thread) {
   for (Rendezvous &meeting : warp.meetings)
     if (meeting.arrived && !(meeting.mask & warp.live & ~meeting.arrived))
       complete(warp, meeting, nullptr);
+  if (warp.atLaneOrder && warp.atLaneOrder == warp.live)
+    releaseLanes(warp);
   asyncUnit.threadFinished(thread);
   if (live && atBarrier == live)
     releaseBarrier(nullptr);
@@ -228,7 +243,8 @@ void Block::step(SimTime now) {
 }
 
 void Block::reportIfStuck() {
-  if (live && !fresh && !yielded && readyHead == readyTail && waitingWord == 0 && !asyncUnit.inFlight())
+  if (live && !fresh && !yielded && readyHead == readyTail && waitingWord == 0 && !asyncUnit.inFlight() &&
+      !releaseLanes())
     reportStuck();
 }
 
@@ -254,7 +270,7 @@ void Block::abandon() {
       engine.watches.remove(thread->waiter);
   asyncUnit.clear();
   returnThreads();
-  live = 0;
+  live = waitingLanes = 0;
   fresh = false;
   kernel = nullptr;
   readyHead = readyTail = 0;
@@ -278,9 +294,10 @@ void Block::settle() {
 }
 
 bool Block::chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote) {
-  bool sameWave = latencySite == site && thread.threadId > latencyThread;
+  const uint32_t place = thread.threadId ^ orderFlips;
+  bool sameWave = latencySite == site && place > latencyPlace;
   latencySite = site;
-  latencyThread = thread.threadId;
+  latencyPlace = place;
   if (sameWave)
     return false;
   const CostModel &cost = engine.options.cost;
@@ -325,6 +342,8 @@ std::string Block::describeParked() const {
     auto [what, detail] = asyncUnit.describeWait(*thread);
     if (thread->state == ThreadState::AtBarrier)
       what = "block barrier";
+    if (thread->state == ThreadState::AtLaneOrder)
+      what = "access that their warp does together";
     if (thread->state == ThreadState::AtWarp)
       for (const Rendezvous &meeting : thread->warp->meetings)
         if (meeting.arrived >> thread->laneId & 1)

@@ -9,6 +9,8 @@
 // Where a thread can park:
 //   AtBarrier    the block barrier; the last arriving live thread releases all
 //   AtWarp       a meeting of some lanes of a warp (shuffle, ballot, warp barrier, mma); the last lane works for all
+//   AtLaneOrder  before an access that the other lanes of the warp must not be behind of; all go on when the last one comes,
+//                or when nothing else can run (lanes that took another way do not come)
 //   AtMbarrier, AtNamedBarrier, AtWarpgroup, AtWgmmaWait, AtStoreWait  what AsyncUnit.h is about
 //   WaitingWord  a word of memory (Watch.h); released by a write from anywhere
 // If all live threads are parked, none waits for a word and nothing asynchronous is in flight, no write can help: that is
@@ -40,6 +42,7 @@ enum class ThreadState : uint8_t {
   Ready,
   AtBarrier,
   AtWarp,
+  AtLaneOrder,
   AtMbarrier,
   AtNamedBarrier,
   AtWarpgroup,
@@ -112,6 +115,7 @@ struct Rendezvous {
 struct Warp {
   static constexpr uint32_t maxMeetings = 8;
   uint64_t live = 0;
+  uint64_t atLaneOrder = 0; ///< Lanes that are parked there.
   Rendezvous meetings[maxMeetings];
 };
 
@@ -151,6 +155,8 @@ public:
   /// mma.
   void meet(Thread &thread, CollectiveKind kind, uint32_t variant, uint64_t mask, const DitronSimSite *site,
             const uint32_t *shape = nullptr);
+  /// Parks the thread until all lanes of its warp have come here.
+  void orderLanes(Thread &thread, const DitronSimSite *site);
   /// Turns the work accounted so far into time on the clock.
   void settle();
   /// Charges the latency of one access by the whole block: successive threads at the same line share it. True for the
@@ -167,6 +173,8 @@ public:
   std::string describeParked() const;
   uint32_t liveThreads() const { return live; }
   const std::vector<std::unique_ptr<Thread>> &allThreads() const { return threads; }
+  /// Lets all lanes go on that wait for others at a lane order, since those took another way. False if there are none.
+  bool releaseLanes();
   /// Ends the run when no thread can ever go on and no word is waited for.
   void reportIfStuck();
 
@@ -198,11 +206,21 @@ private:
   void saveArrival(Transfer transfer);
   void releaseBarrier(Thread *last);
   void complete(Warp &warp, Rendezvous &meeting, Thread *last);
+  void releaseLanes(Warp &warp);
+  /// Makes lanes of a warp ready, those that come first in the order first.
+  void makeReady(Warp &warp, uint64_t lanes);
+  /// The threads in the order in which the seed lets them run: the one at `place`, or null.
+  Thread *inOrder(uint32_t place) const {
+    const uint32_t id = place ^ orderFlips;
+    return id < threads.size() ? threads[id].get() : nullptr;
+  }
   /// Matrix loads or stores of 32 lanes (MatrixAccess.cpp); `variant` as ditron_sim_load_matrices puts it together.
   void moveMatrices(const std::unique_ptr<Thread> *lanes, uint32_t instructions, uint32_t variant);
   void finish();
   void reportStuck();
   bool makeThreads();
+  /// Draws the order in which threads run, from the seed; the seed 0 has that of their numbers.
+  void chooseOrder();
   void returnThreads();
 
   std::vector<std::unique_ptr<Thread>> threads; ///< Of the present block once it has acted.
@@ -211,6 +229,9 @@ private:
   uint32_t readyMask = 0, readyHead = 0, readyTail = 0;
   uint32_t live = 0;
   uint32_t waitingWord = 0;
+  uint32_t waitingLanes = 0;   ///< Threads at a lane order.
+  uint32_t orderFlips = 0;     ///< Threads run in the order of their number with these bits flipped.
+  bool runsWarpsApart = false; ///< A warp goes on after a meeting of its lanes before others do.
   uint32_t atBarrier = 0;
   bool barrierMixed = false;
   const DitronSimSite *barrierSite = nullptr;
@@ -219,7 +240,7 @@ private:
   Context schedulerContext = nullptr;
   char *shared = nullptr;
   const DitronSimSite *latencySite = nullptr;
-  uint32_t latencyThread = 0;
+  uint32_t latencyPlace = 0; ///< In the order of threads.
 };
 
 /// "file.py:3:4".

@@ -3,6 +3,9 @@
 // The block barrier and the rendezvous of lanes: shuffle, ballot, warp barrier, mma. The last lane to arrive does the
 // work of all lanes and makes the others ready; so a meeting costs one switch per thread and nothing else.
 //
+// A lane order is weaker: on a GPU it is no instruction. Lanes wait there for those that are behind, and not for ever for
+// those that do not come.
+//
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Engine.h"
 #include "ditron/sim/Mma.h"
@@ -10,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <utility>
 
 namespace ditron::sim {
 
@@ -65,8 +69,8 @@ void Block::releaseBarrier(Thread *last) {
   atBarrier = 0;
   asyncUnit.noteMeeting();
   clocks += engine.options.cost.barrierClocks;
-  for (const auto &thread : threads)
-    if (thread->state == ThreadState::AtBarrier)
+  for (uint32_t place = 0; place < ready.size(); ++place)
+    if (Thread *thread = inOrder(place); thread && thread->state == ThreadState::AtBarrier)
       makeReady(*thread);
 }
 
@@ -191,11 +195,52 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
   if (meeting.kind != CollectiveKind::Mma)
     clocks += engine.options.cost.shuffleClocks;
   meeting.arrived = 0;
-  for (uint64_t rest = arrived; rest; rest &= rest - 1) {
-    Thread *lane = lanes[std::countr_zero(rest)].get();
-    if (lane != last)
-      makeReady(*lane);
+  makeReady(warp, last ? arrived & ~(uint64_t(1) << last->laneId) : arrived);
+}
+
+void Block::makeReady(Warp &warp, uint64_t lanes) {
+  const uint32_t warpSize = engine.options.warpSize, flips = orderFlips & (warpSize - 1);
+  const std::unique_ptr<Thread> *first = threads.data() + static_cast<size_t>(&warp - warps.data()) * warpSize;
+  for (uint32_t place = 0; place < warpSize; ++place) {
+    // In front of the queue the last one that is put there is the first.
+    const uint32_t lane = (runsWarpsApart ? warpSize - 1 - place : place) ^ flips;
+    if (!(lanes >> lane & 1))
+      continue;
+    if (!runsWarpsApart) {
+      makeReady(*first[lane]);
+      continue;
+    }
+    first[lane]->state = ThreadState::Ready;
+    ready[--readyHead & readyMask] = static_cast<uint16_t>(first[lane]->threadId);
   }
+}
+
+//===- Lane order -------------------------------------------------------------------------------------------------===//
+
+void Block::orderLanes(Thread &thread, const DitronSimSite *site) {
+  Warp &warp = *thread.warp;
+  warp.atLaneOrder |= uint64_t(1) << thread.laneId;
+  ++waitingLanes;
+  thread.site = site;
+  thread.state = ThreadState::AtLaneOrder;
+  // The last lane too goes on in its turn: then warps that run in step with each other stay in step.
+  if (warp.atLaneOrder == warp.live)
+    releaseLanes(warp);
+  park(thread);
+}
+
+void Block::releaseLanes(Warp &warp) {
+  waitingLanes -= std::popcount(warp.atLaneOrder);
+  makeReady(warp, std::exchange(warp.atLaneOrder, 0));
+}
+
+bool Block::releaseLanes() {
+  if (waitingLanes == 0)
+    return false;
+  for (Warp &warp : warps)
+    releaseLanes(warp);
+  engine.scheduler.wake(*this, clock);
+  return true;
 }
 
 } // namespace ditron::sim
@@ -215,6 +260,18 @@ void ditron_sim_barrier(DitronSimThread *self, const DitronSimSite *site) {
 void ditron_sim_warp_barrier(DitronSimThread *self, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   thread.block->meet(thread, CollectiveKind::WarpBarrier, 0, ~uint64_t(0), site);
+}
+
+void ditron_sim_order_lanes(DitronSimThread *self, const void *const *later, uint32_t laterCount,
+                            const void *const *earlier, uint32_t earlierCount, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  Block &block = *thread.block;
+  bool areApart = laterCount != 0;
+  for (uint32_t i = 0; i < laterCount && areApart; ++i)
+    for (uint32_t k = 0; k < earlierCount && areApart; ++k)
+      areApart = block.engine.memory.areApart(block.rank.id, later[i], earlier[k]);
+  if (!areApart)
+    block.orderLanes(thread, site);
 }
 
 uint64_t ditron_sim_shuffle(DitronSimThread *self, uint32_t kind, uint64_t value, uint32_t operand, uint64_t mask,

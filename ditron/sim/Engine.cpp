@@ -187,6 +187,15 @@ bool Machine::State::wakeHosts() {
   return any;
 }
 
+bool Machine::State::releaseLanes() {
+  bool any = false;
+  for (auto &rank : ranks)
+    for (auto &slot : rank->slots)
+      if (slot->kernel && slot->releaseLanes())
+        any = true;
+  return any;
+}
+
 bool Machine::State::wakePollers() {
   std::vector<Waiter *> pollers;
   bool unknownLoop = false;
@@ -230,7 +239,7 @@ void Machine::State::run(const std::function<bool()> &condition) {
       continue;
     }
     rescan(nullptr);
-    if (!scheduler.empty() || wakeHosts() || wakePollers())
+    if (!scheduler.empty() || wakeHosts() || releaseLanes() || wakePollers())
       continue;
     fail({StatusCode::Deadlock, describeDeadlock(*this)});
   }

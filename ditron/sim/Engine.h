@@ -132,6 +132,8 @@ private:
   void releaseAll(const std::vector<Waiter *> &released, const Writer *writer);
   bool wakeHosts();
   bool wakePollers();
+  /// Lets lanes go on that wait for others that will not come; false if there are none.
+  bool releaseLanes();
   void stopEverything();
 
   std::vector<std::unique_ptr<Thread>> idleThreads;

@@ -177,6 +177,13 @@ Status Memory::freeSymmetric(uint64_t offset) {
 void Memory::clearCaches() {
   for (AccessCache &cache : caches)
     cache.clear();
+  for (ApartCache &known : apart)
+    known = {};
+}
+
+bool Memory::findApart(uint32_t rank, const void *a, const void *b) {
+  const Allocation *first = find(a), *second = find(b);
+  return first && second && first != second && first->rank == rank && second->rank == rank;
 }
 
 Allocation *Memory::find(const void *address) {

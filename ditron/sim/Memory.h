@@ -15,6 +15,7 @@
 #include "ditron/sim/Writer.h"
 
 #include <deque>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -86,6 +87,15 @@ public:
   std::string checkBulk(const void *address, uint64_t bytes);
   /// "A (rank 0, 1024 bytes)" with the distance of the address, for messages about a wild address.
   std::string describeNearest(const void *address, uint64_t bytes) const;
+  /// Whether two addresses of a rank's kernels cannot lead into one allocation: both lie in memory of the rank, in two
+  /// allocations.
+  bool areApart(uint32_t rank, const void *a, const void *b) {
+    ApartCache &known =
+        apart[(reinterpret_cast<uintptr_t>(a) >> 8 ^ reinterpret_cast<uintptr_t>(b) >> 6) % std::size(apart)];
+    if (known.a != a || known.b != b || known.rank != rank)
+      known = {a, b, rank, findApart(rank, a, b)};
+    return known.areApart;
+  }
   /// name[index], or name[index]+k bytes, of an address in an allocation; the address itself otherwise.
   std::string signalName(const void *address);
   /// Names the first allocation whose red zone was overwritten; empty when all are intact.
@@ -109,10 +119,19 @@ private:
   void place(char *begin, uint64_t bytes, uint64_t capacity, uint32_t rank, MemoryKind kind, std::string_view name,
              uint32_t elementBytes);
   void clearCaches();
+  bool findApart(uint32_t rank, const void *a, const void *b);
+
+  /// An answer of areApart.
+  struct ApartCache {
+    const void *a = nullptr, *b = nullptr;
+    uint32_t rank = 0;
+    bool areApart = false;
+  };
 
   const MachineOptions &options;
   std::vector<Arena> arenas;
   std::vector<AccessCache> caches;
+  ApartCache apart[256];
   std::map<uintptr_t, Allocation> table; ///< By begin.
 };
 

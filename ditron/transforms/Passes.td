@@ -181,6 +181,21 @@ def InsertBarriers : Pass<"dgpu-insert-barriers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
 }
 
+def OrderLanes : Pass<"dgpu-order-lanes", "::mlir::ModuleOp"> {
+  let summary = "says where the lanes of a warp must have done their accesses of global memory";
+  let description = [{
+    Forward analysis over the accesses of global memory since the lanes of a warp last met. Lanes go through a tile operation
+    together: a dgpu.order_lanes comes
+    1. before a write of what may have been read or written, and before a read of what may have been written, since then;
+    2. not for accesses that both are of single threads (the thread level), or both of the block's first thread, or both through
+       the same pointers, which give each address to one lane;
+    3. with the arguments behind the pointers as operands if those differ: then it holds only if they point into one object;
+    4. before a branch or loop that only some threads take, for all of its accesses, never inside.
+    Barriers and exchanges between lanes clear the state. Branches are joined, loops repeated until nothing new arrives.
+  }];
+  let dependentDialects = ["::ditron::dgpu::DgpuDialect"];
+}
+
 def VerifyLayouts : Pass<"dgpu-verify-layouts", "::mlir::ModuleOp"> {
   let summary = "phase contract: every tensor has a layout that fits the kernel";
   let description = [{

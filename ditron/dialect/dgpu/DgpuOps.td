@@ -83,6 +83,18 @@ def Dgpu_BarrierOp : Dgpu_Op<"barrier", [MemoryEffects<[MemRead<Dgpu_SharedMemor
   let assemblyFormat = "attr-dict";
 }
 
+def Dgpu_OrderLanesOp
+    : Dgpu_Op<"order_lanes", [AttrSizedOperandSegments, MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>]> {
+  let summary = "the lanes of each warp have all done their accesses up to here";
+  let description = [{
+    What the lanes of a warp accessed before is done for all of them before any of them goes on. With operands this is asked
+    for only if an object that one of `later` points into is one that one of `earlier` points into. They are arguments of the
+    kernel. All threads of each warp get here; warps do not wait for each other.
+  }];
+  let arguments = (ins Variadic<Tile_Pointer>:$later, Variadic<Tile_Pointer>:$earlier);
+  let assemblyFormat = "(`(` $later^ `:` type($later) `)` `after` `(` $earlier `:` type($earlier) `)`)? attr-dict";
+}
+
 def Dgpu_BufferPermuteOp : Dgpu_Op<"buffer_permute", [Pure]> {
   let summary = "the same bytes with their dimensions in another order";
   let description = [{Dimension d of the result is dimension order[d] of the source. Nothing moves: only the shared layout is renamed.}];

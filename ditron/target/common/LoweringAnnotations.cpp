@@ -26,7 +26,7 @@ static Operation *spinLoadOf(scf::WhileOp loop) {
     return nullptr;
   Operation *load = nullptr;
   WalkResult walk = loop.walk([&](Operation *op) {
-    if (op == loop || isa<scf::ConditionOp, scf::YieldOp>(op) || isMemoryEffectFree(op))
+    if (op == loop || isa<scf::ConditionOp, scf::YieldOp, dgpu::OrderLanesOp>(op) || isMemoryEffectFree(op))
       return WalkResult::advance();
     auto plain = dyn_cast<tile::LoadOp>(op);
     bool isLoad = isa<dist::LdOp>(op) || (plain && plain.getIsVolatile() && !isa<RankedTensorType>(plain.getType()));

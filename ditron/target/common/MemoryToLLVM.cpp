@@ -5,6 +5,8 @@
 // these are comes from the layout. Stores run in the representative of each element only, scalar stores in thread 0 unless they
 // are the work of single threads (perThreadAttrName).
 //
+// dgpu.order_lanes is a leaf of the target's.
+//
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/LayoutIndex.h"
 #include "ditron/target/common/Patterns.h"
@@ -110,10 +112,26 @@ public:
   }
 };
 
+class OrderLanesPattern : public TilePattern<dgpu::OrderLanesOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dgpu::OrderLanesOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    auto addresses = [](ArrayRef<ValueRange> pointers) {
+      return llvm::map_to_vector(pointers, [](ValueRange pointer) { return pointer.front(); });
+    };
+    target.orderLanes(e, addresses(adaptor.getLater()), addresses(adaptor.getEarlier()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void populateMemoryPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<LoadPattern, StorePattern>(patterns.getContext(), lowering);
+  patterns.add<LoadPattern, StorePattern, OrderLanesPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

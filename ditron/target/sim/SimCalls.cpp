@@ -29,6 +29,7 @@ constexpr Signature signatures[] = {
     {"access", "vppwwwwp"},
     {"barrier", "vpp"},
     {"warp_barrier", "vpp"},
+    {"order_lanes", "vppwpwp"},
     {"shuffle", "dpwdwdp"},
     {"ballot", "dpdwp"},
     {"ld", "dppwwwwp"},

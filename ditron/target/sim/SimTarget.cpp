@@ -304,6 +304,11 @@ public:
       hopperLeaves.namedBarrier(e, e.i32(1), partition->numWarps * warpSize(), NamedBarrierKind::Sync);
   }
   void warpBarrier(Emitter &e) override { sim.call(e, "warp_barrier", {sim.self(e), sim.site(e)}); }
+  void orderLanes(Emitter &e, ValueRange later, ValueRange earlier) override {
+    auto array = [&](ValueRange values) { return values.empty() ? sim.zeros(e) : SimCalls::spill(e, values); };
+    sim.call(e, "order_lanes",
+             {sim.self(e), array(later), e.i32(later.size()), array(earlier), e.i32(earlier.size()), sim.site(e)});
+  }
 
   Value shuffle(Emitter &e, dist::ShuffleKind kind, Value value, Value operand, Value mask) override {
     return sim.call(e, "shuffle", {sim.self(e), code(e, kind), value, operand, laneMask(e, mask), sim.site(e)});

@@ -1,0 +1,21 @@
+// dgpu.order_lanes: a call of the simulator, with the addresses that it depends on; on a GPU nothing at all.
+// RUN: ditron-opt %s -ditron-to-llvm=target=sim | FileCheck %s
+// RUN: ditron-opt %s -ditron-to-llvm=target=cuda:sm_80 | FileCheck %s --check-prefix=GPU
+
+module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
+  // CHECK-LABEL: llvm.func internal @order
+  // CHECK-SAME: %[[X:[^:]*]]: !llvm.ptr, %[[Y:[^:]*]]: !llvm.ptr
+  // CHECK-DAG: %[[C0:.*]] = llvm.mlir.constant(0 : i32)
+  // CHECK-DAG: %[[C1:.*]] = llvm.mlir.constant(1 : i32)
+  // CHECK: llvm.call @ditron_sim_order_lanes(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}})
+  // CHECK: llvm.store %[[Y]]
+  // CHECK: llvm.store %[[X]]
+  // CHECK: llvm.call @ditron_sim_order_lanes
+  // GPU-LABEL: @order
+  // GPU-NEXT: llvm.return
+  func.func @order(%x: !tile.ptr<f32>, %y: !tile.ptr<i8>) {
+    dgpu.order_lanes
+    dgpu.order_lanes(%y : !tile.ptr<i8>) after(%x : !tile.ptr<f32>)
+    return
+  }
+}
