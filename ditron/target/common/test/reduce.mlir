@@ -30,13 +30,15 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
 
 #L = #dgpu.layout<64, reg = {}, lane = [i0 i1 i2 i3 i4], warp = [i5]>
 module attributes {dgpu.num_warps = 2 : i32, dgpu.threads_per_warp = 32 : i32} {
-  // Not commutative: the side whose bit is 0 is put on the left. The warp bit goes through scratch memory at 32.
+  // Not commutative: the side whose bit is 0 is put on the left. The warp bit goes through scratch memory at 32: lane 0 stores, lanes
+  // load the value of the warp that their bit 0 names, and a shuffle brings the other's.
   // CHECK-LABEL: llvm.func internal @last
   // CHECK-COUNT-5: llvm.call @ditron_sim_shuffle
   // CHECK: llvm.getelementptr %{{.*}}[32] : (!llvm.ptr) -> !llvm.ptr, i8
   // CHECK: llvm.store
   // CHECK: llvm.call @ditron_sim_barrier
   // CHECK: llvm.load
+  // CHECK: llvm.call @ditron_sim_shuffle
   // CHECK: llvm.select
   // CHECK: llvm.select
   // CHECK: llvm.sub
