@@ -112,6 +112,8 @@ for kernel in ["rms_norm", "rms_norm_pairs"]:
 
 # Every kernel of the library is in the list: the functions of its files that no other function there calls.
 for folder, _, files in os.walk(kernels_folder):
+cases.append((library("row_wise"), "layer_norm", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", i32:16" * 4 + ", fp32" + constexpr(BLOCK=4096),
+              "--num-warps 8"))
     for name in files:
         path = os.path.join(folder, name)
         if not name.endswith(".py"):
