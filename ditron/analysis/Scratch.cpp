@@ -50,9 +50,11 @@ static bool allowsAnyOrder(Region &combine) {
 
 layout::ReducePlan reducePlanOf(Operation *op) {
   auto reduce = llvm::cast<tile::ReduceOp>(op);
-  return layout::makeReducePlan(
-      dgpu::layoutOf(reduce.getSources().front().getType()), static_cast<int>(reduce.getAxis()),
-      allowsAnyOrder(reduce.getCombine()) ? layout::ReduceOrder::NearestFirst : layout::ReduceOrder::Canonical);
+  const bool isTree =
+      reduce.getOrdering() == tile::ReductionOrdering::InnerTree && !allowsAnyOrder(reduce.getCombine());
+  return layout::makeReducePlan(dgpu::layoutOf(reduce.getSources().front().getType()),
+                                static_cast<int>(reduce.getAxis()),
+                                isTree ? layout::ReduceOrder::Canonical : layout::ReduceOrder::NearestFirst);
 }
 
 layout::GatherPlan gatherPlanOf(Operation *op) {

@@ -46,9 +46,9 @@ int sharedElementBits(mlir::Type elementType);
 /// The plan of a dgpu.convert_layout whose types carry layouts.
 layout::ConvertPlan convertPlanOf(mlir::Operation *convertLayout);
 
-/// The plan of a tile.reduce whose types carry layouts. Combines that are one integer operation or one extreme are reduced in the
-/// order that exchanges least, since every order gives the same value (of two zeros, an extreme of floats may give either); all
-/// others follow the canonical tree.
+/// The plan of a tile.reduce whose types carry layouts: what is nearest first, or the canonical tree where the ordering asks for it.
+/// Combines that are one integer operation or one extreme need no tree, since every order gives the same value (of two zeros, an
+/// extreme of floats may give either).
 layout::ReducePlan reducePlanOf(mlir::Operation *reduce);
 
 /// The plan of a tile.gather whose types carry layouts and that is not an exchange.

@@ -82,6 +82,17 @@ std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall
   return readWord<P>(importer, call, name, words);
 }
 
+std::optional<tile::ReductionOrderingAttr> reductionOrderingOf(Importer &importer, BuiltinCall &call) {
+  using R = tile::ReductionOrdering;
+  static constexpr Word<R> words[] = {{"unordered", R::Unordered}, {"inner_tree", R::InnerTree}};
+  if (call.isNone("reduction_ordering"))
+    return tile::ReductionOrderingAttr();
+  std::optional<R> ordering = readWord<R>(importer, call, "reduction_ordering", words);
+  if (!ordering)
+    return std::nullopt;
+  return tile::ReductionOrderingAttr::get(importer.emit.builder.getContext(), *ordering);
+}
+
 std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, llvm::StringRef name) {
   using C = dist::Compare;
   static constexpr Word<C> words[] = {{"eq", C::EQ}, {"ne", C::NE}, {"gt", C::GT},

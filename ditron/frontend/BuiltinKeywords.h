@@ -21,6 +21,8 @@ std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &
 std::optional<tile::CacheModifier> cacheModifierOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
 std::optional<tile::EvictionPolicy> evictionPolicyOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
 std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
+/// No ordering when the argument is None.
+std::optional<tile::ReductionOrderingAttr> reductionOrderingOf(Importer &importer, BuiltinCall &call);
 std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
 std::optional<dist::SignalOp> signalOpOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);
 std::optional<dist::CommScope> commScopeOf(Importer &importer, BuiltinCall &call, llvm::StringRef name);

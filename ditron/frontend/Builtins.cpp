@@ -102,6 +102,7 @@ constexpr Submodule submodules[] = {{ModuleTriton, "language", ModuleTile},
                                     {ModuleTile, "math", ModuleMath},
                                     {ModuleTile, "core", ModuleTile},
                                     {ModuleTile, "PropagateNan", ModuleNan},
+                                    {ModuleTile, "ReductionOrdering", ModuleOrdering},
                                     {ModuleTile, "extra", ModuleExtra},
                                     {ModuleTile, "target_info", ModuleExtra},
                                     {ModuleDist, "extra", ModuleExtra},
@@ -167,6 +168,9 @@ std::optional<LangValue> findBuiltinConstant(BuiltinModule module, llvm::StringR
   // Any value but zero propagates, as with a plain True.
   if (module == ModuleNan && (name == "NONE" || name == "ALL"))
     return LangValue::integer(name == "ALL" ? 0xFFFF : 0);
+  // The words that reduction_ordering takes.
+  if (module == ModuleOrdering && (name == "UNORDERED" || name == "INNER_TREE"))
+    return LangValue::string(name.lower());
   if (module == ModuleShmem)
     for (auto [constant, value] : shmemConstants)
       if (constant == name)

@@ -55,7 +55,8 @@ bool fillRegion(Importer &importer, mlir::Region &region, llvm::ArrayRef<LangVal
 
 /// Reduces sources of one shape along an axis, or over all elements without one.
 std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<LangValue> sources,
-                                                std::optional<int64_t> axis, bool keepsDims, Combine combine) {
+                                                std::optional<int64_t> axis, bool keepsDims, Combine combine,
+                                                tile::ReductionOrderingAttr ordering = {}) {
   Emitter &emit = importer.emit;
   llvm::SmallVector<int64_t> original(sources.front().type().shape());
   if (!axis) {
@@ -71,7 +72,7 @@ std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<
     operands.push_back(source.ir());
     types.push_back(emit.ir(source.type().withShape(reduced)));
   }
-  auto op = emit.create<tile::ReduceOp>(types, operands, emit.builder.getI32IntegerAttr(*axis));
+  auto op = emit.create<tile::ReduceOp>(types, operands, emit.builder.getI32IntegerAttr(*axis), ordering);
   if (!fillRegion(importer, op.getCombine(), sources, combine)) {
     op.erase();
     return std::nullopt;
@@ -143,7 +144,11 @@ LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, bool isMax, bo
     }
     return {emit.select(wins, a[0], b[0], range), emit.select(wins, a[1], b[1], range)};
   };
-  auto results = reduceAll(importer, {input, index}, axis, keepsDims, combine);
+  // Without a rule for ties any of the indices will do.
+  tile::ReductionOrderingAttr ordering;
+  if (!breaksTiesLeft)
+    ordering = tile::ReductionOrderingAttr::get(emit.builder.getContext(), tile::ReductionOrdering::Unordered);
+  auto results = reduceAll(importer, {input, index}, axis, keepsDims, combine, ordering);
   if (!results)
     return LangValue::poison();
   return wantsValue ? LangValue::tuple({(*results)[0], (*results)[1]}) : (*results)[1];
@@ -233,6 +238,9 @@ LangValue sum(Importer &importer, BuiltinCall &call) {
   std::optional<int64_t> axis;
   if (!checkReduction(importer, call, input, axis))
     return LangValue::poison();
+  auto ordering = reductionOrderingOf(importer, call);
+  if (!ordering)
+    return LangValue::poison();
   LangType element = call.isNone("dtype") ? sumType(input.type().element()) : call.dtype("dtype");
   input = emit.cast(input, element, call.range);
   if (input.isPoison())
@@ -240,7 +248,7 @@ LangValue sum(Importer &importer, BuiltinCall &call) {
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(BinaryOp::Add, a[0], b[0], call.range));
   };
-  auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine);
+  auto results = reduceAll(importer, {input}, axis, call.flag("keep_dims"), combine, *ordering);
   return results ? results->front() : LangValue::poison();
 }
 
@@ -295,10 +303,13 @@ LangValue reduce(Importer &importer, BuiltinCall &call) {
     if (*axis < 0)
       return LangValue::poison();
   }
+  auto ordering = reductionOrderingOf(importer, call);
+  if (!ordering)
+    return LangValue::poison();
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return userCombine(importer, call, *sources, a, b);
   };
-  auto results = reduceAll(importer, *sources, axis, call.flag("keep_dims"), combine);
+  auto results = reduceAll(importer, *sources, axis, call.flag("keep_dims"), combine, *ordering);
   return results ? packed(*results, call["input"].isTuple()) : LangValue::poison();
 }
 
