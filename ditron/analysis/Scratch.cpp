@@ -50,9 +50,11 @@ static bool allowsAnyOrder(Region &combine) {
 
 layout::ReducePlan reducePlanOf(Operation *op) {
   auto reduce = llvm::cast<tile::ReduceOp>(op);
-  return layout::makeReducePlan(
-      dgpu::layoutOf(reduce.getSources().front().getType()), static_cast<int>(reduce.getAxis()),
-      allowsAnyOrder(reduce.getCombine()) ? layout::ReduceOrder::NearestFirst : layout::ReduceOrder::Canonical);
+  const bool isTree =
+      reduce.getOrdering() == tile::ReductionOrdering::InnerTree && !allowsAnyOrder(reduce.getCombine());
+  return layout::makeReducePlan(dgpu::layoutOf(reduce.getSources().front().getType()),
+                                static_cast<int>(reduce.getAxis()),
+                                isTree ? layout::ReduceOrder::Canonical : layout::ReduceOrder::NearestFirst);
 }
 
 layout::GatherPlan gatherPlanOf(Operation *op) {
@@ -99,54 +101,88 @@ SmallVector<uint32_t> scanSourceRegisters(const layout::ScanStep &step, int numR
   return sources;
 }
 
-/// Appends one exchange and advances `bytes` past it.
-static void addExchange(SmallVector<WarpExchange> &exchanges, int64_t &bytes, int step, int registers, Operation *op,
-                        int64_t threads) {
-  WarpExchange exchange{step, registers, {}};
-  for (Value source : llvm::isa<tile::MapElementwiseOp>(op) ? ValueRange(op->getResults())
-                      : llvm::isa<tile::GatherOp>(op)      ? ValueRange(op->getOperands().take_front(1))
-                                                           : ValueRange(op->getOperands())) {
-    exchange.operandOffsets.push_back(bytes);
-    bytes += llvm::alignTo(registers * threads * sharedElementBytes(tile::elementTypeOf(source.getType())), 16);
+/// All bits of ids of `dim`.
+static uint32_t allBits(const layout::DistributedLayout &layout, layout::MachineDim dim) {
+  return static_cast<uint32_t>(layout.size(dim)) - 1;
+}
+
+/// An exchange in which every thread has a slot of its own.
+static WarpExchange slotPerThread(const layout::DistributedLayout &layout, int registers) {
+  const uint32_t warps = allBits(layout, layout::MachineDim::Warp);
+  return {registers, allBits(layout, layout::MachineDim::Lane), warps, warps};
+}
+
+/// The rounds of a reduction: each thread that holds no copy of another's values has a slot.
+static SmallVector<WarpExchange> reduceExchanges(tile::ReduceOp op, const layout::DistributedLayout &source) {
+  SmallVector<WarpExchange> exchanges;
+  for (const layout::WarpRound &round : layout::warpRoundsOf(reducePlanOf(op), source)) {
+    WarpExchange exchange = slotPerThread(source, round.registers);
+    exchange.slotLanes &= ~round.copyLanes;
+    exchange.slotWarps &= ~round.copyWarps;
+    exchange.levels = round.levels;
+    exchange.laneBits = round.laneBits;
+    exchanges.push_back(std::move(exchange));
   }
-  exchanges.push_back(std::move(exchange));
+  return exchanges;
+}
+
+/// The steps of a scan across warps: each thread that has the total of a lower block has a slot.
+static SmallVector<WarpExchange> scanExchanges(tile::ScanOp op, const layout::DistributedLayout &source) {
+  SmallVector<WarpExchange> exchanges;
+  const bool reverse = op.getReverse();
+  for (const layout::ScanStep &step : layout::makeScanPlan(source, static_cast<int>(op.getAxis()))) {
+    if (!step.crossesWarps())
+      continue;
+    const size_t registers = scanSourceRegisters(step, source.numRegs(), reverse).size();
+    WarpExchange exchange = slotPerThread(source, static_cast<int>(registers));
+    exchange.slotLanes &= ~(step.laneSet | step.laneClear | source.freeMask(layout::MachineDim::Lane));
+    exchange.slotWarps &= ~(step.warpSet | step.warpClear | source.freeMask(layout::MachineDim::Warp));
+    exchange.storingLanes = reverse ? step.laneClear : step.laneSet;
+    exchange.storingWarps = reverse ? step.warpClear : step.warpSet;
+    exchanges.push_back(std::move(exchange));
+  }
+  return exchanges;
+}
+
+/// The types of the elements that an operation exchanges, one for each operand.
+static SmallVector<Type> exchangedElements(Operation *op) {
+  ValueRange exchanged = llvm::isa<tile::MapElementwiseOp>(op) ? ValueRange(op->getResults())
+                         : llvm::isa<tile::GatherOp>(op)       ? ValueRange(op->getOperands().take_front(1))
+                                                               : ValueRange(op->getOperands());
+  return llvm::map_to_vector(exchanged, [](Value value) { return tile::elementTypeOf(value.getType()); });
+}
+
+/// Gives each exchange its bytes, one behind the other; how many there are.
+static int64_t placeExchanges(SmallVector<WarpExchange> &exchanges, Operation *op) {
+  int64_t bytes = 0;
+  for (WarpExchange &exchange : exchanges)
+    for (Type element : exchangedElements(op)) {
+      exchange.operandOffsets.push_back(bytes);
+      bytes += llvm::alignTo(int64_t(exchange.registers) * exchange.slots() * sharedElementBytes(element), 16);
+    }
+  return bytes;
 }
 
 /// The exchanges and their total size.
 static std::pair<SmallVector<WarpExchange>, int64_t> planExchanges(Operation *op) {
-  SmallVector<WarpExchange> exchanges;
-  int64_t bytes = 0;
   if (op->getNumOperands() == 0)
     return {};
   const layout::DistributedLayout &source = dgpu::layoutOf(op->getOperand(0).getType());
-  int64_t threads = int64_t(source.numLanes()) * source.numWarps();
-  if (llvm::isa<tile::ReduceOp>(op)) {
-    int registers = source.numRegs();
-    layout::ReducePlan plan = reducePlanOf(op);
-    for (auto [index, step] : llvm::enumerate(plan.steps)) {
-      if (step.dim == layout::MachineDim::Reg)
-        registers /= 2;
-      else if (step.dim == layout::MachineDim::Warp)
-        addExchange(exchanges, bytes, static_cast<int>(index), registers, op, threads);
-    }
+  SmallVector<WarpExchange> exchanges;
+  layout::DistributedLayout result = source;
+  if (auto reduce = llvm::dyn_cast<tile::ReduceOp>(op)) {
+    exchanges = reduceExchanges(reduce, source);
+    result = reducePlanOf(op).result;
   } else if (auto scan = llvm::dyn_cast<tile::ScanOp>(op)) {
-    std::vector<layout::ScanStep> steps = layout::makeScanPlan(source, static_cast<int>(scan.getAxis()));
-    for (auto [index, step] : llvm::enumerate(steps))
-      if (step.crossesWarps())
-        addExchange(exchanges, bytes, static_cast<int>(index),
-                    static_cast<int>(scanSourceRegisters(step, source.numRegs(), scan.getReverse()).size()), op, threads);
+    exchanges = scanExchanges(scan, source);
   } else if (auto gather = llvm::dyn_cast<tile::GatherOp>(op)) {
     std::optional<int64_t> mask = tile::exchangeMaskOf(gather);
     if (mask && layout::makeExchangeMasks(source, static_cast<int>(gather.getAxis()), *mask).warps != 0)
-      addExchange(exchanges, bytes, 0, source.numRegs(), op, threads);
-    return {std::move(exchanges), bytes};
+      exchanges.push_back(slotPerThread(source, source.numRegs()));
   }
-  if (regionUsesEffects(op)) {
-    auto reduce = llvm::dyn_cast<tile::ReduceOp>(op);
-    layout::DistributedLayout result = reduce ? reducePlanOf(op).result : source;
-    if (result.freeMask(layout::MachineDim::Warp) != 0)
-      addExchange(exchanges, bytes, INT_MAX, result.numRegs(), op, threads);
-  }
+  if (!llvm::isa<tile::GatherOp>(op) && regionUsesEffects(op) && result.freeMask(layout::MachineDim::Warp) != 0)
+    exchanges.push_back(slotPerThread(source, result.numRegs()));
+  int64_t bytes = placeExchanges(exchanges, op);
   return {std::move(exchanges), bytes};
 }
 

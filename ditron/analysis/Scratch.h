@@ -7,8 +7,8 @@
 //
 // Layout of the scratch memory, in bytes from offset_bytes:
 //   convert_layout   as its plan says (layout::SharedExchange), one round trip: store, barrier, load.
-//   reduce, scan     one region per step that crosses warps (see WarpExchange), so that no barrier is needed between the
-//                    loads of one step and the stores of the next: store region 0, barrier, load region 0, store region 1, ...
+//   reduce, scan     one region per round across warps (see WarpExchange), so that no barrier is needed between the loads of
+//                    one round and the stores of the next: store region 0, barrier, load region 0, store region 1, ...
 //                    With a combine region whose effects give results (an atomic's old value), a last region hands the results
 //                    of the threads that performed it to the others; map_elementwise has just this one.
 //   gather           across warps: the source in row-major order, one round trip. An exchange (tile/ExchangeAttr.h) across warps:
@@ -27,6 +27,7 @@
 #include "ditron/layout/GatherPlan.h"
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/bit.h"
 
 #include <cstdint>
 #include <optional>
@@ -45,9 +46,9 @@ int sharedElementBits(mlir::Type elementType);
 /// The plan of a dgpu.convert_layout whose types carry layouts.
 layout::ConvertPlan convertPlanOf(mlir::Operation *convertLayout);
 
-/// The plan of a tile.reduce whose types carry layouts. Combines that are one integer operation or one extreme are reduced in the
-/// order that exchanges least, since every order gives the same value (of two zeros, an extreme of floats may give either); all
-/// others follow the canonical tree.
+/// The plan of a tile.reduce whose types carry layouts: what is nearest first, or the canonical tree where the ordering asks for it.
+/// Combines that are one integer operation or one extreme need no tree, since every order gives the same value (of two zeros, an
+/// extreme of floats may give either).
 layout::ReducePlan reducePlanOf(mlir::Operation *reduce);
 
 /// The plan of a tile.gather whose types carry layouts and that is not an exchange.
@@ -62,19 +63,27 @@ bool regionHasEffects(mlir::Operation *op);
 /// True if the results of such effects are used: then only threads that perform them know what the region yields.
 bool regionUsesEffects(mlir::Operation *op);
 
-/// One step of a reduce or scan that goes through shared memory. Each thread stores all registers of all operands that it has
-/// at that step, in a scan those that hold the totals of lower blocks (scanSourceRegisters): register r of operand o of thread t (= warp * lanes + lane) lies at operandOffsets[o] + (r * threads + t) *
-/// bytes of o's element. Offsets count from the op's offset_bytes and are multiples of 16.
+/// One round trip of a reduce or scan through shared memory. Threads whose values nobody reads, among them all but one of those that
+/// hold copies, store nothing: the bits `slotLanes` of the lane and `slotWarps` of the warp number the slots, lanes first, and the
+/// threads whose other bits are `storingLanes` and `storingWarps` store. Register r of operand o of slot s lies at
+/// operandOffsets[o] + (r * slots() + s) * bytes of o's element; in a scan the registers are scanSourceRegisters. Offsets count from the
+/// op's offset_bytes and are multiples of 16.
 struct WarpExchange {
-  int step;      ///< Index into ReducePlan::steps or the scan plan; INT_MAX for the one that hands out results.
-  int registers; ///< Registers per operand at that step.
-  llvm::SmallVector<int64_t> operandOffsets;
+  int registers; ///< Per operand.
+  uint32_t slotLanes, slotWarps;
+  uint32_t allWarps; ///< All bits of warps' ids.
+  uint32_t storingLanes = 0, storingWarps = 0;
+  int levels = 1;                 ///< Of a reduction: how many it does, see layout::WarpRound.
+  std::vector<int> laneBits = {}; ///< Of a reduction, from the round.
+  llvm::SmallVector<int64_t> operandOffsets = {};
+
+  int slots() const { return 1 << (llvm::popcount(slotLanes) + llvm::popcount(slotWarps)); }
 };
 /// The registers, ascending, whose values a step of a scan combines with others.
 llvm::SmallVector<uint32_t> scanSourceRegisters(const layout::ScanStep &step, int numRegs, bool reverse);
 
-/// The exchanges of a tile.reduce, tile.scan, tile.map_elementwise or exchange whose types carry layouts; empty when it stays
-/// within warps.
+/// The exchanges of a tile.reduce (its rounds), tile.scan (its steps that cross warps), tile.map_elementwise or exchange whose types
+/// carry layouts; empty when it stays within warps. The last one hands out results if that is necessary (see above).
 llvm::SmallVector<WarpExchange> warpExchangesOf(mlir::Operation *op);
 
 /// Bytes of scratch memory that the lowering of `op` needs; 0 for an operation that needs none (buffers are not scratch).

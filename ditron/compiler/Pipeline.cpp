@@ -43,6 +43,10 @@ Status assignHardware(StageRunner &run, mlir::ModuleOp module, const target::Tar
   DITRON_RETURN_IF_ERROR(run.passes("signals", module, analysis::createVerifySignals(), analysis::createVerifyWaits()));
   // Constants, dead code and equal expressions, which the importer leaves in plenty.
   DITRON_RETURN_IF_ERROR(run.passes("simplify", module, mlir::createCanonicalizerPass(), mlir::createCSEPass()));
+  // Reductions whose function does not commute keep the order of their elements; with the knob all do.
+  transforms::OrderReductionsOptions ordering;
+  ordering.strict = run.knobs().strictReductionOrdering;
+  DITRON_RETURN_IF_ERROR(run.passes("reductions", module, transforms::createOrderReductions(ordering)));
   // rank, num_ranks and symm_at become reads of the world view, a hidden last argument of the kernel.
   DITRON_RETURN_IF_ERROR(run.passes("world", module, transforms::createLowerWorld()));
   // Matrix products that are written as sums over blocks of three dimensions.

@@ -51,6 +51,7 @@ public:
   /// Writes a file NN-stage.extension into the dump folder, when this kernel is dumped.
   void dump(std::string_view stage, std::string_view extension, llvm::StringRef text);
   bool isDumping() const { return !dumpFolder.empty(); }
+  const Knobs &knobs() const { return job.options.knobs; }
 
   /// The Internal error for a failure that is the compiler's, after writing a reproducer. `before` is the IR before the
   /// stage, `problem` what was reported.

@@ -99,4 +99,23 @@ std::optional<dist::CommScope> commScopeOf(Importer &importer, BuiltinCall &call
   return readWord<S>(importer, call, argument, words);
 }
 
+std::optional<tile::ReductionOrderingAttr> reductionOrderingOf(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+  using R = tile::ReductionOrdering;
+  static constexpr Word<R> words[] = {{"unordered", R::Unordered}, {"inner_tree", R::InnerTree}};
+  if (argument.given->isNone())
+    return tile::ReductionOrderingAttr();
+  std::optional<R> ordering;
+  // tl.ReductionOrdering's numbers, or the words.
+  if (argument.given->isConstant() && argument.given->constant().isIntegral())
+    ordering = argument.given->constant().isTrue() ? R::InnerTree : R::Unordered;
+  else if (argument.given->isString())
+    ordering = readWord<R>(importer, call, argument, words);
+  else
+    importer.emit.error(argument.range, fmt::format("argument '{}' of {} must be a tl.ReductionOrdering, but got {}",
+                                                    argument.name(), qualifiedName(*call.builtin), argument.given->describe()));
+  if (!ordering)
+    return std::nullopt;
+  return tile::ReductionOrderingAttr::get(importer.emit.builder.getContext(), *ordering);
+}
+
 } // namespace ditron::frontend::builtins

@@ -25,6 +25,9 @@ std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, co
 std::optional<dist::SignalOp> signalOpOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
 std::optional<dist::CommScope> commScopeOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
 
+/// No ordering when the argument is None.
+std::optional<tile::ReductionOrderingAttr> reductionOrderingOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
+
 } // namespace ditron::frontend::builtins
 
 #endif // DITRON_FRONTEND_BUILTINKEYWORDS_H

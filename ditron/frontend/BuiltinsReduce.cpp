@@ -54,7 +54,8 @@ bool fillRegion(Importer &importer, mlir::Region &region, llvm::ArrayRef<LangVal
 
 /// Reduces sources of one shape along an axis, or over all elements without one.
 std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<LangValue> sources,
-                                                std::optional<int64_t> axis, bool keepsDims, Combine combine) {
+                                                std::optional<int64_t> axis, bool keepsDims, Combine combine,
+                                                tile::ReductionOrderingAttr ordering = {}) {
   Emitter &emit = importer.emit;
   llvm::SmallVector<int64_t> original(sources.front().type().shape());
   if (!axis) {
@@ -70,7 +71,7 @@ std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<
     operands.push_back(source.ir());
     types.push_back(emit.ir(source.type().withShape(reduced)));
   }
-  auto op = emit.create<tile::ReduceOp>(types, operands, emit.builder.getI32IntegerAttr(*axis));
+  auto op = emit.create<tile::ReduceOp>(types, operands, emit.builder.getI32IntegerAttr(*axis), ordering);
   if (!fillRegion(importer, op.getCombine(), sources, combine)) {
     op.erase();
     return std::nullopt;
@@ -143,7 +144,11 @@ LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, const ValueArg
     }
     return {emit.select(wins, a[0], b[0], range), emit.select(wins, a[1], b[1], range)};
   };
-  auto results = reduceAll(importer, {input, index}, axis, keepsDims, combine);
+  // Without a rule for ties any of the indices will do.
+  tile::ReductionOrderingAttr ordering;
+  if (!breaksTiesLeft)
+    ordering = tile::ReductionOrderingAttr::get(emit.builder.getContext(), tile::ReductionOrdering::Unordered);
+  auto results = reduceAll(importer, {input, index}, axis, keepsDims, combine, ordering);
   if (!results)
     return LangValue::poison();
   return wantsValue ? LangValue::tuple({(*results)[0], (*results)[1]}) : (*results)[1];
@@ -224,11 +229,14 @@ LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_
 //===------------------------------------------------------------------------------------------------------------------===//
 
 LangValue sum(Importer &importer, BuiltinCall &call, ValueArg inputArg, Arg<std::optional<int64_t>> axisArg, Arg<bool> keepDims,
-              Arg<std::optional<LangType>> dtype) {
+              Arg<std::optional<LangType>> dtype, ValueArg orderingArg) {
   Emitter &emit = importer.emit;
   LangValue input = *inputArg;
   std::optional<int64_t> axis;
   if (!checkReduction(importer, call, inputArg, axisArg, axis))
+    return LangValue::poison();
+  auto ordering = reductionOrderingOf(importer, call, orderingArg);
+  if (!ordering)
     return LangValue::poison();
   LangType element = *dtype ? **dtype : sumType(input.type().element());
   input = emit.cast(input, element, call.range);
@@ -237,7 +245,7 @@ LangValue sum(Importer &importer, BuiltinCall &call, ValueArg inputArg, Arg<std:
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(BinaryOp::Add, a[0], b[0], call.range));
   };
-  auto results = reduceAll(importer, {input}, axis, *keepDims, combine);
+  auto results = reduceAll(importer, {input}, axis, *keepDims, combine, *ordering);
   return results ? results->front() : LangValue::poison();
 }
 
@@ -281,7 +289,7 @@ LangValue xorOrReduce(Importer &importer, BuiltinCall &call, BinaryOp op, ValueA
 }
 
 LangValue reduce(Importer &importer, BuiltinCall &call, ValueArg input, Arg<std::optional<int64_t>> axisArg,
-                 Arg<const FunctionValue &> combineFn, Arg<bool> keepDims) {
+                 Arg<const FunctionValue &> combineFn, Arg<bool> keepDims, ValueArg orderingArg) {
   auto sources = blocksOf(importer, call, input);
   if (!sources)
     return LangValue::poison();
@@ -291,10 +299,13 @@ LangValue reduce(Importer &importer, BuiltinCall &call, ValueArg input, Arg<std:
     if (*axis < 0)
       return LangValue::poison();
   }
+  auto ordering = reductionOrderingOf(importer, call, orderingArg);
+  if (!ordering)
+    return LangValue::poison();
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return userCombine(importer, call, combineFn, *sources, a, b);
   };
-  auto results = reduceAll(importer, *sources, axis, *keepDims, combine);
+  auto results = reduceAll(importer, *sources, axis, *keepDims, combine, *ordering);
   return results ? packed(*results, input->isTuple()) : LangValue::poison();
 }
 

@@ -28,6 +28,7 @@ llvm::StringRef toString(BuiltinModule module) {
   case ModulePeer: return "triton_dist";
   case ModuleMember: return "tensor";
   case ModuleNan: return "triton.language.PropagateNan";
+  case ModuleOrdering: return "triton.language.ReductionOrdering";
   case ModuleDescriptor: return "tensor descriptor";
   case ModuleVector: return "vector";
   }

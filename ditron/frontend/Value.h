@@ -42,6 +42,7 @@ enum BuiltinModule : unsigned {
   ModuleMember = 1u << 10,     ///< Not a module: member functions of tensors.
   ModuleNan = 1u << 11,        ///< triton.language.PropagateNan, an enumeration
   ModuleDescriptor = 1u << 12, ///< Not a module: member functions of tensor descriptors.
+  ModuleOrdering = 1u << 13,   ///< triton.language.ReductionOrdering, an enumeration
   ModuleVector = 1u << 15,     ///< Not a module: member functions of vectors.
 };
 

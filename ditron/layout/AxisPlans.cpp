@@ -1,4 +1,4 @@
-//===- AxisPlans.cpp - Reduce and scan along an axis, in one canonical order --------------------------------*- C++ -*-===//
+//===- AxisPlans.cpp - Reduce and scan along an axis, level by level -----------------------------------------*- C++ -*-===//
 //
 // Reads the owners of the axis bits, lowest first.
 //
@@ -6,6 +6,7 @@
 #include "ditron/layout/AxisPlans.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace ditron::layout {
 
@@ -28,6 +29,42 @@ ReducePlan makeReducePlan(const DistributedLayout &source, int axis, ReduceOrder
     std::stable_sort(plan.steps.begin(), plan.steps.end(),
                      [](const ReduceStep &a, const ReduceStep &b) { return a.dim < b.dim; });
   return plan;
+}
+
+/// More values than these are not loaded at once: a thread would rather take part in another round.
+static constexpr int mostLoadsOfRound = 32;
+
+/// The lowest `count` bits of a mask.
+static std::vector<int> lowestBits(uint32_t mask, int count) {
+  std::vector<int> bits;
+  for (; count > 0; --count, mask &= mask - 1)
+    bits.push_back(std::countr_zero(mask));
+  return bits;
+}
+
+std::vector<WarpRound> warpRoundsOf(const ReducePlan &plan, const DistributedLayout &source) {
+  std::vector<WarpRound> rounds;
+  int registers = source.numRegs();
+  uint32_t copyLanes = source.freeMask(MachineDim::Lane), copyWarps = source.freeMask(MachineDim::Warp);
+  for (auto step = plan.steps.begin(); step != plan.steps.end();) {
+    if (step->dim != MachineDim::Warp) {
+      registers /= step->dim == MachineDim::Reg ? 2 : 1;
+      copyLanes |= step->dim == MachineDim::Lane ? 1u << step->position : 0;
+      ++step;
+      continue;
+    }
+    auto isOther = [](const ReduceStep &other) { return other.dim != MachineDim::Warp; };
+    const int run = static_cast<int>(std::find_if(step, plan.steps.end(), isOther) - step);
+    const int byLanes = std::min(run, std::popcount(copyLanes));
+    int local = run - byLanes;
+    while (local > 1 && registers << local > mostLoadsOfRound)
+      --local;
+    rounds.push_back({static_cast<int>(step - plan.steps.begin()), local + byLanes, registers, copyLanes, copyWarps,
+                      lowestBits(copyLanes, byLanes)});
+    for (int level = 0; level < local + byLanes; ++level, ++step)
+      copyWarps |= 1u << step->position;
+  }
+  return rounds;
 }
 
 std::vector<ScanStep> makeScanPlan(const DistributedLayout &source, int axis) {

@@ -1,11 +1,14 @@
-//===- AxisPlans.h - Reduce and scan along an axis, in one canonical order ----------------------------------*- C++ -*-===//
+//===- AxisPlans.h - Reduce and scan along an axis, level by level -------------------------------------------*- C++ -*-===//
 //
-// Reductions follow one canonical tree: the bits of the axis in ascending order, and the left operand is the side whose bit
-// is 0. The expression tree then depends on the shape only and not on the layout: copies agree exactly, any associative
-// combine is allowed (also one that is not commutative), and all targets can be compared bit for bit.
+// A reduction has one level per bit of the axis, and the left operand is the side whose bit is 0. Two orders of the levels:
 //
-// Combines that give the same result in any order (integer sums, extremes) need no canonical tree: for them the levels inside
-// a thread come first, so that less has to be exchanged. Which order a combine allows is the caller's knowledge.
+//   NearestFirst  registers, then lanes, then warps. Few values are left when they have to travel. The expression tree follows
+//                 from the layout, so the combine must be associative and commutative.
+//   Canonical     the bits of the axis in ascending order. The tree depends on the shape only: any associative combine is allowed
+//                 (also one that is not commutative), and all layouts and targets can be compared bit for bit.
+//
+// In both, copies agree exactly. Which order a reduction takes is the caller's knowledge. Scans keep the order of the elements and
+// have one tree for all layouts.
 //
 // A reduction of 8 elements: bit 0 gives (01) (23) (45) (67), bit 1 (0123) (4567), bit 2 the result, wherever the bits live.
 //
@@ -39,6 +42,20 @@ struct ReducePlan {
   bool needsSharedMemory() const;
 };
 ReducePlan makeReducePlan(const DistributedLayout &source, int axis, ReduceOrder order = ReduceOrder::Canonical);
+
+/// Neighbouring levels of a reduction that lie across warps, done with one round trip through shared memory. Of the threads that
+/// hold copies by then one stores its values. Of the levels' 2^levels values a thread loads 2^localLevels() and combines them: those
+/// are the first levels. For the others, lanes that hold copies load the value of one warp each and combine like lanes.
+struct WarpRound {
+  int step;                      ///< The first of its levels in ReducePlan::steps.
+  int levels;                    ///< How many.
+  int registers;                 ///< That a thread holds at these levels.
+  uint32_t copyLanes, copyWarps; ///< Bits of the ids that make no difference before these levels.
+  std::vector<int> laneBits;     ///< Of copyLanes: lane bit i stands for the warp bit of level localLevels() + i.
+  int localLevels() const { return levels - static_cast<int>(laneBits.size()); }
+};
+/// The rounds of a reduction's plan for its source, in order; together they do all levels across warps.
+std::vector<WarpRound> warpRoundsOf(const ReducePlan &plan, const DistributedLayout &source);
 
 /// One level of an inclusive scan: a place whose bit `position` of `dim` is 1 does
 ///   y = combine(x at (reg | regSet) & ~regClear, (lane | laneSet) & ~laneClear, (warp | warpSet) & ~warpClear, own x);

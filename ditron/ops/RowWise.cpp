@@ -1,4 +1,4 @@
-//===- RowWise.cpp - Softmax and RMSNorm of the rows of a matrix ----------------------------------------------------------===//
+//===- RowWise.cpp - Softmax, RMSNorm and layer norm of the rows of a matrix ----------------------------------------------===//
 #include "ditron/ops/RowWise.h"
 
 #include "ditron/ops/GemmKernels.h"
@@ -99,6 +99,33 @@ Expected<PreparedCall> prepareRmsNorm(jit::Jit &jit, runtime::Rank &rank, const 
   KernelCall call = rowCall(rank, problem, chosen, x, y);
   call.kernel = chosen.pairs ? "rms_norm_pairs" : "rms_norm";
   call.arguments.emplace_back("weight_ptr", weight);
+  call.arguments.emplace_back("epsilon", epsilon);
+  return PreparedCall::create(jit, rank, call);
+}
+
+/// What the library chooses where there is no form in pairs.
+static RowPlan choosePlainPlan(const RowProblem &problem) {
+  RowPlan plan = chooseRowPlan(problem);
+  if (plan.pairs)
+    plan = {.numWarps = 32};
+  return plan;
+}
+
+Expected<PreparedCall> prepareLayerNorm(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem,
+                                        runtime::Pointer x, runtime::Pointer weight, runtime::Pointer bias,
+                                        runtime::Pointer y, double epsilon, const std::optional<RowPlan> &plan) {
+  constexpr std::string_view operation = "LayerNorm";
+  const RowPlan chosen = plan ? *plan : choosePlainPlan(problem);
+  DITRON_RETURN_IF_ERROR(verify(operation, problem, chosen));
+  if (chosen.pairs)
+    return unsupported(fmt::format("{}: there is no form in pairs; use a plain plan", operation));
+  for (auto [name, pointer] :
+       {std::pair("x", x), std::pair("weight", weight), std::pair("bias", bias), std::pair("y", y)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
+  KernelCall call = rowCall(rank, problem, chosen, x, y);
+  call.kernel = "layer_norm";
+  call.arguments.emplace_back("weight_ptr", weight);
+  call.arguments.emplace_back("bias_ptr", bias);
   call.arguments.emplace_back("epsilon", epsilon);
   return PreparedCall::create(jit, rank, call);
 }

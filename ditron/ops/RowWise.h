@@ -1,4 +1,4 @@
-//===- RowWise.h - Softmax and RMSNorm of the rows of a matrix --------------------------------------------------*- C++ -*-===//
+//===- RowWise.h - Softmax, RMSNorm and layer norm of the rows of a matrix --------------------------------------*- C++ -*-===//
 //
 // Kernels that read a row once and write it once: their limit is the memory's bandwidth. Device code: kernels/row_wise.
 //
@@ -41,6 +41,11 @@ Expected<PreparedCall> prepareSoftmax(jit::Jit &jit, runtime::Rank &rank, const 
 Expected<PreparedCall> prepareRmsNorm(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
                                       runtime::Pointer weight, runtime::Pointer y, double epsilon = 1e-6,
                                       const std::optional<RowPlan> &plan = std::nullopt);
+/// y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * weight + bias of each row of x. Has no form in pairs.
+Expected<PreparedCall> prepareLayerNorm(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem,
+                                        runtime::Pointer x, runtime::Pointer weight, runtime::Pointer bias,
+                                        runtime::Pointer y, double epsilon = 1e-6,
+                                        const std::optional<RowPlan> &plan = std::nullopt);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_ROWWISE_H

@@ -27,6 +27,20 @@ def SumsToDots : Pass<"tile-sums-to-dots", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
 }
 
+def OrderReductions : Pass<"tile-order-reductions", "::mlir::ModuleOp"> {
+  let summary = "reductions that must keep the order of their elements get the ordering inner_tree";
+  let description = [{
+    A reduction without an ordering is free to combine what is nearest first, which asks of its region that it commutes. The region is
+    tried on some dozen pairs of small numbers, equal ones among them, by constant folding; when two operands give something else
+    the other way round, the reduction gets `inner_tree`, which keeps the order. Regions that cannot be folded are taken at their
+    word, as in Triton.
+  }];
+  let options = [
+    Option<"strict", "strict", "bool", /*default=*/"false", "give inner_tree to all reductions that have no ordering">
+  ];
+  let dependentDialects = ["::ditron::tile::TileDialect"];
+}
+
 def SpecializeWarps : Pass<"dgpu-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "a producer warp fetches the tiles of dots through rings in shared memory";
   let description = [{

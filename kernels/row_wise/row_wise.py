@@ -1,12 +1,13 @@
-"""Softmax and RMSNorm of each row of a matrix (host side: ditron/ops/RowWise).
+"""Softmax, RMSNorm and layer norm of each row of a matrix (host side: ditron/ops/RowWise).
 
-Both read a row once, keep it in registers and write the result once, all computed in fp32; a block takes every
+All read a row once, keep it in registers and write the result once, all computed in fp32; a block takes every
 num_programs-th row. Row strides are in elements; BLOCK is a power of two of at least `columns`.
 
 There are two forms. The plain one has a row at a time in a block and hides the wait for memory by several blocks on a
 multiprocessor. Wide rows fill the registers of a multiprocessor with one block, which then would do nothing while its row
 arrives; so the form in pairs asks for the next row before it works on this one. It keeps rows of 16-bit elements as words
-of two elements, which halves the registers of the row that is on its way; columns and strides must be even.
+of two elements, which halves the registers of the row that is on its way; columns and strides must be even. Layer norm has
+the plain form only.
 """
 import triton
 import triton.language as tl
@@ -39,6 +40,22 @@ def rms_norm(x_ptr, weight_ptr, y_ptr, rows, columns, stride_x, stride_y, epsilo
         scale = tl.rsqrt(tl.sum(x * x, axis=0) / columns + epsilon)
         weight = tl.load(weight_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
         tl.store(y_ptr + wide_row * stride_y + offsets, (x * scale * weight).to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def layer_norm(x_ptr, weight_ptr, bias_ptr, y_ptr, rows, columns, stride_x, stride_y, epsilon, BLOCK: tl.constexpr):
+    """y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * weight + bias"""
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < columns
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        wide_row = tl.cast(row, tl.int64)
+        x = tl.load(x_ptr + wide_row * stride_x + offsets, mask=mask, other=0.0).to(tl.float32)
+        mean = tl.sum(x, axis=0) / columns
+        x = tl.where(mask, x - mean, 0.0)
+        scale = tl.rsqrt(tl.sum(x * x, axis=0) / columns + epsilon)
+        weight = tl.load(weight_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+        bias = tl.load(bias_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+        tl.store(y_ptr + wide_row * stride_y + offsets, (x * scale * weight + bias).to(y_ptr.dtype.element_ty), mask=mask)
 
 
 @triton.jit

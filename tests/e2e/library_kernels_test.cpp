@@ -1,6 +1,6 @@
 //===- library_kernels_test.cpp - Kernels of one GPU against plain references ---------------------------------------------===//
 //
-// The matrix product by pointers and by descriptors, softmax and RMSNorm in both forms, attention: shapes that no tile divides,
+// The matrix product by pointers and by descriptors, softmax and RMSNorm in both forms, layer norm, attention: shapes that no tile divides,
 // padded rows, all types; choice and text form of plans; what is refused. The product runs on the simulated Hopper as well,
 // where it is the warp-specialised program of tensor copies and warpgroup multiplies.
 //
@@ -201,40 +201,60 @@ void PrintTo(const RowCase &p, std::ostream *stream) { *stream << p.name; }
 class LibraryRows : public testing::TestWithParam<RowCase> {
 protected:
   void SetUp() override { machine.emplace(targetUnderTest()); }
-  /// Runs one of the two operators and compares inside and between the rows.
-  void check(bool softmax);
+  enum Operator { Softmax, RmsNorm, LayerNorm };
+  /// Runs the operator and compares inside and between the rows.
+  void check(Operator op);
+  Expected<ops::PreparedCall> prepare(Operator op, const Buffer &x, const Buffer &weight, const Buffer &bias,
+                                      const Buffer &y);
+  /// One row of the result.
+  static std::vector<double> expectedRow(Operator op, std::span<const float> x, const std::vector<float> &weight,
+                                         const std::vector<float> &bias);
+  static constexpr double epsilon = 1e-5;
   std::optional<Machine> machine;
 };
 
-void LibraryRows::check(bool softmax) {
+Expected<ops::PreparedCall> LibraryRows::prepare(Operator op, const Buffer &x, const Buffer &weight, const Buffer &bias,
+                                                 const Buffer &y) {
+  const auto &[name, problem, plan] = GetParam();
+  if (op == Softmax)
+    return ops::prepareSoftmax(*machine->jit, machine->rank(), problem, x, y, plan);
+  if (op == RmsNorm)
+    return ops::prepareRmsNorm(*machine->jit, machine->rank(), problem, x, weight, y, epsilon, plan);
+  return ops::prepareLayerNorm(*machine->jit, machine->rank(), problem, x, weight, bias, y, epsilon, plan);
+}
+
+std::vector<double> LibraryRows::expectedRow(Operator op, std::span<const float> x, const std::vector<float> &weight,
+                                             const std::vector<float> &bias) {
+  double powers = 0, sum = 0, squares = 0, deviations = 0;
+  for (float value : x)
+    powers += std::exp(value), sum += value, squares += double(value) * value;
+  const double count = static_cast<double>(x.size()), mean = sum / count;
+  for (float value : x)
+    deviations += (value - mean) * (value - mean);
+  std::vector<double> expected;
+  for (size_t i = 0; i < x.size(); ++i)
+    expected.push_back(op == Softmax   ? std::exp(x[i]) / powers
+                       : op == RmsNorm ? x[i] / std::sqrt(squares / count + epsilon) * weight[i]
+                                       : (x[i] - mean) / std::sqrt(deviations / count + epsilon) * weight[i] + bias[i]);
+  return expected;
+}
+
+void LibraryRows::check(Operator op) {
   const auto &[name, problem, plan] = GetParam();
   const int64_t strideX = problem.strideX ? problem.strideX : problem.columns;
   const int64_t strideY = problem.strideY ? problem.strideY : problem.columns;
-  constexpr double epsilon = 1e-5;
   const std::vector<float> x = randomFloats(problem.rows * problem.columns, 21, -4, 4, problem.dtype);
   const std::vector<float> weight = randomFloats(problem.columns, 22, -2, 2, problem.dtype);
   Buffer xBuffer = machine->put(problem.dtype, padded(x, problem.columns, strideX));
-  Buffer weightBuffer = machine->put(problem.dtype, weight);
+  const std::vector<float> bias = randomFloats(problem.columns, 23, -1, 1, problem.dtype);
+  Buffer weightBuffer = machine->put(problem.dtype, weight), biasBuffer = machine->put(problem.dtype, bias);
   Buffer y = machine->unwritten(problem.dtype, problem.rows * strideY);
-  const std::vector<float> all = machine->run(
-      softmax ? ops::prepareSoftmax(*machine->jit, machine->rank(), problem, xBuffer, y, plan)
-              : ops::prepareRmsNorm(*machine->jit, machine->rank(), problem, xBuffer, weightBuffer, y, epsilon, plan),
-      y);
+  const std::vector<float> all = machine->run(prepare(op, xBuffer, weightBuffer, biasBuffer, y), y);
   ASSERT_EQ(all.size(), static_cast<size_t>(problem.rows * strideY));
   const double rounding = problem.dtype == DataType::BF16 ? 5e-3 : problem.dtype == DataType::F16 ? 1e-3 : 1e-5;
   for (int64_t row = 0; row < problem.rows; ++row) {
-    std::vector<double> expected(problem.columns);
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < problem.columns; ++i) {
-      const double value = x[row * problem.columns + i];
-      sum += std::exp(value);
-      squares += value * value;
-    }
-    for (int64_t i = 0; i < problem.columns; ++i) {
-      const double value = x[row * problem.columns + i];
-      expected[i] = softmax ? std::exp(value) / sum
-                            : value / std::sqrt(squares / static_cast<double>(problem.columns) + epsilon) * weight[i];
-    }
+    const std::span<const float> own(&x[row * problem.columns], problem.columns);
+    const std::vector<double> expected = expectedRow(op, own, weight, bias);
     const auto begin = all.begin() + row * strideY;
     expectWithin({begin, begin + problem.columns}, expected, rounding, fmt::format("{}, row {}", name, row));
     for (int64_t i = problem.columns; i < strideY; ++i)
@@ -242,8 +262,14 @@ void LibraryRows::check(bool softmax) {
   }
 }
 
-TEST_P(LibraryRows, Softmax) { check(true); }
-TEST_P(LibraryRows, RmsNorm) { check(false); }
+TEST_P(LibraryRows, Softmax) { check(Softmax); }
+TEST_P(LibraryRows, RmsNorm) { check(RmsNorm); }
+TEST_P(LibraryRows, LayerNorm) {
+  if (!GetParam().plan.pairs)
+    return check(LayerNorm);
+  Buffer x = machine->put(GetParam().problem.dtype, {1.0f});
+  EXPECT_THAT(prepare(LayerNorm, x, x, x, x).status().message(), HasSubstr("no form in pairs"));
+}
 
 INSTANTIATE_TEST_SUITE_P(
     All, LibraryRows,

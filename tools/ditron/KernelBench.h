@@ -1,8 +1,8 @@
 //===- KernelBench.h - Speed of the library's kernels on one GPU ----------------------------------------------*- C++ -*-===//
 //
-// `ditron bench gemm|softmax|rmsnorm|attention`: for each shape, one or more plans of ours, checked against a plain reference
+// `ditron bench gemm|softmax|rmsnorm|attention|orders`: for each shape, one or more plans of ours, checked against a plain reference
 // and timed in turns with what there is to compare with: cuBLAS for the product, a copy of as many bytes for kernels that are
-// limited by the memory. Results are a table for people and JSON for scripts (bench/gpu).
+// limited by the memory, for `orders` the other order of reductions. Results are a table for people and JSON for scripts (bench/gpu).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_KERNELBENCH_H
@@ -49,6 +49,8 @@ struct AttentionBenchOptions : KernelBenchOptions {
 Status benchGemm(const GemmBenchOptions &options, const Knobs &knobs);
 Status benchRows(RowOperator op, const KernelBenchOptions &options, const Knobs &knobs);
 Status benchAttention(const AttentionBenchOptions &options, const Knobs &knobs);
+/// Kernels with reductions, in their default order and in that of INNER_TREE.
+Status benchOrders(const KernelBenchOptions &options, const Knobs &knobs);
 
 /// The world of one GPU, the compiler, and the report of a benchmark.
 class KernelBench {

@@ -1,4 +1,4 @@
-//===- KernelBenchCommand.cpp - ditron bench gemm, softmax, rmsnorm, attention --------------------------------------------===//
+//===- KernelBenchCommand.cpp - ditron bench gemm, softmax, rmsnorm, attention, orders --------------------------------------===//
 //
 // The command lines of the benchmarks of one GPU.
 //
@@ -10,13 +10,9 @@ namespace ditron::tool {
 
 namespace {
 
-void addCommonOptions(CLI::App *command, KernelBenchOptions &options, const std::string &shapeForm,
-                      const std::string &planForm) {
+void addRunOptions(CLI::App *command, KernelBenchOptions &options) {
   command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPU), or a full name")
       ->capture_default_str();
-  command->add_option("--shape", options.shapes, shapeForm + ", may be given several times")->type_name("SHAPE");
-  command->add_option("--plan", options.plans, "How to compute it, like '" + planForm + "'; several are compared")
-      ->type_name("PLAN");
   command->add_option("--dtype", options.dtype, "bf16, fp16 or fp32")->capture_default_str();
   command->add_option("--rounds", options.timing.rounds, "Rounds in which all take turns; the median counts")
       ->check(CLI::Range(1, 1000))
@@ -27,6 +23,14 @@ void addCommonOptions(CLI::App *command, KernelBenchOptions &options, const std:
   command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
   command->add_option("--json", options.jsonFile, "Write the result to this file")->type_name("FILE");
   command->add_flag("--quiet", options.quiet, "Print errors only");
+}
+
+void addCommonOptions(CLI::App *command, KernelBenchOptions &options, const std::string &shapeForm,
+                      const std::string &planForm) {
+  addRunOptions(command, options);
+  command->add_option("--shape", options.shapes, shapeForm + ", may be given several times")->type_name("SHAPE");
+  command->add_option("--plan", options.plans, "How to compute it, like '" + planForm + "'; several are compared")
+      ->type_name("PLAN");
 }
 
 } // namespace
@@ -62,6 +66,12 @@ void addKernelBenchCommands(CLI::App &bench, CommandContext &context) {
   addCommonOptions(attention, *attentionOptions, "BATCHxHEADSxKV_HEADSxSEQUENCExHEAD_DIM", ops::AttentionPlan().text());
   attention->add_flag("!--no-causal", attentionOptions->causal, "Every query sees every key");
   attention->callback([&context, attentionOptions] { context.finish(benchAttention(*attentionOptions, context.knobs)); });
+
+  CLI::App *orders =
+      bench.add_subcommand("orders", "Softmax, RMSNorm, layer norm, attention: what the order of reductions costs");
+  auto orderOptions = std::make_shared<KernelBenchOptions>();
+  addRunOptions(orders, *orderOptions);
+  orders->callback([&context, orderOptions] { context.finish(benchOrders(*orderOptions, context.knobs)); });
 }
 
 } // namespace ditron::tool

@@ -12,7 +12,7 @@ namespace ditron::tool {
 
 /// `ditron bench ag_gemm|gemm_rs`: one operator with chosen shapes, checked when asked to, as text and as JSON.
 void addBenchCommand(CLI::App &app, CommandContext &context);
-/// `ditron bench gemm|softmax|rmsnorm|attention`, below `ditron bench`: kernels of one GPU.
+/// `ditron bench gemm|softmax|rmsnorm|attention|orders`, below `ditron bench`: kernels of one GPU.
 void addKernelBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron demo`: both operators on 8 simulated GPUs, verified; fails when a result is wrong or nothing overlapped.
 void addDemoCommand(CLI::App &app, CommandContext &context);

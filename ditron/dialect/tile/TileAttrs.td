@@ -55,4 +55,8 @@ def Tile_DotPrecision : Tile_Enum<"DotPrecision", "how fp32 operands of a dot ar
 def Tile_DotPrecisionAttr : EnumAttr<Tile_Dialect, Tile_DotPrecision, "precision"> {
   let assemblyFormat = "`<` $value `>`";
 }
+
+def Tile_ReductionOrdering : Tile_Enum<"ReductionOrdering", "in which order a reduction combines the elements", [
+  I32EnumAttrCase<"Unordered", 0, "unordered">, I32EnumAttrCase<"InnerTree", 1, "inner_tree">]>;
+def Tile_ReductionOrderingAttr : EnumAttr<Tile_Dialect, Tile_ReductionOrdering, "reduction_ordering">;
 #endif

@@ -324,14 +324,19 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["c", "result"]>]> {
 def Tile_ReduceOp : Tile_Op<"reduce", [SingleBlock, RecursivelySpeculatable, RecursiveMemoryEffects]> {
   let summary = "combines all elements along an axis with an associative region";
   let description = [{
-    The region takes 2n scalars (n left operands, n right operands) and yields n. The tree is canonical: neighbouring
-    elements in ascending index order are combined first, the lower index on the left, so that the result does not depend on the layout
-    (spec/linear_layouts.md 4.5.3). A rank-1 source gives scalars.
+    The region takes 2n scalars (n left operands, n right operands) and yields n. A rank-1 source gives scalars.
+
+    `inner_tree`: neighbouring elements in ascending index order are combined first, the lower index on the left, so that the result
+    does not depend on the layout (spec/linear_layouts.md 4.5.3) and the region need not be commutative. `unordered`, and none at
+    all: what is nearest is combined first, in the order that the layout gives; one layout always gives the same result.
   }];
-  let arguments = (ins Variadic<Tile_Tensor>:$sources, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis);
+  let arguments = (ins Variadic<Tile_Tensor>:$sources, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis,
+                       OptionalAttr<Tile_ReductionOrderingAttr>:$ordering);
   let results = (outs Variadic<Tile_Any>:$results);
   let regions = (region SizedRegion<1>:$combine);
-  let assemblyFormat = "`(` $sources `)` `axis` $axis $combine attr-dict `:` functional-type($sources, $results)";
+  let assemblyFormat = [{
+    `(` $sources `)` `axis` $axis (`ordering` $ordering^)? $combine attr-dict `:` functional-type($sources, $results)
+  }];
   let hasVerifier = 1;
 }
 

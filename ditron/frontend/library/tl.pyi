@@ -33,6 +33,10 @@ class PropagateNan(enumeration):
     NONE: int = 0
     ALL: int = 0xFFFF
 
+class ReductionOrdering(enumeration):
+    UNORDERED: int = 0
+    INNER_TREE: int = 1
+
 
 # Python's own functions and compile-time tools.
 
@@ -423,8 +427,9 @@ def dot_scaled(lhs: block, lhs_scale, lhs_format: str, rhs: block, rhs_scale, rh
     bf16, fp16; computed in bf16 or fp16"""
 
 @member
-def sum(input: tensor, axis: int | None = None, keep_dims: bool = False, dtype: dtype | None = None) -> tensor:
-    """sum along an axis, or of all elements; narrow integers are summed in 32 bits"""
+def sum(input: tensor, axis: int | None = None, keep_dims: bool = False, dtype: dtype | None = None,
+        reduction_ordering: const | None = None) -> tensor:
+    """sum along an axis, or of all elements; narrow integers are summed in 32 bits; reduction_ordering as for reduce"""
 
 @member
 @handler("maxOrMin", isMax=True)
@@ -459,8 +464,9 @@ def reduce_or(input: tensor, axis: int | None = None, keep_dims: bool = False) -
     """bitwise or along an axis"""
 
 @member
-def reduce(input, axis: int | None, combine_fn: fn, keep_dims: bool = False) -> any:
-    """reduction with a @jit function of 2n scalars that gives n"""
+def reduce(input, axis: int | None, combine_fn: fn, keep_dims: bool = False, reduction_ordering: const | None = None) -> any:
+    """reduction with an associative @jit function of 2n scalars that gives n; tl.ReductionOrdering.INNER_TREE: one order for
+    all numbers of warps and targets (docs/numerics.md)"""
 
 @member
 def associative_scan(input, axis: int, combine_fn: fn, reverse: bool = False) -> any:

@@ -38,6 +38,7 @@ llvm::StringRef moduleOf(llvm::StringRef name) {
       .Case("tl.tensor", "ModuleMember")
       .Case("tl.tensor_descriptor", "ModuleDescriptor")
       .Case("tl.PropagateNan", "ModuleNan")
+      .Case("tl.ReductionOrdering", "ModuleOrdering")
       .Case("math", "ModuleMath")
       .Case("extra", "ModuleExtra")
       .Case("dl", "ModuleDist")

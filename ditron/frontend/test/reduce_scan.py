@@ -32,6 +32,13 @@ def kernel(p, small, half):
     # CHECK-NEXT: tile.yield %[[S]] : f32
     # CHECK-NEXT: } : (tensor<16x16xf32>) -> tensor<16xf32>
     s = tl.sum(x, axis=1)
+    # The order is left open unless it is given: as a member of the enumeration, or as a word that a constexpr parameter can carry.
+    # CHECK: tile.reduce(%[[X]]) axis 1 ordering inner_tree {
+    o = tl.sum(x, axis=1, reduction_ordering=tl.ReductionOrdering.INNER_TREE)
+    # CHECK: tile.reduce(%[[X]]) axis 0 ordering unordered {
+    q = tl.reduce(x, 0, clipped_sum, reduction_ordering="unordered")
+    # CHECK: tile.reduce(%[[X]]) axis 0 {
+    q = x.sum(0, reduction_ordering=None)
     # A negative axis counts from the end; keep_dims keeps the rank.
     # CHECK: tile.reduce(%[[X]]) axis 1
     # CHECK: (tensor<16x16xf32>) -> tensor<16xf32>
@@ -60,7 +67,7 @@ def kernel(p, small, half):
     # CHECK: arith.cmpi slt
     # CHECK: (tensor<16xf32>, tensor<16xi32>) -> (f32, i32)
     best, where = tl.max(s, axis=0, return_indices=True)
-    # CHECK: tile.reduce(%{{.*}}, %{{.*}}) axis 0 {
+    # CHECK: tile.reduce(%{{.*}}, %{{.*}}) axis 0 ordering unordered {
     # CHECK: arith.cmpf olt
     # CHECK-NOT: arith.cmpf oeq
     # CHECK: (tensor<16xf32>, tensor<16xi32>) -> (f32, i32)

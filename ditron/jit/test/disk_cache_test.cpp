@@ -106,6 +106,9 @@ TEST_F(DiskCacheTest, WhateverAffectsTheCodeIsInTheKey) {
   EXPECT_TRUE(compiles(knobs(), source, signature, {.numWarps = 2}));
   EXPECT_TRUE(compiles(knobs(), source, signature, {.numStages = 2}));
   EXPECT_TRUE(compiles(knobs(), source, signature, {}, "sim:sm_90a"));
+  Knobs strict = knobs();
+  strict.strictReductionOrdering = true;
+  EXPECT_TRUE(compiles(strict, source, signature));
   Knobs unoptimised = knobs();
   unoptimised.optLevel = 0;
   EXPECT_TRUE(compiles(unoptimised, source, signature));

@@ -42,6 +42,80 @@ int64_t onAxis(const DistributedLayout &layout, std::vector<int64_t> coordinates
   return layout.pack(coordinates);
 }
 
+/// One level of a reduction, place by place.
+Texts afterStep(const Texts &x, const ReduceStep &step) {
+  Texts y;
+  const int bit = 1 << step.position;
+  for (const auto &[place, value] : x) {
+    auto [reg, lane, warp] = place;
+    if (step.dim == MachineDim::Reg) {
+      if (x.count({withInserted(reg, step.position, 1), lane, warp}))
+        y[place] = combine(x.at({withInserted(reg, step.position, 0), lane, warp}),
+                           x.at({withInserted(reg, step.position, 1), lane, warp}));
+      continue;
+    }
+    const bool isLane = step.dim == MachineDim::Lane;
+    const std::string &other = x.at({reg, isLane ? lane ^ bit : lane, isLane ? warp : warp ^ bit});
+    y[place] = (isLane ? lane : warp) & bit ? combine(other, value) : combine(value, other);
+  }
+  return y;
+}
+
+/// One round of a reduction: what each place loads and combines, then the levels between lanes.
+Texts afterRound(const Texts &x, const WarpRound &round, const ReducePlan &plan) {
+  const ReduceStep *steps = &plan.steps[round.step];
+  Texts y;
+  for (const auto &[place, value] : x) {
+    auto [reg, lane, warp] = place;
+    int storingWarp = warp & ~static_cast<int>(round.copyWarps);
+    for (int level = 0; level < round.levels; ++level) {
+      const int lanePart = level - round.localLevels(), bit = 1 << steps[level].position;
+      storingWarp &= ~bit;
+      if (lanePart >= 0 && lane >> round.laneBits[lanePart] & 1)
+        storingWarp |= bit;
+    }
+    std::vector<std::string> loaded;
+    for (int i = 0; i < 1 << round.localLevels(); ++i) {
+      int from = storingWarp;
+      for (int level = 0; level < round.localLevels(); ++level)
+        from |= (i >> level & 1) << steps[level].position;
+      loaded.push_back(x.at({reg, lane & ~static_cast<int>(round.copyLanes), from}));
+    }
+    for (; loaded.size() > 1; loaded.resize(loaded.size() / 2))
+      for (size_t i = 0; i < loaded.size(); i += 2)
+        loaded[i / 2] = combine(loaded[i], loaded[i + 1]);
+    y[place] = loaded[0];
+  }
+  for (int laneBit : round.laneBits)
+    y = afterStep(y, {0, MachineDim::Lane, laneBit});
+  return y;
+}
+
+TEST(ReducePlan, RoundsDoAllLevelsAcrossWarps) {
+  RandomLayouts random(12);
+  for (int i = 0; i < 300; ++i) {
+    Shape shape = random.shape();
+    int axis = random.below(static_cast<int>(shape.size()));
+    DistributedLayout source = random.layout(shape, 3 + random.below(2), random.below(5));
+    ReducePlan plan = makeReducePlan(source, axis, i % 2 ? ReduceOrder::NearestFirst : ReduceOrder::Canonical);
+    std::vector<WarpRound> rounds = warpRoundsOf(plan, source);
+    Texts byStep = namesOf(source), byRound = byStep;
+    auto round = rounds.begin();
+    for (int step = 0; step < static_cast<int>(plan.steps.size()); ++step) {
+      const int registers = std::get<0>(byRound.rbegin()->first) + 1;
+      if (round != rounds.end() && round->step == step) {
+        ASSERT_EQ(round->registers, registers);
+        byRound = afterRound(byRound, *round++, plan);
+      } else if (plan.steps[step].dim != MachineDim::Warp) {
+        byRound = afterStep(byRound, plan.steps[step]);
+      }
+      byStep = afterStep(byStep, plan.steps[step]);
+    }
+    ASSERT_TRUE(round == rounds.end());
+    ASSERT_EQ(byRound, byStep) << source.toString() << " axis " << axis;
+  }
+}
+
 TEST(ReducePlan, OneTreeForAllLayouts) {
   RandomLayouts random(9);
   for (int i = 0; i < 300; ++i) {
@@ -52,22 +126,8 @@ TEST(ReducePlan, OneTreeForAllLayouts) {
     Texts x = namesOf(source);
     bool usesWarps = false;
     for (const ReduceStep &step : plan.steps) {
-      Texts y;
       usesWarps |= step.dim == MachineDim::Warp;
-      for (const auto &[place, value] : x) {
-        auto [reg, lane, warp] = place;
-        int bit = 1 << step.position;
-        if (step.dim == MachineDim::Reg) {
-          if (x.count({withInserted(reg, step.position, 1), lane, warp}))
-            y[place] = combine(x[{withInserted(reg, step.position, 0), lane, warp}],
-                               x[{withInserted(reg, step.position, 1), lane, warp}]);
-          continue;
-        }
-        bool isLane = step.dim == MachineDim::Lane;
-        const std::string &other = x[{reg, isLane ? lane ^ bit : lane, isLane ? warp : warp ^ bit}];
-        y[place] = (isLane ? lane : warp) & bit ? combine(other, value) : combine(value, other);
-      }
-      x = std::move(y);
+      x = afterStep(x, step);
     }
     EXPECT_EQ(plan.needsSharedMemory(), usesWarps);
     ASSERT_EQ(plan.result, source.dropAxis(axis));

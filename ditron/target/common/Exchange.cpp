@@ -60,24 +60,28 @@ Value sharedAddress(Emitter &e, TargetInfo &target, int64_t offsetBytes) {
   return e.addBytes(target.sharedMemoryBase(e), offsetBytes);
 }
 
-SmallVector<SmallVector<Value>> exchangeThroughShared(Emitter &e, TargetInfo &target, ArrayRef<SharedSlots> groups,
-                                                      int threads, Value source, Value writes) {
-  auto addressOf = [&](const SharedSlots &group, Value thread) {
-    int64_t bytes = Emitter::bitWidth(memoryType(group.values.front().getType())) / 8;
-    Value offset = e.mul(e.zextOrTrunc(thread, e.getI64Type()), e.i64(bytes));
-    return std::pair(e.addBytes(sharedAddress(e, target, group.offsetBytes), offset), bytes * threads);
-  };
-  Value self = target.threadId(e);
+/// Where value 0 of a group lies in a slot, and the bytes from one value to the next.
+static std::pair<Value, int64_t> placeInSlot(Emitter &e, TargetInfo &target, const SharedSlots &group, int slots,
+                                             Value slot, int64_t distance) {
+  int64_t bytes = Emitter::bitWidth(memoryType(group.values.front().getType())) / 8;
+  Value offset = e.mul(e.zextOrTrunc(slot, e.getI64Type()), e.i64(bytes));
+  return {e.addBytes(sharedAddress(e, target, group.offsetBytes + distance * bytes), offset), bytes * slots};
+}
+
+void storeToSlots(Emitter &e, TargetInfo &target, ArrayRef<SharedSlots> groups, int slots, Value slot, Value writes) {
   for (const SharedSlots &group : groups) {
-    auto [base, stride] = addressOf(group, self);
+    auto [base, stride] = placeInSlot(e, target, group, slots, slot, 0);
     for (auto [r, value] : llvm::enumerate(group.values))
       target.storeVector(e, e.addBytes(base, int64_t(r) * stride), {toMemory(e, value)}, writes, AddressSpace::Shared,
                          {});
   }
-  target.blockBarrier(e);
+}
+
+SmallVector<SmallVector<Value>> loadFromSlots(Emitter &e, TargetInfo &target, ArrayRef<SharedSlots> groups, int slots,
+                                              Value slot, int64_t distance) {
   SmallVector<SmallVector<Value>> results;
   for (const SharedSlots &group : groups) {
-    auto [base, stride] = addressOf(group, source);
+    auto [base, stride] = placeInSlot(e, target, group, slots, slot, distance);
     SmallVector<Value> &loaded = results.emplace_back();
     for (auto [r, value] : llvm::enumerate(group.values)) {
       Value element = target.loadVector(e, e.addBytes(base, int64_t(r) * stride), memoryType(value.getType()), 1,
@@ -86,6 +90,13 @@ SmallVector<SmallVector<Value>> exchangeThroughShared(Emitter &e, TargetInfo &ta
     }
   }
   return results;
+}
+
+SmallVector<SmallVector<Value>> exchangeThroughShared(Emitter &e, TargetInfo &target, ArrayRef<SharedSlots> groups,
+                                                      int threads, Value source, Value writes) {
+  storeToSlots(e, target, groups, threads, target.threadId(e), writes);
+  target.blockBarrier(e);
+  return loadFromSlots(e, target, groups, threads, source);
 }
 
 } // namespace ditron::target

@@ -32,6 +32,15 @@ llvm::SmallVector<llvm::SmallVector<mlir::Value>> exchangeThroughShared(Emitter 
                                                                         llvm::ArrayRef<SharedSlots> groups, int threads,
                                                                         mlir::Value source, mlir::Value writes);
 
+/// One side of such a round trip, with `slots` numbered places for each value: value r of slot s lies at
+/// offsetBytes + (r * slots + s) * bytes. Stores the caller's values in `slot` (i32) where `writes` (null for always) is true.
+void storeToSlots(Emitter &e, TargetInfo &target, llvm::ArrayRef<SharedSlots> groups, int slots, mlir::Value slot,
+                  mlir::Value writes);
+/// Loads what lies in slot + distance, values of the types of `groups`.
+llvm::SmallVector<llvm::SmallVector<mlir::Value>> loadFromSlots(Emitter &e, TargetInfo &target,
+                                                                llvm::ArrayRef<SharedSlots> groups, int slots,
+                                                                mlir::Value slot, int64_t distance = 0);
+
 /// The address of a byte of shared memory.
 mlir::Value sharedAddress(Emitter &e, TargetInfo &target, int64_t offsetBytes);
 

@@ -1,12 +1,11 @@
 //===- ReduceToLLVM.cpp - tile.reduce ---------------------------------------------------------------------------------------===//
 //
 // Follows layout::ReducePlan: one level of the tree per bit of the axis, in the plan's order. A bit in a register combines
-// pairs of registers, a bit in a lane exchanges with the neighbour lane, a bit in a warp goes through scratch memory. The
-// element whose bit is 0 is always the left operand; the canonical expression tree depends on the shape only
-// (spec/linear_layouts.md 4.5.3). What owned the axis then holds copies; nothing needs to be broadcast.
+// pairs of registers, a bit in a lane exchanges with the neighbour lane. The element whose bit is 0 is always the left operand. What
+// owned the axis then holds copies; nothing needs to be broadcast.
 //
-// Several levels across warps cost one round through scratch memory and not one each, when lanes hold copies by then: each of
-// those lanes reads the value of another warp, and the levels go on between lanes.
+// Levels across warps that follow each other are done in rounds (layout::WarpRound): one value per slot goes through scratch memory,
+// each thread loads some and combines them, and where lanes hold copies by then, each of them does that for other warps.
 //
 // Threads that differ in a bit which is already reduced compute the same. Side effects of the combine region are done by the one
 // of them whose such bits are all 0.
@@ -17,11 +16,12 @@
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/ScalarOps.h"
 #include "ditron/target/common/ScalarRegion.h"
+#include "ditron/target/common/WarpSlots.h"
 
-#include "ditron/analysis/Scratch.h"
 #include "ditron/layout/AxisPlans.h"
 
 using namespace mlir;
+using ditron::layout::DistributedLayout;
 using ditron::layout::MachineDim;
 
 namespace ditron::target {
@@ -42,42 +42,24 @@ public:
     SmallVector<Values> state; // operand -> registers of the current level
     for (ValueRange operand : adaptor.getSources())
       state.emplace_back(operand.begin(), operand.end());
+    const DistributedLayout &source = dgpu::layoutOf(op.getSources().front().getType());
+    Copies copies{source.freeMask(MachineDim::Lane), source.freeMask(MachineDim::Warp)};
     SmallVector<analysis::WarpExchange> exchanges = analysis::warpExchangesOf(op);
     auto nextExchange = exchanges.begin();
-    SmallVector<int> copyLanes; // lane bits whose values are copies
-    const bool hasEffects = analysis::regionHasEffects(op);
-    const layout::DistributedLayout &source = dgpu::layoutOf(op.getSources().front().getType());
-    Copies copies{source.freeMask(MachineDim::Lane), source.freeMask(MachineDim::Warp)};
-    for (auto next = plan.steps.begin(); next != plan.steps.end(); ++next) {
-      const layout::ReduceStep &step = *next;
-      auto run = std::find_if(next, plan.steps.end(), [](const auto &s) { return s.dim != MachineDim::Warp; }) - next;
-      if (run > 1 && !hasEffects && copyLanes.size() >= static_cast<size_t>(run)) {
-        if (failed(combineWarpsInLanes(e, op, state, *nextExchange, ArrayRef(&step, run), copyLanes, copies)))
-          return failure();
-        nextExchange += run;
-        next += run - 1;
-        continue;
-      }
+    for (ArrayRef<layout::ReduceStep> steps = plan.steps; !steps.empty();) {
+      const layout::ReduceStep &step = steps.front();
+      int levels = 1;
       switch (step.dim) {
       case MachineDim::Reg: combineRegisters(e, op, state, step.position, copies); break;
-      case MachineDim::Lane:
-        copies.lanes |= 1u << step.position;
-        combineWithPartner(
-            e, op, state, fromLane(e, state, step.position),
-            [&] { return e.bitOf(target.laneId(e), step.position); }, copies);
-        copyLanes.push_back(step.position);
-        break;
-      case MachineDim::Warp: {
-        FailureOr<SmallVector<Values>> partner = fromWarp(e, op, state, *nextExchange++, step.position);
-        if (failed(partner))
+      case MachineDim::Lane: combineLanes(e, op, state, step.position, copies); break;
+      case MachineDim::Warp:
+        levels = nextExchange->levels;
+        if (failed(combineWarps(e, op, state, *nextExchange++, steps.take_front(levels), copies)))
           return failure();
-        copies.warps |= 1u << step.position;
-        combineWithPartner(
-            e, op, state, *partner, [&] { return e.bitOf(target.warpId(e), step.position); }, copies);
         break;
-      }
       case MachineDim::Block: return op.emitOpError("along an axis that lies across blocks is not supported");
       }
+      steps = steps.drop_front(levels);
     }
     if (analysis::regionUsesEffects(op) && failed(shareWithCopies(e, lowering, op, plan.result, state)))
       return failure();
@@ -140,40 +122,54 @@ private:
     return result;
   }
 
-  FailureOr<SmallVector<Values>> fromWarp(Emitter &e, tile::ReduceOp op, ArrayRef<Values> state,
-                                          const analysis::WarpExchange &exchange, int position) const {
-    FailureOr<int64_t> offset = scratchOffset(op);
-    if (failed(offset))
-      return failure();
-    SmallVector<SharedSlots> groups;
-    for (auto [operand, operandOffset] : llvm::zip(state, exchange.operandOffsets))
-      groups.push_back({*offset + operandOffset, operand});
-    Value partner = e.bitXor(target.threadId(e), e.i32(int64_t(target.warpSize()) << position));
-    return exchangeThroughShared(e, target, groups, lowering.numThreads(op), partner, Value());
+  /// Afterwards both lanes compute the same.
+  void combineLanes(Emitter &e, tile::ReduceOp op, SmallVector<Values> &state, int position, Copies &copies) const {
+    copies.lanes |= 1u << position;
+    combineWithPartner(
+        e, op, state, fromLane(e, state, position), [&] { return e.bitOf(target.laneId(e), position); }, copies);
   }
 
-  /// All of `steps`, across warps: lane bit copyLanes[i] takes the place of the warp bit of step i.
-  LogicalResult combineWarpsInLanes(Emitter &e, tile::ReduceOp op, SmallVector<Values> &state,
-                                    const analysis::WarpExchange &exchange, ArrayRef<layout::ReduceStep> steps,
-                                    ArrayRef<int> copyLanes, Copies copies) const {
+  /// One round through scratch memory for all of `steps`.
+  LogicalResult combineWarps(Emitter &e, tile::ReduceOp op, SmallVector<Values> &state,
+                             const analysis::WarpExchange &exchange, ArrayRef<layout::ReduceStep> steps,
+                             Copies &copies) const {
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
       return failure();
-    SmallVector<SharedSlots> groups;
-    for (auto [operand, operandOffset] : llvm::zip(state, exchange.operandOffsets))
-      groups.push_back({*offset + operandOffset, operand});
-    Value lane = target.laneId(e), source = target.threadId(e);
-    for (auto [step, laneBit] : llvm::zip(steps, copyLanes)) {
-      int64_t warpBit = int64_t(target.warpSize()) << step.position;
-      Value others = e.bitAnd(source, e.i32(~static_cast<int32_t>(warpBit)));
-      source = e.bitOr(others, e.select(e.bitOf(lane, laneBit), e.i32(warpBit), e.i32(0)));
+    WarpSlots slots(e, target, exchange, *offset, state);
+    slots.storeAndWait();
+    uint32_t reducedWarps = 0;
+    for (const layout::ReduceStep &step : steps)
+      reducedWarps |= 1u << step.position;
+    Value lane = target.laneId(e);
+    Value slot = slots.slotOf(lane, e.bitAnd(target.warpId(e), e.i32(static_cast<int32_t>(~reducedWarps))));
+    ArrayRef<layout::ReduceStep> inThread = steps.drop_back(exchange.laneBits.size());
+    for (auto [step, laneBit] : llvm::zip_equal(steps.drop_front(inThread.size()), exchange.laneBits)) {
+      slot = e.bitOr(slot, e.select(e.bitOf(lane, laneBit), e.i32(slots.distanceOf(step.position)), e.i32(0)));
+      copies.lanes &= ~(1u << laneBit);
     }
-    state = exchangeThroughShared(e, target, groups, lowering.numThreads(op), source, Value());
-    for (auto [step, laneBit] : llvm::zip(steps, copyLanes))
-      combineWithPartner(
-          e, op, state, fromLane(e, state, laneBit),
-          [&, bit = laneBit] { return e.bitOf(target.laneId(e), bit); }, copies);
+    copies.warps |= reducedWarps;
+
+    state = combineSlots(e, op, slots, slot, 0, inThread, copies);
+    for (int laneBit : exchange.laneBits)
+      combineLanes(e, op, state, laneBit, copies);
     return success();
+  }
+
+  /// What this thread makes of the slots that `steps` lead to from `slot` + distance: the last step joins two halves.
+  SmallVector<Values> combineSlots(Emitter &e, tile::ReduceOp op, WarpSlots &slots, Value slot, int64_t distance,
+                                   ArrayRef<layout::ReduceStep> steps, Copies copies) const {
+    if (steps.empty())
+      return slots.load(slot, distance);
+    const int64_t right = distance + slots.distanceOf(steps.back().position);
+    SmallVector<Values> result = combineSlots(e, op, slots, slot, distance, steps.drop_back(), copies);
+    SmallVector<Values> others = combineSlots(e, op, slots, slot, right, steps.drop_back(), copies);
+    for (size_t reg = 0; reg < result.front().size(); ++reg) {
+      Values combined = combine(e, op, slice(result, reg), slice(others, reg), copies);
+      for (auto [all, value] : llvm::zip(result, combined))
+        all[reg] = value;
+    }
+    return result;
   }
 
   /// Combines own values with the partner's; `isRight` says (as i1) that this thread's bit is 1.

@@ -11,8 +11,8 @@
 #include "ditron/target/common/LayoutIndex.h"
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/ScalarRegion.h"
+#include "ditron/target/common/WarpSlots.h"
 
-#include "ditron/analysis/Scratch.h"
 #include "ditron/layout/AxisPlans.h"
 
 #include <map>
@@ -117,17 +117,14 @@ private:
       for (auto &[reg, values] : others)
         for (auto [all, operand] : llvm::zip(sent, state))
           all.push_back(operand[reg]);
-      SmallVector<SharedSlots> groups;
-      for (auto [operand, operandOffset] : llvm::zip(sent, exchange->operandOffsets))
-        groups.push_back({*offset + operandOffset, operand});
-      Value lane = place(e, target.laneId(e), step.laneSet, step.laneClear, reverse);
-      Value warp = place(e, target.warpId(e), step.warpSet, step.warpClear, reverse);
-      Value thread = e.add(e.mul(warp, e.i32(target.warpSize())), lane);
-      SmallVector<Values> loaded = exchangeThroughShared(e, target, groups, lowering.numThreads(op), thread, Value());
-      for (size_t slot = 0; auto &[reg, values] : others) {
+      WarpSlots slots(e, target, *exchange, *offset, sent);
+      slots.storeAndWait();
+      // The bits that the step sets and clears name no slot.
+      SmallVector<Values> loaded = slots.load(slots.slotOf(target.laneId(e), target.warpId(e)));
+      for (size_t index = 0; auto &[reg, values] : others) {
         for (const Values &operand : loaded)
-          values.push_back(operand[slot]);
-        ++slot;
+          values.push_back(operand[index]);
+        ++index;
       }
       return success();
     }

@@ -48,19 +48,20 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
   // CHECK-LABEL: func.func @scratch
   func.func @scratch(%v: tensor<256xf32, #v>, %p: !tile.ptr<f32>, %pw: tensor<32x!tile.ptr<f32>, #copies>, %w: tensor<32xf32, #copies>)
       -> (f32, f32, tensor<32xf32, #copies>) {
+    // One value for each of the four warps.
     // CHECK: tile.reduce
-    // CHECK: {offset_bytes = 0 : i64}
+    // CHECK: {offset_bytes = 512 : i64}
     %s = tile.reduce(%v) axis 0 {
     ^bb0(%a: f32, %b: f32):
       %m = arith.addf %a, %b : f32
       tile.yield %m : f32
     } : (tensor<256xf32, #v>) -> f32
-    // CHECK: tile.atomic_rmw fadd {{.*}} {offset_bytes = 2560 : i64} : !tile.ptr<f32>
+    // CHECK: tile.atomic_rmw fadd {{.*}} {offset_bytes = 528 : i64} : !tile.ptr<f32>
     %old = tile.atomic_rmw fadd relaxed gpu %p, %s : !tile.ptr<f32>, f32 -> f32
     // CHECK: tile.atomic_rmw fadd
     // CHECK-NOT: offset_bytes
     %unused = tile.atomic_rmw fadd relaxed gpu %p, %s : !tile.ptr<f32>, f32 -> f32
-    // CHECK: tile.atomic_rmw fadd {{.*}} {offset_bytes = 2048 : i64} : tensor<32x!tile.ptr<f32>
+    // CHECK: tile.atomic_rmw fadd {{.*}} {offset_bytes = 0 : i64} : tensor<32x!tile.ptr<f32>
     %olds = tile.atomic_rmw fadd relaxed gpu %pw, %w : tensor<32x!tile.ptr<f32>, #copies>, tensor<32xf32, #copies> -> tensor<32xf32, #copies>
     return %s, %old, %olds : f32, f32, tensor<32xf32, #copies>
   }

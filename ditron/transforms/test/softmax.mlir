@@ -32,7 +32,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     %e = math.exp %d : tensor<1024xf32>
     // CHECK-NOT: dgpu.barrier
     // CHECK: tile.reduce
-    // CHECK: {offset_bytes = 1024 : i64}
+    // CHECK: {offset_bytes = 16 : i64}
     %sum = tile.reduce(%e) axis 0 {
     ^bb0(%a: f32, %b: f32):
       %m = arith.addf %a, %b : f32

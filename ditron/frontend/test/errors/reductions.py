@@ -52,11 +52,15 @@ def kernel(p, n, f):
     # CHECK: reductions.py:[[#@LINE-1]]:21: error: argument 'combine_fn' of tl.reduce must be a @jit function, but got function 'tl.sum'
     # CHECK-NEXT:     tl.reduce(x, 0, tl.sum)
     # CHECK-NEXT:                     ^~~~~~
-    # CHECK-NEXT: note: the function is tl.reduce(input, axis: int | None, combine_fn: fn, keep_dims: bool=False)
+    # CHECK-NEXT: note: the function is tl.reduce(input, axis: int | None, combine_fn: fn, keep_dims: bool=False, reduction_ordering: const=None)
     tl.reduce(x, 0, pair)
     # CHECK: reductions.py:[[#@LINE-1]]:21: error: the combine function 'pair' must give 1 values, but gives 2
     # CHECK-NEXT:     tl.reduce(x, 0, pair)
     # CHECK-NEXT:                     ^~~~
+    tl.sum(x, 0, reduction_ordering="outer_tree")
+    # CHECK: reductions.py:[[#@LINE-1]]:37: error: argument 'reduction_ordering' of tl.sum cannot be 'outer_tree'; it is one of 'unordered', 'inner_tree'
+    # CHECK-NEXT:     tl.sum(x, 0, reduction_ordering="outer_tree")
+    # CHECK-NEXT:                                     ^~~~~~~~~~~~
     tl.reduce(x, 0, integer)
     # CHECK: reductions.py:[[#@LINE-1]]:21: error: the combine function 'integer' must give fp32, but gives run-time int32
     # CHECK-NEXT:     tl.reduce(x, 0, integer)

@@ -100,15 +100,15 @@ TEST(SimNumerics, ReduceFollowsTheCanonicalOrder) {
     return values[0];
   };
   std::mt19937 random(3);
-  for (int round = 0; round < 3 * rounds; ++round) {
-    int warpBits = round % 3, axis = round % 2;
+  for (int round = 0; round < 5 * rounds; ++round) {
+    int warpBits = round % 5, axis = round % 2;
     Shape shape{16, 32};
     DistributedLayout source = randomLayout(random, shape, warpBits), result = source.dropAxis(axis);
     SCOPED_TRACE(fmt::format("{} axis {}", source.toString(), axis));
     TileProgram program(1 << warpBits);
     std::string in = program.array("i32"), out = program.array("i32");
     std::string loaded = program.load(in, source, "i32"), reduced = program.fresh();
-    program.line(fmt::format("{} = tile.reduce ({}) axis {} {{ ^bb0(%a: i32, %b: i32):\n"
+    program.line(fmt::format("{} = tile.reduce ({}) axis {} ordering inner_tree {{ ^bb0(%a: i32, %b: i32):\n"
                              "      %c = arith.constant 3 : i32\n      %m = arith.muli %a, %c : i32\n"
                              "      %s = arith.subi %m, %b : i32\n      tile.yield %s : i32\n"
                              "    }} {{offset_bytes = 0 : i64}} : ({}) -> {}",
@@ -126,6 +126,41 @@ TEST(SimNumerics, ReduceFollowsTheCanonicalOrder) {
         column.push_back(data[axis == 1 ? i * shape[1] + j : j * shape[1] + i]);
       expected.push_back(tree(column));
     }
+    EXPECT_EQ(arrays[1].as<int32_t>(), expected);
+  }
+}
+
+TEST(SimNumerics, ReduceCountsEachElementOnce) {
+  // (1 + a)(1 + b) - 1 modulo 2^32 is associative and commutative, and no single operation: any tree over all elements will do.
+  std::mt19937 random(31);
+  for (int round = 0; round < 10 * rounds; ++round) {
+    int warpBits = round % 5, axis = round % 3;
+    Shape shape{8, 16, 32};
+    DistributedLayout source = randomLayout(random, shape, warpBits), result = source.dropAxis(axis);
+    SCOPED_TRACE(fmt::format("{} axis {}", source.toString(), axis));
+    TileProgram program(1 << warpBits);
+    std::string in = program.array("i32"), out = program.array("i32");
+    std::string loaded = program.load(in, source, "i32"), reduced = program.fresh();
+    program.line(fmt::format("{} = tile.reduce ({}) axis {} {{ ^bb0(%a: i32, %b: i32):\n"
+                             "      %p = arith.muli %a, %b : i32\n      %s = arith.addi %a, %b : i32\n"
+                             "      %r = arith.addi %p, %s : i32\n      tile.yield %r : i32\n"
+                             "    }} {{offset_bytes = 0 : i64}} : ({}) -> {}",
+                             reduced, loaded, axis, TileProgram::tensor(source, "i32"),
+                             TileProgram::tensor(result, "i32")));
+    program.store(out, reduced, result, "i32");
+    std::vector<int32_t> data = sampleIntegers(source.numElements());
+    for (int32_t &value : data)
+      value *= 2; // odd factors: none of them makes the product zero
+    std::vector<int32_t> expected(source.numElements() / shape[axis], 0);
+    int64_t stride = 1;
+    for (int later = axis + 1; later < 3; ++later)
+      stride *= shape[later];
+    for (int64_t i = 0; i < source.numElements(); ++i) {
+      int32_t &into = expected[i / (stride * shape[axis]) * stride + i % stride];
+      into = static_cast<int32_t>((uint32_t(into) + 1) * (uint32_t(data[i]) + 1) - 1);
+    }
+    auto arrays = runProgram(program, 1 << warpBits,
+                             {ArrayArgument::of(data), ArrayArgument::of(std::vector<int32_t>(expected.size()))});
     EXPECT_EQ(arrays[1].as<int32_t>(), expected);
   }
 }
@@ -162,13 +197,13 @@ TEST(SimNumerics, ReduceOfTwoOperandsFindsTheFirstMaximum) {
     std::string in = program.array("i32"), out = program.array("i32");
     std::string loaded = program.load(in, source, "i32"), index = program.indices(source);
     std::string type = TileProgram::tensor(source, "i32"), reducedType = TileProgram::tensor(result, "i32");
-    program.line(
-        fmt::format("%best:2 = tile.reduce ({}, {}) axis 1 {{ ^bb0(%a: i32, %i: i32, %b: i32, %j: i32):\n"
-                    "      %keep = arith.cmpi sge, %a, %b : i32\n"
-                    "      %v = arith.select %keep, %a, %b : i32\n      %k = arith.select %keep, %i, %j : i32\n"
-                    "      tile.yield %v, %k : i32, i32\n"
-                    "    }} {{offset_bytes = 0 : i64}} : ({}, {}) -> ({}, {})",
-                    loaded, index, type, type, reducedType, reducedType));
+    program.line(fmt::format(
+        "%best:2 = tile.reduce ({}, {}) axis 1 ordering inner_tree {{ ^bb0(%a: i32, %i: i32, %b: i32, %j: i32):\n"
+        "      %keep = arith.cmpi sge, %a, %b : i32\n"
+        "      %v = arith.select %keep, %a, %b : i32\n      %k = arith.select %keep, %i, %j : i32\n"
+        "      tile.yield %v, %k : i32, i32\n"
+        "    }} {{offset_bytes = 0 : i64}} : ({}, {}) -> ({}, {})",
+        loaded, index, type, type, reducedType, reducedType));
     program.store(out, "%best#1", result, "i32");
     std::vector<int32_t> data(512);
     for (int i = 0; i < 512; ++i)
@@ -189,8 +224,8 @@ TEST(SimNumerics, ScanKeepsTheOrder) {
     return a << 16 | b;
   };
   std::mt19937 random(6);
-  for (int round = 0; round < 4 * rounds; ++round) {
-    int warpBits = round % 3, axis = round / 3 % 2;
+  for (int round = 0; round < 5 * rounds; ++round) {
+    int warpBits = round % 5, axis = round / 5 % 2;
     bool reverse = round % 2;
     Shape shape{8, 32};
     DistributedLayout source = randomLayout(random, shape, warpBits);

@@ -55,6 +55,9 @@ cases += [
     (small, "softmax", "*bf16:16, *bf16:16, i32" + block),
     (small, "softmax", "*fp32:16, *fp32:16, i32:16" + constexpr(BLOCK=16384), "--num-warps 16"),
     (small, "scan", "*i32:16, *i32:16" + block),
+    (small, "reductions", "*fp32:16, *fp32:16" + constexpr(M=1, N=16384), "--num-warps 16"),
+    (small, "reductions", "*fp32:16, *fp32:16" + constexpr(M=256, N=16), "--num-warps 8"),
+    (small, "reductions", "*bf16:16, *bf16:16" + constexpr(M=32, N=64)),
     (small, "multicast", "*fp32:16, *i64:16, *fp32:16"),
     (small, "scan", "*fp32:16, *fp32:16" + block),
     (small, "transpose", "*i32:16, *i32:16" + constexpr(N=64)),
@@ -109,6 +112,8 @@ for kernel in ["softmax", "softmax_pairs"]:
 for kernel in ["rms_norm", "rms_norm_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16, *bf16:16" + ", i32:16" * 4 + ", fp32" + constexpr(BLOCK=4096),
                   "--num-warps 8"))
+cases.append((library("row_wise"), "layer_norm", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", i32:16" * 4 + ", fp32" + constexpr(BLOCK=4096),
+              "--num-warps 8"))
 
 # Every kernel of the library is in the list: the functions of its files that no other function there calls.
 for folder, _, files in os.walk(kernels_folder):

@@ -183,3 +183,19 @@ def debug(x_ptr, y_ptr, n):
 def print_scalars(n):
     tl.device_print("n", n)
     tl.device_print("here")
+
+
+@triton.jit
+def with_place(a, i, b, j):
+    return tl.where(a > b, a, b), tl.where(a > b, i, j)
+
+
+@triton.jit
+def reductions(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    """Both orders, along rows, columns and both."""
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    rows = tl.sum(x, axis=1) + tl.sum(x, axis=1, reduction_ordering=tl.ReductionOrdering.INNER_TREE)
+    columns = tl.sum(x, axis=0) + tl.sum(x, axis=0, reduction_ordering=tl.ReductionOrdering.INNER_TREE)
+    high, place = tl.reduce((x, x + 1.0), 1, with_place)
+    tl.store(out_ptr + tl.arange(0, M), rows + high + place)
+    tl.store(out_ptr + M + tl.arange(0, N), columns + tl.sum(x) + tl.cumsum(columns, 0))
