@@ -55,4 +55,17 @@ def Tile_DotPrecision : Tile_Enum<"DotPrecision", "how fp32 operands of a dot ar
 def Tile_DotPrecisionAttr : EnumAttr<Tile_Dialect, Tile_DotPrecision, "precision"> {
   let assemblyFormat = "`<` $value `>`";
 }
+
+// Without brackets: the words stand in the assembly of tile.bitonic.
+def Tile_SortDirection : Tile_Enum<"SortDirection", "order of the blocks that the last stage of a bitonic network makes", [
+  I32EnumAttrCase<"Alternating", 0, "alternating">, I32EnumAttrCase<"Ascending", 1, "ascending">,
+  I32EnumAttrCase<"Descending", 2, "descending">]>;
+def Tile_SortDirectionAttr : EnumAttr<Tile_Dialect, Tile_SortDirection, "direction">;
+
+def Tile_SortKey : Tile_Enum<"SortKey", "how integers are compared", [
+  I32EnumAttrCase<"Signed", 0, "signed">, I32EnumAttrCase<"Unsigned", 1, "unsigned">,
+  I32EnumAttrCase<"SignMagnitude", 2, "sign_magnitude">]>;
+def Tile_SortKeyAttr : EnumAttr<Tile_Dialect, Tile_SortKey, "key"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 #endif
