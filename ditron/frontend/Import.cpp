@@ -140,6 +140,21 @@ Expected<std::vector<const ArgumentSpec *>> matchArguments(const KernelInfo &ker
   return matched;
 }
 
+/// A parameter annotated tl.const holds a read-only pointer, whatever the signature calls it.
+void applyConstAnnotations(const KernelInfo &kernel, std::vector<const ArgumentSpec *> &arguments,
+                           std::vector<ArgumentSpec> &changed) {
+  changed.reserve(arguments.size()); // their places are taken
+  for (auto [parameter, argument] : llvm::zip_equal(kernel.parameters, arguments)) {
+    const bool isConst = parameter.annotation == "tl.const" || parameter.annotation == "tl.core.const";
+    if (!isConst || !argument || argument->isConstexpr() || argument->isTuple() || argument->isDescriptor ||
+        !argument->type.isPointer())
+      continue;
+    changed.push_back(*argument);
+    changed.back().type = LangType::pointer(argument->type.pointee(), /*isConst=*/true);
+    argument = &changed.back();
+  }
+}
+
 } // namespace
 
 Expected<std::vector<KernelInfo>> listKernels(const SourceFile &file, DiagnosticEngine &diagnostics,
@@ -188,6 +203,8 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> importKernel(mlir::MLIRContext &cont
     return diagnostics.status();
   const KernelInfo info = describeParameters(*parsed, function);
   DITRON_ASSIGN_OR_RETURN(std::vector<const ArgumentSpec *> arguments, matchArguments(info, signature));
+  std::vector<ArgumentSpec> constArguments;
+  applyConstAnnotations(info, arguments, constArguments);
   noteUnknownDecorators(function, *parsed->scope, diagnostics);
 
   auto fileLocation = mlir::FileLineColLoc::get(&context, file.path(), 1, 1);
