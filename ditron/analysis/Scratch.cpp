@@ -10,6 +10,7 @@
 #include "ditron/dialect/tile/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -188,6 +189,26 @@ static std::pair<SmallVector<WarpExchange>, int64_t> planExchanges(Operation *op
 
 SmallVector<WarpExchange> warpExchangesOf(Operation *op) { return planExchanges(op).first; }
 
+/// Small enough to leave room for a second block on an SM.
+constexpr int64_t networkRoundBytes = 32 * 1024;
+
+static int64_t networkRegisterBytes(tile::BitonicOp network) {
+  const layout::DistributedLayout &layout = dgpu::layoutOf(network.getType());
+  return int64_t(layout.numLanes()) * layout.numWarps() * sharedElementBytes(network.getType().getElementType());
+}
+
+int64_t networkRoundRegisters(Operation *op) {
+  auto network = llvm::cast<tile::BitonicOp>(op);
+  const layout::DistributedLayout &layout = dgpu::layoutOf(network.getType());
+  bool crossesWarps = false;
+  for (int bit = 0; bit < static_cast<int>(network.getLastStage()); ++bit)
+    crossesWarps |= layout.owner(bit).dim == layout::MachineDim::Warp;
+  if (!crossesWarps)
+    return 0;
+  const int64_t fitting = std::max<int64_t>(1, networkRoundBytes / networkRegisterBytes(network));
+  return std::min<int64_t>(layout.numRegs(), llvm::bit_floor(uint64_t(fitting)));
+}
+
 /// An atomic's old value must travel when it is used and other warps hold copies of the element.
 static int64_t atomicScratchBytes(Operation *op) {
   Value result = op->getResult(0);
@@ -214,6 +235,8 @@ int64_t scratchBytes(Operation *op) {
     return gatherPlanOf(op).isWithinWarp ? 0
                                          : source.getNumElements() * sharedElementBytes(source.getElementType());
   }
+  if (auto network = llvm::dyn_cast<tile::BitonicOp>(op))
+    return networkRoundRegisters(op) * networkRegisterBytes(network);
   if (auto histogram = llvm::dyn_cast<tile::HistogramOp>(op))
     return histogram.getType().getNumElements() * int64_t(sizeof(int32_t));
   if (llvm::isa<tile::AtomicRmwOp, tile::AtomicCasOp>(op))

@@ -13,6 +13,8 @@
 //                    of the threads that performed it to the others; map_elementwise has just this one.
 //   gather           across warps: the source in row-major order, one round trip. An exchange (tile/ExchangeAttr.h) across warps:
 //                    as a step of a scan.
+//   bitonic          across warps: rounds of a few registers each (networkRoundRegisters), register r of a round, thread t at
+//                    (r * threads + t) * elementBytes: barrier, store, barrier, load.
 //   histogram        the bins, 4 bytes each: zeros, barrier, counting, barrier, loads.
 //   atomics          scalar: the old value at 0, written by thread 0. Tensor, when warps hold copies: register r of thread t
 //                    at (r * threads + t) * elementBytes, written by representatives, then barrier, then read by everyone
@@ -85,6 +87,10 @@ llvm::SmallVector<uint32_t> scanSourceRegisters(const layout::ScanStep &step, in
 /// The exchanges of a tile.reduce (its rounds), tile.scan (its steps that cross warps), tile.map_elementwise or exchange whose types
 /// carry layouts; empty when it stays within warps. The last one hands out results if that is necessary (see above).
 llvm::SmallVector<WarpExchange> warpExchangesOf(mlir::Operation *op);
+
+/// How many registers of a thread a tile.bitonic sends to other warps at once: so many that a round takes at most 32 KiB, a power of
+/// two; 0 when no step crosses warps.
+int64_t networkRoundRegisters(mlir::Operation *bitonic);
 
 /// Bytes of scratch memory that the lowering of `op` needs; 0 for an operation that needs none (buffers are not scratch).
 int64_t scratchBytes(mlir::Operation *op);

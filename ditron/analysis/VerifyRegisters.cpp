@@ -7,6 +7,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/analysis/Passes.h"
+#include "ditron/analysis/ResourceLimit.h"
 
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
@@ -75,6 +76,7 @@ struct VerifyRegistersPass : public impl::VerifyRegistersBase<VerifyRegistersPas
     const int64_t warps = dgpu::numWarpsOf(module), registers = registersOf(type);
     const int64_t needed = llvm::bit_ceil(uint64_t(warps * registers + limit - 1) / uint64_t(limit));
     InFlightDiagnostic diagnostic = op->emitError();
+    markResourceLimit(diagnostic);
     diagnostic << "the tile " << nameOf(type) << " takes " << registers << " registers of each thread, on " << warps
                << (warps == 1 ? " warp" : " warps") << "; at most " << limit.getValue()
                << " are accepted (GPUs have 255): use smaller tiles";

@@ -41,8 +41,8 @@ static bool needsWholeBlock(Operation *op) {
     return barrier.getExec() == dist::ExecScope::Block;
   if (auto collective = dyn_cast<dist::CollectiveOp>(op))
     return collective.getExec() == dist::ExecScope::Block;
-  return isa<tile::DotOp, tile::ReduceOp, tile::ScanOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::GatherOp, tile::HistogramOp,
-             tile::DescriptorLoadOp, tile::DescriptorStoreOp, dgpu::ConvertLayoutOp, dgpu::BarrierOp, dist::SyncThreadsOp, dist::WaitOp,
+  return isa<tile::DotOp, tile::ReduceOp, tile::ScanOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::GatherOp, tile::BitonicOp,
+             tile::HistogramOp, tile::DescriptorLoadOp, tile::DescriptorStoreOp, dgpu::ConvertLayoutOp, dgpu::BarrierOp, dist::SyncThreadsOp, dist::WaitOp,
              dist::NotifyOp>(op);
 }
 
@@ -83,8 +83,7 @@ static llvm::StringRef languageName(Operation *op) {
       .Case<tile::HistogramOp>([](auto) { return "tl.histogram"; })
       .Case<tile::AtomicRmwOp, tile::AtomicCasOp>([](auto) { return "tl.atomic"; })
       .Case<dist::SyncThreadsOp, dgpu::BarrierOp>([](auto) { return "__syncthreads"; })
-      .Case<tile::GatherOp>([](auto) { return "tl.gather"; })
-      .Case<tile::HistogramOp>([](auto) { return "tl.histogram"; })
+      .Case<tile::BitonicOp>([](auto) { return "a sort"; })
       .Case<tile::DescriptorLoadOp>([](auto) { return "a load through a tensor descriptor"; })
       .Case<tile::DescriptorStoreOp>([](auto) { return "a store through a tensor descriptor"; })
       .Case<dist::PutOp, dist::PutSignalOp>([](auto) { return "a put of the block"; })

@@ -6,6 +6,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/KernelMessages.h"
 
+#include "ditron/analysis/ResourceLimit.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace ditron::compiler {
@@ -66,7 +68,10 @@ KernelMessages::KernelMessages(mlir::MLIRContext &context, const SourceManager &
 void KernelMessages::receive(mlir::Diagnostic &diagnostic) {
   switch (diagnostic.getSeverity()) {
   case mlir::DiagnosticSeverity::Error:
+    if (hasErrors() && !compilerBug && llvm::StringRef(diagnostic.str()).starts_with("failed to legalize"))
+      break;
     compilerBug |= isCompilerBug(diagnostic.str());
+    otherErrors |= !analysis::isResourceLimit(diagnostic);
     errors += render(diagnostic, Severity::Error);
     break;
   case mlir::DiagnosticSeverity::Warning: warnings += render(diagnostic, Severity::Warning); break;

@@ -6,7 +6,8 @@
 //
 // Which errors are the user's? Passes report those at an operation with emitError and a sentence about the kernel. A
 // verifier that fails ("'tile.load' op ..."), or a conversion that does not know an operation, is a mistake of the
-// compiler.
+// compiler. A conversion also gives up on an operation whose pattern has just said what is wrong with the kernel (assembly
+// that the target has no model of, say): that is not reported a second time.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_COMPILER_KERNELMESSAGES_H
@@ -27,6 +28,8 @@ public:
   bool hasErrors() const { return !errors.empty(); }
   /// At least one of them is a mistake of the compiler.
   bool hasCompilerBug() const { return compilerBug; }
+  /// All of them are about something that the target has too little of.
+  bool areResourceLimits() const { return hasErrors() && !otherErrors; }
   const std::string &errorText() const { return errors; }
   /// Warnings since construction, and remarks.
   const std::string &warningText() const { return warnings; }
@@ -38,7 +41,7 @@ private:
 
   const frontend::SourceManager &sources;
   std::string errors, warnings, remarks;
-  bool compilerBug = false;
+  bool compilerBug = false, otherErrors = false;
   mlir::ScopedDiagnosticHandler handler;
 };
 

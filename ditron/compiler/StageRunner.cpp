@@ -93,7 +93,8 @@ Status StageRunner::passes(std::string_view stage, mlir::ModuleOp module,
   mlir::OwningOpRef<mlir::ModuleOp> before = module.clone();
   if (mlir::failed(manager.run(module))) {
     if (messages.hasErrors() && !messages.hasCompilerBug())
-      return Status(StatusCode::CompileError, messages.errorText());
+      return Status(messages.areResourceLimits() ? StatusCode::ResourceExhausted : StatusCode::CompileError,
+                    messages.errorText());
     return compilerBug(stage, printModule(*before), messages.errorText());
   }
   if (isDumping())

@@ -150,16 +150,13 @@ Expected<std::vector<const ArgumentSpec *>> matchArguments(const KernelInfo &ker
 }
 
 /// A file written for Triton-distributed: one that imports the peer's package and not ours.
-bool isWrittenForPeer(const SourceFile &file) {
-  SourceManager copy; // the file has parsed before: what is reported here is known
-  DiagnosticEngine ignored(copy);
-  const std::unique_ptr<ast::Module> module = parseModule(file, ignored);
+bool isWrittenForPeer(const ast::Module &module) {
   bool namesPeer = false, namesUs = false;
   auto see = [&](llvm::StringRef dottedName) {
     namesPeer |= dottedName.split('.').first == "triton_dist";
     namesUs |= dottedName.split('.').first == "ditron";
   };
-  for (const ast::Stmt *statement : module->body)
+  for (const ast::Stmt *statement : module.body)
     ast::walk(statement, [&](const ast::Node *node) {
       if (const auto *from = llvm::dyn_cast<ast::ImportFrom>(node); from && from->level == 0)
         see(from->module.text);
@@ -169,6 +166,21 @@ bool isWrittenForPeer(const SourceFile &file) {
       return true;
     });
   return namesPeer && !namesUs;
+}
+
+/// A parameter annotated tl.const holds a read-only pointer, whatever the signature calls it.
+void applyConstAnnotations(const KernelInfo &kernel, std::vector<const ArgumentSpec *> &arguments,
+                           std::vector<ArgumentSpec> &changed) {
+  changed.reserve(arguments.size()); // their places are taken
+  for (auto [parameter, argument] : llvm::zip_equal(kernel.parameters, arguments)) {
+    const bool isConst = parameter.annotation == "tl.const" || parameter.annotation == "tl.core.const";
+    if (!isConst || !argument || argument->isConstexpr() || argument->isTuple() || argument->isDescriptor ||
+        !argument->type.isPointer())
+      continue;
+    changed.push_back(*argument);
+    changed.back().type = LangType::pointer(argument->type.pointee(), /*isConst=*/true);
+    argument = &changed.back();
+  }
 }
 
 } // namespace
@@ -242,11 +254,13 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> importKernel(mlir::MLIRContext &cont
     return diagnostics.status();
   const KernelInfo info = describeParameters(*parsed, kernel.str(), function.node);
   DITRON_ASSIGN_OR_RETURN(std::vector<const ArgumentSpec *> arguments, matchArguments(info, signature));
+  std::vector<ArgumentSpec> constArguments;
+  applyConstAnnotations(info, arguments, constArguments);
   noteUnappliedDecorators(function, parsed->evaluator, diagnostics);
 
   auto fileLocation = mlir::FileLineColLoc::get(&context, file.path(), 1, 1);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(fileLocation);
-  if (isWrittenForPeer(file))
+  if (isWrittenForPeer(parsed->scope.module))
     (*module)->setAttr(dist::peerSourceAttrName, mlir::UnitAttr::get(&context));
   // Of "maker.kernel" the last part.
   llvm::StringRef symbol = kernel.rsplit('.').second.empty() ? kernel : kernel.rsplit('.').second;

@@ -45,11 +45,6 @@ std::optional<LangType> annotatedType(std::string_view annotation) {
   return std::nullopt;
 }
 
-/// "tl.const" makes pointers read-only.
-bool isConstAnnotation(std::string_view annotation) {
-  return annotation == "tl.const" || annotation == "tl.core.const";
-}
-
 /// One parameter with its argument.
 class ParameterBinder {
 public:
@@ -93,7 +88,7 @@ private:
 
   Expected<ArgumentSpec> bindPointer(const std::optional<LangType> &annotated) const {
     const runtime::Pointer pointer = argument.get<runtime::Pointer>();
-    LangType type = LangType::pointer(langTypeOf(pointer.type), isConstAnnotation(parameter.annotation));
+    LangType type = LangType::pointer(langTypeOf(pointer.type));
     if (annotated) {
       if (!annotated->isPointer() || !(annotated->pointee() == type.pointee()))
         return fail(fmt::format("it is annotated {}, given {}", annotated->signatureText(), argument.describe()));

@@ -20,6 +20,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
+#include "ditron/analysis/ResourceLimit.h"
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
@@ -71,7 +72,9 @@ struct Request {
     if (isa<tile::ScanOp>(op))
       return "a scan across warps needs";
     if (isa<tile::GatherOp>(op))
-      return "tl.gather and what is made of it (tl.flip, tl.sort) need";
+      return "tl.gather and what is made of it (tl.flip) need";
+    if (isa<tile::BitonicOp>(op))
+      return "sorting across warps needs";
     if (isa<tile::HistogramOp>(op))
       return "the bins of tl.histogram need";
     if (!isa<dgpu::ConvertLayoutOp>(op))
@@ -234,6 +237,7 @@ private:
         auto diagnostic = kernel.emitError() << "the kernel needs " << bytes
                                              << " bytes of shared memory, the target has " << limitBytes.getValue()
                                              << " bytes for a block; use smaller tiles or fewer stages (num_stages)";
+        analysis::markResourceLimit(diagnostic);
         allocation.describe(diagnostic);
         return signalPassFailure();
       }

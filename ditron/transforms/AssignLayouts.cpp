@@ -3,7 +3,8 @@
 // The pass after which register layouts exist. It is deliberately simple and total: decisions spread from anchors, the first
 // one wins, and conversions are put where neighbours disagree. dgpu-remove-conversions then does the fine work.
 //
-// 1. Anchors. Dots get tensor core fragments (or multiply-add layouts), warpgroup dots their accumulators, loads, stores and atomics get coalesced layouts:
+// 1. Anchors. Dots get tensor core fragments (or multiply-add layouts), warpgroup dots their accumulators, sorting networks the
+//    layout in which they exchange least; loads, stores and atomics get coalesced layouts:
 //    dimensions ordered by contiguity, vectors as wide as contiguity, alignment and 16 bytes allow, the same width for all
 //    accesses of one shape and order.
 // 2. Forward: from dot results, then from loads by bytes, an undecided value takes the layout that its operand implies, through
@@ -93,6 +94,10 @@ private:
           << "warpgroup dot of " + std::to_string(layout::wgmmaColumns(layouts.c)) + " columns";
       dots.try_emplace(dot, std::move(layouts));
     });
+    kernel.walk([&](tile::BitonicOp network) {
+      const int64_t bytes = analysis::sharedElementBytes(network.getType().getElementType());
+      networks.try_emplace(network, networkLayout(tensorShape(network.getResult()), bytes, lanes, warps));
+    });
     for (Operation *access : memory.accesses())
       anchors.try_emplace(access, memory.layoutFor(access));
   }
@@ -101,6 +106,9 @@ private:
     for (auto &[dot, layouts] : dots)
       if (decide(dot->getResult(0), layouts.c))
         forwardFrom(dot->getResult(0), /*throughBroadcasts=*/false);
+    for (auto &[network, layout] : networks)
+      if (decide(network->getResult(0), layout))
+        forwardFrom(network->getResult(0), /*throughBroadcasts=*/false);
 
     // The result of an access has its anchor layout whatever came first: decide all before spreading any.
     struct Load {
@@ -158,8 +166,8 @@ private:
     }
   }
 
-  /// A store of at most one element per thread gains nothing from another order of threads, and a tile that is larger than
-  /// shared memory (160 KiB, what all targets have) cannot be brought into another one.
+  /// A store of at most one element per thread gains nothing from another order of threads, and a large tile cannot be brought into
+  /// another one.
   void adoptSmallStores() {
     for (auto &[access, layout] : anchors) {
       auto store = dyn_cast<tile::StoreOp>(access);
@@ -167,7 +175,7 @@ private:
         continue;
       auto type = cast<RankedTensorType>(store.getValue().getType());
       const int64_t bytes = type.getNumElements() * analysis::sharedElementBytes(type.getElementType());
-      if (type.getNumElements() > int64_t(lanes) * warps && bytes <= 160 * 1024)
+      if (type.getNumElements() > int64_t(lanes) * warps && bytes <= mostConvertedBytes)
         continue;
       if (std::optional<DistributedLayout> ofValue = decision(store.getValue()))
         layout = *ofValue;
@@ -182,6 +190,8 @@ private:
     for (auto &[access, layout] : anchors)
       for (Value operand : access->getOperands())
         backwardInto(operand, layout);
+    for (auto &[network, layout] : networks)
+      backwardInto(network->getOperand(0), layout);
     // Values decided by forward spreading ask their other operands.
     kernel.walk([&](Operation *op) {
       if (op->getNumResults() == 0 || !isTensor(op->getResult(0)) || anchors.contains(op))
@@ -282,6 +292,8 @@ private:
       return dotLayout(operand, found->second);
     if (auto found = anchors.find(op); found != anchors.end())
       return found->second;
+    if (auto found = networks.find(op); found != networks.end())
+      return found->second;
     if (isTensor(op->getOperand(0)))
       if (auto wanted = siblingLayout(operand, *decision(op->getOperand(0))))
         return *wanted;
@@ -308,7 +320,7 @@ private:
           if (!(wanted == *decision(operand.get())))
             conversions.push_back({&operand, std::move(wanted)});
         }
-      if (followsFirstOperand(op))
+      if (followsFirstOperand(op) || networks.contains(op))
         followers.push_back(op);
     });
     for (auto &[carrier, layout] : decided)
@@ -328,7 +340,8 @@ private:
         dgpu::ConvertLayoutOp::create(builder, operand.getOwner()->getLoc(), wanted, operand.get(), IntegerAttr()));
   }
 
-  /// The results of a reduction have its source's layout without the axis, those of a join its operands' with a new register bit.
+  /// The results of a reduction have its source's layout without the axis, those of a join its operands' with a new register bit,
+  /// those of a sorting network its own.
   /// If users decided otherwise (a loop argument, say), convert after it.
   void alignResults(Operation *op) {
     const DistributedLayout produced = producedLayout(op);
@@ -345,6 +358,8 @@ private:
   }
 
   DistributedLayout producedLayout(Operation *op) {
+    if (auto found = networks.find(op); found != networks.end())
+      return found->second;
     if (isTensor(op->getOperand(0)))
       if (auto produced = resultLayout(op->getOpOperand(0), dgpu::layoutOf(op->getOperand(0).getType())))
         return *produced;
@@ -358,6 +373,7 @@ private:
   int lanes, warps;
   llvm::MapVector<Operation *, layout::DotLayouts> dots;
   llvm::MapVector<Operation *, DistributedLayout> anchors;
+  llvm::MapVector<Operation *, DistributedLayout> networks;
   llvm::MapVector<Value, DistributedLayout> decided;
 };
 

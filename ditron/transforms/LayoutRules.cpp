@@ -69,7 +69,8 @@ std::optional<DistributedLayout> operandLayout(OpOperand &operand, const Distrib
   Operation *op = operand.getOwner();
   if (!isTensor(operand.get()))
     return std::nullopt;
-  if (isElementwise(op) || isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::ScanOp, tile::MapElementwiseOp>(op))
+  if (isElementwise(op) || isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::ScanOp,
+                               tile::MapElementwiseOp, tile::BitonicOp>(op))
     return result;
   if (isa<tile::ExpandDimsOp, tile::ReshapeOp>(op))
     return result.reshape(tensorShape(operand.get()));
@@ -109,6 +110,16 @@ std::optional<DistributedLayout> resultLayout(OpOperand &operand, const Distribu
     if ((operand.getOperandNumber() == 0) == tile::exchangeMaskOf(gather).has_value())
       return source;
   return std::nullopt;
+}
+
+DistributedLayout networkLayout(const layout::Shape &shape, int64_t elementBytes, int lanes, int warps) {
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements *= size;
+  int64_t together = std::max<int64_t>(1, elements / (int64_t(lanes) * warps));
+  if (elements * elementBytes > mostConvertedBytes)
+    together = std::min<int64_t>(together, 16 / elementBytes);
+  return layout::tile(shape, layout::rowMajorOrder(static_cast<int>(shape.size())), together, lanes, warps);
 }
 
 DistributedLayout defaultLayout(const layout::Shape &shape, int lanes, int warps) {

@@ -48,6 +48,14 @@ std::optional<layout::DistributedLayout> operandLayout(mlir::OpOperand &operand,
 std::optional<layout::DistributedLayout> resultLayout(mlir::OpOperand &operand,
                                                       const layout::DistributedLayout &source);
 
+/// A tile larger than shared memory (160 KiB, what all targets have) cannot be brought into another layout.
+inline constexpr int64_t mostConvertedBytes = 160 * 1024;
+
+/// The layout in which a sorting network (tile.bitonic) exchanges least: the low bits of the last dimension, by which most steps
+/// compare, in registers, the next in lanes, and the highest, by which fewest do, in warps. For a tile that no conversion can
+/// bring into another layout: that of memory, in which it is loaded.
+layout::DistributedLayout networkLayout(const layout::Shape &shape, int64_t elementBytes, int lanes, int warps);
+
 /// A row-major layout for a tensor of this shape that is always valid.
 layout::DistributedLayout defaultLayout(const layout::Shape &shape, int lanes, int warps);
 

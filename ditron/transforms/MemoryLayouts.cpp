@@ -63,6 +63,8 @@ MemoryLayouts::MemoryLayouts(Operation *kernel, const analysis::AxisInfoAnalysis
     AccessPattern pattern = accessPattern(op, axisInfo);
     remark::analysis(op->getLoc(), remark::RemarkOpts::name("access").category("dgpu-assign-layouts"))
         << llvm::formatv("{0} bytes per instruction and thread", pattern.vectorElems * pattern.elementBytes).str();
+    int64_t &vector = widest[{pattern.order, tensorShape(accessedPointers(op))}];
+    vector = std::max(vector, pattern.vectorElems);
     patterns.insert({op, std::move(pattern)});
   });
 }
@@ -70,14 +72,11 @@ MemoryLayouts::MemoryLayouts(Operation *kernel, const analysis::AxisInfoAnalysis
 layout::DistributedLayout MemoryLayouts::layoutFor(Operation *access) const {
   layout::Shape shape = tensorShape(accessedPointers(access));
   const AccessPattern &own = patternOf(access);
-  int64_t vector = own.vectorElems;
-  for (auto &[other, pattern] : patterns)
-    if (pattern.order == own.order && tensorShape(accessedPointers(other)) == shape)
-      vector = std::max(vector, pattern.vectorElems);
   int64_t elements = 1;
   for (int64_t size : shape)
     elements *= size;
-  vector = std::min(vector, std::max<int64_t>(1, elements / (int64_t(lanes) * warps)));
+  const int64_t vector =
+      std::min(widest.at({own.order, shape}), std::max<int64_t>(1, elements / (int64_t(lanes) * warps)));
   return layout::tile(shape, own.order, vector, lanes, warps);
 }
 

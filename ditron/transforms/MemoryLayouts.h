@@ -12,6 +12,8 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
+
 namespace ditron::transforms {
 
 /// The pointer operand of tile.load, store and atomics on tensors and of dgpu.async_copy; null for other operations.
@@ -45,6 +47,7 @@ public:
 private:
   int lanes, warps;
   llvm::MapVector<mlir::Operation *, AccessPattern> patterns;
+  std::map<std::pair<std::vector<int>, layout::Shape>, int64_t> widest; ///< Elements, by order and shape.
 };
 
 } // namespace ditron::transforms

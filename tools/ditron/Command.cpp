@@ -37,8 +37,11 @@ int exitCodeOf(StatusCode code) {
 
 } // namespace
 
-void CommandContext::finish(const Status &status) {
+void CommandContext::finish(const Status &status, bool kernelFailed) {
   exitCode = exitCodeOf(status.code());
+  // An assertion, a rank that does not exist: the code says what was wrong, not when.
+  if (kernelFailed && exitCode != ExitExhausted)
+    exitCode = ExitKernelFailed;
   if (status.isOk())
     return;
   std::string message = status.message();

@@ -27,8 +27,8 @@ struct CommandContext {
   Knobs knobs;
   int exitCode = ExitDone;
 
-  /// Prints an error, as far as it is one, and remembers its exit code.
-  void finish(const Status &status);
+  /// Prints an error, as far as it is one, and remembers its exit code. `kernelFailed`: it is that of a kernel which ran.
+  void finish(const Status &status, bool kernelFailed = false);
 };
 
 /// Each adds one subcommand with its options and what it does when chosen. The context outlives the parse.

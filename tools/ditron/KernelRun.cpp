@@ -72,6 +72,8 @@ Status KernelRun::run() {
   DITRON_RETURN_IF_ERROR(bindOutputs());
   DITRON_RETURN_IF_ERROR(launch());
   Status ran = world->synchronize();
+  // The simulator knows its own faults; of a kernel that traps a driver says no more than that it failed.
+  kernelFailed = !ran.isOk() && (ran.code() != StatusCode::Internal || !world->machine());
   // A trace of a run that failed is when it is needed most.
   if (!options.trace.empty())
     if (Status traced = world->writeTrace(options.trace); !traced.isOk() && ran.isOk())

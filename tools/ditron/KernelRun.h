@@ -53,6 +53,8 @@ public:
 
   /// Does everything; results and the summary go to stdout, progress and warnings to stderr.
   Status run();
+  /// Whether the error of run() is one of the kernel while it ran.
+  bool hasKernelFailed() const { return kernelFailed; }
 
 private:
   /// An array argument on all ranks.
@@ -124,6 +126,7 @@ private:
   IntegerNames integers;
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::vector<runtime::Event> begins, ends; ///< Around the launches on real GPUs.
+  bool kernelFailed = false;
 };
 
 } // namespace ditron::tool

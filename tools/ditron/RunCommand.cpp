@@ -98,8 +98,9 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   command->footer(footer);
   command->callback([options, &context] {
     // The run is over, and its progress line gone, before its error is printed.
-    const Status status = KernelRun(*options, context.knobs).run();
-    context.finish(status);
+    KernelRun run(*options, context.knobs);
+    const Status status = run.run();
+    context.finish(status, run.hasKernelFailed());
   });
 }
 

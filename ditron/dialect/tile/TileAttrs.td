@@ -59,4 +59,17 @@ def Tile_DotPrecisionAttr : EnumAttr<Tile_Dialect, Tile_DotPrecision, "precision
 def Tile_ReductionOrdering : Tile_Enum<"ReductionOrdering", "in which order a reduction combines the elements", [
   I32EnumAttrCase<"Unordered", 0, "unordered">, I32EnumAttrCase<"InnerTree", 1, "inner_tree">]>;
 def Tile_ReductionOrderingAttr : EnumAttr<Tile_Dialect, Tile_ReductionOrdering, "reduction_ordering">;
+
+// Without brackets: the words stand in the assembly of tile.bitonic.
+def Tile_SortDirection : Tile_Enum<"SortDirection", "order of the blocks that the last stage of a bitonic network makes", [
+  I32EnumAttrCase<"Alternating", 0, "alternating">, I32EnumAttrCase<"Ascending", 1, "ascending">,
+  I32EnumAttrCase<"Descending", 2, "descending">]>;
+def Tile_SortDirectionAttr : EnumAttr<Tile_Dialect, Tile_SortDirection, "direction">;
+
+def Tile_SortKey : Tile_Enum<"SortKey", "how integers are compared", [
+  I32EnumAttrCase<"Signed", 0, "signed">, I32EnumAttrCase<"Unsigned", 1, "unsigned">,
+  I32EnumAttrCase<"SignMagnitude", 2, "sign_magnitude">]>;
+def Tile_SortKeyAttr : EnumAttr<Tile_Dialect, Tile_SortKey, "key"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 #endif

@@ -130,6 +130,28 @@ def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_BitonicOp : Tile_Op<"bitonic", [Pure, AllTypesMatch<["source", "result"]>]> {
+  let summary = "stages of a bitonic sorting network along the last dimension";
+  let description = [{
+    Stage s makes sorted blocks of 2^s elements of bitonic ones (which rise and then fall, or can be rotated so): by steps of
+    distance 2^(s-1), 2^(s-2) ... 1, each of which compares the elements whose positions differ in that bit. In an ascending block
+    they change places if the lower one is greater, in a descending block if it is less, so that equal ones and NaNs stay.
+    Block b of a stage ascends if b is even; those of the last stage do as `direction` says. Stages 1 to log2(n), the last
+    ascending, sort n elements. `key` says how integers are compared; sign_magnitude takes the top bit for a sign, and both
+    zeros for equal.
+
+    One operation for many steps: where elements lie decides how a step is done, and how much code a network is. It is lowered
+    to loops where the straight code would be long.
+
+    `tile.bitonic %x stages 1 to 6 ascending : tensor<64xf32>`
+  }];
+  let arguments = (ins RankedTensorOf<[AnyInteger, AnyFloat]>:$source, I32Attr:$first_stage, I32Attr:$last_stage,
+                       Tile_SortDirectionAttr:$direction, DefaultValuedAttr<Tile_SortKeyAttr, "SortKey::Signed">:$key);
+  let results = (outs RankedTensorOf<[AnyInteger, AnyFloat]>:$result);
+  let assemblyFormat = "$source `stages` $first_stage `to` $last_stage $direction attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
 def Tile_HistogramOp : Tile_Op<"histogram", [Pure]> {
   let summary = "how often each of the numbers 0 .. bins-1 occurs where the mask is true";
   let description = [{Other numbers are not counted. The bins are the elements of the result.}];

@@ -324,6 +324,17 @@ LogicalResult GatherOp::verify() {
   return verifyElementType(*this, "result", getType(), source.getElementType());
 }
 
+LogicalResult BitonicOp::verify() {
+  RankedTensorType type = getType();
+  if (type.getRank() == 0)
+    return emitOpError() << "works along the last dimension, found " << type;
+  const int64_t levels = llvm::Log2_64(type.getShape().back());
+  if (getFirstStage() < 1 || getFirstStage() > getLastStage() || getLastStage() > levels)
+    return emitOpError() << "the last dimension of " << type << " has stages 1 to " << levels << ", found " << getFirstStage()
+                         << " to " << getLastStage();
+  return success();
+}
+
 LogicalResult HistogramOp::verify() {
   if (getType().getRank() != 1)
     return emitOpError() << "the bins have rank 1, found " << getType();

@@ -65,17 +65,21 @@ def kernel(p, small, words):
     # CHECK: tile.histogram %{{.*}} mask %{{.*}} : tensor<64xi32> mask tensor<64xi1> -> tensor<256xi32>
     counts = tl.histogram(n, 256, mask=x > 0)
 
-    # Six levels, each a step longer than the one before.
-    # CHECK-COUNT-21: tile.exchange_mask
+    # CHECK: tile.bitonic %{{.*}} stages 1 to 6 descending : tensor<64xi32>
     s = tl.sort(w, descending=True)
-    # Four are kept of each eight: (1 + 2) + 4 * 2 steps, and a comparison between the halves.
-    # CHECK-NOT: arith.maxsi
-    # CHECK-COUNT-3: tile.exchange_mask
+    # Blocks of four, up and down in turns; four are kept of each eight, in 32 bits.
+    # CHECK: tile.bitonic %{{.*}} stages 1 to 2 alternating : tensor<64xi8>
+    # CHECK: arith.extsi
+    # CHECK-COUNT-3: tile.bitonic %{{.*}} stages 2 to 2 alternating : tensor
     # CHECK: tile.split
     # CHECK: arith.maxsi
-    # CHECK-COUNT-2: tile.exchange_mask
-    # CHECK: arith.maxsi
+    # CHECK: tile.bitonic %{{.*}} stages 2 to 2 descending : tensor<4xi32>
     t = tl.topk(n, 4)
+    # Without signs; and floats that are bytes to the IR.
+    # CHECK: tile.bitonic %{{.*}} stages 1 to 6 ascending {key = #tile.key<unsigned>} : tensor<64xi8>
+    tl.device_print("u", tl.sort(n.to(tl.uint8, bitcast=True)))
+    # CHECK: tile.bitonic %{{.*}} stages 6 to 6 ascending {key = #tile.key<sign_magnitude>} : tensor<64xi8>
+    tl.device_print("m", tl.bitonic_merge(n.to(tl.float8e4b15, bitcast=True)).to(tl.float16))
     tl.static_assert(t.dtype == tl.int32 and t.shape[0] == 4)
 
     # CHECK: %[[M:.*]]:2 = tile.map_elementwise(%{{.*}}, %{{.*}}) pack 1 {

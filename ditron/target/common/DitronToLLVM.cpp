@@ -98,6 +98,7 @@ private:
     populateScanPatterns(patterns, lowering);
     populateMapPatterns(patterns, lowering);
     populateGatherPatterns(patterns, lowering);
+    populateSortPatterns(patterns, lowering);
     populateConvertLayoutPatterns(patterns, lowering);
     populateDotPatterns(patterns, lowering);
     populateSharedPatterns(patterns, lowering);

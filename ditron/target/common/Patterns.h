@@ -94,6 +94,8 @@ void populateScanPatterns(mlir::RewritePatternSet &patterns, const LoweringConte
 void populateMapPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 /// Gathers and histograms.
 void populateGatherPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
+/// Sorting networks.
+void populateSortPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateConvertLayoutPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateDotPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);
 void populateSharedPatterns(mlir::RewritePatternSet &patterns, const LoweringContext &lowering);

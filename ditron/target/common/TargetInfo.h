@@ -126,6 +126,8 @@ public:
   virtual int64_t sharedMemoryLimit() const = 0;
   /// Width of the word that `shuffle` moves: 32 or 64.
   virtual int shuffleBits() const { return 32; }
+  /// 32-bit words of one tile that a thread's code may count on to find in registers. GPUs have 255, and code needs some besides.
+  virtual int registerWords() const { return 128; }
   /// True if the target computes in this floating-point type. Other types are stored as integers of their width and
   /// computed in f32.
   virtual bool isNativeFloat(mlir::FloatType type) const = 0;

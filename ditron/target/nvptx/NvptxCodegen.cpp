@@ -5,6 +5,7 @@
 // everything else, so that all passes see which accesses cannot alias, and addresses in shared memory are 32 bits wide.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/target/common/LargeCode.h"
 #include "ditron/target/nvptx/Assembler.h"
 #include "ditron/target/nvptx/DeviceCode.h"
 #include "ditron/target/nvptx/Libdevice.h"
@@ -102,7 +103,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int lev
   llvm::CGSCCAnalysisManager callGraph;
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
-  tuning.SLPVectorization = true; // pairs of 16-bit floats
+  boundVectoriser(tuning, module); // which makes pairs of 16-bit floats
   tuning.LoopVectorization = false;
   llvm::PassBuilder builder(&machine, tuning);
   builder.registerPipelineStartEPCallback([](llvm::ModulePassManager &passes, llvm::OptimizationLevel) {

@@ -87,6 +87,13 @@ Expected<PtxOperand> readOperand(llvm::StringRef text) {
   return operand;
 }
 
+/// The label that the text begins with, its colon included; empty when there is none.
+llvm::StringRef leadingLabel(llvm::StringRef text) {
+  llvm::StringRef name = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c == '%'; });
+  llvm::StringRef rest = text.drop_front(name.size());
+  return !name.empty() && rest.starts_with(":") && !rest.starts_with("::") ? text.take_front(name.size() + 1) : llvm::StringRef();
+}
+
 /// The bits of a register type: ".b32"; 0 for what is none.
 unsigned registerBits(llvm::StringRef type) {
   if (type == ".pred")
@@ -152,6 +159,13 @@ Expected<PtxProgram> readPtx(llvm::StringRef text) {
   while (!(rest = rest.ltrim()).empty()) {
     if (rest.front() == '{' || rest.front() == '}' || rest.front() == ';') { // a scope of registers; names may repeat
       rest = rest.drop_front();
+      continue;
+    }
+    if (llvm::StringRef label = leadingLabel(rest); !label.empty()) { // a statement of its own, which nobody models
+      PtxStatement &statement = program.statements.emplace_back();
+      statement.text = label.str();
+      statement.opcode.push_back(label.str());
+      rest = rest.drop_front(label.size());
       continue;
     }
     size_t end = rest.find(';');

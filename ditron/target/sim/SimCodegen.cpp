@@ -6,6 +6,7 @@
 #include "ditron/target/sim/SimCodegen.h"
 
 #include "ditron/sim/Abi.h"
+#include "ditron/target/common/LargeCode.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -90,7 +91,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int lev
   llvm::CGSCCAnalysisManager callGraph;
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
-  tuning.SLPVectorization = true;
+  boundVectoriser(tuning, module);
   tuning.LoopVectorization = false; // a thread's loops are over tiles; the simulator has the arithmetic loops
   llvm::PassBuilder builder(&machine, tuning);
   builder.registerModuleAnalyses(modules);
@@ -107,41 +108,28 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int lev
   passes.run(module, modules);
 }
 
-/// Instructions in the largest basic block of the module.
-static size_t largestBlock(const llvm::Module &module) {
-  size_t largest = 0;
-  for (const llvm::Function &function : module)
-    for (const llvm::BasicBlock &block : function)
-      largest = std::max(largest, block.size());
-  return largest;
-}
-
-/// Chooses how selected instructions are scheduled, for as long as it lives.
+/// Chooses how instructions are scheduled, for as long as it lives.
 ///
-/// Tiles with hundreds of elements per thread become basic blocks of tens of thousands of instructions, for which LLVM's default
-/// scheduler takes time quadratic in their number: 120 s instead of 1 s for reductions and a scan of a 64x128 tile on one warp. Its
-/// `fast` scheduler is linear, and the machine scheduler, which runs later on bounded regions, does most of the ordering anyway.
-/// Of the others, `source` and `list-burr` are quadratic too, and `linearize` miscompiles: it puts arithmetic between a comparison
-/// and the conditional moves that read its flags.
-/// Ordinary kernels keep the default, which is the best tested. LLVM has the choice as an option of the process only, so large
+/// For basic blocks of tens of thousands of instructions (LargeCode.h) LLVM's default scheduler of selected instructions takes time
+/// quadratic in their number: 120 s instead of 1 s for reductions and a scan of a 64x128 tile on one warp. Its `fast` scheduler is
+/// linear. Of the others, `source` and `list-burr` are quadratic too, and `linearize` miscompiles: it puts arithmetic between a
+/// comparison and the conditional moves that read its flags. The machine scheduler, which runs later, is quadratic where a block
+/// has long stretches without calls; without it such code is a tenth shorter, with a smaller frame.
+/// Ordinary kernels keep the defaults, which are the best tested. LLVM has the choices as options of the process only, so large
 /// kernels are generated alone.
 class SchedulingChoice {
 public:
   explicit SchedulingChoice(const llvm::Module &module) {
-    constexpr size_t tooLarge = 2000; // the GEMM kernels have 500
-    if (largestBlock(module) <= tooLarge) {
+    if (largestBlock(module) <= largeBlock) {
       shared = std::shared_lock(mutex());
       return;
     }
     alone = std::unique_lock(mutex());
-    auto &options = llvm::cl::getRegisteredOptions();
-    if (auto found = options.find("pre-RA-sched"); found != options.end()) {
-      option = found->second;
-      option->addOccurrence(1, "pre-RA-sched", "fast");
-    }
+    choose("pre-RA-sched", "fast");
+    choose("enable-misched", "false");
   }
   ~SchedulingChoice() {
-    if (option)
+    for (llvm::cl::Option *option : chosen)
       option->reset();
   }
   SchedulingChoice(const SchedulingChoice &) = delete;
@@ -152,9 +140,16 @@ private:
     static std::shared_mutex instance;
     return instance;
   }
+  void choose(llvm::StringRef name, llvm::StringRef value) {
+    auto &options = llvm::cl::getRegisteredOptions();
+    if (auto found = options.find(name); found != options.end()) {
+      found->second->addOccurrence(1, name, value);
+      chosen.push_back(found->second);
+    }
+  }
   std::shared_lock<std::shared_mutex> shared;
   std::unique_lock<std::shared_mutex> alone;
-  llvm::cl::Option *option = nullptr;
+  llvm::SmallVector<llvm::cl::Option *, 2> chosen;
 };
 
 /// Has LLVM report the stack frames of the module's functions, and remembers the largest: what does not fit registers lies on a

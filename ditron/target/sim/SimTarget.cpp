@@ -74,6 +74,7 @@ public:
   bool hasStoreMatrix() const override { return capability >= 90; }
   int shuffleBits() const override { return 64; }
   bool divisionTraps() const override { return true; }
+  int registerWords() const override { return 32; } // the host's
   bool isNativeFloat(FloatType type) const override { return type.isF16() || type.isF32() || type.isF64(); }
 
   //===--- Module ---------------------------------------------------------------------------------------------------===//

@@ -479,6 +479,31 @@ void RandomProgram::exchange() {
   add(name, std::move(result));
 }
 
+void RandomProgram::network() {
+  const Value *source = choose([](const Array &array) { return !array.shape.empty() && array.shape.back() > 1; });
+  const Shape shape = source->array.shape;
+  const int64_t row = shape.back();
+  int levels = 0;
+  while (int64_t(1) << levels < row)
+    ++levels;
+  const int first = pick(1, levels), last = pick(first, levels), direction = pick(0, 2);
+  static constexpr std::string_view words[] = {"alternating", "ascending", "descending"};
+  std::string name = fresh();
+  line(fmt::format("{} = tile.bitonic {} stages {} to {} {} : {}", name, source->name, first, last, words[direction], type(shape)));
+  Array result = source->array;
+  for (int stage = first; stage <= last; ++stage)
+    for (int64_t distance = int64_t(1) << stage >> 1; distance > 0; distance /= 2)
+      for (size_t i = 0; i < result.data.size(); ++i) {
+        const int64_t position = static_cast<int64_t>(i) % row;
+        const bool descends = stage == last && direction != 0 ? direction == 2 : (position >> stage & 1) != 0;
+        auto &low = result.data[i];
+        if ((position & distance) == 0)
+          if (auto &high = result.data[i + distance]; descends ? low < high : low > high)
+            std::swap(low, high);
+      }
+  add(name, std::move(result));
+}
+
 void RandomProgram::select() {
   const Value *a = choose([](const Array &array) { return !array.shape.empty(); });
   const Value *b = chooseLike(a->array), *c = chooseLike(a->array);
@@ -705,7 +730,7 @@ void RandomProgram::gemm() {
 }
 
 void RandomProgram::step(bool nested) {
-  switch (pick(0, nested ? 16 : 21)) {
+  switch (pick(0, nested ? 17 : 22)) {
   case 0: return load(randomShape());
   case 1:
   case 2: return binary();
@@ -722,9 +747,10 @@ void RandomProgram::step(bool nested) {
   case 13: return splitPairs();
   case 14: return gather();
   case 15: return exchange();
-  case 16: return loop();
-  case 17: return branch();
-  case 18: return atomic();
+  case 16: return network();
+  case 17: return loop();
+  case 18: return branch();
+  case 19: return atomic();
   default: return gemm();
   }
 }

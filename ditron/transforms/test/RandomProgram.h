@@ -91,6 +91,7 @@ private:
   void splitPairs();
   void gather();
   void exchange();
+  void network();
   void select();
   void splatScalar();
   void dot();

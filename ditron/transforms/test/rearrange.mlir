@@ -95,3 +95,36 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
     return
   }
 }
+
+// -----
+
+// A sorting network has low bits in registers and high bits in warps, whatever the layout of the load and store around it, which
+// conversions join with it. A tile too large for a conversion is sorted where the load put it.
+// CHECK-DAG: #[[$SMALL:.*]] = #dgpu.layout<1024, reg = {i0 i1 i2}, lane = [i3 i4 i5 i6 i7], warp = [i8 i9]>
+// CHECK-DAG: #[[$LARGE:.*]] = #dgpu.layout<32768, reg = {i0 i8 i9 i10 i11 i12 i13 i14}, lane = [i1 i2 i3 i4 i5], warp = [i6 i7]>
+// CHECK-LABEL: func.func @networks
+module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
+  func.func @networks(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i64> {tile.divisibility = 16 : i64}) attributes {tile.kernel} {
+    %i = tile.arange 0, 1024 : tensor<1024xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %at = tile.addptr %ps, %i : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    // CHECK: tile.load
+    // CHECK-NEXT: dgpu.convert_layout
+    // CHECK-NEXT: tile.bitonic %{{.*}} stages 1 to 10 ascending : tensor<1024xf32, #[[$SMALL]]>
+    // CHECK-NEXT: dgpu.convert_layout
+    // CHECK-NEXT: tile.store
+    %x = tile.load %at : tensor<1024x!tile.ptr<f32>> -> tensor<1024xf32>
+    %s = tile.bitonic %x stages 1 to 10 ascending : tensor<1024xf32>
+    tile.store %at, %s : tensor<1024x!tile.ptr<f32>>, tensor<1024xf32>
+    %j = tile.arange 0, 32768 : tensor<32768xi32>
+    %qs = tile.splat %q : !tile.ptr<i64> -> tensor<32768x!tile.ptr<i64>>
+    %to = tile.addptr %qs, %j : tensor<32768x!tile.ptr<i64>>, tensor<32768xi32>
+    // CHECK-NOT: convert_layout
+    // CHECK: tile.bitonic %{{.*}} stages 1 to 15 descending : tensor<32768xi64, #[[$LARGE]]>
+    // CHECK-NOT: convert_layout
+    %y = tile.load %to : tensor<32768x!tile.ptr<i64>> -> tensor<32768xi64>
+    %t = tile.bitonic %y stages 1 to 15 descending : tensor<32768xi64>
+    tile.store %to, %t : tensor<32768x!tile.ptr<i64>>, tensor<32768xi64>
+    return
+  }
+}

@@ -92,6 +92,15 @@ func.func @contraction(%a: tensor<16x32xbf16>, %b: tensor<32x8xbf16>, %c: tensor
   return
 }
 
+// CHECK-LABEL: func.func @networks
+func.func @networks(%x: tensor<4x64xf32>, %b: tensor<16xi8>) {
+  // CHECK: tile.bitonic %{{.*}} stages 1 to 6 descending : tensor<4x64xf32>
+  %0 = tile.bitonic %x stages 1 to 6 descending : tensor<4x64xf32>
+  // CHECK: tile.bitonic %{{.*}} stages 2 to 3 alternating {key = #tile.key<unsigned>} : tensor<16xi8>
+  %1 = tile.bitonic %b stages 2 to 3 alternating {key = #tile.key<unsigned>} : tensor<16xi8>
+  return
+}
+
 // CHECK-LABEL: func.func @reduction
 func.func @reduction(%x: tensor<16x32xf32>, %i: tensor<32xi32>, %v: tensor<32xf32>) -> (f32, i32) {
   // CHECK: tile.reduce(%{{.*}}) axis 1 {

@@ -399,3 +399,19 @@ func.func @scanShape(%x: tensor<8xf32>) {
   } : (tensor<8xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @too_many_stages(%x: tensor<4x64xf32>) {
+  // expected-error @+1 {{the last dimension of 'tensor<4x64xf32>' has stages 1 to 6, found 1 to 7}}
+  %0 = tile.bitonic %x stages 1 to 7 ascending : tensor<4x64xf32>
+  return
+}
+
+// -----
+
+func.func @no_stages(%x: tensor<64xf32>) {
+  // expected-error @+1 {{has stages 1 to 6, found 3 to 2}}
+  %0 = tile.bitonic %x stages 3 to 2 ascending : tensor<64xf32>
+  return
+}
