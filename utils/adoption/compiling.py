@@ -49,7 +49,7 @@ class Compiler:
         """(exit code or None when the limit passed, standard output, standard error)."""
         try:
             done = subprocess.run([self.program, "compile"] + arguments, capture_output=True, text=True, timeout=self.limit,
-                                  errors="replace", preexec_fn=lambda: os.nice(10))
+                                  errors="replace", preexec_fn=lambda: os.nice(1))
         except subprocess.TimeoutExpired:
             return None, "", ""
         return done.returncode, done.stdout, done.stderr
