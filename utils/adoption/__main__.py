@@ -188,7 +188,7 @@ def parse_arguments():
     parser.add_argument("--only", metavar="TEXT", help="kernels whose FILE:NAME contains the text")
     parser.add_argument("--path", action="append", default=[], metavar="FOLDER", help="where the project's imports lie besides")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="compilations at a time (%(default)s)")
-    parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="time limit of a compilation (%(default)s)")
+    parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="limit of a compilation's processor time (%(default)s)")
     parser.add_argument("--examples", type=int, default=1, metavar="N", help="examples of each reason (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write every kernel's outcome")
     return parser.parse_args()

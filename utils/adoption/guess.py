@@ -27,6 +27,7 @@ SWITCH_NAME = re.compile(r"^_?(use|has|is|allow|do|enable|with|need|needs|store|
                          r"transpose|trans|keep|compute|should|add|add_\w+|include|training|inplace|varlen)(_|$)|"
                          r"_(enabled|flag|only)$|^(causal|reverse|varlen|training|inplace)$", re.I)
 SIZES = (  # names of compile-time integers that are no block lengths
+    (re.compile(r"dtype_min|q_?min", re.I), -127.0), (re.compile(r"dtype_max|q_?max", re.I), 127.0),
     (re.compile(r"num_?warps", re.I), 4), (re.compile(r"num_?stages|stages?$", re.I), 2), (re.compile(r"num_?sms?|nsm", re.I), 132),
     (re.compile(r"group(_size)?_?m$", re.I), 8), (re.compile(r"split_?k|splits?$", re.I), 1), (re.compile(r"world|ranks?$|n_?pes", re.I), 8),
     (re.compile(r"top_?k", re.I), 8), (re.compile(r"^stride|_stride|stride_", re.I), 64), (re.compile(r"eps", re.I), 1e-6),
@@ -238,7 +239,7 @@ class _Guesser:
         if use.strings:
             distinct = list(dict.fromkeys(use.strings))
             return distinct[min(self.flavour.choice, len(distinct) - 1)]
-        if use.dtype or re.search(r"dtype|^(out|output|compute|acc|elem|element)_?type$", name, re.I):
+        if use.dtype or re.search(r"dtype(?!_m)|^(out|output|compute|acc|elem|element)_?type$", name, re.I):
             return Dtype("fp32" if re.search(r"acc|compute", name, re.I) and self.flavour.floats[0] != "i" else
                          self.flavour.indices if re.search(r"int|idx|index", name, re.I) else self.flavour.floats)
         if re.search(r"precision", name, re.I):
