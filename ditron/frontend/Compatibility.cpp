@@ -70,7 +70,8 @@ std::string listCompatibility() {
          "\"NAME is not supported by this version: \" and the text given here. Printed by `ditron-import "
          "--list-compatibility`\n"
          "from the frontend's tables; parameters are in [language.md](language.md), measured agreement is in\n"
-         "[conformance.md](conformance.md).\n\n| | supported | refused |\n|---|---|---|\n" +
+         "[conformance.md](conformance.md). Public projects: which of their kernels compile is in [adoption.md](adoption.md), "
+         "with\nthe command that says it of yours.\n\n| | supported | refused |\n|---|---|---|\n" +
          summary + body;
 }
 

@@ -10,6 +10,7 @@ counts as refused even if another signature compiles; if not, the signature was 
 guess. Exit code 0; 1 if the compiler crashed, hung or reported a bug of its own; 2 for a mistake in the command line.
 """
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import json
@@ -20,7 +21,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import report
-from compiling import COMPILED, GUESS, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNSUPPORTED, Compiler, Outcome
+from compiling import COMPILED, GUESS, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNSUPPORTED, Compiler, Outcome, group
 from guess import Constant, Dtype, Unguessable, attempts
 from launches import find_launches
 from project import AdoptionError, Project, open_project
@@ -94,7 +95,12 @@ def ask_triton(python, kernels):
     """Fills in the verdicts: does Triton accept what was refused?"""
     questions = []
     for kernel in kernels:
-        refused = [number for number, outcome in enumerate(kernel.outcomes) if outcome.kind not in (COMPILED, *LOUD)]
+        refused, asked = [], collections.Counter()
+        for number, outcome in enumerate(kernel.outcomes):
+            reason = (outcome.place, group(outcome.reason))
+            asked[reason] += 1
+            if outcome.kind not in (COMPILED, *LOUD) and asked[reason] <= 2:  # the same again and again takes long to ask
+                refused.append(number)
         if refused:
             questions.append((kernel, refused))
     lines = []
@@ -139,6 +145,12 @@ def conclude(kernel):
     return min(candidates, key=lambda outcome: order.index(outcome.kind)) if candidates else Outcome(UNGUESSABLE, "no signature")
 
 
+def progress(text):
+    """A line on a terminal that the next one replaces."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="" if text else "\r", file=sys.stderr, flush=True)
+
+
 def survey(path, options, compiler, pool, keep):
     project = Project(open_project(path, keep).resolve(), options.exclude)
     for file, why in project.unreadable:
@@ -147,9 +159,14 @@ def survey(path, options, compiler, pool, keep):
     found = [f for f in project.kernels() if not options.only or options.only in f"{f.module.path}:{f.qualname}"]
     for function in found:
         usage.of(function)  # not by several threads at a time
-    kernels = list(pool.map(lambda f: measure(compiler, f, project, usage, launches, options.signatures), found))
+    kernels = []
+    for kernel in pool.map(lambda f: measure(compiler, f, project, usage, launches, options.signatures), found):
+        kernels.append(kernel)
+        progress(f"{project.root.name}: {len(kernels)} of {len(found)} kernels")
     if options.triton:
+        progress(f"{project.root.name}: asking Triton")
         ask_triton(options.triton, kernels)
+    progress("")
     for kernel in kernels:
         kernel.outcome = kernel.outcome or conclude(kernel)
         for kind, outcome in kernel.loud.items():
@@ -171,7 +188,7 @@ def parse_arguments():
     parser.add_argument("--only", metavar="TEXT", help="kernels whose FILE:NAME contains the text")
     parser.add_argument("--path", action="append", default=[], metavar="FOLDER", help="where the project's imports lie besides")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="compilations at a time (%(default)s)")
-    parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="time limit of a compilation (%(default)s)")
+    parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="limit of a compilation's processor time (%(default)s)")
     parser.add_argument("--examples", type=int, default=1, metavar="N", help="examples of each reason (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write every kernel's outcome")
     return parser.parse_args()

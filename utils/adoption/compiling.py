@@ -6,12 +6,16 @@ of these is an outcome of its own, whatever later attempts give.
 import dataclasses
 import os
 import re
+import resource
+import signal
 import subprocess
 
 COMPILED, UNSUPPORTED, GUESS, RESOURCES, UNCLEAR, UNGUESSABLE = \
     "compiled", "unsupported", "guess", "resources", "refused", "unguessable"
 CRASH, BUG, HANG = "crash", "compiler bug", "hang"
 LOUD = (CRASH, BUG, HANG)
+
+BUSY = 10  # the limit is of processor time; one that only waits is ended after this many times the limit
 
 # Texts of refusals that say a feature is missing here, whoever's types they are.
 MISSING = re.compile(r"is not supported by this version|not supported|unsupported|is not part of the kernel language|"
@@ -48,11 +52,15 @@ class Compiler:
     def run(self, arguments):
         """(exit code or None when the limit passed, standard output, standard error)."""
         try:
-            done = subprocess.run([self.program, "compile"] + arguments, capture_output=True, text=True, timeout=self.limit,
-                                  errors="replace", preexec_fn=lambda: os.nice(10))
+            done = subprocess.run([self.program, "compile"] + arguments, capture_output=True, text=True, errors="replace",
+                                  timeout=self.limit * BUSY, preexec_fn=self._confine)
         except subprocess.TimeoutExpired:
             return None, "", ""
-        return done.returncode, done.stdout, done.stderr
+        return None if done.returncode == -signal.SIGXCPU else done.returncode, done.stdout, done.stderr
+
+    def _confine(self):
+        os.nice(1)
+        resource.setrlimit(resource.RLIMIT_CPU, (self.limit, self.limit + 1))
 
     def configs(self, function):
         """The autotune configurations that can be compiled, and why there are none if the decorators cannot be evaluated."""
@@ -115,7 +123,7 @@ def classify(code, err, limit):
     """The outcome of an exit code and the text of standard error."""
     message, place = _first_error(err)
     if code is None:
-        return Outcome(HANG, f"no end within {limit} s")
+        return Outcome(HANG, f"no end within {limit} s of processor time")
     if code < 0 or code in (134, 136, 137, 139):
         return Outcome(CRASH, f"signal {-code if code < 0 else code - 128}: {message}", place)
     if code == 4 or "compiler bug" in err:
@@ -130,6 +138,9 @@ def classify(code, err, limit):
 
 def group(reason):
     """A reason without what varies from kernel to kernel; names of functions and modules stay."""
+    reason = re.sub(r"^(ditron: )?error: ", "", reason)
+    reason = re.sub(r"\S+\.py has no kernels?( '\w+\.[\w.]+'|: no function).*", "a kernel inside of a host function", reason)
+    reason = re.sub(r"\S*/\S+\.py", "FILE", reason)
     reason = re.sub(r"\b\d+(\.\d+)?\b", "N", reason)
     reason = re.sub(r"<[\[\]\dxNa-z*,. ]+>|\b(block|tensor) of \S+", "T", reason)
     if "is not supported by this version" in reason or "has no" in reason:

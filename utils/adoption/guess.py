@@ -17,7 +17,7 @@ SIGNATURE_TYPE = re.compile(r"^\*?(i1|[iu](8|16|32|64)|fp16|bf16|fp32|fp64|fp8\w
 
 INDEX_NAME = re.compile(r"(^|_)(idx|idxs|ids?|index|indices|indptr|indexes|seqlens?|lens?|lengths?|table|tables|slots?|map|mapping|cu|"
                         r"pos|position|positions|locs?|pages?|count|counts|counter|locks?|req|token|tokens|perm|order|labels?|target|"
-                        r"seeds?|signal|signals|barrier|barriers|flag|flags|sync|offsets?|num|splits|expert)(_|$|\d)", re.I)
+                        r"seeds?|seq_?starts?\w*|seq_?lens?\w*|signal|signals|barrier|barriers|flag|flags|sync|offsets?|num|splits|expert)(_|$|\d)", re.I)
 BOOL_NAME = re.compile(r"(^|_)(mask|masks|bool)(_|$)|_mask$", re.I)
 ACCUMULATED_NAME = re.compile(r"lse|rstd|mean|delta|stats?(_|$)|scales?(_|$)|logsumexp|workspace|(^|_)acc(_|$)|partial|(^|_)g(_|$)|beta_cum", re.I)
 FLOAT_NAME = re.compile(r"(^|_)(eps|epsilon|scale|scaling|alpha|beta|p|prob|dropout|softcap|soft_?cap\w*|lr|decay|smoothing|gamma|theta|weight|"
@@ -27,12 +27,16 @@ SWITCH_NAME = re.compile(r"^_?(use|has|is|allow|do|enable|with|need|needs|store|
                          r"transpose|trans|keep|compute|should|add|add_\w+|include|training|inplace|varlen)(_|$)|"
                          r"_(enabled|flag|only)$|^(causal|reverse|varlen|training|inplace)$", re.I)
 SIZES = (  # names of compile-time integers that are no block lengths
+    (re.compile(r"dtype_min|q_?min", re.I), -127.0), (re.compile(r"dtype_max|q_?max", re.I), 127.0),
     (re.compile(r"num_?warps", re.I), 4), (re.compile(r"num_?stages|stages?$", re.I), 2), (re.compile(r"num_?sms?|nsm", re.I), 132),
     (re.compile(r"group(_size)?_?m$", re.I), 8), (re.compile(r"split_?k|splits?$", re.I), 1), (re.compile(r"world|ranks?$|n_?pes", re.I), 8),
     (re.compile(r"top_?k", re.I), 8), (re.compile(r"^stride|_stride|stride_", re.I), 64), (re.compile(r"eps", re.I), 1e-6),
     (re.compile(r"scale|softcap|alpha|beta|slope|theta|dropout|^p$", re.I), 0.5), (re.compile(r"heads?$|^h[qvk]?$|^g$|group", re.I), 4),
     (re.compile(r"bits$", re.I), 4), (re.compile(r"(axis|dim|rank|pos|offset|start|shift)(_|$)$", re.I), 0))
 HEAD_NAME = re.compile(r"(^|_)(d|dim|dmodel|head|headdim|head_dim|hidden|k|v)(_|$)|head|hidden|dim", re.I)
+
+
+OTHER_VENDOR = re.compile(r"(^|_)(hip|rocm|amd|npu|xpu|musa|mlu|interpret\w*|cpu)(_|$)", re.I)
 
 
 class Unguessable(Exception):
@@ -200,7 +204,7 @@ class _Guesser:
         default = self._default(name)
         is_switch = self._is_switch(name, use, known, default)
         if is_switch:
-            return self.flavour.switches
+            return self.flavour.switches and not OTHER_VENDOR.search(name)
         if use.called:
             raise Unguessable(f"compile-time parameter '{name}' is a function")
         if isinstance(known, str) and not isinstance(known, Dtype) and use.strings and self.flavour.choice:
@@ -235,7 +239,7 @@ class _Guesser:
         if use.strings:
             distinct = list(dict.fromkeys(use.strings))
             return distinct[min(self.flavour.choice, len(distinct) - 1)]
-        if use.dtype or re.search(r"dtype|^(out|output|compute|acc|elem|element)_?type$", name, re.I):
+        if use.dtype or re.search(r"dtype(?!_m)|^(out|output|compute|acc|elem|element)_?type$", name, re.I):
             return Dtype("fp32" if re.search(r"acc|compute", name, re.I) and self.flavour.floats[0] != "i" else
                          self.flavour.indices if re.search(r"int|idx|index", name, re.I) else self.flavour.floats)
         if re.search(r"precision", name, re.I):
@@ -257,4 +261,4 @@ class _Guesser:
             return 16
         if self.shapes >= 3 and "dot(" not in self.text:
             return 32
-        return 64 if self.shapes >= 2 or HEAD_NAME.search(name) else 1024
+        return 64 if self.shapes >= 2 or "None]" in self.text or ", None" in self.text or HEAD_NAME.search(name) else 1024

@@ -290,6 +290,11 @@ class _Analysis:
         best = max(candidates, key=lambda name: (self.uses[name].pointer, bool(POINTER_NAME.search(name)),
                                                  not self.uses[name].integer, not self.uses[name].number,
                                                  not self.function.is_constexpr(name), -candidates.index(name)))
+        if isinstance(node, ast.BinOp):
+            side, other = (node.left, node.right) if best in self.roots(node.left) else (node.right, node.left)
+            self._integer(other)
+            self._pointer(side, inner)
+            return
         self.uses[best].pointer = True
         if inner:
             self.uses[best].loads_integers |= inner.loads_integers
