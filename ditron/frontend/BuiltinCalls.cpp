@@ -73,10 +73,11 @@ bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, Lang
   if ((param.takesNone && value.isNone()) || accepts(param.rule, value))
     return true;
   // None for a text or a shape whose default is empty is this default.
-  const bool defaultsToEmpty = param.defaultValue && (param.defaultValue->kind() == ConstValue::Kind::Ellipsis ||
-                                                      (param.defaultValue->isStr() && param.defaultValue->getString().empty()));
+  const BuiltinDefault &missing = param.defaultValue;
+  const bool defaultsToEmpty = missing.kind == BuiltinDefault::EmptyTuple ||
+                               (missing.kind == BuiltinDefault::Str && missing.text.empty());
   if (value.isNone() && defaultsToEmpty && (param.rule == ParamRule::Str || param.rule == ParamRule::Shape) && !param.isVariadic) {
-    value = param.rule == ParamRule::Str ? LangValue(*param.defaultValue) : LangValue::tuple({});
+    value = missing.value();
     return true;
   }
   // A dtype may also be given by its name.

@@ -257,7 +257,8 @@ LangValue Importer::callBuiltinFromPython(const Builtin &builtin, std::vector<Ca
     value.isWrapped = true;
     return value;
   }
-  if (builtin.handler == &builtins::decoratorOnly)
+  static const llvm::StringSet<> decorators = {"jit", "autotune", "heuristics", "constexpr_function", "builtin", "extern"};
+  if (decorators.contains(builtin.name))
     return callDecorator(builtin, std::move(arguments), range);
   if (auto reason = llvm::find_if(arguments, [](const CallArgument &each) { return each.value.isUnknown(); });
       reason != arguments.end())

@@ -100,6 +100,14 @@ def aggregate_replace(instance) -> any:
     """a copy of an aggregate with other values for the fields that are given by name"""
 
 @handler("decoratorOnly", ...)
+def builtin(fn) -> any:
+    """decorator: a Python function that kernels call and that only computes with functions of the language"""
+
+@handler("decoratorOnly", ...)
+def extern(fn) -> any:
+    """the same as builtin"""
+
+@handler("decoratorOnly", ...)
 def constexpr_function(fn) -> any:
     """decorator: a Python function that is executed while compiling (docs/modules.md)"""
 
