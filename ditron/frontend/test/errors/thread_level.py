@@ -27,7 +27,7 @@ def values(f, w, b, n):
     ld_vector(f, 4, semantic="release")
     # VALUES: thread_level.py:[[#@LINE-1]]:30: error: a load is 'acquire' or 'relaxed', not 'release'
     st_vector(f, 1.0)
-    # VALUES: thread_level.py:[[#@LINE-1]]:18: error: argument 'vec' of st_vector must be a vector (dl.make_vector)
+    # VALUES: thread_level.py:[[#@LINE-1]]:18: error: argument 'vec' of dl.st_vector must be a vector (dl.make_vector)
     v.recast(tl.float64).recast(tl.float32)
     pack(v[0:3], tl.uint64)
     # VALUES: thread_level.py:[[#@LINE-1]]:5: error: a vector of 3 fp32 has 96 bits, which is no whole number of uint64
