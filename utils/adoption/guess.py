@@ -30,7 +30,7 @@ SIZES = (  # names of compile-time integers that are no block lengths
     (re.compile(r"dtype_min|q_?min", re.I), -127.0), (re.compile(r"dtype_max|q_?max", re.I), 127.0),
     (re.compile(r"num_?warps", re.I), 4), (re.compile(r"num_?stages|stages?$", re.I), 2), (re.compile(r"num_?sms?|nsm", re.I), 132),
     (re.compile(r"group(_size)?_?m$", re.I), 8), (re.compile(r"split_?k|splits?$", re.I), 1), (re.compile(r"world|ranks?$|n_?pes", re.I), 8),
-    (re.compile(r"top_?k", re.I), 8), (re.compile(r"^stride|_stride|stride_", re.I), 64), (re.compile(r"eps", re.I), 1e-6),
+    (re.compile(r"top_?k", re.I), 8), (re.compile(r"^stride|_stride|stride_", re.I), 64), (re.compile(r"(^|_)eps", re.I), 1e-6),
     (re.compile(r"scale|softcap|alpha|beta|slope|theta|dropout|^p$", re.I), 0.5), (re.compile(r"heads?$|^h[qvk]?$|^g$|group", re.I), 4),
     (re.compile(r"bits$", re.I), 4), (re.compile(r"(axis|dim|rank|pos|offset|start|shift)(_|$)$", re.I), 0))
 HEAD_NAME = re.compile(r"(^|_)(d|dim|dmodel|head|headdim|head_dim|hidden|k|v)(_|$)|head|hidden|dim", re.I)

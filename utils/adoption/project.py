@@ -192,6 +192,8 @@ class Project:
         launched, called = self._uses()
         result = []
         for function in self.functions():
+            if {"_builder", "_semantic"} & set(function.parameters):
+                continue  # it extends the compiler
             is_launched = function.name in launched and (function not in called or not function.returns_value())
             if is_launched or function.is_autotuned or (function not in called and not function.returns_value()):
                 result.append(function)
