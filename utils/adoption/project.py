@@ -194,7 +194,7 @@ class Project:
         for function in self.functions():
             if {"_builder", "_semantic"} & set(function.parameters):
                 continue  # it extends the compiler
-            is_launched = function.name in launched and (function not in called or not function.returns_value())
+            is_launched = function in launched and (function not in called or not function.returns_value())
             if is_launched or function.is_autotuned or (function not in called and not function.returns_value()):
                 result.append(function)
         return result
@@ -204,7 +204,7 @@ class Project:
         for module in self.modules.values():
             for node in ast.walk(module.tree):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
-                    launched.add(dotted(node.func.value).rsplit(".", 1)[-1])
+                    launched.add(self.resolve(module, dotted(node.func.value)))
             for function in module.functions.values():
                 for node in ast.walk(function.node):
                     name = dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
