@@ -187,6 +187,8 @@ def parse_arguments():
     parser.add_argument("--exclude", action="append", default=[], metavar="GLOB", help="files to leave out, relative to the project")
     parser.add_argument("--only", metavar="TEXT", help="kernels whose FILE:NAME contains the text")
     parser.add_argument("--path", action="append", default=[], metavar="FOLDER", help="where the project's imports lie besides")
+    parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE",
+                        help="what the projects' module level asks of the machine, as ditron compile takes it")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="compilations at a time (%(default)s)")
     parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="limit of a compilation's processor time (%(default)s)")
     parser.add_argument("--examples", type=int, default=1, metavar="N", help="examples of each reason (%(default)s)")
@@ -196,7 +198,8 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    compiler = Compiler(options.ditron, options.target, "tile" if options.import_only else "asm", options.limit, options.path)
+    compiler = Compiler(options.ditron, options.target, "tile" if options.import_only else "asm", options.limit,
+                        [f"--path={path}" for path in options.path] + [f"--define={define}" for define in options.define])
     projects, keep = {}, []
     try:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

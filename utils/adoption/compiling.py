@@ -44,10 +44,10 @@ class Outcome:
 class Compiler:
     """The program, with the options that all compilations share."""
 
-    def __init__(self, program, target="cuda:sm_90a", emit="asm", limit=60, paths=()):
+    def __init__(self, program, target="cuda:sm_90a", emit="asm", limit=60, source_options=()):
         self.program, self.limit = program, limit
         self.common = ["--target", target, "--emit", emit, "-o", os.devnull, "--quiet"]
-        self.paths = [word for path in paths for word in ("--path", str(path))]
+        self.source_options = list(source_options)
 
     def run(self, arguments):
         """(exit code or None when the limit passed, standard output, standard error)."""
@@ -64,7 +64,7 @@ class Compiler:
 
     def configs(self, function):
         """The autotune configurations that can be compiled, and why there are none if the decorators cannot be evaluated."""
-        code, out, err = self.run([self._kernel(function), "--list-configs"] + self.paths)
+        code, out, err = self.run([self._kernel(function), "--list-configs"] + self.source_options)
         if code != 0:
             return [], _first_error(err)[0]
         found = []
@@ -76,14 +76,14 @@ class Compiler:
 
     def compile(self, function, attempt):
         options = ["--signature", attempt.signature(), "--num-warps", str(attempt.num_warps), "--num-stages", str(attempt.num_stages)]
-        code, _, err = self.run([self._kernel(function)] + self.paths + self.common + options)
+        code, _, err = self.run([self._kernel(function)] + self.source_options + self.common + options)
         outcome = classify(code, err, self.limit)
         outcome.signature = attempt.signature()
         return outcome
 
     @staticmethod
     def _kernel(function):
-        return f"{function.module.path}:{function.qualname}"
+        return f"{function.module.path}:{function.reference}"
 
 
 def _parse_config(text):

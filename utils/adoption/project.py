@@ -58,6 +58,7 @@ class Function:
     def __init__(self, module, node, qualname):
         self.module, self.node, self.qualname = module, node, qualname
         self.name = node.name
+        self.reference = qualname  # what the compiler calls it
         self.is_autotuned = any(callee(d) in TUNERS for d in node.decorator_list)
         arguments = node.args
         self.parameters = [a.arg for a in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
@@ -117,6 +118,17 @@ class Module:
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
                 self.constants[node.target.id] = literal(node.value)
         self._visit(tree, "", None)
+        self._find_aliases(tree.body)
+
+    def _find_aliases(self, body):
+        """`add_kernel = add` before `def add(x, y)`: the kernel add is launched, and named, as add_kernel."""
+        aliases = {}
+        for node in body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name):
+                aliases.setdefault(node.value.id, node.targets[0].id)
+            elif isinstance(node, ast.FunctionDef) and node.name in aliases and not is_jit(node, self.imports):
+                if node.name in self.functions:
+                    self.functions[node.name].reference = aliases[node.name]
 
     def _visit(self, node, prefix, host):
         for child in ast.iter_child_nodes(node):
@@ -154,7 +166,8 @@ class Project:
         self._by_name = {}
         for module in self.modules.values():
             for function in module.functions.values():
-                self._by_name.setdefault(function.name, []).append(function)
+                for name in {function.name, function.reference}:
+                    self._by_name.setdefault(name, []).append(function)
 
     def _read(self, file):
         try:
@@ -165,7 +178,7 @@ class Project:
             self.unreadable.append((str(file), f"{type(problem).__name__}: {problem}"))
 
     def by_name(self, name):
-        """All @jit functions of that name."""
+        """All @jit functions that somebody calls by that name."""
         return self._by_name.get(name, [])
 
     def functions(self):
@@ -174,7 +187,7 @@ class Project:
     def resolve(self, module, name):
         """The @jit function that a name in a module means, or None."""
         last = name.rsplit(".", 1)[-1]
-        found = module.functions.get(name)
+        found = module.functions.get(name) or next((f for f in module.functions.values() if f.reference == name), None)
         if found:
             return found
         candidates = self._by_name.get(last, [])

@@ -45,6 +45,26 @@ def copy_tiles(source, result, rows):
         result.store([row, 0], source.load([row, 0]))
 
 
+@triton.jit
+def clear(x):
+    tl.store(x, 0.0)
+
+
+clear_kernel = clear
+
+
+def clear(x):
+    clear_kernel[(1,)](x)
+
+
+def make_kernel():
+    @triton.jit
+    def made(x):
+        tl.store(x, 1.0)
+
+    return made
+
+
 def run(x, which, out, bias):
     scale[(1,)](x, out, 0.5, x.numel(), BLOCK=256)
     gather_rows[(4,)](x, which, out, x.stride(0), x.shape[1], MODE="none", WIDTH=128, HAS_BIAS=True, bias=bias)
