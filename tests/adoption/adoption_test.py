@@ -3,6 +3,7 @@
 
 usage: tests/adoption/adoption_test.py PATH/TO/ditron
 """
+
 import json
 import pathlib
 import subprocess
@@ -35,21 +36,46 @@ def survey(folder, project, *options):
 def check_real(folder, ditron):
     code, text, kernels, summary = survey(folder, HERE / "project", "--ditron", ditron)
     expect("exit code", code, 0)
-    kinds = {"scale": "compiled", "gather_rows": "compiled", "column_sums": "compiled", "copy_tiles": "compiled",
-             "clear": "compiled", "make_kernel.made": "compiled", "refused_by_name": "unsupported", "fits_no_type": "guess", "needs_a_function": "unguessable"}
+    kinds = {
+        "scale": "compiled",
+        "gather_rows": "compiled",
+        "column_sums": "compiled",
+        "copy_tiles": "compiled",
+        "clear": "compiled",
+        "make_kernel.made": "compiled",
+        "refused_by_name": "unsupported",
+        "fits_no_type": "guess",
+        "needs_a_function": "unguessable",
+    }
     expect("kinds", {name: kernel["kind"] for name, kernel in kernels.items()}, kinds)
     expect("percent", summary["percent"], 85.7)
     expect("kernels without a verdict", summary["no verdict"], 2)
-    expect("signature from uses and launch", kernels["scale"]["signature"],
-           "x=*bf16:16, out=*bf16:16, factor=fp32, n=i32, constexpr BLOCK=256")
-    expect("pointers through called functions, a string from a launch", kernels["gather_rows"]["signature"],
-           'source=*bf16:16, which=*i32:16, out=*bf16:16, stride_row=i32:16, width=i32, constexpr MODE="none", '
-           "constexpr WIDTH=128, constexpr HAS_BIAS=True, bias=*bf16:16")
-    expect("values of the configuration", kernels["column_sums"]["signature"],
-           "x=*bf16:16, out=*bf16:16, m=i32, n=i32, stride=i32:16, constexpr BLOCK_M=32, constexpr BLOCK_N=64")
-    expect("descriptors", kernels["copy_tiles"]["signature"],
-           "source=tensordesc<bf16[64,64]>:16, result=tensordesc<bf16[64,64]>:16, rows=i32")
-    for part in ("| p | 9 | 6 | 1 | 2 | 0 | 0 | 0 | 85.7 % |", "type fp8e4b8 not supported", "project/ops/others.py:8".removeprefix("project/")):
+    expect(
+        "signature from uses and launch",
+        kernels["scale"]["signature"],
+        "x=*bf16:16, out=*bf16:16, factor=fp32, n=i32, constexpr BLOCK=256",
+    )
+    expect(
+        "pointers through called functions, a string from a launch",
+        kernels["gather_rows"]["signature"],
+        'source=*bf16:16, which=*i32:16, out=*bf16:16, stride_row=i32:16, width=i32, constexpr MODE="none", '
+        "constexpr WIDTH=128, constexpr HAS_BIAS=True, bias=*bf16:16",
+    )
+    expect(
+        "values of the configuration",
+        kernels["column_sums"]["signature"],
+        "x=*bf16:16, out=*bf16:16, m=i32, n=i32, stride=i32:16, constexpr BLOCK_M=32, constexpr BLOCK_N=64",
+    )
+    expect(
+        "descriptors",
+        kernels["copy_tiles"]["signature"],
+        "source=tensordesc<bf16[64,64]>:16, result=tensordesc<bf16[64,64]>:16, rows=i32",
+    )
+    for part in (
+        "| p | 9 | 6 | 1 | 2 | 0 | 0 | 0 | 85.7 % |",
+        "type fp8e4b8 not supported",
+        "project/ops/others.py:8".removeprefix("project/"),
+    ):
         expect(f"'{part}' in the text", part in text, True)
 
 
@@ -60,15 +86,21 @@ def check_wheel(folder, ditron):
             archive.write(file, "p/" + str(file.relative_to(HERE / "project")))
     code, _, kernels, _ = survey(folder, wheel, "--ditron", ditron, "--import-only", "--exclude", "*/others.py")
     expect("exit code", code, 0)
-    expect("kernels of a wheel", {n: k["kind"] for n, k in kernels.items()},
-           dict.fromkeys(("scale", "gather_rows", "column_sums", "copy_tiles", "clear", "make_kernel.made"), "compiled"))
+    expect(
+        "kernels of a wheel",
+        {n: k["kind"] for n, k in kernels.items()},
+        dict.fromkeys(("scale", "gather_rows", "column_sums", "copy_tiles", "clear", "make_kernel.made"), "compiled"),
+    )
 
 
 def check_loud(folder):
     code, text, kernels, summary = survey(folder, HERE / "loud.py", "--ditron", str(HERE / "stand_in.py"), "--limit", "1")
     expect("exit code", code, 1)
-    expect("loud kinds", {name: kernel["kind"] for name, kernel in kernels.items()},
-           {"makes_it_crash": "crash", "meets_a_bug": "compiler bug", "never_ends": "hang", "is_fine": "compiled"})
+    expect(
+        "loud kinds",
+        {name: kernel["kind"] for name, kernel in kernels.items()},
+        {"makes_it_crash": "crash", "meets_a_bug": "compiler bug", "never_ends": "hang", "is_fine": "compiled"},
+    )
     expect("counts", [summary[key] for key in ("crash", "compiler bug", "hang", "compiled")], [1, 1, 1, 1])
     for part in ("CRASH: loud.py:7 makes_it_crash: signal 11", "COMPILER BUG: loud.py:12", "HANG: loud.py:17"):
         expect(f"'{part}' in the text", part in text, True)

@@ -2,13 +2,15 @@
 
 usage: python3 utils/adoption PROJECT... [--ditron PROGRAM] [--json FILE] [--triton PYTHON] ...
 
-A project is a checkout, the folder of an installed package, a single file, a wheel or an sdist. Nothing of it is executed unless
---triton asks for it, and nothing but Python and the program `ditron` is needed. For every kernel signatures are made up from
-how it uses its parameters and from its launches (guess.py), and compiled until one goes through; a kernel counts as compiled only
-then. With --triton, a Python that has Triton says of each signature that was refused whether Triton accepts it: if so, the kernel
-counts as refused even if another signature compiles; if not, the signature was a bad guess. So no refusal of ours hides behind a
-guess. Exit code 0; 1 if the compiler crashed, hung or reported a bug of its own; 2 for a mistake in the command line.
+A project is a checkout, the folder of an installed package, a single file, a wheel or an sdist. Nothing of it is executed
+unless --triton asks for it, and nothing but Python and the program `ditron` is needed. For every kernel signatures are made
+up from how it uses its parameters and from its launches (guess.py), and compiled until one goes through; a kernel counts as
+compiled only then. With --triton, a Python that has Triton says of each signature that was refused whether Triton accepts
+it: if so, the kernel counts as refused even if another signature compiles; if not, the signature was a bad guess. So no
+refusal of ours hides behind a guess. Exit code 0; 1 if the compiler crashed, hung or reported a bug of its own; 2 for a
+mistake in the command line.
 """
+
 import argparse
 import collections
 import concurrent.futures
@@ -57,8 +59,13 @@ class Kernel:
         return {outcome.kind: outcome for outcome in reversed(self.outcomes) if outcome.kind in LOUD}
 
     def as_json(self):
-        result = {"kernel": self.name, "place": self.place, "kind": self.kind, "tried": len(self.outcomes),
-                  "compiled_attempts": sum(outcome.kind == COMPILED for outcome in self.outcomes)}
+        result = {
+            "kernel": self.name,
+            "place": self.place,
+            "kind": self.kind,
+            "tried": len(self.outcomes),
+            "compiled_attempts": sum(outcome.kind == COMPILED for outcome in self.outcomes),
+        }
         for key in ("reason", "place", "signature"):
             if getattr(self.outcome, key):
                 result["reason_place" if key == "place" else key] = getattr(self.outcome, key)
@@ -105,13 +112,22 @@ def ask_triton(python, kernels):
             questions.append((kernel, refused))
     lines = []
     for kernel, refused in questions:
-        encoded = [{"arguments": {n: _encode(v) for n, v in kernel.attempts[number].arguments.items()},
-                    "num_warps": kernel.attempts[number].num_warps} for number in refused]
-        lines.append(json.dumps({"file": str(kernel.function.module.path), "qualname": kernel.name, "attempts": encoded, "enough": 2}))
+        encoded = [
+            {
+                "arguments": {n: _encode(v) for n, v in kernel.attempts[number].arguments.items()},
+                "num_warps": kernel.attempts[number].num_warps,
+            }
+            for number in refused
+        ]
+        lines.append(
+            json.dumps({"file": str(kernel.function.module.path), "qualname": kernel.name, "attempts": encoded, "enough": 2})
+        )
     done = subprocess.run([python, str(HERE / "oracle.py")], input="\n".join(lines), text=True, capture_output=True)
     answers = done.stdout.splitlines()
     if len(answers) != len(questions):
-        raise AdoptionError(f"--triton {python}: {len(answers)} answers to {len(questions)} questions; it printed\n{done.stderr[-2000:]}")
+        raise AdoptionError(
+            f"--triton {python}: {len(answers)} answers to {len(questions)} questions; it printed\n{done.stderr[-2000:]}"
+        )
     for (kernel, refused), answer in zip(questions, map(json.loads, answers)):
         if "verdicts" in answer:
             kernel.verdicts = dict(zip(refused, answer["verdicts"]))
@@ -142,7 +158,9 @@ def conclude(kernel):
         refused = []  # other sizes fit
     order = [*LOUD, UNSUPPORTED, UNCLEAR, RESOURCES, GUESS, COMPILED]
     candidates = [*kernel.loud.values(), *refused] or compiled
-    return min(candidates, key=lambda outcome: order.index(outcome.kind)) if candidates else Outcome(UNGUESSABLE, "no signature")
+    return (
+        min(candidates, key=lambda outcome: order.index(outcome.kind)) if candidates else Outcome(UNGUESSABLE, "no signature")
+    )
 
 
 def progress(text):
@@ -170,27 +188,50 @@ def survey(path, options, compiler, pool, keep):
     for kernel in kernels:
         kernel.outcome = kernel.outcome or conclude(kernel)
         for kind, outcome in kernel.loud.items():
-            print(f"adoption: {kind.upper()}: {kernel.place} {kernel.name}: {outcome.reason}\n"
-                  f"  --signature '{outcome.signature}'", file=sys.stderr)
+            print(
+                f"adoption: {kind.upper()}: {kernel.place} {kernel.name}: {outcome.reason}\n"
+                f"  --signature '{outcome.signature}'",
+                file=sys.stderr,
+            )
     return kernels
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="adoption", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("projects", nargs="+", metavar="PROJECT", help="a folder, a .py file, a wheel or an sdist; NAME=PATH names it")
-    parser.add_argument("--ditron", default=str(ROOT / "build/bin/ditron"), metavar="PROGRAM", help="the compiler (%(default)s)")
+    parser.add_argument(
+        "projects", nargs="+", metavar="PROJECT", help="a folder, a .py file, a wheel or an sdist; NAME=PATH names it"
+    )
+    parser.add_argument(
+        "--ditron", default=str(ROOT / "build/bin/ditron"), metavar="PROGRAM", help="the compiler (%(default)s)"
+    )
     parser.add_argument("--target", default="cuda:sm_90a", help="what to compile for (%(default)s)")
-    parser.add_argument("--import-only", action="store_true", help="stop after the frontend: faster, and finds what is refused by name")
+    parser.add_argument(
+        "--import-only", action="store_true", help="stop after the frontend: faster, and finds what is refused by name"
+    )
     parser.add_argument("--triton", metavar="PYTHON", help="a Python that has Triton, which says what signatures are right")
-    parser.add_argument("--signatures", type=int, default=1, metavar="N",
-                        help="compile a kernel until this many of its signatures went through (%(default)s)")
-    parser.add_argument("--exclude", action="append", default=[], metavar="GLOB", help="files to leave out, relative to the project")
+    parser.add_argument(
+        "--signatures",
+        type=int,
+        default=1,
+        metavar="N",
+        help="compile a kernel until this many of its signatures went through (%(default)s)",
+    )
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="GLOB", help="files to leave out, relative to the project"
+    )
     parser.add_argument("--only", metavar="TEXT", help="kernels whose FILE:NAME contains the text")
     parser.add_argument("--path", action="append", default=[], metavar="FOLDER", help="where the project's imports lie besides")
-    parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE",
-                        help="what the projects' module level asks of the machine, as ditron compile takes it")
+    parser.add_argument(
+        "--define",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what the projects' module level asks of the machine, as ditron compile takes it",
+    )
     parser.add_argument("-j", "--jobs", type=int, default=2, help="compilations at a time (%(default)s)")
-    parser.add_argument("--limit", type=int, default=60, metavar="SECONDS", help="limit of a compilation's processor time (%(default)s)")
+    parser.add_argument(
+        "--limit", type=int, default=60, metavar="SECONDS", help="limit of a compilation's processor time (%(default)s)"
+    )
     parser.add_argument("--examples", type=int, default=1, metavar="N", help="examples of each reason (%(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write every kernel's outcome")
     return parser.parse_args()
@@ -198,8 +239,13 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    compiler = Compiler(options.ditron, options.target, "tile" if options.import_only else "asm", options.limit,
-                        [f"--path={path}" for path in options.path] + [f"--define={define}" for define in options.define])
+    compiler = Compiler(
+        options.ditron,
+        options.target,
+        "tile" if options.import_only else "asm",
+        options.limit,
+        [f"--path={path}" for path in options.path] + [f"--define={define}" for define in options.define],
+    )
     projects, keep = {}, []
     try:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

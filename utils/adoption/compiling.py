@@ -3,6 +3,7 @@
 A compiler that dies of a signal, reports a bug of its own or exceeds the time limit is never one refusal among others: each
 of these is an outcome of its own, whatever later attempts give.
 """
+
 import dataclasses
 import os
 import re
@@ -10,25 +11,37 @@ import resource
 import signal
 import subprocess
 
-COMPILED, UNSUPPORTED, GUESS, RESOURCES, UNCLEAR, UNGUESSABLE = \
-    "compiled", "unsupported", "guess", "resources", "refused", "unguessable"
+from launches import Dtype
+
+COMPILED, UNSUPPORTED, GUESS, RESOURCES, UNCLEAR, UNGUESSABLE = (
+    "compiled",
+    "unsupported",
+    "guess",
+    "resources",
+    "refused",
+    "unguessable",
+)
 CRASH, BUG, HANG = "crash", "compiler bug", "hang"
 LOUD = (CRASH, BUG, HANG)
 
 BUSY = 10  # the limit is of processor time; one that only waits is ended after this many times the limit
 
 # Texts of refusals that say a feature is missing here, whoever's types they are.
-MISSING = re.compile(r"is not supported by this version|not supported|unsupported|is not part of the kernel language|"
-                     r"cannot be (evaluated|executed|called) at compile time|at compile time$|not known at compile time|"
-                     r"has no (attribute|method|'|field)|is not defined|cannot find|no such module|is not decorated with|"
-                     r"cannot be handed|only list comprehensions|is not implemented|cannot be called|cannot be subscripted")
+MISSING = re.compile(
+    r"is not supported by this version|not supported|unsupported|is not part of the kernel language|"
+    r"cannot be (evaluated|executed|called) at compile time|at compile time$|not known at compile time|"
+    r"has no (attribute|method|'|field)|is not defined|cannot find|no such module|is not decorated with|"
+    r"cannot be handed|only list comprehensions|is not implemented|cannot be called|cannot be subscripted"
+)
 # Texts of refusals that Triton has as well: the types or values of this attempt do not fit the kernel.
-MISFIT = re.compile(r"Expected dtype|has initial type|incompatible dimensions|must be a power of 2|Only|Both inputs|Cannot bitcast|"
-                    r"same type|one type|different types|Cannot make_shape|cannot change total number|does not take|must have|"
-                    r"must be at least|Return type mismatch|needs (int1|32|floating|integers)|out of range|assertion failed|"
-                    r"this assertion is false|was raised|at most|Cannot store to|unsupported operand|cannot cast|must be a|must be an|"
-                    r"cannot be combined|cannot choose between|invalid operands|but got|integer division|division|expected a pointer|"
-                    r"the signature")
+MISFIT = re.compile(
+    r"Expected dtype|has initial type|incompatible dimensions|must be a power of 2|Only|Both inputs|Cannot bitcast|"
+    r"same type|one type|different types|Cannot make_shape|cannot change total number|does not take|must have|"
+    r"must be at least|Return type mismatch|needs (int1|32|floating|integers)|out of range|assertion failed|"
+    r"this assertion is false|was raised|at most|Cannot store to|unsupported operand|cannot cast|must be a|must be an|"
+    r"cannot be combined|cannot choose between|invalid operands|but got|integer division|division|expected a pointer|"
+    r"the signature"
+)
 
 
 @dataclasses.dataclass
@@ -52,8 +65,14 @@ class Compiler:
     def run(self, arguments):
         """(exit code or None when the limit passed, standard output, standard error)."""
         try:
-            done = subprocess.run([self.program, "compile"] + arguments, capture_output=True, text=True, errors="replace",
-                                  timeout=self.limit * BUSY, preexec_fn=self._confine)
+            done = subprocess.run(
+                [self.program, "compile"] + arguments,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=self.limit * BUSY,
+                preexec_fn=self._confine,
+            )
         except subprocess.TimeoutExpired:
             return None, "", ""
         return None if done.returncode == -signal.SIGXCPU else done.returncode, done.stdout, done.stderr
@@ -75,7 +94,14 @@ class Compiler:
         return found, ""
 
     def compile(self, function, attempt):
-        options = ["--signature", attempt.signature(), "--num-warps", str(attempt.num_warps), "--num-stages", str(attempt.num_stages)]
+        options = [
+            "--signature",
+            attempt.signature(),
+            "--num-warps",
+            str(attempt.num_warps),
+            "--num-stages",
+            str(attempt.num_stages),
+        ]
         code, _, err = self.run([self._kernel(function)] + self.source_options + self.common + options)
         outcome = classify(code, err, self.limit)
         outcome.signature = attempt.signature()
@@ -97,7 +123,7 @@ def _parse_config(text):
 
 
 def _number(text):
-    from launches import Dtype  # the only word that is no literal of Python
+
     named = {"True": True, "False": False, "None": None}
     if text in named:
         return named[text]

@@ -4,35 +4,65 @@ An attempt gives every parameter a type or a compile-time value. It follows one 
 integer type indices, whether switches are on, how large blocks are. What is known (autotune configurations, launches, default
 values, annotations) is taken over; the rest follows from usage.py and from names.
 """
+
 import ast
 import dataclasses
 import re
 
 from launches import Dtype, Launch
-from usage import DTYPE_NAMES, POINTER_NAME
+from dataflow import POINTER_NAME
+from usage import DTYPE_NAMES
 
-SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "float8e4nv": "fp8e4nv", "float8e5": "fp8e5"}
+SHORT = {
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "float8e4nv": "fp8e4nv",
+    "float8e5": "fp8e5",
+}
 SHORT.update({f"int{n}": f"i{n}" for n in (1, 8, 16, 32, 64)}, **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)})
 SIGNATURE_TYPE = re.compile(r"^\*?(i1|[iu](8|16|32|64)|fp16|bf16|fp32|fp64|fp8\w+)$")
 
-INDEX_NAME = re.compile(r"(^|_)(idx|idxs|ids?|index|indices|indptr|indexes|seqlens?|lens?|lengths?|table|tables|slots?|map|mapping|cu|"
-                        r"pos|position|positions|locs?|pages?|count|counts|counter|locks?|req|token|tokens|perm|order|labels?|target|"
-                        r"seeds?|seq_?starts?\w*|seq_?lens?\w*|signal|signals|barrier|barriers|flag|flags|sync|offsets?|num|splits|expert)(_|$|\d)", re.I)
+INDEX_NAME = re.compile(
+    r"(^|_)(idx|idxs|ids?|index|indices|indptr|indexes|seqlens?|lens?|lengths?|table|tables|slots?|map|mapping|cu|"
+    r"pos|position|positions|locs?|pages?|count|counts|counter|locks?|req|token|tokens|perm|order|labels?|target|"
+    r"seeds?|seq_?starts?\w*|seq_?lens?\w*|signal|signals|barrier|barriers|flag|flags|sync|offsets?|num|splits|expert)(_|$|\d)",
+    re.I,
+)
 BOOL_NAME = re.compile(r"(^|_)(mask|masks|bool)(_|$)|_mask$", re.I)
-ACCUMULATED_NAME = re.compile(r"lse|rstd|mean|delta|stats?(_|$)|scales?(_|$)|logsumexp|workspace|(^|_)acc(_|$)|partial|(^|_)g(_|$)|beta_cum", re.I)
-FLOAT_NAME = re.compile(r"(^|_)(eps|epsilon|scale|scaling|alpha|beta|p|prob|dropout|softcap|soft_?cap\w*|lr|decay|smoothing|gamma|theta|weight|"
-                        r"temperature|momentum|factor|slope|value|val|limit|clamp|min|max|lambda|ratio|base|threshold|coeff|"
-                        r"negative_slope|lower|upper|rate|log2e|std|mean|bound)(_|$)", re.I)
-SWITCH_NAME = re.compile(r"^_?(use|has|is|allow|do|enable|with|need|needs|store|save|return|output|apply|causal|even|mask|skip|reverse|"
-                         r"transpose|trans|keep|compute|should|add|add_\w+|include|training|inplace|varlen)(_|$)|"
-                         r"_(enabled|flag|only)$|^(causal|reverse|varlen|training|inplace)$", re.I)
+ACCUMULATED_NAME = re.compile(
+    r"lse|rstd|mean|delta|stats?(_|$)|scales?(_|$)|logsumexp|workspace|(^|_)acc(_|$)|partial|(^|_)g(_|$)|beta_cum", re.I
+)
+FLOAT_NAME = re.compile(
+    r"(^|_)(eps|epsilon|scale|scaling|alpha|beta|p|prob|dropout|softcap|soft_?cap\w*|lr|decay|smoothing|gamma|theta|weight|"
+    r"temperature|momentum|factor|slope|value|val|limit|clamp|min|max|lambda|ratio|base|threshold|coeff|"
+    r"negative_slope|lower|upper|rate|log2e|std|mean|bound)(_|$)",
+    re.I,
+)
+SWITCH_NAME = re.compile(
+    r"^_?(use|has|is|allow|do|enable|with|need|needs|store|save|return|output|apply|causal|even|mask|skip|reverse|"
+    r"transpose|trans|keep|compute|should|add|add_\w+|include|training|inplace|varlen)(_|$)|"
+    r"_(enabled|flag|only)$|^(causal|reverse|varlen|training|inplace)$",
+    re.I,
+)
 SIZES = (  # names of compile-time integers that are no block lengths
-    (re.compile(r"dtype_min|q_?min", re.I), -127.0), (re.compile(r"dtype_max|q_?max", re.I), 127.0),
-    (re.compile(r"num_?warps", re.I), 4), (re.compile(r"num_?stages|stages?$", re.I), 2), (re.compile(r"num_?sms?|nsm", re.I), 132),
-    (re.compile(r"group(_size)?_?m$", re.I), 8), (re.compile(r"split_?k|splits?$", re.I), 1), (re.compile(r"world|ranks?$|n_?pes", re.I), 8),
-    (re.compile(r"top_?k", re.I), 8), (re.compile(r"^stride|_stride|stride_", re.I), 64), (re.compile(r"(^|_)eps", re.I), 1e-6),
-    (re.compile(r"scale|softcap|alpha|beta|slope|theta|dropout|^p$", re.I), 0.5), (re.compile(r"heads?$|^h[qvk]?$|^g$|group", re.I), 4),
-    (re.compile(r"bits$", re.I), 4), (re.compile(r"(axis|dim|rank|pos|offset|start|shift)(_|$)$", re.I), 0))
+    (re.compile(r"dtype_min|q_?min", re.I), -127.0),
+    (re.compile(r"dtype_max|q_?max", re.I), 127.0),
+    (re.compile(r"num_?warps", re.I), 4),
+    (re.compile(r"num_?stages|stages?$", re.I), 2),
+    (re.compile(r"num_?sms?|nsm", re.I), 132),
+    (re.compile(r"group(_size)?_?m$", re.I), 8),
+    (re.compile(r"split_?k|splits?$", re.I), 1),
+    (re.compile(r"world|ranks?$|n_?pes", re.I), 8),
+    (re.compile(r"top_?k", re.I), 8),
+    (re.compile(r"^stride|_stride|stride_", re.I), 64),
+    (re.compile(r"(^|_)eps", re.I), 1e-6),
+    (re.compile(r"scale|softcap|alpha|beta|slope|theta|dropout|^p$", re.I), 0.5),
+    (re.compile(r"heads?$|^h[qvk]?$|^g$|group", re.I), 4),
+    (re.compile(r"bits$", re.I), 4),
+    (re.compile(r"(axis|dim|rank|pos|offset|start|shift)(_|$)$", re.I), 0),
+)
 HEAD_NAME = re.compile(r"(^|_)(d|dim|dmodel|head|headdim|head_dim|hidden|k|v)(_|$)|head|hidden|dim", re.I)
 
 
@@ -70,10 +100,16 @@ class Flavour:
 
 
 FLAVOURS = (
-    Flavour("bf16", "i32", True), Flavour("fp32", "i32", True), Flavour("fp16", "i64", False), Flavour("fp32", "i64", False),
-    Flavour("bf16", "i64", False, choice=1), Flavour("fp32", "i32", True, small=True, choice=1),
-    Flavour("fp32", "i32", False, small=True), Flavour("fp16", "i32", True, small=True, choice=2),
-    Flavour("i32", "i32", True), Flavour("i8", "i32", True),
+    Flavour("bf16", "i32", True),
+    Flavour("fp32", "i32", True),
+    Flavour("fp16", "i64", False),
+    Flavour("fp32", "i64", False),
+    Flavour("bf16", "i64", False, choice=1),
+    Flavour("fp32", "i32", True, small=True, choice=1),
+    Flavour("fp32", "i32", False, small=True),
+    Flavour("fp16", "i32", True, small=True, choice=2),
+    Flavour("i32", "i32", True),
+    Flavour("i8", "i32", True),
 )
 
 
@@ -86,8 +122,10 @@ class Attempt:
     num_stages: int = 3
 
     def signature(self):
-        return ", ".join(f"constexpr {name}={value.text()}" if isinstance(value, Constant) else f"{name}={value}"
-                         for name, value in self.arguments.items())
+        return ", ".join(
+            f"constexpr {name}={value.text()}" if isinstance(value, Constant) else f"{name}={value}"
+            for name, value in self.arguments.items()
+        )
 
 
 def attempts(function, usage, launches, configs):
@@ -159,8 +197,11 @@ class _Guesser:
         if kind == "int" or use.integer:
             return "i32:16" if "stride" in name else "i32"
         if isinstance(default, ast.Constant) and not use.number:
-            return Constant(None) if default.value is None else "i1" if isinstance(default.value, bool) else \
-                "fp32" if isinstance(default.value, float) else "i32"
+            return (
+                Constant(None)
+                if default.value is None
+                else "i1" if isinstance(default.value, bool) else "fp32" if isinstance(default.value, float) else "i32"
+            )
         if use.called:
             raise Unguessable(f"parameter '{name}' is a function")
         if POINTER_NAME.search(name) and not use.number:
@@ -240,8 +281,11 @@ class _Guesser:
             distinct = list(dict.fromkeys(use.strings))
             return distinct[min(self.flavour.choice, len(distinct) - 1)]
         if use.dtype or re.search(r"dtype(?!_m)|^(out|output|compute|acc|elem|element)_?type$", name, re.I):
-            return Dtype("fp32" if re.search(r"acc|compute", name, re.I) and self.flavour.floats[0] != "i" else
-                         self.flavour.indices if re.search(r"int|idx|index", name, re.I) else self.flavour.floats)
+            return Dtype(
+                "fp32"
+                if re.search(r"acc|compute", name, re.I) and self.flavour.floats[0] != "i"
+                else self.flavour.indices if re.search(r"int|idx|index", name, re.I) else self.flavour.floats
+            )
         if re.search(r"precision", name, re.I):
             return "ieee"
         if use.ints and not use.shape:

@@ -3,14 +3,33 @@
 Only what can be read without running anything: literals, variables that hold literals, defaults of the host function's
 parameters, powers of two, torch dtypes of tensors that the host function makes.
 """
+
 import ast
 
 from project import callee, dotted
 
 UNKNOWN = object()
-TORCH_TYPES = {"float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float64": "fp64",
-               "double": "fp64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int": "i32", "int64": "i64",
-               "long": "i64", "bool": "i1", "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "uint32": "u32", "uint64": "u64"}
+TORCH_TYPES = {
+    "float32": "fp32",
+    "float": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "float64": "fp64",
+    "double": "fp64",
+    "int8": "i8",
+    "uint8": "u8",
+    "int16": "i16",
+    "int32": "i32",
+    "int": "i32",
+    "int64": "i64",
+    "long": "i64",
+    "bool": "i1",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+    "uint32": "u32",
+    "uint64": "u64",
+}
 MAKERS = {"empty", "zeros", "ones", "full", "arange", "tensor", "empty_like", "zeros_like", "ones_like", "full_like", "randint"}
 
 
@@ -94,7 +113,11 @@ class _Scope:
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.FloorDiv, ast.Add)):
             left, right = self.value(node.left, depth + 1), self.value(node.right, depth + 1)
             if isinstance(left, int) and isinstance(right, int) and right:
-                return left * right if isinstance(node.op, ast.Mult) else left + right if isinstance(node.op, ast.Add) else left // right
+                return (
+                    left * right
+                    if isinstance(node.op, ast.Mult)
+                    else left + right if isinstance(node.op, ast.Add) else left // right
+                )
         return UNKNOWN
 
     def kind(self, node, depth=0):
@@ -104,9 +127,16 @@ class _Scope:
         if isinstance(node, ast.Name) and node.id in self.values:
             return self.kind(self.values[node.id], depth + 1)
         if isinstance(node, ast.Constant):
-            return "none" if node.value is None else "int" if isinstance(node.value, int) else \
-                "float" if isinstance(node.value, float) else ""
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr in ("shape", "strides"):
+            return (
+                "none"
+                if node.value is None
+                else "int" if isinstance(node.value, int) else "float" if isinstance(node.value, float) else ""
+            )
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Attribute)
+            and node.value.attr in ("shape", "strides")
+        ):
             return "int"
         if isinstance(node, ast.BinOp):
             if isinstance(node.op, (ast.Div, ast.Pow)):

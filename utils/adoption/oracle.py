@@ -2,11 +2,13 @@
 
 usage: PYTHON oracle.py < requests > answers      (adoption --triton PYTHON does this)
 
-A request is a line of JSON: {"file", "qualname", "line", "attempts": [{"arguments": {name: value}, "num_warps"}], "enough": how many
-accepted attempts are enough}, sorted by file; a value is a type's text, or {"value": ...}, or {"dtype": name}. The answer to it is a line as well: {"verdicts": [null or
-Triton's message, ...]} or {"unknown": why}. Modules are imported for real, each in a process of its own; packages that are not
-installed (torch on a machine for compiling) are replaced by objects that agree to everything.
+A request is a line of JSON: {"file", "qualname", "line", "attempts": [{"arguments": {name: value}, "num_warps"}], "enough":
+how many accepted attempts are enough}, sorted by file; a value is a type's text, or {"value": ...}, or {"dtype": name}. The
+answer to it is a line as well: {"verdicts": [null or Triton's message, ...]} or {"unknown": why}. Modules are imported for
+real, each in a process of its own; packages that are not installed (torch on a machine for compiling) are replaced by
+objects that agree to everything.
 """
+
 import ast
 import importlib
 import importlib.abc
@@ -23,7 +25,9 @@ import types
 LIMIT = 20  # seconds for one attempt
 IMPORT_LIMIT = 120
 # What an NVIDIA machine does not have: other vendors' packages.
-ABSENT = re.compile(r"(^|_)(npu|mlu|musa|xpu|hip|xla|hpu|gcu|ppu|mps|maca|tpu|habana|neuron|cambricon|ascend|kunlunxin)(_|$)", re.I)
+ABSENT = re.compile(
+    r"(^|_)(npu|mlu|musa|xpu|hip|xla|hpu|gcu|ppu|mps|maca|tpu|habana|neuron|cambricon|ascend|kunlunxin)(_|$)", re.I
+)
 
 
 class Agreeable(types.ModuleType):
@@ -105,6 +109,7 @@ class AgreeableFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def record_jit_functions():
     """Every @jit function that is made from here on, by file and line; decorators around it cannot hide it."""
     from triton.runtime.jit import JITFunction
+
     made, original = {}, JITFunction.__init__
 
     def init(self, fn, *args, **kwargs):
@@ -143,8 +148,11 @@ class TolerantLoader(importlib.machinery.SourceFileLoader):
         if isinstance(statement, ast.FunctionDef):  # tuning is none of our business
             jit = [d for d in statement.decorator_list if re.search(r"\bjit\b", ast.unparse(d))]
             statement.decorator_list = jit or statement.decorator_list
-        if isinstance(statement, (ast.Import, ast.ImportFrom)) or \
-                isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        if (
+            isinstance(statement, (ast.Import, ast.ImportFrom))
+            or isinstance(statement, ast.Expr)
+            and isinstance(statement.value, ast.Constant)
+        ):
             return statement
         skip = ast.ExceptHandler(ast.Name("Exception", ast.Load()), None, [ast.Pass()])
         return ast.copy_location(ast.Try([statement], [skip], [], []), statement)
@@ -202,10 +210,19 @@ def verdict(function, attempt):
     from triton._C.libtriton import ir
     from triton.backends.compiler import GPUTarget
     from triton.compiler.compiler import ASTSource, make_backend
+
     types_, constants, attributes = {}, {}, {}
-    names = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "fp8e4nv": "float8e4nv",
-             "fp8e5": "float8e5", "i1": "int1", **{f"i{n}": f"int{n}" for n in (8, 16, 32, 64)},
-             **{f"u{n}": f"uint{n}" for n in (8, 16, 32, 64)}}
+    names = {
+        "fp16": "float16",
+        "bf16": "bfloat16",
+        "fp32": "float32",
+        "fp64": "float64",
+        "fp8e4nv": "float8e4nv",
+        "fp8e5": "float8e5",
+        "i1": "int1",
+        **{f"i{n}": f"int{n}" for n in (8, 16, 32, 64)},
+        **{f"u{n}": f"uint{n}" for n in (8, 16, 32, 64)},
+    }
     for index, (name, value) in enumerate(attempt["arguments"].items()):
         if isinstance(value, dict):
             types_[name] = "constexpr"
@@ -295,12 +312,15 @@ def main():
     os.dup2(2, 1)  # what modules print while they are imported is no answer
     sys.meta_path.append(AgreeableFinder())
     import triton  # noqa: F401  fails here, with a message, where it is not installed
+
     made = record_jit_functions()
     requests = [json.loads(line) for line in sys.stdin]
     for package in sorted({locate(request["file"])[1][0] for request in requests if len(locate(request["file"])[1]) > 1}):
+
         def import_package():
             importlib.import_module(package)
             return {}
+
         if in_child(IMPORT_LIMIT, import_package) == {}:  # once for all files, where it does no harm
             import_package()
     for _, batch in itertools.groupby(requests, key=lambda request: request["file"]):

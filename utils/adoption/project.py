@@ -2,6 +2,7 @@
 
 Nothing of the project is executed; files are read with Python's own parser.
 """
+
 import ast
 import fnmatch
 import pathlib
@@ -30,7 +31,9 @@ def open_project(path, keep):
             archive.extractall(folder, [name for name in archive.namelist() if name.endswith(".py")])
     elif tarfile.is_tarfile(path):
         with tarfile.open(path) as archive:
-            archive.extractall(folder, [m for m in archive.getmembers() if m.isfile() and m.name.endswith(".py")], filter="data")
+            archive.extractall(
+                folder, [m for m in archive.getmembers() if m.isfile() and m.name.endswith(".py")], filter="data"
+            )
     else:
         raise AdoptionError(f"'{path}' is neither a folder nor a .py file, a wheel or an sdist")
     return folder
@@ -87,11 +90,15 @@ def is_none(node):
 
 
 def is_jit(node, imports):
-    """Whether @triton.jit, @triton_dist.jit, or a jit that is imported from a module of that kind; not numba's, CuTe's or Gluon's."""
+    """Whether @triton.jit, @triton_dist.jit, or a jit imported from such a module; not numba's, CuTe's or Gluon's."""
     for decorator in node.decorator_list:
         name = dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
         first = name.split(".")[0]
-        if name.split(".")[-1] == "jit" and first != "gluon" and ("triton" in first or "triton" in imports.get(first, (0, "", ""))[1]):
+        if (
+            name.split(".")[-1] == "jit"
+            and first != "gluon"
+            and ("triton" in first or "triton" in imports.get(first, (0, "", ""))[1])
+        ):
             return True
     return False
 

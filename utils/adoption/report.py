@@ -1,12 +1,15 @@
 """The report: a table by project, reasons with counts and an example, and the same as JSON."""
+
 import collections
 
 from compiling import COMPILED, GUESS, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNSUPPORTED, group
 
 TITLES = {
-    UNSUPPORTED: "refused: not supported by Ditron", UNCLEAR: "refused: unclear whose fault",
+    UNSUPPORTED: "refused: not supported by Ditron",
+    UNCLEAR: "refused: unclear whose fault",
     RESOURCES: "refused: needs more of the GPU than there is, with every block size tried",
-    GUESS: "no verdict: none of the signatures tried fits the kernel", UNGUESSABLE: "no verdict: no signature can be made up",
+    GUESS: "no verdict: none of the signatures tried fits the kernel",
+    UNGUESSABLE: "no verdict: no signature can be made up",
 }
 
 
@@ -15,9 +18,14 @@ def summary(results):
     counts = collections.Counter(result.kind for result in results)
     verdicts = [r for r in results if r.kind not in (GUESS, UNGUESSABLE)]
     compiled = counts[COMPILED]
-    return {"kernels": len(results), "compiled": compiled, "refused": counts[UNSUPPORTED] + counts[UNCLEAR] + counts[RESOURCES],
-            "no verdict": counts[GUESS] + counts[UNGUESSABLE], **{kind: sum(kind in r.loud for r in results) for kind in LOUD},
-            "percent": round(100 * compiled / len(verdicts), 1) if verdicts else None}
+    return {
+        "kernels": len(results),
+        "compiled": compiled,
+        "refused": counts[UNSUPPORTED] + counts[UNCLEAR] + counts[RESOURCES],
+        "no verdict": counts[GUESS] + counts[UNGUESSABLE],
+        **{kind: sum(kind in r.loud for r in results) for kind in LOUD},
+        "percent": round(100 * compiled / len(verdicts), 1) if verdicts else None,
+    }
 
 
 def as_table(projects):
@@ -61,5 +69,7 @@ def as_text(projects, examples):
 
 
 def as_json(projects):
-    return {name: {"summary": summary(results), "kernels": [result.as_json() for result in results]}
-            for name, results in projects.items()}
+    return {
+        name: {"summary": summary(results), "kernels": [result.as_json() for result in results]}
+        for name, results in projects.items()
+    }

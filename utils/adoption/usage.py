@@ -10,24 +10,32 @@ functions:
 Where a sum has several names that could be the pointer, the one that looks most like a pointer is taken. The result is a
 guess by construction; guess.py makes signatures of it, and what a wrong guess costs is told apart when they are compiled.
 """
+
 import ast
 import re
 
+from dataflow import POINTER_NAME, Dataflow, bind_arguments
 from project import callee, dotted
 
-ACCESSES = {"load", "store", "make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor", "atomic_add",
-            "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg", "atomic_and", "atomic_or", "atomic_xor", "wait", "notify",
-            "symm_at", "consume_token", "remote_ptr", "ld", "st", "ld_acquire", "st_release", "ld_vector", "st_vector",
-            "atomic_add_per_warp", "red_release", "ld_b32", "st_b32", "load_v4_u32", "store_v4_u32"}
+ACCESSES = set(
+    "load store make_block_ptr make_tensor_descriptor _experimental_make_tensor_descriptor atomic_add "
+    "atomic_max atomic_min atomic_cas atomic_xchg atomic_and atomic_or atomic_xor wait notify symm_at "
+    "consume_token remote_ptr ld st ld_acquire st_release ld_vector st_vector atomic_add_per_warp "
+    "red_release ld_b32 st_b32 load_v4_u32 store_v4_u32".split()
+)
 SYMMETRIC_TWO = re.compile(r"(put|get)mem|(int|float|long|uint\d*|int\d*)_(put|get)")
 SYMMETRIC_ONE = re.compile(r"signal_|broadcast|fcollect|_p$|_g$|remote_ptr|remote_mc_ptr")
 DESCRIPTOR_METHODS = {"load", "store", "gather", "scatter", "atomic_add", "atomic_max", "atomic_min"}
-DESCRIPTOR_FUNCTIONS = {"load_tensor_descriptor", "store_tensor_descriptor", "_experimental_descriptor_load",
-                        "_experimental_descriptor_store"}
-SAME_POINTER = {"multiple_of", "max_contiguous", "max_constancy", "broadcast_to", "expand_dims", "reshape", "cast", "to",
-                "advance", "view", "trans", "consume_token", "symm_at", "bitcast"}
+DESCRIPTOR_FUNCTIONS = {
+    "load_tensor_descriptor",
+    "store_tensor_descriptor",
+    "_experimental_descriptor_load",
+    "_experimental_descriptor_store",
+}
+DTYPE_NAMES = set(
+    "float16 bfloat16 float32 float64 float8e4nv float8e5 int8 int16 int32 int64 uint8 uint16 uint32 " "uint64 int1".split()
+)
 SHAPES = {"zeros", "full", "arange", "reshape", "broadcast_to", "view"}
-POINTER_NAME = re.compile(r"(^|_)(ptr|ptrs|pointer|pointers|buf|buffer)($|_|\d)|^p_|ptr$", re.I)
 
 
 class Use:
@@ -46,8 +54,17 @@ class Use:
 
     def take(self, other):
         """A parameter of a called function receives this one."""
-        for flag in ("integer", "shape", "dtype", "number", "called", "loads_integers", "loads_pointers", "is_last_stride",
-                     "may_be_none"):
+        for flag in (
+            "integer",
+            "shape",
+            "dtype",
+            "number",
+            "called",
+            "loads_integers",
+            "loads_pointers",
+            "is_last_stride",
+            "may_be_none",
+        ):
             setattr(self, flag, getattr(self, flag) or getattr(other, flag))
         self.pointer, self.descriptor = self.pointer or other.pointer, self.descriptor or other.descriptor
         self.descriptor_rank = self.descriptor_rank or other.descriptor_rank
@@ -71,46 +88,20 @@ class UsageTable:
         return self._done[function]
 
 
-class _Analysis:
+class _Analysis(Dataflow):
     def __init__(self, table, function):
-        self.table, self.function = table, function
-        self.uses = {name: Use() for name in function.parameters}
-        self.values = {}  # local variable -> expressions that it may be
-        self.increments = {}  # ... and what is added to it in place
-        self.loop_variables = set()
-        self._root_memo, self._integers, self._shapes, self._pointers = {}, set(), set(), set()
-        self._collect_variables()
+        super().__init__(table, function, {name: Use() for name in function.parameters})
+        self._integers, self._shapes = set(), set()  # variables that have been seen as such
         self._count_uses()
         for node in ast.walk(function.node):
             self._visit(node)
         self.returned_pointers = self._returned_pointers()
-        self.returned_loads = {root for node in ast.walk(function.node) if isinstance(node, ast.Return) and node.value is not None
-                               for root in self._loaded(node.value, frozenset())}
-
-    # Variables
-
-    def _collect_variables(self):
-        for node in ast.walk(self.function.node):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    self._bind(target, node.value)
-            elif isinstance(node, ast.AnnAssign) and node.value is not None:
-                self._bind(node.target, node.value)
-            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                self.increments.setdefault(node.target.id, []).append(node.value)
-            elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-                self.loop_variables.add(node.target.id)
-
-    def _bind(self, target, value):
-        if isinstance(target, ast.Name):
-            self.values.setdefault(target.id, []).append(value)
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-            for index, element in enumerate(target.elts):
-                if len(parts) == len(target.elts):
-                    self._bind(element, parts[index])
-                elif isinstance(element, ast.Name) and isinstance(value, ast.Call):
-                    self.values.setdefault(element.id, []).append(ast.Subscript(value, ast.Constant(index), ast.Load()))
+        self.returned_loads = {
+            root
+            for node in ast.walk(function.node)
+            if isinstance(node, ast.Return) and node.value is not None
+            for root in self._loaded(node.value, frozenset())
+        }
 
     def _count_uses(self):
         conditions = set()
@@ -206,7 +197,9 @@ class _Analysis:
         elif name == "cast" and len(arguments) > 1:
             self._flag(arguments[1], "dtype")
         if name in SHAPES:
-            for argument in arguments[0 if name in ("zeros", "full", "arange") else 1:2 if name == "arange" else len(arguments)]:
+            for argument in arguments[
+                0 if name in ("zeros", "full", "arange") else 1 : 2 if name == "arange" else len(arguments)
+            ]:
                 self._shape(argument)
             if name in ("zeros", "full") and len(arguments) > 1:
                 self._flag(arguments[-1], "dtype")
@@ -266,7 +259,9 @@ class _Analysis:
         if isinstance(node, ast.Name) and node.id in self.uses:
             use = self.uses[node.id]
             use.descriptor = True
-            use.descriptor_rank = rank or use.descriptor_rank or (len(offsets.elts) if isinstance(offsets, (ast.List, ast.Tuple)) else 2)
+            use.descriptor_rank = (
+                rank or use.descriptor_rank or (len(offsets.elts) if isinstance(offsets, (ast.List, ast.Tuple)) else 2)
+            )
         if offsets is not None:
             self._integer(offsets)
 
@@ -287,9 +282,17 @@ class _Analysis:
             for base in self._loaded_pointers(node):
                 self.uses[base].loads_pointers = True
             return
-        best = max(candidates, key=lambda name: (self.uses[name].pointer, bool(POINTER_NAME.search(name)),
-                                                 not self.uses[name].integer, not self.uses[name].number,
-                                                 not self.function.is_constexpr(name), -candidates.index(name)))
+        best = max(
+            candidates,
+            key=lambda name: (
+                self.uses[name].pointer,
+                bool(POINTER_NAME.search(name)),
+                not self.uses[name].integer,
+                not self.uses[name].number,
+                not self.function.is_constexpr(name),
+                -candidates.index(name),
+            ),
+        )
         if isinstance(node, ast.BinOp):
             side, other = (node.left, node.right) if best in self.roots(node.left) else (node.right, node.left)
             self._integer(other)
@@ -303,10 +306,14 @@ class _Analysis:
 
     def _alternatives(self, node):
         """The pointers between which a program chooses, each of which is one; None if there is no choice."""
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and (node.id in self.values or node.id in self.increments):
-            if node.id in self._pointers:
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Load)
+            and (node.id in self.values or node.id in self.increments)
+        ):
+            if node.id in self._chosen:
                 return []
-            self._pointers.add(node.id)
+            self._chosen.add(node.id)
             for value in self.increments.get(node.id, ()):
                 self._integer(value)
             return self.values.get(node.id, []) + ([ast.Name(node.id, ast.Store())] if node.id in self.uses else [])
@@ -340,92 +347,6 @@ class _Analysis:
                     self._index_part(argument, base, seen)
                 elif not analysis.uses[name].pointer:
                     self._integer(argument)
-
-    def roots(self, node):
-        """Parameters that may be the pointer that an expression is made of, the leftmost first."""
-        if isinstance(node, ast.Name):
-            return self._variable_roots(node.id)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return self.roots(node.left) + self.roots(node.right)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-            return self.roots(node.left)
-        if isinstance(node, ast.IfExp):
-            return self.roots(node.body) + self.roots(node.orelse)
-        if isinstance(node, ast.Subscript):
-            if isinstance(node.value, ast.Call):
-                return self._call_roots(node.value, node.slice)
-            return self.roots(node.value)
-        if isinstance(node, ast.Call):
-            return self._call_roots(node, None)
-        return []
-
-    def _variable_roots(self, name):
-        if name in self._root_memo:
-            return self._root_memo[name]
-        found = [name] if name in self.uses else []
-        self._root_memo[name] = found  # for variables that depend on themselves
-        for value in self.values.get(name, ()):
-            found = found + self.roots(value)
-        self._root_memo[name] = list(dict.fromkeys(found))
-        return self._root_memo[name]
-
-    def _call_roots(self, call, index):
-        name = callee(call)
-        if name == "where" and len(call.args) == 3:
-            return self.roots(call.args[1]) + self.roots(call.args[2])
-        if name in SAME_POINTER:
-            first = call.func.value if isinstance(call.func, ast.Attribute) and name in ("to", "reshape", "view") and \
-                dotted(call.func.value) not in ("tl", "triton.language") else (call.args[0] if call.args else None)
-            return self.roots(first) if first is not None else []
-        target, analysis = self._called(call)
-        if analysis is None:
-            return []
-        position = index.value if isinstance(index, ast.Constant) else None
-        wanted = set(analysis.returned_pointers.get(position, ()))
-        return [root for name, argument in bind_arguments(target, call) if name in wanted
-                for root in self.roots(argument)]
-
-    def _called(self, call):
-        """The @jit function that is called, and its analysis; None, None if it is none of the project's."""
-        name = dotted(call.func)
-        target = self.table.project.resolve(self.function.module, name) if name else None
-        analysis = self.table.of(target) if target is not None and target is not self.function else None
-        return (target, analysis) if analysis is not None else (None, None)
-
-    def _returned_pointers(self):
-        """Position in the returned tuple (None: the only value) -> parameters that are its base."""
-        result = {}
-        for node in ast.walk(self.function.node):
-            if isinstance(node, ast.Return) and node.value is not None:
-                parts = enumerate(node.value.elts) if isinstance(node.value, ast.Tuple) else [(None, node.value)]
-                for position, value in parts:
-                    result.setdefault(position, set()).update(self.roots(value))
-        return result
-
-    def _loaded(self, node, seen):
-        """Parameters behind which values lie that an expression is made of."""
-        if isinstance(node, ast.Name):
-            inner = seen | {node.id}
-            return [] if node.id in seen else [r for value in self.values.get(node.id, ()) for r in self._loaded(value, inner)]
-        if isinstance(node, ast.Call) and callee(node) == "load" and node.args:
-            return self.roots(node.args[0])[:1]
-        if isinstance(node, ast.Call):
-            return []
-        return [root for child in ast.iter_child_nodes(node) for root in self._loaded(child, seen)]
-
-    def _loaded_pointers(self, node, seen=frozenset()):
-        """Parameters behind which the pointers lie of which an expression is made."""
-        if isinstance(node, ast.Name) and node.id in self.values and node.id not in seen:
-            return [base for value in self.values[node.id] for base in self._loaded_pointers(value, seen | {node.id})]
-        if isinstance(node, ast.BinOp):
-            return self._loaded_pointers(node.left, seen) + self._loaded_pointers(node.right, seen)
-        if isinstance(node, ast.Call):
-            if callee(node) == "load" and node.args:
-                return [root for root in self.roots(node.args[0]) if self.uses[root].pointer or POINTER_NAME.search(root)][:1]
-            inner = node.func.value if isinstance(node.func, ast.Attribute) and callee(node) == "to" else \
-                node.args[0] if node.args and callee(node) in SAME_POINTER else None
-            return self._loaded_pointers(inner, seen) if inner is not None else []
-        return []
 
     def _integer(self, node):
         """All names of the expression are integers; what it loads are integers as well."""
@@ -472,20 +393,6 @@ class _Analysis:
             if not (call.args and "float" in ast.unparse(call.args[0])):
                 self._integer(call.func.value)
 
-    def _is_index(self, node, depth=0):
-        """Whether an expression is surely an integer: made of program ids, ranges, loop variables."""
-        if depth > 6:
-            return False
-        if isinstance(node, ast.Name):
-            if node.id in self.loop_variables:
-                return True
-            return any(self._is_index(value, depth + 1) for value in self.values.get(node.id, ()))
-        if isinstance(node, ast.BinOp):
-            return not isinstance(node.op, ast.Div) and (self._is_index(node.left, depth + 1) or self._is_index(node.right, depth + 1))
-        if isinstance(node, ast.Subscript):
-            return self._is_index(node.value, depth + 1)
-        return isinstance(node, ast.Call) and callee(node) in ("program_id", "num_programs", "arange", "cdiv")
-
     def _shape(self, node):
         """The names of the expression are lengths of blocks: powers of two."""
         elements = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
@@ -500,19 +407,3 @@ class _Analysis:
                     self._shapes.add(element.id)
                     for value in self.values.get(element.id, ()):
                         self._shape(value)
-
-
-DTYPE_NAMES = {"float16", "bfloat16", "float32", "float64", "float8e4nv", "float8e5", "int8", "int16", "int32", "int64", "uint8",
-               "uint16", "uint32", "uint64", "int1"}
-
-
-def bind_arguments(function, call):
-    """(parameter, argument) of a call, as far as names tell."""
-    names = function.parameters
-    pairs = []
-    for name, argument in zip(names, call.args):
-        if isinstance(argument, ast.Starred):
-            break
-        pairs.append((name, argument))
-    pairs += [(k.arg, k.value) for k in call.keywords if k.arg in names]
-    return pairs
