@@ -9,8 +9,9 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
   // CHECK: llvm.store %[[Y]]
   // CHECK: llvm.store %[[X]]
   // CHECK: llvm.call @ditron_sim_order_lanes
-  // GPU-LABEL: @order
-  // GPU-NEXT: llvm.return
+  // GPU-LABEL: @order(
+  // GPU-NOT: {{call|store|barrier}}
+  // GPU: llvm.return
   func.func @order(%x: !tile.ptr<f32>, %y: !tile.ptr<i8>) {
     dgpu.order_lanes
     dgpu.order_lanes(%y : !tile.ptr<i8>) after(%x : !tile.ptr<f32>)
