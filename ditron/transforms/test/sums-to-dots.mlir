@@ -31,7 +31,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     %3 = tile.broadcast %1 : tensor<1x32x32xf32> -> tensor<64x32x32xf32>
     %4 = arith.mulf %2, %3 : tensor<64x32x32xf32>
     // CHECK-DAG: %[[L:.*]] = tile.reshape %[[A]] : tensor<64x1x32xf32> -> tensor<64x32xf32>
-    // CHECK-DAG: %[[R:.*]] = tile.trans %[[B]] order [1, 0]
+    // CHECK-DAG: %[[R:.*]] = tile.trans %[[B]] [1, 0]
     // CHECK: tile.dot %[[L]], %[[R]]
     %5 = tile.reduce(%4) axis 2 {
     ^bb0(%x: f32, %y: f32):
@@ -48,7 +48,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     %3 = tile.broadcast %b : tensor<32x32x4x1xf32> -> tensor<32x32x4x32xf32>
     %4 = arith.mulf %2, %3 : tensor<32x32x4x32xf32>
     // CHECK: tile.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x32x32xf32>, tensor<4x32x32xf32> -> tensor<4x32x32xf32>
-    // CHECK: tile.trans %{{.*}} order [2, 0, 1]
+    // CHECK: tile.trans %{{.*}} [2, 0, 1]
     %5 = tile.reduce(%4) axis 1 {
     ^bb0(%x: f32, %y: f32):
       %s = arith.addf %x, %y : f32
