@@ -1,7 +1,7 @@
 //===- SumsToDots.cpp - Sums of broadcast products are matrix products ---------------------------------------------------===//
 //
 // tl.sum(a[:, :, None] * b[None, :, :], 1) is a matrix product that is written as a block of three dimensions. As such it would
-// need a register for every product. For each sum of fp32:
+// need a register for every product. For each sum of fp32 whose order is free (a dot adds in an order of its own):
 //
 // 1. What is summed is a product of two broadcasts. A dimension in which only one factor has more than one element belongs to
 //    the rows (left) or the columns (right); one in which both have all elements is the summed one, or of a batch.
@@ -64,7 +64,8 @@ bool addsScalars(tile::ReduceOp reduce) {
 }
 
 std::optional<SummedProduct> matchSum(tile::ReduceOp reduce) {
-  if (reduce.getSources().size() != 1 || !addsScalars(reduce))
+  const bool isOrdered = reduce.getOrdering() == tile::ReductionOrdering::InnerTree;
+  if (isOrdered || reduce.getSources().size() != 1 || !addsScalars(reduce))
     return std::nullopt;
   auto product = reduce.getSources()[0].getDefiningOp<arith::MulFOp>();
   auto type = product ? dyn_cast<RankedTensorType>(product.getType()) : RankedTensorType();

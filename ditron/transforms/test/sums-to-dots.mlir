@@ -101,4 +101,19 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     } : (tensor<128x32x32xbf16>) -> tensor<128x32xbf16>
     return %5, %7, %11 : tensor<128x32xf32>, tensor<128x32xf32>, tensor<128x32xbf16>
   }
+
+  // A dot adds in an order of its own.
+  // CHECK-LABEL: func.func @ordered
+  // CHECK-NOT: tile.dot
+  func.func @ordered(%a: tensor<128x32x1xf32>, %b: tensor<1x32x32xf32>) -> tensor<128x32xf32> {
+    %2 = tile.broadcast %a : tensor<128x32x1xf32> -> tensor<128x32x32xf32>
+    %3 = tile.broadcast %b : tensor<1x32x32xf32> -> tensor<128x32x32xf32>
+    %4 = arith.mulf %2, %3 : tensor<128x32x32xf32>
+    %5 = tile.reduce(%4) axis 1 ordering inner_tree {
+    ^bb0(%x: f32, %y: f32):
+      %s = arith.addf %x, %y : f32
+      tile.yield %s : f32
+    } : (tensor<128x32x32xf32>) -> tensor<128x32xf32>
+    return %5 : tensor<128x32xf32>
+  }
 }
