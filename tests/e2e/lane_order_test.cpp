@@ -2,11 +2,8 @@
 //
 // Lanes of a warp go through a tile operation together, and a warp's operations take effect in program order
 // (docs/memory-model.md). Random programs load, store and count through permuted indices, so that elements pass from lane to lane;
-// an interpreter does one whole operation after the other. Between warps nothing is ordered: in programs of several warps each warp
-// stays in its part of every buffer, or the block has one warp.
-//
-// With several warps all indices come from memory. Then all accesses have one layout, in which warp w owns the groups of 32
-// elements number w, w + W, w + 2 W ...; indices permute within a group and among the groups of a warp.
+// an interpreter does one whole operation after the other. Blocks have one warp: which of several warps has an element may differ from
+// operation to operation, with the layouts, and between warps nothing is ordered but by barriers.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
@@ -26,7 +23,6 @@ struct Setting {
   DataType type;
   int elements;
   int columns; ///< 0: one dimension.
-  uint32_t warps;
 };
 
 int64_t wrap(DataType type, int64_t value) {
@@ -78,21 +74,11 @@ public:
 private:
   int below(int limit) { return static_cast<int>(randomIntegers(1, state++, 0, limit - 1)[0]); }
 
-  /// A permutation of the elements that stays within the part of each warp.
   std::vector<int32_t> makeTable() {
-    const int groups = setting.elements / 32, warps = static_cast<int>(setting.warps);
     std::vector<int32_t> table(setting.elements);
-    for (int warp = 0; warp < warps; ++warp) {
-      std::vector<int32_t> own;
-      for (int group = warp; group < groups; group += warps)
-        for (int lane = 0; lane < 32; ++lane)
-          own.push_back(group * 32 + lane);
-      std::vector<int32_t> shuffled = own;
-      for (size_t i = shuffled.size(); i > 1; --i)
-        std::swap(shuffled[i - 1], shuffled[below(static_cast<int>(i))]);
-      for (size_t i = 0; i < own.size(); ++i)
-        table[own[i]] = shuffled[i];
-    }
+    std::iota(table.begin(), table.end(), 0);
+    for (size_t i = table.size(); i > 1; --i)
+      std::swap(table[i - 1], table[below(static_cast<int>(i))]);
     return table;
   }
 
@@ -123,7 +109,7 @@ private:
   Index permutation(bool isLoop) {
     const int64_t n = setting.elements, flip = below(32);
     Index index;
-    const int kind = setting.warps > 1 ? 0 : below(5);
+    const int kind = below(5);
     if (kind == 0 || kind == 4) {
       const int number = below(tableCount);
       index = {fmt::format("p{}", number), [table = tables[number]](int64_t i, int64_t) { return int64_t(table[i]); }};
@@ -148,7 +134,7 @@ private:
 
   /// From turn to turn further on.
   Index further(const Index &index) {
-    const int64_t n = setting.elements, step = setting.warps > 1 || below(2) ? n : n / 2;
+    const int64_t n = setting.elements, step = below(2) ? n : n / 2;
     return {fmt::format("(turn * {} + {})", step, index.text),
             [at = index.at, step](int64_t i, int64_t turn) { return turn * step + at(i, turn); }};
   }
@@ -165,7 +151,7 @@ private:
   }
 
   void add(std::string &out, std::vector<Step> &into, const std::string &indent, bool isLoop) {
-    const int kind = below(setting.warps == 1 ? 7 : 6);
+    const int kind = below(7);
     if (kind < 2)
       addLoad(out, into, indent, isLoop);
     else if (kind < 5)
@@ -180,7 +166,7 @@ private:
     const int buffer = below(bufferCount), variable = below(2), other = below(100);
     Index index = permutation(isLoop);
     Mask lanes = mask();
-    const bool spreads = setting.warps == 1 && below(3) == 0; // several elements read one place
+    const bool spreads = below(3) == 0; // several elements read one place
     if (spreads)
       index = {fmt::format("({} // 2)", index.text),
                [at = index.at](int64_t i, int64_t turn) { return at(i, turn) / 2; }};
@@ -286,9 +272,10 @@ protected:
       for (int buffer = 0; buffer < bufferCount; ++buffer)
         buffers.push_back(put(convertAll<T>(before[buffer])));
       arguments.insert(arguments.end(), buffers.begin(), buffers.end());
-      arguments.push_back(put(table));
+      const Buffer permutations = put(table); // an argument does not own its buffer
+      arguments.push_back(permutations);
       arguments.push_back(int32_t(Program::turns));
-      ASSERT_OK(run(program.text(), "program", {.numWarps = program.setting.warps}, {arguments, {{"N", n}}}));
+      ASSERT_OK(run(program.text(), "program", {.numWarps = 1}, {arguments, {{"N", n}}}));
       for (int buffer = 0; buffer < bufferCount; ++buffer)
         expectSame(get<T>(buffers[buffer]), convertAll<T>(memory.buffers[buffer]),
                    fmt::format("buffer {} of program {}, schedule {}", buffer, seed, schedule));
@@ -307,9 +294,9 @@ TEST_P(RandomLaneOrder, IsThatOfTheProgram) {
     return static_cast<size_t>(randomIntegers(1, seed * 31 + salt, 0, limit - 1)[0]);
   };
   const DataType types[] = {DataType::I32, DataType::F32, DataType::I8, DataType::I16, DataType::I64};
-  Setting setting{types[choose(5, 1)], 0, 0, 1u << choose(3, 2)};
-  setting.elements = static_cast<int>(32 * setting.warps) << choose(5, 3); // 1 to 16 elements a thread
-  if (setting.warps == 1 && choose(2, 4))
+  Setting setting{types[choose(5, 1)], 0, 0};
+  setting.elements = 32 << choose(5, 3); // 1 to 16 elements a thread
+  if (choose(2, 4))
     setting.columns = 1 << choose(6, 5);
   const Program program(setting, seed);
   switch (setting.type) {
