@@ -73,7 +73,7 @@ private:
   }
 
   std::vector<int64_t> tileBlock(DataType type) {
-    const int64_t rank = of<int64_t>({1, 2, 2, 2, 2, 3, 4, 5});
+    const int64_t rank = of<int64_t>({1, 2, 2, 2, 2, 2, 3, 4, 5});
     std::vector<int64_t> block(rank, 1);
     block.back() = std::min(largestTile, (int64_t(16) << below(7)) / sizeOf(type));
     int64_t rest = largestTile / block.back();
@@ -102,8 +102,8 @@ private:
     result.type = type;
     result.block = block;
     result.walked = walked;
-    const bool isCopyable = !oneIn(4);
-    result.isLiteral = isCopyable && !oneIn(4);
+    const bool isCopyable = !oneIn(5);
+    result.isLiteral = isCopyable && !oneIn(8);
     const int64_t unit = !isCopyable ? 1 : result.isLiteral ? std::max<int64_t>(1, 16 / sizeOf(type)) : 16;
     for (size_t dim = 0; dim < block.size(); ++dim) {
       const bool isLast = dim + 1 == block.size();
