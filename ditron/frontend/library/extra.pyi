@@ -2,6 +2,7 @@
 from . import extra as cuda, extra as hip
 from . import language_extra, language_extra as tma_language
 from . import libdevice, libshmem_device
+from .language_extra import gdc_wait, gdc_launch_dependents
 from . import extra as utils, extra as gdc
 
 
