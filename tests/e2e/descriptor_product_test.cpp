@@ -47,6 +47,9 @@ public:
     while (p.blockM * p.blockN > 64 * 32 * int64_t(p.shape.numWarps))
       (p.blockM > p.blockN ? p.blockM : p.blockN) /= 2;
     p.blockK = std::max<int64_t>(16, 32 / sizeOf(p.type)) << below(3);
+    // What the smallest of the targets has room for.
+    while (p.shape.numStages * (p.blockM + p.blockN) * p.blockK * sizeOf(p.type) > 96 * 1024)
+      --p.shape.numStages;
     for (auto [size, limit] :
          {std::pair(&p.m, 2 * p.blockM + 20), std::pair(&p.n, 2 * p.blockN + 20), std::pair(&p.k, 5 * p.blockK)})
       *size = below(3) == 0 ? 1 + below(limit) : (1 + below(limit / known)) * known;
