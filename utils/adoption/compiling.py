@@ -83,7 +83,7 @@ class Compiler:
 
     def configs(self, function):
         """The autotune configurations that can be compiled, and why there are none if the decorators cannot be evaluated."""
-        code, out, err = self.run([self._kernel(function), "--list-configs"] + self.source_options)
+        code, out, err = self.run(self._kernel(function) + ["--list-configs"] + self.source_options)
         if code != 0:
             return [], _first_error(err)[0]
         found = []
@@ -102,14 +102,14 @@ class Compiler:
             "--num-stages",
             str(attempt.num_stages),
         ]
-        code, _, err = self.run([self._kernel(function)] + self.source_options + self.common + options)
+        code, _, err = self.run(self._kernel(function) + self.source_options + self.common + options)
         outcome = classify(code, err, self.limit)
         outcome.signature = attempt.signature()
         return outcome
 
     @staticmethod
     def _kernel(function):
-        return f"{function.module.path}:{function.reference}"
+        return [f"{function.module.path}:{function.reference}", "--path", str(function.module.import_folder)]
 
 
 def _parse_config(text):

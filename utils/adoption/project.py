@@ -113,6 +113,8 @@ def literal(node):
 class Module:
     """One file: its @jit functions by qualified name, its imports, and its host functions."""
 
+    import_folder = None  # what the project says of the file
+
     def __init__(self, path, tree):
         self.path, self.tree = path, tree
         self.functions = {}
@@ -139,6 +141,8 @@ class Module:
 
     def _visit(self, node, prefix, host):
         for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "__name__" in ast.unparse(child.test):
+                continue  # a script's own tests, which an import does not see
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 qualname = prefix + child.name
                 if is_jit(child, self.imports):
@@ -181,12 +185,19 @@ class Project:
             text = file.read_text(encoding="utf-8")
             if "jit" in text:
                 self.modules[file] = Module(file, ast.parse(text))
+                self.modules[file].import_folder = self.import_folder(file)
         except (SyntaxError, ValueError, RecursionError, OSError) as problem:
             self.unreadable.append((str(file), f"{type(problem).__name__}: {problem}"))
 
     def by_name(self, name):
         """All @jit functions that somebody calls by that name."""
         return self._by_name.get(name, [])
+
+    def import_folder(self, file):
+        """Where Python would begin to search for the file's own package, also one that has folders without __init__.py."""
+        root = self.root if self.root.is_dir() else self.root.parent
+        packages = [folder for folder in file.parents if root in folder.parents and (folder / "__init__.py").exists()]
+        return packages[-1].parent if packages else root
 
     def functions(self):
         return [function for module in self.modules.values() for function in module.functions.values()]

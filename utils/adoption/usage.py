@@ -23,6 +23,7 @@ ACCESSES = set(
     "consume_token remote_ptr ld st ld_acquire st_release ld_vector st_vector atomic_add_per_warp "
     "red_release ld_b32 st_b32 load_v4_u32 store_v4_u32".split()
 )
+SIGNALS = {"wait", "notify", "atomic_cas", "atomic_and", "atomic_or", "atomic_xor", "ld_acquire", "st_release", "red_release"}
 SYMMETRIC_TWO = re.compile(r"(put|get)mem|(int|float|long|uint\d*|int\d*)_(put|get)")
 SYMMETRIC_ONE = re.compile(r"signal_|broadcast|fcollect|_p$|_g$|remote_ptr|remote_mc_ptr")
 DESCRIPTOR_METHODS = {"load", "store", "gather", "scatter", "atomic_add", "atomic_max", "atomic_min"}
@@ -183,6 +184,9 @@ class _Analysis(Dataflow):
             base = arguments[0] if arguments else next((k.value for k in call.keywords if k.arg in ("base", "pointer")), None)
             if base is not None:
                 self._pointer(base)
+                if name in SIGNALS:
+                    for root in self.roots(base)[:1]:
+                        self.uses[root].loads_integers = True
             self._last_stride(call, name)
             self._masks(call, name)
         elif "libshmem" in full or "shmem" in full:
