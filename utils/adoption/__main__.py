@@ -23,7 +23,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import report
-from compiling import COMPILED, GUESS, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNSUPPORTED, Compiler, Outcome, group
+from compiling import COMPILED, GUESS, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNKNOWN, UNSUPPORTED, Compiler, Outcome, group
 from guess import Constant, Dtype, Unguessable, attempts
 from launches import find_launches
 from project import AdoptionError, Project, open_project
@@ -156,7 +156,7 @@ def conclude(kernel):
         refused = []
     if compiled and all(outcome.kind == RESOURCES for outcome in refused):
         refused = []  # other sizes fit
-    order = [*LOUD, UNSUPPORTED, UNCLEAR, RESOURCES, GUESS, COMPILED]
+    order = [*LOUD, UNSUPPORTED, UNKNOWN, UNCLEAR, RESOURCES, GUESS, COMPILED]
     candidates = [*kernel.loud.values(), *refused] or compiled
     return (
         min(candidates, key=lambda outcome: order.index(outcome.kind)) if candidates else Outcome(UNGUESSABLE, "no signature")

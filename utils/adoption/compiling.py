@@ -13,14 +13,8 @@ import subprocess
 
 from launches import Dtype
 
-COMPILED, UNSUPPORTED, GUESS, RESOURCES, UNCLEAR, UNGUESSABLE = (
-    "compiled",
-    "unsupported",
-    "guess",
-    "resources",
-    "refused",
-    "unguessable",
-)
+COMPILED, UNSUPPORTED, UNKNOWN = "compiled", "unsupported", "needs --define"
+GUESS, RESOURCES, UNCLEAR, UNGUESSABLE = "guess", "resources", "refused", "unguessable"
 CRASH, BUG, HANG = "crash", "compiler bug", "hang"
 LOUD = (CRASH, BUG, HANG)
 
@@ -158,6 +152,8 @@ def classify(code, err, limit):
         return Outcome(COMPILED)
     if code == 3 or re.search(r"bytes of shared memory", message):
         return Outcome(RESOURCES, message, place)
+    if re.search(r"depends on `.*which is not known at compile time", message):
+        return Outcome(UNKNOWN, message, place)
     kind = UNSUPPORTED if MISSING.search(message) else GUESS if MISFIT.search(message) else UNCLEAR
     return Outcome(kind, message, place)
 

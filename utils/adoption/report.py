@@ -2,10 +2,11 @@
 
 import collections
 
-from compiling import COMPILED, GUESS, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNSUPPORTED, group
+from compiling import COMPILED, GUESS, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNKNOWN, UNSUPPORTED, group
 
 TITLES = {
     UNSUPPORTED: "refused: not supported by Ditron",
+    UNKNOWN: "refused: depends on the machine; say with --define what the condition is",
     UNCLEAR: "refused: unclear whose fault",
     RESOURCES: "refused: needs more of the GPU than there is, with every block size tried",
     GUESS: "no verdict: none of the signatures tried fits the kernel",
@@ -21,7 +22,7 @@ def summary(results):
     return {
         "kernels": len(results),
         "compiled": compiled,
-        "refused": counts[UNSUPPORTED] + counts[UNCLEAR] + counts[RESOURCES],
+        "refused": counts[UNSUPPORTED] + counts[UNKNOWN] + counts[UNCLEAR] + counts[RESOURCES],
         "no verdict": counts[GUESS] + counts[UNGUESSABLE],
         **{kind: sum(kind in r.loud for r in results) for kind in LOUD},
         "percent": round(100 * compiled / len(verdicts), 1) if verdicts else None,
@@ -47,7 +48,7 @@ def reasons(results):
             groups[(outcome.kind, group(outcome.reason))].append((result, outcome))
         if result.kind not in (COMPILED, *LOUD):
             groups[(result.kind, group(result.outcome.reason))].append((result, result.outcome))
-    order = [*LOUD, UNSUPPORTED, UNCLEAR, RESOURCES, GUESS, UNGUESSABLE]
+    order = [*LOUD, UNSUPPORTED, UNKNOWN, UNCLEAR, RESOURCES, GUESS, UNGUESSABLE]
     return sorted(groups.items(), key=lambda item: (order.index(item[0][0]), -len(item[1]), item[0][1]))
 
 
