@@ -153,6 +153,24 @@ LangValue Importer::constantAttribute(const LangValue &value, llvm::StringRef na
   return LangValue::poison();
 }
 
+LangValue Importer::functionAttribute(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
+  if (const auto *native = value.getIf<NativeValue>()) {
+    // `os.environ.get`, and what nobody knows of a function.
+    if (auto known = nativeAttribute(*native->function, name))
+      return *known;
+    return frame().isPython() && reports ? unknown(range, fmt::format("{}.{}", native->function->name.str(), name.str()))
+                                         : LangValue::poison();
+  }
+  if (!frame().isPython())
+    return LangValue::poison();
+  std::string own = value.getIf<FunctionValue>()->node->name.text.str();
+  if (name == "__name__")
+    return LangValue::string(own);
+  if (name == "fn" || name == "__wrapped__")
+    return value;
+  return reports ? unknown(range, fmt::format("{}.{}", own, name.str())) : LangValue::poison();
+}
+
 LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
   LangValue result;
   if (value.isUnknown() || value.isPoison())
@@ -204,20 +222,8 @@ LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, So
     return fileAttribute(*file, name, range, reports);
   } else if (const auto *foreign = value.getIf<ForeignValue>()) {
     return foreignAttribute(*foreign, name, range, reports);
-  } else if (const auto *native = value.getIf<NativeValue>()) {
-    // `os.environ.get`, and what nobody knows of a function.
-    std::string dotted = fmt::format("{}.{}", native->function->name.str(), name.str());
-    if (const NativeFunction *inner = findNative(dotted))
-      return LangValue(NativeValue{inner});
-    if (frame().isPython() && reports)
-      return unknown(range, dotted);
-  } else if (const auto *function = value.getIf<FunctionValue>(); function && frame().isPython()) {
-    if (name == "__name__")
-      return LangValue::string(function->node->name.text.str());
-    if (name == "fn" || name == "__wrapped__")
-      return value;
-    if (reports)
-      return unknown(range, fmt::format("{}.{}", function->node->name.text.str(), name.str()));
+  } else if (value.is<NativeValue>() || value.is<FunctionValue>()) {
+    result = functionAttribute(value, name, range, reports);
   }
   if (!result.isPoison() || !reports)
     return result;

@@ -106,30 +106,22 @@ bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, Lang
   return false;
 }
 
-LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
+bool Importer::matchBuiltinArguments(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments,
+                                     llvm::MutableArrayRef<llvm::SmallVector<const CallArgument *, 1>> matched) {
   std::string name = qualifiedName(builtin);
-  if (!builtin.handler)
-    return emit.fail(range, fmt::format("{} is not supported by this version: {}", name, builtin.doc.str()));
-  if (llvm::any_of(arguments, [](const CallArgument &argument) { return argument.value.isPoison(); }))
-    return LangValue::poison();
   auto reject = [&](SourceRange place, std::string message) {
     emit.error(place, std::move(message)).hint("the function is " + signatureOf(builtin));
-    return LangValue::poison();
+    return false;
   };
-
   llvm::ArrayRef<BuiltinParam> params = builtin.params;
-  std::vector<const CallArgument *> bound(params.size(), nullptr);
-  std::vector<std::vector<const CallArgument *>> collected(params.size());
   size_t next = 0;
   for (const CallArgument &argument : arguments) {
     if (argument.keyword.empty()) {
       if (next == params.size())
         return reject(argument.range, fmt::format("{} takes at most {} argument{}, but more are given", name,
                                                   params.size(), params.size() == 1 ? "" : "s"));
-      if (params[next].isVariadic)
-        collected[next].push_back(&argument);
-      else
-        bound[next++] = &argument;
+      matched[next].push_back(&argument);
+      next += !params[next].isVariadic;
       continue;
     }
     auto param = llvm::find_if(params, [&](const BuiltinParam &each) { return each.name == argument.keyword; });
@@ -145,45 +137,47 @@ LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument
                     fmt::format("{} has no parameter '{}'{}", name, argument.keyword.str(),
                                 nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest.str())));
     }
-    size_t index = param - params.begin();
-    if (bound[index] || !collected[index].empty())
+    auto &given = matched[param - params.begin()];
+    if (!given.empty())
       return reject(argument.keywordRange,
                     fmt::format("argument '{}' of {} is given twice", argument.keyword.str(), name));
-    if (param->isVariadic)
-      collected[index].push_back(&argument);
-    else
-      bound[index] = &argument;
+    given.push_back(&argument);
   }
+  return true;
+}
 
+LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
+  if (!builtin.handler)
+    return emit.fail(range, fmt::format("{} is not supported by this version: {}", qualifiedName(builtin), builtin.doc.str()));
+  if (llvm::any_of(arguments, [](const CallArgument &argument) { return argument.value.isPoison(); }))
+    return LangValue::poison();
+  llvm::SmallVector<llvm::SmallVector<const CallArgument *, 1>> matched(builtin.params.size());
+  if (!matchBuiltinArguments(builtin, arguments, matched))
+    return LangValue::poison();
   BuiltinCall call;
   call.builtin = &builtin;
   call.range = range;
   bool isGood = true;
-  for (auto [index, param] : llvm::enumerate(params)) {
-    if (param.isVariadic) {
-      std::vector<LangValue> values;
-      SourceRange place;
-      for (const CallArgument *argument : collected[index]) {
-        LangValue value = argument->value;
-        isGood &= checkRule(builtin, param, value, *argument);
-        values.push_back(std::move(value));
-        place = place.isValid() ? place.join(argument->range) : argument->range;
+  for (auto [param, given] : llvm::zip_equal(builtin.params, matched)) {
+    if (given.empty() && !param.isVariadic) {
+      if (param.defaultValue.kind == BuiltinDefault::Missing) {
+        emit.error(range, fmt::format("{} needs an argument for '{}'", qualifiedName(builtin), param.name.str()))
+            .hint("the function is " + signatureOf(builtin));
+        return LangValue::poison();
       }
-      call.values.push_back(LangValue::tuple(std::move(values)));
-      call.ranges.push_back(place);
+      call.values.push_back(param.defaultValue.value());
+      call.ranges.push_back({});
       continue;
     }
-    if (const CallArgument *argument = bound[index]) {
-      LangValue value = argument->value;
-      isGood &= checkRule(builtin, param, value, *argument);
-      call.values.push_back(std::move(value));
-      call.ranges.push_back(argument->range);
-      continue;
+    std::vector<LangValue> values;
+    SourceRange place;
+    for (const CallArgument *argument : given) {
+      values.push_back(argument->value);
+      isGood &= checkRule(builtin, param, values.back(), *argument);
+      place = place.isValid() ? place.join(argument->range) : argument->range;
     }
-    if (param.defaultValue.kind == BuiltinDefault::Missing)
-      return reject(range, fmt::format("{} needs an argument for '{}'", name, param.name.str()));
-    call.values.push_back(param.defaultValue.value());
-    call.ranges.push_back({});
+    call.values.push_back(param.isVariadic ? LangValue::tuple(std::move(values)) : std::move(values.front()));
+    call.ranges.push_back(place);
   }
   if (!isGood)
     return LangValue::poison();

@@ -32,7 +32,7 @@ struct Overload {
 
 constexpr Overload overloads[] = {
 #define DITRON_LIBDEVICE(name, symbol, result, operands) {name, #symbol, result, operands},
-#include "ditron/frontend/Libdevice.def"
+#include "ditron/support/Libdevice.def"
 };
 
 /// The overloads of one name stand together.

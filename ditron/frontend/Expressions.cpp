@@ -85,29 +85,33 @@ LangValue Importer::evaluateKind(const ast::Expr *expression) {
     return frame().isPython() && elements.isTuple() ? LangValue::list(elements.elements()) : elements;
   }
   case ast::NodeKind::JoinedStr: return evaluateFString(llvm::cast<ast::JoinedStr>(expression));
-  case ast::NodeKind::NamedExpr: {
-    const auto *walrus = llvm::cast<ast::NamedExpr>(expression);
-    LangValue value = evaluate(walrus->value);
-    if (frame().isPython() && value.isPoison())
-      return value;
-    assignName(walrus->target.text, value, walrus->target.range);
-    if (frame().isPython())
-      return value;
-    auto it = frame().locals.find(walrus->target.text);
-    return it == frame().locals.end() ? LangValue::poison() : it->second.value;
-  }
+  case ast::NodeKind::NamedExpr: return evaluateNamed(llvm::cast<ast::NamedExpr>(expression));
   case ast::NodeKind::Comprehension: return evaluateComprehension(llvm::cast<ast::Comprehension>(expression));
   case ast::NodeKind::Unsupported:
     return fail(expression->range, llvm::cast<ast::Unsupported>(expression)->reason.str(), "");
   case ast::NodeKind::Lambda:
   case ast::NodeKind::Dict:
-  case ast::NodeKind::Set: break;
+  case ast::NodeKind::Set: return evaluatePythonOnly(expression);
   default:
     return fail(expression->range,
                 frame().isPython() ? "this expression cannot be evaluated at compile time"
                                    : "this expression is not part of the kernel language",
                 "");
   }
+}
+
+LangValue Importer::evaluateNamed(const ast::NamedExpr *expression) {
+  LangValue value = evaluate(expression->value);
+  if (frame().isPython() && value.isPoison())
+    return value;
+  assignName(expression->target.text, value, expression->target.range);
+  if (frame().isPython())
+    return value;
+  auto it = frame().locals.find(expression->target.text);
+  return it == frame().locals.end() ? LangValue::poison() : it->second.value;
+}
+
+LangValue Importer::evaluatePythonOnly(const ast::Expr *expression) {
   if (!frame().domain().hasAllExpressions)
     return emit.fail(expression->range, refusal(expression->kind).str());
   if (const auto *dict = llvm::dyn_cast<ast::Dict>(expression))

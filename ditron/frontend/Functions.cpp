@@ -95,6 +95,30 @@ static bool runsAtCompileTime(llvm::StringRef decorator) {
   return decorator == "constexpr_function" || decorator == "constexpr" || decorator == "builtin" || decorator == "extern";
 }
 
+void Importer::evaluateArguments(const ast::Call *call, Decoration &decoration) {
+  if (!call)
+    return;
+  // What cannot be evaluated is unknown, with the reason.
+  auto valueOf = [&](const ast::Expr *argument) {
+    Emitter::Capture capture(emit);
+    LangValue value = evaluate(argument);
+    if (!value.isPoison() && !capture.hasFailed())
+      return value;
+    return LangValue(std::make_shared<const UnknownValue>(UnknownValue{argument->range, "", capture.takeBack()}));
+  };
+  for (const ast::Expr *argument : call->args)
+    if (!llvm::isa<ast::Starred>(argument))
+      decoration.args.push_back(valueOf(argument));
+  for (const ast::Keyword &keyword : call->keywords) {
+    LangValue value = valueOf(keyword.value);
+    if (!keyword.isDoubleStar())
+      decoration.keywords.emplace_back(keyword.name.text, std::move(value));
+    else if (value.isDict())
+      for (const auto &[key, item] : value.items())
+        decoration.keywords.emplace_back(intern(key.display()), item);
+  }
+}
+
 LangValue Importer::applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &applied) {
   const auto *call = llvm::dyn_cast<ast::Call>(expression);
   LangValue callee = evaluateQuietly(call ? call->callee : expression);
@@ -102,34 +126,11 @@ LangValue Importer::applyDecorator(const ast::Expr *expression, LangValue decora
   decoration.expression = expression;
   const auto *function = decorated.getIf<FunctionValue>();
   decoration.isAboveJit = function && function->isJit;
-  // Arguments that cannot be evaluated are unknown, with the reason.
-  auto evaluateArgument = [&](const ast::Expr *argument) {
-    Emitter::Capture capture(emit);
-    LangValue value = evaluate(argument);
-    if (!value.isPoison() && !capture.hasFailed())
-      return value;
-    return LangValue(std::make_shared<const UnknownValue>(UnknownValue{argument->range, "", capture.takeBack()}));
-  };
-  auto evaluateArguments = [&] {
-    if (!call)
-      return;
-    for (const ast::Expr *argument : call->args)
-      if (!llvm::isa<ast::Starred>(argument))
-        decoration.args.push_back(evaluateArgument(argument));
-    for (const ast::Keyword &keyword : call->keywords) {
-      LangValue value = evaluateArgument(keyword.value);
-      if (!keyword.isDoubleStar())
-        decoration.keywords.emplace_back(keyword.name.text, std::move(value));
-      else if (value.isDict())
-        for (const auto &[key, item] : value.items())
-          decoration.keywords.emplace_back(intern(key.display()), item);
-    }
-  };
   constexpr unsigned ours = ModuleTriton | ModulePeer | ModuleTile | ModuleDist;
   const auto *builtin = callee.getIf<BuiltinValue>();
   if (builtin && (builtin->builtin->modules & ours)) {
     decoration.name = builtin->builtin->name;
-    evaluateArguments();
+    evaluateArguments(call, decoration);
     if (function) {
       FunctionValue changed = *function;
       changed.isJit |= decoration.name == "jit";
@@ -157,7 +158,7 @@ LangValue Importer::applyDecorator(const ast::Expr *expression, LangValue decora
   if (nameOfDefinition(expression) != "aot_compile_spaces" && nameOfDefinition(expression) != "staticmethod" &&
       nameOfDefinition(expression) != "classmethod" && nameOfDefinition(expression) != "property") {
     decoration.isUnapplied = true;
-    evaluateArguments();
+    evaluateArguments(call, decoration);
   }
   applied.push_back(std::move(decoration));
   return decorated;

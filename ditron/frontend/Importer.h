@@ -283,6 +283,7 @@ private:
 
   //===--- Functions and their decorators (Functions.cpp) ---------------------------------------------------------------===//
   LangValue defineFunction(const ast::FunctionDef *function);
+  void evaluateArguments(const ast::Call *call, Decoration &decoration);
   LangValue applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &decorations);
   /// Something that is evaluated in the names of a definition.
   LangValue quietlyIn(const std::shared_ptr<Environment> &names, llvm::function_ref<LangValue()> body);
@@ -328,6 +329,8 @@ private:
   void declareConstexpr(llvm::StringRef name, LangValue value, SourceRange range);
   LangValue decay(const LangValue &value, SourceRange range);
   void assignTarget(const ast::Expr *target, const LangValue &value);
+  /// The elements of a value to the targets of a tuple, one of which may be starred in Python.
+  void unpack(ast::ExprList targets, const LangValue &value, SourceRange place);
 
   //===--- Statements (Statements.cpp) --------------------------------------------------------------------------------===//
   Outcome runBody(ast::StmtList statements, const Continuation *next);
@@ -335,6 +338,7 @@ private:
   void executeBlock(ast::StmtList statements);
   void execute(const ast::Stmt *statement);
   void executeAnnotatedAssign(const ast::AnnAssign *statement);
+  void executeAugmentedAssign(const ast::AugAssign *statement);
   void executeAssert(const ast::Assert *statement);
   bool countStatement(const ast::Stmt *statement);
 
@@ -348,6 +352,8 @@ private:
   /// Executes the body once for each element.
   void unroll(const ast::For *statement, llvm::ArrayRef<LangValue> elements);
   void executeRunTimeFor(const ast::For *statement, const RangeValue &range);
+  /// The bounds and step of a run-time loop, of one type; false after a reported error.
+  bool makeLoopBounds(LangValue &lower, LangValue &upper, LangValue &step, SourceRange place);
   void executeWhile(const ast::While *statement);
 
   /// Two values of a variable that meet after a branch.
@@ -453,6 +459,9 @@ private:
   LangValue evaluate(const ast::Expr *expression);
   LangValue evaluateKind(const ast::Expr *expression);
   LangValue evaluateUnary(const ast::UnaryOp *expression);
+  LangValue evaluateNamed(const ast::NamedExpr *expression);
+  /// Dicts, sets and lambdas, which kernels do not have.
+  LangValue evaluatePythonOnly(const ast::Expr *expression);
   LangValue evaluateBoolOp(const ast::BoolOp *expression);
   LangValue evaluatePythonBoolOp(const ast::BoolOp *expression);
   LangValue evaluateIfExp(const ast::IfExp *expression);
@@ -467,6 +476,7 @@ private:
   void bindElement(const ast::Expr *target, const LangValue &element);
   LangValue evaluateCompare(const ast::Compare *expression);
   LangValue moduleAttribute(const ModuleValue &module, llvm::StringRef name, SourceRange range, bool reports);
+  LangValue functionAttribute(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports);
   /// Of a number, string, list or dict.
   LangValue constantAttribute(const LangValue &value, llvm::StringRef name);
   LangValue tensorAttribute(const LangValue &tensor, llvm::StringRef name);
@@ -512,6 +522,9 @@ private:
   /// Reports a call whose result must be used and is not.
   void checkDiscarded(const ast::Call *call, const LangValue &callee);
   LangValue callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range);
+  /// The arguments of each parameter by Python's rules; false after a reported error.
+  bool matchBuiltinArguments(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments,
+                             llvm::MutableArrayRef<llvm::SmallVector<const CallArgument *, 1>> matched);
   bool checkRule(const Builtin &builtin, const BuiltinParam &param, LangValue &value, const CallArgument &argument);
 
   std::vector<std::unique_ptr<Frame>> frames;

@@ -279,6 +279,38 @@ void Importer::unroll(const ast::For *statement, llvm::ArrayRef<LangValue> eleme
   restoreExits(std::move(outer));
 }
 
+/// The options of tl.range, for the passes that follow.
+static void attachOptions(scf::ForOp loop, const RangeValue &range) {
+  mlir::OpBuilder builder(loop);
+  auto attach = [&](llvm::StringRef name, mlir::Attribute attribute) { loop->setAttr(name, attribute); };
+  if (range.numStages)
+    attach("tile.num_stages", builder.getI32IntegerAttr(*range.numStages));
+  if (range.unrollFactor)
+    attach("tile.loop_unroll_factor", builder.getI32IntegerAttr(*range.unrollFactor));
+  if (range.flatten)
+    attach("tile.flatten", builder.getUnitAttr());
+  if (range.warpSpecialize)
+    attach("tile.warp_specialize", builder.getUnitAttr());
+  if (range.disallowAccMultiBuffer)
+    attach("tile.disallow_acc_multi_buffer", builder.getUnitAttr());
+}
+
+bool Importer::makeLoopBounds(LangValue &lower, LangValue &upper, LangValue &step, SourceRange place) {
+  LangValue *bounds[] = {&lower, &upper, &step};
+  for (LangValue *bound : bounds)
+    *bound = emit.toTensor(*bound, place);
+  if (lower.isPoison() || upper.isPoison() || step.isPoison())
+    return false;
+  auto type = emit.promote(lower.type(), upper.type(), ArithmeticKind::Plain, place);
+  if (type)
+    type = emit.promote(*type, step.type(), ArithmeticKind::Plain, place);
+  if (!type)
+    return false;
+  for (LangValue *bound : bounds)
+    *bound = emit.cast(*bound, *type, place);
+  return true;
+}
+
 void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &range) {
   Emitter::At at(emit, statement->headerRange);
   SourceRange place = statement->headerRange;
@@ -291,18 +323,9 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
     std::swap(lower, upper);
     step = emit.unary(UnaryOp::USub, step, range.stepRange);
   }
-  LangValue *bounds[] = {&lower, &upper, &step};
-  for (LangValue *bound : bounds)
-    *bound = emit.toTensor(*bound, place);
-  if (lower.isPoison() || upper.isPoison() || step.isPoison())
+  if (!makeLoopBounds(lower, upper, step, place))
     return;
-  auto type = emit.promote(lower.type(), upper.type(), ArithmeticKind::Plain, place);
-  if (type)
-    type = emit.promote(*type, step.type(), ArithmeticKind::Plain, place);
-  if (!type)
-    return;
-  for (LangValue *bound : bounds)
-    *bound = emit.cast(*bound, *type, place);
+  const LangType type = lower.type();
 
   llvm::SmallVector<const ast::Node *> parts(statement->body.begin(), statement->body.end());
   CarriedSet carried = findCarried(parts, target->id);
@@ -316,7 +339,7 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
     LangValue start = isReversed ? upper : lower;
     if (previous != frame().locals.end() && previous->second.value.isTensor() &&
         !previous->second.value.type().isBlock() && previous->second.value.type().isInt())
-      start = emit.cast(previous->second.value, *type, place);
+      start = emit.cast(previous->second.value, type, place);
     inits.push_back(start.ir());
   }
 
@@ -324,24 +347,14 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
   mlir::Block *body = loop.getBody();
   if (!body->empty())
     body->back().erase();
-  auto attach = [&](llvm::StringRef name, mlir::Attribute attribute) { loop->setAttr(name, attribute); };
-  if (range.numStages)
-    attach("tile.num_stages", emit.builder.getI32IntegerAttr(*range.numStages));
-  if (range.unrollFactor)
-    attach("tile.loop_unroll_factor", emit.builder.getI32IntegerAttr(*range.unrollFactor));
-  if (range.flatten)
-    attach("tile.flatten", emit.builder.getUnitAttr());
-  if (range.warpSpecialize)
-    attach("tile.warp_specialize", emit.builder.getUnitAttr());
-  if (range.disallowAccMultiBuffer)
-    attach("tile.disallow_acc_multi_buffer", emit.builder.getUnitAttr());
+  attachOptions(loop, range);
 
   Scope before = frame().locals;
   mlir::Value mark; // Of a break that may be taken.
   {
     mlir::OpBuilder::InsertionGuard guard(emit.builder);
     emit.builder.setInsertionPointToEnd(body);
-    LangValue induction = LangValue::tensor(loop.getInductionVar(), *type);
+    LangValue induction = LangValue::tensor(loop.getInductionVar(), type);
     if (isReversed)
       induction = emit.binary(BinaryOp::Sub, upper, emit.binary(BinaryOp::Sub, induction, lower, place), place);
     bindCarried(carried, loop.getRegionIterArgs().take_front(carried.inits.size()));
@@ -370,7 +383,7 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
   leaveLoop(carried, std::move(before), results.take_front(carried.inits.size()), place);
   if (keepsVariable) {
     Variable variable;
-    variable.value = LangValue::tensor(results[carried.inits.size()], *type);
+    variable.value = LangValue::tensor(results[carried.inits.size()], type);
     variable.range = target->range;
     variable.depth = frame().depth;
     frame().locals[target->id] = std::move(variable);

@@ -319,6 +319,10 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
       emit.error(target->range, "cannot assign to this expression in a kernel; only to names and tuples of names");
     return;
   }
+  unpack(targets, value, target->range);
+}
+
+void Importer::unpack(ast::ExprList targets, const LangValue &value, SourceRange place) {
   if (value.isPoison()) {
     for (const ast::Expr *each : targets)
       assignTarget(each, value);
@@ -340,15 +344,15 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
     return spoil();
   }
   if (!value.isTuple() && !frame().isPython()) {
-    emit.error(target->range, fmt::format("cannot unpack non-iterable value: {} into {} names", value.describe(), targets.size()));
+    emit.error(place, fmt::format("cannot unpack non-iterable value: {} into {} names", value.describe(), targets.size()));
     return spoil();
   }
-  auto elements = elementsOf(value, target->range);
+  auto elements = elementsOf(value, place);
   if (!elements)
     return;
   size_t fixed = targets.size() - (starred != targets.end()), given = elements->size();
   if (given < fixed || (starred == targets.end() && given != fixed)) {
-    fail(target->range,
+    fail(place,
          given > fixed ? fmt::format("too many values to unpack (expected {}, got {})", fixed, given)
                        : fmt::format("not enough values to unpack (expected {}, got {})", fixed, given),
          "ValueError");

@@ -143,26 +143,12 @@ void Importer::execute(const ast::Stmt *statement) {
     assignTarget(assign->targets.front(), value);
     return;
   }
-  case ast::NodeKind::AugAssign: {
-    const auto *assign = llvm::cast<ast::AugAssign>(statement);
-    bool isElement = llvm::isa<ast::Subscript>(assign->target) && !contexts.empty();
-    if (!isElement && !llvm::isa<ast::Name, ast::Attribute>(assign->target)) {
-      emit.error(assign->target->range, "the target of an augmented assignment must be a name");
-      return;
-    }
-    LangValue left = evaluate(assign->target);
-    LangValue right = evaluate(assign->value);
-    assignTarget(assign->target, binaryOf(assign->op, left, right, statement->range));
-    return;
-  }
+  case ast::NodeKind::AugAssign: executeAugmentedAssign(llvm::cast<ast::AugAssign>(statement)); return;
   case ast::NodeKind::AnnAssign: executeAnnotatedAssign(llvm::cast<ast::AnnAssign>(statement)); return;
   case ast::NodeKind::If: executeIf(llvm::cast<ast::If>(statement)); return;
   case ast::NodeKind::For: executeFor(llvm::cast<ast::For>(statement)); return;
   case ast::NodeKind::While: executeWhile(llvm::cast<ast::While>(statement)); return;
-  case ast::NodeKind::Assert: {
-    executeAssert(llvm::cast<ast::Assert>(statement));
-    return;
-  }
+  case ast::NodeKind::Assert: executeAssert(llvm::cast<ast::Assert>(statement)); return;
   case ast::NodeKind::Break:
   case ast::NodeKind::Continue: executeExit(statement); return;
   case ast::NodeKind::With: executeWith(llvm::cast<ast::With>(statement)); return;
@@ -177,6 +163,17 @@ void Importer::execute(const ast::Stmt *statement) {
     return;
   default: emit.error(statement->range, refusal(statement->kind).str()); return;
   }
+}
+
+void Importer::executeAugmentedAssign(const ast::AugAssign *statement) {
+  bool isElement = llvm::isa<ast::Subscript>(statement->target) && !contexts.empty();
+  if (!isElement && !llvm::isa<ast::Name, ast::Attribute>(statement->target)) {
+    emit.error(statement->target->range, "the target of an augmented assignment must be a name");
+    return;
+  }
+  LangValue left = evaluate(statement->target);
+  LangValue right = evaluate(statement->value);
+  assignTarget(statement->target, binaryOf(statement->op, left, right, statement->range));
 }
 
 void Importer::executeAssert(const ast::Assert *statement) {

@@ -164,7 +164,7 @@ namespace {
 namespace address {
 extern "C" {
 #define DITRON_LIBDEVICE(name, symbol, result, operands) extern const char address_of_##symbol __asm__(#symbol);
-#include "ditron/frontend/Libdevice.def"
+#include "ditron/support/Libdevice.def"
 }
 } // namespace address
 } // namespace
@@ -174,7 +174,7 @@ namespace ditron::sim {
 std::span<const AbiSymbol> deviceFunctions() {
 #define DITRON_LIBDEVICE(name, symbol, result, operands) {#symbol, const_cast<char *>(&address::address_of_##symbol)},
   static const AbiSymbol functions[] = {
-#include "ditron/frontend/Libdevice.def"
+#include "ditron/support/Libdevice.def"
   };
   return functions;
 }

@@ -1,6 +1,6 @@
 //===- DeviceFunctions.h - libdevice on the host -----------------------------------------------------------*- C++ -*-===//
 //
-// The functions of frontend/Libdevice.def under their names, for kernels that run in the simulator. Integer and bit functions and
+// The functions of support/Libdevice.def under their names, for kernels that run in the simulator. Integer and bit functions and
 // those with a direction of rounding are exact; functions of one to three fp32 numbers are computed in fp64 and rounded once.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
