@@ -27,7 +27,11 @@ const llvm::StringMap<llvm::SmallVector<const Builtin *, 2>> &rowsByName() {
 
 std::optional<LangValue> valueOf(const BuiltinConstant &constant) {
   switch (constant.kind) {
-  case BuiltinConstant::Number: return LangValue::integer(constant.number);
+  case BuiltinConstant::Number: {
+    LangValue number = LangValue::integer(constant.number);
+    number.isWrapped = true; // kernels may read it under a name that is imported
+    return number;
+  }
   case BuiltinConstant::Type:
     if (auto kind = parseScalarKind(constant.name))
       return LangValue(LangType(*kind));

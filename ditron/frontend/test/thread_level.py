@@ -16,10 +16,14 @@ from triton_dist.language.extra.cuda.language_extra import (
 from triton_dist.language.extra.cuda.tma_language import (
     cp_async_bulk_wait_group, elect_one_sync, mbarrier_expect_tx, mbarrier_try_wait_parity, named_barrier_sync,
     tensormap_replace_box_dim, tensormap_replace_rank, tma_load_2d, warp_idx)
+from triton_dist.language.extra.libshmem_device import NVSHMEM_CMP_GE
+from triton_dist.language.tma import ELEM_BF16, ELEM_F32, SWIZZLE_128B
 
 
 @triton.jit
 def places(out):
+    # Constants of our modules are compile-time ones under imported names too.
+    tl.static_assert(ELEM_BF16 == 10 and ELEM_F32 == 7 and SWIZZLE_128B == 3 and NVSHMEM_CMP_GE == 5 and dl.tma.FILL_NONE == 0)
     # PLACES: dist.intrinsic "smid"() : () -> i32
     st(out, smid())
     # PLACES: dist.intrinsic "globaltimer"() : () -> i64
