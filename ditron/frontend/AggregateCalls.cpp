@@ -118,9 +118,12 @@ LangValue Importer::classAttribute(const std::shared_ptr<const ClassInfo> &cls, 
                                  std::make_shared<const LangValue>(ClassValue{cls}), method->function, nullptr});
   }
   auto constant = cls->constants.find(name);
-  if (constant != cls->constants.end())
-    return frame().isPython() ? evaluatePython(constant->second, cls->environment)
-                              : toKernel(evaluatePython(constant->second, cls->environment), constant->second->range);
+  if (constant != cls->constants.end()) {
+    LangValue value = evaluatePython(constant->second, cls->environment);
+    if (cls->isEnum && !value.isPoison() && !value.isUnknown())
+      value = LangValue::object(cls->name, {{"value", value}, {"name", LangValue::string(name.str())}});
+    return frame().isPython() ? value : toKernel(value, constant->second->range);
+  }
   auto index = cls->indexOf(name);
   if (index && cls->fields[*index].defaultValue)
     return evaluatePython(cls->fields[*index].defaultValue, cls->fields[*index].names);

@@ -52,6 +52,7 @@ LangValue Importer::defineClass(const ast::ClassDef *node) {
       info->isNamedTuple = true;
       continue;
     }
+    info->isEnum |= name == "Enum";
     LangValue value = evaluateQuietly(base);
     const auto *cls = value.getIf<ClassValue>();
     std::shared_ptr<const ClassInfo> parent = cls ? cls->info : nullptr;

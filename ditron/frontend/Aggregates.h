@@ -42,6 +42,7 @@ struct ClassInfo {
   std::string name;
   SourceRange range;
   bool isNamedTuple = false;      ///< Instances are tuples; else they are aggregates.
+  bool isEnum = false;            ///< Inherits from enum.Enum: its constants are objects with a name and a value.
   bool isPlain = false;           ///< Neither: a class of Python, which kernels cannot use.
   std::vector<ClassField> fields; ///< Inherited ones first.
   std::vector<std::shared_ptr<const ClassInfo>> bases;

@@ -63,7 +63,7 @@ bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument>
     CallArgument argument;
     argument.keyword = keyword;
     argument.keywordRange = keywordRange;
-    argument.value = evaluate(expression);
+    argument.value = evaluateValue(expression);
     argument.range = expression->range;
     if (const auto *name = llvm::dyn_cast<ast::Name>(expression))
       if (auto it = frame().locals.find(name->id); it != frame().locals.end())
@@ -137,6 +137,10 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
     LangValue result = unknown(call->range, unparse(call));
     if (result.isUnknown() && frame().doubts)
       frame().doubts->push_back(result);
+    // Nobody knows what it does to lists and dicts that it is given, or that it is a method of.
+    for (const ast::Expr *argument : call->args)
+      if (result.isUnknown() && frame().isPython())
+        spoilObject(argument, result);
     return callee.unknown().errors.empty() || !result.isUnknown() ? result : callee;
   }
   std::vector<CallArgument> arguments;
@@ -351,7 +355,9 @@ Importer::bindParameters(const Callee &callee, llvm::ArrayRef<CallArgument> argu
         error.note(callee.declared, "the function is declared here");
       return std::nullopt;
     }
-    LangValue value = evaluatePython(param.defaultValue, callee.names);
+    LangValue value = (*callee.defaults)[&param - callee.params.begin()];
+    if (value.isUnknown() && !frame().isPython())
+      value = reportUnknown(value, param.name.text, range);
     if (value.isPoison())
       return std::nullopt;
     bound.push_back({&param, std::move(value), param.range});
@@ -362,7 +368,6 @@ Importer::bindParameters(const Callee &callee, llvm::ArrayRef<CallArgument> argu
 bool Importer::bindKernelParameters(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
                                     SourceRange range, Scope &locals) {
   const ast::FunctionDef *node = function.node;
-  auto names = function.environment ? function.environment : function.scope->environment;
   for (const ast::Param &param : node->params)
     if (param.kind == ast::ParamKind::VarKeyword) {
       emit.error(range, fmt::format("parameter '**{}': such parameters are not part of the kernel language",
@@ -370,7 +375,7 @@ bool Importer::bindKernelParameters(const FunctionValue &function, llvm::ArrayRe
           .note(node->headerRange, "the function is declared here");
       return false;
     }
-  auto bound = bindParameters(Callee{node->name.text.str(), node->params, node->headerRange, names}, arguments, range);
+  auto bound = bindParameters(Callee{node->name.text.str(), node->params, node->headerRange, function.defaults}, arguments, range);
   if (!bound)
     return false;
   for (BoundParameter &each : *bound) {

@@ -122,10 +122,12 @@ LangValue Importer::evaluateDict(const ast::Dict *expression) {
   LangValue result = LangValue::dict();
   const auto &dict = *result.getIf<DictValue>();
   for (const ast::DictItem &item : expression->items) {
-    LangValue key = item.key ? evaluate(item.key) : LangValue::none();
-    LangValue value = evaluate(item.value);
+    LangValue key = item.key ? evaluateValue(item.key) : LangValue::none();
+    LangValue value = evaluateValue(item.value);
     if (key.isPoison() || value.isPoison())
       return LangValue::poison();
+    if (const LangValue *undecided = unknownIn(key))
+      return *undecided;
     if (item.key) {
       setItem(dict, key, std::move(value));
       continue;
@@ -214,6 +216,10 @@ std::optional<bool> Importer::compareOf(CompareOp op, const LangValue &a, const 
                             b.typeName()));
     return std::nullopt;
   };
+  if (const LangValue *undecided = unknownIn(a) ? unknownIn(a) : unknownIn(b)) {
+    reportUnknown(*undecided, "", range);
+    return std::nullopt;
+  }
   if (auto sets = compareSets(op, a, b))
     return sets;
   switch (op) {
@@ -277,7 +283,7 @@ std::optional<bool> Importer::compareOf(CompareOp op, const LangValue &a, const 
 LangValue Importer::subscriptContainer(const LangValue &value, const ast::Subscript *expression) {
   if (const auto *slice = llvm::dyn_cast<ast::Slice>(expression->index))
     return sliceContainer(value, slice);
-  LangValue index = evaluate(expression->index);
+  LangValue index = evaluateValue(expression->index);
   if (index.isPoison() || index.isUnknown())
     return index;
   SourceRange place = expression->index->range;
@@ -383,7 +389,7 @@ void Importer::spoilObject(const ast::Expr *object, const LangValue &reason) {
 
 bool Importer::assignItem(const ast::Subscript *target, const LangValue &value) {
   LangValue object = evaluate(target->value);
-  LangValue index = object.isPoison() || llvm::isa<ast::Slice>(target->index) ? LangValue::poison() : evaluate(target->index);
+  LangValue index = object.isPoison() || llvm::isa<ast::Slice>(target->index) ? LangValue::poison() : evaluateValue(target->index);
   if (object.isUnknown() || index.isUnknown()) {
     spoilObject(target->value, index.isUnknown() ? index : object);
     return true;

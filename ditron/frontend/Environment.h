@@ -23,6 +23,7 @@ struct Environment {
   llvm::MapVector<llvm::StringRef, Binding> names; ///< In the order of their first binding; the keys outlive the environment.
   std::shared_ptr<Environment> parent;             ///< Of the function around it; null for the module level.
   const ModuleScope *file = nullptr;
+  bool isComprehension = false; ///< Holds the targets of a comprehension alone.
 
   /// The binding here, not in the environments around; null if there is none.
   const Binding *find(llvm::StringRef name) const {

@@ -38,6 +38,15 @@ LangValue Importer::evaluate(const ast::Expr *expression) {
   return value;
 }
 
+LangValue Importer::evaluateValue(const ast::Expr *expression) {
+  LangValue value = evaluate(expression);
+  const auto *foreign = value.getIf<ForeignValue>();
+  if (!foreign || foreign->name.empty() || !frame().isPython())
+    return value;
+  value = resolveForeign(*foreign);
+  return value.is<ForeignValue>() ? unknown(expression->range, unparse(expression)) : value;
+}
+
 /// What kernels do not have.
 static llvm::StringRef refusal(ast::NodeKind kind) {
   switch (kind) {
@@ -67,8 +76,8 @@ LangValue Importer::evaluateKind(const ast::Expr *expression) {
   }
   case ast::NodeKind::BinOp: {
     const auto *operation = llvm::cast<ast::BinOp>(expression);
-    LangValue left = evaluate(operation->left);
-    LangValue right = evaluate(operation->right);
+    LangValue left = evaluateValue(operation->left);
+    LangValue right = evaluateValue(operation->right);
     return binaryOf(operation->op, left, right, expression->range);
   }
   case ast::NodeKind::UnaryOp: return evaluateUnary(llvm::cast<ast::UnaryOp>(expression));
@@ -104,7 +113,12 @@ LangValue Importer::evaluateNamed(const ast::NamedExpr *expression) {
   LangValue value = evaluate(expression->value);
   if (frame().isPython() && value.isPoison())
     return value;
+  // A comprehension has no names of its own for this.
+  std::shared_ptr<Environment> inner = frame().environment;
+  while (frame().environment && frame().environment->isComprehension)
+    frame().environment = frame().environment->parent;
   assignName(expression->target.text, value, expression->target.range);
+  frame().environment = std::move(inner);
   if (frame().isPython())
     return value;
   auto it = frame().locals.find(expression->target.text);
@@ -118,14 +132,14 @@ LangValue Importer::evaluatePythonOnly(const ast::Expr *expression) {
     return evaluateDict(dict);
   if (const auto *lambda = llvm::dyn_cast<ast::Lambda>(expression)) {
     environments.push_back(frame().environment);
-    return LangValue(LambdaValue{lambda, frame().environment});
+    return LangValue(LambdaValue{lambda, frame().environment, evaluateDefaults(lambda->params)});
   }
   LangValue elements = evaluateElements(llvm::cast<ast::Set>(expression)->elements);
   return elements.isTuple() ? makeSet(*this, elements.elements(), expression->range) : elements;
 }
 
 LangValue Importer::evaluateUnary(const ast::UnaryOp *expression) {
-  LangValue operand = evaluate(expression->operand);
+  LangValue operand = evaluateValue(expression->operand);
   if (operand.isPoison() || operand.isUnknown() || !frame().isPython() || operand.isTensor()) {
     return operand.isUnknown() ? operand : emit.unary(expression->op, operand, expression->range);
   }
@@ -146,15 +160,15 @@ LangValue Importer::evaluateCompare(const ast::Compare *expression) {
     emit.error(expression->range, "comparisons cannot be chained in a kernel").hint("write a < b and b < c");
     return LangValue::poison();
   }
-  LangValue left = evaluate(expression->left);
+  LangValue left = evaluateValue(expression->left);
   for (auto [op, operand] : llvm::zip_equal(expression->ops, expression->comparators)) {
-    LangValue right = evaluate(operand);
+    LangValue right = evaluateValue(operand);
     if (!frame().isPython())
       return emit.compare(op, left, right, expression->range);
     if (left.isPoison() || right.isPoison())
       return LangValue::poison();
-    if (left.isUnknown() || right.isUnknown())
-      return left.isUnknown() ? left : right;
+    if (const LangValue *undecided = unknownIn(left) ? unknownIn(left) : unknownIn(right))
+      return *undecided;
     if (left.isTensor() || right.isTensor())
       return emit.compare(op, left, right, expression->range);
     auto holds = compareOf(op, left, right, expression->range);
@@ -170,7 +184,7 @@ LangValue Importer::evaluateCompare(const ast::Compare *expression) {
 LangValue Importer::evaluatePythonBoolOp(const ast::BoolOp *expression) {
   LangValue value, undecided;
   for (const ast::Expr *operand : expression->values) {
-    value = evaluate(operand);
+    value = evaluateValue(operand);
     if (value.isPoison())
       return value;
     if (value.isUnknown()) {
@@ -200,7 +214,7 @@ LangValue Importer::evaluateElements(ast::ExprList elements) {
       values.insert(values.end(), parts->begin(), parts->end());
       continue;
     }
-    values.push_back(evaluate(element));
+    values.push_back(evaluateValue(element));
     isPoisoned |= values.back().isPoison();
   }
   return isPoisoned ? LangValue::poison() : LangValue::tuple(std::move(values));
@@ -240,7 +254,7 @@ LangValue Importer::evaluateBoolOp(const ast::BoolOp *expression) {
 
 LangValue Importer::evaluateIfExp(const ast::IfExp *expression) {
   if (frame().isPython()) {
-    LangValue condition = evaluate(expression->condition);
+    LangValue condition = evaluateValue(expression->condition);
     if (condition.isPoison() || condition.isUnknown())
       return condition;
     auto isTrue = truthOf(condition, expression->condition->range);
@@ -366,8 +380,10 @@ LangValue Importer::evaluateFString(const ast::JoinedStr *expression) {
       continue;
     }
     const auto *field = llvm::cast<ast::FormattedValue>(part);
-    LangValue value = evaluate(field->value);
-    if (value.isPoison() || value.isUnknown())
+    LangValue value = evaluateValue(field->value);
+    if (const LangValue *undecided = unknownIn(value))
+      return *undecided;
+    if (value.isPoison())
       return value;
     if (!value.isCompileTime())
       return emit.fail(
@@ -404,6 +420,7 @@ LangValue Importer::evaluateComprehension(const ast::Comprehension *expression) 
     frame().environment = std::make_shared<Environment>();
     frame().environment->parent = outer;
     frame().environment->file = outer->file;
+    frame().environment->isComprehension = true;
   }
   bool isGood = comprehend(expression, 0, keys, values);
   frame().environment = std::move(outer);
@@ -428,15 +445,15 @@ bool Importer::comprehend(const ast::Comprehension *expression, size_t index, st
                           std::vector<LangValue> &values) {
   if (index == expression->clauses.size()) {
     if (expression->key)
-      keys.push_back(evaluate(expression->key));
-    values.push_back(evaluate(expression->element));
+      keys.push_back(evaluateValue(expression->key));
+    values.push_back(evaluateValue(expression->element));
     if (values.size() > maxElements)
       fail(expression->range, fmt::format("a list at compile time may have at most {} elements", maxElements), "");
     return !isStopped && values.size() <= maxElements && !values.back().isPoison() &&
            (!expression->key || !keys.back().isPoison());
   }
   const ast::ComprehensionClause &clause = expression->clauses[index];
-  LangValue iterable = evaluate(clause.iterable);
+  LangValue iterable = evaluateValue(clause.iterable);
   if (iterable.isUnknown()) {
     undecidedElements = iterable;
     return false;
@@ -448,7 +465,7 @@ bool Importer::comprehend(const ast::Comprehension *expression, size_t index, st
     bindElement(clause.target, element);
     bool isKept = true;
     for (const ast::Expr *condition : clause.conditions) {
-      LangValue value = evaluate(condition);
+      LangValue value = evaluateValue(condition);
       if (value.isUnknown())
         undecidedElements = value;
       if (!value.isPoison() && !value.isConstant() && !frame().isPython())

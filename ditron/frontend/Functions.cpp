@@ -65,6 +65,7 @@ LangValue Importer::defineFunction(const ast::FunctionDef *function) {
     plain.environment = frame().environment;
     environments.push_back(frame().environment);
   }
+  plain.defaults = evaluateDefaults(function->params);
   LangValue value = plain;
   std::vector<Decoration> applied;
   decorations.erase(function);
@@ -95,22 +96,29 @@ static bool runsAtCompileTime(llvm::StringRef decorator) {
   return decorator == "constexpr_function" || decorator == "constexpr" || decorator == "builtin" || decorator == "extern";
 }
 
+LangValue Importer::evaluateTolerantly(const ast::Expr *expression) {
+  Emitter::Capture capture(emit);
+  LangValue value = evaluate(expression);
+  if (!value.isPoison() && !capture.hasFailed())
+    return value;
+  return LangValue(std::make_shared<const UnknownValue>(UnknownValue{expression->range, "", capture.takeBack()}));
+}
+
+std::shared_ptr<const std::vector<LangValue>> Importer::evaluateDefaults(llvm::ArrayRef<ast::Param> params) {
+  auto values = std::make_shared<std::vector<LangValue>>();
+  for (const ast::Param &param : params)
+    values->push_back(param.defaultValue ? evaluateTolerantly(param.defaultValue) : LangValue::poison());
+  return values;
+}
+
 void Importer::evaluateArguments(const ast::Call *call, Decoration &decoration) {
   if (!call)
     return;
-  // What cannot be evaluated is unknown, with the reason.
-  auto valueOf = [&](const ast::Expr *argument) {
-    Emitter::Capture capture(emit);
-    LangValue value = evaluate(argument);
-    if (!value.isPoison() && !capture.hasFailed())
-      return value;
-    return LangValue(std::make_shared<const UnknownValue>(UnknownValue{argument->range, "", capture.takeBack()}));
-  };
   for (const ast::Expr *argument : call->args)
     if (!llvm::isa<ast::Starred>(argument))
-      decoration.args.push_back(valueOf(argument));
+      decoration.args.push_back(evaluateTolerantly(argument));
   for (const ast::Keyword &keyword : call->keywords) {
-    LangValue value = valueOf(keyword.value);
+    LangValue value = evaluateTolerantly(keyword.value);
     if (!keyword.isDoubleStar())
       decoration.keywords.emplace_back(keyword.name.text, std::move(value));
     else if (value.isDict())
@@ -277,8 +285,8 @@ std::vector<std::pair<std::string, FunctionValue>> Importer::kernelsOf(const Mod
 //===------------------------------------------------------------------------------------------------------------------===//
 
 LangValue Importer::defaultOf(const FunctionValue &function, const ast::Param &param) {
-  executeFile(*function.scope);
-  return evaluatePython(param.defaultValue, function.environment ? function.environment : function.scope->environment);
+  LangValue value = (*function.defaults)[&param - function.node->params.begin()];
+  return value.isUnknown() ? reportUnknown(value, param.name.text, param.range) : value;
 }
 
 LangValue Importer::evaluatePython(const ast::Expr *expression, const std::shared_ptr<Environment> &environment) {
@@ -318,8 +326,7 @@ LangValue Importer::callPython(const FunctionValue &function, llvm::ArrayRef<Cal
   executeFile(*function.scope);
   if (frames.empty() || !frame().isPython())
     steps = 0;
-  auto names = function.environment ? function.environment : function.scope->environment;
-  auto bound = bindParameters(Callee{node->name.text.str(), node->params, node->headerRange, names}, arguments, range);
+  auto bound = bindParameters(Callee{node->name.text.str(), node->params, node->headerRange, function.defaults}, arguments, range);
   if (!bound)
     return LangValue::poison();
   auto environment = std::make_shared<Environment>();
@@ -347,7 +354,7 @@ LangValue Importer::callPython(const FunctionValue &function, llvm::ArrayRef<Cal
 LangValue Importer::callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
   if (emit.callSites.size() >= pythonDomain.maxCallDepth)
     return fail(range, "calls at compile time are nested too deeply: a lambda seems to call itself without end", "RecursionError");
-  auto bound = bindParameters(Callee{"<lambda>", lambda.node->params, {}, lambda.environment}, arguments, range);
+  auto bound = bindParameters(Callee{"<lambda>", lambda.node->params, {}, lambda.defaults}, arguments, range);
   if (!bound)
     return LangValue::poison();
   auto environment = std::make_shared<Environment>();

@@ -69,6 +69,8 @@ struct Frame {
   bool mayEmit = false;
   /// In a `try`: what it depends on and nobody knows, such as whether a package is installed; and names of its makers.
   std::vector<LangValue> *doubts = nullptr;
+  /// Names that `global` and `nonlocal` bind elsewhere.
+  llvm::SmallVector<std::pair<llvm::StringRef, std::shared_ptr<Environment>>, 0> redirected;
   LangValue unknownCondition; ///< Of Flow::Unknown: what decides. Of Flow::Raised: the exception.
   LangValue result = LangValue::none(); ///< Of Python's Flow::Return.
   Scope locals;
@@ -284,6 +286,10 @@ private:
   //===--- Functions and their decorators (Functions.cpp) ---------------------------------------------------------------===//
   LangValue defineFunction(const ast::FunctionDef *function);
   void evaluateArguments(const ast::Call *call, Decoration &decoration);
+  /// The default values of parameters that are being defined; unknown, with the reason, where they cannot be evaluated.
+  std::shared_ptr<const std::vector<LangValue>> evaluateDefaults(llvm::ArrayRef<ast::Param> params);
+  /// The value of an expression, or an unknown one with the reason.
+  LangValue evaluateTolerantly(const ast::Expr *expression);
   LangValue applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &decorations);
   /// Something that is evaluated in the names of a definition.
   LangValue quietlyIn(const std::shared_ptr<Environment> &names, llvm::function_ref<LangValue()> body);
@@ -310,6 +316,9 @@ private:
   const ast::ExceptHandler *handlerFor(const ast::Try *statement, llvm::StringRef exception);
   void augmentPython(const ast::AugAssign *statement);
   void deleteNames(const ast::Delete *statement);
+  void deleteItem(const ast::Subscript *target);
+  /// `global` and `nonlocal`: where the names are bound from now on.
+  void redirectNames(const ast::Stmt *statement);
   /// The end of a statement: Failed after a reported error.
   Flow flowOf(const LangValue &value) const { return value.isPoison() ? Flow::Failed : Flow::Next; }
 
@@ -458,6 +467,8 @@ private:
   //===--- Expressions (Expressions.cpp, Attributes.cpp) ------------------------------------------------------------------===//
   LangValue evaluate(const ast::Expr *expression);
   LangValue evaluateKind(const ast::Expr *expression);
+  /// An expression whose value counts, not what can be found in it or called: what another package holds is not known.
+  LangValue evaluateValue(const ast::Expr *expression);
   LangValue evaluateUnary(const ast::UnaryOp *expression);
   LangValue evaluateNamed(const ast::NamedExpr *expression);
   /// Dicts, sets and lambdas, which kernels do not have.
@@ -500,7 +511,7 @@ private:
     std::string name;
     llvm::ArrayRef<ast::Param> params;
     SourceRange declared; ///< Invalid for a lambda.
-    std::shared_ptr<Environment> names; ///< Of its definition.
+    std::shared_ptr<const std::vector<LangValue>> defaults; ///< As its definition made them.
   };
   struct BoundParameter {
     const ast::Param *param;

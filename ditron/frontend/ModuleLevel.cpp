@@ -142,6 +142,8 @@ private:
       target(annotated->target);
     else if (const auto *augmented = llvm::dyn_cast<ast::AugAssign>(node))
       target(augmented->target);
+    else if (const auto *deletion = llvm::dyn_cast<ast::Delete>(node))
+      llvm::for_each(deletion->targets, [&](const ast::Expr *each) { target(each); });
     else if (const auto *loop = llvm::dyn_cast<ast::For>(node))
       target(loop->target);
     else if (const auto *with = llvm::dyn_cast<ast::With>(node)) {

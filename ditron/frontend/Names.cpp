@@ -238,7 +238,9 @@ void Importer::bindName(llvm::StringRef name, LangValue value, SourceRange range
   if (isOfFile && !options.defines.empty())
     if (auto defined = definedValue(name))
       value = std::move(*defined);
-  frame().environment->names[name] = Binding{std::move(value), range, isAnnotated};
+  auto elsewhere = llvm::find_if(frame().redirected, [&](const auto &each) { return each.first == name; });
+  Environment &names = elsewhere == frame().redirected.end() ? *frame().environment : *elsewhere->second;
+  names.names[name] = Binding{std::move(value), range, isAnnotated};
 }
 
 void Importer::assignName(llvm::StringRef name, LangValue value, SourceRange range) {

@@ -204,6 +204,19 @@ LangValue callNative(NativeCall call) {
     return call.function.handler(call);
   if (const LangValue *unknown = firstUnknown(all))
     return *unknown;
+  // What looks into containers knows no more than they hold; what only moves elements about does.
+  static const llvm::StringSet<> moving = {
+      "len",     "list",   "tuple",      "range",     "enumerate",      "zip",           "reversed",          "isinstance",
+      "type",    "id",     "callable",   "map",       "filter",         "print",         "itertools.chain",   "itertools.product",
+      "append",  "extend", "insert",     "pop",       "copy",           "get",           "items",             "keys",
+      "values",  "update", "setdefault", "clear",     "triton.Config",  "functools.partial", "getattr",       "hasattr",
+      "dict",    "iter",   "next",       "operator.getitem"};
+  if (!moving.contains(call.function.name) && !(isMethod(call.function) && moving.contains(call.function.shortName()))) {
+    all.push_back(call.self);
+    for (const LangValue &value : all)
+      if (const LangValue *unknown = unknownIn(value))
+        return *unknown;
+  }
   // What a package that is not here gives.
   for (const LangValue &value : all)
     if (const auto *foreign = value.getIf<ForeignValue>())

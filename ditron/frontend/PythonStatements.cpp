@@ -75,6 +75,8 @@ Flow Importer::runPlainStatement(const ast::Stmt *statement) {
     return ended();
   }
   case ast::NodeKind::AugAssign: augmentPython(llvm::cast<ast::AugAssign>(statement)); return ended();
+  case ast::NodeKind::Global:
+  case ast::NodeKind::Nonlocal: redirectNames(statement); return ended();
   case ast::NodeKind::Delete: deleteNames(llvm::cast<ast::Delete>(statement)); return ended();
   case ast::NodeKind::FunctionDef: {
     const auto *function = llvm::cast<ast::FunctionDef>(statement);
@@ -94,7 +96,7 @@ Flow Importer::runPlainStatement(const ast::Stmt *statement) {
 
 void Importer::augmentPython(const ast::AugAssign *statement) {
   LangValue before = evaluate(statement->target);
-  LangValue value = evaluate(statement->value);
+  LangValue value = evaluateValue(statement->value);
   if (before.isPoison() || value.isPoison())
     return;
   if (const auto *list = before.getIf<ListValue>(); list && statement->op == BinaryOp::Add && !value.isUnknown()) {
@@ -108,21 +110,62 @@ void Importer::augmentPython(const ast::AugAssign *statement) {
     assignTarget(statement->target, after);
 }
 
+void Importer::redirectNames(const ast::Stmt *statement) {
+  auto redirect = [&](llvm::ArrayRef<ast::Identifier> names, bool isGlobal) {
+    for (const ast::Identifier &name : names) {
+      std::shared_ptr<Environment> target = isGlobal ? scope().environment : frame().environment->parent;
+      while (!isGlobal && target && !target->find(name.text))
+        target = target->parent;
+      if (!target)
+        fail(name.range, fmt::format("no binding for nonlocal '{}' found", name.text.str()), "SyntaxError");
+      else if (target != frame().environment)
+        frame().redirected.emplace_back(name.text, std::move(target));
+    }
+  };
+  if (const auto *global = llvm::dyn_cast<ast::Global>(statement))
+    redirect(global->names, true);
+  else
+    redirect(llvm::cast<ast::Nonlocal>(statement)->names, false);
+}
+
+void Importer::deleteItem(const ast::Subscript *target) {
+  LangValue object = evaluate(target->value);
+  LangValue index = llvm::isa<ast::Slice>(target->index) ? LangValue::none() : evaluate(target->index);
+  if (object.isPoison() || index.isPoison() || object.isUnknown())
+    return;
+  if (index.isUnknown())
+    return spoilObject(target->value, index);
+  if (object.isDict()) {
+    if (!find(*object.getIf<DictValue>(), index))
+      fail(target->index->range, fmt::format("the dict has no key {}", index.repr()), "KeyError");
+    return llvm::erase_if(object.items(), [&](const auto &item) { return item.first.equals(index); });
+  }
+  if (const auto *list = object.getIf<ListValue>(); list && !llvm::isa<ast::Slice>(target->index)) {
+    auto at = index.isConstant() && index.constant().isIntegral() ? index.constant().toInt64() : std::nullopt;
+    int64_t size = list->elements->size();
+    if (!at || *at < -size || *at >= size) {
+      fail(target->index->range, fmt::format("list index {} is out of range", index.repr()), "IndexError");
+      return;
+    }
+    list->elements->erase(list->elements->begin() + (*at < 0 ? *at + size : *at));
+    return;
+  }
+  // os.environ
+  if (const NativeFunction *pop = object.object() || object.is<NativeValue>() ? findNativeMethod(object, "pop") : nullptr) {
+    callNativeFunction(*pop, object, CallArgument{"", index, target->index->range, {}, false}, target->range);
+    return;
+  }
+  fail(target->range, "this cannot be deleted at compile time", "");
+}
+
 void Importer::deleteNames(const ast::Delete *statement) {
   for (const ast::Expr *target : statement->targets) {
-    if (const auto *name = llvm::dyn_cast<ast::Name>(target)) {
+    if (const auto *name = llvm::dyn_cast<ast::Name>(target))
       frame().environment->names.erase(name->id);
-      continue;
-    }
-    const auto *subscript = llvm::dyn_cast<ast::Subscript>(target);
-    LangValue object = subscript ? evaluate(subscript->value) : LangValue::poison();
-    if (!object.isDict()) {
-      if (!object.isUnknown())
-        fail(target->range, "this cannot be deleted at compile time", "");
-      continue;
-    }
-    LangValue key = evaluate(subscript->index);
-    llvm::erase_if(object.items(), [&](const auto &item) { return item.first.equals(key); });
+    else if (const auto *subscript = llvm::dyn_cast<ast::Subscript>(target))
+      deleteItem(subscript);
+    else
+      fail(target->range, "this cannot be deleted at compile time", "");
   }
 }
 
@@ -131,7 +174,7 @@ void Importer::deleteNames(const ast::Delete *statement) {
 //===------------------------------------------------------------------------------------------------------------------===//
 
 Flow Importer::runPythonIf(const ast::If *statement) {
-  LangValue condition = evaluate(statement->condition);
+  LangValue condition = evaluateValue(statement->condition);
   if (condition.isPoison())
     return Flow::Failed;
   if (condition.isUnknown()) {
@@ -147,7 +190,7 @@ Flow Importer::runPythonIf(const ast::If *statement) {
 }
 
 Flow Importer::runPythonFor(const ast::For *statement) {
-  LangValue iterable = evaluate(statement->iterable);
+  LangValue iterable = evaluateValue(statement->iterable);
   if (iterable.isUnknown()) {
     frame().unknownCondition = iterable;
     return Flow::Unknown;
@@ -173,7 +216,7 @@ Flow Importer::runPythonFor(const ast::For *statement) {
 
 Flow Importer::runPythonWhile(const ast::While *statement) {
   while (true) {
-    LangValue condition = evaluate(statement->condition);
+    LangValue condition = evaluateValue(statement->condition);
     if (condition.isUnknown()) {
       frame().unknownCondition = condition;
       return Flow::Unknown;
@@ -205,7 +248,7 @@ Flow Importer::runPythonWith(const ast::With *statement) {
 }
 
 Flow Importer::runPythonAssert(const ast::Assert *statement) {
-  LangValue condition = evaluate(statement->condition);
+  LangValue condition = evaluateValue(statement->condition);
   if (condition.isPoison())
     return Flow::Failed;
   if (condition.isUnknown()) // the program goes on only if it holds

@@ -387,6 +387,22 @@ std::string LangValue::typeName() const {
 // Dicts and objects
 //===------------------------------------------------------------------------------------------------------------------===//
 
+const LangValue *unknownIn(const LangValue &value, unsigned depth) {
+  if (value.isUnknown())
+    return &value;
+  if (depth > LangValue::maxNesting)
+    return nullptr;
+  if (const auto *elements = value.sequence())
+    for (const LangValue &element : *elements)
+      if (const LangValue *found = unknownIn(element, depth + 1))
+        return found;
+  if (value.isDict())
+    for (const auto &[key, item] : value.items())
+      if (const LangValue *found = unknownIn(key, depth + 1) ? unknownIn(key, depth + 1) : unknownIn(item, depth + 1))
+        return found;
+  return nullptr;
+}
+
 LangValue *find(const DictValue &dict, const LangValue &key) {
   for (auto &[each, value] : *dict.items)
     if (each.equals(key))

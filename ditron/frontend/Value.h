@@ -78,12 +78,15 @@ struct FunctionValue {
   std::shared_ptr<Environment> environment = nullptr;
   /// Python that kernels may call: decorated with constexpr_function, tl.constexpr, core.builtin or core.extern.
   bool isCompileTime = false;
+  /// The default values of the parameters, evaluated once with the definition; poison for a parameter without one.
+  std::shared_ptr<const std::vector<LangValue>> defaults = nullptr;
 };
 
 /// A lambda of a kernel file, with the names around it.
 struct LambdaValue {
   const ast::Lambda *node = nullptr;
   std::shared_ptr<Environment> environment;
+  std::shared_ptr<const std::vector<LangValue>> defaults = nullptr;
 };
 
 /// A list, set or dict of Python that runs while compiling: whoever holds it sees its changes. Kernels see the tuple of a
@@ -323,6 +326,9 @@ struct DescriptorValue {
   bool fillsNan = false;          ///< What lies outside of the tensor is NaN, else zero.
   mlir::Value ir;                 ///< Null when the parts come from a join or loop: it is made again where it is used.
 };
+
+/// What is unknown of a value: itself, or a part of a container; null if all is known.
+const LangValue *unknownIn(const LangValue &value, unsigned depth = 0);
 
 /// The value of a key; null if the dict has no such key.
 LangValue *find(const DictValue &dict, const LangValue &key);
