@@ -29,7 +29,7 @@ void boundVectoriser(llvm::PipelineTuningOptions &tuning, const llvm::Module &mo
     if (auto found = options.find(name); found != options.end())
       found->second->addOccurrence(1, name, "8");
   });
-  tuning.SLPVectorization = largestBlock(module) <= largeBlock;
+  tuning.SLPVectorization = largestBlock(module) <= largeUnoptimisedBlock;
 }
 
 } // namespace ditron::target

@@ -24,10 +24,14 @@ namespace ditron::target {
 /// Instructions of a basic block above which code is large. The GEMM kernels have 500.
 inline constexpr size_t largeBlock = 2000;
 
+/// The same before optimisation, which removes most of what lowering repeats.
+inline constexpr size_t largeUnoptimisedBlock = 4 * largeBlock;
+
 /// Instructions in the largest basic block of a module.
 size_t largestBlock(const llvm::Module &module);
 
-/// Bounds what the vectoriser of straight code does: how deep it looks, and that it leaves large code alone.
+/// Bounds what the vectoriser of straight code does: how deep it looks, and that it leaves large code alone. To be called before
+/// optimisation.
 void boundVectoriser(llvm::PipelineTuningOptions &tuning, const llvm::Module &module);
 
 } // namespace ditron::target
