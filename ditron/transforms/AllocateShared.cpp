@@ -108,10 +108,12 @@ public:
         remark::missed(op->getLoc(), remark::RemarkOpts::name("convert_layout").category("dgpu-allocate-shared"))
             << "layout conversion, " + analysis::convertPlanOf(op).describe();
     });
-    int64_t spread = place(/*spreadScratch=*/true);
     int64_t total = place(/*spreadScratch=*/false);
-    if (spread <= std::max(total, spreadLimit))
-      total = place(/*spreadScratch=*/true);
+    const int64_t accepted = std::max(total, spreadLimit);
+    if (largestSpread() <= accepted) {
+      const int64_t spread = place(/*spreadScratch=*/true);
+      total = spread <= accepted ? spread : place(/*spreadScratch=*/false);
+    }
     Builder builder(kernel.getContext());
     for (const Request &request : requests)
       request.op->setAttr(dgpu::offsetBytesAttrName, builder.getI64IntegerAttr(request.offset));
@@ -185,6 +187,17 @@ private:
       if (auto wait = dyn_cast<WaitOp>(op); wait && wait.getPending() == 0)
         return ends[op];
     return ends[kernel];
+  }
+
+  /// What the scratch memory of one block needs at least when all of it gets different bytes. A bound that is cheap: placing
+  /// thousands of operations side by side is not.
+  int64_t largestSpread() const {
+    llvm::DenseMap<Block *, int64_t> sums;
+    int64_t largest = 0;
+    for (const Request &request : requests)
+      if (request.isScratch())
+        largest = std::max(largest, sums[request.op->getBlock()] += request.bytes);
+    return largest;
   }
 
   /// Chooses all offsets; returns the bytes needed. Deterministic: a second call with the same argument gives the same.
