@@ -10,7 +10,7 @@
 
 namespace ditron::frontend {
 
-LangValue Importer::construct(const std::shared_ptr<const ClassInfo> &cls, llvm::ArrayRef<CallArgument> arguments,
+LangValue Evaluator::construct(const std::shared_ptr<const ClassInfo> &cls, llvm::ArrayRef<CallArgument> arguments,
                               SourceRange range) {
   auto instanceOf = [&](std::vector<LangValue> parts) {
     auto shared = std::make_shared<const std::vector<LangValue>>(std::move(parts));
@@ -62,7 +62,7 @@ LangValue Importer::construct(const std::shared_ptr<const ClassInfo> &cls, llvm:
   return instance;
 }
 
-LangValue Importer::initialize(const ClassMethod &method, const LangValue &instance,
+LangValue Evaluator::initialize(const ClassMethod &method, const LangValue &instance,
                                llvm::ArrayRef<CallArgument> arguments, SourceRange range, size_t errorsBefore) {
   llvm::SmallVector<CallArgument> all{CallArgument{"", instance, range, {}, false}};
   all.append(arguments.begin(), arguments.end());
@@ -87,7 +87,7 @@ LangValue Importer::initialize(const ClassMethod &method, const LangValue &insta
   return result;
 }
 
-LangValue Importer::instanceAttribute(const LangValue &value, llvm::StringRef name) {
+LangValue Evaluator::instanceAttribute(const LangValue &value, llvm::StringRef name) {
   const ClassInfo &cls = *value.classInfo();
   if (auto index = cls.indexOf(name))
     return value.parts()[*index];
@@ -108,7 +108,7 @@ LangValue Importer::instanceAttribute(const LangValue &value, llvm::StringRef na
   return classAttribute(value.getIf<AggregateValue>()->cls, name);
 }
 
-LangValue Importer::classAttribute(const std::shared_ptr<const ClassInfo> &cls, llvm::StringRef name) {
+LangValue Evaluator::classAttribute(const std::shared_ptr<const ClassInfo> &cls, llvm::StringRef name) {
   if (name == "__name__")
     return LangValue::string(cls->name);
   if (const ClassMethod *method = cls->method(name)) {
@@ -130,7 +130,7 @@ LangValue Importer::classAttribute(const std::shared_ptr<const ClassInfo> &cls, 
   return LangValue::poison();
 }
 
-LangValue Importer::callMethod(const MethodValue &method, SourceRange selfRange, llvm::ArrayRef<CallArgument> arguments,
+LangValue Evaluator::callMethod(const MethodValue &method, SourceRange selfRange, llvm::ArrayRef<CallArgument> arguments,
                                SourceRange range) {
   llvm::SmallVector<CallArgument> all;
   CallOptions options;
@@ -148,11 +148,11 @@ LangValue Importer::callMethod(const MethodValue &method, SourceRange selfRange,
   return enterFunction(method.function, all, range, options);
 }
 
-LangValue &Importer::selfValue() {
+LangValue &Evaluator::selfValue() {
   return frame().isPython() ? frame().environment->names[frame().self].value : frame().locals[frame().self].value;
 }
 
-std::optional<LangValue> Importer::callSuper(const ast::Call *call) {
+std::optional<LangValue> Evaluator::callSuper(const ast::Call *call) {
   const auto *attribute = llvm::dyn_cast<ast::Attribute>(call->callee);
   const auto *inner = attribute ? llvm::dyn_cast<ast::Call>(attribute->value) : nullptr;
   const auto *name = inner ? llvm::dyn_cast<ast::Name>(inner->callee) : nullptr;
@@ -200,7 +200,7 @@ const std::shared_ptr<const ClassInfo> &constexprTypeClass() {
   return cls;
 }
 
-std::optional<LangValue> Importer::callSpecialMethod(const LangValue &object, llvm::StringRef name,
+std::optional<LangValue> Evaluator::callSpecialMethod(const LangValue &object, llvm::StringRef name,
                                                      llvm::ArrayRef<CallArgument> arguments, SourceRange objectRange,
                                                      SourceRange range) {
   const ClassInfo *cls = object.classInfo();
@@ -214,16 +214,16 @@ std::optional<LangValue> Importer::callSpecialMethod(const LangValue &object, ll
 
 namespace builtins {
 
-LangValue aggregateReplace(Importer &importer, BuiltinCall &call, ValueArg instance) {
-  return importer.emit.fail(call.range, "tl.aggregate_replace takes one aggregate and fields by name");
+LangValue aggregateReplace(Evaluator &evaluator, BuiltinCall &call, ValueArg instance) {
+  return evaluator.emit.fail(call.range, "tl.aggregate_replace takes one aggregate and fields by name");
 }
 
-LangValue constexprType(Importer &importer, BuiltinCall &call, ValueArg value) {
+LangValue constexprType(Evaluator &evaluator, BuiltinCall &call, ValueArg value) {
   return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, *value), constexprTypeClass()});
 }
 
-LangValue decoratorOnly(Importer &importer, BuiltinCall &call, llvm::ArrayRef<AnyArg> arguments) {
-  return importer.emit.fail(
+LangValue decoratorOnly(Evaluator &evaluator, BuiltinCall &call, llvm::ArrayRef<AnyArg> arguments) {
+  return evaluator.emit.fail(
       call.range, fmt::format("{} is a decorator and cannot be called in a kernel", qualifiedName(*call.builtin)));
 }
 

@@ -6,7 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Aggregates.h"
 
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,7 +35,7 @@ llvm::StringRef lastComponent(llvm::StringRef dotted) {
 // Declaration
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::defineClass(const ast::ClassDef *node) {
+LangValue Evaluator::defineClass(const ast::ClassDef *node) {
   auto info = std::make_shared<ClassInfo>();
   info->name = node->name.text.str();
   info->range = node->name.range;
@@ -78,7 +78,7 @@ LangValue Importer::defineClass(const ast::ClassDef *node) {
   return LangValue(ClassValue{std::move(info)});
 }
 
-void Importer::addClassMembers(ClassInfo &info, const ast::ClassDef *node) {
+void Evaluator::addClassMembers(ClassInfo &info, const ast::ClassDef *node) {
   for (const ast::Stmt *statement : node->body) {
     if (const auto *annotated = llvm::dyn_cast<ast::AnnAssign>(statement)) {
       const auto *name = llvm::dyn_cast<ast::Name>(annotated->target);
@@ -111,7 +111,7 @@ void Importer::addClassMembers(ClassInfo &info, const ast::ClassDef *node) {
   }
 }
 
-std::shared_ptr<const ClassInfo> Importer::namedTupleOf(const ast::Call *call) {
+std::shared_ptr<const ClassInfo> Evaluator::namedTupleOf(const ast::Call *call) {
   std::string callee = nameOfDefinition(call->callee);
   if ((callee != "namedtuple" && callee != "NamedTuple") || call->args.size() < 2)
     return nullptr;
@@ -153,7 +153,7 @@ std::shared_ptr<const ClassInfo> Importer::namedTupleOf(const ast::Call *call) {
 // Fields
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::checkField(const ClassInfo &cls, size_t index, const LangValue &value, SourceRange range) {
+LangValue Evaluator::checkField(const ClassInfo &cls, size_t index, const LangValue &value, SourceRange range) {
   const ClassField &field = cls.fields[index];
   if (value.isPoison() || cls.isNamedTuple || !field.annotation)
     return value;
@@ -194,7 +194,7 @@ LangValue Importer::checkField(const ClassInfo &cls, size_t index, const LangVal
   return LangValue::poison();
 }
 
-LangValue Importer::quietlyIn(const std::shared_ptr<Environment> &names, llvm::function_ref<LangValue()> body) {
+LangValue Evaluator::quietlyIn(const std::shared_ptr<Environment> &names, llvm::function_ref<LangValue()> body) {
   if (!names)
     return LangValue::poison();
   frames.push_back(pythonFrame(names));
@@ -203,7 +203,7 @@ LangValue Importer::quietlyIn(const std::shared_ptr<Environment> &names, llvm::f
   return value;
 }
 
-std::shared_ptr<const ClassInfo> Importer::annotatedClass(const ast::Expr *annotation,
+std::shared_ptr<const ClassInfo> Evaluator::annotatedClass(const ast::Expr *annotation,
                                                           const std::shared_ptr<Environment> &names) {
   const auto *text = llvm::dyn_cast_or_null<ast::Constant>(annotation);
   LangValue value = quietlyIn(names, [&] {
@@ -219,7 +219,7 @@ std::shared_ptr<const ClassInfo> Importer::annotatedClass(const ast::Expr *annot
   return cls && !cls->info->isPlain ? cls->info : nullptr;
 }
 
-LangValue Importer::withField(const LangValue &instance, llvm::StringRef name, const LangValue &value,
+LangValue Evaluator::withField(const LangValue &instance, llvm::StringRef name, const LangValue &value,
                               SourceRange range) {
   const ClassInfo &cls = *instance.classInfo();
   auto index = cls.indexOf(name);
@@ -230,7 +230,7 @@ LangValue Importer::withField(const LangValue &instance, llvm::StringRef name, c
   return instance.withParts(std::move(parts));
 }
 
-LangValue Importer::replaceFields(llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+LangValue Evaluator::replaceFields(llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
   LangValue result;
   bool hasInstance = false;
   for (const CallArgument &argument : arguments) {
@@ -254,7 +254,7 @@ LangValue Importer::replaceFields(llvm::ArrayRef<CallArgument> arguments, Source
   return hasInstance ? result : emit.fail(range, "tl.aggregate_replace expects an aggregate instance");
 }
 
-void Importer::assignAttribute(const ast::Attribute *target, const LangValue &value) {
+void Evaluator::assignAttribute(const ast::Attribute *target, const LangValue &value) {
   LangValue object = evaluate(target->value);
   if (object.isPoison())
     return;

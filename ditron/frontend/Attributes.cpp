@@ -4,7 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/BlockPointers.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Vectors.h"
 
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ LangValue typeAttribute(const LangType &type, llvm::StringRef name) {
   return LangValue::poison();
 }
 
-LangValue Importer::tensorAttribute(const LangValue &tensor, llvm::StringRef name) {
+LangValue Evaluator::tensorAttribute(const LangValue &tensor, llvm::StringRef name) {
   const LangType &type = tensor.type();
   if (name == "dtype")
     return LangValue(type.element());
@@ -87,7 +87,7 @@ LangValue Importer::tensorAttribute(const LangValue &tensor, llvm::StringRef nam
   return LangValue::poison();
 }
 
-LangValue Importer::descriptorAttribute(const LangValue &value, llvm::StringRef name) {
+LangValue Evaluator::descriptorAttribute(const LangValue &value, llvm::StringRef name) {
   const DescriptorValue &descriptor = value.descriptor();
   if (name == "shape")
     return LangValue::tuple(descriptor.sizes);
@@ -107,7 +107,7 @@ LangValue Importer::descriptorAttribute(const LangValue &value, llvm::StringRef 
   return LangValue::poison();
 }
 
-LangValue Importer::moduleAttribute(const ModuleValue &module, llvm::StringRef name, SourceRange range, bool reports) {
+LangValue Evaluator::moduleAttribute(const ModuleValue &module, llvm::StringRef name, SourceRange range, bool reports) {
   if (auto member = memberOf(module.module, name))
     return *member;
   std::string dotted = fmt::format("{}.{}", toString(module.module).str(), name.str());
@@ -135,7 +135,7 @@ LangValue Importer::moduleAttribute(const ModuleValue &module, llvm::StringRef n
               "AttributeError");
 }
 
-LangValue Importer::constantAttribute(const LangValue &value, llvm::StringRef name) {
+LangValue Evaluator::constantAttribute(const LangValue &value, llvm::StringRef name) {
   if (name == "value")
     return value;
   if (name == "type" && value.isConstant())
@@ -153,7 +153,7 @@ LangValue Importer::constantAttribute(const LangValue &value, llvm::StringRef na
   return LangValue::poison();
 }
 
-LangValue Importer::functionAttribute(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
+LangValue Evaluator::functionAttribute(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
   if (const auto *native = value.getIf<NativeValue>()) {
     // `os.environ.get`, and what nobody knows of a function.
     if (auto known = nativeAttribute(*native->function, name))
@@ -171,7 +171,7 @@ LangValue Importer::functionAttribute(const LangValue &value, llvm::StringRef na
   return reports ? unknown(range, fmt::format("{}.{}", own, name.str())) : LangValue::poison();
 }
 
-LangValue Importer::attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
+LangValue Evaluator::attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports) {
   LangValue result;
   if (value.isUnknown() || value.isPoison())
     return value;

@@ -8,7 +8,7 @@
 #ifndef DITRON_FRONTEND_BLOCKPOINTERS_H
 #define DITRON_FRONTEND_BLOCKPOINTERS_H
 
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 namespace ditron::frontend {
 
@@ -30,7 +30,7 @@ struct BlockPointerOptions {
 };
 /// Makes a load or store through a block pointer one through a block of pointers; refuses the options for other pointers. False
 /// after an error.
-bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask,
+bool resolveBlockPointer(Evaluator &evaluator, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask,
                          const AnyArg *other, const BlockPointerOptions &options);
 } // namespace builtins
 

@@ -9,31 +9,31 @@
 
 namespace ditron::frontend::builtins {
 
-LangValue reject(Importer &importer, BuiltinCall &call, const AnyArg &argument, llvm::StringRef wanted) {
-  return importer.emit.fail(argument.range,
+LangValue reject(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument, llvm::StringRef wanted) {
+  return evaluator.emit.fail(argument.range,
                             fmt::format("argument '{}' of {} must be {}, but got {}", argument.name(),
                                         qualifiedName(*call.builtin), wanted.str(), argument.given->describe()));
 }
 
-bool checkScalarPointer(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+bool checkScalarPointer(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument) {
   if (!argument.given->type().isBlock())
     return true;
-  reject(importer, call, argument, "a scalar pointer");
+  reject(evaluator, call, argument, "a scalar pointer");
   return false;
 }
 
-bool checkSignalPointer(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
-  if (!checkScalarPointer(importer, call, argument))
+bool checkSignalPointer(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument) {
+  if (!checkScalarPointer(evaluator, call, argument))
     return false;
   LangType word = argument.given->type().pointee();
   if (word.isInt() && word.bitWidth() >= 32)
     return true;
-  reject(importer, call, argument, "a pointer to 32 or 64 bit integers");
+  reject(evaluator, call, argument, "a pointer to 32 or 64 bit integers");
   return false;
 }
 
-LangValue scalarInt(Importer &importer, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
-  Emitter &emit = importer.emit;
+LangValue scalarInt(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
+  Emitter &emit = evaluator.emit;
   const LangValue &value = *argument.given;
   if (value.isLiteral() && value.constant().isIntegral()) {
     // All ones may be written as 0xffffffff or as -1.
@@ -43,12 +43,12 @@ LangValue scalarInt(Importer &importer, BuiltinCall &call, const AnyArg &argumen
       return emit.constantOf(value.constant(), type);
   }
   if (!value.isTensor() || value.type().isBlock() || !value.type().isInt())
-    return reject(importer, call, argument, fmt::format("a scalar integer that fits into {}", type.str()));
+    return reject(evaluator, call, argument, fmt::format("a scalar integer that fits into {}", type.str()));
   return emit.cast(value, type, argument.range);
 }
 
-LangValue scalarFor(Importer &importer, BuiltinCall &call, const AnyArg &argument, const LangType &element) {
-  Emitter &emit = importer.emit;
+LangValue scalarFor(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument, const LangType &element) {
+  Emitter &emit = evaluator.emit;
   const LangValue &value = *argument.given;
   if (value.isLiteral() && !element.isPointer()) {
     if (!emit.checkLiteralFits(value.constant(), element, argument.range))
@@ -59,22 +59,22 @@ LangValue scalarFor(Importer &importer, BuiltinCall &call, const AnyArg &argumen
   if (tensor.isPoison())
     return tensor;
   if (tensor.type().isBlock())
-    return reject(importer, call, argument, "a scalar");
+    return reject(evaluator, call, argument, "a scalar");
   return emit.cast(tensor, element, argument.range);
 }
 
-bool checkWritablePointer(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
-  if (!checkScalarPointer(importer, call, argument))
+bool checkWritablePointer(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument) {
+  if (!checkScalarPointer(evaluator, call, argument))
     return false;
   if (!argument.given->type().isConstPointer())
     return true;
-  importer.emit.error(argument.range, fmt::format("Cannot store to a constant pointer: {} through {}",
+  evaluator.emit.error(argument.range, fmt::format("Cannot store to a constant pointer: {} through {}",
                                                   qualifiedName(*call.builtin), argument.given->type().str()));
   return false;
 }
 
-LangValue scalarAs(Importer &importer, const LangValue &value, const LangType &type, SourceRange range, llvm::StringRef what) {
-  Emitter &emit = importer.emit;
+LangValue scalarAs(Evaluator &evaluator, const LangValue &value, const LangType &type, SourceRange range, llvm::StringRef what) {
+  Emitter &emit = evaluator.emit;
   if (value.isPoison())
     return value;
   if (value.isLiteral() && !type.isPointer()) {
@@ -89,13 +89,13 @@ LangValue scalarAs(Importer &importer, const LangValue &value, const LangType &t
   return emit.cast(value, type, range);
 }
 
-LangValue scalarBits(Importer &importer, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
+LangValue scalarBits(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
   const LangValue &value = *argument.given;
   if (value.isTensor() && !value.type().isBlock() && value.type().bitWidth() == type.bitWidth() && !value.type().isPointer())
-    return value.type() == type ? value : importer.emit.bitcast(value, type, argument.range);
+    return value.type() == type ? value : evaluator.emit.bitcast(value, type, argument.range);
   if (value.isTensor() && value.type().isFloat())
-    return reject(importer, call, argument, fmt::format("a scalar of {} bits", type.bitWidth()));
-  return scalarInt(importer, call, argument, type);
+    return reject(evaluator, call, argument, fmt::format("a scalar of {} bits", type.bitWidth()));
+  return scalarInt(evaluator, call, argument, type);
 }
 
 tile::AtomicOp atomicKind(tile::AtomicOp op, const LangType &element) {

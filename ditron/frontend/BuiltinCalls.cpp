@@ -5,7 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/BlockPointers.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ bool accepts(ParamRule rule, const LangValue &value) {
 
 } // namespace
 
-bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, LangValue &value,
+bool Evaluator::checkRule(const Builtin &builtin, const BuiltinParam &param, LangValue &value,
                          const CallArgument &argument) {
   if ((param.takesNone && value.isNone()) || accepts(param.rule, value))
     return true;
@@ -106,7 +106,7 @@ bool Importer::checkRule(const Builtin &builtin, const BuiltinParam &param, Lang
   return false;
 }
 
-bool Importer::matchBuiltinArguments(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments,
+bool Evaluator::matchBuiltinArguments(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments,
                                      llvm::MutableArrayRef<llvm::SmallVector<const CallArgument *, 1>> matched) {
   std::string name = qualifiedName(builtin);
   auto reject = [&](SourceRange place, std::string message) {
@@ -146,7 +146,7 @@ bool Importer::matchBuiltinArguments(const Builtin &builtin, llvm::ArrayRef<Call
   return true;
 }
 
-LangValue Importer::callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
+LangValue Evaluator::callBuiltin(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
   if (!builtin.handler)
     return emit.fail(range, fmt::format("{} is not supported by this version: {}", qualifiedName(builtin), builtin.doc.str()));
   if (llvm::any_of(arguments, [](const CallArgument &argument) { return argument.value.isPoison(); }))

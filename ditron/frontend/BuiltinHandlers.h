@@ -9,7 +9,7 @@
 
 #include "ditron/frontend/BuiltinArguments.h"
 #include "ditron/frontend/BuiltinKeywords.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 namespace ditron::frontend::builtins {
 #include "ditron/frontend/BuiltinHandlers.inc"

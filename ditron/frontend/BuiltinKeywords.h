@@ -8,25 +8,25 @@
 #define DITRON_FRONTEND_BUILTINKEYWORDS_H
 
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 namespace ditron::frontend::builtins {
 
 /// nullopt after a reported error; an argument that is None gives the default.
-std::optional<tile::MemoryOrder> memoryOrderOf(Importer &importer, BuiltinCall &call, const AnyArg &argument,
+std::optional<tile::MemoryOrder> memoryOrderOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument,
                                                tile::MemoryOrder missing);
-std::optional<tile::MemoryScope> memoryScopeOf(Importer &importer, BuiltinCall &call, const AnyArg &argument,
+std::optional<tile::MemoryScope> memoryScopeOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument,
                                                tile::MemoryScope missing);
 /// An empty text gives None or Normal. Loads and stores allow different words.
-std::optional<tile::CacheModifier> cacheModifierOf(Importer &importer, BuiltinCall &call, const AnyArg &argument, bool isLoad);
-std::optional<tile::EvictionPolicy> evictionPolicyOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
-std::optional<tile::DotPrecision> dotPrecisionOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
-std::optional<dist::Compare> compareOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
-std::optional<dist::SignalOp> signalOpOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
-std::optional<dist::CommScope> commScopeOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
+std::optional<tile::CacheModifier> cacheModifierOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument, bool isLoad);
+std::optional<tile::EvictionPolicy> evictionPolicyOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument);
+std::optional<tile::DotPrecision> dotPrecisionOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument);
+std::optional<dist::Compare> compareOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument);
+std::optional<dist::SignalOp> signalOpOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument);
+std::optional<dist::CommScope> commScopeOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument);
 
 /// No ordering when the argument is None.
-std::optional<tile::ReductionOrderingAttr> reductionOrderingOf(Importer &importer, BuiltinCall &call, const AnyArg &argument);
+std::optional<tile::ReductionOrderingAttr> reductionOrderingOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument);
 
 } // namespace ditron::frontend::builtins
 

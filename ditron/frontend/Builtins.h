@@ -13,9 +13,9 @@
 
 namespace ditron::frontend {
 
-class Importer;
+class Evaluator;
 class BuiltinCall;
-using BuiltinHandler = LangValue (*)(Importer &, BuiltinCall &);
+using BuiltinHandler = LangValue (*)(Evaluator &, BuiltinCall &);
 
 /// What a parameter of a built-in function accepts.
 enum class ParamRule { Any, Number, Tensor, Block, Pointer, Int, Bool, Str, DType, Shape, Const, Function, Descriptor, BlockPointer, Memory };

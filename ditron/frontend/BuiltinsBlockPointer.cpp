@@ -66,8 +66,8 @@ namespace builtins {
 namespace {
 
 /// A tuple of scalar integers as int64, or poison after an error.
-LangValue wideIntegers(Importer &importer, BuiltinCall &call, const ValueArg &argument, size_t count) {
-  Emitter &emit = importer.emit;
+LangValue wideIntegers(Evaluator &evaluator, BuiltinCall &call, const ValueArg &argument, size_t count) {
+  Emitter &emit = evaluator.emit;
   const SourceRange range = argument.range;
   llvm::ArrayRef<LangValue> given = argument->isTuple() ? llvm::ArrayRef<LangValue>(argument->elements()) : *argument;
   if (given.size() != count)
@@ -90,12 +90,12 @@ LangValue wideIntegers(Importer &importer, BuiltinCall &call, const ValueArg &ar
 }
 
 /// The dimensions of boundary_check; nullopt after an error.
-std::optional<llvm::SmallVector<int64_t>> checkedDims(Importer &importer, const Arg<Dims> &boundaryCheck, size_t rank) {
+std::optional<llvm::SmallVector<int64_t>> checkedDims(Evaluator &evaluator, const Arg<Dims> &boundaryCheck, size_t rank) {
   llvm::SmallVector<int64_t> dims;
   for (int64_t dim : *boundaryCheck) {
     const bool isGood = dim >= 0 && dim < int64_t(rank);
     if (!isGood || llvm::is_contained(dims, dim)) {
-      importer.emit.error(boundaryCheck.range,
+      evaluator.emit.error(boundaryCheck.range,
                           isGood ? fmt::format("Duplicate dimension {} in `boundary_check`", dim)
                                  : fmt::format("boundary_check names dimension {}, but the block pointer has {}", dim, rank));
       return std::nullopt;
@@ -108,16 +108,16 @@ std::optional<llvm::SmallVector<int64_t>> checkedDims(Importer &importer, const 
 
 } // namespace
 
-LangValue makeBlockPointer(Importer &importer, BuiltinCall &call, ValueArg base, ValueArg shape, ValueArg strides,
+LangValue makeBlockPointer(Evaluator &evaluator, BuiltinCall &call, ValueArg base, ValueArg shape, ValueArg strides,
                            ValueArg offsets, Arg<Dims> block, Arg<Dims> order) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (base->type().isBlock())
     return emit.fail(base.range,
                      fmt::format("Expected `base` to be a pointer type (but not a block pointer type or others), but got {}",
                                  base->describe()));
   if (block->empty())
     return emit.fail(block.range, "a block pointer has at least one dimension");
-  if (!importer.checkBlockShape(*block, block.range))
+  if (!evaluator.checkBlockShape(*block, block.range))
     return LangValue::poison();
   llvm::SmallVector<int64_t> sorted(*order);
   llvm::sort(sorted);
@@ -131,7 +131,7 @@ LangValue makeBlockPointer(Importer &importer, BuiltinCall &call, ValueArg base,
     return emit.fail(order.range, "argument 'order' of tl.make_block_ptr needs one number per dimension");
   std::vector<LangValue> fields{*base};
   for (const ValueArg *argument : {&shape, &strides, &offsets}) {
-    fields.push_back(wideIntegers(importer, call, *argument, block->size()));
+    fields.push_back(wideIntegers(evaluator, call, *argument, block->size()));
     if (fields.back().isPoison())
       return LangValue::poison();
   }
@@ -140,11 +140,11 @@ LangValue makeBlockPointer(Importer &importer, BuiltinCall &call, ValueArg base,
   return LangValue(AggregateValue{blockPointerClass(), std::make_shared<const std::vector<LangValue>>(std::move(fields))});
 }
 
-LangValue advanceBlockPointer(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg given) {
-  Emitter &emit = importer.emit;
+LangValue advanceBlockPointer(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg given) {
+  Emitter &emit = evaluator.emit;
   std::vector<LangValue> fields = pointer->parts();
   const std::vector<LangValue> before = fields[Offsets].elements();
-  LangValue steps = wideIntegers(importer, call, given, before.size());
+  LangValue steps = wideIntegers(evaluator, call, given, before.size());
   if (steps.isPoison())
     return steps;
   std::vector<LangValue> after;
@@ -160,9 +160,9 @@ LangValue advanceBlockPointer(Importer &importer, BuiltinCall &call, ValueArg po
   return pointer->withParts(std::move(fields));
 }
 
-bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask,
+bool resolveBlockPointer(Evaluator &evaluator, BuiltinCall &call, AccessOperands &operands, const AnyArg &mask,
                          const AnyArg *other, const BlockPointerOptions &options) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   auto refuse = [&](SourceRange range, std::string message) {
     emit.error(range, std::move(message));
     return false;
@@ -181,7 +181,7 @@ bool resolveBlockPointer(Importer &importer, BuiltinCall &call, AccessOperands &
     return refuse(other->range, "`mask` and `other` arguments cannot be specified for loading block pointers");
   const std::vector<LangValue> fields = operands.pointer.parts();
   const llvm::SmallVector<int64_t> block = dimsOf(fields[BlockShape]);
-  auto dims = checkedDims(importer, options.boundaryCheck, block.size());
+  auto dims = checkedDims(evaluator, options.boundaryCheck, block.size());
   if (!dims)
     return false;
   if (!padding.empty() && padding != "zero" && padding != "nan")

@@ -25,32 +25,32 @@ std::string normalised(llvm::StringRef prefix, bool hasValues) {
 }
 
 /// A value as the operation takes it: numbers of formats that no printf knows become fp32, but 8 bits in hexadecimal stay bits.
-LangValue printable(Importer &importer, const LangValue &value, bool hex, SourceRange range) {
-  LangValue tensor = importer.emit.toTensor(value, range);
+LangValue printable(Evaluator &evaluator, const LangValue &value, bool hex, SourceRange range) {
+  LangValue tensor = evaluator.emit.toTensor(value, range);
   if (tensor.isPoison())
     return tensor;
   const LangType type = tensor.type().element();
   if (type.isBool())
-    return importer.emit.cast(tensor, ScalarKind::Int32, range);
+    return evaluator.emit.cast(tensor, ScalarKind::Int32, range);
   if (type.isFloat() && hex && type.bitWidth() == 8)
-    return importer.emit.bitcast(tensor, integerKind(type.bitWidth(), false), range);
+    return evaluator.emit.bitcast(tensor, integerKind(type.bitWidth(), false), range);
   if (type.isFloat() && type.bitWidth() < 32)
-    return importer.emit.cast(tensor, ScalarKind::FP32, range);
+    return evaluator.emit.cast(tensor, ScalarKind::FP32, range);
   return tensor;
 }
 
 } // namespace
 
 /// Of tl.device_print and of print, which has no option hex.
-static LangValue printValues(Importer &importer, BuiltinCall &call, const std::vector<LangValue> &given, bool hex) {
-  Emitter &emit = importer.emit;
+static LangValue printValues(Evaluator &evaluator, BuiltinCall &call, const std::vector<LangValue> &given, bool hex) {
+  Emitter &emit = evaluator.emit;
   if (given.empty() || !given.front().isString())
     return emit.fail(call.range, fmt::format("the first argument of {} must be a compile-time string, which begins every line",
                                              qualifiedName(*call.builtin)));
   llvm::SmallVector<mlir::Value> values;
   llvm::SmallVector<bool> isSigned;
   for (const LangValue &value : llvm::ArrayRef(given).drop_front()) {
-    LangValue tensor = printable(importer, value, hex, call.range);
+    LangValue tensor = printable(evaluator, value, hex, call.range);
     if (tensor.isPoison())
       return tensor;
     values.push_back(tensor.ir());
@@ -60,17 +60,17 @@ static LangValue printValues(Importer &importer, BuiltinCall &call, const std::v
   return LangValue::none();
 }
 
-LangValue devicePrint(Importer &importer, BuiltinCall &call, ListArg values, ValueArg hex) {
-  return printValues(importer, call, *values, hex->isConstant() && hex->constant().isTrue());
+LangValue devicePrint(Evaluator &evaluator, BuiltinCall &call, ListArg values, ValueArg hex) {
+  return printValues(evaluator, call, *values, hex->isConstant() && hex->constant().isTrue());
 }
 
-LangValue pythonPrint(Importer &importer, BuiltinCall &call, ListArg values) {
-  return printValues(importer, call, *values, /*hex=*/false);
+LangValue pythonPrint(Evaluator &evaluator, BuiltinCall &call, ListArg values) {
+  return printValues(evaluator, call, *values, /*hex=*/false);
 }
 
-LangValue deviceAssert(Importer &importer, BuiltinCall &call, ValueArg cond, ValueArg msg, ValueArg mask) {
-  Emitter &emit = importer.emit;
-  if (!importer.options.debug)
+LangValue deviceAssert(Evaluator &evaluator, BuiltinCall &call, ValueArg cond, ValueArg msg, ValueArg mask) {
+  Emitter &emit = evaluator.emit;
+  if (!evaluator.options.debug)
     return LangValue::none();
   LangValue condition = emit.toBool(*cond, cond.range);
   if (condition.isPoison())

@@ -47,11 +47,11 @@ namespace builtins {
 namespace {
 
 /// The elements of a tuple argument of `count` scalar integers, each converted by `convert`, which reports what it refuses.
-std::optional<std::vector<LangValue>> integersOf(Importer &importer, BuiltinCall &call, const ValueArg &argument, size_t count,
+std::optional<std::vector<LangValue>> integersOf(Evaluator &evaluator, BuiltinCall &call, const ValueArg &argument, size_t count,
                                                  llvm::function_ref<LangValue(size_t, const LangValue &)> convert) {
   llvm::ArrayRef<LangValue> given = argument->isTuple() ? llvm::ArrayRef<LangValue>(argument->elements()) : *argument;
   if (given.size() != count) {
-    importer.emit.error(argument.range,
+    evaluator.emit.error(argument.range,
                         fmt::format("argument '{}' of {} needs one value per dimension, {} of them, but got {}", argument.name(),
                                     qualifiedName(*call.builtin), count, given.size()));
     return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<std::vector<LangValue>> integersOf(Importer &importer, BuiltinCall
     const bool isInteger = element.isLiteral() ? element.constant().isIntegral()
                                                : element.isTensor() && !element.type().isBlock() && element.type().isInt();
     if (!isInteger) {
-      importer.emit.error(argument.range,
+      evaluator.emit.error(argument.range,
                           fmt::format("argument '{}' of {} must hold scalar integers, but element {} is {}", argument.name(),
                                       qualifiedName(*call.builtin), index, element.describe()));
       return std::nullopt;
@@ -74,40 +74,40 @@ std::optional<std::vector<LangValue>> integersOf(Importer &importer, BuiltinCall
   return result;
 }
 
-LangValue toInteger(Importer &importer, const LangValue &value, ScalarKind kind, SourceRange range) {
+LangValue toInteger(Evaluator &evaluator, const LangValue &value, ScalarKind kind, SourceRange range) {
   if (!value.isLiteral())
-    return importer.emit.cast(value, kind, range);
-  if (!importer.emit.checkLiteralFits(value.constant(), kind, range))
+    return evaluator.emit.cast(value, kind, range);
+  if (!evaluator.emit.checkLiteralFits(value.constant(), kind, range))
     return LangValue::poison();
-  return importer.emit.constantOf(value.constant(), kind);
+  return evaluator.emit.constantOf(value.constant(), kind);
 }
 
 } // namespace
 
-std::optional<std::vector<LangValue>> descriptorOffsets(Importer &importer, BuiltinCall &call,
+std::optional<std::vector<LangValue>> descriptorOffsets(Evaluator &evaluator, BuiltinCall &call,
                                                         const DescriptorValue &descriptor, const ValueArg &offsets) {
-  return integersOf(importer, call, offsets, descriptor.tile.rank(), [&](size_t index, const LangValue &offset) {
+  return integersOf(evaluator, call, offsets, descriptor.tile.rank(), [&](size_t index, const LangValue &offset) {
     if (offset.isTensor() && offset.type().bitWidth() > 32) {
-      importer.emit
+      evaluator.emit
           .error(offsets.range,
                  fmt::format("offsets of {} only support 32 bit integers, but element {} is {}", qualifiedName(*call.builtin), index,
                              offset.describe()))
           .hint("offsets count elements of the tensor; convert with .to(tl.int32)");
       return LangValue::poison();
     }
-    return toInteger(importer, offset, ScalarKind::Int32, offsets.range);
+    return toInteger(evaluator, offset, ScalarKind::Int32, offsets.range);
   });
 }
 
-bool fitsDescriptor(Importer &importer, BuiltinCall &call, const Arg<const DescriptorValue &> &descriptor, const ValueArg &value) {
+bool fitsDescriptor(Evaluator &evaluator, BuiltinCall &call, const Arg<const DescriptorValue &> &descriptor, const ValueArg &value) {
   if (descriptor->base.type().isConstPointer()) {
-    importer.emit.error(descriptor.range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
+    evaluator.emit.error(descriptor.range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
                                                           descriptor->base.type().str()));
     return false;
   }
   if (value->isTensor() && !value->type().isPointer() && value->type().shape() == descriptor->tile.shape())
     return true;
-  importer.emit.error(value.range,
+  evaluator.emit.error(value.range,
                       fmt::format("argument 'value' of {} must have the descriptor's block shape {}, but got {}",
                                   qualifiedName(*call.builtin), LangValue::shape(descriptor->tile.shape()).display(),
                                   value->describe()));
@@ -121,9 +121,9 @@ static llvm::SmallVector<mlir::Value> irOf(llvm::ArrayRef<LangValue> values) {
   return result;
 }
 
-LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call, ValueArg base, ValueArg shape, ValueArg stridesArg,
+LangValue makeTensorDescriptor(Evaluator &evaluator, BuiltinCall &call, ValueArg base, ValueArg shape, ValueArg stridesArg,
                                Arg<Dims> block, Arg<llvm::StringRef> padding) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (base->type().isBlock())
     return emit.fail(base.range, fmt::format("argument 'base' of tl.make_tensor_descriptor must be a scalar "
                                                        "pointer, but got {}",
@@ -135,7 +135,7 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call, ValueArg b
   if (block->empty() || block->size() > 5)
     return emit.fail(block.range,
                      fmt::format("a tensor descriptor has 1 to 5 dimensions, but block_shape has {}", block->size()));
-  if (!importer.checkBlockShape(*block, block.range))
+  if (!evaluator.checkBlockShape(*block, block.range))
     return LangValue::poison();
   const int64_t elementBytes = element.bitWidth() / 8, rowBytes = block->back() * elementBytes;
   if (rowBytes < smallestDescriptorRow) {
@@ -158,11 +158,11 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call, ValueArg b
     return emit.fail(padding.range,
                      fmt::format("padding_option 'nan' needs floating point elements, but they are {}", element.str()));
 
-  auto sizes = integersOf(importer, call, shape, block->size(), [&](size_t, const LangValue &size) {
+  auto sizes = integersOf(evaluator, call, shape, block->size(), [&](size_t, const LangValue &size) {
     const bool isWide = size.isTensor() && size.type().bitWidth() == 64;
-    return toInteger(importer, size, isWide ? ScalarKind::Int64 : ScalarKind::Int32, shape.range);
+    return toInteger(evaluator, size, isWide ? ScalarKind::Int64 : ScalarKind::Int32, shape.range);
   });
-  auto strides = integersOf(importer, call, stridesArg, block->size(), [&](size_t index, const LangValue &stride) {
+  auto strides = integersOf(evaluator, call, stridesArg, block->size(), [&](size_t index, const LangValue &stride) {
     const bool isOne = stride.isLiteral() ? stride.constant().toInt64() == 1 : mlir::matchPattern(stride.ir(), mlir::m_One());
     if (index + 1 == block->size() && !isOne) {
       emit.error(stridesArg.range,
@@ -171,7 +171,7 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call, ValueArg b
           .hint("write 1, or pass an argument that is 1: it is specialised");
       return LangValue::poison();
     }
-    return toInteger(importer, stride, ScalarKind::Int64, stridesArg.range);
+    return toInteger(evaluator, stride, ScalarKind::Int64, stridesArg.range);
   });
   if (!sizes || !strides)
     return LangValue::poison();
@@ -181,21 +181,21 @@ LangValue makeTensorDescriptor(Importer &importer, BuiltinCall &call, ValueArg b
   return emitDescriptor(emit, std::move(descriptor));
 }
 
-LangValue loadDescriptor(Importer &importer, BuiltinCall &call, Arg<const DescriptorValue &> descriptor, ValueArg offsetsArg) {
-  Emitter &emit = importer.emit;
-  auto offsets = descriptorOffsets(importer, call, *descriptor, offsetsArg);
+LangValue loadDescriptor(Evaluator &evaluator, BuiltinCall &call, Arg<const DescriptorValue &> descriptor, ValueArg offsetsArg) {
+  Emitter &emit = evaluator.emit;
+  auto offsets = descriptorOffsets(evaluator, call, *descriptor, offsetsArg);
   if (!offsets)
     return LangValue::poison();
   auto op = emit.create<tile::DescriptorLoadOp>(emit.ir(descriptor->tile), descriptorIr(emit, *descriptor), irOf(*offsets));
   return emit.wrap(op.getResult(), descriptor->tile);
 }
 
-LangValue storeDescriptor(Importer &importer, BuiltinCall &call, Arg<const DescriptorValue &> descriptor, ValueArg offsetsArg,
+LangValue storeDescriptor(Evaluator &evaluator, BuiltinCall &call, Arg<const DescriptorValue &> descriptor, ValueArg offsetsArg,
                           ValueArg valueArg) {
-  Emitter &emit = importer.emit;
-  if (!fitsDescriptor(importer, call, descriptor, valueArg))
+  Emitter &emit = evaluator.emit;
+  if (!fitsDescriptor(evaluator, call, descriptor, valueArg))
     return LangValue::poison();
-  auto offsets = descriptorOffsets(importer, call, *descriptor, offsetsArg);
+  auto offsets = descriptorOffsets(evaluator, call, *descriptor, offsetsArg);
   if (!offsets)
     return LangValue::poison();
   LangValue value = emit.cast(*valueArg, descriptor->tile.element(), valueArg.range);

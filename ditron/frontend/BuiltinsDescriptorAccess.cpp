@@ -59,9 +59,9 @@ struct ListedRows {
 };
 
 /// For gather and scatter: checks the descriptor and the argument 'x_offsets'; nullopt after an error.
-std::optional<ListedRows> listedRows(Importer &importer, BuiltinCall &call, const Arg<const DescriptorValue &> &desc,
+std::optional<ListedRows> listedRows(Evaluator &evaluator, BuiltinCall &call, const Arg<const DescriptorValue &> &desc,
                                      const ValueArg &rows, const ValueArg &column) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   const DescriptorValue &descriptor = *desc;
   llvm::ArrayRef<int64_t> block = descriptor.tile.shape();
   auto refuse = [&](const AnyArg &argument, std::string message) -> std::optional<ListedRows> {
@@ -97,19 +97,19 @@ std::optional<ListedRows> listedRows(Importer &importer, BuiltinCall &call, cons
 
 } // namespace
 
-LangValue descriptorAtomic(Importer &importer, BuiltinCall &call, tile::AtomicOp op, Arg<const DescriptorValue &> desc,
+LangValue descriptorAtomic(Evaluator &evaluator, BuiltinCall &call, tile::AtomicOp op, Arg<const DescriptorValue &> desc,
                            ValueArg offsetsArg, ValueArg value) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   const DescriptorValue &descriptor = *desc;
   const LangType element = descriptor.tile.element();
   if (!hasUpdate(op, element))
     return emit.fail(desc.range, fmt::format("Unsupported dtype: {} of {}", qualifiedName(*call.builtin), element.str()));
-  if (!fitsDescriptor(importer, call, desc, value))
+  if (!fitsDescriptor(evaluator, call, desc, value))
     return LangValue::poison();
   if (value->type().element() != element)
     return emit.fail(value.range, fmt::format("argument 'value' of {} must have the descriptor's type {}, but got {}",
                                               qualifiedName(*call.builtin), element.str(), value->describe()));
-  auto offsets = descriptorOffsets(importer, call, descriptor, offsetsArg);
+  auto offsets = descriptorOffsets(evaluator, call, descriptor, offsetsArg);
   if (!offsets)
     return LangValue::poison();
   for (LangValue &offset : *offsets)
@@ -120,11 +120,11 @@ LangValue descriptorAtomic(Importer &importer, BuiltinCall &call, tile::AtomicOp
   return LangValue::none();
 }
 
-LangValue descriptorGather(Importer &importer, BuiltinCall &call, Arg<const DescriptorValue &> desc, ValueArg xOffsets,
+LangValue descriptorGather(Evaluator &evaluator, BuiltinCall &call, Arg<const DescriptorValue &> desc, ValueArg xOffsets,
                            ValueArg yOffset) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   const DescriptorValue &descriptor = *desc;
-  auto rows = listedRows(importer, call, desc, xOffsets, yOffset);
+  auto rows = listedRows(evaluator, call, desc, xOffsets, yOffset);
   if (!rows)
     return LangValue::poison();
   const LangType type = descriptor.tile.element().withShape(rows->shape);
@@ -135,14 +135,14 @@ LangValue descriptorGather(Importer &importer, BuiltinCall &call, Arg<const Desc
   return emit.wrap(op.getResult(), type);
 }
 
-LangValue descriptorScatter(Importer &importer, BuiltinCall &call, Arg<const DescriptorValue &> desc, ValueArg valueArg,
+LangValue descriptorScatter(Evaluator &evaluator, BuiltinCall &call, Arg<const DescriptorValue &> desc, ValueArg valueArg,
                             ValueArg xOffsets, ValueArg yOffset) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   const DescriptorValue &descriptor = *desc;
   if (descriptor.base.type().isConstPointer())
     return emit.fail(desc.range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin),
                                              descriptor.base.type().str()));
-  auto rows = listedRows(importer, call, desc, xOffsets, yOffset);
+  auto rows = listedRows(evaluator, call, desc, xOffsets, yOffset);
   if (!rows)
     return LangValue::poison();
   LangValue value = *valueArg;

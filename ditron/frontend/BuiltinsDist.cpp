@@ -32,69 +32,69 @@ bool mayBeToken(mlir::Value value) {
 // World and signals
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue rank(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
-  Emitter &emit = importer.emit;
+LangValue rank(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> axis) {
+  Emitter &emit = evaluator.emit;
   return emit.wrap(emit.create<dist::RankOp>(emit.builder.getI32Type()), ScalarKind::Int32);
 }
 
-LangValue numRanks(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
-  Emitter &emit = importer.emit;
+LangValue numRanks(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> axis) {
+  Emitter &emit = evaluator.emit;
   return emit.wrap(emit.create<dist::NumRanksOp>(emit.builder.getI32Type()), ScalarKind::Int32);
 }
 
-LangValue symmAt(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg rankArg) {
-  Emitter &emit = importer.emit;
-  if (!checkScalarPointer(importer, call, pointer))
+LangValue symmAt(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg rankArg) {
+  Emitter &emit = evaluator.emit;
+  if (!checkScalarPointer(evaluator, call, pointer))
     return LangValue::poison();
-  LangValue rank = scalarInt(importer, call, rankArg, ScalarKind::Int32);
+  LangValue rank = scalarInt(evaluator, call, rankArg, ScalarKind::Int32);
   if (rank.isPoison())
     return rank;
   return emit.wrap(emit.create<dist::SymmAtOp>(pointer->ir().getType(), pointer->ir(), rank.ir()), pointer->type());
 }
 
-LangValue wait(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg numBarriers, Arg<llvm::StringRef> scopeArg,
+LangValue wait(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg numBarriers, Arg<llvm::StringRef> scopeArg,
                Arg<llvm::StringRef> semantic, ValueArg waitValue, Arg<llvm::StringRef> compareArg) {
-  Emitter &emit = importer.emit;
-  if (!checkSignalPointer(importer, call, pointer))
+  Emitter &emit = evaluator.emit;
+  if (!checkSignalPointer(evaluator, call, pointer))
     return LangValue::poison();
-  LangValue count = scalarInt(importer, call, numBarriers, ScalarKind::Int32);
-  LangValue value = scalarInt(importer, call, waitValue, pointer->type().pointee());
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Acquire);
-  auto compare = compareOf(importer, call, compareArg);
+  LangValue count = scalarInt(evaluator, call, numBarriers, ScalarKind::Int32);
+  LangValue value = scalarInt(evaluator, call, waitValue, pointer->type().pointee());
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, semantic, tile::MemoryOrder::Acquire);
+  auto compare = compareOf(evaluator, call, compareArg);
   if (count.isPoison() || value.isPoison() || !scope || !order || !compare)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Acquire && *order != tile::MemoryOrder::Relaxed)
     return emit.fail(semantic.range, fmt::format("dl.wait is 'acquire' or 'relaxed', not '{}'", semantic->str()));
   auto op =
       emit.create<dist::WaitOp>(emit.builder.getI32Type(), pointer->ir(), count.ir(), value.ir(), *scope, *order, *compare);
-  if (importer.isDiscarded(call.range)) // what follows relies on the block's acquire, and wants no token
+  if (evaluator.isDiscarded(call.range)) // what follows relies on the block's acquire, and wants no token
     op->setAttr(dist::tokenDroppedAttrName, emit.builder.getUnitAttr());
   return emit.wrap(op.getResult(), ScalarKind::Int32);
 }
 
-LangValue consumeToken(Importer &importer, BuiltinCall &call, ValueArg value, ValueArg token) {
-  Emitter &emit = importer.emit;
+LangValue consumeToken(Evaluator &evaluator, BuiltinCall &call, ValueArg value, ValueArg token) {
+  Emitter &emit = evaluator.emit;
   if (!token->isTensor() || token->type() != LangType(ScalarKind::Int32) || !mayBeToken(token->ir()))
-    return reject(importer, call, token, "the token of a dl.wait");
+    return reject(evaluator, call, token, "the token of a dl.wait");
   if (value->isDescriptor())
     return consumeDescriptor(emit, value->descriptor(), token->ir());
   if (isBlockPointer(*value))
     return consumeBlockPointer(emit, *value, token->ir());
   if (!value->isTensor())
-    return reject(importer, call, value, "a run-time scalar, a block, a tensor descriptor or a block pointer");
+    return reject(evaluator, call, value, "a run-time scalar, a block, a tensor descriptor or a block pointer");
   return emit.wrap(emit.create<dist::ConsumeTokenOp>(value->ir().getType(), value->ir(), token->ir()), value->type());
 }
 
-LangValue notify(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg rankArg, ValueArg signalArg,
+LangValue notify(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg rankArg, ValueArg signalArg,
                  Arg<llvm::StringRef> sigOp, Arg<llvm::StringRef> commScope) {
-  Emitter &emit = importer.emit;
-  if (!checkSignalPointer(importer, call, pointer))
+  Emitter &emit = evaluator.emit;
+  if (!checkSignalPointer(evaluator, call, pointer))
     return LangValue::poison();
-  LangValue rank = scalarInt(importer, call, rankArg, ScalarKind::Int32);
-  LangValue signal = scalarInt(importer, call, signalArg, pointer->type().pointee());
-  auto op = signalOpOf(importer, call, sigOp);
-  auto scope = commScopeOf(importer, call, commScope);
+  LangValue rank = scalarInt(evaluator, call, rankArg, ScalarKind::Int32);
+  LangValue signal = scalarInt(evaluator, call, signalArg, pointer->type().pointee());
+  auto op = signalOpOf(evaluator, call, sigOp);
+  auto scope = commScopeOf(evaluator, call, commScope);
   if (rank.isPoison() || signal.isPoison() || !op || !scope)
     return LangValue::poison();
   emit.create<dist::NotifyOp>(pointer->ir(), rank.ir(), signal.ir(), *op, *scope);

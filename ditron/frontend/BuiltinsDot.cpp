@@ -81,17 +81,17 @@ LangValue emitDot(Emitter &emit, const LangValue &a, const LangValue &b, const L
 
 namespace builtins {
 
-LangValue dot(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg other, ValueArg accArg,
+LangValue dot(Evaluator &evaluator, BuiltinCall &call, ValueArg input, ValueArg other, ValueArg accArg,
               Arg<std::optional<llvm::StringRef>> inputPrecision, Arg<std::optional<bool>> allowTf32,
               Arg<std::optional<int64_t>> maxNumImpreciseAcc, Arg<std::optional<LangType>> outDtype) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   const LangValue a = withKnownElement(emit, *input, input.range), b = withKnownElement(emit, *other, other.range);
   if (a.isPoison() || b.isPoison())
     return LangValue::poison();
   if (std::string reason = whyNoProduct(a.type(), b.type()); !reason.empty())
     return emit.fail(call.range, std::move(reason));
   const bool isRare = input->type().is(ScalarKind::FP8E4B15) || other->type().is(ScalarKind::FP8E4B15);
-  if (isRare && importer.options.capability >= 90)
+  if (isRare && evaluator.options.capability >= 90)
     emit.warning(call.range, "fp8e4b15 is deprecated on Hopper and later: it is multiplied as fp16; use fp8e4nv or fp8e5");
   const LangType element = a.type().element();
   const int64_t k = a.type().shape().back();
@@ -125,7 +125,7 @@ LangValue dot(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg ot
 
   DotOptions options;
   if (*inputPrecision) {
-    auto read = dotPrecisionOf(importer, call, inputPrecision);
+    auto read = dotPrecisionOf(evaluator, call, inputPrecision);
     if (!read)
       return LangValue::poison();
     if (allowTf32->has_value())

@@ -31,9 +31,9 @@ struct Side {
 
 class ScaledDot {
 public:
-  ScaledDot(Importer &importer, BuiltinCall &call, const ValueArg &acc, bool isFast,
+  ScaledDot(Evaluator &evaluator, BuiltinCall &call, const ValueArg &acc, bool isFast,
             const Arg<std::optional<LangType>> &outType)
-      : emit(importer.emit), call(call), acc(acc), isFast(isFast), outType(outType) {}
+      : emit(evaluator.emit), call(call), acc(acc), isFast(isFast), outType(outType) {}
 
   LangValue run(Side left, Side right) {
     for (Side *side : {&left, &right}) {
@@ -240,13 +240,13 @@ private:
 
 } // namespace
 
-LangValue dotScaled(Importer &importer, BuiltinCall &call, ValueArg lhs, ValueArg lhsScale, Arg<llvm::StringRef> lhsFormat,
+LangValue dotScaled(Evaluator &evaluator, BuiltinCall &call, ValueArg lhs, ValueArg lhsScale, Arg<llvm::StringRef> lhsFormat,
                     ValueArg rhs, ValueArg rhsScale, Arg<llvm::StringRef> rhsFormat, ValueArg acc, Arg<bool> fastMath,
                     Arg<bool> lhsKPack, Arg<bool> rhsKPack, Arg<std::optional<LangType>> outDtype) {
   Side left{"lhs", lhs.range, lhsScale.range, lhsFormat.range, *lhs, *lhsScale, lhsFormat->lower(), *lhsKPack, /*isLeft=*/true};
   Side right{"rhs",     rhs.range,          rhsScale.range, rhsFormat.range, *rhs,
              *rhsScale, rhsFormat->lower(), *rhsKPack,      /*isLeft=*/false};
-  return ScaledDot(importer, call, acc, *fastMath, outDtype).run(std::move(left), std::move(right));
+  return ScaledDot(evaluator, call, acc, *fastMath, outDtype).run(std::move(left), std::move(right));
 }
 
 } // namespace ditron::frontend::builtins

@@ -39,8 +39,8 @@ unsigned classWidth(char letter) {
 /// The constraints of a call, taken one after the other.
 class ConstraintReader {
 public:
-  ConstraintReader(Importer &importer, const Arg<llvm::StringRef> &constraints, int64_t pack)
-      : importer(importer), constraints(constraints), pack(pack) {
+  ConstraintReader(Evaluator &evaluator, const Arg<llvm::StringRef> &constraints, int64_t pack)
+      : evaluator(evaluator), constraints(constraints), pack(pack) {
     constraints->split(items, ',');
     for (llvm::StringRef &item : items)
       item = item.trim();
@@ -80,11 +80,11 @@ public:
 
 private:
   bool reject(std::string message) {
-    importer.emit.error(constraints.range, std::move(message));
+    evaluator.emit.error(constraints.range, std::move(message));
     return false;
   }
 
-  Importer &importer;
+  Evaluator &evaluator;
   const Arg<llvm::StringRef> &constraints;
   int64_t pack;
   llvm::SmallVector<llvm::StringRef> items;
@@ -93,10 +93,10 @@ private:
 
 } // namespace
 
-LangValue inlineAsmElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> text,
+LangValue inlineAsmElementwise(Evaluator &evaluator, BuiltinCall &call, Arg<llvm::StringRef> text,
                                Arg<llvm::StringRef> constraintsArg, ValueArg args, ValueArg dtypeArg, Arg<bool> isPure,
                                Arg<int64_t> pack) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (*pack < 1 || *pack > 64)
     return emit.fail(pack.range, fmt::format("pack must be between 1 and 64, but is {}", *pack));
   if (!args->isTuple())
@@ -124,7 +124,7 @@ LangValue inlineAsmElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::
     results.push_back(dtype.asType().withShape(operands.empty() ? llvm::ArrayRef<int64_t>() : operands[0].type().shape()));
   }
 
-  ConstraintReader constraints(importer, constraintsArg, *pack);
+  ConstraintReader constraints(evaluator, constraintsArg, *pack);
   for (const LangType &result : results)
     if (!constraints.read(result.element(), true, "a result"))
       return LangValue::poison();

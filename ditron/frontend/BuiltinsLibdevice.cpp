@@ -113,13 +113,13 @@ bool matches(const Overload &overload, llvm::ArrayRef<LangValue> operands) {
 }
 
 /// The operands as tensors of one shape; false after an error.
-bool prepareOperands(Importer &importer, llvm::ArrayRef<LangValue> given, SourceRange range, llvm::SmallVector<LangValue> &operands) {
+bool prepareOperands(Evaluator &evaluator, llvm::ArrayRef<LangValue> given, SourceRange range, llvm::SmallVector<LangValue> &operands) {
   for (const LangValue &value : given) {
-    operands.push_back(importer.emit.toTensor(value, range));
+    operands.push_back(evaluator.emit.toTensor(value, range));
     if (operands.back().isPoison())
       return false;
   }
-  return importer.emit.broadcastTogether(operands, range);
+  return evaluator.emit.broadcastTogether(operands, range);
 }
 
 std::string typesOf(llvm::ArrayRef<LangValue> operands) {
@@ -129,19 +129,19 @@ std::string typesOf(llvm::ArrayRef<LangValue> operands) {
   return fmt::format("({})", fmt::join(types, ", "));
 }
 
-LangValue libdeviceFunction(Importer &importer, BuiltinCall &call) {
+LangValue libdeviceFunction(Evaluator &evaluator, BuiltinCall &call) {
   llvm::SmallVector<LangValue> operands;
-  if (!prepareOperands(importer, call.values, call.range, operands))
+  if (!prepareOperands(evaluator, call.values, call.range, operands))
     return LangValue::poison();
   llvm::ArrayRef<Overload> choices = overloadsOf(call.builtin->name);
   const Overload *choice = llvm::find_if(choices, [&](const Overload &each) { return matches(each, operands); });
   if (choice == choices.end())
-    return importer.emit.fail(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}",
+    return evaluator.emit.fail(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}",
                                                       qualifiedName(*call.builtin), describe(choices), typesOf(operands)));
   LangType result = typeNamed(choice->result);
-  if (mlir::Value value = asOperation(importer.emit, choice->name, operands))
-    return importer.emit.wrap(value, result.withShape(operands[0].type().shape()));
-  return callSymbol(importer.emit, choice->symbol, result, operands, /*isPure=*/true);
+  if (mlir::Value value = asOperation(evaluator.emit, choice->name, operands))
+    return evaluator.emit.wrap(value, result.withShape(operands[0].type().shape()));
+  return callSymbol(evaluator.emit, choice->symbol, result, operands, /*isPure=*/true);
 }
 
 } // namespace
@@ -168,14 +168,14 @@ void addLibdeviceRows(std::vector<Builtin> &rows) {
 namespace builtins {
 
 /// The table of overloads is a compile-time mapping from tuples of types to (symbol, type).
-LangValue externElementwise(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> symbol, ValueArg args,
+LangValue externElementwise(Evaluator &evaluator, BuiltinCall &call, Arg<llvm::StringRef> symbol, ValueArg args,
                             Arg<bool> isPure) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   llvm::SmallVector<LangValue> operands;
   if (!args->isTuple() || args->elements().empty())
     return emit.fail(args.range,
                      fmt::format("argument 'args' of {} must be a tuple of operands", qualifiedName(*call.builtin)));
-  if (!prepareOperands(importer, args->elements(), call.range, operands))
+  if (!prepareOperands(evaluator, args->elements(), call.range, operands))
     return LangValue::poison();
   llvm::ArrayRef<Overload> all(overloads);
   const Overload *known = llvm::find_if(all, [&](const Overload &each) { return each.symbol == *symbol; });

@@ -16,11 +16,11 @@ namespace math = mlir::math;
 namespace {
 
 /// A tensor of fp32 or fp64, or an error that names what was given.
-LangValue floatOperand(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
-  LangValue value = importer.emit.toTensor(*argument.given, argument.range);
+LangValue floatOperand(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument) {
+  LangValue value = evaluator.emit.toTensor(*argument.given, argument.range);
   if (value.isPoison() || value.type().is(ScalarKind::FP32) || value.type().is(ScalarKind::FP64))
     return value;
-  importer.emit
+  evaluator.emit
       .error(argument.range, fmt::format("{}: Expected dtype ['fp32', 'fp64'] but got {} for argument '{}'",
                                          qualifiedName(*call.builtin), value.type().element().signatureText(), argument.name()))
       .hint("cast it first: x.to(tl.float32)");
@@ -28,56 +28,56 @@ LangValue floatOperand(Importer &importer, BuiltinCall &call, const AnyArg &argu
 }
 
 /// Two operands of floating point type brought together without promotion of their types.
-bool sameFloats(Importer &importer, BuiltinCall &call, LangValue &a, LangValue &b) {
-  if (!importer.emit.promoteOperands(a, b, ArithmeticKind::Plain, call.range))
+bool sameFloats(Evaluator &evaluator, BuiltinCall &call, LangValue &a, LangValue &b) {
+  if (!evaluator.emit.promoteOperands(a, b, ArithmeticKind::Plain, call.range))
     return false;
   if (a.type().isFloat())
     return true;
-  importer.emit.error(call.range, fmt::format("{} needs floating point operands, but got {}",
+  evaluator.emit.error(call.range, fmt::format("{} needs floating point operands, but got {}",
                                               qualifiedName(*call.builtin), a.type().str()));
   return false;
 }
 
 /// An operator as a function, which may do without the check for overflow.
-LangValue arithmetic(Importer &importer, BuiltinCall &call, BinaryOp op, const LangValue &x, const LangValue &y,
+LangValue arithmetic(Evaluator &evaluator, BuiltinCall &call, BinaryOp op, const LangValue &x, const LangValue &y,
                      bool sanitizes) {
-  bool &checks = importer.emit.checksOverflow, before = checks;
+  bool &checks = evaluator.emit.checksOverflow, before = checks;
   checks = before && sanitizes;
-  LangValue result = importer.emit.binary(op, x, y, call.range);
+  LangValue result = evaluator.emit.binary(op, x, y, call.range);
   checks = before;
   return result;
 }
 
-LangValue quotient(Importer &importer, BuiltinCall &call, LangValue x, LangValue y, bool isExact) {
-  if (!sameFloats(importer, call, x, y))
+LangValue quotient(Evaluator &evaluator, BuiltinCall &call, LangValue x, LangValue y, bool isExact) {
+  if (!sameFloats(evaluator, call, x, y))
     return LangValue::poison();
   auto flags = isExact ? arith::FastMathFlags::none : arith::FastMathFlags::afn;
-  return importer.emit.wrap(importer.emit.create<arith::DivFOp>(x.ir(), y.ir(), flags), x.type());
+  return evaluator.emit.wrap(evaluator.emit.create<arith::DivFOp>(x.ir(), y.ir(), flags), x.type());
 }
 
 bool propagatesNan(const LangValue &value) { return value.isConstant() && value.constant().isTrue(); }
 
 } // namespace
 
-LangValue where(Importer &importer, BuiltinCall &call, ValueArg condition, ValueArg x, ValueArg y) {
+LangValue where(Evaluator &evaluator, BuiltinCall &call, ValueArg condition, ValueArg x, ValueArg y) {
   if (condition->isTensor() && !condition->type().isBool())
-    importer.emit.warning(condition.range,
+    evaluator.emit.warning(condition.range,
                           fmt::format("tl.where with a condition of type {}, which is no int1: Triton will refuse it; compare it: "
                                       "condition != 0",
                                       condition->type().element().str()));
-  return importer.emit.select(*condition, *x, *y, call.range);
+  return evaluator.emit.select(*condition, *x, *y, call.range);
 }
 
-LangValue minimum(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, ValueArg propagateNan) {
-  return importer.emit.minMax(false, *x, *y, propagatesNan(*propagateNan), call.range);
+LangValue minimum(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg y, ValueArg propagateNan) {
+  return evaluator.emit.minMax(false, *x, *y, propagatesNan(*propagateNan), call.range);
 }
 
-LangValue maximum(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, ValueArg propagateNan) {
-  return importer.emit.minMax(true, *x, *y, propagatesNan(*propagateNan), call.range);
+LangValue maximum(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg y, ValueArg propagateNan) {
+  return evaluator.emit.minMax(true, *x, *y, propagatesNan(*propagateNan), call.range);
 }
 
-LangValue clamp(Importer &importer, BuiltinCall &call, ValueArg value, ValueArg low, ValueArg high, ValueArg propagateNan) {
-  Emitter &emit = importer.emit;
+LangValue clamp(Evaluator &evaluator, BuiltinCall &call, ValueArg value, ValueArg low, ValueArg high, ValueArg propagateNan) {
+  Emitter &emit = evaluator.emit;
   bool propagates = propagatesNan(*propagateNan);
   LangValue x = emit.toTensor(*value, call.range);
   if (x.isPoison())
@@ -89,40 +89,40 @@ LangValue clamp(Importer &importer, BuiltinCall &call, ValueArg value, ValueArg 
   return emit.minMax(false, raised, *high, propagates, call.range);
 }
 
-LangValue cdiv(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg div) {
-  Emitter &emit = importer.emit;
+LangValue cdiv(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg div) {
+  Emitter &emit = evaluator.emit;
   auto isInteger = [](const LangValue &value) {
     return value.isTensor() ? value.type().isInt() : value.constant().isIntegral();
   };
   for (const ValueArg *argument : {&x, &div})
     if (!isInteger(**argument))
-      return reject(importer, call, *argument, "an integer");
+      return reject(evaluator, call, *argument, "an integer");
   LangValue less = emit.binary(BinaryOp::Sub, *div, LangValue::integer(1), call.range);
   LangValue sum = emit.binary(BinaryOp::Add, *x, less, call.range);
   return emit.binary(BinaryOp::FloorDiv, sum, *div, call.range);
 }
 
-LangValue expectZero(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg mask) { return *x; }
+LangValue expectZero(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg mask) { return *x; }
 
-LangValue nextPowerOf2(Importer &importer, BuiltinCall &call, Arg<int64_t> n) {
+LangValue nextPowerOf2(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> n) {
   if (*n > (int64_t(1) << 62))
-    return importer.emit.fail(n.range, fmt::format("{} is too large", *n));
+    return evaluator.emit.fail(n.range, fmt::format("{} is too large", *n));
   return LangValue::integer(*n <= 1 ? (*n == 1 ? 1 : 0) : int64_t(std::bit_ceil(uint64_t(*n))));
 }
 
-LangValue operatorAdd(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
-  return arithmetic(importer, call, BinaryOp::Add, *x, *y, *sanitizeOverflow);
+LangValue operatorAdd(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
+  return arithmetic(evaluator, call, BinaryOp::Add, *x, *y, *sanitizeOverflow);
 }
-LangValue operatorSub(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
-  return arithmetic(importer, call, BinaryOp::Sub, *x, *y, *sanitizeOverflow);
+LangValue operatorSub(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
+  return arithmetic(evaluator, call, BinaryOp::Sub, *x, *y, *sanitizeOverflow);
 }
-LangValue operatorMul(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
-  return arithmetic(importer, call, BinaryOp::Mult, *x, *y, *sanitizeOverflow);
+LangValue operatorMul(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> sanitizeOverflow) {
+  return arithmetic(evaluator, call, BinaryOp::Mult, *x, *y, *sanitizeOverflow);
 }
 
-LangValue unaryMath(Importer &importer, BuiltinCall &call, ValueArg operand) {
-  Emitter &emit = importer.emit;
-  LangValue value = floatOperand(importer, call, operand);
+LangValue unaryMath(Evaluator &evaluator, BuiltinCall &call, ValueArg operand) {
+  Emitter &emit = evaluator.emit;
+  LangValue value = floatOperand(evaluator, call, operand);
   if (value.isPoison())
     return value;
   llvm::StringRef name = call.builtin->name;
@@ -155,8 +155,8 @@ LangValue unaryMath(Importer &importer, BuiltinCall &call, ValueArg operand) {
   return done(emit.create<math::RoundEvenOp>(x));
 }
 
-LangValue absolute(Importer &importer, BuiltinCall &call, ValueArg value) {
-  Emitter &emit = importer.emit;
+LangValue absolute(Evaluator &evaluator, BuiltinCall &call, ValueArg value) {
+  Emitter &emit = evaluator.emit;
   if (value->isLiteral()) {
     LangValue isNegative = emit.compare(CompareOp::Lt, *value, LangValue::integer(0), call.range);
     return isNegative.constant().isTrue() ? emit.unary(UnaryOp::USub, *value, call.range) : *value;
@@ -175,9 +175,9 @@ LangValue absolute(Importer &importer, BuiltinCall &call, ValueArg value) {
   return type.isSigned() ? emit.wrap(emit.create<math::AbsIOp>(value->ir()), type) : *value;
 }
 
-LangValue fma(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b, ValueArg c) {
+LangValue fma(Evaluator &evaluator, BuiltinCall &call, ValueArg a, ValueArg b, ValueArg c) {
   LangValue x = *a, y = *b, z = *c;
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range) ||
       !emit.promoteOperands(x, z, ArithmeticKind::Plain, call.range) ||
       !emit.promoteOperands(y, z, ArithmeticKind::Plain, call.range) ||
@@ -189,17 +189,17 @@ LangValue fma(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b, Val
   return emit.wrap(emit.create<math::FmaOp>(x.ir(), y.ir(), z.ir()), x.type());
 }
 
-LangValue fdiv(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> ieeeRounding) {
-  return quotient(importer, call, *x, *y, *ieeeRounding);
+LangValue fdiv(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg y, Arg<bool> ieeeRounding) {
+  return quotient(evaluator, call, *x, *y, *ieeeRounding);
 }
 
-LangValue divRn(Importer &importer, BuiltinCall &call, ValueArg x, ValueArg y) {
-  return quotient(importer, call, *x, *y, /*isExact=*/true);
+LangValue divRn(Evaluator &evaluator, BuiltinCall &call, ValueArg x, ValueArg y) {
+  return quotient(evaluator, call, *x, *y, /*isExact=*/true);
 }
 
-LangValue umulhi(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b) {
+LangValue umulhi(Evaluator &evaluator, BuiltinCall &call, ValueArg a, ValueArg b) {
   LangValue x = *a, y = *b;
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (!emit.promoteOperands(x, y, ArithmeticKind::Plain, call.range))
     return LangValue::poison();
   if (!x.type().isInt() || x.type().bitWidth() < 32)
@@ -209,9 +209,9 @@ LangValue umulhi(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b) 
   return emit.wrap(product.getHigh(), x.type());
 }
 
-LangValue sigmoid(Importer &importer, BuiltinCall &call, ValueArg operand) {
-  Emitter &emit = importer.emit;
-  LangValue x = floatOperand(importer, call, operand);
+LangValue sigmoid(Evaluator &evaluator, BuiltinCall &call, ValueArg operand) {
+  Emitter &emit = evaluator.emit;
+  LangValue x = floatOperand(evaluator, call, operand);
   if (x.isPoison())
     return x;
   LangValue negative = emit.unary(UnaryOp::USub, x, call.range);
@@ -221,11 +221,11 @@ LangValue sigmoid(Importer &importer, BuiltinCall &call, ValueArg operand) {
   return emit.binary(BinaryOp::Div, one, sum, call.range);
 }
 
-LangValue logicalAnd(Importer &importer, BuiltinCall &call, ValueArg self, ValueArg other) {
-  return importer.emit.logical(true, *self, *other, call.range);
+LangValue logicalAnd(Evaluator &evaluator, BuiltinCall &call, ValueArg self, ValueArg other) {
+  return evaluator.emit.logical(true, *self, *other, call.range);
 }
-LangValue logicalOr(Importer &importer, BuiltinCall &call, ValueArg self, ValueArg other) {
-  return importer.emit.logical(false, *self, *other, call.range);
+LangValue logicalOr(Evaluator &evaluator, BuiltinCall &call, ValueArg self, ValueArg other) {
+  return evaluator.emit.logical(false, *self, *other, call.range);
 }
 
 } // namespace ditron::frontend::builtins

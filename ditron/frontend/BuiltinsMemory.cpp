@@ -13,9 +13,9 @@ namespace ditron::frontend::builtins {
 namespace {
 
 template <typename Op>
-bool setHints(Importer &importer, BuiltinCall &call, Op op, const AnyArg &cacheModifier, const AnyArg &evictionPolicy) {
-  auto cache = cacheModifierOf(importer, call, cacheModifier, /*isLoad=*/true);
-  auto policy = evictionPolicyOf(importer, call, evictionPolicy);
+bool setHints(Evaluator &evaluator, BuiltinCall &call, Op op, const AnyArg &cacheModifier, const AnyArg &evictionPolicy) {
+  auto cache = cacheModifierOf(evaluator, call, cacheModifier, /*isLoad=*/true);
+  auto policy = evictionPolicyOf(evaluator, call, evictionPolicy);
   if (!cache || !policy)
     return false;
   op.setCache(*cache);
@@ -24,12 +24,12 @@ bool setHints(Importer &importer, BuiltinCall &call, Op op, const AnyArg &cacheM
 }
 
 /// A mask as int1 in any shape; poison if there is none, or after an error.
-LangValue maskOf(Importer &importer, BuiltinCall &call, const LangValue &given, SourceRange range, bool &isGood) {
+LangValue maskOf(Evaluator &evaluator, BuiltinCall &call, const LangValue &given, SourceRange range, bool &isGood) {
   if (given.isNone())
     return LangValue::poison();
-  LangValue mask = importer.emit.toTensor(given, range);
+  LangValue mask = evaluator.emit.toTensor(given, range);
   if (mask.isTensor() && !mask.type().isBool()) {
-    importer.emit
+    evaluator.emit
         .error(range,
                fmt::format("argument 'mask' of {} must be int1, but got {}", qualifiedName(*call.builtin), mask.describe()))
         .hint("compare it: mask != 0");
@@ -40,8 +40,8 @@ LangValue maskOf(Importer &importer, BuiltinCall &call, const LangValue &given, 
 }
 
 /// A value in the element type behind a pointer.
-LangValue convertValue(Importer &importer, const LangValue &value, SourceRange range, const LangType &element) {
-  Emitter &emit = importer.emit;
+LangValue convertValue(Evaluator &evaluator, const LangValue &value, SourceRange range, const LangType &element) {
+  Emitter &emit = evaluator.emit;
   if (value.isLiteral() && !element.isPointer()) {
     if (!emit.checkLiteralFits(value.constant(), element, range))
       return LangValue::poison();
@@ -54,44 +54,44 @@ LangValue convertValue(Importer &importer, const LangValue &value, SourceRange r
 }
 
 /// Broadcasts a value or mask to the pointer's shape, which it must not exceed.
-bool fitToPointer(Importer &importer, BuiltinCall &call, LangValue &value, const AnyArg &argument, const LangValue &pointer) {
+bool fitToPointer(Evaluator &evaluator, BuiltinCall &call, LangValue &value, const AnyArg &argument, const LangValue &pointer) {
   LangValue pair[] = {pointer, value};
-  auto shape = importer.emit.commonShape(pair, argument.range);
+  auto shape = evaluator.emit.commonShape(pair, argument.range);
   if (!shape)
     return false;
   if (llvm::ArrayRef<int64_t>(*shape) != pointer.type().shape()) {
-    importer.emit.error(argument.range,
+    evaluator.emit.error(argument.range,
                         fmt::format("argument '{}' of {} has shape {}, which does not fit the pointer's shape {}",
                                     argument.name(), qualifiedName(*call.builtin),
                                     LangValue::shape(value.type().shape()).display(),
                                     LangValue::shape(pointer.type().shape()).display()));
     return false;
   }
-  value = importer.emit.broadcastTo(value, *shape);
+  value = evaluator.emit.broadcastTo(value, *shape);
   return true;
 }
 
-bool refuseConstPointer(Importer &importer, BuiltinCall &call, const LangType &pointer, SourceRange range) {
+bool refuseConstPointer(Evaluator &evaluator, BuiltinCall &call, const LangType &pointer, SourceRange range) {
   if (!pointer.isConstPointer())
     return true;
-  importer.emit.error(
+  evaluator.emit.error(
       range, fmt::format("Cannot store to a constant pointer: {} through {}", qualifiedName(*call.builtin), pointer.str()));
   return false;
 }
 
 } // namespace
 
-LangValue load(Importer &importer, BuiltinCall &call, ValueArg pointerArg, ValueArg maskArg, ValueArg otherArg,
+LangValue load(Evaluator &evaluator, BuiltinCall &call, ValueArg pointerArg, ValueArg maskArg, ValueArg otherArg,
                Arg<Dims> boundaryCheck, Arg<llvm::StringRef> paddingOption, Arg<llvm::StringRef> cacheModifier,
                Arg<llvm::StringRef> evictionPolicy, Arg<bool> isVolatile) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   AccessOperands operands{*pointerArg, *maskArg, *otherArg};
-  if (!resolveBlockPointer(importer, call, operands, maskArg, &otherArg, {boundaryCheck, &paddingOption}))
+  if (!resolveBlockPointer(evaluator, call, operands, maskArg, &otherArg, {boundaryCheck, &paddingOption}))
     return LangValue::poison();
   const LangValue &pointer = operands.pointer;
   const LangType element = pointer.type().element().pointee();
   bool isGood = true;
-  LangValue mask = maskOf(importer, call, operands.mask, maskArg.range, isGood);
+  LangValue mask = maskOf(evaluator, call, operands.mask, maskArg.range, isGood);
   if (!isGood)
     return LangValue::poison();
   bool hasMask = !mask.isPoison(), hasOther = !operands.other.isNone();
@@ -99,7 +99,7 @@ LangValue load(Importer &importer, BuiltinCall &call, ValueArg pointerArg, Value
     return emit.fail(otherArg.range, "argument 'other' of tl.load needs a mask");
   LangValue other;
   if (hasOther) {
-    other = convertValue(importer, operands.other, otherArg.range, element);
+    other = convertValue(evaluator, operands.other, otherArg.range, element);
     if (other.isPoison())
       return other;
   }
@@ -119,30 +119,30 @@ LangValue load(Importer &importer, BuiltinCall &call, ValueArg pointerArg, Value
   LangType type = element.withShape(together[0].type().shape());
   auto op = emit.create<tile::LoadOp>(together[0].ir(), hasMask ? together[1].ir() : mlir::Value(),
                                       hasOther ? together[2].ir() : mlir::Value());
-  if (!setHints(importer, call, op, cacheModifier, evictionPolicy))
+  if (!setHints(evaluator, call, op, cacheModifier, evictionPolicy))
     return LangValue::poison();
   op.setIsVolatile(*isVolatile);
   return emit.wrap(op.getResult(), type);
 }
 
-LangValue store(Importer &importer, BuiltinCall &call, ValueArg pointerArg, ValueArg valueArg, ValueArg maskArg,
+LangValue store(Evaluator &evaluator, BuiltinCall &call, ValueArg pointerArg, ValueArg valueArg, ValueArg maskArg,
                 Arg<Dims> boundaryCheck, Arg<llvm::StringRef> cacheModifier, Arg<llvm::StringRef> evictionPolicy) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   AccessOperands operands{*pointerArg, *maskArg, LangValue::none()};
-  if (!resolveBlockPointer(importer, call, operands, maskArg, nullptr, {boundaryCheck}))
+  if (!resolveBlockPointer(evaluator, call, operands, maskArg, nullptr, {boundaryCheck}))
     return LangValue::poison();
   const LangValue &pointer = operands.pointer;
-  if (!refuseConstPointer(importer, call, pointer.type(), pointerArg.range))
+  if (!refuseConstPointer(evaluator, call, pointer.type(), pointerArg.range))
     return LangValue::poison();
-  LangValue value = convertValue(importer, *valueArg, valueArg.range, pointer.type().element().pointee());
+  LangValue value = convertValue(evaluator, *valueArg, valueArg.range, pointer.type().element().pointee());
   bool isGood = true;
-  LangValue mask = maskOf(importer, call, operands.mask, maskArg.range, isGood);
-  if (value.isPoison() || !isGood || !fitToPointer(importer, call, value, valueArg, pointer))
+  LangValue mask = maskOf(evaluator, call, operands.mask, maskArg.range, isGood);
+  if (value.isPoison() || !isGood || !fitToPointer(evaluator, call, value, valueArg, pointer))
     return LangValue::poison();
-  if (!mask.isPoison() && !fitToPointer(importer, call, mask, maskArg, pointer))
+  if (!mask.isPoison() && !fitToPointer(evaluator, call, mask, maskArg, pointer))
     return LangValue::poison();
-  auto cache = cacheModifierOf(importer, call, cacheModifier, /*isLoad=*/false);
-  auto policy = evictionPolicyOf(importer, call, evictionPolicy);
+  auto cache = cacheModifierOf(evaluator, call, cacheModifier, /*isLoad=*/false);
+  auto policy = evictionPolicyOf(evaluator, call, evictionPolicy);
   if (!cache || !policy)
     return LangValue::poison();
   emit.create<tile::StoreOp>(pointer.ir(), value.ir(), mask.isPoison() ? mlir::Value() : mask.ir(), *cache, *policy);
@@ -153,11 +153,11 @@ LangValue store(Importer &importer, BuiltinCall &call, ValueArg pointerArg, Valu
 // Atomics
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue atomicRmw(Importer &importer, BuiltinCall &call, tile::AtomicOp op, ValueArg pointer, ValueArg val, ValueArg maskArg,
+LangValue atomicRmw(Evaluator &evaluator, BuiltinCall &call, tile::AtomicOp op, ValueArg pointer, ValueArg val, ValueArg maskArg,
                     Arg<std::optional<llvm::StringRef>> sem, Arg<std::optional<llvm::StringRef>> scopeArg) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   const LangType element = pointer->type().element().pointee();
-  if (!refuseConstPointer(importer, call, pointer->type(), pointer.range))
+  if (!refuseConstPointer(evaluator, call, pointer->type(), pointer.range))
     return LangValue::poison();
 
   bool isBitwise = op == tile::AtomicOp::And || op == tile::AtomicOp::Or || op == tile::AtomicOp::Xor;
@@ -168,15 +168,15 @@ LangValue atomicRmw(Importer &importer, BuiltinCall &call, tile::AtomicOp op, Va
     return emit.fail(pointer.range,
                      fmt::format("{} does not support elements of type {}", qualifiedName(*call.builtin), element.str()));
 
-  LangValue value = convertValue(importer, *val, val.range, element);
+  LangValue value = convertValue(evaluator, *val, val.range, element);
   bool isGood = true;
-  LangValue mask = maskOf(importer, call, *maskArg, maskArg.range, isGood);
-  if (value.isPoison() || !isGood || !fitToPointer(importer, call, value, val, *pointer))
+  LangValue mask = maskOf(evaluator, call, *maskArg, maskArg.range, isGood);
+  if (value.isPoison() || !isGood || !fitToPointer(evaluator, call, value, val, *pointer))
     return LangValue::poison();
-  if (!mask.isPoison() && !fitToPointer(importer, call, mask, maskArg, *pointer))
+  if (!mask.isPoison() && !fitToPointer(evaluator, call, mask, maskArg, *pointer))
     return LangValue::poison();
-  auto order = memoryOrderOf(importer, call, sem, tile::MemoryOrder::AcquireRelease);
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, sem, tile::MemoryOrder::AcquireRelease);
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
   if (!order || !scope)
     return LangValue::poison();
   auto old = emit.create<tile::AtomicRmwOp>(value.ir().getType(), atomicKind(op, element), *order, *scope, pointer->ir(),
@@ -184,11 +184,11 @@ LangValue atomicRmw(Importer &importer, BuiltinCall &call, tile::AtomicOp op, Va
   return emit.wrap(old.getResult(), value.type());
 }
 
-LangValue atomicCas(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg cmp, ValueArg val,
+LangValue atomicCas(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg cmp, ValueArg val,
                     Arg<std::optional<llvm::StringRef>> sem, Arg<std::optional<llvm::StringRef>> scopeArg) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   const LangType element = pointer->type().element().pointee();
-  if (!refuseConstPointer(importer, call, pointer->type(), pointer.range))
+  if (!refuseConstPointer(evaluator, call, pointer->type(), pointer.range))
     return LangValue::poison();
   if (element.isPointer() || element.bitWidth() < 16)
     return emit.fail(pointer.range, fmt::format("tl.atomic_cas does not support elements of type {}", element.str()));
@@ -201,18 +201,18 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call, ValueArg pointer, Val
       return emit.fail(argument.range, fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}",
                                                    argument.name(), element.str(), value.describe()));
     if (value.isLiteral())
-      value = convertValue(importer, value, argument.range, element);
+      value = convertValue(evaluator, value, argument.range, element);
     if (value.isPoison())
       return value;
     if (value.type().element() != element)
       return emit.fail(argument.range, fmt::format("argument '{}' of tl.atomic_cas must have the element type {}, but got {}",
                                                    argument.name(), element.str(), value.describe()));
-    if (!fitToPointer(importer, call, value, argument, *pointer))
+    if (!fitToPointer(evaluator, call, value, argument, *pointer))
       return LangValue::poison();
     operands[index] = value;
   }
-  auto order = memoryOrderOf(importer, call, sem, tile::MemoryOrder::AcquireRelease);
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, sem, tile::MemoryOrder::AcquireRelease);
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
   if (!order || !scope)
     return LangValue::poison();
   auto op = emit.create<tile::AtomicCasOp>(operands[1].ir().getType(), *order, *scope, pointer->ir(), operands[0].ir(),
@@ -224,8 +224,8 @@ LangValue atomicCas(Importer &importer, BuiltinCall &call, ValueArg pointer, Val
 // Hints
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue hint(Importer &importer, BuiltinCall &call, ValueArg value, Arg<Dims> numbers) {
-  Emitter &emit = importer.emit;
+LangValue hint(Evaluator &evaluator, BuiltinCall &call, ValueArg value, Arg<Dims> numbers) {
+  Emitter &emit = evaluator.emit;
   if (value->isLiteral())
     return *value; // what is promised of a number is known anyway
   size_t wanted = std::max(1u, value->type().rank());
@@ -244,17 +244,17 @@ LangValue hint(Importer &importer, BuiltinCall &call, ValueArg value, Arg<Dims> 
                    value->type());
 }
 
-LangValue assume(Importer &importer, BuiltinCall &call, ValueArg condition) {
+LangValue assume(Evaluator &evaluator, BuiltinCall &call, ValueArg condition) {
   if (condition->isLiteral()) {
     if (!condition->constant().isTrue())
-      importer.emit.warning(call.range, "this assumption is false at compile time");
+      evaluator.emit.warning(call.range, "this assumption is false at compile time");
     return LangValue::none();
   }
   if (condition->type().isBlock())
-    return importer.emit.fail(condition.range,
+    return evaluator.emit.fail(condition.range,
                               fmt::format("tl.assume needs a scalar condition, but got {}", condition->describe()));
-  LangValue bit = importer.emit.toBool(*condition, call.range);
-  importer.emit.create<tile::AssumeOp>(bit.ir());
+  LangValue bit = evaluator.emit.toBool(*condition, call.range);
+  evaluator.emit.create<tile::AssumeOp>(bit.ir());
   return LangValue::none();
 }
 

@@ -13,29 +13,29 @@ namespace ditron::frontend::builtins {
 namespace {
 
 /// A scalar mask as i1; null after a reported error.
-mlir::Value maskOf(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
-  LangValue mask = importer.emit.toTensor(*argument.given, argument.range);
+mlir::Value maskOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument) {
+  LangValue mask = evaluator.emit.toTensor(*argument.given, argument.range);
   if (mask.isPoison())
     return {};
   if (mask.type().isBlock()) {
-    reject(importer, call, argument, "a scalar");
+    reject(evaluator, call, argument, "a scalar");
     return {};
   }
-  mask = importer.emit.toBool(mask, argument.range);
+  mask = evaluator.emit.toBool(mask, argument.range);
   return mask.isPoison() ? mlir::Value() : mask.ir();
 }
 
 } // namespace
 
-LangValue multimemStore(Importer &importer, BuiltinCall &call, int64_t bits, bool isMasked, llvm::ArrayRef<AnyArg> arguments) {
-  Emitter &emit = importer.emit;
+LangValue multimemStore(Evaluator &evaluator, BuiltinCall &call, int64_t bits, bool isMasked, llvm::ArrayRef<AnyArg> arguments) {
+  Emitter &emit = evaluator.emit;
   const AnyArg &ptr = arguments.front();
-  if (!checkWritablePointer(importer, call, ptr))
+  if (!checkWritablePointer(evaluator, call, ptr))
     return LangValue::poison();
   const LangValue &pointer = *ptr.given;
   LangType element = pointer.type().pointee();
   if (element.isPointer() || int64_t(element.bitWidth()) > bits)
-    return reject(importer, call, ptr, fmt::format("a pointer to numbers of at most {} bits", bits));
+    return reject(evaluator, call, ptr, fmt::format("a pointer to numbers of at most {} bits", bits));
   // Narrower numbers go several to a word, whose bits are given.
   const bool isWord = int64_t(element.bitWidth()) == bits;
   LangType word = isWord ? element : LangType(bits == 64 ? ScalarKind::UInt64 : ScalarKind::UInt32);
@@ -44,32 +44,32 @@ LangValue multimemStore(Importer &importer, BuiltinCall &call, int64_t bits, boo
     address = emit.create<tile::PtrCastOp>(tile::PointerType::get(emit.ir(word)), address);
   llvm::SmallVector<mlir::Value> values;
   for (const AnyArg &argument : arguments.drop_front().drop_back(isMasked)) {
-    LangValue value = isWord ? scalarFor(importer, call, argument, word) : scalarBits(importer, call, argument, word);
+    LangValue value = isWord ? scalarFor(evaluator, call, argument, word) : scalarBits(evaluator, call, argument, word);
     if (value.isPoison())
       return LangValue::poison();
     values.push_back(value.ir());
   }
   mlir::Value mask;
-  if (isMasked && !(mask = maskOf(importer, call, arguments.back())))
+  if (isMasked && !(mask = maskOf(evaluator, call, arguments.back())))
     return LangValue::poison();
   emit.create<dist::MultimemStOp>(address, values, mask);
   return LangValue::none();
 }
 
 /// The type behind a pointer whose values can be summed; nullopt after an error.
-static std::optional<LangType> summandOf(Importer &importer, BuiltinCall &call, const ValueArg &pointer) {
-  if (!checkScalarPointer(importer, call, pointer))
+static std::optional<LangType> summandOf(Evaluator &evaluator, BuiltinCall &call, const ValueArg &pointer) {
+  if (!checkScalarPointer(evaluator, call, pointer))
     return std::nullopt;
   LangType element = pointer->type().pointee();
   if (element == LangType(ScalarKind::FP16) || element == LangType(ScalarKind::BF16) || element == LangType(ScalarKind::FP32))
     return element;
-  reject(importer, call, pointer, "a pointer to fp32, fp16 or bf16");
+  reject(evaluator, call, pointer, "a pointer to fp32, fp16 or bf16");
   return std::nullopt;
 }
 
 /// The sums over all ranks of 16 bytes; without a mask everywhere.
-static LangValue loadSums(Importer &importer, const ValueArg &pointer, const LangType &element, mlir::Value mask) {
-  Emitter &emit = importer.emit;
+static LangValue loadSums(Evaluator &evaluator, const ValueArg &pointer, const LangType &element, mlir::Value mask) {
+  Emitter &emit = evaluator.emit;
   const bool isHalf = element.bitWidth() == 16;
   LangType word = isHalf ? LangType(ScalarKind::UInt32) : element;
   mlir::Value address = pointer->ir();
@@ -86,19 +86,19 @@ static LangValue loadSums(Importer &importer, const ValueArg &pointer, const Lan
   return LangValue::tuple(std::move(results));
 }
 
-LangValue multimemLoadReduce(Importer &importer, BuiltinCall &call, ValueArg pointer, Arg<std::optional<LangType>> accDtype) {
-  std::optional<LangType> element = summandOf(importer, call, pointer);
+LangValue multimemLoadReduce(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, Arg<std::optional<LangType>> accDtype) {
+  std::optional<LangType> element = summandOf(evaluator, call, pointer);
   if (!element)
     return LangValue::poison();
   if (*accDtype && **accDtype != LangType(ScalarKind::FP32))
-    return reject(importer, call, accDtype, "tl.float32 or None: sums are always made in fp32");
-  return loadSums(importer, pointer, *element, mlir::Value());
+    return reject(evaluator, call, accDtype, "tl.float32 or None: sums are always made in fp32");
+  return loadSums(evaluator, pointer, *element, mlir::Value());
 }
 
-LangValue maskedMultimemLoadReduce(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg maskArg) {
-  std::optional<LangType> element = summandOf(importer, call, pointer);
-  mlir::Value mask = element ? maskOf(importer, call, maskArg) : mlir::Value();
-  return mask ? loadSums(importer, pointer, *element, mask) : LangValue::poison();
+LangValue maskedMultimemLoadReduce(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg maskArg) {
+  std::optional<LangType> element = summandOf(evaluator, call, pointer);
+  mlir::Value mask = element ? maskOf(evaluator, call, maskArg) : mlir::Value();
+  return mask ? loadSums(evaluator, pointer, *element, mask) : LangValue::poison();
 }
 
 } // namespace ditron::frontend::builtins

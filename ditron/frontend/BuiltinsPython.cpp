@@ -12,9 +12,9 @@ namespace ditron::frontend::builtins {
 namespace {
 
 /// The common part of range() and tl.range(): one to three scalar int bounds.
-LangValue makeRange(Importer &importer, std::shared_ptr<RangeValue> range, const AnyArg &start, const AnyArg &stop,
+LangValue makeRange(Evaluator &evaluator, std::shared_ptr<RangeValue> range, const AnyArg &start, const AnyArg &stop,
                     const AnyArg &step) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   bool hasStop = !stop.given->isNone();
   range->start = hasStop ? *start.given : LangValue::integer(0);
   range->stop = hasStop ? *stop.given : *start.given;
@@ -37,8 +37,8 @@ LangValue makeRange(Importer &importer, std::shared_ptr<RangeValue> range, const
   return LangValue(std::shared_ptr<const RangeValue>(std::move(range)));
 }
 
-LangValue fold(Importer &importer, BuiltinCall &call, const ListArg &given, bool isMax) {
-  Emitter &emit = importer.emit;
+LangValue fold(Evaluator &evaluator, BuiltinCall &call, const ListArg &given, bool isMax) {
+  Emitter &emit = evaluator.emit;
   llvm::StringRef name = call.builtin->name;
   std::vector<LangValue> values = *given;
   if (values.size() == 1 && values[0].isTuple())
@@ -75,12 +75,12 @@ LangValue fold(Importer &importer, BuiltinCall &call, const ListArg &given, bool
   return result;
 }
 
-LangValue convert(Importer &importer, BuiltinCall &call, const ValueArg &x,
+LangValue convert(Evaluator &evaluator, BuiltinCall &call, const ValueArg &x,
                   Expected<ConstValue> (*conversion)(const ConstValue &)) {
   if (!x->isConstant())
-    return importer.emit.fail(x.range, fmt::format("{}() does not take {}", call.builtin->name.str(), x->describe()));
+    return evaluator.emit.fail(x.range, fmt::format("{}() does not take {}", call.builtin->name.str(), x->describe()));
   auto result = conversion(x->constant());
-  return result.isOk() ? LangValue(*result) : importer.emit.fail(call.range, result.status().message());
+  return result.isOk() ? LangValue(*result) : evaluator.emit.fail(call.range, result.status().message());
 }
 
 } // namespace
@@ -89,11 +89,11 @@ LangValue convert(Importer &importer, BuiltinCall &call, const ValueArg &x,
 // Ranges
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue pythonRange(Importer &importer, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step) {
-  return makeRange(importer, std::make_shared<RangeValue>(), start, stop, step);
+LangValue pythonRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step) {
+  return makeRange(evaluator, std::make_shared<RangeValue>(), start, stop, step);
 }
 
-LangValue tileRange(Importer &importer, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step,
+LangValue tileRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step,
                     Arg<std::optional<int64_t>> numStages, Arg<std::optional<int64_t>> loopUnrollFactor,
                     Arg<bool> disallowsAccMultiBuffer, Arg<bool> flattens, Arg<bool> specializesWarps, Arg<bool> disableLicm) {
   auto range = std::make_shared<RangeValue>();
@@ -105,55 +105,55 @@ LangValue tileRange(Importer &importer, BuiltinCall &call, ValueArg start, Value
   range->warpSpecialize = *specializesWarps;
   for (const auto *option : {&numStages, &loopUnrollFactor})
     if (const std::optional<int64_t> &value = **option; value && (*value < 0 || *value > 1024))
-      return importer.emit.fail(option->range, fmt::format("{} must be between 0 and 1024, but is {}", option->name(), *value));
-  return makeRange(importer, std::move(range), start, stop, step);
+      return evaluator.emit.fail(option->range, fmt::format("{} must be between 0 and 1024, but is {}", option->name(), *value));
+  return makeRange(evaluator, std::move(range), start, stop, step);
 }
 
-LangValue staticRange(Importer &importer, BuiltinCall &call, Arg<int64_t> start, Arg<std::optional<int64_t>> stop,
+LangValue staticRange(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> start, Arg<std::optional<int64_t>> stop,
                       Arg<std::optional<int64_t>> step) {
   auto range = std::make_shared<RangeValue>();
   range->kind = RangeValue::Kind::StaticRange;
-  return makeRange(importer, std::move(range), start, stop, step);
+  return makeRange(evaluator, std::move(range), start, stop, step);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Python's functions
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue pythonMin(Importer &importer, BuiltinCall &call, ListArg values) { return fold(importer, call, values, false); }
-LangValue pythonMax(Importer &importer, BuiltinCall &call, ListArg values) { return fold(importer, call, values, true); }
+LangValue pythonMin(Evaluator &evaluator, BuiltinCall &call, ListArg values) { return fold(evaluator, call, values, false); }
+LangValue pythonMax(Evaluator &evaluator, BuiltinCall &call, ListArg values) { return fold(evaluator, call, values, true); }
 
-LangValue pythonInt(Importer &importer, BuiltinCall &call, ValueArg x) {
-  return convert(importer, call, x, [](const ConstValue &value) { return toInt(value); });
+LangValue pythonInt(Evaluator &evaluator, BuiltinCall &call, ValueArg x) {
+  return convert(evaluator, call, x, [](const ConstValue &value) { return toInt(value); });
 }
-LangValue pythonFloat(Importer &importer, BuiltinCall &call, ValueArg x) {
-  return convert(importer, call, x, [](const ConstValue &value) { return toFloat(value); });
+LangValue pythonFloat(Evaluator &evaluator, BuiltinCall &call, ValueArg x) {
+  return convert(evaluator, call, x, [](const ConstValue &value) { return toFloat(value); });
 }
-LangValue pythonBool(Importer &importer, BuiltinCall &call, ValueArg x) {
-  return convert(importer, call, x,
+LangValue pythonBool(Evaluator &evaluator, BuiltinCall &call, ValueArg x) {
+  return convert(evaluator, call, x,
                  [](const ConstValue &value) -> Expected<ConstValue> { return ConstValue::boolean(value.isTrue()); });
 }
-LangValue pythonStr(Importer &importer, BuiltinCall &call, ValueArg x) { return LangValue::string(x->display()); }
+LangValue pythonStr(Evaluator &evaluator, BuiltinCall &call, ValueArg x) { return LangValue::string(x->display()); }
 
-LangValue pythonLen(Importer &importer, BuiltinCall &call, ValueArg value) {
+LangValue pythonLen(Evaluator &evaluator, BuiltinCall &call, ValueArg value) {
   if (value->isTuple())
     return LangValue::integer(value->elements().size());
   if (value->isTensor() && value->type().isBlock())
     return LangValue::integer(value->type().shape().front());
   if (value->isString()) {
     auto size = length(value->constant());
-    return size.isOk() ? LangValue(*size) : importer.emit.fail(call.range, size.status().message());
+    return size.isOk() ? LangValue(*size) : evaluator.emit.fail(call.range, size.status().message());
   }
-  return importer.emit.fail(value.range, fmt::format("{} has no length", value->describe()));
+  return evaluator.emit.fail(value.range, fmt::format("{} has no length", value->describe()));
 }
 
-LangValue pythonTuple(Importer &importer, BuiltinCall &call, ValueArg value) {
+LangValue pythonTuple(Evaluator &evaluator, BuiltinCall &call, ValueArg value) {
   if (value->isTuple())
     return *value;
-  return importer.emit.fail(value.range, fmt::format("{} is not a sequence that is known at compile time", value->describe()));
+  return evaluator.emit.fail(value.range, fmt::format("{} is not a sequence that is known at compile time", value->describe()));
 }
 
-LangValue pythonIsinstance(Importer &importer, BuiltinCall &call, ValueArg value, ValueArg classesArg) {
+LangValue pythonIsinstance(Evaluator &evaluator, BuiltinCall &call, ValueArg value, ValueArg classesArg) {
   auto matches = [&](const LangValue &cls) -> std::optional<bool> {
     if (const auto *declared = cls.getIf<ClassValue>())
       return value->classInfo() && value->classInfo()->isOrInherits(declared->info.get());
@@ -195,73 +195,73 @@ LangValue pythonIsinstance(Importer &importer, BuiltinCall &call, ValueArg value
   for (const LangValue &cls : classes) {
     auto matched = matches(cls);
     if (!matched)
-      return importer.emit.fail(classesArg.range, fmt::format("isinstance does not know {} as a class", cls.describe()));
+      return evaluator.emit.fail(classesArg.range, fmt::format("isinstance does not know {} as a class", cls.describe()));
     result |= *matched;
   }
   return LangValue::boolean(result);
 }
 
-LangValue pythonGetattr(Importer &importer, BuiltinCall &call, ValueArg x, Arg<llvm::StringRef> name, ListArg fallbackArg) {
+LangValue pythonGetattr(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<llvm::StringRef> name, ListArg fallbackArg) {
   const std::vector<LangValue> &fallback = *fallbackArg;
   if (fallback.size() > 1)
-    return importer.emit.fail(call.range, "getattr takes two or three arguments");
-  LangValue value = importer.attributeOf(*x, *name, call.range, fallback.empty());
+    return evaluator.emit.fail(call.range, "getattr takes two or three arguments");
+  LangValue value = evaluator.attributeOf(*x, *name, call.range, fallback.empty());
   return value.isPoison() && !fallback.empty() ? fallback.front() : value;
 }
 
-LangValue pythonHasattr(Importer &importer, BuiltinCall &call, ValueArg x, Arg<llvm::StringRef> name) {
-  return LangValue::boolean(!importer.attributeOf(*x, *name, call.range, false).isPoison());
+LangValue pythonHasattr(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<llvm::StringRef> name) {
+  return LangValue::boolean(!evaluator.attributeOf(*x, *name, call.range, false).isPoison());
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Compile-time tools of tl
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue staticPrint(Importer &importer, BuiltinCall &call, ListArg values, Arg<llvm::StringRef> sep, Arg<llvm::StringRef> end,
+LangValue staticPrint(Evaluator &evaluator, BuiltinCall &call, ListArg values, Arg<llvm::StringRef> sep, Arg<llvm::StringRef> end,
                       ValueArg file, ValueArg flush) {
   std::string text;
   for (const LangValue &value : *values)
     text += (text.empty() ? "" : sep->str()) + value.display();
   text += end->ends_with("\n") ? end->drop_back() : *end;
-  if (importer.options.printStatic)
-    importer.options.printStatic(text);
+  if (evaluator.options.printStatic)
+    evaluator.options.printStatic(text);
   return LangValue::none();
 }
 
-LangValue staticAssert(Importer &importer, BuiltinCall &call, ValueArg condition, ValueArg msg) {
+LangValue staticAssert(Evaluator &evaluator, BuiltinCall &call, ValueArg condition, ValueArg msg) {
   if (!condition->isConstant() || !condition->constant().isIntegral())
-    return importer.emit.fail(condition.range,
+    return evaluator.emit.fail(condition.range,
                               fmt::format("tl.static_assert needs a compile-time bool, but got {}", condition->describe()));
   if (condition->constant().isTrue())
     return LangValue::none();
   std::string message = msg->display();
-  return importer.emit.fail(call.range,
+  return evaluator.emit.fail(call.range,
                             message.empty() ? "static assertion failed" : "static assertion failed: " + message);
 }
 
-LangValue condition(Importer &importer, BuiltinCall &call, ValueArg arg, Arg<bool> disableLicm) { return *arg; }
+LangValue condition(Evaluator &evaluator, BuiltinCall &call, ValueArg arg, Arg<bool> disableLicm) { return *arg; }
 
-LangValue constexprOf(Importer &importer, BuiltinCall &call, ValueArg value) { return *value; }
+LangValue constexprOf(Evaluator &evaluator, BuiltinCall &call, ValueArg value) { return *value; }
 
-LangValue toTensor(Importer &importer, BuiltinCall &call, ValueArg x) { return importer.emit.toTensor(*x, x.range); }
+LangValue toTensor(Evaluator &evaluator, BuiltinCall &call, ValueArg x) { return evaluator.emit.toTensor(*x, x.range); }
 
-LangValue pointerType(Importer &importer, BuiltinCall &call, Arg<LangType> elementTy, Arg<int64_t> addressSpace,
+LangValue pointerType(Evaluator &evaluator, BuiltinCall &call, Arg<LangType> elementTy, Arg<int64_t> addressSpace,
                       Arg<bool> isConst) {
   if (elementTy->isBlock())
-    return importer.emit.fail(elementTy.range, "a pointer points at a scalar, not at a block");
+    return evaluator.emit.fail(elementTy.range, "a pointer points at a scalar, not at a block");
   if (*addressSpace != 1)
-    return importer.emit.fail(addressSpace.range, "only pointers to global memory (address space 1) are supported");
+    return evaluator.emit.fail(addressSpace.range, "only pointers to global memory (address space 1) are supported");
   return LangValue(LangType::pointer(*elementTy, *isConst));
 }
 
-LangValue blockType(Importer &importer, BuiltinCall &call, Arg<LangType> elementTy, Arg<Dims> shape) {
-  if (!importer.checkBlockShape(*shape, shape.range))
+LangValue blockType(Evaluator &evaluator, BuiltinCall &call, Arg<LangType> elementTy, Arg<Dims> shape) {
+  if (!evaluator.checkBlockShape(*shape, shape.range))
     return LangValue::poison();
   return LangValue(elementTy->element().withShape(*shape));
 }
 
-LangValue classOnly(Importer &importer, BuiltinCall &call) {
-  return importer.emit.fail(
+LangValue classOnly(Evaluator &evaluator, BuiltinCall &call) {
+  return evaluator.emit.fail(
       call.range, fmt::format("{} is a class for isinstance and cannot be called", qualifiedName(*call.builtin)));
 }
 

@@ -61,9 +61,9 @@ namespace builtins {
 namespace {
 
 /// Two arguments as run-time values of one type and shape; a literal takes the other's type.
-std::optional<std::pair<LangValue, LangValue>> pairOf(Importer &importer, BuiltinCall &call, const ValueArg &first,
+std::optional<std::pair<LangValue, LangValue>> pairOf(Evaluator &evaluator, BuiltinCall &call, const ValueArg &first,
                                                       const ValueArg &second) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   LangValue pair[] = {*first, *second};
   for (int side : {0, 1}) {
     if (pair[side].isLiteral() && pair[1 - side].isTensor() && !pair[1 - side].type().isPointer()) {
@@ -89,11 +89,11 @@ std::optional<std::pair<LangValue, LangValue>> pairOf(Importer &importer, Builti
 }
 
 /// An axis of a type, negative ones counting from the end; nullopt after an error.
-std::optional<unsigned> axisOf(Importer &importer, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
+std::optional<unsigned> axisOf(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument, const LangType &type) {
   int64_t axis = *argument.given->constant().toInt64(), rank = type.rank();
   if (axis >= -rank && axis < rank)
     return axis < 0 ? axis + rank : axis;
-  importer.emit.error(argument.range, fmt::format("{} {} is out of range for {}", argument.name(), axis, type.str()));
+  evaluator.emit.error(argument.range, fmt::format("{} {} is out of range for {}", argument.name(), axis, type.str()));
   return std::nullopt;
 }
 
@@ -103,40 +103,40 @@ std::optional<unsigned> axisOf(Importer &importer, BuiltinCall &call, const AnyA
 // Join, split, cat
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue join(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b) {
-  auto pair = pairOf(importer, call, a, b);
-  return pair ? joinPair(importer.emit, pair->first, pair->second) : LangValue::poison();
+LangValue join(Evaluator &evaluator, BuiltinCall &call, ValueArg a, ValueArg b) {
+  auto pair = pairOf(evaluator, call, a, b);
+  return pair ? joinPair(evaluator.emit, pair->first, pair->second) : LangValue::poison();
 }
 
-LangValue split(Importer &importer, BuiltinCall &call, ValueArg value) {
+LangValue split(Evaluator &evaluator, BuiltinCall &call, ValueArg value) {
   if (value->type().shape().back() != 2)
-    return importer.emit.fail(value.range, fmt::format("{} needs a last dimension of size 2, but got {}",
+    return evaluator.emit.fail(value.range, fmt::format("{} needs a last dimension of size 2, but got {}",
                                                        qualifiedName(*call.builtin), value->describe()));
-  auto [left, right] = splitPair(importer.emit, *value);
+  auto [left, right] = splitPair(evaluator.emit, *value);
   return LangValue::tuple({left, right});
 }
 
-LangValue interleave(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b) {
-  auto pair = pairOf(importer, call, a, b);
+LangValue interleave(Evaluator &evaluator, BuiltinCall &call, ValueArg a, ValueArg b) {
+  auto pair = pairOf(evaluator, call, a, b);
   if (!pair)
     return LangValue::poison();
-  LangValue joined = joinPair(importer.emit, pair->first, pair->second);
+  LangValue joined = joinPair(evaluator.emit, pair->first, pair->second);
   llvm::SmallVector<int64_t> shape(joined.type().shape());
   if (shape.size() > 1) {
     shape.pop_back();
     shape.back() *= 2;
   }
-  return importer.checkBlockShape(shape, call.range) ? importer.emit.reshape(joined, shape) : LangValue::poison();
+  return evaluator.checkBlockShape(shape, call.range) ? evaluator.emit.reshape(joined, shape) : LangValue::poison();
 }
 
-LangValue cat(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b, Arg<bool> canReorder, Arg<int64_t> dimArg) {
-  Emitter &emit = importer.emit;
+LangValue cat(Evaluator &evaluator, BuiltinCall &call, ValueArg a, ValueArg b, Arg<bool> canReorder, Arg<int64_t> dimArg) {
+  Emitter &emit = evaluator.emit;
   if (a->type() != b->type())
     return emit.fail(call.range, fmt::format("tl.cat needs two blocks of one type and shape, but got {} and {}",
                                              a->type().str(), b->type().str()));
   if (*canReorder && a->type().rank() != 1)
     return emit.fail(call.range, fmt::format("tl.cat with can_reorder needs blocks of rank 1, but got {}", a->type().str()));
-  auto dim = axisOf(importer, call, dimArg, a->type());
+  auto dim = axisOf(evaluator, call, dimArg, a->type());
   if (!dim)
     return LangValue::poison();
   // The new dimension goes in front of the one that grows.
@@ -149,15 +149,15 @@ LangValue cat(Importer &importer, BuiltinCall &call, ValueArg a, ValueArg b, Arg
   }
   llvm::SmallVector<int64_t> shape(a->type().shape());
   shape[*dim] *= 2;
-  return importer.checkBlockShape(shape, call.range) ? emit.reshape(permuteDims(emit, joined, order), shape)
+  return evaluator.checkBlockShape(shape, call.range) ? emit.reshape(permuteDims(emit, joined, order), shape)
                                                      : LangValue::poison();
 }
 
-LangValue flip(Importer &importer, BuiltinCall &call, ValueArg value, Arg<std::optional<int64_t>> dim) {
-  Emitter &emit = importer.emit;
+LangValue flip(Evaluator &evaluator, BuiltinCall &call, ValueArg value, Arg<std::optional<int64_t>> dim) {
+  Emitter &emit = evaluator.emit;
   unsigned axis = value->type().rank() - 1;
   if (*dim) {
-    auto given = axisOf(importer, call, dim, value->type());
+    auto given = axisOf(evaluator, call, dim, value->type());
     if (!given)
       return LangValue::poison();
     axis = *given;
@@ -170,15 +170,15 @@ LangValue flip(Importer &importer, BuiltinCall &call, ValueArg value, Arg<std::o
 // Gather, histogram
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue gather(Importer &importer, BuiltinCall &call, ValueArg source, ValueArg index, Arg<int64_t> axisArg) {
-  Emitter &emit = importer.emit;
+LangValue gather(Evaluator &evaluator, BuiltinCall &call, ValueArg source, ValueArg index, Arg<int64_t> axisArg) {
+  Emitter &emit = evaluator.emit;
   if (!index->type().isInt() || index->type().isBool())
     return emit.fail(index.range,
                      fmt::format("the index of tl.gather must be a block of integers, but got {}", index->describe()));
   if (source->type().rank() != index->type().rank())
     return emit.fail(call.range, fmt::format("the source and index of tl.gather must have the same rank, but are {} and {}",
                                              source->type().str(), index->type().str()));
-  auto axis = axisOf(importer, call, axisArg, source->type());
+  auto axis = axisOf(evaluator, call, axisArg, source->type());
   if (!axis)
     return LangValue::poison();
   for (unsigned dim = 0; dim < source->type().rank(); ++dim)
@@ -191,13 +191,13 @@ LangValue gather(Importer &importer, BuiltinCall &call, ValueArg source, ValueAr
                    type);
 }
 
-LangValue histogram(Importer &importer, BuiltinCall &call, ValueArg inputArg, Arg<int64_t> numBins, ValueArg maskArg) {
-  Emitter &emit = importer.emit;
+LangValue histogram(Evaluator &evaluator, BuiltinCall &call, ValueArg inputArg, Arg<int64_t> numBins, ValueArg maskArg) {
+  Emitter &emit = evaluator.emit;
   LangValue input = *inputArg, mask = *maskArg;
   if (!input.type().isInt() || input.type().rank() != 1)
     return emit.fail(inputArg.range,
                      fmt::format("tl.histogram needs a block of integers of rank 1, but got {}", input.describe()));
-  if (!importer.checkBlockShape({*numBins}, numBins.range))
+  if (!evaluator.checkBlockShape({*numBins}, numBins.range))
     return LangValue::poison();
   if (!mask.isNone()) {
     mask = emit.toTensor(mask, maskArg.range);
@@ -226,9 +226,9 @@ LangValue histogram(Importer &importer, BuiltinCall &call, ValueArg inputArg, Ar
 // Functions of the user, element by element
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue mapElementwise(Importer &importer, BuiltinCall &call, Arg<const FunctionValue &> scalarFn, ListArg args,
+LangValue mapElementwise(Evaluator &evaluator, BuiltinCall &call, Arg<const FunctionValue &> scalarFn, ListArg args,
                          Arg<int64_t> pack) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   std::vector<LangValue> sources = *args;
   if (sources.empty())
     return emit.fail(call.range, "tl.map_elementwise needs blocks to map");
@@ -263,7 +263,7 @@ LangValue mapElementwise(Importer &importer, BuiltinCall &call, Arg<const Functi
     std::vector<LangValue> arguments;
     for (auto [index, argument] : llvm::enumerate(block->getArguments()))
       arguments.push_back(emit.wrap(argument, sources[index / *pack].type().element()));
-    LangValue result = importer.callCombine(*scalarFn, arguments, call.range);
+    LangValue result = evaluator.callCombine(*scalarFn, arguments, call.range);
     isTuple = result.isTuple();
     if (!result.isPoison()) {
       results = isTuple ? result.elements() : std::vector<LangValue>{result};

@@ -20,16 +20,16 @@ namespace {
 using Combine = llvm::function_ref<std::vector<LangValue>(llvm::ArrayRef<LangValue>, llvm::ArrayRef<LangValue>)>;
 
 /// The axis of a reduction, counted from the front; -1 after an error.
-int64_t axisOf(Importer &importer, int64_t axis, SourceRange range, const LangType &type) {
+int64_t axisOf(Evaluator &evaluator, int64_t axis, SourceRange range, const LangType &type) {
   int64_t rank = type.rank();
   if (axis >= -rank && axis < rank)
     return axis < 0 ? axis + rank : axis;
-  importer.emit.error(range, fmt::format("axis {} is out of range for {}", axis, type.str()));
+  evaluator.emit.error(range, fmt::format("axis {} is out of range for {}", axis, type.str()));
   return -1;
 }
 
-bool fillRegion(Importer &importer, mlir::Region &region, llvm::ArrayRef<LangValue> sources, Combine combine) {
-  Emitter &emit = importer.emit;
+bool fillRegion(Evaluator &evaluator, mlir::Region &region, llvm::ArrayRef<LangValue> sources, Combine combine) {
+  Emitter &emit = evaluator.emit;
   mlir::OpBuilder::InsertionGuard guard(emit.builder);
   llvm::SmallVector<mlir::Type> types;
   for (int side = 0; side < 2; ++side)
@@ -53,10 +53,10 @@ bool fillRegion(Importer &importer, mlir::Region &region, llvm::ArrayRef<LangVal
 }
 
 /// Reduces sources of one shape along an axis, or over all elements without one.
-std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<LangValue> sources,
+std::optional<std::vector<LangValue>> reduceAll(Evaluator &evaluator, std::vector<LangValue> sources,
                                                 std::optional<int64_t> axis, bool keepsDims, Combine combine,
                                                 tile::ReductionOrderingAttr ordering = {}) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   llvm::SmallVector<int64_t> original(sources.front().type().shape());
   if (!axis) {
     for (LangValue &source : sources)
@@ -72,7 +72,7 @@ std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<
     types.push_back(emit.ir(source.type().withShape(reduced)));
   }
   auto op = emit.create<tile::ReduceOp>(types, operands, emit.builder.getI32IntegerAttr(*axis), ordering);
-  if (!fillRegion(importer, op.getCombine(), sources, combine)) {
+  if (!fillRegion(evaluator, op.getCombine(), sources, combine)) {
     op.erase();
     return std::nullopt;
   }
@@ -90,17 +90,17 @@ std::optional<std::vector<LangValue>> reduceAll(Importer &importer, std::vector<
 }
 
 /// The usual front of a reduction: a block, and an axis that exists.
-bool checkReduction(Importer &importer, BuiltinCall &call, const ValueArg &input, const AnyArg &axisArg,
+bool checkReduction(Evaluator &evaluator, BuiltinCall &call, const ValueArg &input, const AnyArg &axisArg,
                     std::optional<int64_t> &axis) {
   if (!input->type().isBlock() || input->type().isPointer()) {
-    importer.emit.error(
+    evaluator.emit.error(
         input.range, fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input->describe()));
     return false;
   }
   axis = std::nullopt;
   if (axisArg.given->isNone())
     return true;
-  int64_t at = axisOf(importer, *axisArg.given->constant().toInt64(), axisArg.range, input->type());
+  int64_t at = axisOf(evaluator, *axisArg.given->constant().toInt64(), axisArg.range, input->type());
   axis = at;
   return at >= 0;
 }
@@ -115,12 +115,12 @@ LangType sumType(const LangType &element) {
 std::vector<LangValue> single(LangValue value) { return {std::move(value)}; }
 
 /// Maximum or minimum together with its index; a tie goes to the lower index on demand.
-LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, const ValueArg &given, const AnyArg &axisArg, bool isMax,
+LangValue extremeWithIndex(Evaluator &evaluator, BuiltinCall &call, const ValueArg &given, const AnyArg &axisArg, bool isMax,
                            bool breaksTiesLeft, bool keepsDims, bool wantsValue) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   LangValue input = *given;
   std::optional<int64_t> axis;
-  if (!checkReduction(importer, call, given, axisArg, axis))
+  if (!checkReduction(evaluator, call, given, axisArg, axis))
     return LangValue::poison();
   if (!axis)
     return emit.fail(call.range, fmt::format("{} with indices needs an axis", qualifiedName(*call.builtin)));
@@ -148,14 +148,14 @@ LangValue extremeWithIndex(Importer &importer, BuiltinCall &call, const ValueArg
   tile::ReductionOrderingAttr ordering;
   if (!breaksTiesLeft)
     ordering = tile::ReductionOrderingAttr::get(emit.builder.getContext(), tile::ReductionOrdering::Unordered);
-  auto results = reduceAll(importer, {input, index}, axis, keepsDims, combine, ordering);
+  auto results = reduceAll(evaluator, {input, index}, axis, keepsDims, combine, ordering);
   if (!results)
     return LangValue::poison();
   return wantsValue ? LangValue::tuple({(*results)[0], (*results)[1]}) : (*results)[1];
 }
 
 /// The blocks of tl.reduce and tl.associative_scan: one, or a tuple of one shape.
-std::optional<std::vector<LangValue>> blocksOf(Importer &importer, BuiltinCall &call, const ValueArg &input) {
+std::optional<std::vector<LangValue>> blocksOf(Evaluator &evaluator, BuiltinCall &call, const ValueArg &input) {
   std::vector<LangValue> sources = input->isTuple() ? input->elements() : std::vector<LangValue>{*input};
   bool isGood = !sources.empty();
   for (const LangValue &source : sources)
@@ -163,32 +163,32 @@ std::optional<std::vector<LangValue>> blocksOf(Importer &importer, BuiltinCall &
              source.type().shape() == sources.front().type().shape();
   if (isGood)
     return sources;
-  importer.emit.error(input.range, fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
+  evaluator.emit.error(input.range, fmt::format("{} needs a block or a tuple of blocks of one shape, but got {}",
                                                qualifiedName(*call.builtin), input->describe()));
   return std::nullopt;
 }
 
 /// Runs a user's combine function and checks what it gives.
-std::vector<LangValue> userCombine(Importer &importer, BuiltinCall &call, const Arg<const FunctionValue &> &function,
+std::vector<LangValue> userCombine(Evaluator &evaluator, BuiltinCall &call, const Arg<const FunctionValue &> &function,
                                    llvm::ArrayRef<LangValue> sources, llvm::ArrayRef<LangValue> left,
                                    llvm::ArrayRef<LangValue> right) {
   llvm::SmallVector<LangValue> arguments(left);
   arguments.append(right.begin(), right.end());
-  LangValue result = importer.callCombine(*function, arguments, call.range);
+  LangValue result = evaluator.callCombine(*function, arguments, call.range);
   if (result.isPoison())
     return {};
   std::vector<LangValue> values = result.isTuple() ? result.elements() : std::vector<LangValue>{result};
   std::string name = function->node->name.text.str();
   if (values.size() != sources.size()) {
-    importer.emit.error(function.range, fmt::format("the combine function '{}' must give {} values, but gives {}", name,
+    evaluator.emit.error(function.range, fmt::format("the combine function '{}' must give {} values, but gives {}", name,
                                                     sources.size(), values.size()));
     return {};
   }
   for (auto [value, source] : llvm::zip(values, sources)) {
     if (value.isLiteral())
-      value = importer.emit.constantOf(value.constant(), source.type().element());
+      value = evaluator.emit.constantOf(value.constant(), source.type().element());
     if (!value.isTensor() || value.type() != source.type().element()) {
-      importer.emit.error(function.range, fmt::format("the combine function '{}' must give {}, but gives {}", name,
+      evaluator.emit.error(function.range, fmt::format("the combine function '{}' must give {}, but gives {}", name,
                                                       source.type().element().str(), value.describe()));
       return {};
     }
@@ -201,9 +201,9 @@ LangValue packed(const std::vector<LangValue> &values, bool isTuple) {
 }
 
 /// An inclusive scan of blocks of one shape.
-LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_t axis, bool isReverse, bool isTuple,
+LangValue scan(Evaluator &evaluator, const std::vector<LangValue> &sources, int64_t axis, bool isReverse, bool isTuple,
                Combine combine) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   llvm::SmallVector<mlir::Value> operands;
   llvm::SmallVector<mlir::Type> types;
   for (const LangValue &source : sources) {
@@ -212,7 +212,7 @@ LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_
   }
   auto op = emit.create<tile::ScanOp>(types, operands, emit.builder.getI32IntegerAttr(axis),
                                       emit.builder.getBoolAttr(isReverse));
-  if (!fillRegion(importer, op.getCombine(), sources, combine)) {
+  if (!fillRegion(evaluator, op.getCombine(), sources, combine)) {
     op.erase();
     return LangValue::poison();
   }
@@ -228,14 +228,14 @@ LangValue scan(Importer &importer, const std::vector<LangValue> &sources, int64_
 // Reductions
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue sum(Importer &importer, BuiltinCall &call, ValueArg inputArg, Arg<std::optional<int64_t>> axisArg, Arg<bool> keepDims,
+LangValue sum(Evaluator &evaluator, BuiltinCall &call, ValueArg inputArg, Arg<std::optional<int64_t>> axisArg, Arg<bool> keepDims,
               Arg<std::optional<LangType>> dtype, ValueArg orderingArg) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   LangValue input = *inputArg;
   std::optional<int64_t> axis;
-  if (!checkReduction(importer, call, inputArg, axisArg, axis))
+  if (!checkReduction(evaluator, call, inputArg, axisArg, axis))
     return LangValue::poison();
-  auto ordering = reductionOrderingOf(importer, call, orderingArg);
+  auto ordering = reductionOrderingOf(evaluator, call, orderingArg);
   if (!ordering)
     return LangValue::poison();
   LangType element = *dtype ? **dtype : sumType(input.type().element());
@@ -245,38 +245,38 @@ LangValue sum(Importer &importer, BuiltinCall &call, ValueArg inputArg, Arg<std:
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(BinaryOp::Add, a[0], b[0], call.range));
   };
-  auto results = reduceAll(importer, {input}, axis, *keepDims, combine, *ordering);
+  auto results = reduceAll(evaluator, {input}, axis, *keepDims, combine, *ordering);
   return results ? results->front() : LangValue::poison();
 }
 
-LangValue maxOrMin(Importer &importer, BuiltinCall &call, bool isMax, ValueArg inputArg, Arg<std::optional<int64_t>> axisArg,
+LangValue maxOrMin(Evaluator &evaluator, BuiltinCall &call, bool isMax, ValueArg inputArg, Arg<std::optional<int64_t>> axisArg,
                    Arg<bool> returnIndices, Arg<bool> returnIndicesTieBreakLeft, Arg<bool> keepDims) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (*returnIndices)
-    return extremeWithIndex(importer, call, inputArg, axisArg, isMax, *returnIndicesTieBreakLeft, *keepDims, true);
+    return extremeWithIndex(evaluator, call, inputArg, axisArg, isMax, *returnIndicesTieBreakLeft, *keepDims, true);
   LangValue input = *inputArg;
   std::optional<int64_t> axis;
-  if (!checkReduction(importer, call, inputArg, axisArg, axis))
+  if (!checkReduction(evaluator, call, inputArg, axisArg, axis))
     return LangValue::poison();
   if (input.type().bitWidth() < 32)
     input = emit.cast(input, input.type().isFloat() ? ScalarKind::FP32 : ScalarKind::Int32, call.range);
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.minMax(isMax, a[0], b[0], false, call.range));
   };
-  auto results = reduceAll(importer, {input}, axis, *keepDims, combine);
+  auto results = reduceAll(evaluator, {input}, axis, *keepDims, combine);
   return results ? results->front() : LangValue::poison();
 }
 
-LangValue argMaxOrMin(Importer &importer, BuiltinCall &call, bool isMax, ValueArg input, Arg<int64_t> axis,
+LangValue argMaxOrMin(Evaluator &evaluator, BuiltinCall &call, bool isMax, ValueArg input, Arg<int64_t> axis,
                       Arg<bool> tieBreakLeft, Arg<bool> keepDims) {
-  return extremeWithIndex(importer, call, input, axis, isMax, *tieBreakLeft, *keepDims, false);
+  return extremeWithIndex(evaluator, call, input, axis, isMax, *tieBreakLeft, *keepDims, false);
 }
 
-LangValue xorOrReduce(Importer &importer, BuiltinCall &call, BinaryOp op, ValueArg input, Arg<std::optional<int64_t>> axisArg,
+LangValue xorOrReduce(Evaluator &evaluator, BuiltinCall &call, BinaryOp op, ValueArg input, Arg<std::optional<int64_t>> axisArg,
                       Arg<bool> keepDims) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   std::optional<int64_t> axis;
-  if (!checkReduction(importer, call, input, axisArg, axis))
+  if (!checkReduction(evaluator, call, input, axisArg, axis))
     return LangValue::poison();
   if (!input->type().isInt())
     return emit.fail(input.range,
@@ -284,34 +284,34 @@ LangValue xorOrReduce(Importer &importer, BuiltinCall &call, BinaryOp op, ValueA
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(op, a[0], b[0], call.range));
   };
-  auto results = reduceAll(importer, {*input}, axis, *keepDims, combine);
+  auto results = reduceAll(evaluator, {*input}, axis, *keepDims, combine);
   return results ? results->front() : LangValue::poison();
 }
 
-LangValue reduce(Importer &importer, BuiltinCall &call, ValueArg input, Arg<std::optional<int64_t>> axisArg,
+LangValue reduce(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<std::optional<int64_t>> axisArg,
                  Arg<const FunctionValue &> combineFn, Arg<bool> keepDims, ValueArg orderingArg) {
-  auto sources = blocksOf(importer, call, input);
+  auto sources = blocksOf(evaluator, call, input);
   if (!sources)
     return LangValue::poison();
   std::optional<int64_t> axis;
   if (*axisArg) {
-    axis = axisOf(importer, **axisArg, axisArg.range, sources->front().type());
+    axis = axisOf(evaluator, **axisArg, axisArg.range, sources->front().type());
     if (*axis < 0)
       return LangValue::poison();
   }
-  auto ordering = reductionOrderingOf(importer, call, orderingArg);
+  auto ordering = reductionOrderingOf(evaluator, call, orderingArg);
   if (!ordering)
     return LangValue::poison();
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
-    return userCombine(importer, call, combineFn, *sources, a, b);
+    return userCombine(evaluator, call, combineFn, *sources, a, b);
   };
-  auto results = reduceAll(importer, *sources, axis, *keepDims, combine, *ordering);
+  auto results = reduceAll(evaluator, *sources, axis, *keepDims, combine, *ordering);
   return results ? packed(*results, input->isTuple()) : LangValue::poison();
 }
 
-LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dimArg, Arg<std::optional<bool>> keepsDims,
+LangValue softmax(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dimArg, Arg<std::optional<bool>> keepsDims,
                   Arg<bool> ieeeRounding) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (!x->type().is(ScalarKind::FP32) && !x->type().is(ScalarKind::FP64))
     return emit.fail(x.range, fmt::format("tl.softmax: Expected dtype ['fp32', 'fp64'] but got {} for argument 'x'",
                                           x->type().element().signatureText()));
@@ -322,7 +322,7 @@ LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::op
   SourceRange range = call.range;
   // The result has the shape of x whatever keep_dims says, as in Triton 3.9; older ones refused other dimensions without it.
   auto along = [&](const LangValue &value, Combine combine) {
-    return reduceAll(importer, {value}, dim, /*keepsDims=*/true, combine)->front();
+    return reduceAll(evaluator, {value}, dim, /*keepsDims=*/true, combine)->front();
   };
   LangValue highest = along(*x, [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.minMax(true, a[0], b[0], false, range));
@@ -344,29 +344,29 @@ LangValue softmax(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::op
 // Scans
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue associativeScan(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int64_t> axisArg,
+LangValue associativeScan(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<int64_t> axisArg,
                           Arg<const FunctionValue &> combineFn, Arg<bool> reverse) {
-  auto sources = blocksOf(importer, call, input);
+  auto sources = blocksOf(evaluator, call, input);
   if (!sources)
     return LangValue::poison();
-  int64_t axis = axisOf(importer, *axisArg, axisArg.range, sources->front().type());
+  int64_t axis = axisOf(evaluator, *axisArg, axisArg.range, sources->front().type());
   if (axis < 0)
     return LangValue::poison();
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
-    return userCombine(importer, call, combineFn, *sources, a, b);
+    return userCombine(evaluator, call, combineFn, *sources, a, b);
   };
-  return scan(importer, *sources, axis, *reverse, input->isTuple(), combine);
+  return scan(evaluator, *sources, axis, *reverse, input->isTuple(), combine);
 }
 
 /// cumsum and cumprod.
-static LangValue cumulative(Importer &importer, BuiltinCall &call, const ValueArg &given, const Arg<int64_t> &axisArg,
+static LangValue cumulative(Evaluator &evaluator, BuiltinCall &call, const ValueArg &given, const Arg<int64_t> &axisArg,
                             const Arg<bool> &reverse, BinaryOp op, std::optional<LangType> wanted) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   LangValue input = *given;
   if (input.type().isPointer())
     return emit.fail(given.range,
                      fmt::format("{} needs a block of numbers, but got {}", qualifiedName(*call.builtin), input.describe()));
-  int64_t axis = axisOf(importer, *axisArg, axisArg.range, input.type());
+  int64_t axis = axisOf(evaluator, *axisArg, axisArg.range, input.type());
   if (axis < 0)
     return LangValue::poison();
   LangType element = input.type().element();
@@ -380,17 +380,17 @@ static LangValue cumulative(Importer &importer, BuiltinCall &call, const ValueAr
   auto combine = [&](llvm::ArrayRef<LangValue> a, llvm::ArrayRef<LangValue> b) {
     return single(emit.binary(op, a[0], b[0], call.range));
   };
-  return scan(importer, {input}, axis, *reverse, false, combine);
+  return scan(evaluator, {input}, axis, *reverse, false, combine);
 }
 
-LangValue cumsum(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int64_t> axis, Arg<bool> reverse,
+LangValue cumsum(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<int64_t> axis, Arg<bool> reverse,
                  Arg<std::optional<LangType>> dtype) {
-  return cumulative(importer, call, input, axis, reverse, BinaryOp::Add, *dtype);
+  return cumulative(evaluator, call, input, axis, reverse, BinaryOp::Add, *dtype);
 }
 
-LangValue cumprod(Importer &importer, BuiltinCall &call, ValueArg input, Arg<int64_t> axis, Arg<bool> reverse,
+LangValue cumprod(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<int64_t> axis, Arg<bool> reverse,
                   Arg<std::optional<LangType>> dtype) {
-  return cumulative(importer, call, input, axis, reverse, BinaryOp::Mult, *dtype);
+  return cumulative(evaluator, call, input, axis, reverse, BinaryOp::Mult, *dtype);
 }
 
 } // namespace ditron::frontend::builtins

@@ -11,29 +11,29 @@
 namespace ditron::frontend::builtins {
 namespace {
 
-bool checkAxis(Importer &importer, const Arg<int64_t> &axis) {
+bool checkAxis(Evaluator &evaluator, const Arg<int64_t> &axis) {
   if (*axis >= 0 && *axis <= 2)
     return true;
-  importer.emit.error(axis.range, fmt::format("program_id axis must be 0, 1, or 2, but is {}", *axis));
+  evaluator.emit.error(axis.range, fmt::format("program_id axis must be 0, 1, or 2, but is {}", *axis));
   return false;
 }
 
 /// A non-negative axis below the rank; negative ones count from the end.
-std::optional<unsigned> normalizeAxis(Importer &importer, int64_t axis, unsigned rank, SourceRange range) {
+std::optional<unsigned> normalizeAxis(Evaluator &evaluator, int64_t axis, unsigned rank, SourceRange range) {
   int64_t result = axis < 0 ? axis + rank : axis;
   if (result >= 0 && result < int64_t(rank))
     return result;
-  importer.emit.error(range, fmt::format("invalid axis {}: it is out of range for a result of rank {}", axis, rank));
+  evaluator.emit.error(range, fmt::format("invalid axis {}: it is out of range for a result of rank {}", axis, rank));
   return std::nullopt;
 }
 
 /// A value of a dtype in a shape; literals are converted at compile time.
-LangValue filled(Importer &importer, llvm::ArrayRef<int64_t> shape, const LangValue &value, const LangType &dtype,
+LangValue filled(Evaluator &evaluator, llvm::ArrayRef<int64_t> shape, const LangValue &value, const LangType &dtype,
                  SourceRange range) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (dtype.isBlock() || dtype.isVoid())
     return emit.fail(range, fmt::format("{} is not the type of an element", dtype.str()));
-  if (!importer.checkBlockShape(shape, range))
+  if (!evaluator.checkBlockShape(shape, range))
     return LangValue::poison();
   LangType type = dtype.withShape(shape);
   if (value.isLiteral() && !dtype.isPointer()) {
@@ -53,24 +53,24 @@ LangValue filled(Importer &importer, llvm::ArrayRef<int64_t> shape, const LangVa
 
 } // namespace
 
-LangValue programId(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
-  if (!checkAxis(importer, axis))
+LangValue programId(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> axis) {
+  if (!checkAxis(evaluator, axis))
     return LangValue::poison();
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   auto number = emit.builder.getI32IntegerAttr(*axis);
   return emit.wrap(emit.create<tile::ProgramIdOp>(emit.builder.getI32Type(), number), ScalarKind::Int32);
 }
 
-LangValue numPrograms(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
-  if (!checkAxis(importer, axis))
+LangValue numPrograms(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> axis) {
+  if (!checkAxis(evaluator, axis))
     return LangValue::poison();
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   auto number = emit.builder.getI32IntegerAttr(*axis);
   return emit.wrap(emit.create<tile::NumProgramsOp>(emit.builder.getI32Type(), number), ScalarKind::Int32);
 }
 
-LangValue arange(Importer &importer, BuiltinCall &call, Arg<int64_t> start, Arg<int64_t> end) {
-  Emitter &emit = importer.emit;
+LangValue arange(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> start, Arg<int64_t> end) {
+  Emitter &emit = evaluator.emit;
   if (*start < INT32_MIN || *end > INT32_MAX)
     return emit.fail(call.range, "the bounds of tl.arange must fit into int32");
   if (*end <= *start)
@@ -78,7 +78,7 @@ LangValue arange(Importer &importer, BuiltinCall &call, Arg<int64_t> start, Arg<
   int64_t size = *end - *start;
   if ((size & (size - 1)) != 0)
     return emit.fail(call.range, fmt::format("the length of tl.arange must be a power of 2, but is {}", size));
-  if (!importer.checkBlockShape({size}, call.range))
+  if (!evaluator.checkBlockShape({size}, call.range))
     return LangValue::poison();
   LangType type = LangType(ScalarKind::Int32).withShape({size});
   return emit.wrap(
@@ -86,22 +86,22 @@ LangValue arange(Importer &importer, BuiltinCall &call, Arg<int64_t> start, Arg<
       type);
 }
 
-LangValue full(Importer &importer, BuiltinCall &call, Arg<Dims> shape, ValueArg value, Arg<LangType> dtype) {
-  return filled(importer, *shape, *value, *dtype, call.range);
+LangValue full(Evaluator &evaluator, BuiltinCall &call, Arg<Dims> shape, ValueArg value, Arg<LangType> dtype) {
+  return filled(evaluator, *shape, *value, *dtype, call.range);
 }
 
-LangValue zeros(Importer &importer, BuiltinCall &call, Arg<Dims> shape, Arg<LangType> dtype) {
-  return filled(importer, *shape, LangValue::integer(0), *dtype, call.range);
+LangValue zeros(Evaluator &evaluator, BuiltinCall &call, Arg<Dims> shape, Arg<LangType> dtype) {
+  return filled(evaluator, *shape, LangValue::integer(0), *dtype, call.range);
 }
 
-LangValue zerosLike(Importer &importer, BuiltinCall &call, ValueArg input) {
+LangValue zerosLike(Evaluator &evaluator, BuiltinCall &call, ValueArg input) {
   const LangType &type = input->type();
-  return filled(importer, type.shape(), LangValue::integer(0), type.element(), call.range);
+  return filled(evaluator, type.shape(), LangValue::integer(0), type.element(), call.range);
 }
 
-LangValue castTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg<LangType> target,
+LangValue castTo(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<LangType> target,
                  Arg<std::optional<llvm::StringRef>> fpDowncastRounding, Arg<bool> bitcast) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   LangValue value = emit.toTensor(*input, call.range);
   if (value.isPoison())
     return value;
@@ -128,18 +128,18 @@ LangValue castTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Lang
 // Shapes
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue broadcast(Importer &importer, BuiltinCall &call, ValueArg input, ValueArg other) {
-  Emitter &emit = importer.emit;
+LangValue broadcast(Evaluator &evaluator, BuiltinCall &call, ValueArg input, ValueArg other) {
+  Emitter &emit = evaluator.emit;
   LangValue pair[] = {emit.toTensor(*input, call.range), emit.toTensor(*other, call.range)};
   if (!emit.broadcastTogether(pair, call.range))
     return LangValue::poison();
   return LangValue::tuple({pair[0], pair[1]});
 }
 
-LangValue broadcastTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> shape) {
-  Emitter &emit = importer.emit;
+LangValue broadcastTo(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<Dims> shape) {
+  Emitter &emit = evaluator.emit;
   LangValue value = emit.toTensor(*input, call.range);
-  if (value.isPoison() || !importer.checkBlockShape(*shape, call.range))
+  if (value.isPoison() || !evaluator.checkBlockShape(*shape, call.range))
     return LangValue::poison();
   const LangType &type = value.type();
   bool fits = !type.isBlock() || type.rank() == shape->size();
@@ -152,15 +152,15 @@ LangValue broadcastTo(Importer &importer, BuiltinCall &call, ValueArg input, Arg
   return emit.broadcastTo(value, *shape);
 }
 
-LangValue expandDims(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> axes) {
-  Emitter &emit = importer.emit;
+LangValue expandDims(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<Dims> axes) {
+  Emitter &emit = evaluator.emit;
   LangValue value = emit.toTensor(*input, call.range);
   if (value.isPoison())
     return value;
   unsigned rank = value.type().rank() + axes->size();
   llvm::SmallVector<unsigned> sorted;
   for (int64_t axis : *axes) {
-    auto normal = normalizeAxis(importer, axis, rank, axes.range);
+    auto normal = normalizeAxis(evaluator, axis, rank, axes.range);
     if (!normal)
       return LangValue::poison();
     if (llvm::is_contained(sorted, *normal))
@@ -173,31 +173,31 @@ LangValue expandDims(Importer &importer, BuiltinCall &call, ValueArg input, Arg<
   return value;
 }
 
-LangValue unsqueeze(Importer &importer, BuiltinCall &call, ValueArg x, Arg<Dims> dims) {
-  Emitter &emit = importer.emit;
+LangValue unsqueeze(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<Dims> dims) {
+  Emitter &emit = evaluator.emit;
   LangValue value = emit.toTensor(*x, call.range);
   if (value.isPoison() || dims->size() != 1)
     return value.isPoison() ? value : emit.fail(dims.range, "tl.unsqueeze inserts one dimension");
-  auto axis = normalizeAxis(importer, dims->front(), value.type().rank() + 1, dims.range);
+  auto axis = normalizeAxis(evaluator, dims->front(), value.type().rank() + 1, dims.range);
   return axis ? emit.expandDims(value, *axis) : LangValue::poison();
 }
 
-LangValue squeeze(Importer &importer, BuiltinCall &call, ValueArg x, Arg<int64_t> dim) {
+LangValue squeeze(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<int64_t> dim) {
   const LangType &type = x->type();
-  auto axis = normalizeAxis(importer, *dim, type.rank(), dim.range);
+  auto axis = normalizeAxis(evaluator, *dim, type.rank(), dim.range);
   if (!axis)
     return LangValue::poison();
   if (type.shape()[*axis] != 1)
-    return importer.emit.fail(dim.range, fmt::format("dimension {} of {} does not have size 1", *axis, type.str()));
+    return evaluator.emit.fail(dim.range, fmt::format("dimension {} of {} does not have size 1", *axis, type.str()));
   llvm::SmallVector<int64_t> shape(type.shape());
   shape.erase(shape.begin() + *axis);
-  return importer.emit.reshape(*x, shape);
+  return evaluator.emit.reshape(*x, shape);
 }
 
-static LangValue reshaped(Importer &importer, BuiltinCall &call, const ValueArg &input, const Arg<Dims> &shape) {
-  Emitter &emit = importer.emit;
+static LangValue reshaped(Evaluator &evaluator, BuiltinCall &call, const ValueArg &input, const Arg<Dims> &shape) {
+  Emitter &emit = evaluator.emit;
   const LangType &type = input->type();
-  if (!importer.checkBlockShape(*shape, call.range))
+  if (!evaluator.checkBlockShape(*shape, call.range))
     return LangValue::poison();
   if (type.numElements() != type.withShape(*shape).numElements())
     return emit.fail(call.range,
@@ -206,21 +206,21 @@ static LangValue reshaped(Importer &importer, BuiltinCall &call, const ValueArg 
   return emit.reshape(*input, *shape);
 }
 
-LangValue reshape(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> shape, Arg<bool> canReorder) {
-  return reshaped(importer, call, input, shape);
+LangValue reshape(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<Dims> shape, Arg<bool> canReorder) {
+  return reshaped(evaluator, call, input, shape);
 }
 
-LangValue view(Importer &importer, BuiltinCall &call, ValueArg input, Arg<Dims> shape) {
-  importer.emit.warning(call.range, "tl.view is deprecated in Triton: use tl.reshape");
-  return reshaped(importer, call, input, shape);
+LangValue view(Evaluator &evaluator, BuiltinCall &call, ValueArg input, Arg<Dims> shape) {
+  evaluator.emit.warning(call.range, "tl.view is deprecated in Triton: use tl.reshape");
+  return reshaped(evaluator, call, input, shape);
 }
 
-LangValue ravel(Importer &importer, BuiltinCall &call, ValueArg x, Arg<bool> canReorder) {
-  return importer.emit.reshape(*x, {x->type().numElements()});
+LangValue ravel(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<bool> canReorder) {
+  return evaluator.emit.reshape(*x, {x->type().numElements()});
 }
 
-LangValue trans(Importer &importer, BuiltinCall &call, ValueArg value, Arg<Dims> dims) {
-  Emitter &emit = importer.emit;
+LangValue trans(Evaluator &evaluator, BuiltinCall &call, ValueArg value, Arg<Dims> dims) {
+  Emitter &emit = evaluator.emit;
   const LangType &type = value->type();
   unsigned rank = type.rank();
   llvm::SmallVector<int32_t> order;
@@ -251,15 +251,15 @@ LangValue trans(Importer &importer, BuiltinCall &call, ValueArg value, Arg<Dims>
   return emit.wrap(emit.create<tile::TransOp>(emit.ir(result), value->ir(), emit.builder.getDenseI32ArrayAttr(order)), result);
 }
 
-LangValue item(Importer &importer, BuiltinCall &call, ValueArg value) {
+LangValue item(Evaluator &evaluator, BuiltinCall &call, ValueArg value) {
   if (value->type().numElements() != 1)
-    return importer.emit.fail(call.range, fmt::format("item() needs exactly one element, but got {}", value->describe()));
-  return importer.emit.reshape(*value, {});
+    return evaluator.emit.fail(call.range, fmt::format("item() needs exactly one element, but got {}", value->describe()));
+  return evaluator.emit.reshape(*value, {});
 }
 
-LangValue swizzle2d(Importer &importer, BuiltinCall &call, ValueArg i, ValueArg j, ValueArg sizeI, ValueArg sizeJ,
+LangValue swizzle2d(Evaluator &evaluator, BuiltinCall &call, ValueArg i, ValueArg j, ValueArg sizeI, ValueArg sizeJ,
                     ValueArg sizeG) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   SourceRange range = call.range;
   auto op = [&](BinaryOp kind, const LangValue &a, const LangValue &b) { return emit.binary(kind, a, b, range); };
   LangValue linear = op(BinaryOp::Add, op(BinaryOp::Mult, *i, *sizeJ), *j);

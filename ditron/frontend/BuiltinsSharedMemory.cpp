@@ -55,10 +55,10 @@ struct Memory {
   Swizzle swizzle;
 };
 
-std::optional<Memory> memoryOf(Importer &importer, BuiltinCall &call, const ValueArg &smem) {
+std::optional<Memory> memoryOf(Evaluator &evaluator, BuiltinCall &call, const ValueArg &smem) {
   const LangValue &value = *smem;
   if (!value.isAggregate() || value.classInfo() != sharedMemoryClass().get()) {
-    reject(importer, call, smem, "shared memory from allocate_smem");
+    reject(evaluator, call, smem, "shared memory from allocate_smem");
     return std::nullopt;
   }
   const std::vector<LangValue> &fields = value.parts();
@@ -79,23 +79,23 @@ std::vector<LangValue> indexList(const LangValue &value) {
 }
 
 /// An index as int32, checked against the extent where it is known.
-LangValue checkedIndex(Importer &importer, const LangValue &index, int64_t size, SourceRange range) {
+LangValue checkedIndex(Evaluator &evaluator, const LangValue &index, int64_t size, SourceRange range) {
   if (index.isLiteral() && index.constant().isIntegral()) {
     auto number = index.constant().toInt64();
     if (!number || *number < 0 || *number >= size)
-      return importer.emit.fail(range, fmt::format("index {} is outside of an extent of {}", index.display(), size));
+      return evaluator.emit.fail(range, fmt::format("index {} is outside of an extent of {}", index.display(), size));
   }
-  return scalarAs(importer, index, ScalarKind::Int32, range, "an index");
+  return scalarAs(evaluator, index, ScalarKind::Int32, range, "an index");
 }
 
 /// The pointer to an element. With fewer indices than dimensions, the rest is 0.
-LangValue elementPointer(Importer &importer, const Memory &memory, llvm::ArrayRef<LangValue> indices, SourceRange range) {
-  Emitter &emit = importer.emit;
+LangValue elementPointer(Evaluator &evaluator, const Memory &memory, llvm::ArrayRef<LangValue> indices, SourceRange range) {
+  Emitter &emit = evaluator.emit;
   if (indices.size() > memory.shape.size())
     return emit.fail(range, fmt::format("{} indices for shared memory of rank {}", indices.size(), memory.shape.size()));
   std::vector<LangValue> at;
   for (size_t dim = 0; dim < memory.shape.size(); ++dim) {
-    at.push_back(checkedIndex(importer, dim < indices.size() ? indices[dim] : LangValue::integer(0), memory.shape[dim], range));
+    at.push_back(checkedIndex(evaluator, dim < indices.size() ? indices[dim] : LangValue::integer(0), memory.shape[dim], range));
     if (at.back().isPoison())
       return LangValue::poison();
   }
@@ -116,11 +116,11 @@ LangValue elementPointer(Importer &importer, const Memory &memory, llvm::ArrayRe
 
 } // namespace
 
-LangValue allocateShared(Importer &importer, BuiltinCall &call, Arg<LangType> element, Arg<Dims> shape, Arg<int64_t> vec,
+LangValue allocateShared(Evaluator &evaluator, BuiltinCall &call, Arg<LangType> element, Arg<Dims> shape, Arg<int64_t> vec,
                          Arg<int64_t> perPhase, Arg<int64_t> maxPhase) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (element->isVoid() || element->isBlock())
-    return reject(importer, call, element, "the type of a scalar");
+    return reject(evaluator, call, element, "the type of a scalar");
   Swizzle swizzle{*vec, *perPhase, *maxPhase};
   if (shape->empty())
     return emit.fail(shape.range, "the shape of shared memory has at least one dimension");
@@ -144,14 +144,14 @@ LangValue allocateShared(Importer &importer, BuiltinCall &call, Arg<LangType> el
   return descriptor(emit.wrap(op.getResult(), pointer), *element, *shape, swizzle);
 }
 
-LangValue sharedIndex(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg indexArg) {
-  Emitter &emit = importer.emit;
-  auto memory = memoryOf(importer, call, smem);
+LangValue sharedIndex(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, ValueArg indexArg) {
+  Emitter &emit = evaluator.emit;
+  auto memory = memoryOf(evaluator, call, smem);
   if (!memory)
     return LangValue::poison();
   if (memory->shape.size() < 2)
     return emit.fail(smem.range, "smem_index needs shared memory of rank 2 or more");
-  LangValue index = checkedIndex(importer, *indexArg, memory->shape.front(), indexArg.range);
+  LangValue index = checkedIndex(evaluator, *indexArg, memory->shape.front(), indexArg.range);
   if (index.isPoison())
     return index;
   int64_t stage = 1;
@@ -162,49 +162,49 @@ LangValue sharedIndex(Importer &importer, BuiltinCall &call, ValueArg smem, Valu
                     llvm::ArrayRef(memory->shape).drop_front(), memory->swizzle);
 }
 
-LangValue sharedLoad(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg indicesArg) {
-  Emitter &emit = importer.emit;
-  auto memory = memoryOf(importer, call, smem);
+LangValue sharedLoad(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, ValueArg indicesArg) {
+  Emitter &emit = evaluator.emit;
+  auto memory = memoryOf(evaluator, call, smem);
   if (!memory)
     return LangValue::poison();
   std::vector<LangValue> indices = indexList(*indicesArg);
   if (indices.size() != memory->shape.size())
     return emit.fail(indicesArg.range,
                      fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
-  LangValue pointer = elementPointer(importer, *memory, indices, indicesArg.range);
+  LangValue pointer = elementPointer(evaluator, *memory, indices, indicesArg.range);
   if (pointer.isPoison())
     return pointer;
   return emit.wrap(emit.create<dist::LdOp>(emit.ir(memory->element), tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir()),
                    memory->element);
 }
 
-LangValue sharedStore(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg valueArg, ValueArg indicesArg) {
-  Emitter &emit = importer.emit;
-  auto memory = memoryOf(importer, call, smem);
+LangValue sharedStore(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, ValueArg valueArg, ValueArg indicesArg) {
+  Emitter &emit = evaluator.emit;
+  auto memory = memoryOf(evaluator, call, smem);
   if (!memory)
     return LangValue::poison();
   std::vector<LangValue> indices = indexList(*indicesArg);
   if (indices.size() != memory->shape.size())
     return emit.fail(indicesArg.range,
                      fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
-  LangValue pointer = elementPointer(importer, *memory, indices, indicesArg.range);
-  LangValue value = scalarFor(importer, call, valueArg, memory->element);
+  LangValue pointer = elementPointer(evaluator, *memory, indices, indicesArg.range);
+  LangValue value = scalarFor(evaluator, call, valueArg, memory->element);
   if (pointer.isPoison() || value.isPoison())
     return LangValue::poison();
   emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir(), value.ir());
   return LangValue::none();
 }
 
-LangValue sharedPointer(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg indices) {
-  auto memory = memoryOf(importer, call, smem);
+LangValue sharedPointer(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, ValueArg indices) {
+  auto memory = memoryOf(evaluator, call, smem);
   if (!memory)
     return LangValue::poison();
-  return elementPointer(importer, *memory, indexList(*indices), indices.range);
+  return elementPointer(evaluator, *memory, indexList(*indices), indices.range);
 }
 
-LangValue sharedAddress(Importer &importer, BuiltinCall &call, ValueArg smem, ValueArg indices) {
-  Emitter &emit = importer.emit;
-  LangValue pointer = sharedPointer(importer, call, smem, indices);
+LangValue sharedAddress(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, ValueArg indices) {
+  Emitter &emit = evaluator.emit;
+  LangValue pointer = sharedPointer(evaluator, call, smem, indices);
   if (pointer.isPoison())
     return pointer;
   auto op = emit.create<dist::IntrinsicOp>(mlir::TypeRange(emit.builder.getI32Type()), emit.builder.getStringAttr("shared_address"),
@@ -212,8 +212,8 @@ LangValue sharedAddress(Importer &importer, BuiltinCall &call, ValueArg smem, Va
   return emit.wrap(op.getResult(0), ScalarKind::UInt32);
 }
 
-LangValue sharedDealloc(Importer &importer, BuiltinCall &call, ValueArg smem) {
-  return memoryOf(importer, call, smem) ? LangValue::none() : LangValue::poison();
+LangValue sharedDealloc(Evaluator &evaluator, BuiltinCall &call, ValueArg smem) {
+  return memoryOf(evaluator, call, smem) ? LangValue::none() : LangValue::poison();
 }
 
 } // namespace ditron::frontend::builtins

@@ -38,16 +38,16 @@ struct SpilledTile {
 
 class SimtRegion {
 public:
-  LangValue enter(Importer &importer, SourceRange range);
-  void exit(Importer &importer, SourceRange range);
-  std::optional<LangValue> load(Importer &importer, const LangValue &object, llvm::ArrayRef<LangValue> indices, SourceRange range);
-  std::optional<LangValue> store(Importer &importer, const LangValue &object, llvm::ArrayRef<LangValue> indices, const LangValue &value,
+  LangValue enter(Evaluator &evaluator, SourceRange range);
+  void exit(Evaluator &evaluator, SourceRange range);
+  std::optional<LangValue> load(Evaluator &evaluator, const LangValue &object, llvm::ArrayRef<LangValue> indices, SourceRange range);
+  std::optional<LangValue> store(Evaluator &evaluator, const LangValue &object, llvm::ArrayRef<LangValue> indices, const LangValue &value,
                                  SourceRange range);
 
 private:
-  bool isOwnFunction(Importer &importer) const { return importer.callDepth() == depth; }
-  SpilledTile *tileFor(Importer &importer, const LangValue &object, SourceRange range);
-  LangValue elementPointer(Importer &importer, const SpilledTile &tile, llvm::ArrayRef<LangValue> indices, SourceRange range);
+  bool isOwnFunction(Evaluator &evaluator) const { return evaluator.callDepth() == depth; }
+  SpilledTile *tileFor(Evaluator &evaluator, const LangValue &object, SourceRange range);
+  LangValue elementPointer(Evaluator &evaluator, const SpilledTile &tile, llvm::ArrayRef<LangValue> indices, SourceRange range);
   LangValue pointersOf(Emitter &emit, const SpilledTile &tile);
   bool isInside(mlir::Operation *op) const;
   mlir::Value rootOf(mlir::Value value) const;
@@ -88,12 +88,12 @@ mlir::Value SimtRegion::rootOf(mlir::Value value) const {
   }
 }
 
-LangValue SimtRegion::enter(Importer &importer, SourceRange) {
-  Emitter &emit = importer.emit;
-  depth = importer.callDepth();
+LangValue SimtRegion::enter(Evaluator &evaluator, SourceRange) {
+  Emitter &emit = evaluator.emit;
+  depth = evaluator.callDepth();
   auto thread = emit.create<dist::ThreadIdOp>(emit.builder.getI32Type(), emit.builder.getI32IntegerAttr(0));
   marker = thread;
-  int64_t threads = int64_t(importer.options.numWarps) * importer.options.threadsPerWarp;
+  int64_t threads = int64_t(evaluator.options.numWarps) * evaluator.options.threadsPerWarp;
   return LangValue::tuple({emit.wrap(thread, ScalarKind::Int32), emit.constantOf(ConstValue::integer(threads), ScalarKind::Int32)});
 }
 
@@ -110,10 +110,10 @@ LangValue SimtRegion::pointersOf(Emitter &emit, const SpilledTile &tile) {
   return tilePointers(emit, {tile.base, sizes, strides, positions, tile.type.shape()});
 }
 
-SpilledTile *SimtRegion::tileFor(Importer &importer, const LangValue &object, SourceRange range) {
-  Emitter &emit = importer.emit;
+SpilledTile *SimtRegion::tileFor(Evaluator &evaluator, const LangValue &object, SourceRange range) {
+  Emitter &emit = evaluator.emit;
   mlir::Value root = rootOf(object.ir());
-  std::string name = isOwnFunction(importer) ? importer.elementTarget.str() : std::string();
+  std::string name = isOwnFunction(evaluator) ? evaluator.elementTarget.str() : std::string();
   SpilledTile *other = nullptr;
   for (auto &tile : tiles)
     if (tile->root == root) {
@@ -158,8 +158,8 @@ SpilledTile *SimtRegion::tileFor(Importer &importer, const LangValue &object, So
   return tiles.back().get();
 }
 
-LangValue SimtRegion::elementPointer(Importer &importer, const SpilledTile &tile, llvm::ArrayRef<LangValue> indices, SourceRange range) {
-  Emitter &emit = importer.emit;
+LangValue SimtRegion::elementPointer(Evaluator &evaluator, const SpilledTile &tile, llvm::ArrayRef<LangValue> indices, SourceRange range) {
+  Emitter &emit = evaluator.emit;
   if (indices.size() != tile.type.rank())
     return emit.fail(range, fmt::format("an element of {} takes {} {}, but {} {} given", tile.type.str(), tile.type.rank(),
                                         tile.type.rank() == 1 ? "index" : "indices", indices.size(), indices.size() == 1 ? "is" : "are"));
@@ -171,7 +171,7 @@ LangValue SimtRegion::elementPointer(Importer &importer, const SpilledTile &tile
       if (!number || *number < 0 || *number >= size)
         return emit.fail(range, fmt::format("index {} is outside of an extent of {}", index.display(), size));
     }
-    LangValue at = scalarAs(importer, index, ScalarKind::Int32, range, "the index of an element");
+    LangValue at = scalarAs(evaluator, index, ScalarKind::Int32, range, "the index of an element");
     if (at.isPoison())
       return at;
     if (dim == 0)
@@ -182,34 +182,34 @@ LangValue SimtRegion::elementPointer(Importer &importer, const SpilledTile &tile
   return emit.binary(BinaryOp::Add, tile.base, linear, range);
 }
 
-std::optional<LangValue> SimtRegion::load(Importer &importer, const LangValue &object, llvm::ArrayRef<LangValue> indices, SourceRange range) {
+std::optional<LangValue> SimtRegion::load(Evaluator &evaluator, const LangValue &object, llvm::ArrayRef<LangValue> indices, SourceRange range) {
   if (!object.isTensor() || !object.type().isBlock())
     return std::nullopt;
-  SpilledTile *tile = tileFor(importer, object, range);
-  LangValue pointer = elementPointer(importer, *tile, indices, range);
+  SpilledTile *tile = tileFor(evaluator, object, range);
+  LangValue pointer = elementPointer(evaluator, *tile, indices, range);
   if (pointer.isPoison())
     return pointer;
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   return emit.wrap(emit.create<tile::LoadOp>(pointer.ir()).getResult(), tile->type.element());
 }
 
-std::optional<LangValue> SimtRegion::store(Importer &importer, const LangValue &object, llvm::ArrayRef<LangValue> indices,
+std::optional<LangValue> SimtRegion::store(Evaluator &evaluator, const LangValue &object, llvm::ArrayRef<LangValue> indices,
                                            const LangValue &value, SourceRange range) {
-  Emitter &emit = importer.emit;
+  Emitter &emit = evaluator.emit;
   if (!object.isTensor() || !object.type().isBlock())
     return std::nullopt;
   // After an error the variable stays what it is.
-  if (!isOwnFunction(importer)) {
+  if (!isOwnFunction(evaluator)) {
     emit.error(range, "elements can be assigned in the function that opened the simt_exec_region only; a called function has its own variables");
     return LangValue::none();
   }
-  if (importer.elementTarget.empty()) {
+  if (evaluator.elementTarget.empty()) {
     emit.error(range, "only an element of a variable can be assigned to");
     return LangValue::none();
   }
-  SpilledTile *tile = tileFor(importer, object, range);
-  LangValue pointer = elementPointer(importer, *tile, indices, range);
-  LangValue stored = scalarAs(importer, value, tile->type.element(), range, "the element");
+  SpilledTile *tile = tileFor(evaluator, object, range);
+  LangValue pointer = elementPointer(evaluator, *tile, indices, range);
+  LangValue stored = scalarAs(evaluator, value, tile->type.element(), range, "the element");
   if (pointer.isPoison() || stored.isPoison())
     return LangValue::none();
   emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir(), stored.ir());
@@ -266,8 +266,8 @@ bool SimtRegion::isUsedAsAWhole(const SpilledTile &tile) const {
   return llvm::any_of(mustBeSame, [&](const auto &pair) { return !same.contains(pair.first); });
 }
 
-void SimtRegion::exit(Importer &importer, SourceRange range) {
-  Emitter &emit = importer.emit;
+void SimtRegion::exit(Evaluator &evaluator, SourceRange range) {
+  Emitter &emit = evaluator.emit;
   bool isWritten = llvm::any_of(tiles, [](const auto &tile) { return tile->isWritten; });
   if (!isWritten)
     return;
@@ -281,29 +281,29 @@ void SimtRegion::exit(Importer &importer, SourceRange range) {
           .hint("use it after the region, or in a region of its own");
       continue;
     }
-    const LangValue *variable = importer.variable(tile->name);
+    const LangValue *variable = evaluator.variable(tile->name);
     if (!variable || !variable->isTensor() || rootOf(variable->ir()) != tile->root)
       continue; // it has become something else
     // Volatile: what is read changes with each turn of a loop around the region.
     auto reload = emit.create<tile::LoadOp>(pointersOf(emit, *tile).ir());
     reload.setIsVolatile(true);
-    importer.assignVariable(tile->name, emit.wrap(reload.getResult(), tile->type), tile->written);
+    evaluator.assignVariable(tile->name, emit.wrap(reload.getResult(), tile->type), tile->written);
   }
 }
 
 } // namespace
 
-LangValue simtRegion(Importer &importer, BuiltinCall &call) {
+LangValue simtRegion(Evaluator &evaluator, BuiltinCall &call) {
   auto region = std::make_shared<SimtRegion>();
   auto context = std::make_shared<ContextValue>();
   context->name = "dl.simt_exec_region";
-  context->enter = [region](Importer &importer, SourceRange range) { return region->enter(importer, range); };
-  context->exit = [region](Importer &importer, SourceRange range) { region->exit(importer, range); };
-  context->loadElement = [region](Importer &importer, const LangValue &object, llvm::ArrayRef<LangValue> indices, SourceRange range) {
-    return region->load(importer, object, indices, range);
+  context->enter = [region](Evaluator &evaluator, SourceRange range) { return region->enter(evaluator, range); };
+  context->exit = [region](Evaluator &evaluator, SourceRange range) { region->exit(evaluator, range); };
+  context->loadElement = [region](Evaluator &evaluator, const LangValue &object, llvm::ArrayRef<LangValue> indices, SourceRange range) {
+    return region->load(evaluator, object, indices, range);
   };
-  context->storeElement = [region](Importer &importer, const LangValue &object, llvm::ArrayRef<LangValue> indices, const LangValue &value,
-                                   SourceRange range) { return region->store(importer, object, indices, value, range); };
+  context->storeElement = [region](Evaluator &evaluator, const LangValue &object, llvm::ArrayRef<LangValue> indices, const LangValue &value,
+                                   SourceRange range) { return region->store(evaluator, object, indices, value, range); };
   return LangValue(std::shared_ptr<const ContextValue>(std::move(context)));
 }
 

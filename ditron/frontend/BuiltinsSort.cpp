@@ -35,15 +35,15 @@ LangValue network(Emitter &emit, const LangValue &value, unsigned first, unsigne
 }
 
 /// The block to sort, or poison when it or the dimension is not one that can be.
-LangValue sortable(Importer &importer, BuiltinCall &call, const ValueArg &x, const Arg<std::optional<int64_t>> &dimArg) {
+LangValue sortable(Evaluator &evaluator, BuiltinCall &call, const ValueArg &x, const Arg<std::optional<int64_t>> &dimArg) {
   const LangValue &value = *x;
   const LangType &type = value.type();
   std::string name = qualifiedName(*call.builtin);
   if (type.isPointer())
-    return importer.emit.fail(x.range, fmt::format("{} needs a block of numbers, but got {}", name, value.describe()));
+    return evaluator.emit.fail(x.range, fmt::format("{} needs a block of numbers, but got {}", name, value.describe()));
   int64_t rank = type.rank(), dim = dimArg->value_or(rank - 1);
   if (dim != rank - 1 && dim != -1)
-    return importer.emit.fail(dimArg.range,
+    return evaluator.emit.fail(dimArg.range,
                               fmt::format("{} sorts along the last dimension only (only minor dimension is currently "
                                           "supported): dim is {}, but the block is {}",
                                           name, dim, type.str()));
@@ -52,26 +52,26 @@ LangValue sortable(Importer &importer, BuiltinCall &call, const ValueArg &x, con
 
 } // namespace
 
-LangValue sort(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dim, Arg<bool> descending) {
-  LangValue value = sortable(importer, call, x, dim);
+LangValue sort(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dim, Arg<bool> descending) {
+  LangValue value = sortable(evaluator, call, x, dim);
   if (value.isPoison())
     return value;
-  return network(importer.emit, value, 1, llvm::Log2_64(value.type().shape().back()), *descending);
+  return network(evaluator.emit, value, 1, llvm::Log2_64(value.type().shape().back()), *descending);
 }
 
-LangValue bitonicMerge(Importer &importer, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dim,
+LangValue bitonicMerge(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<std::optional<int64_t>> dim,
                        Arg<bool> descending) {
-  LangValue value = sortable(importer, call, x, dim);
+  LangValue value = sortable(evaluator, call, x, dim);
   if (value.isPoison())
     return value;
   const unsigned levels = llvm::Log2_64(value.type().shape().back());
-  return levels == 0 ? value : network(importer.emit, value, levels, levels, *descending);
+  return levels == 0 ? value : network(evaluator.emit, value, levels, levels, *descending);
 }
 
-LangValue topk(Importer &importer, BuiltinCall &call, ValueArg x, Arg<int64_t> kArg, Arg<std::optional<int64_t>> dim,
+LangValue topk(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<int64_t> kArg, Arg<std::optional<int64_t>> dim,
                Arg<bool> descending) {
-  Emitter &emit = importer.emit;
-  LangValue value = sortable(importer, call, x, dim);
+  Emitter &emit = evaluator.emit;
+  LangValue value = sortable(evaluator, call, x, dim);
   if (value.isPoison())
     return value;
   const int64_t k = *kArg, size = value.type().shape().back();

@@ -7,13 +7,13 @@
 
 namespace ditron::frontend::builtins {
 
-LangValue targetIsCuda(Importer &importer, BuiltinCall &call) { return LangValue::boolean(true); }
+LangValue targetIsCuda(Evaluator &evaluator, BuiltinCall &call) { return LangValue::boolean(true); }
 
-LangValue targetIsOther(Importer &importer, BuiltinCall &call) { return LangValue::boolean(false); }
+LangValue targetIsOther(Evaluator &evaluator, BuiltinCall &call) { return LangValue::boolean(false); }
 
-LangValue cudaCapabilityAtLeast(Importer &importer, BuiltinCall &call, Arg<int64_t> major, Arg<int64_t> minor) {
+LangValue cudaCapabilityAtLeast(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> major, Arg<int64_t> minor) {
   int64_t wanted = 10 * *major + *minor;
-  return LangValue::boolean(importer.options.capability >= wanted);
+  return LangValue::boolean(evaluator.options.capability >= wanted);
 }
 
 } // namespace ditron::frontend::builtins

@@ -16,17 +16,17 @@ namespace ditron::frontend::builtins {
 namespace arith = mlir::arith;
 namespace {
 
-bool checkLoadOrder(Importer &importer, const Arg<llvm::StringRef> &semantic, tile::MemoryOrder order) {
+bool checkLoadOrder(Evaluator &evaluator, const Arg<llvm::StringRef> &semantic, tile::MemoryOrder order) {
   if (order == tile::MemoryOrder::Acquire || order == tile::MemoryOrder::Relaxed)
     return true;
-  importer.emit.error(semantic.range, fmt::format("a load is 'acquire' or 'relaxed', not '{}'", semantic->str()));
+  evaluator.emit.error(semantic.range, fmt::format("a load is 'acquire' or 'relaxed', not '{}'", semantic->str()));
   return false;
 }
 
-bool checkStoreOrder(Importer &importer, const Arg<llvm::StringRef> &semantic, tile::MemoryOrder order) {
+bool checkStoreOrder(Evaluator &evaluator, const Arg<llvm::StringRef> &semantic, tile::MemoryOrder order) {
   if (order == tile::MemoryOrder::Release || order == tile::MemoryOrder::Relaxed)
     return true;
-  importer.emit.error(semantic.range, fmt::format("a store is 'release' or 'relaxed', not '{}'", semantic->str()));
+  evaluator.emit.error(semantic.range, fmt::format("a store is 'release' or 'relaxed', not '{}'", semantic->str()));
   return false;
 }
 
@@ -38,11 +38,11 @@ mlir::Value special(Emitter &emit, llvm::StringRef name, unsigned bits) {
 }
 
 /// The type behind a pointer to words of 32 bits; nullopt after an error.
-std::optional<LangType> wordBehind(Importer &importer, BuiltinCall &call, const ValueArg &pointer) {
+std::optional<LangType> wordBehind(Evaluator &evaluator, BuiltinCall &call, const ValueArg &pointer) {
   LangType element = pointer->type().pointee();
   if (!element.isPointer() && element.bitWidth() == 32)
     return element;
-  reject(importer, call, pointer, "a pointer to 32 bit numbers");
+  reject(evaluator, call, pointer, "a pointer to 32 bit numbers");
   return std::nullopt;
 }
 
@@ -63,8 +63,8 @@ LangValue fenceOf(Emitter &emit, std::optional<tile::MemoryOrder> order, std::op
 }
 
 /// A fence's scope; "gl" is PTX's older name of gpu.
-std::optional<tile::MemoryScope> fenceScopeOf(Importer &importer, BuiltinCall &call, const Arg<llvm::StringRef> &scope) {
-  return *scope == "gl" ? std::optional(tile::MemoryScope::Gpu) : memoryScopeOf(importer, call, scope, tile::MemoryScope::Gpu);
+std::optional<tile::MemoryScope> fenceScopeOf(Evaluator &evaluator, BuiltinCall &call, const Arg<llvm::StringRef> &scope) {
+  return *scope == "gl" ? std::optional(tile::MemoryScope::Gpu) : memoryScopeOf(evaluator, call, scope, tile::MemoryScope::Gpu);
 }
 
 } // namespace
@@ -73,53 +73,53 @@ std::optional<tile::MemoryScope> fenceScopeOf(Importer &importer, BuiltinCall &c
 // Who and when
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue threadId(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
-  Emitter &emit = importer.emit;
+LangValue threadId(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> axis) {
+  Emitter &emit = evaluator.emit;
   if (*axis < 0 || *axis > 2)
     return emit.fail(axis.range, fmt::format("a block of threads has the axes 0, 1 and 2, not {}", *axis));
   return emit.wrap(emit.create<dist::ThreadIdOp>(emit.builder.getI32Type(), emit.builder.getI32IntegerAttr(*axis)),
                    ScalarKind::Int32);
 }
 
-LangValue laneId(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
+LangValue laneId(Evaluator &evaluator, BuiltinCall &call) {
+  Emitter &emit = evaluator.emit;
   return emit.wrap(emit.create<dist::LaneIdOp>(emit.builder.getI32Type()), ScalarKind::Int32);
 }
 
-LangValue numWarps(Importer &importer, BuiltinCall &call) { return LangValue::integer(importer.options.numWarps); }
-LangValue threadsPerWarp(Importer &importer, BuiltinCall &call) { return LangValue::integer(importer.options.threadsPerWarp); }
-LangValue numThreads(Importer &importer, BuiltinCall &call) {
-  return LangValue::integer(int64_t(importer.options.numWarps) * importer.options.threadsPerWarp);
+LangValue numWarps(Evaluator &evaluator, BuiltinCall &call) { return LangValue::integer(evaluator.options.numWarps); }
+LangValue threadsPerWarp(Evaluator &evaluator, BuiltinCall &call) { return LangValue::integer(evaluator.options.threadsPerWarp); }
+LangValue numThreads(Evaluator &evaluator, BuiltinCall &call) {
+  return LangValue::integer(int64_t(evaluator.options.numWarps) * evaluator.options.threadsPerWarp);
 }
 
-LangValue syncThreads(Importer &importer, BuiltinCall &call) {
-  importer.emit.create<dist::SyncThreadsOp>();
+LangValue syncThreads(Evaluator &evaluator, BuiltinCall &call) {
+  evaluator.emit.create<dist::SyncThreadsOp>();
   return LangValue::none();
 }
 
-LangValue threadCount(Importer &importer, BuiltinCall &call, Arg<int64_t> axis) {
+LangValue threadCount(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> axis) {
   if (*axis < 0 || *axis > 2)
-    return importer.emit.fail(axis.range, fmt::format("a block of threads has the axes 0, 1 and 2, not {}", *axis));
-  return LangValue::integer(*axis == 0 ? int64_t(importer.options.numWarps) * importer.options.threadsPerWarp : 1);
+    return evaluator.emit.fail(axis.range, fmt::format("a block of threads has the axes 0, 1 and 2, not {}", *axis));
+  return LangValue::integer(*axis == 0 ? int64_t(evaluator.options.numWarps) * evaluator.options.threadsPerWarp : 1);
 }
 
-LangValue warpIndex(Importer &importer, BuiltinCall &call) {
-  Emitter &emit = importer.emit;
+LangValue warpIndex(Evaluator &evaluator, BuiltinCall &call) {
+  Emitter &emit = evaluator.emit;
   mlir::Value thread = emit.create<dist::ThreadIdOp>(emit.builder.getI32Type(), emit.builder.getI32IntegerAttr(0));
-  mlir::Value width = emit.integerConstant(importer.options.threadsPerWarp, thread.getType());
+  mlir::Value width = emit.integerConstant(evaluator.options.threadsPerWarp, thread.getType());
   return emit.wrap(emit.create<arith::DivUIOp>(thread, width), ScalarKind::Int32);
 }
 
-LangValue multiprocessor(Importer &importer, BuiltinCall &call, ScalarKind type) {
-  return importer.emit.wrap(special(importer.emit, "smid", 32), type);
+LangValue multiprocessor(Evaluator &evaluator, BuiltinCall &call, ScalarKind type) {
+  return evaluator.emit.wrap(special(evaluator.emit, "smid", 32), type);
 }
 
-LangValue clockValue(Importer &importer, BuiltinCall &call, llvm::StringRef clock, ScalarKind type) {
-  return importer.emit.wrap(special(importer.emit, clock, 64), type);
+LangValue clockValue(Evaluator &evaluator, BuiltinCall &call, llvm::StringRef clock, ScalarKind type) {
+  return evaluator.emit.wrap(special(evaluator.emit, clock, 64), type);
 }
 
-LangValue timerHalf(Importer &importer, BuiltinCall &call, bool isHigh) {
-  Emitter &emit = importer.emit;
+LangValue timerHalf(Evaluator &evaluator, BuiltinCall &call, bool isHigh) {
+  Emitter &emit = evaluator.emit;
   mlir::Value time = special(emit, "globaltimer", 64);
   if (isHigh)
     time = emit.create<arith::ShRUIOp>(time, emit.integerConstant(32, time.getType()));
@@ -130,60 +130,60 @@ LangValue timerHalf(Importer &importer, BuiltinCall &call, bool isHigh) {
 // Loads and stores
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue threadLoad(Importer &importer, BuiltinCall &call, ValueArg pointer, Arg<llvm::StringRef> scopeArg,
+LangValue threadLoad(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, Arg<llvm::StringRef> scopeArg,
                      Arg<llvm::StringRef> semantic) {
-  if (!checkScalarPointer(importer, call, pointer))
+  if (!checkScalarPointer(evaluator, call, pointer))
     return LangValue::poison();
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
-  if (!scope || !order || !checkLoadOrder(importer, semantic, *order))
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, semantic, tile::MemoryOrder::Relaxed);
+  if (!scope || !order || !checkLoadOrder(evaluator, semantic, *order))
     return LangValue::poison();
-  return loadOf(importer.emit, pointer, *order, *scope);
+  return loadOf(evaluator.emit, pointer, *order, *scope);
 }
 
-LangValue ldAcquire(Importer &importer, BuiltinCall &call, ValueArg pointer, Arg<llvm::StringRef> scopeArg) {
-  if (!checkScalarPointer(importer, call, pointer))
+LangValue ldAcquire(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, Arg<llvm::StringRef> scopeArg) {
+  if (!checkScalarPointer(evaluator, call, pointer))
     return LangValue::poison();
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
-  return scope ? loadOf(importer.emit, pointer, tile::MemoryOrder::Acquire, *scope) : LangValue::poison();
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
+  return scope ? loadOf(evaluator.emit, pointer, tile::MemoryOrder::Acquire, *scope) : LangValue::poison();
 }
 
-LangValue ldB32(Importer &importer, BuiltinCall &call, ValueArg pointer) {
-  if (!checkScalarPointer(importer, call, pointer) || !wordBehind(importer, call, pointer))
+LangValue ldB32(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer) {
+  if (!checkScalarPointer(evaluator, call, pointer) || !wordBehind(evaluator, call, pointer))
     return LangValue::poison();
-  return loadOf(importer.emit, pointer, tile::MemoryOrder::Relaxed, tile::MemoryScope::Gpu);
+  return loadOf(evaluator.emit, pointer, tile::MemoryOrder::Relaxed, tile::MemoryScope::Gpu);
 }
 
-LangValue threadStore(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg val, Arg<llvm::StringRef> scopeArg,
+LangValue threadStore(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg val, Arg<llvm::StringRef> scopeArg,
                       Arg<llvm::StringRef> semantic) {
-  Emitter &emit = importer.emit;
-  if (!checkWritablePointer(importer, call, pointer))
+  Emitter &emit = evaluator.emit;
+  if (!checkWritablePointer(evaluator, call, pointer))
     return LangValue::poison();
   LangType element = pointer->type().pointee();
-  LangValue value = scalarFor(importer, call, val, element);
+  LangValue value = scalarFor(evaluator, call, val, element);
   if (value.isPoison())
     return value;
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
-  if (!scope || !order || !checkStoreOrder(importer, semantic, *order))
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, semantic, tile::MemoryOrder::Relaxed);
+  if (!scope || !order || !checkStoreOrder(evaluator, semantic, *order))
     return LangValue::poison();
   emit.create<dist::StOp>(*order, *scope, pointer->ir(), value.ir());
   return LangValue::none();
 }
 
-LangValue stB32(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg val) {
-  if (!checkWritablePointer(importer, call, pointer))
+LangValue stB32(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg val) {
+  if (!checkWritablePointer(evaluator, call, pointer))
     return LangValue::poison();
-  LangValue value = scalarFor(importer, call, val, pointer->type().pointee());
-  if (value.isPoison() || !wordBehind(importer, call, pointer))
+  LangValue value = scalarFor(evaluator, call, val, pointer->type().pointee());
+  if (value.isPoison() || !wordBehind(evaluator, call, pointer))
     return LangValue::poison();
-  importer.emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Gpu, pointer->ir(), value.ir());
+  evaluator.emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Gpu, pointer->ir(), value.ir());
   return LangValue::none();
 }
 
-LangValue wideLoad(Importer &importer, BuiltinCall &call, int64_t count, ScalarKind element, ValueArg ptr) {
-  Emitter &emit = importer.emit;
-  if (!checkScalarPointer(importer, call, ptr))
+LangValue wideLoad(Evaluator &evaluator, BuiltinCall &call, int64_t count, ScalarKind element, ValueArg ptr) {
+  Emitter &emit = evaluator.emit;
+  if (!checkScalarPointer(evaluator, call, ptr))
     return LangValue::poison();
   LangValue pointer = emit.cast(*ptr, LangType::pointer(element), ptr.range);
   llvm::SmallVector<mlir::Type> types(count, emit.ir(element));
@@ -194,15 +194,15 @@ LangValue wideLoad(Importer &importer, BuiltinCall &call, int64_t count, ScalarK
   return LangValue::tuple(std::move(words));
 }
 
-LangValue wideStore(Importer &importer, BuiltinCall &call, ScalarKind element, llvm::ArrayRef<AnyArg> arguments) {
-  Emitter &emit = importer.emit;
+LangValue wideStore(Evaluator &evaluator, BuiltinCall &call, ScalarKind element, llvm::ArrayRef<AnyArg> arguments) {
+  Emitter &emit = evaluator.emit;
   const AnyArg &ptr = arguments.front();
-  if (!checkWritablePointer(importer, call, ptr))
+  if (!checkWritablePointer(evaluator, call, ptr))
     return LangValue::poison();
   LangValue pointer = emit.cast(*ptr.given, LangType::pointer(element), ptr.range);
   llvm::SmallVector<mlir::Value> words;
   for (const AnyArg &argument : arguments.drop_front()) {
-    LangValue word = scalarBits(importer, call, argument, element);
+    LangValue word = scalarBits(evaluator, call, argument, element);
     if (word.isPoison())
       return word;
     words.push_back(word.ir());
@@ -215,35 +215,35 @@ LangValue wideStore(Importer &importer, BuiltinCall &call, ScalarKind element, l
 // Fences and barriers
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue sequentialFence(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> scope) {
-  return fenceOf(importer.emit, tile::MemoryOrder::AcquireRelease, fenceScopeOf(importer, call, scope), /*isSequential=*/true);
+LangValue sequentialFence(Evaluator &evaluator, BuiltinCall &call, Arg<llvm::StringRef> scope) {
+  return fenceOf(evaluator.emit, tile::MemoryOrder::AcquireRelease, fenceScopeOf(evaluator, call, scope), /*isSequential=*/true);
 }
 
-LangValue threadFence(Importer &importer, BuiltinCall &call, Arg<llvm::StringRef> semantic, Arg<llvm::StringRef> scopeArg) {
-  auto scope = fenceScopeOf(importer, call, scopeArg);
+LangValue threadFence(Evaluator &evaluator, BuiltinCall &call, Arg<llvm::StringRef> semantic, Arg<llvm::StringRef> scopeArg) {
+  auto scope = fenceScopeOf(evaluator, call, scopeArg);
   if (!llvm::is_contained({"sc", "acq_rel", "acquire", "release", "acquire_release"}, *semantic))
-    return importer.emit.fail(
+    return evaluator.emit.fail(
         semantic.range,
         fmt::format("argument 'semantic' of fence cannot be '{}'; it is one of 'sc', 'acq_rel', 'acquire', 'release'",
                     semantic->str()));
   bool isSequential = *semantic == "sc";
   auto order = isSequential ? std::optional(tile::MemoryOrder::AcquireRelease)
-                            : memoryOrderOf(importer, call, semantic, tile::MemoryOrder::AcquireRelease);
-  return fenceOf(importer.emit, order, scope, isSequential);
+                            : memoryOrderOf(evaluator, call, semantic, tile::MemoryOrder::AcquireRelease);
+  return fenceOf(evaluator.emit, order, scope, isSequential);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
 // Atomics
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue redRelease(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg valueArg,
+LangValue redRelease(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg valueArg,
                      Arg<llvm::StringRef> scopeArg) {
-  Emitter &emit = importer.emit;
-  if (!checkSignalPointer(importer, call, pointer) || !checkWritablePointer(importer, call, pointer))
+  Emitter &emit = evaluator.emit;
+  if (!checkSignalPointer(evaluator, call, pointer) || !checkWritablePointer(evaluator, call, pointer))
     return LangValue::poison();
   LangType word = pointer->type().pointee();
-  LangValue value = scalarInt(importer, call, valueArg, word);
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
+  LangValue value = scalarInt(evaluator, call, valueArg, word);
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
   if (value.isPoison() || !scope)
     return LangValue::poison();
   emit.create<dist::ThreadAtomicRmwOp>(emit.ir(word), tile::AtomicOp::Add, tile::MemoryOrder::Release, *scope, pointer->ir(),
@@ -251,17 +251,17 @@ LangValue redRelease(Importer &importer, BuiltinCall &call, ValueArg pointer, Va
   return LangValue::none();
 }
 
-LangValue threadAtomicAdd(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg valueArg,
+LangValue threadAtomicAdd(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg valueArg,
                           Arg<llvm::StringRef> scopeArg, Arg<llvm::StringRef> semantic) {
-  Emitter &emit = importer.emit;
-  if (!checkScalarPointer(importer, call, pointer))
+  Emitter &emit = evaluator.emit;
+  if (!checkScalarPointer(evaluator, call, pointer))
     return LangValue::poison();
   LangType element = pointer->type().pointee();
   if (element.isPointer() || element.bitWidth() < 32)
-    return reject(importer, call, pointer, "a pointer to 32 or 64 bit numbers");
-  LangValue value = scalarFor(importer, call, valueArg, element);
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
+    return reject(evaluator, call, pointer, "a pointer to 32 or 64 bit numbers");
+  LangValue value = scalarFor(evaluator, call, valueArg, element);
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, semantic, tile::MemoryOrder::Relaxed);
   if (value.isPoison() || !scope || !order)
     return LangValue::poison();
   auto kind = element.isFloat() ? tile::AtomicOp::FAdd : tile::AtomicOp::Add;
@@ -269,16 +269,16 @@ LangValue threadAtomicAdd(Importer &importer, BuiltinCall &call, ValueArg pointe
                    element);
 }
 
-LangValue threadAtomicCas(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg value, ValueArg targetValue,
+LangValue threadAtomicCas(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg value, ValueArg targetValue,
                           Arg<llvm::StringRef> scopeArg, Arg<llvm::StringRef> semantic) {
-  Emitter &emit = importer.emit;
-  if (!checkSignalPointer(importer, call, pointer))
+  Emitter &emit = evaluator.emit;
+  if (!checkSignalPointer(evaluator, call, pointer))
     return LangValue::poison();
   LangType element = pointer->type().pointee();
-  LangValue expected = scalarInt(importer, call, value, element);
-  LangValue desired = scalarInt(importer, call, targetValue, element);
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
+  LangValue expected = scalarInt(evaluator, call, value, element);
+  LangValue desired = scalarInt(evaluator, call, targetValue, element);
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, semantic, tile::MemoryOrder::Relaxed);
   if (expected.isPoison() || desired.isPoison() || !scope || !order)
     return LangValue::poison();
   return emit.wrap(
@@ -290,38 +290,38 @@ LangValue threadAtomicCas(Importer &importer, BuiltinCall &call, ValueArg pointe
 // Warps and bits
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue shuffle(Importer &importer, BuiltinCall &call, dist::ShuffleKind kind, ValueArg maskArg, ValueArg valueArg,
+LangValue shuffle(Evaluator &evaluator, BuiltinCall &call, dist::ShuffleKind kind, ValueArg maskArg, ValueArg valueArg,
                   ValueArg lane) {
-  Emitter &emit = importer.emit;
-  LangValue mask = scalarInt(importer, call, maskArg, ScalarKind::UInt32);
+  Emitter &emit = evaluator.emit;
+  LangValue mask = scalarInt(evaluator, call, maskArg, ScalarKind::UInt32);
   // The value keeps its sign.
   bool isUnsigned = valueArg->isTensor() && valueArg->type().is(ScalarKind::UInt32);
-  LangValue value = scalarInt(importer, call, valueArg, isUnsigned ? ScalarKind::UInt32 : ScalarKind::Int32);
-  LangValue operand = scalarInt(importer, call, lane, ScalarKind::Int32);
+  LangValue value = scalarInt(evaluator, call, valueArg, isUnsigned ? ScalarKind::UInt32 : ScalarKind::Int32);
+  LangValue operand = scalarInt(evaluator, call, lane, ScalarKind::Int32);
   if (mask.isPoison() || value.isPoison() || operand.isPoison())
     return LangValue::poison();
   return emit.wrap(emit.create<dist::ShuffleOp>(value.ir().getType(), kind, mask.ir(), value.ir(), operand.ir()),
                    value.type());
 }
 
-LangValue ballot(Importer &importer, BuiltinCall &call, ValueArg maskArg, ValueArg predicateArg) {
-  Emitter &emit = importer.emit;
-  LangValue mask = scalarInt(importer, call, maskArg, ScalarKind::UInt32);
+LangValue ballot(Evaluator &evaluator, BuiltinCall &call, ValueArg maskArg, ValueArg predicateArg) {
+  Emitter &emit = evaluator.emit;
+  LangValue mask = scalarInt(evaluator, call, maskArg, ScalarKind::UInt32);
   LangValue predicate = emit.toBool(*predicateArg, predicateArg.range);
   if (mask.isPoison() || predicate.isPoison())
     return LangValue::poison();
   if (predicate.type().isBlock())
-    return reject(importer, call, predicateArg, "a scalar");
+    return reject(evaluator, call, predicateArg, "a scalar");
   return emit.wrap(emit.create<dist::BallotOp>(emit.builder.getI32Type(), mask.ir(), predicate.ir()), ScalarKind::Int32);
 }
 
-LangValue findFirstSet(Importer &importer, BuiltinCall &call, ValueArg xArg) {
-  Emitter &emit = importer.emit;
+LangValue findFirstSet(Evaluator &evaluator, BuiltinCall &call, ValueArg xArg) {
+  Emitter &emit = evaluator.emit;
   LangValue x = emit.toTensor(*xArg, xArg.range);
   if (x.isPoison())
     return x;
   if (!x.type().isInt())
-    return reject(importer, call, xArg, "an integer");
+    return reject(evaluator, call, xArg, "an integer");
   // Zero has no set bit and gives 0; otherwise the count of trailing zeros is the index of the lowest one.
   mlir::Type type = x.ir().getType();
   mlir::Value zero = emit.integerConstant(0, type);
@@ -332,10 +332,10 @@ LangValue findFirstSet(Importer &importer, BuiltinCall &call, ValueArg xArg) {
   return emit.cast(emit.wrap(result, x.type()), ScalarKind::Int32, call.range);
 }
 
-LangValue packWords(Importer &importer, BuiltinCall &call, ValueArg val0, ValueArg val1) {
-  Emitter &emit = importer.emit;
-  LangValue low = scalarBits(importer, call, val0, ScalarKind::UInt32),
-            high = scalarBits(importer, call, val1, ScalarKind::UInt32);
+LangValue packWords(Evaluator &evaluator, BuiltinCall &call, ValueArg val0, ValueArg val1) {
+  Emitter &emit = evaluator.emit;
+  LangValue low = scalarBits(evaluator, call, val0, ScalarKind::UInt32),
+            high = scalarBits(evaluator, call, val1, ScalarKind::UInt32);
   if (low.isPoison() || high.isPoison())
     return LangValue::poison();
   mlir::Type i64 = emit.builder.getI64Type();

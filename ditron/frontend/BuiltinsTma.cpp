@@ -49,14 +49,14 @@ llvm::StringRef optionName(llvm::StringRef parameter) {
 bool isSharedParameter(llvm::StringRef name) { return name.contains("smem") || name.contains("mbar"); }
 
 /// An address argument as a pointer.
-LangValue addressArgument(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
-  Emitter &emit = importer.emit;
+LangValue addressArgument(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument) {
+  Emitter &emit = evaluator.emit;
   const LangValue &value = *argument.given;
   LangType bytes = LangType::pointer(ScalarKind::Int8);
   if (value.isTensor() && !value.type().isBlock() && value.type().isPointer())
     return value;
   if (!value.isTensor() || value.type().isBlock() || !value.type().isInt())
-    return reject(importer, call, argument,
+    return reject(evaluator, call, argument,
                   isSharedParameter(argument.name()) ? "a pointer to shared memory, or an address in it"
                                                      : "a scalar pointer, or an address");
   if (!isSharedParameter(argument.name()))
@@ -67,8 +67,8 @@ LangValue addressArgument(Importer &importer, BuiltinCall &call, const AnyArg &a
 
 } // namespace
 
-LangValue hardware(Importer &importer, BuiltinCall &call, llvm::ArrayRef<AnyArg> arguments) {
-  Emitter &emit = importer.emit;
+LangValue hardware(Evaluator &evaluator, BuiltinCall &call, llvm::ArrayRef<AnyArg> arguments) {
+  Emitter &emit = evaluator.emit;
   llvm::StringRef name = intrinsicName(call.builtin->name);
   const dist::Intrinsic *intrinsic = dist::findIntrinsic(name);
   llvm::SmallVector<llvm::StringRef> types;
@@ -87,13 +87,13 @@ LangValue hardware(Importer &importer, BuiltinCall &call, llvm::ArrayRef<AnyArg>
     llvm::StringRef type = types[next++].trim();
     LangValue value;
     if (type == "ptr")
-      value = addressArgument(importer, call, argument);
+      value = addressArgument(evaluator, call, argument);
     else if (type == "i1")
       value = emit.toBool(given, argument.range);
     else if (type == "i64" && given.isTensor() && given.type().isPointer())
       value = emit.cast(given, ScalarKind::UInt64, argument.range);
     else
-      value = scalarInt(importer, call, argument, type == "i64" ? ScalarKind::Int64 : ScalarKind::Int32);
+      value = scalarInt(evaluator, call, argument, type == "i64" ? ScalarKind::Int64 : ScalarKind::Int32);
     if (value.isPoison())
       return value;
     operands.push_back(value.ir());
@@ -109,41 +109,41 @@ LangValue hardware(Importer &importer, BuiltinCall &call, llvm::ArrayRef<AnyArg>
   return emit.wrap(emit.create<arith::ExtUIOp>(emit.ir(type), truth), type);
 }
 
-LangValue namedBarrier(Importer &importer, BuiltinCall &call, Arg<int64_t> barrierId, Arg<int64_t> numThreads) {
-  const int64_t id = *barrierId, threads = *numThreads, perWarp = importer.options.threadsPerWarp;
-  const int64_t all = int64_t(importer.options.numWarps) * perWarp;
+LangValue namedBarrier(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> barrierId, Arg<int64_t> numThreads) {
+  const int64_t id = *barrierId, threads = *numThreads, perWarp = evaluator.options.threadsPerWarp;
+  const int64_t all = int64_t(evaluator.options.numWarps) * perWarp;
   if (id < 1 || id > 15)
-    return importer.emit.fail(barrierId.range, fmt::format("named barriers are 1 to 15 (0 is __syncthreads), not {}", id));
+    return evaluator.emit.fail(barrierId.range, fmt::format("named barriers are 1 to 15 (0 is __syncthreads), not {}", id));
   if (threads < 1 || threads % perWarp != 0 || threads > all)
-    return importer.emit.fail(
+    return evaluator.emit.fail(
         numThreads.range,
         fmt::format("a named barrier is for whole warps, at most the block's {} threads; not for {}", all, threads));
-  return hardware(importer, call, call.arguments());
+  return hardware(evaluator, call, call.arguments());
 }
 
-LangValue genericToShared(Importer &importer, BuiltinCall &call, ScalarKind element, ValueArg generic) {
-  Emitter &emit = importer.emit;
+LangValue genericToShared(Evaluator &evaluator, BuiltinCall &call, ScalarKind element, ValueArg generic) {
+  Emitter &emit = evaluator.emit;
   LangValue pointer = *generic;
   if (pointer.isTensor() && !pointer.type().isPointer() && pointer.type().bitWidth() == 64)
     pointer = emit.cast(pointer, LangType::pointer(ScalarKind::Int8), call.range);
   if (!pointer.isTensor() || pointer.type().isBlock() || !pointer.type().isPointer())
-    return reject(importer, call, generic, "a pointer to shared memory");
+    return reject(evaluator, call, generic, "a pointer to shared memory");
   mlir::Value address = emitIntrinsic(emit, "shared_address", emit.builder.getI32Type(), pointer.ir()).getResult(0);
   if (element == ScalarKind::UInt32)
     return emit.wrap(address, element);
   return emit.wrap(emit.create<arith::ExtUIOp>(emit.builder.getI64Type(), address), element);
 }
 
-LangValue globalToGeneric(Importer &importer, BuiltinCall &call, ValueArg address) {
+LangValue globalToGeneric(Evaluator &evaluator, BuiltinCall &call, ValueArg address) {
   // Global addresses have the same bits in both forms.
   if (!address->isTensor() || address->type().isBlock())
-    return reject(importer, call, address, "an address");
-  return importer.emit.cast(*address, ScalarKind::UInt64, call.range);
+    return reject(evaluator, call, address, "an address");
+  return evaluator.emit.cast(*address, ScalarKind::UInt64, call.range);
 }
 
-LangValue zeroTensorMap(Importer &importer, BuiltinCall &call, ValueArg smemU32Base) {
-  Emitter &emit = importer.emit;
-  LangValue place = addressArgument(importer, call, smemU32Base);
+LangValue zeroTensorMap(Evaluator &evaluator, BuiltinCall &call, ValueArg smemU32Base) {
+  Emitter &emit = evaluator.emit;
+  LangValue place = addressArgument(evaluator, call, smemU32Base);
   if (place.isPoison())
     return place;
   LangType word(ScalarKind::Int32);

@@ -44,8 +44,8 @@ LangValue makeVectorOf(std::vector<LangValue> elements) {
   return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements)), vectorClass()});
 }
 
-LangValue recastVector(Importer &importer, const LangValue &vector, const LangType &element, SourceRange range) {
-  Emitter &emit = importer.emit;
+LangValue recastVector(Evaluator &evaluator, const LangValue &vector, const LangType &element, SourceRange range) {
+  Emitter &emit = evaluator.emit;
   const std::vector<LangValue> &from = vector.elements();
   LangType source = from.front().type();
   if (source.isPointer() || element.isPointer() || element.isVoid() || element.isBool() || source.isBool())
@@ -87,17 +87,17 @@ LangValue recastVector(Importer &importer, const LangValue &vector, const LangTy
 }
 
 /// A vector argument.
-static bool checkVector(Importer &importer, BuiltinCall &call, const AnyArg &argument) {
+static bool checkVector(Evaluator &evaluator, BuiltinCall &call, const AnyArg &argument) {
   if (isVector(*argument.given))
     return true;
-  reject(importer, call, argument, "a vector (dl.make_vector)");
+  reject(evaluator, call, argument, "a vector (dl.make_vector)");
   return false;
 }
 
-LangValue makeVector(Importer &importer, BuiltinCall &call, ValueArg values) {
-  Emitter &emit = importer.emit;
+LangValue makeVector(Evaluator &evaluator, BuiltinCall &call, ValueArg values) {
+  Emitter &emit = evaluator.emit;
   if (!values->isTuple() || values->elements().empty())
-    return reject(importer, call, values, "a list of scalars");
+    return reject(evaluator, call, values, "a list of scalars");
   // The type of the first run-time element, or what the first number takes by itself.
   std::optional<LangType> type;
   for (const LangValue &value : values->elements())
@@ -106,58 +106,58 @@ LangValue makeVector(Importer &importer, BuiltinCall &call, ValueArg values) {
   if (!type && values->elements().front().isLiteral())
     type = emit.naturalType(values->elements().front().constant());
   if (!type || type->isBlock())
-    return reject(importer, call, values, "a list of scalars");
+    return reject(evaluator, call, values, "a list of scalars");
   std::vector<LangValue> elements;
   for (const LangValue &value : values->elements()) {
     if (value.isTensor() && value.type() != *type)
       return emit.fail(values.range, fmt::format("the elements of a vector have one type, but these are {} and {}", type->str(),
                                                  value.type().str()));
-    elements.push_back(scalarAs(importer, value, *type, values.range, "an element of a vector"));
+    elements.push_back(scalarAs(evaluator, value, *type, values.range, "an element of a vector"));
     if (elements.back().isPoison())
       return LangValue::poison();
   }
   return makeVectorOf(std::move(elements));
 }
 
-LangValue zerosVector(Importer &importer, BuiltinCall &call, Arg<int64_t> size, Arg<LangType> type) {
+LangValue zerosVector(Evaluator &evaluator, BuiltinCall &call, Arg<int64_t> size, Arg<LangType> type) {
   if (*size < 1 || *size > 256)
-    return importer.emit.fail(size.range, fmt::format("a vector has 1 to 256 elements, not {}", *size));
+    return evaluator.emit.fail(size.range, fmt::format("a vector has 1 to 256 elements, not {}", *size));
   if (type->isPointer() || type->isVoid() || type->isBlock())
-    return reject(importer, call, type, "a number type");
-  return makeVectorOf(std::vector<LangValue>(*size, importer.emit.constantOf(ConstValue::integer(0), *type)));
+    return reject(evaluator, call, type, "a number type");
+  return makeVectorOf(std::vector<LangValue>(*size, evaluator.emit.constantOf(ConstValue::integer(0), *type)));
 }
 
-LangValue vectorTo(Importer &importer, BuiltinCall &call, ValueArg self, Arg<LangType> dtype) {
-  if (!checkVector(importer, call, self))
+LangValue vectorTo(Evaluator &evaluator, BuiltinCall &call, ValueArg self, Arg<LangType> dtype) {
+  if (!checkVector(evaluator, call, self))
     return LangValue::poison();
   std::vector<LangValue> elements;
   for (const LangValue &element : self->elements()) {
-    elements.push_back(importer.emit.cast(element, *dtype, call.range));
+    elements.push_back(evaluator.emit.cast(element, *dtype, call.range));
     if (elements.back().isPoison())
       return LangValue::poison();
   }
   return makeVectorOf(std::move(elements));
 }
 
-LangValue vectorRecast(Importer &importer, BuiltinCall &call, ValueArg self, Arg<LangType> dtype) {
-  if (!checkVector(importer, call, self))
+LangValue vectorRecast(Evaluator &evaluator, BuiltinCall &call, ValueArg self, Arg<LangType> dtype) {
+  if (!checkVector(evaluator, call, self))
     return LangValue::poison();
-  return recastVector(importer, *self, *dtype, call.range);
+  return recastVector(evaluator, *self, *dtype, call.range);
 }
 
-LangValue packVector(Importer &importer, BuiltinCall &call, ValueArg vec, Arg<LangType> dstType) {
-  if (!checkVector(importer, call, vec))
+LangValue packVector(Evaluator &evaluator, BuiltinCall &call, ValueArg vec, Arg<LangType> dstType) {
+  if (!checkVector(evaluator, call, vec))
     return LangValue::poison();
-  LangValue packed = recastVector(importer, *vec, *dstType, call.range);
+  LangValue packed = recastVector(evaluator, *vec, *dstType, call.range);
   return !packed.isPoison() && packed.elements().size() == 1 ? packed.elements().front() : packed;
 }
 
-LangValue unpackScalar(Importer &importer, BuiltinCall &call, ValueArg scalar, Arg<LangType> dstType) {
+LangValue unpackScalar(Evaluator &evaluator, BuiltinCall &call, ValueArg scalar, Arg<LangType> dstType) {
   if (isVector(*scalar))
-    return recastVector(importer, *scalar, *dstType, call.range);
+    return recastVector(evaluator, *scalar, *dstType, call.range);
   if (!scalar->isTensor() || scalar->type().isBlock())
-    return reject(importer, call, scalar, "a run-time scalar");
-  return recastVector(importer, makeVectorOf({*scalar}), *dstType, call.range);
+    return reject(evaluator, call, scalar, "a run-time scalar");
+  return recastVector(evaluator, makeVectorOf({*scalar}), *dstType, call.range);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -165,22 +165,22 @@ LangValue unpackScalar(Importer &importer, BuiltinCall &call, ValueArg scalar, A
 //===------------------------------------------------------------------------------------------------------------------===//
 
 /// A pointer that one access of so many elements can go through.
-static bool checkWidth(Importer &importer, BuiltinCall &call, const ValueArg &pointer, int64_t count) {
+static bool checkWidth(Evaluator &evaluator, BuiltinCall &call, const ValueArg &pointer, int64_t count) {
   LangType element = pointer->type().pointee();
   int64_t bytes = count * (element.isBool() ? 8 : element.bitWidth()) / 8;
   if (count >= 1 && (bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16))
     return true;
-  importer.emit.error(call.range, fmt::format("one access moves 2, 4, 8 or 16 bytes, but {} elements of {} have {}", count, element.str(), bytes));
+  evaluator.emit.error(call.range, fmt::format("one access moves 2, 4, 8 or 16 bytes, but {} elements of {} have {}", count, element.str(), bytes));
   return false;
 }
 
-LangValue vectorLoad(Importer &importer, BuiltinCall &call, ValueArg pointer, Arg<int64_t> count, Arg<llvm::StringRef> scopeArg,
+LangValue vectorLoad(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, Arg<int64_t> count, Arg<llvm::StringRef> scopeArg,
                      Arg<llvm::StringRef> semantic) {
-  Emitter &emit = importer.emit;
-  if (!checkScalarPointer(importer, call, pointer) || !checkWidth(importer, call, pointer, *count))
+  Emitter &emit = evaluator.emit;
+  if (!checkScalarPointer(evaluator, call, pointer) || !checkWidth(evaluator, call, pointer, *count))
     return LangValue::poison();
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, semantic, tile::MemoryOrder::Relaxed);
   if (!scope || !order)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Acquire && *order != tile::MemoryOrder::Relaxed)
@@ -194,21 +194,21 @@ LangValue vectorLoad(Importer &importer, BuiltinCall &call, ValueArg pointer, Ar
   return makeVectorOf(std::move(elements));
 }
 
-LangValue vectorStore(Importer &importer, BuiltinCall &call, ValueArg pointer, ValueArg vec, Arg<llvm::StringRef> scopeArg,
+LangValue vectorStore(Evaluator &evaluator, BuiltinCall &call, ValueArg pointer, ValueArg vec, Arg<llvm::StringRef> scopeArg,
                       Arg<llvm::StringRef> semantic) {
-  Emitter &emit = importer.emit;
-  if (!checkVector(importer, call, vec) || !checkWritablePointer(importer, call, pointer) ||
-      !checkWidth(importer, call, pointer, int64_t(vec->elements().size())))
+  Emitter &emit = evaluator.emit;
+  if (!checkVector(evaluator, call, vec) || !checkWritablePointer(evaluator, call, pointer) ||
+      !checkWidth(evaluator, call, pointer, int64_t(vec->elements().size())))
     return LangValue::poison();
-  auto scope = memoryScopeOf(importer, call, scopeArg, tile::MemoryScope::Gpu);
-  auto order = memoryOrderOf(importer, call, semantic, tile::MemoryOrder::Relaxed);
+  auto scope = memoryScopeOf(evaluator, call, scopeArg, tile::MemoryScope::Gpu);
+  auto order = memoryOrderOf(evaluator, call, semantic, tile::MemoryOrder::Relaxed);
   if (!scope || !order)
     return LangValue::poison();
   if (*order != tile::MemoryOrder::Release && *order != tile::MemoryOrder::Relaxed)
     return emit.fail(semantic.range, fmt::format("a store is 'release' or 'relaxed', not '{}'", semantic->str()));
   llvm::SmallVector<mlir::Value> values;
   for (const LangValue &element : vec->elements()) {
-    LangValue value = scalarAs(importer, element, pointer->type().pointee(), vec.range, "an element of 'vec'");
+    LangValue value = scalarAs(evaluator, element, pointer->type().pointee(), vec.range, "an element of 'vec'");
     if (value.isPoison())
       return value;
     values.push_back(value.ir());

@@ -5,7 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include "ditron/frontend/syntax/AstPrinter.h"
 
@@ -57,7 +57,7 @@ LangValue selectInsteadOfBranches(Emitter &emit, mlir::Block &block, const LangV
 
 } // namespace
 
-bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments) {
+bool Evaluator::collectArguments(const ast::Call *call, std::vector<CallArgument> &arguments) {
   bool isGood = true;
   auto add = [&](llvm::StringRef keyword, SourceRange keywordRange, const ast::Expr *expression) {
     CallArgument argument;
@@ -95,7 +95,7 @@ bool Importer::collectArguments(const ast::Call *call, std::vector<CallArgument>
   return isGood;
 }
 
-bool Importer::addKeywords(const ast::Keyword &keyword, std::vector<CallArgument> &arguments) {
+bool Evaluator::addKeywords(const ast::Keyword &keyword, std::vector<CallArgument> &arguments) {
   if (!frame().domain().hasAllExpressions) {
     emit.error(keyword.range, "'**' arguments are not part of the kernel language");
     return false;
@@ -120,7 +120,7 @@ bool Importer::addKeywords(const ast::Keyword &keyword, std::vector<CallArgument
   return true;
 }
 
-LangValue Importer::evaluateCall(const ast::Call *call) {
+LangValue Evaluator::evaluateCall(const ast::Call *call) {
   if (auto result = callSuper(call))
     return *result;
   LangValue callee = evaluate(call->callee);
@@ -141,7 +141,8 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
     for (const ast::Expr *argument : call->args)
       if (result.isUnknown() && frame().isPython())
         spoilObject(argument, result);
-    return callee.unknown().errors.empty() || !result.isUnknown() ? result : callee;
+    // The reason is what was not known first.
+    return result.isUnknown() && callee.unknown().text != result.unknown().text ? callee : result;
   }
   std::vector<CallArgument> arguments;
   if (!collectArguments(call, arguments))
@@ -158,7 +159,7 @@ LangValue Importer::evaluateCall(const ast::Call *call) {
   return result;
 }
 
-LangValue Importer::callValue(const LangValue &callee, std::vector<CallArgument> arguments, SourceRange selfRange,
+LangValue Evaluator::callValue(const LangValue &callee, std::vector<CallArgument> arguments, SourceRange selfRange,
                               SourceRange calleeRange, SourceRange range) {
   if (const auto *builtin = callee.getIf<BuiltinValue>()) {
     if (builtin->builtin->name == "aggregate_replace") // binds fields, not parameters
@@ -210,7 +211,7 @@ LangValue Importer::callValue(const LangValue &callee, std::vector<CallArgument>
   return LangValue::poison();
 }
 
-void Importer::checkDiscarded(const ast::Call *call, const LangValue &callee) {
+void Evaluator::checkDiscarded(const ast::Call *call, const LangValue &callee) {
   if (call != discarded)
     return;
   discarded = nullptr;
@@ -251,7 +252,7 @@ static bool isKnownToCompute(const Builtin &builtin) {
   return names.contains(builtin.name);
 }
 
-LangValue Importer::callBuiltinFromPython(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
+LangValue Evaluator::callBuiltinFromPython(const Builtin &builtin, std::vector<CallArgument> arguments, SourceRange range) {
   std::string name = qualifiedName(builtin);
   // A few functions of ours do more, or take more, where all is known: triton.cdiv, tl.constexpr.
   if (const NativeFunction *native = findNative(builtin.modules & ModuleTriton ? "triton." + builtin.name.str() : name))
@@ -279,7 +280,7 @@ LangValue Importer::callBuiltinFromPython(const Builtin &builtin, std::vector<Ca
   return fail(range, fmt::format("function '{}' gives a run-time value and cannot be called at compile time", name), "");
 }
 
-bool Importer::bindArguments(const Callee &callee, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+bool Evaluator::bindArguments(const Callee &callee, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                              std::vector<BoundParameter> &bound) {
   auto reject = [&](SourceRange place, std::string message) {
     Diagnostic &error = emit.error(place, std::move(message));
@@ -340,8 +341,8 @@ bool Importer::bindArguments(const Callee &callee, llvm::ArrayRef<CallArgument> 
   return true;
 }
 
-std::optional<std::vector<Importer::BoundParameter>>
-Importer::bindParameters(const Callee &callee, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+std::optional<std::vector<Evaluator::BoundParameter>>
+Evaluator::bindParameters(const Callee &callee, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
   std::vector<BoundParameter> bound;
   if (!bindArguments(callee, arguments, range, bound))
     return std::nullopt;
@@ -365,7 +366,7 @@ Importer::bindParameters(const Callee &callee, llvm::ArrayRef<CallArgument> argu
   return bound;
 }
 
-bool Importer::bindKernelParameters(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
+bool Evaluator::bindKernelParameters(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
                                     SourceRange range, Scope &locals) {
   const ast::FunctionDef *node = function.node;
   for (const ast::Param &param : node->params)
@@ -392,7 +393,7 @@ bool Importer::bindKernelParameters(const FunctionValue &function, llvm::ArrayRe
   return true;
 }
 
-LangValue Importer::callFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
+LangValue Evaluator::callFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
                                  SourceRange range) {
   const ast::FunctionDef *node = function.node;
   if (frame().isPython() && !function.isJit)
@@ -422,7 +423,7 @@ static bool isNoinline(const ast::FunctionDef *function) {
   return false;
 }
 
-bool Importer::checkNoinline(const ast::FunctionDef *function, const Scope &locals) {
+bool Evaluator::checkNoinline(const ast::FunctionDef *function, const Scope &locals) {
   for (const auto &[name, variable] : locals) {
     llvm::SmallVector<LangValue> leaves;
     flatten(variable.value, leaves);
@@ -437,7 +438,7 @@ bool Importer::checkNoinline(const ast::FunctionDef *function, const Scope &loca
   return true;
 }
 
-LangValue Importer::enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
+LangValue Evaluator::enterFunction(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments,
                                   SourceRange range, const CallOptions &options) {
   const ast::FunctionDef *node = function.node;
   if (options.isPython) {
@@ -474,7 +475,7 @@ LangValue Importer::enterFunction(const FunctionValue &function, llvm::ArrayRef<
   return isStopped ? LangValue::poison() : outcome.value;
 }
 
-LangValue Importer::callCombine(const FunctionValue &function, llvm::ArrayRef<LangValue> arguments, SourceRange range) {
+LangValue Evaluator::callCombine(const FunctionValue &function, llvm::ArrayRef<LangValue> arguments, SourceRange range) {
   std::vector<CallArgument> bound;
   for (const LangValue &argument : arguments)
     bound.push_back(CallArgument{"", argument, range, {}, false});
@@ -499,7 +500,7 @@ LangValue Importer::callCombine(const FunctionValue &function, llvm::ArrayRef<La
   return result;
 }
 
-bool Importer::checkBlockShape(llvm::ArrayRef<int64_t> shape, SourceRange range) {
+bool Evaluator::checkBlockShape(llvm::ArrayRef<int64_t> shape, SourceRange range) {
   int64_t count = 1;
   for (auto [index, size] : llvm::enumerate(shape)) {
     if (size <= 0 || (size & (size - 1)) != 0) {

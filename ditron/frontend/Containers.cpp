@@ -3,14 +3,14 @@
 // Truth, elements, operators and subscripts of Python's containers, in kernels (tuples, strings) and in Python.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Vectors.h"
 
 #include <fmt/format.h>
 
 namespace ditron::frontend {
 
-bool Importer::countSteps(size_t count, SourceRange range) {
+bool Evaluator::countSteps(size_t count, SourceRange range) {
   steps += count;
   if (steps <= maxSteps)
     return true;
@@ -18,7 +18,7 @@ bool Importer::countSteps(size_t count, SourceRange range) {
   return false;
 }
 
-bool Importer::remember(const LangValue &value, SourceRange range) {
+bool Evaluator::remember(const LangValue &value, SourceRange range) {
   if (!value.sequence() && !value.isDict())
     return true;
   if (made.size() >= maxElements) {
@@ -42,7 +42,7 @@ static std::optional<std::array<int64_t, 3>> boundsOf(const RangeValue &range) {
   return bounds;
 }
 
-std::optional<bool> Importer::truthOf(const LangValue &value, SourceRange range) {
+std::optional<bool> Evaluator::truthOf(const LangValue &value, SourceRange range) {
   if (value.isConstant())
     return value.constant().isTrue();
   if (const auto *elements = value.sequence())
@@ -63,7 +63,7 @@ std::optional<bool> Importer::truthOf(const LangValue &value, SourceRange range)
   return true;
 }
 
-std::optional<std::vector<LangValue>> Importer::elementsOf(const LangValue &iterable, SourceRange range) {
+std::optional<std::vector<LangValue>> Evaluator::elementsOf(const LangValue &iterable, SourceRange range) {
   if (iterable.isPoison())
     return std::nullopt;
   // Of kernels the statements are counted, of Python the steps.
@@ -118,7 +118,7 @@ std::optional<std::vector<LangValue>> Importer::elementsOf(const LangValue &iter
   return elements;
 }
 
-LangValue Importer::evaluateDict(const ast::Dict *expression) {
+LangValue Evaluator::evaluateDict(const ast::Dict *expression) {
   LangValue result = LangValue::dict();
   const auto &dict = *result.getIf<DictValue>();
   for (const ast::DictItem &item : expression->items) {
@@ -146,7 +146,7 @@ LangValue Importer::evaluateDict(const ast::Dict *expression) {
 // Operators
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::binaryOf(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range) {
+LangValue Evaluator::binaryOf(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range) {
   if (a.isPoison() || b.isPoison())
     return LangValue::poison();
   if (a.isUnknown() || b.isUnknown())
@@ -210,7 +210,7 @@ LangValue Importer::binaryOf(BinaryOp op, const LangValue &a, const LangValue &b
                                  b.typeName()));
 }
 
-std::optional<bool> Importer::compareOf(CompareOp op, const LangValue &a, const LangValue &b, SourceRange range) {
+std::optional<bool> Evaluator::compareOf(CompareOp op, const LangValue &a, const LangValue &b, SourceRange range) {
   auto unsupported = [&]() -> std::optional<bool> {
     fail(range, fmt::format("'{}' not supported between instances of '{}' and '{}'", spelling(op).str(), a.typeName(),
                             b.typeName()));
@@ -280,7 +280,7 @@ std::optional<bool> Importer::compareOf(CompareOp op, const LangValue &a, const 
 // Subscripts
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::subscriptContainer(const LangValue &value, const ast::Subscript *expression) {
+LangValue Evaluator::subscriptContainer(const LangValue &value, const ast::Subscript *expression) {
   if (const auto *slice = llvm::dyn_cast<ast::Slice>(expression->index))
     return sliceContainer(value, slice);
   LangValue index = evaluateValue(expression->index);
@@ -315,7 +315,7 @@ LangValue Importer::subscriptContainer(const LangValue &value, const ast::Subscr
                           : LangValue::integer(start + position * step);
 }
 
-LangValue Importer::sliceContainer(const LangValue &value, const ast::Slice *slice) {
+LangValue Evaluator::sliceContainer(const LangValue &value, const ast::Slice *slice) {
   std::vector<LangValue> elements;
   int64_t size = 0;
   if (value.isString()) {
@@ -377,7 +377,7 @@ LangValue Importer::sliceContainer(const LangValue &value, const ast::Slice *sli
   return value.isTuple() ? LangValue::tuple(std::move(picked)) : LangValue::list(std::move(picked));
 }
 
-void Importer::spoilObject(const ast::Expr *object, const LangValue &reason) {
+void Evaluator::spoilObject(const ast::Expr *object, const LangValue &reason) {
   const auto *name = llvm::dyn_cast<ast::Name>(object);
   for (Environment *names = frame().environment.get(); name && names; names = names->parent.get())
     if (auto it = names->names.find(name->id); it != names->names.end()) {
@@ -387,7 +387,7 @@ void Importer::spoilObject(const ast::Expr *object, const LangValue &reason) {
     }
 }
 
-bool Importer::assignItem(const ast::Subscript *target, const LangValue &value) {
+bool Evaluator::assignItem(const ast::Subscript *target, const LangValue &value) {
   LangValue object = evaluate(target->value);
   LangValue index = object.isPoison() || llvm::isa<ast::Slice>(target->index) ? LangValue::poison() : evaluateValue(target->index);
   if (object.isUnknown() || index.isUnknown()) {

@@ -4,13 +4,13 @@
 // a meaning to subscripts that plain kernels do not have, `x[i]` and `x[i] = v`; the innermost context is asked first.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include <fmt/format.h>
 
 namespace ditron::frontend {
 
-void Importer::executeWith(const ast::With *statement) {
+void Evaluator::executeWith(const ast::With *statement) {
   if (statement->isAsync) {
     emit.error(statement->range.start(), "'async with' is not part of the kernel language");
     return;
@@ -49,7 +49,7 @@ void Importer::executeWith(const ast::With *statement) {
   }
 }
 
-std::optional<llvm::SmallVector<LangValue>> Importer::evaluateIndices(const ast::Expr *index) {
+std::optional<llvm::SmallVector<LangValue>> Evaluator::evaluateIndices(const ast::Expr *index) {
   llvm::SmallVector<const ast::Expr *> parts;
   if (const auto *tuple = llvm::dyn_cast<ast::Tuple>(index))
     parts.append(tuple->elements.begin(), tuple->elements.end());
@@ -68,7 +68,7 @@ std::optional<llvm::SmallVector<LangValue>> Importer::evaluateIndices(const ast:
   return values;
 }
 
-std::optional<LangValue> Importer::loadElement(const LangValue &object, const ast::Subscript *expression) {
+std::optional<LangValue> Evaluator::loadElement(const LangValue &object, const ast::Subscript *expression) {
   if (llvm::none_of(contexts, [](const auto &context) { return context->loadElement != nullptr; }))
     return std::nullopt;
   // None and full slices keep their usual meaning.
@@ -96,7 +96,7 @@ std::optional<LangValue> Importer::loadElement(const LangValue &object, const as
                    fmt::format("unsupported tensor index: {} has no elements here", object.describe()));
 }
 
-void Importer::assignElement(const ast::Subscript *target, const LangValue &value) {
+void Evaluator::assignElement(const ast::Subscript *target, const LangValue &value) {
   if (llvm::none_of(contexts, [](const auto &context) { return context->storeElement != nullptr; })) {
     emit.error(target->range, "cannot assign to an element in a kernel; only to names and tuples of names");
     return;

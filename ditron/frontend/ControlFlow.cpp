@@ -4,7 +4,7 @@
 // branches become results of the scf.if; an early return puts the rest of the function into the branch that goes on.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ std::string pythonType(const LangValue &value) {
 
 } // namespace
 
-LangValue Importer::evaluateCondition(const ast::Expr *expression) {
+LangValue Evaluator::evaluateCondition(const ast::Expr *expression) {
   LangValue value = evaluate(expression);
   if (value.isPoison())
     return value;
@@ -55,7 +55,7 @@ LangValue Importer::evaluateCondition(const ast::Expr *expression) {
 // Joining the values of two branches
 //===------------------------------------------------------------------------------------------------------------------===//
 
-Importer::Branches Importer::beginBranches(mlir::Value condition) {
+Evaluator::Branches Evaluator::beginBranches(mlir::Value condition) {
   // Statements behind a return, break or continue nest; whoever walks the IR does so recursively.
   unsigned depth = 0;
   for (mlir::Operation *op = emit.builder.getInsertionBlock()->getParentOp(); op; op = op->getParentOp())
@@ -76,7 +76,7 @@ Importer::Branches Importer::beginBranches(mlir::Value condition) {
   return branches;
 }
 
-std::optional<std::string> Importer::join(Branches &branches, const LangValue &a, const LangValue &b, SourceRange range,
+std::optional<std::string> Evaluator::join(Branches &branches, const LangValue &a, const LangValue &b, SourceRange range,
                                           JoinedValue &joined) {
   llvm::SmallVector<LangValue> left, right;
   flatten(a, left);
@@ -126,7 +126,7 @@ std::optional<std::string> Importer::join(Branches &branches, const LangValue &a
   return std::nullopt;
 }
 
-scf::IfOp Importer::finishBranches(Branches &branches) {
+scf::IfOp Evaluator::finishBranches(Branches &branches) {
   scf::IfOp op = branches.op;
   mlir::OpBuilder::InsertionGuard guard(emit.builder);
   mlir::Location location = op.getLoc();
@@ -153,7 +153,7 @@ scf::IfOp Importer::finishBranches(Branches &branches) {
   return result;
 }
 
-LangValue Importer::resolve(const JoinedValue &joined, scf::IfOp op, const Branches &branches) {
+LangValue Evaluator::resolve(const JoinedValue &joined, scf::IfOp op, const Branches &branches) {
   llvm::SmallVector<LangValue> leaves;
   for (auto [leaf, slot] : llvm::zip(joined.leaves, joined.slots))
     leaves.push_back(slot < 0 ? leaf : LangValue::tensor(op.getResult(slot), branches.types[slot]));
@@ -161,7 +161,7 @@ LangValue Importer::resolve(const JoinedValue &joined, scf::IfOp op, const Branc
   return unflatten(joined.shape, rest);
 }
 
-LangValue Importer::undefinedLike(const LangValue &value) {
+LangValue Evaluator::undefinedLike(const LangValue &value) {
   if (value.isCompound()) {
     std::vector<LangValue> elements;
     for (const LangValue &element : value.parts())
@@ -188,7 +188,7 @@ LangValue Importer::undefinedLike(const LangValue &value) {
 // if without return
 //===------------------------------------------------------------------------------------------------------------------===//
 
-void Importer::executeIf(const ast::If *statement) {
+void Evaluator::executeIf(const ast::If *statement) {
   LangValue condition = evaluateCondition(statement->condition);
   if (condition.isPoison())
     return;
@@ -199,7 +199,7 @@ void Importer::executeIf(const ast::If *statement) {
   executeRunTimeIf(statement, condition.ir());
 }
 
-void Importer::executeRunTimeIf(const ast::If *statement, mlir::Value condition) {
+void Evaluator::executeRunTimeIf(const ast::If *statement, mlir::Value condition) {
   SourceRange place = statement->condition->range;
   Branches branches = beginBranches(condition);
   Scope before = frame().locals;
@@ -220,7 +220,7 @@ void Importer::executeRunTimeIf(const ast::If *statement, mlir::Value condition)
   joinScopes(branches, before, std::move(thenScope), std::move(elseScope), place);
 }
 
-void Importer::joinScopes(Branches &branches, const Scope &before, Scope thenScope, Scope elseScope,
+void Evaluator::joinScopes(Branches &branches, const Scope &before, Scope thenScope, Scope elseScope,
                           SourceRange place) {
   // What a side that is left by break or continue would have made of a new name is never seen.
   auto complete = [&](Scope &missing, const Scope &present, mlir::Region &region) {
@@ -283,7 +283,7 @@ void Importer::joinScopes(Branches &branches, const Scope &before, Scope thenSco
 // if with return
 //===------------------------------------------------------------------------------------------------------------------===//
 
-Outcome Importer::runIf(const ast::If *statement, const Continuation &rest) {
+Outcome Evaluator::runIf(const ast::If *statement, const Continuation &rest) {
   Emitter::At at(emit, statement->condition->range);
   LangValue condition = evaluateCondition(statement->condition);
   if (condition.isPoison())

@@ -26,10 +26,10 @@ LangValue consumeDescriptor(Emitter &emit, const DescriptorValue &descriptor, ml
 namespace builtins {
 /// The argument 'offsets' of an access, one int32 per dimension (offsets are 32-bit, as the hardware's are); nullopt after an
 /// error.
-std::optional<std::vector<LangValue>> descriptorOffsets(Importer &importer, BuiltinCall &call,
+std::optional<std::vector<LangValue>> descriptorOffsets(Evaluator &evaluator, BuiltinCall &call,
                                                         const DescriptorValue &descriptor, const ValueArg &offsets);
 /// Reports an argument 'value' that is no tile of the descriptor, and memory that must not be written.
-bool fitsDescriptor(Importer &importer, BuiltinCall &call, const Arg<const DescriptorValue &> &descriptor,
+bool fitsDescriptor(Evaluator &evaluator, BuiltinCall &call, const Arg<const DescriptorValue &> &descriptor,
                     const ValueArg &value);
 } // namespace builtins
 

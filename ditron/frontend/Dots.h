@@ -7,7 +7,7 @@
 #define DITRON_FRONTEND_DOTS_H
 
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 namespace ditron::frontend {
 

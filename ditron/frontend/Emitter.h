@@ -2,7 +2,7 @@
 //
 // Everything that turns values of the language into operations of the IR under the type rules of spec/triton_language.md
 // section 3, with no knowledge of the syntax tree: constants, casts, promotion, broadcasting, arithmetic, comparison.
-// The importer and the built-in functions are written in terms of it. It also owns the place where operations are put,
+// The evaluator and the built-in functions are written in terms of it. It also owns the place where operations are put,
 // the location they get, and the reporting of errors with the chain of inlined calls.
 //
 //===------------------------------------------------------------------------------------------------------------------===//

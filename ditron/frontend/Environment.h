@@ -1,7 +1,7 @@
 //===- Environment.h - The names of Python that runs while compiling ------------------------------------------*- C++ -*-===//
 //
 // The names of a module level, or of a Python function that runs, or ran and was left with functions that still see its
-// names. A kernel has a Scope (Importer.h) instead, whose values are copied where its branches part. Private to the room.
+// names. A kernel has a Scope (Evaluator.h) instead, whose values are copied where its branches part. Private to the room.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_ENVIRONMENT_H

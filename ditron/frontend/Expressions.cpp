@@ -4,7 +4,7 @@
 // ruled out at compile time are not visited.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Vectors.h"
 #include "ditron/frontend/syntax/AstPrinter.h"
 
@@ -12,7 +12,7 @@
 
 namespace ditron::frontend {
 
-LangValue Importer::evaluate(const ast::Expr *expression) {
+LangValue Evaluator::evaluate(const ast::Expr *expression) {
   if (isStopped)
     return LangValue::poison();
   if (evaluationDepth >= maxEvaluationDepth) {
@@ -38,7 +38,7 @@ LangValue Importer::evaluate(const ast::Expr *expression) {
   return value;
 }
 
-LangValue Importer::evaluateValue(const ast::Expr *expression) {
+LangValue Evaluator::evaluateValue(const ast::Expr *expression) {
   LangValue value = evaluate(expression);
   const auto *foreign = value.getIf<ForeignValue>();
   if (!foreign || foreign->name.empty() || !frame().isPython())
@@ -57,7 +57,7 @@ static llvm::StringRef refusal(ast::NodeKind kind) {
   }
 }
 
-LangValue Importer::evaluateKind(const ast::Expr *expression) {
+LangValue Evaluator::evaluateKind(const ast::Expr *expression) {
   switch (expression->kind) {
   case ast::NodeKind::Constant: {
     const ConstValue &value = *llvm::cast<ast::Constant>(expression)->value;
@@ -109,7 +109,7 @@ LangValue Importer::evaluateKind(const ast::Expr *expression) {
   }
 }
 
-LangValue Importer::evaluateNamed(const ast::NamedExpr *expression) {
+LangValue Evaluator::evaluateNamed(const ast::NamedExpr *expression) {
   LangValue value = evaluate(expression->value);
   if (frame().isPython() && value.isPoison())
     return value;
@@ -125,7 +125,7 @@ LangValue Importer::evaluateNamed(const ast::NamedExpr *expression) {
   return it == frame().locals.end() ? LangValue::poison() : it->second.value;
 }
 
-LangValue Importer::evaluatePythonOnly(const ast::Expr *expression) {
+LangValue Evaluator::evaluatePythonOnly(const ast::Expr *expression) {
   if (!frame().domain().hasAllExpressions)
     return emit.fail(expression->range, refusal(expression->kind).str());
   if (const auto *dict = llvm::dyn_cast<ast::Dict>(expression))
@@ -138,7 +138,7 @@ LangValue Importer::evaluatePythonOnly(const ast::Expr *expression) {
   return elements.isTuple() ? makeSet(*this, elements.elements(), expression->range) : elements;
 }
 
-LangValue Importer::evaluateUnary(const ast::UnaryOp *expression) {
+LangValue Evaluator::evaluateUnary(const ast::UnaryOp *expression) {
   LangValue operand = evaluateValue(expression->operand);
   if (operand.isPoison() || operand.isUnknown() || !frame().isPython() || operand.isTensor()) {
     return operand.isUnknown() ? operand : emit.unary(expression->op, operand, expression->range);
@@ -155,7 +155,7 @@ LangValue Importer::evaluateUnary(const ast::UnaryOp *expression) {
   return result;
 }
 
-LangValue Importer::evaluateCompare(const ast::Compare *expression) {
+LangValue Evaluator::evaluateCompare(const ast::Compare *expression) {
   if (!frame().domain().hasAllExpressions && expression->ops.size() != 1) {
     emit.error(expression->range, "comparisons cannot be chained in a kernel").hint("write a < b and b < c");
     return LangValue::poison();
@@ -181,7 +181,7 @@ LangValue Importer::evaluateCompare(const ast::Compare *expression) {
   return LangValue::boolean(true);
 }
 
-LangValue Importer::evaluatePythonBoolOp(const ast::BoolOp *expression) {
+LangValue Evaluator::evaluatePythonBoolOp(const ast::BoolOp *expression) {
   LangValue value, undecided;
   for (const ast::Expr *operand : expression->values) {
     value = evaluateValue(operand);
@@ -201,7 +201,7 @@ LangValue Importer::evaluatePythonBoolOp(const ast::BoolOp *expression) {
   return undecided.isUnknown() ? undecided : value;
 }
 
-LangValue Importer::evaluateElements(ast::ExprList elements) {
+LangValue Evaluator::evaluateElements(ast::ExprList elements) {
   std::vector<LangValue> values;
   bool isPoisoned = false;
   for (const ast::Expr *element : elements) {
@@ -220,7 +220,7 @@ LangValue Importer::evaluateElements(ast::ExprList elements) {
   return isPoisoned ? LangValue::poison() : LangValue::tuple(std::move(values));
 }
 
-LangValue Importer::evaluateBoolOp(const ast::BoolOp *expression) {
+LangValue Evaluator::evaluateBoolOp(const ast::BoolOp *expression) {
   LangValue runTime; // poison: nothing so far
   SourceRange range = expression->values.front()->range;
   for (auto [index, operand] : llvm::enumerate(expression->values)) {
@@ -252,7 +252,7 @@ LangValue Importer::evaluateBoolOp(const ast::BoolOp *expression) {
   return runTime;
 }
 
-LangValue Importer::evaluateIfExp(const ast::IfExp *expression) {
+LangValue Evaluator::evaluateIfExp(const ast::IfExp *expression) {
   if (frame().isPython()) {
     LangValue condition = evaluateValue(expression->condition);
     if (condition.isPoison() || condition.isUnknown())
@@ -291,7 +291,7 @@ LangValue Importer::evaluateIfExp(const ast::IfExp *expression) {
 // Subscripts
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::evaluateSubscript(const ast::Subscript *expression) {
+LangValue Evaluator::evaluateSubscript(const ast::Subscript *expression) {
   LangValue value = evaluate(expression->value);
   if (value.isPoison() || value.isUnknown())
     return value;
@@ -328,7 +328,7 @@ LangValue Importer::evaluateSubscript(const ast::Subscript *expression) {
   return fail(expression->range, fmt::format("{} cannot be subscripted", value.describe()));
 }
 
-LangValue Importer::subscriptBlock(const LangValue &value, const ast::Subscript *expression) {
+LangValue Evaluator::subscriptBlock(const LangValue &value, const ast::Subscript *expression) {
   llvm::SmallVector<const ast::Expr *> indices;
   if (const auto *tuple = llvm::dyn_cast<ast::Tuple>(expression->index))
     indices.append(tuple->elements.begin(), tuple->elements.end());
@@ -372,7 +372,7 @@ LangValue Importer::subscriptBlock(const LangValue &value, const ast::Subscript 
 // f-strings, comprehensions
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::evaluateFString(const ast::JoinedStr *expression) {
+LangValue Evaluator::evaluateFString(const ast::JoinedStr *expression) {
   std::string text;
   for (const ast::Expr *part : expression->values) {
     if (const auto *constant = llvm::dyn_cast<ast::Constant>(part)) {
@@ -409,7 +409,7 @@ LangValue Importer::evaluateFString(const ast::JoinedStr *expression) {
   return LangValue::string(std::move(text));
 }
 
-LangValue Importer::evaluateComprehension(const ast::Comprehension *expression) {
+LangValue Evaluator::evaluateComprehension(const ast::Comprehension *expression) {
   bool isPlain = expression->comprehensionKind == ast::ComprehensionKind::List && expression->clauses.size() == 1;
   if ((!isPlain && !frame().domain().hasAllExpressions) || expression->clauses.front().isAsync)
     return emit.fail(expression->range, "only list comprehensions with one 'for' are part of the kernel language");
@@ -441,7 +441,7 @@ LangValue Importer::evaluateComprehension(const ast::Comprehension *expression) 
   return dict;
 }
 
-bool Importer::comprehend(const ast::Comprehension *expression, size_t index, std::vector<LangValue> &keys,
+bool Evaluator::comprehend(const ast::Comprehension *expression, size_t index, std::vector<LangValue> &keys,
                           std::vector<LangValue> &values) {
   if (index == expression->clauses.size()) {
     if (expression->key)
@@ -483,7 +483,7 @@ bool Importer::comprehend(const ast::Comprehension *expression, size_t index, st
   return true;
 }
 
-void Importer::bindElement(const ast::Expr *target, const LangValue &element) {
+void Evaluator::bindElement(const ast::Expr *target, const LangValue &element) {
   const auto *tuple = llvm::dyn_cast<ast::Tuple>(target);
   if (frame().isPython())
     return assignTarget(target, element);

@@ -7,7 +7,7 @@
 // the kernel's body, so the kernel is refused.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include <fmt/format.h>
@@ -21,12 +21,12 @@ const LangValue *Decoration::argument(llvm::StringRef name, size_t position) con
   return position < args.size() ? &args[position] : nullptr;
 }
 
-llvm::ArrayRef<Decoration> Importer::decorationsOf(const ast::FunctionDef *function) const {
+llvm::ArrayRef<Decoration> Evaluator::decorationsOf(const ast::FunctionDef *function) const {
   auto it = decorations.find(function);
   return it == decorations.end() ? llvm::ArrayRef<Decoration>() : llvm::ArrayRef<Decoration>(it->second);
 }
 
-LangValue Importer::evaluateQuietly(const ast::Expr *expression) {
+LangValue Evaluator::evaluateQuietly(const ast::Expr *expression) {
   Emitter::Capture capture(emit);
   LangValue value = evaluate(expression);
   if (value.isPoison() || capture.hasFailed()) {
@@ -36,7 +36,7 @@ LangValue Importer::evaluateQuietly(const ast::Expr *expression) {
   return value;
 }
 
-std::string Importer::nameOfDefinition(const ast::Expr *expression) {
+std::string Evaluator::nameOfDefinition(const ast::Expr *expression) {
   if (const auto *call = llvm::dyn_cast<ast::Call>(expression))
     expression = call->callee;
   LangValue value = evaluateQuietly(expression);
@@ -57,7 +57,7 @@ std::string Importer::nameOfDefinition(const ast::Expr *expression) {
 // Definition
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::defineFunction(const ast::FunctionDef *function) {
+LangValue Evaluator::defineFunction(const ast::FunctionDef *function) {
   FunctionValue plain;
   plain.node = function;
   plain.scope = frame().scope;
@@ -96,7 +96,7 @@ static bool runsAtCompileTime(llvm::StringRef decorator) {
   return decorator == "constexpr_function" || decorator == "constexpr" || decorator == "builtin" || decorator == "extern";
 }
 
-LangValue Importer::evaluateTolerantly(const ast::Expr *expression) {
+LangValue Evaluator::evaluateTolerantly(const ast::Expr *expression) {
   Emitter::Capture capture(emit);
   LangValue value = evaluate(expression);
   if (!value.isPoison() && !capture.hasFailed())
@@ -104,14 +104,14 @@ LangValue Importer::evaluateTolerantly(const ast::Expr *expression) {
   return LangValue(std::make_shared<const UnknownValue>(UnknownValue{expression->range, "", capture.takeBack()}));
 }
 
-std::shared_ptr<const std::vector<LangValue>> Importer::evaluateDefaults(llvm::ArrayRef<ast::Param> params) {
+std::shared_ptr<const std::vector<LangValue>> Evaluator::evaluateDefaults(llvm::ArrayRef<ast::Param> params) {
   auto values = std::make_shared<std::vector<LangValue>>();
   for (const ast::Param &param : params)
     values->push_back(param.defaultValue ? evaluateTolerantly(param.defaultValue) : LangValue::poison());
   return values;
 }
 
-void Importer::evaluateArguments(const ast::Call *call, Decoration &decoration) {
+void Evaluator::evaluateArguments(const ast::Call *call, Decoration &decoration) {
   if (!call)
     return;
   for (const ast::Expr *argument : call->args)
@@ -127,7 +127,7 @@ void Importer::evaluateArguments(const ast::Call *call, Decoration &decoration) 
   }
 }
 
-LangValue Importer::applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &applied) {
+LangValue Evaluator::applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &applied) {
   const auto *call = llvm::dyn_cast<ast::Call>(expression);
   LangValue callee = evaluateQuietly(call ? call->callee : expression);
   Decoration decoration;
@@ -172,11 +172,11 @@ LangValue Importer::applyDecorator(const ast::Expr *expression, LangValue decora
   return decorated;
 }
 
-bool Importer::isConstexprFunction(const ast::FunctionDef *function) const {
+bool Evaluator::isConstexprFunction(const ast::FunctionDef *function) const {
   return llvm::any_of(decorationsOf(function), [](const Decoration &each) { return each.name == "constexpr_function"; });
 }
 
-LangValue Importer::callDecorator(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+LangValue Evaluator::callDecorator(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
   std::vector<std::pair<std::string, LangValue>> fields = {{"", LangValue::string(builtin.name.str())}};
   for (const CallArgument &argument : arguments)
     fields.emplace_back(argument.keyword.str(), argument.value);
@@ -188,7 +188,7 @@ LangValue Importer::callDecorator(const Builtin &builtin, llvm::ArrayRef<CallArg
   return LangValue(std::make_shared<const ObjectValue>(std::move(decorator)));
 }
 
-LangValue Importer::applyDecoratorObject(const ObjectValue &decorator, llvm::ArrayRef<CallArgument> arguments,
+LangValue Evaluator::applyDecoratorObject(const ObjectValue &decorator, llvm::ArrayRef<CallArgument> arguments,
                                          SourceRange range) {
   const auto *function = arguments.size() == 1 ? arguments[0].value.getIf<FunctionValue>() : nullptr;
   if (!function)
@@ -214,7 +214,7 @@ LangValue Importer::applyDecoratorObject(const ObjectValue &decorator, llvm::Arr
 // Kernels of a file
 //===------------------------------------------------------------------------------------------------------------------===//
 
-std::shared_ptr<Environment> Importer::executeMaker(const FunctionValue &maker) {
+std::shared_ptr<Environment> Evaluator::executeMaker(const FunctionValue &maker) {
   std::shared_ptr<Environment> &known = makers[maker.node];
   if (known)
     return known;
@@ -250,12 +250,12 @@ static bool containsDecorated(const ast::Stmt *statement) {
   return found;
 }
 
-Status Importer::explainUnknown(const LangValue &value, llvm::StringRef name, SourceRange range) {
+Status Evaluator::explainUnknown(const LangValue &value, llvm::StringRef name, SourceRange range) {
   reportUnknown(value, name, range);
   return emit.diagnosticEngine().status();
 }
 
-std::vector<std::pair<std::string, FunctionValue>> Importer::kernelsOf(const ModuleScope &file) {
+std::vector<std::pair<std::string, FunctionValue>> Evaluator::kernelsOf(const ModuleScope &file) {
   std::vector<std::pair<std::string, FunctionValue>> kernels;
   auto collect = [&](auto &self, const Environment &names, const std::string &prefix) -> void {
     for (const auto &[name, binding] : names.names) {
@@ -284,12 +284,12 @@ std::vector<std::pair<std::string, FunctionValue>> Importer::kernelsOf(const Mod
 // Calls of Python
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::defaultOf(const FunctionValue &function, const ast::Param &param) {
+LangValue Evaluator::defaultOf(const FunctionValue &function, const ast::Param &param) {
   LangValue value = (*function.defaults)[&param - function.node->params.begin()];
   return value.isUnknown() ? reportUnknown(value, param.name.text, param.range) : value;
 }
 
-LangValue Importer::evaluatePython(const ast::Expr *expression, const std::shared_ptr<Environment> &environment) {
+LangValue Evaluator::evaluatePython(const ast::Expr *expression, const std::shared_ptr<Environment> &environment) {
   if (!environment->parent)
     executeFile(*environment->file);
   bool isOutermost = frames.empty() || !frame().isPython();
@@ -301,7 +301,7 @@ LangValue Importer::evaluatePython(const ast::Expr *expression, const std::share
   return value;
 }
 
-LangValue Importer::callFromOutside(const LangValue &function, const LangValue &argument, SourceRange range,
+LangValue Evaluator::callFromOutside(const LangValue &function, const LangValue &argument, SourceRange range,
                                     std::vector<Diagnostic> &errors) {
   Emitter::Capture capture(emit);
   steps = 0;
@@ -314,7 +314,7 @@ LangValue Importer::callFromOutside(const LangValue &function, const LangValue &
   return value;
 }
 
-LangValue Importer::callPython(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+LangValue Evaluator::callPython(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                                const CallOptions &options) {
   const ast::FunctionDef *node = function.node;
   if (emit.callSites.size() >= pythonDomain.maxCallDepth) {
@@ -351,7 +351,7 @@ LangValue Importer::callPython(const FunctionValue &function, llvm::ArrayRef<Cal
   return isStopped ? LangValue::poison() : result;
 }
 
-LangValue Importer::callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+LangValue Evaluator::callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
   if (emit.callSites.size() >= pythonDomain.maxCallDepth)
     return fail(range, "calls at compile time are nested too deeply: a lambda seems to call itself without end", "RecursionError");
   auto bound = bindParameters(Callee{"<lambda>", lambda.node->params, {}, lambda.defaults}, arguments, range);
@@ -371,7 +371,7 @@ LangValue Importer::callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallArg
   return result;
 }
 
-LangValue Importer::callNativeFunction(const NativeFunction &function, const LangValue &self,
+LangValue Evaluator::callNativeFunction(const NativeFunction &function, const LangValue &self,
                                        llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
   NativeCall call{*this, function, self, {}, {}, range};
   for (const CallArgument &argument : arguments) {
@@ -385,7 +385,7 @@ LangValue Importer::callNativeFunction(const NativeFunction &function, const Lan
   return callNative(std::move(call));
 }
 
-LangValue Importer::call(const LangValue &callee, std::vector<LangValue> args, const Keywords &keywords, SourceRange range) {
+LangValue Evaluator::call(const LangValue &callee, std::vector<LangValue> args, const Keywords &keywords, SourceRange range) {
   std::vector<CallArgument> arguments;
   for (LangValue &value : args)
     arguments.push_back(CallArgument{"", std::move(value), range, {}, false});

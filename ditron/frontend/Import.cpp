@@ -1,6 +1,6 @@
 //===- Import.cpp - From a kernel file to tile IR -----------------------------------------------------------------------===//
 //
-// Parses the file, matches the signature with the kernel's parameters, runs the importer and verifies the result.
+// Parses the file, matches the signature with the kernel's parameters, runs the evaluator and verifies the result.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Import.h"
@@ -8,7 +8,7 @@
 #include "ditron/dialect/dist/DiscardableAttrs.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/frontend/Decorators.h"
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include "ditron/frontend/syntax/Parser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +33,7 @@ struct ParsedFile {
   const SourceFile &file;
   Modules modules;
   const ModuleScope &scope;
-  Importer evaluator;
+  Evaluator evaluator;
 };
 
 Expected<std::unique_ptr<ParsedFile>> parse(mlir::MLIRContext &context, const SourceFile &file,

@@ -5,7 +5,7 @@
 // depend on that; whether a package that is not here is installed, nobody knows.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ static bool isReplaceable(BuiltinModule module, llvm::StringRef name) {
   return module == ModulePeer && name.contains(".kernels");
 }
 
-LangValue Importer::findModuleValue(llvm::StringRef name, SourceRange range) {
+LangValue Evaluator::findModuleValue(llvm::StringRef name, SourceRange range) {
   auto known = name.starts_with(".") ? std::nullopt : findModule(name);
   ForeignValue foreign{name.str(), "", &scope()};
   const ModuleScope *file =
@@ -38,13 +38,13 @@ LangValue Importer::findModuleValue(llvm::StringRef name, SourceRange range) {
   return LangValue(foreign);
 }
 
-LangValue Importer::importModule(llvm::StringRef name, SourceRange range) {
+LangValue Evaluator::importModule(llvm::StringRef name, SourceRange range) {
   LangValue module = findModuleValue(intern(name), range);
   const auto *foreign = module.getIf<ForeignValue>();
   return foreign ? resolveForeign(*foreign) : module;
 }
 
-Flow Importer::executeImport(const ast::Import *statement) {
+Flow Evaluator::executeImport(const ast::Import *statement) {
   for (const ast::Alias &alias : statement->names) {
     // `import a.b.c` binds a; `import a.b.c as d` binds the inner module.
     llvm::StringRef bound = alias.asName.text.empty() ? alias.name.text.split('.').first : alias.name.text;
@@ -60,7 +60,7 @@ Flow Importer::executeImport(const ast::Import *statement) {
   return Flow::Next;
 }
 
-LangValue Importer::importedMember(const LangValue &module, llvm::StringRef moduleName, llvm::StringRef name,
+LangValue Evaluator::importedMember(const LangValue &module, llvm::StringRef moduleName, llvm::StringRef name,
                                    SourceRange range) {
   if (const auto *known = module.getIf<ModuleValue>()) {
     if (auto member = memberOf(known->module, name))
@@ -94,7 +94,7 @@ LangValue Importer::importedMember(const LangValue &module, llvm::StringRef modu
   return LangValue(foreign);
 }
 
-Flow Importer::executeImport(const ast::ImportFrom *statement) {
+Flow Evaluator::executeImport(const ast::ImportFrom *statement) {
   std::string written = std::string(statement->level, '.') + statement->module.text.str();
   llvm::StringRef name = intern(written);
   LangValue module = findModuleValue(name, statement->range);
@@ -126,7 +126,7 @@ Flow Importer::executeImport(const ast::ImportFrom *statement) {
   return flow;
 }
 
-void Importer::importAll(const LangValue &module) {
+void Evaluator::importAll(const LangValue &module) {
   const auto *foreign = module.getIf<ForeignValue>();
   const ModuleScope *file = foreign ? modules.find(scope(), foreign->module) : nullptr;
   if (!file || file->state == ModuleScope::State::Executing) {
@@ -156,7 +156,7 @@ void Importer::importAll(const LangValue &module) {
 // Looking names up
 //===------------------------------------------------------------------------------------------------------------------===//
 
-std::optional<Binding> Importer::findGlobal(const ModuleScope &file, llvm::StringRef name) {
+std::optional<Binding> Evaluator::findGlobal(const ModuleScope &file, llvm::StringRef name) {
   executeFile(file);
   if (const Binding *binding = file.environment->find(name))
     return *binding;
@@ -180,7 +180,7 @@ std::optional<Binding> Importer::findGlobal(const ModuleScope &file, llvm::Strin
   return found;
 }
 
-LangValue Importer::resolveForeign(const ForeignValue &foreign, unsigned depth) {
+LangValue Evaluator::resolveForeign(const ForeignValue &foreign, unsigned depth) {
   constexpr unsigned maxImportDepth = 64; // files that lead to each other by re-exported names
   const ModuleScope *file = foreign.scope && depth < maxImportDepth
                                 ? modules.find(*foreign.scope, foreign.module)

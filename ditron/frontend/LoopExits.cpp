@@ -5,7 +5,7 @@
 // an scf.while that carries the mark; options of tl.range do not reach such a loop.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace ditron::frontend {
 namespace arith = mlir::arith;
 namespace scf = mlir::scf;
 
-Importer::LoopExits Importer::enterExits() {
+Evaluator::LoopExits Evaluator::enterExits() {
   LoopExits outer;
   auto take = [&](llvm::StringRef keyword, std::optional<Variable> &saved) {
     if (auto it = frame().locals.find(keyword); it != frame().locals.end())
@@ -26,7 +26,7 @@ Importer::LoopExits Importer::enterExits() {
   return outer;
 }
 
-void Importer::restoreExits(LoopExits outer) {
+void Evaluator::restoreExits(LoopExits outer) {
   auto give = [&](llvm::StringRef keyword, std::optional<Variable> &saved) {
     if (saved)
       frame().locals[keyword] = std::move(*saved);
@@ -37,24 +37,24 @@ void Importer::restoreExits(LoopExits outer) {
   give("break", outer.loop);
 }
 
-LangValue Importer::exitMark(llvm::StringRef keyword) {
+LangValue Evaluator::exitMark(llvm::StringRef keyword) {
   auto it = frame().locals.find(keyword);
   return it == frame().locals.end() ? LangValue::boolean(false) : it->second.value;
 }
 
-void Importer::setExitMark(llvm::StringRef keyword, LangValue value) {
+void Evaluator::setExitMark(llvm::StringRef keyword, LangValue value) {
   Variable mark;
   mark.value = std::move(value);
   mark.depth = frame().depth;
   frame().locals[keyword] = std::move(mark);
 }
 
-bool Importer::isLeft(const Scope &scope) const {
+bool Evaluator::isLeft(const Scope &scope) const {
   auto it = scope.find("continue");
   return it != scope.end() && it->second.value.isConstant() && it->second.value.constant().isTrue();
 }
 
-void Importer::executeExit(const ast::Stmt *statement) {
+void Evaluator::executeExit(const ast::Stmt *statement) {
   bool isBreak = llvm::isa<ast::Break>(statement);
   if (frame().loops == 0) {
     emit.error(statement->range, fmt::format("'{}' outside of a loop", isBreak ? "break" : "continue"));
@@ -65,7 +65,7 @@ void Importer::executeExit(const ast::Stmt *statement) {
     setExitMark("break", LangValue::boolean(true));
 }
 
-void Importer::executeUnless(LangValue mark, SourceRange place, bool leavesRound, llvm::function_ref<void()> body) {
+void Evaluator::executeUnless(LangValue mark, SourceRange place, bool leavesRound, llvm::function_ref<void()> body) {
   Emitter::At at(emit, place);
   Branches branches = beginBranches(mark.ir());
   Scope before = frame().locals;
@@ -86,7 +86,7 @@ void Importer::executeUnless(LangValue mark, SourceRange place, bool leavesRound
   joinScopes(branches, before, std::move(left), std::move(rest), place);
 }
 
-mlir::Value Importer::runTimeMark(const LangValue &mark) {
+mlir::Value Evaluator::runTimeMark(const LangValue &mark) {
   if (mark.isTensor())
     return mark.ir();
   if (mark.isConstant() && mark.constant().isTrue())
@@ -109,7 +109,7 @@ llvm::SmallVector<mlir::Value> moveBlock(mlir::Block &from, mlir::Block &to, mli
 
 } // namespace
 
-mlir::Operation *Importer::addBreak(scf::ForOp loop, mlir::Value mark) {
+mlir::Operation *Evaluator::addBreak(scf::ForOp loop, mlir::Value mark) {
   mlir::OpBuilder::InsertionGuard guard(emit.builder);
   mlir::OpBuilder &builder = emit.builder;
   builder.setInsertionPoint(loop);
@@ -142,7 +142,7 @@ mlir::Operation *Importer::addBreak(scf::ForOp loop, mlir::Value mark) {
   return result;
 }
 
-mlir::Operation *Importer::addBreak(scf::WhileOp loop, mlir::Value mark) {
+mlir::Operation *Evaluator::addBreak(scf::WhileOp loop, mlir::Value mark) {
   mlir::OpBuilder::InsertionGuard guard(emit.builder);
   mlir::OpBuilder &builder = emit.builder;
   builder.setInsertionPoint(loop);

@@ -5,7 +5,7 @@
 // syntax, so the body is executed once.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Vectors.h"
 
 #include "ditron/dialect/tile/Tile.h"
@@ -99,7 +99,7 @@ bool isReadAfter(const ast::Node *root, llvm::StringRef name, SourceRange place,
 // Carried variables
 //===------------------------------------------------------------------------------------------------------------------===//
 
-Importer::CarriedSet Importer::findCarried(llvm::ArrayRef<const ast::Node *> parts, llvm::StringRef loopVariable) {
+Evaluator::CarriedSet Evaluator::findCarried(llvm::ArrayRef<const ast::Node *> parts, llvm::StringRef loopVariable) {
   CarriedSet carried;
   for (llvm::StringRef name : assignedNames(parts)) {
     auto it = frame().locals.find(name);
@@ -125,7 +125,7 @@ Importer::CarriedSet Importer::findCarried(llvm::ArrayRef<const ast::Node *> par
   return carried;
 }
 
-void Importer::bindCarried(const CarriedSet &carried, mlir::ValueRange values) {
+void Evaluator::bindCarried(const CarriedSet &carried, mlir::ValueRange values) {
   for (const CarriedVariable &variable : carried.variables) {
     llvm::SmallVector<LangValue> leaves;
     flatten(variable.before.value, leaves);
@@ -143,7 +143,7 @@ void Importer::bindCarried(const CarriedSet &carried, mlir::ValueRange values) {
   }
 }
 
-llvm::SmallVector<mlir::Value> Importer::collectCarried(CarriedSet &carried, mlir::ValueRange current,
+llvm::SmallVector<mlir::Value> Evaluator::collectCarried(CarriedSet &carried, mlir::ValueRange current,
                                                         SourceRange range) {
   llvm::SmallVector<mlir::Value> yields(current.begin(), current.end());
   for (CarriedVariable &variable : carried.variables) {
@@ -198,7 +198,7 @@ llvm::SmallVector<mlir::Value> Importer::collectCarried(CarriedSet &carried, mli
   return yields;
 }
 
-void Importer::leaveLoop(const CarriedSet &carried, Scope before, mlir::ValueRange results, SourceRange range) {
+void Evaluator::leaveLoop(const CarriedSet &carried, Scope before, mlir::ValueRange results, SourceRange range) {
   for (auto &[name, variable] : frame().locals)
     if (before.find(name) == before.end())
       frame().hidden[name] = {range, "it is assigned only inside of this loop"};
@@ -215,7 +215,7 @@ void Importer::leaveLoop(const CarriedSet &carried, Scope before, mlir::ValueRan
 // for
 //===------------------------------------------------------------------------------------------------------------------===//
 
-void Importer::executeFor(const ast::For *statement) {
+void Evaluator::executeFor(const ast::For *statement) {
   if (statement->isAsync || !statement->orelse.empty()) {
     emit.error(statement->headerRange, statement->isAsync ? "'async for' is not part of the kernel language"
                                                           : "'for' with 'else' is not part of the kernel language");
@@ -246,7 +246,7 @@ void Importer::executeFor(const ast::For *statement) {
     unroll(statement, *elements);
 }
 
-void Importer::unroll(const ast::For *statement, llvm::ArrayRef<LangValue> elements) {
+void Evaluator::unroll(const ast::For *statement, llvm::ArrayRef<LangValue> elements) {
   const auto *name = llvm::dyn_cast<ast::Name>(statement->target);
   LoopExits outer = enterExits();
   auto round = [&](const LangValue &element) {
@@ -295,7 +295,7 @@ static void attachOptions(scf::ForOp loop, const RangeValue &range) {
     attach("tile.disallow_acc_multi_buffer", builder.getUnitAttr());
 }
 
-bool Importer::makeLoopBounds(LangValue &lower, LangValue &upper, LangValue &step, SourceRange place) {
+bool Evaluator::makeLoopBounds(LangValue &lower, LangValue &upper, LangValue &step, SourceRange place) {
   LangValue *bounds[] = {&lower, &upper, &step};
   for (LangValue *bound : bounds)
     *bound = emit.toTensor(*bound, place);
@@ -311,7 +311,7 @@ bool Importer::makeLoopBounds(LangValue &lower, LangValue &upper, LangValue &ste
   return true;
 }
 
-void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &range) {
+void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &range) {
   Emitter::At at(emit, statement->headerRange);
   SourceRange place = statement->headerRange;
   const auto *target = llvm::cast<ast::Name>(statement->target);
@@ -395,7 +395,7 @@ void Importer::executeRunTimeFor(const ast::For *statement, const RangeValue &ra
 // while
 //===------------------------------------------------------------------------------------------------------------------===//
 
-void Importer::executeWhile(const ast::While *statement) {
+void Evaluator::executeWhile(const ast::While *statement) {
   if (!statement->orelse.empty()) {
     emit.error(statement->condition->range, "'while' with 'else' is not part of the kernel language");
     return;

@@ -11,7 +11,7 @@
 //   try: import flash_attn ... except ...     the same, as nobody knows whether the package is installed
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include "ditron/frontend/syntax/Parser.h"
@@ -19,14 +19,14 @@
 
 namespace ditron::frontend {
 
-std::unique_ptr<Frame> Importer::pythonFrame(std::shared_ptr<Environment> environment) {
+std::unique_ptr<Frame> Evaluator::pythonFrame(std::shared_ptr<Environment> environment) {
   auto frame = std::make_unique<Frame>();
   frame->scope = environment->file;
   frame->environment = std::move(environment);
   return frame;
 }
 
-void Importer::executeFile(const ModuleScope &file) {
+void Evaluator::executeFile(const ModuleScope &file) {
   if (file.state != ModuleScope::State::Unread)
     return;
   file.state = ModuleScope::State::Executing;
@@ -50,7 +50,7 @@ void Importer::executeFile(const ModuleScope &file) {
   file.state = ModuleScope::State::Executed;
 }
 
-const Environment &Importer::namesOf(const ModuleScope &file) {
+const Environment &Evaluator::namesOf(const ModuleScope &file) {
   executeFile(file);
   return *file.environment;
 }
@@ -59,7 +59,7 @@ const Environment &Importer::namesOf(const ModuleScope &file) {
 // What is not known
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::unknown(SourceRange range, std::string text) {
+LangValue Evaluator::unknown(SourceRange range, std::string text) {
   if (auto defined = definedValue(text))
     return *defined;
   return LangValue(std::make_shared<const UnknownValue>(UnknownValue{range, std::move(text), {}}));
@@ -74,7 +74,7 @@ static LangValue failedWith(std::vector<Diagnostic> errors) {
   return LangValue(std::make_shared<const UnknownValue>(std::move(reason)));
 }
 
-Flow Importer::executeTolerantly(const ast::Stmt *statement) {
+Flow Evaluator::executeTolerantly(const ast::Stmt *statement) {
   steps = 0;
   LangValue reason;
   {
@@ -167,7 +167,7 @@ private:
 
 } // namespace
 
-void Importer::makeUnknown(llvm::ArrayRef<const ast::Stmt *> statements, const LangValue &reason) {
+void Evaluator::makeUnknown(llvm::ArrayRef<const ast::Stmt *> statements, const LangValue &reason) {
   BoundNames bound;
   llvm::for_each(statements, [&](const ast::Stmt *statement) { bound.visit(statement); });
   for (llvm::StringRef name : bound.names) {
@@ -181,7 +181,7 @@ void Importer::makeUnknown(llvm::ArrayRef<const ast::Stmt *> statements, const L
   }
 }
 
-Flow Importer::executeBoth(llvm::function_ref<Flow()> first, llvm::function_ref<Flow()> second,
+Flow Evaluator::executeBoth(llvm::function_ref<Flow()> first, llvm::function_ref<Flow()> second,
                            const LangValue &reason) {
   Environment &environment = *frame().environment;
   const auto before = environment.names;
@@ -238,7 +238,7 @@ Flow Importer::executeBoth(llvm::function_ref<Flow()> first, llvm::function_ref<
 // What the user says, and the environment
 //===------------------------------------------------------------------------------------------------------------------===//
 
-const ast::Expr *Importer::parseDefinition(const std::string &name, const std::string &text) {
+const ast::Expr *Evaluator::parseDefinition(const std::string &name, const std::string &text) {
   DiagnosticEngine &diagnostics = emit.diagnosticEngine();
   auto id = diagnostics.sourceManager().add(fmt::format("--define {}", name), text + "\n");
   if (!id.isOk())
@@ -251,7 +251,7 @@ const ast::Expr *Importer::parseDefinition(const std::string &name, const std::s
   return statement ? statement->value : nullptr;
 }
 
-std::optional<LangValue> Importer::definedValue(llvm::StringRef text) {
+std::optional<LangValue> Evaluator::definedValue(llvm::StringRef text) {
   if (options.defines.empty())
     return std::nullopt;
   if (!defined) {
@@ -278,6 +278,6 @@ std::optional<LangValue> Importer::definedValue(llvm::StringRef text) {
   return it == defined->end() ? std::nullopt : std::optional(it->second);
 }
 
-bool Importer::noteEnvironmentRead(llvm::StringRef name) { return modules.mentions(name); }
+bool Evaluator::noteEnvironmentRead(llvm::StringRef name) { return modules.mentions(name); }
 
 } // namespace ditron::frontend

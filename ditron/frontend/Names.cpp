@@ -4,7 +4,7 @@
 // when they are assigned, unless the name is declared tl.constexpr (spec/triton_language.md 1.4 and 1.5).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace ditron::frontend {
 // Look-up
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::lookup(const ast::Name *name) {
+LangValue Evaluator::lookup(const ast::Name *name) {
   if (frame().isPython()) {
     for (const Environment *names = frame().environment.get(); names; names = names->parent.get())
       if (const Binding *binding = names->find(name->id))
@@ -37,7 +37,7 @@ LangValue Importer::lookup(const ast::Name *name) {
   return lookupOutside(name);
 }
 
-LangValue Importer::lookupOutside(const ast::Name *name) {
+LangValue Evaluator::lookupOutside(const ast::Name *name) {
   if (auto binding = findGlobal(scope(), name->id))
     return readGlobal(name->id, *binding, name->range);
   if (frame().isPython())
@@ -51,7 +51,7 @@ LangValue Importer::lookupOutside(const ast::Name *name) {
   return LangValue::poison();
 }
 
-void Importer::reportUnknownName(llvm::StringRef name, SourceRange range) {
+void Evaluator::reportUnknownName(llvm::StringRef name, SourceRange range) {
   std::string nearest;
   unsigned bestDistance = std::max<unsigned>(1, name.size() / 3) + 1;
   auto consider = [&](llvm::StringRef candidate) {
@@ -76,7 +76,7 @@ void Importer::reportUnknownName(llvm::StringRef name, SourceRange range) {
       .raises("NameError");
 }
 
-LangValue Importer::readGlobal(llvm::StringRef name, const Binding &binding, SourceRange range) {
+LangValue Evaluator::readGlobal(llvm::StringRef name, const Binding &binding, SourceRange range) {
   LangValue value = binding.value;
   if (const auto *foreign = value.getIf<ForeignValue>()) {
     value = resolveForeign(*foreign);
@@ -108,7 +108,7 @@ LangValue Importer::readGlobal(llvm::StringRef name, const Binding &binding, Sou
   return LangValue::poison();
 }
 
-LangValue Importer::reportUnknown(const LangValue &value, llvm::StringRef name, SourceRange range) {
+LangValue Evaluator::reportUnknown(const LangValue &value, llvm::StringRef name, SourceRange range) {
   const UnknownValue &reason = value.unknown();
   if (!reason.errors.empty() && reason.isMissing) {
     const Diagnostic &missing = reason.errors.front();
@@ -133,7 +133,7 @@ LangValue Importer::reportUnknown(const LangValue &value, llvm::StringRef name, 
   return LangValue::poison();
 }
 
-LangValue Importer::toKernel(const LangValue &value, SourceRange range, unsigned depth) {
+LangValue Evaluator::toKernel(const LangValue &value, SourceRange range, unsigned depth) {
   if (value.isUnknown())
     return reportUnknown(value, "", range);
   if (value.sequence()) {
@@ -153,7 +153,7 @@ LangValue Importer::toKernel(const LangValue &value, SourceRange range, unsigned
   return value;
 }
 
-LangValue Importer::fileAttribute(const FileValue &file, llvm::StringRef name, SourceRange range, bool reports) {
+LangValue Evaluator::fileAttribute(const FileValue &file, llvm::StringRef name, SourceRange range, bool reports) {
   if (auto binding = findGlobal(*file.scope, name))
     return readGlobal(name, *binding, range);
   if (const ModuleScope *inner = modules.findSubmodule(*file.scope, name))
@@ -175,7 +175,7 @@ LangValue Importer::fileAttribute(const FileValue &file, llvm::StringRef name, S
               "AttributeError");
 }
 
-LangValue Importer::foreignAttribute(const ForeignValue &foreign, llvm::StringRef name, SourceRange range, bool reports) {
+LangValue Evaluator::foreignAttribute(const ForeignValue &foreign, llvm::StringRef name, SourceRange range, bool reports) {
   std::string dotted = foreign.name.empty() ? foreign.module : foreign.module + "." + foreign.name;
   dotted += "." + name.str();
   if (auto constant = nativeConstant(*this, dotted); constant && (frame().isPython() || foreign.module == "math"))
@@ -189,14 +189,14 @@ LangValue Importer::foreignAttribute(const ForeignValue &foreign, llvm::StringRe
   return LangValue(longer);
 }
 
-LangValue Importer::reportForeign(const ForeignValue &foreign, SourceRange range, llvm::StringRef verb) {
+LangValue Evaluator::reportForeign(const ForeignValue &foreign, SourceRange range, llvm::StringRef verb) {
   emit.error(range, fmt::format("{} cannot be {} in a kernel", LangValue(foreign).describe(), verb.str()))
       .hint("only the modules triton, triton_dist and ditron exist inside of kernels")
       .hint(fmt::format("and files of your own: no '{}' was found in {}", foreign.module, modules.searchedPlaces(foreign)));
   return LangValue::poison();
 }
 
-LangValue Importer::resolveLibrary(const LangValue &value, SourceRange range) {
+LangValue Evaluator::resolveLibrary(const LangValue &value, SourceRange range) {
   const auto *function = value.getIf<BuiltinValue>();
   if (!function || function->builtin->libraryFile.empty())
     return value;
@@ -211,9 +211,9 @@ LangValue Importer::resolveLibrary(const LangValue &value, SourceRange range) {
   return binding->value;
 }
 
-llvm::StringRef Importer::intern(llvm::StringRef text) { return interned.insert(text).first->getKey(); }
+llvm::StringRef Evaluator::intern(llvm::StringRef text) { return interned.insert(text).first->getKey(); }
 
-LangValue Importer::fail(SourceRange range, std::string message, llvm::StringRef exception) {
+LangValue Evaluator::fail(SourceRange range, std::string message, llvm::StringRef exception) {
   emit.error(range, std::move(message)).raises(exception);
   return LangValue::poison();
 }
@@ -222,7 +222,7 @@ LangValue Importer::fail(SourceRange range, std::string message, llvm::StringRef
 // Assignment
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue Importer::decay(const LangValue &value, SourceRange range) {
+LangValue Evaluator::decay(const LangValue &value, SourceRange range) {
   if (value.isTuple()) {
     std::vector<LangValue> elements;
     for (const LangValue &element : value.elements())
@@ -232,7 +232,7 @@ LangValue Importer::decay(const LangValue &value, SourceRange range) {
   return value.isLiteral() ? emit.toTensor(value, range) : value;
 }
 
-void Importer::bindName(llvm::StringRef name, LangValue value, SourceRange range, bool isAnnotated) {
+void Evaluator::bindName(llvm::StringRef name, LangValue value, SourceRange range, bool isAnnotated) {
   // At a module level and in functions that make kernels, the user may say what a name is.
   bool isOfFile = !frame().function || makers.contains(frame().function);
   if (isOfFile && !options.defines.empty())
@@ -243,7 +243,7 @@ void Importer::bindName(llvm::StringRef name, LangValue value, SourceRange range
   names.names[name] = Binding{std::move(value), range, isAnnotated};
 }
 
-void Importer::assignName(llvm::StringRef name, LangValue value, SourceRange range) {
+void Evaluator::assignName(llvm::StringRef name, LangValue value, SourceRange range) {
   Frame &current = frame();
   if (current.isPython())
     return bindName(name, std::move(value), range);
@@ -274,7 +274,7 @@ void Importer::assignName(llvm::StringRef name, LangValue value, SourceRange ran
   current.hidden.erase(name);
 }
 
-void Importer::declareConstexpr(llvm::StringRef name, LangValue value, SourceRange range) {
+void Evaluator::declareConstexpr(llvm::StringRef name, LangValue value, SourceRange range) {
   Frame &current = frame();
   auto existing = current.locals.find(name);
   // The same declaration may run again when a tl.static_range loop is unrolled.
@@ -293,7 +293,7 @@ void Importer::declareConstexpr(llvm::StringRef name, LangValue value, SourceRan
   current.hidden.erase(name);
 }
 
-void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
+void Evaluator::assignTarget(const ast::Expr *target, const LangValue &value) {
   if (const auto *name = llvm::dyn_cast<ast::Name>(target)) {
     assignName(name->id, value, name->range);
     return;
@@ -324,7 +324,7 @@ void Importer::assignTarget(const ast::Expr *target, const LangValue &value) {
   unpack(targets, value, target->range);
 }
 
-void Importer::unpack(ast::ExprList targets, const LangValue &value, SourceRange place) {
+void Evaluator::unpack(ast::ExprList targets, const LangValue &value, SourceRange place) {
   if (value.isPoison()) {
     for (const ast::Expr *each : targets)
       assignTarget(each, value);

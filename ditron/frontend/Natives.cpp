@@ -5,7 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Natives.h"
 
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <algorithm>
@@ -107,9 +107,9 @@ const NativeFunction *findNativeMethod(const LangValue &self, llvm::StringRef na
   return function && isMethod(*function) ? function : nullptr;
 }
 
-std::optional<LangValue> nativeConstant(Importer &evaluator, llvm::StringRef dotted) {
-  static const llvm::StringMap<LangValue (*)(Importer &)> table = [] {
-    llvm::StringMap<LangValue (*)(Importer &)> rows;
+std::optional<LangValue> nativeConstant(Evaluator &evaluator, llvm::StringRef dotted) {
+  static const llvm::StringMap<LangValue (*)(Evaluator &)> table = [] {
+    llvm::StringMap<LangValue (*)(Evaluator &)> rows;
     for (llvm::ArrayRef<NativeConstant> family : constantFamilies())
       for (const NativeConstant &row : family)
         rows[row.name] = row.make;
@@ -289,9 +289,9 @@ const std::string *NativeCall::text(const LangValue &value, llvm::StringRef what
 }
 
 bool NativeCall::checkSize(size_t elements) const {
-  if (elements <= Importer::maxElements)
+  if (elements <= Evaluator::maxElements)
     return true;
-  fail(fmt::format("a list at compile time may have at most {} elements", Importer::maxElements), "MemoryError");
+  fail(fmt::format("a list at compile time may have at most {} elements", Evaluator::maxElements), "MemoryError");
   return false;
 }
 

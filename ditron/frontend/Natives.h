@@ -25,7 +25,7 @@ using Keywords = std::vector<std::pair<llvm::StringRef, LangValue>>;
 
 /// A call of a native function.
 struct NativeCall {
-  Importer &evaluator;
+  Evaluator &evaluator;
   const NativeFunction &function;
   LangValue self; ///< Of a method: its object; else poison.
   std::vector<LangValue> args;
@@ -78,7 +78,7 @@ struct NativeFunction {
 /// A row of the table of constants.
 struct NativeConstant {
   llvm::StringLiteral name;
-  LangValue (*make)(Importer &);
+  LangValue (*make)(Evaluator &);
 };
 
 /// A function by its dotted name; null if the table has none.
@@ -86,7 +86,7 @@ const NativeFunction *findNative(llvm::StringRef dotted);
 /// A method of a value of the table's types; null if there is none.
 const NativeFunction *findNativeMethod(const LangValue &self, llvm::StringRef name);
 /// A constant of a module ("math.pi", "torch.float16", "sys.version_info"), as far as it follows from the target.
-std::optional<LangValue> nativeConstant(Importer &evaluator, llvm::StringRef dotted);
+std::optional<LangValue> nativeConstant(Evaluator &evaluator, llvm::StringRef dotted);
 /// Whether a dotted name is a module or object of the table because functions or constants are in it: "os.path", "math".
 bool isNativeModule(llvm::StringRef dotted);
 /// Checks the arguments against the row and calls the handler. An unknown argument makes the result unknown. A method that
@@ -113,23 +113,23 @@ llvm::StringRef exceptionOf(llvm::StringRef message);
 /// Whether an exception is caught by a clause that names `base`: KeyError by LookupError. Also for names that are none.
 bool isExceptionOf(llvm::StringRef exception, llvm::StringRef base);
 /// Whether the value is an instance of the class; poison after an error, unknown for a class of a package that is not here.
-LangValue isInstanceOf(Importer &evaluator, const LangValue &value, const LangValue &cls, SourceRange range);
+LangValue isInstanceOf(Evaluator &evaluator, const LangValue &value, const LangValue &cls, SourceRange range);
 /// The values in order as a list, by the keywords `key` and `reverse` of the call; poison after an error.
 LangValue sortValues(const NativeCall &call, std::vector<LangValue> values);
 /// The value of a key; of a defaultdict also if it is missing. A KeyError otherwise.
-LangValue itemOf(Importer &evaluator, const DictValue &dict, const LangValue &key, SourceRange range);
+LangValue itemOf(Evaluator &evaluator, const DictValue &dict, const LangValue &key, SourceRange range);
 /// The elements without repetitions, as a set; poison after an error.
-LangValue makeSet(Importer &evaluator, llvm::ArrayRef<LangValue> elements, SourceRange range);
+LangValue makeSet(Evaluator &evaluator, llvm::ArrayRef<LangValue> elements, SourceRange range);
 /// `a op b` of sets (`|`, `&`, `-`, `^`); nullopt if the operands are not two sets or the operator is another one.
-std::optional<LangValue> setOperation(Importer &evaluator, BinaryOp op, const LangValue &a, const LangValue &b,
+std::optional<LangValue> setOperation(Evaluator &evaluator, BinaryOp op, const LangValue &a, const LangValue &b,
                                       SourceRange range);
 /// `a <= b` and the like of sets; nullopt if the operands are not two sets.
 std::optional<bool> compareSets(CompareOp op, const LangValue &a, const LangValue &b);
 /// format(value, spec); nullopt after a reported error.
-std::optional<std::string> formatValue(Importer &evaluator, const LangValue &value, llvm::StringRef spec,
+std::optional<std::string> formatValue(Evaluator &evaluator, const LangValue &value, llvm::StringRef spec,
                                        SourceRange range);
 /// `text % values`.
-LangValue formatPercent(Importer &evaluator, llvm::StringRef text, const LangValue &values, SourceRange range);
+LangValue formatPercent(Evaluator &evaluator, llvm::StringRef text, const LangValue &values, SourceRange range);
 /// torch.float16 and so on, for the element type of an array.
 LangValue torchDtype(const LangType &type);
 /// A named tuple of the compiler's own: sys.version_info.

@@ -5,7 +5,7 @@
 // os.path.exists and the like are not known.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include <cstdlib>

@@ -3,7 +3,7 @@
 // str.format, format() of any value, and the operator `%` of text. The format of scalars is ConstFormat.cpp's.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -277,7 +277,7 @@ LangValue formatText(NativeCall &call) {
   return result ? LangValue::string(std::move(*result)) : formatter.failure;
 }
 
-std::optional<std::string> formatValue(Importer &evaluator, const LangValue &value, llvm::StringRef spec,
+std::optional<std::string> formatValue(Evaluator &evaluator, const LangValue &value, llvm::StringRef spec,
                                        SourceRange range) {
   if (!value.isConstant() || value.isNone()) {
     const ObjectValue *object = value.object();
@@ -295,7 +295,7 @@ std::optional<std::string> formatValue(Importer &evaluator, const LangValue &val
   return std::nullopt;
 }
 
-LangValue formatPercent(Importer &evaluator, llvm::StringRef text, const LangValue &values, SourceRange range) {
+LangValue formatPercent(Evaluator &evaluator, llvm::StringRef text, const LangValue &values, SourceRange range) {
   const auto *mapping = values.getIf<DictValue>();
   std::vector<LangValue> given = values.isTuple() ? values.elements() : std::vector<LangValue>{values};
   size_t next = 0;

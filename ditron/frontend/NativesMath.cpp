@@ -4,7 +4,7 @@
 // that no operand is, is a domain error, and an infinity that none is, an overflow.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include <cmath>
@@ -492,11 +492,11 @@ LangValue callAttributeGetter(NativeCall &call) {
 
 llvm::ArrayRef<NativeConstant> nativeMathConstants() {
   static constexpr NativeConstant rows[] = {
-      {"math.e", [](Importer &) { return LangValue::floating(std::numbers::e); }},
-      {"math.inf", [](Importer &) { return LangValue::floating(INFINITY); }},
-      {"math.nan", [](Importer &) { return LangValue::floating(NAN); }},
-      {"math.pi", [](Importer &) { return LangValue::floating(std::numbers::pi); }},
-      {"math.tau", [](Importer &) { return LangValue::floating(2 * std::numbers::pi); }},
+      {"math.e", [](Evaluator &) { return LangValue::floating(std::numbers::e); }},
+      {"math.inf", [](Evaluator &) { return LangValue::floating(INFINITY); }},
+      {"math.nan", [](Evaluator &) { return LangValue::floating(NAN); }},
+      {"math.pi", [](Evaluator &) { return LangValue::floating(std::numbers::pi); }},
+      {"math.tau", [](Evaluator &) { return LangValue::floating(2 * std::numbers::pi); }},
   };
   return rows;
 }

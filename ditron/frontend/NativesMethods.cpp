@@ -4,7 +4,7 @@
 // order in which they came, which Python leaves open.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include <algorithm>
@@ -355,7 +355,7 @@ LangValue integerRatio(NativeCall &call) {
 // Sets, for the operators
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue makeSet(Importer &evaluator, llvm::ArrayRef<LangValue> elements, SourceRange range) {
+LangValue makeSet(Evaluator &evaluator, llvm::ArrayRef<LangValue> elements, SourceRange range) {
   if (const LangValue *unknown = firstUnknown(elements))
     return *unknown;
   Values unique;
@@ -370,7 +370,7 @@ LangValue makeSet(Importer &evaluator, llvm::ArrayRef<LangValue> elements, Sourc
   return LangValue::set(std::move(unique));
 }
 
-std::optional<LangValue> setOperation(Importer &evaluator, BinaryOp op, const LangValue &a, const LangValue &b,
+std::optional<LangValue> setOperation(Evaluator &evaluator, BinaryOp op, const LangValue &a, const LangValue &b,
                                       SourceRange range) {
   const bool isSetOperator =
       op == BinaryOp::BitOr || op == BinaryOp::BitAnd || op == BinaryOp::Sub || op == BinaryOp::BitXor;
@@ -387,9 +387,9 @@ std::optional<LangValue> setOperation(Importer &evaluator, BinaryOp op, const La
     for (const LangValue &element : right)
       if (!contains(left, element))
         result.push_back(element);
-  if (result.size() > Importer::maxElements)
+  if (result.size() > Evaluator::maxElements)
     return evaluator.fail(
-        range, fmt::format("a set at compile time may have at most {} elements", Importer::maxElements), "MemoryError");
+        range, fmt::format("a set at compile time may have at most {} elements", Evaluator::maxElements), "MemoryError");
   return LangValue::set(std::move(result));
 }
 

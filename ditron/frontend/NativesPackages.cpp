@@ -4,7 +4,7 @@
 // of triton as far as it follows from the target. Objects of the module typing mean nothing and may be subscripted.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -28,7 +28,7 @@ constexpr EmulatedPackage emulated[] = {
 constexpr int64_t pythonVersion[] = {3, 12, 0};
 constexpr llvm::StringLiteral cudaVersion = "12.8";
 
-template <size_t index> LangValue packageVersion(Importer &) {
+template <size_t index> LangValue packageVersion(Evaluator &) {
   return LangValue::string(emulated[index].version.str());
 }
 
@@ -36,7 +36,7 @@ template <size_t index> LangValue packageVersion(Importer &) {
 // sys, platform, importlib
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue versionInfo(Importer &) {
+LangValue versionInfo(Evaluator &) {
   return namedTuple("sys.version_info", {{"major", LangValue::integer(pythonVersion[0])},
                                          {"minor", LangValue::integer(pythonVersion[1])},
                                          {"micro", LangValue::integer(pythonVersion[2])},
@@ -44,7 +44,7 @@ LangValue versionInfo(Importer &) {
                                          {"serial", LangValue::integer(0)}});
 }
 
-LangValue implementation(Importer &evaluator) {
+LangValue implementation(Evaluator &evaluator) {
   return LangValue::object("types.SimpleNamespace", {{"name", LangValue::string("cpython")},
                                                      {"version", *nativeConstant(evaluator, "sys.version_info")}});
 }
@@ -109,7 +109,7 @@ constexpr llvm::StringLiteral typingNames[] = {"Any",       "Callable", "ClassVa
                                                "Literal",   "Mapping",  "NoReturn", "Optional", "Protocol", "Sequence",
                                                "Set",       "Tuple",    "Type",     "Union"};
 
-template <size_t index> LangValue typingObject(Importer &) { return opaque(typingNames[index]); }
+template <size_t index> LangValue typingObject(Evaluator &) { return opaque(typingNames[index]); }
 
 LangValue makeTypingObject(NativeCall &call) { return opaque(call.args.empty() ? "object" : call.args[0].display()); }
 LangValue subscriptTyping(NativeCall &call) { return call.self; }
@@ -352,24 +352,24 @@ std::optional<bool> moduleExists(llvm::StringRef module) {
 llvm::ArrayRef<NativeConstant> nativePackageConstants() {
   static constexpr NativeConstant rows[] = {
       {"numpy.__version__", packageVersion<2>},
-      {"os.curdir", [](Importer &) { return LangValue::string("."); }},
-      {"os.environ", [](Importer &) { return LangValue::object("os.environ", {}); }},
-      {"os.linesep", [](Importer &) { return LangValue::string("\n"); }},
-      {"os.name", [](Importer &) { return LangValue::string("posix"); }},
-      {"os.pathsep", [](Importer &) { return LangValue::string(":"); }},
-      {"os.sep", [](Importer &) { return LangValue::string("/"); }},
-      {"sys.byteorder", [](Importer &) { return LangValue::string("little"); }},
+      {"os.curdir", [](Evaluator &) { return LangValue::string("."); }},
+      {"os.environ", [](Evaluator &) { return LangValue::object("os.environ", {}); }},
+      {"os.linesep", [](Evaluator &) { return LangValue::string("\n"); }},
+      {"os.name", [](Evaluator &) { return LangValue::string("posix"); }},
+      {"os.pathsep", [](Evaluator &) { return LangValue::string(":"); }},
+      {"os.sep", [](Evaluator &) { return LangValue::string("/"); }},
+      {"sys.byteorder", [](Evaluator &) { return LangValue::string("little"); }},
       {"sys.implementation", implementation},
-      {"sys.maxsize", [](Importer &) { return LangValue::integer(INT64_MAX); }},
-      {"sys.platform", [](Importer &) { return LangValue::string("linux"); }},
+      {"sys.maxsize", [](Evaluator &) { return LangValue::integer(INT64_MAX); }},
+      {"sys.platform", [](Evaluator &) { return LangValue::string("linux"); }},
       {"sys.version_info", versionInfo},
       {"torch.__version__", packageVersion<1>},
       {"torch.version.__version__",
-       [](Importer &evaluator) { return *nativeConstant(evaluator, "torch.__version__"); }},
-      {"torch.version.cuda", [](Importer &) { return LangValue::string(cudaVersion.str()); }},
-      {"torch.version.hip", [](Importer &) { return LangValue::none(); }},
+       [](Evaluator &evaluator) { return *nativeConstant(evaluator, "torch.__version__"); }},
+      {"torch.version.cuda", [](Evaluator &) { return LangValue::string(cudaVersion.str()); }},
+      {"torch.version.hip", [](Evaluator &) { return LangValue::none(); }},
       {"triton.__version__", packageVersion<0>},
-      {"typing.TYPE_CHECKING", [](Importer &) { return LangValue::boolean(false); }},
+      {"typing.TYPE_CHECKING", [](Evaluator &) { return LangValue::boolean(false); }},
       {"typing.Any", typingObject<0>},
       {"typing.Callable", typingObject<1>},
       {"typing.ClassVar", typingObject<2>},

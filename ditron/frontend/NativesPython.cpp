@@ -4,7 +4,7 @@
 // only at run time is handed on to the language's function of the same name.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -387,7 +387,7 @@ static std::optional<bool> isOfAbstractClass(const LangValue &value, llvm::Strin
   return std::nullopt;
 }
 
-LangValue isInstanceOf(Importer &evaluator, const LangValue &value, const LangValue &cls, SourceRange range) {
+LangValue isInstanceOf(Evaluator &evaluator, const LangValue &value, const LangValue &cls, SourceRange range) {
   if (value.isUnknown() || cls.isUnknown())
     return value.isUnknown() ? value : cls;
   if (cls.isTuple() && !cls.classInfo()) {

@@ -4,7 +4,7 @@
 // iterator in Python is a list here; next() takes its first element away.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include <algorithm>
@@ -398,7 +398,7 @@ LangValue sortValues(const NativeCall &call, std::vector<LangValue> values) {
   return LangValue::list(std::move(sorted));
 }
 
-LangValue itemOf(Importer &evaluator, const DictValue &dict, const LangValue &key, SourceRange range) {
+LangValue itemOf(Evaluator &evaluator, const DictValue &dict, const LangValue &key, SourceRange range) {
   if (key.isUnknown())
     return key;
   if (!evaluator.countSteps(1 + dict.items->size() / 16, range))

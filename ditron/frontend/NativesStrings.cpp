@@ -4,7 +4,7 @@
 // depends on Unicode's tables of letters is done for ASCII only, and is an error for other text.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include "llvm/ADT/StringExtras.h"

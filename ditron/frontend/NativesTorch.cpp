@@ -4,7 +4,7 @@
 // an NVIDIA GPU of the capability that is compiled for. How many GPUs there are, their names and memory are not known.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include <cmath>
@@ -90,7 +90,7 @@ LangValue dtypeObject(const TorchDtype &dtype) {
   return LangValue::object("torch.dtype", std::move(fields));
 }
 
-template <size_t index> LangValue torchConstant(Importer &) { return dtypeObject(torchDtypes[index]); }
+template <size_t index> LangValue torchConstant(Evaluator &) { return dtypeObject(torchDtypes[index]); }
 
 /// The canonical name of a format: of torch.float16, numpy.float16, float, "float16".
 std::string formatName(const LangValue &value) {
@@ -226,15 +226,15 @@ LangValue torchDtype(const LangType &type) {
 
 llvm::ArrayRef<NativeConstant> nativeTorchConstants() {
   static constexpr NativeConstant rows[] = {
-      {"numpy.e", [](Importer &) { return LangValue::floating(M_E); }},
-      {"numpy.inf", [](Importer &) { return LangValue::floating(INFINITY); }},
-      {"numpy.nan", [](Importer &) { return LangValue::floating(NAN); }},
-      {"numpy.newaxis", [](Importer &) { return LangValue::none(); }},
-      {"numpy.pi", [](Importer &) { return LangValue::floating(M_PI); }},
-      {"torch.e", [](Importer &) { return LangValue::floating(M_E); }},
-      {"torch.inf", [](Importer &) { return LangValue::floating(INFINITY); }},
-      {"torch.nan", [](Importer &) { return LangValue::floating(NAN); }},
-      {"torch.pi", [](Importer &) { return LangValue::floating(M_PI); }},
+      {"numpy.e", [](Evaluator &) { return LangValue::floating(M_E); }},
+      {"numpy.inf", [](Evaluator &) { return LangValue::floating(INFINITY); }},
+      {"numpy.nan", [](Evaluator &) { return LangValue::floating(NAN); }},
+      {"numpy.newaxis", [](Evaluator &) { return LangValue::none(); }},
+      {"numpy.pi", [](Evaluator &) { return LangValue::floating(M_PI); }},
+      {"torch.e", [](Evaluator &) { return LangValue::floating(M_E); }},
+      {"torch.inf", [](Evaluator &) { return LangValue::floating(INFINITY); }},
+      {"torch.nan", [](Evaluator &) { return LangValue::floating(NAN); }},
+      {"torch.pi", [](Evaluator &) { return LangValue::floating(M_PI); }},
       {"torch.bfloat16", torchConstant<0>},
       {"torch.bool", torchConstant<1>},
       {"torch.cfloat", torchConstant<2>},
@@ -307,6 +307,9 @@ llvm::ArrayRef<NativeFunction> nativeTorchFunctions() {
       {"torch.jit.script", 1, 1, identityDecorator},
       {"torch.no_grad", 0, 1, identityDecorator},
       {"torch.xpu.is_available", 0, 0, no},
+      // Whether the machine has another vendor's accelerator: the target is NVIDIA's, whether the package is there or not.
+      {"transformers.utils.is_torch_npu_available", 0, 1, no},
+      {"transformers.utils.is_torch_xpu_available", 0, 1, no},
   };
   return rows;
 }

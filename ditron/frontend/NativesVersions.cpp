@@ -7,7 +7,7 @@
 //     1.0.dev1 < 1.0a1 < 1.0 < 1.0+local < 1.0.post1
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Natives.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -4,21 +4,21 @@
 // the frame is tolerant (ModuleLevel.cpp).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include <fmt/format.h>
 
 namespace ditron::frontend {
 
-Flow Importer::runPython(ast::StmtList statements) {
+Flow Evaluator::runPython(ast::StmtList statements) {
   for (const ast::Stmt *statement : statements)
     if (Flow flow = frame().isTolerant ? executeTolerantly(statement) : runPython(statement); flow != Flow::Next)
       return flow;
   return Flow::Next;
 }
 
-Flow Importer::runPython(const ast::Stmt *statement) {
+Flow Evaluator::runPython(const ast::Stmt *statement) {
   if (!countSteps(1, statement->range))
     return Flow::Failed;
   Emitter::At at(emit, statement->range);
@@ -45,7 +45,7 @@ Flow Importer::runPython(const ast::Stmt *statement) {
   }
 }
 
-Flow Importer::runPlainStatement(const ast::Stmt *statement) {
+Flow Evaluator::runPlainStatement(const ast::Stmt *statement) {
   size_t errorsBefore = emit.diagnosticEngine().errorCount();
   auto ended = [&] { return emit.diagnosticEngine().errorCount() == errorsBefore ? Flow::Next : Flow::Failed; };
   switch (statement->kind) {
@@ -94,7 +94,7 @@ Flow Importer::runPlainStatement(const ast::Stmt *statement) {
   }
 }
 
-void Importer::augmentPython(const ast::AugAssign *statement) {
+void Evaluator::augmentPython(const ast::AugAssign *statement) {
   LangValue before = evaluate(statement->target);
   LangValue value = evaluateValue(statement->value);
   if (before.isPoison() || value.isPoison())
@@ -110,7 +110,7 @@ void Importer::augmentPython(const ast::AugAssign *statement) {
     assignTarget(statement->target, after);
 }
 
-void Importer::redirectNames(const ast::Stmt *statement) {
+void Evaluator::redirectNames(const ast::Stmt *statement) {
   auto redirect = [&](llvm::ArrayRef<ast::Identifier> names, bool isGlobal) {
     for (const ast::Identifier &name : names) {
       std::shared_ptr<Environment> target = isGlobal ? scope().environment : frame().environment->parent;
@@ -128,7 +128,7 @@ void Importer::redirectNames(const ast::Stmt *statement) {
     redirect(llvm::cast<ast::Nonlocal>(statement)->names, false);
 }
 
-void Importer::deleteItem(const ast::Subscript *target) {
+void Evaluator::deleteItem(const ast::Subscript *target) {
   LangValue object = evaluate(target->value);
   LangValue index = llvm::isa<ast::Slice>(target->index) ? LangValue::none() : evaluate(target->index);
   if (object.isPoison() || index.isPoison() || object.isUnknown())
@@ -158,7 +158,7 @@ void Importer::deleteItem(const ast::Subscript *target) {
   fail(target->range, "this cannot be deleted at compile time", "");
 }
 
-void Importer::deleteNames(const ast::Delete *statement) {
+void Evaluator::deleteNames(const ast::Delete *statement) {
   for (const ast::Expr *target : statement->targets) {
     if (const auto *name = llvm::dyn_cast<ast::Name>(target))
       frame().environment->names.erase(name->id);
@@ -173,7 +173,7 @@ void Importer::deleteNames(const ast::Delete *statement) {
 // Branches and loops
 //===------------------------------------------------------------------------------------------------------------------===//
 
-Flow Importer::runPythonIf(const ast::If *statement) {
+Flow Evaluator::runPythonIf(const ast::If *statement) {
   LangValue condition = evaluateValue(statement->condition);
   if (condition.isPoison())
     return Flow::Failed;
@@ -189,7 +189,7 @@ Flow Importer::runPythonIf(const ast::If *statement) {
   return runPython(*isTrue ? statement->body : statement->orelse);
 }
 
-Flow Importer::runPythonFor(const ast::For *statement) {
+Flow Evaluator::runPythonFor(const ast::For *statement) {
   LangValue iterable = evaluateValue(statement->iterable);
   if (iterable.isUnknown()) {
     frame().unknownCondition = iterable;
@@ -198,7 +198,9 @@ Flow Importer::runPythonFor(const ast::For *statement) {
   auto elements = iterable.isPoison() ? std::nullopt : elementsOf(iterable, statement->iterable->range);
   if (!elements)
     return Flow::Failed;
-  for (const LangValue &element : *elements) {
+  const auto *list = iterable.getIf<ListValue>();
+  for (size_t i = 0; i < (list ? list->elements->size() : elements->size()); ++i) { // a list may grow in the body
+    const LangValue element = list ? (*list->elements)[i] : (*elements)[i];
     size_t errorsBefore = emit.diagnosticEngine().errorCount();
     if (!countSteps(1, statement->headerRange))
       return Flow::Failed;
@@ -214,7 +216,7 @@ Flow Importer::runPythonFor(const ast::For *statement) {
   return runPython(statement->orelse);
 }
 
-Flow Importer::runPythonWhile(const ast::While *statement) {
+Flow Evaluator::runPythonWhile(const ast::While *statement) {
   while (true) {
     LangValue condition = evaluateValue(statement->condition);
     if (condition.isUnknown()) {
@@ -234,7 +236,7 @@ Flow Importer::runPythonWhile(const ast::While *statement) {
   }
 }
 
-Flow Importer::runPythonWith(const ast::With *statement) {
+Flow Evaluator::runPythonWith(const ast::With *statement) {
   for (const ast::WithItem &item : statement->items) {
     LangValue value = evaluate(item.context);
     if (value.isPoison())
@@ -247,7 +249,7 @@ Flow Importer::runPythonWith(const ast::With *statement) {
   return runPython(statement->body);
 }
 
-Flow Importer::runPythonAssert(const ast::Assert *statement) {
+Flow Evaluator::runPythonAssert(const ast::Assert *statement) {
   LangValue condition = evaluateValue(statement->condition);
   if (condition.isPoison())
     return Flow::Failed;
@@ -269,7 +271,7 @@ Flow Importer::runPythonAssert(const ast::Assert *statement) {
 // Exceptions
 //===------------------------------------------------------------------------------------------------------------------===//
 
-Flow Importer::runRaise(const ast::Raise *statement) {
+Flow Evaluator::runRaise(const ast::Raise *statement) {
   const auto *call = llvm::dyn_cast_or_null<ast::Call>(statement->exception);
   const ast::Expr *name = call ? call->callee : statement->exception;
   std::string kind = "an exception";
@@ -288,7 +290,7 @@ Flow Importer::runRaise(const ast::Raise *statement) {
                      kind));
 }
 
-const ast::ExceptHandler *Importer::handlerFor(const ast::Try *statement, llvm::StringRef exception) {
+const ast::ExceptHandler *Evaluator::handlerFor(const ast::Try *statement, llvm::StringRef exception) {
   auto matches = [&](const ast::Expr *type) {
     llvm::StringRef name;
     if (const auto *plain = llvm::dyn_cast<ast::Name>(type))
@@ -310,7 +312,7 @@ const ast::ExceptHandler *Importer::handlerFor(const ast::Try *statement, llvm::
   return nullptr;
 }
 
-Flow Importer::runTry(const ast::Try *statement) {
+Flow Evaluator::runTry(const ast::Try *statement) {
   const auto before = frame().environment->names;
   std::vector<LangValue> doubts;
   std::vector<LangValue> *outerDoubts = std::exchange(frame().doubts, &doubts);
@@ -343,6 +345,12 @@ Flow Importer::runTry(const ast::Try *statement) {
     const LangValue &doubt = doubts.front();
     bool isImport = llvm::StringRef(doubt.unknown().text).starts_with("import ");
     handler = handlerFor(statement, isImport ? "ModuleNotFoundError" : "Exception");
+    if (handler && flow == Flow::Return && !frame().isTolerant) {
+      // Both ways may give the same.
+      const LangValue given = frame().result;
+      if (handle(*handler) == Flow::Return && !unknownIn(given) && !unknownIn(frame().result) && given.equals(frame().result))
+        return Flow::Return;
+    }
     if (handler && !frame().isTolerant) {
       frame().unknownCondition = doubt;
       return Flow::Unknown;

@@ -6,7 +6,7 @@
 #ifndef DITRON_FRONTEND_REARRANGE_H
 #define DITRON_FRONTEND_REARRANGE_H
 
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 namespace ditron::frontend {
 

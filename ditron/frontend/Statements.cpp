@@ -5,7 +5,7 @@
 // through execute. Branches that are ruled out at compile time are never visited.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ llvm::StringRef refusal(ast::NodeKind kind) {
 
 } // namespace
 
-bool Importer::countStatement(const ast::Stmt *statement) {
+bool Evaluator::countStatement(const ast::Stmt *statement) {
   if (isStopped)
     return false;
   if (emit.diagnosticEngine().limitReached(statement->range.file)) {
@@ -57,7 +57,7 @@ bool Importer::countStatement(const ast::Stmt *statement) {
   return !isStopped;
 }
 
-Outcome Importer::runBody(ast::StmtList statements, const Continuation *next) {
+Outcome Evaluator::runBody(ast::StmtList statements, const Continuation *next) {
   for (size_t i = 0; i < statements.size(); ++i) {
     const ast::Stmt *statement = statements[i];
     if (const auto *result = llvm::dyn_cast<ast::Return>(statement)) {
@@ -93,7 +93,7 @@ Outcome Importer::runBody(ast::StmtList statements, const Continuation *next) {
   return outcome;
 }
 
-void Importer::executeBlock(ast::StmtList statements) {
+void Evaluator::executeBlock(ast::StmtList statements) {
   for (auto [index, statement] : llvm::enumerate(statements)) {
     execute(statement);
     if (isStopped || llvm::isa<ast::Return>(statement))
@@ -108,7 +108,7 @@ void Importer::executeBlock(ast::StmtList statements) {
   }
 }
 
-void Importer::execute(const ast::Stmt *statement) {
+void Evaluator::execute(const ast::Stmt *statement) {
   if (!countStatement(statement))
     return;
   Emitter::At at(emit, statement->range);
@@ -165,7 +165,7 @@ void Importer::execute(const ast::Stmt *statement) {
   }
 }
 
-void Importer::executeAugmentedAssign(const ast::AugAssign *statement) {
+void Evaluator::executeAugmentedAssign(const ast::AugAssign *statement) {
   bool isElement = llvm::isa<ast::Subscript>(statement->target) && !contexts.empty();
   if (!isElement && !llvm::isa<ast::Name, ast::Attribute>(statement->target)) {
     emit.error(statement->target->range, "the target of an augmented assignment must be a name");
@@ -176,7 +176,7 @@ void Importer::executeAugmentedAssign(const ast::AugAssign *statement) {
   assignTarget(statement->target, binaryOf(statement->op, left, right, statement->range));
 }
 
-void Importer::executeAssert(const ast::Assert *statement) {
+void Evaluator::executeAssert(const ast::Assert *statement) {
   std::vector<CallArgument> arguments;
   auto add = [&](const ast::Expr *expression) {
     arguments.push_back(CallArgument{"", evaluate(expression), expression->range, {}, false});
@@ -188,7 +188,7 @@ void Importer::executeAssert(const ast::Assert *statement) {
   callBuiltin(*findBuiltin(ModuleTile, "device_assert"), std::move(arguments), statement->range);
 }
 
-void Importer::executeAnnotatedAssign(const ast::AnnAssign *statement) {
+void Evaluator::executeAnnotatedAssign(const ast::AnnAssign *statement) {
   const auto *name = llvm::dyn_cast<ast::Name>(statement->target);
   if (!name) {
     emit.error(statement->target->range, "only names can have annotations in a kernel");

@@ -106,7 +106,7 @@ const TuningConfig *TuningSpace::first() const {
   return nullptr;
 }
 
-TuningSpace readTuningSpace(const FunctionValue &kernel, const Importer &evaluator, const SourceManager &sources) {
+TuningSpace readTuningSpace(const FunctionValue &kernel, const Evaluator &evaluator, const SourceManager &sources) {
   TuningSpace space;
   auto known = [&](const LangValue *value) {
     if (value && value->isUnknown() && space.problem.empty())
@@ -142,7 +142,7 @@ TuningSpace readTuningSpace(const FunctionValue &kernel, const Importer &evaluat
   return space;
 }
 
-Status applySpecialisationRules(KernelInfo &info, const FunctionValue &kernel, Importer &evaluator,
+Status applySpecialisationRules(KernelInfo &info, const FunctionValue &kernel, Evaluator &evaluator,
                                 const SourceManager &sources) {
   for (const Decoration &decoration : evaluator.decorationsOf(kernel.node)) {
     if (decoration.name != "jit")
@@ -176,7 +176,7 @@ Status applySpecialisationRules(KernelInfo &info, const FunctionValue &kernel, I
   return Status::ok();
 }
 
-void noteUnappliedDecorators(const FunctionValue &kernel, const Importer &evaluator, DiagnosticEngine &diagnostics) {
+void noteUnappliedDecorators(const FunctionValue &kernel, const Evaluator &evaluator, DiagnosticEngine &diagnostics) {
   for (const Decoration &decoration : evaluator.decorationsOf(kernel.node))
     if (decoration.isUnapplied && decoration.isAboveJit && !decoration.argument("configs", NativeFunction::any))
       diagnostics.warning(decoration.expression->range,
@@ -202,7 +202,7 @@ public:
     DITRON_ASSIGN_OR_RETURN(FileId id, sources.add(source.path, source.text));
     const ModuleScope *scope = modules.addRoot(sources.file(id));
     DITRON_RETURN_IF_ERROR(diagnostics.status());
-    evaluator = std::make_unique<Importer>(context, modules, *scope, options, diagnostics);
+    evaluator = std::make_unique<Evaluator>(context, modules, *scope, options, diagnostics);
     auto kernels = evaluator->kernelsOf(*scope);
     auto found = llvm::find_if(kernels, [&](const auto &each) { return each.first == kernel; });
     if (found == kernels.end())
@@ -267,7 +267,7 @@ private:
   mlir::MLIRContext context;
   ImportOptions options;
   Modules modules;
-  std::unique_ptr<Importer> evaluator;
+  std::unique_ptr<Evaluator> evaluator;
   std::vector<Entry> functions;
 };
 

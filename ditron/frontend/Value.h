@@ -1,6 +1,6 @@
 //===- Value.h - What an expression of a kernel evaluates to --------------------------------------------------*- C++ -*-===//
 //
-// The importer runs a kernel's source as a program whose values are either known now (numbers, strings, dtypes, tuples,
+// The evaluator runs a kernel's source as a program whose values are either known now (numbers, strings, dtypes, tuples,
 // functions, modules) or exist at run time: an SSA value with its language type. A LangValue is one of these, or poison
 // after an error was reported, which every operation passes on in silence so that one mistake gives one message.
 //
@@ -19,7 +19,7 @@
 
 namespace ditron::frontend {
 
-class Importer;
+class Evaluator;
 class LangValue;
 class ModuleScope;
 struct Builtin;
@@ -143,15 +143,15 @@ struct MethodValue {
 struct ContextValue {
   std::string name; ///< For messages.
   /// Called before the body; gives the value after `as`. Poison: an error was reported and the body is left out.
-  std::function<LangValue(Importer &, SourceRange)> enter;
+  std::function<LangValue(Evaluator &, SourceRange)> enter;
   /// Called after the body.
-  std::function<void(Importer &, SourceRange)> exit;
+  std::function<void(Evaluator &, SourceRange)> exit;
   /// `object[indices]` inside of the body where plain subscripts have no meaning; nullopt: not of this context's making.
-  std::function<std::optional<LangValue>(Importer &, const LangValue &object, llvm::ArrayRef<LangValue> indices,
+  std::function<std::optional<LangValue>(Evaluator &, const LangValue &object, llvm::ArrayRef<LangValue> indices,
                                          SourceRange)>
       loadElement;
   /// `object[indices] = value` inside of the body; gives what the variable `object` becomes, None to leave it as it is.
-  std::function<std::optional<LangValue>(Importer &, const LangValue &object, llvm::ArrayRef<LangValue> indices,
+  std::function<std::optional<LangValue>(Evaluator &, const LangValue &object, llvm::ArrayRef<LangValue> indices,
                                          const LangValue &value, SourceRange)>
       storeElement;
 };
@@ -174,7 +174,7 @@ struct FileValue {
   const ModuleScope *scope = nullptr;
 };
 
-/// One value of the importer.
+/// One value of the evaluator.
 class LangValue {
 public:
   struct Poison {};

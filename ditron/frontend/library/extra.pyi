@@ -1,7 +1,7 @@
 """`triton.language.extra`: the target and dependent launches (tl.target_info, tl.extra.cuda)."""
 from . import extra as cuda, extra as hip
 from . import language_extra, language_extra as tma_language
-from . import libdevice, libshmem_device
+from . import libdevice, libshmem_device, libshmem_device as libnvshmem_device
 from .language_extra import gdc_wait, gdc_launch_dependents
 from . import extra as utils, extra as gdc
 

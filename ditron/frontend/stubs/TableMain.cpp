@@ -131,7 +131,7 @@ private:
     return module.str();
   }
   std::string row(const StubFunction &function, size_t index);
-  /// What follows the importer and the call in the handler's declaration.
+  /// What follows the evaluator and the call in the handler's declaration.
   std::vector<std::string> handlerTypes(const StubFunction &function);
   /// A function that takes a call apart for its handler; its name.
   std::string thunk(const StubFunction &function);
@@ -157,7 +157,7 @@ std::vector<std::string> TableWriter::handlerTypes(const StubFunction &function)
 }
 
 std::string TableWriter::thunk(const StubFunction &function) {
-  std::vector<std::string> arguments = {"importer", "call"};
+  std::vector<std::string> arguments = {"evaluator", "call"};
   for (const StubFixedValue &value : function.fixed)
     arguments.push_back(value.value);
   if (function.takesList)
@@ -168,7 +168,7 @@ std::string TableWriter::thunk(const StubFunction &function) {
   std::string body = fmt::format("return builtins::{}({});", function.handler, fmt::join(arguments, ", "));
   auto [it, isNew] = thunks.try_emplace(body, fmt::format("call{}", thunks.size()));
   if (isNew)
-    thunkText += fmt::format("LangValue {}(Importer &importer, BuiltinCall &call) {{\n  using namespace builtins;\n  {}\n}}\n",
+    thunkText += fmt::format("LangValue {}(Evaluator &evaluator, BuiltinCall &call) {{\n  using namespace builtins;\n  {}\n}}\n",
                              it->second, body);
   return it->second;
 }
@@ -251,7 +251,7 @@ std::string TableWriter::handlers() {
     for (const std::string &type : types)
       parameters += ", " + type;
     if (isNew)
-      text += fmt::format("LangValue {}(Importer &, BuiltinCall &{});\n", function.handler, parameters);
+      text += fmt::format("LangValue {}(Evaluator &, BuiltinCall &{});\n", function.handler, parameters);
   }
   return text;
 }

@@ -61,10 +61,11 @@ Expected<FormatSpec> parseSpec(llvm::StringRef text, const ConstValue &value) {
     while (fillBytes < text.size() && (text[fillBytes] & 0xc0) == 0x80)
       ++fillBytes;
   }
-  bool alignGiven = true;
+  bool alignGiven = true, fillGiven = false;
   if (fillBytes < text.size() && isAlign(text[fillBytes])) {
     spec.fill = text.take_front(fillBytes).str();
     spec.align = text[fillBytes];
+    fillGiven = true;
     text = text.drop_front(fillBytes + 1);
   } else if (!text.empty() && isAlign(text[0])) {
     spec.align = text[0];
@@ -77,9 +78,9 @@ Expected<FormatSpec> parseSpec(llvm::StringRef text, const ConstValue &value) {
     text = text.drop_front();
   }
   spec.alternate = text.consume_front("#");
-  if (text.consume_front("0") && !alignGiven) {
+  if (text.consume_front("0") && !fillGiven) {
     spec.fill = "0";
-    if (value.isNumber())
+    if (value.isNumber() && !alignGiven)
       spec.align = '=';
   }
   bool tooLarge = false;

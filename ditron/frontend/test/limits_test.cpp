@@ -1,6 +1,6 @@
 //===- limits_test.cpp - Programs that would not end or overflow ------------------------------------------------------------===//
 //
-// Generated sources against every limit of the importer, and files without a usable kernel. Each must give one error.
+// Generated sources against every limit of the evaluator, and files without a usable kernel. Each must give one error.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Import.h"

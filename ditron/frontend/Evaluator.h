@@ -1,4 +1,4 @@
-//===- Importer.h - The evaluator: executes the source of kernels and of Python ---------------------------------*- C++ -*-===//
+//===- Evaluator.h - The evaluator: executes the source of kernels and of Python ---------------------------------*- C++ -*-===//
 //
 // One evaluator executes the syntax tree with values that are known now or exist at run time (Value.h). Every function runs
 // in one of two domains (Domain below):
@@ -14,8 +14,8 @@
 // Functions.cpp, calls in Calls.cpp and BuiltinCalls.cpp. This header is private to the room.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_FRONTEND_IMPORTER_H
-#define DITRON_FRONTEND_IMPORTER_H
+#ifndef DITRON_FRONTEND_EVALUATOR_H
+#define DITRON_FRONTEND_EVALUATOR_H
 
 #include "ditron/frontend/Aggregates.h"
 #include "ditron/frontend/Builtins.h"
@@ -131,7 +131,7 @@ struct Continuation {
   const Continuation *next = nullptr;
 };
 
-class Importer {
+class Evaluator {
 public:
   /// Limits that turn endless or absurd programs into errors.
   static constexpr unsigned maxRegionDepth = 256;
@@ -141,9 +141,9 @@ public:
   static constexpr size_t maxSteps = 4'000'000;
   static constexpr size_t maxElements = size_t(1) << 20;
 
-  Importer(mlir::MLIRContext &context, Modules &modules, const ModuleScope &globals, const ImportOptions &options,
+  Evaluator(mlir::MLIRContext &context, Modules &modules, const ModuleScope &globals, const ImportOptions &options,
            DiagnosticEngine &diagnostics);
-  ~Importer();
+  ~Evaluator();
 
   Emitter emit;
   const ImportOptions &options;
@@ -229,7 +229,7 @@ public:
   bool checkBlockShape(llvm::ArrayRef<int64_t> shape, SourceRange range);
 
 private:
-  //===--- The kernel's parameters (Importer.cpp) -------------------------------------------------------------------------------===//
+  //===--- The kernel's parameters (Evaluator.cpp) -------------------------------------------------------------------------------===//
   /// The value of an argument; `take` gives the next parameter of the function.
   LangValue argumentValue(const ArgumentSpec &spec, const std::string &name,
                           llvm::function_ref<LangValue(const RunTimeParameter &)> take);
@@ -563,4 +563,4 @@ private:
 
 } // namespace ditron::frontend
 
-#endif // DITRON_FRONTEND_IMPORTER_H
+#endif // DITRON_FRONTEND_EVALUATOR_H

@@ -1,9 +1,9 @@
-//===- Importer.cpp - The entry function ------------------------------------------------------------------------------===//
+//===- Evaluator.cpp - The entry function ------------------------------------------------------------------------------===//
 //
 // Builds the kernel's func.func, binds its parameters to arguments or compile-time values, and runs its body.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Importer.h"
+#include "ditron/frontend/Evaluator.h"
 
 #include "ditron/frontend/Descriptors.h"
 
@@ -12,13 +12,13 @@
 
 namespace ditron::frontend {
 
-Importer::Importer(mlir::MLIRContext &context, Modules &modules, const ModuleScope &globals, const ImportOptions &options,
+Evaluator::Evaluator(mlir::MLIRContext &context, Modules &modules, const ModuleScope &globals, const ImportOptions &options,
                    DiagnosticEngine &diagnostics)
     : emit(context, diagnostics), options(options), globals(globals), modules(modules), library(diagnostics) {
   emit.checksOverflow = options.debug;
 }
 
-Importer::~Importer() {
+Evaluator::~Evaluator() {
   for (const auto &environment : environments)
     environment->names.clear();
   for (const LangValue &value : made) {
@@ -31,7 +31,7 @@ Importer::~Importer() {
     made.pop_back();
 }
 
-LangValue Importer::argumentValue(const ArgumentSpec &spec, const std::string &name,
+LangValue Evaluator::argumentValue(const ArgumentSpec &spec, const std::string &name,
                                   llvm::function_ref<LangValue(const RunTimeParameter &)> take) {
   if (spec.isConstexpr()) {
     const auto *type = std::get_if<LangType>(&*spec.constexprValue);
@@ -66,7 +66,7 @@ LangValue Importer::argumentValue(const ArgumentSpec &spec, const std::string &n
   return emitDescriptor(emit, std::move(descriptor));
 }
 
-LangValue Importer::asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range) {
+LangValue Evaluator::asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range) {
   if (!cls || !cls->isNamedTuple)
     return value;
   if (cls->fields.size() != value.elements().size())
@@ -79,7 +79,7 @@ LangValue Importer::asNamedTuple(const LangValue &value, std::shared_ptr<const C
   return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(std::move(elements)), std::move(cls)});
 }
 
-void Importer::importEntry(mlir::ModuleOp module, const FunctionValue &entry, llvm::StringRef name,
+void Evaluator::importEntry(mlir::ModuleOp module, const FunctionValue &entry, llvm::StringRef name,
                            llvm::ArrayRef<const ArgumentSpec *> arguments) {
   const ast::FunctionDef *kernel = entry.node;
   Emitter::At at(emit, kernel->headerRange);
