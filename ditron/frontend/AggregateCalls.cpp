@@ -4,7 +4,7 @@
 // time on an instance without fields yet. Finds and calls methods.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/BuiltinHandlers.h"
+#include "ditron/frontend/builtins/BuiltinHandlers.h"
 
 #include <fmt/format.h>
 

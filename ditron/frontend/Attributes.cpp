@@ -3,7 +3,7 @@
 // Attributes of tensors, dtypes, modules and compile-time numbers.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/BlockPointers.h"
+#include "ditron/frontend/builtins/BlockPointers.h"
 #include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/Vectors.h"
 

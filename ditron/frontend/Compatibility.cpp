@@ -4,7 +4,7 @@
 // that a kernel gets. It is read from the tables, so it cannot promise more than there is.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/builtins/Builtins.h"
 
 #include <fmt/format.h>
 #include <map>

@@ -5,7 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/EditorStubs.h"
 
-#include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/builtins/Builtins.h"
 #include "ditron/frontend/Import.h"
 #include <filesystem>
 #include <fmt/format.h>

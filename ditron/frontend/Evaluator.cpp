@@ -5,7 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"
 
-#include "ditron/frontend/Descriptors.h"
+#include "ditron/frontend/builtins/Descriptors.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <fmt/format.h>

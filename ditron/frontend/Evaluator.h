@@ -11,19 +11,19 @@
 // Expressions, calls, binding of arguments and assignment exist once, and ask the domain where the two differ. Statements are
 // in Statements.cpp (both), ControlFlow.cpp, Loops.cpp, LoopExits.cpp (kernels) and PythonStatements.cpp; expressions in
 // Expressions.cpp, Attributes.cpp, Containers.cpp; names in Names.cpp and ModuleLevel.cpp, functions and decorators in
-// Functions.cpp, calls in Calls.cpp and BuiltinCalls.cpp. This header is private to the room.
+// Functions.cpp, calls in Calls.cpp and builtins/BuiltinCalls.cpp. This header is private to the room.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_FRONTEND_EVALUATOR_H
 #define DITRON_FRONTEND_EVALUATOR_H
 
 #include "ditron/frontend/Aggregates.h"
-#include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/builtins/Builtins.h"
 #include "ditron/frontend/Emitter.h"
 #include "ditron/frontend/Import.h"
 #include "ditron/frontend/Library.h"
 #include "ditron/frontend/Modules.h"
-#include "ditron/frontend/Natives.h"
+#include "ditron/frontend/natives/Natives.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
@@ -173,7 +173,7 @@ public:
   /// The decorators of a function, the outermost first.
   llvm::ArrayRef<Decoration> decorationsOf(const ast::FunctionDef *function) const;
 
-  //===--- For native functions (Natives.h) ---------------------------------------------------------------------------===//
+  //===--- For native functions (natives/Natives.h) ---------------------------------------------------------------------------===//
 
   /// The elements that a loop over a value visits; nullopt after a reported error.
   std::optional<std::vector<LangValue>> elementsOf(const LangValue &iterable, SourceRange range);
@@ -493,7 +493,7 @@ private:
   LangValue tensorAttribute(const LangValue &tensor, llvm::StringRef name);
   LangValue descriptorAttribute(const LangValue &value, llvm::StringRef name);
 
-  //===--- Calls (Calls.cpp, BuiltinCalls.cpp) -----------------------------------------------------------------------------===//
+  //===--- Calls (Calls.cpp, builtins/BuiltinCalls.cpp) --------------------------------------------------------------------===//
   LangValue evaluateCall(const ast::Call *call);
   /// Calls any value that can be called; the ranges are those of the object of a method, of the callee, and of the call.
   LangValue callValue(const LangValue &callee, std::vector<CallArgument> arguments, SourceRange selfRange,

@@ -1,7 +1,7 @@
 //===- ModuleScope.cpp - The module level of a kernel file ---------------------------------------------------------------===//
 #include "ditron/frontend/ModuleScope.h"
 
-#include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/builtins/Builtins.h"
 #include "ditron/frontend/syntax/AstPrinter.h"
 
 namespace ditron::frontend {

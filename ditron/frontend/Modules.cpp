@@ -5,7 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Modules.h"
 
-#include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/builtins/Builtins.h"
 #include "ditron/frontend/syntax/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 

@@ -5,7 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Signature.h"
-#include "ditron/frontend/Descriptors.h"
+#include "ditron/frontend/builtins/Descriptors.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>

@@ -6,9 +6,9 @@
 #include "ditron/frontend/Value.h"
 
 #include "ditron/frontend/Aggregates.h"
-#include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/builtins/Builtins.h"
 #include "ditron/frontend/ModuleScope.h"
-#include "ditron/frontend/Natives.h"
+#include "ditron/frontend/natives/Natives.h"
 #include "ditron/frontend/Vectors.h"
 #include <fmt/format.h>
 

@@ -107,7 +107,7 @@ struct ObjectValue {
   std::vector<std::pair<std::string, LangValue>> fields;
 };
 
-/// A function of Python's own modules, or one of the few of other packages that are known (Natives.h).
+/// A function of Python's own modules, or one of the few of other packages that are known (natives/Natives.h).
 struct NativeValue {
   const NativeFunction *function = nullptr;
 };

@@ -1,7 +1,7 @@
 //===- TableMain.cpp - ditron-stub-table: the language's stubs to C++ ---------------------------------------------------===//
 //
 // ditron-stub-table --table TABLE.cpp --handlers HANDLERS.inc FILE.pyi...: runs while Ditron is built. TABLE.cpp holds the rows of
-// Builtins.h as constants, HANDLERS.inc the declarations of the C++ functions that the stubs name. A mistake in a stub is an error
+// builtins/Builtins.h as constants, HANDLERS.inc the declarations of the C++ functions that the stubs name. A mistake in a stub is an error
 // with its place; a handler that no source defines does not link, and one that no stub names does not compile.
 // An output is only written when it changes, so that a new docstring compiles one file.
 //
@@ -228,7 +228,7 @@ llvm::ArrayRef<StubText> stubTexts() {{ return texts; }}
 
 }} // namespace ditron::frontend
 )",
-                     literal("ditron/frontend/BuiltinHandlers.h"), literal("ditron/frontend/EditorStubs.h"), thunkText, params,
+                     literal("ditron/frontend/builtins/BuiltinHandlers.h"), literal("ditron/frontend/EditorStubs.h"), thunkText, params,
                      rows, constants, submodules, texts);
 }
 

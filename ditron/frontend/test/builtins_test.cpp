@@ -3,7 +3,7 @@
 // What the stubs' reader cannot know: words of types exist, the library has what stubs say it has; and look-up by name.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/frontend/Builtins.h"
+#include "ditron/frontend/builtins/Builtins.h"
 #include "ditron/frontend/Import.h"
 #include "ditron/frontend/Library.h"
 #include "ditron/frontend/syntax/AstPrinter.h"
