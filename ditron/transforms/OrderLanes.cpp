@@ -1,8 +1,8 @@
 //===- OrderLanes.cpp - Lanes of a warp go through memory operations together ---------------------------------------------===//
 //
 // A tile operation on global memory is one step of a warp: all its reads come before any later write of that warp, all its
-// writes before any later access. GPUs do so because a warp issues its instructions one after the other. Where lanes run apart
-// from each other they must be told; dgpu.order_lanes says where.
+// writes before any later access. A GPU's warp issues its instructions one after the other, but a compiler that sees one thread may
+// move them, and the simulator's lanes run apart from each other: dgpu.order_lanes says where both must not.
 //
 //     %x = tile.load %p                    reads the object of argument X
 //     dgpu.order_lanes(%Y) after(%X)       <- inserted: if X and Y point into one object, a lane's store could come

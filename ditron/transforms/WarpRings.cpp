@@ -103,6 +103,9 @@ static std::optional<SmallVector<tile::DotOp>> dotsOf(Value value) {
   return dots;
 }
 
+/// Those of a load for which whyNotFetched has nothing to say. A value: a loop over it must own it.
+static SmallVector<tile::DotOp> fetchedDots(Value value) { return dotsOf(value).value(); }
+
 /// True if a wait comes before everything that is read through the descriptor.
 static bool consumesToken(Value value) {
   while (Operation *op = value.getDefiningOp()) {
@@ -183,7 +186,7 @@ void RingPlan::findCandidates() {
     changed = false;
     for (Operation *op : SmallVector<Operation *>(loads.begin(), loads.end())) {
       auto load = cast<tile::DescriptorLoadOp>(op);
-      for (tile::DotOp dot : *dotsOf(load.getResult())) {
+      for (tile::DotOp dot : fetchedDots(load.getResult())) {
         std::string reason = whyNotMultiplied(dot);
         if (reason.empty() && !isInsideForAndIf(dot, load->getBlock()))
           reason = "it is in another loop";
@@ -215,7 +218,7 @@ void RingPlan::formRings() {
   llvm::MapVector<Operation *, SmallVector<Operation *>> byDot;
   for (Operation *load : loads) {
     together.insert(load);
-    for (tile::DotOp dot : *dotsOf(load->getResult(0)))
+    for (tile::DotOp dot : fetchedDots(load->getResult(0)))
       byDot[dot].push_back(load);
   }
   for (auto &[dot, operands] : byDot)
@@ -231,7 +234,7 @@ void RingPlan::formRings() {
   for (auto &[leader, ring] : byLeader) {
     llvm::SmallPtrSet<Operation *, 4> dots;
     for (tile::DescriptorLoadOp load : ring.loads)
-      for (tile::DotOp dot : *dotsOf(load.getResult()))
+      for (tile::DotOp dot : fetchedDots(load.getResult()))
         dots.insert(dot);
     kernel.walk([&, &ring = ring](tile::DotOp dot) {
       if (dots.contains(dot))

@@ -254,8 +254,7 @@ public:
   virtual void blockBarrier(Emitter &e) = 0;
   virtual void warpBarrier(Emitter &e) = 0;
   /// The lanes of this warp have all done their accesses up to here; with `later` and `earlier`, pointers that all lanes agree
-  /// about, at least if one of those points into the object of one of these. Nothing on targets that carry out a warp's
-  /// instructions one after the other.
+  /// about, at least if one of those points into the object of one of these.
   virtual void orderLanes(Emitter &e, mlir::ValueRange later, mlir::ValueRange earlier) {}
   /// `word` is an integer of shuffleBits(), `operand` an i32; a null mask means all lanes of the warp, else it is an i32.
   virtual mlir::Value shuffle(Emitter &e, dist::ShuffleKind kind, mlir::Value word, mlir::Value operand,

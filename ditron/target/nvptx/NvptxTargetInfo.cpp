@@ -156,6 +156,14 @@ void NvptxTargetInfo::blockBarrier(Emitter &e) {
 
 void NvptxTargetInfo::warpBarrier(Emitter &e) { callIntrinsic(e, "llvm.nvvm.bar.warp.sync", Type(), {e.i32(-1)}); }
 
+/// A warp issues one instruction after the other, but LLVM and ptxas see one thread: that another lane wrote what this one reads
+/// next keeps neither from moving the load up, or from giving it a value that this lane had before. Where that depends on what
+/// the launch passes (`later`), one thread's addresses may be equal as well, so nothing is moved.
+void NvptxTargetInfo::orderLanes(Emitter &e, ValueRange later, ValueRange earlier) {
+  if (later.empty())
+    warpBarrier(e);
+}
+
 Value NvptxTargetInfo::shuffle(Emitter &e, dist::ShuffleKind kind, Value word, Value operand, Value mask) {
   StringRef names[] = {"idx", "up", "down", "bfly"};
   // The last operand: no segments, and the lane number at which a shuffle stops (0 going up, else 31).

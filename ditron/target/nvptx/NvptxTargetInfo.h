@@ -88,6 +88,7 @@ public:
 
   void blockBarrier(Emitter &e) override;
   void warpBarrier(Emitter &e) override;
+  void orderLanes(Emitter &e, mlir::ValueRange later, mlir::ValueRange earlier) override;
   mlir::Value shuffle(Emitter &e, dist::ShuffleKind kind, mlir::Value word, mlir::Value operand,
                       mlir::Value mask) override;
   mlir::Value ballot(Emitter &e, mlir::Value mask, mlir::Value predicate) override;

@@ -1,4 +1,5 @@
-// dgpu.order_lanes: a call of the simulator, with the addresses that it depends on; on a GPU nothing at all.
+// dgpu.order_lanes: a call of the simulator, with the addresses that it depends on; on a GPU, where LLVM and ptxas see one thread only, a
+// barrier of the warp, unless it depends on the launch whether two arguments meet: then they see that one thread's may.
 // RUN: ditron-opt %s -ditron-to-llvm=target=sim | FileCheck %s
 // RUN: ditron-opt %s -ditron-to-llvm=target=cuda:sm_80 | FileCheck %s --check-prefix=GPU
 
@@ -10,6 +11,8 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
   // CHECK: llvm.store %[[X]]
   // CHECK: llvm.call @ditron_sim_order_lanes
   // GPU-LABEL: @order(
+  // GPU: %[[LANES:.*]] = llvm.mlir.constant(-1 : i32)
+  // GPU-NEXT: llvm.call_intrinsic "llvm.nvvm.bar.warp.sync"(%[[LANES]])
   // GPU-NOT: {{call|store|barrier}}
   // GPU: llvm.return
   func.func @order(%x: !tile.ptr<f32>, %y: !tile.ptr<i8>) {
