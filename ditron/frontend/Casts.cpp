@@ -1,6 +1,6 @@
 //===- Casts.cpp - Conversions between element types ------------------------------------------------------------------===//
 //
-// The cast table of spec/triton_language.md 3.5. Integers carry their sign in the language type only, so the choice
+// The table of casts. Integers carry their sign in the language type only, so the choice
 // between signed and unsigned conversions is made here and nowhere later.
 //
 //===------------------------------------------------------------------------------------------------------------------===//

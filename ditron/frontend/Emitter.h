@@ -1,7 +1,7 @@
 //===- Emitter.h - The language's operators on run-time values ------------------------------------------------*- C++ -*-===//
 //
-// Everything that turns values of the language into operations of the IR under the type rules of spec/triton_language.md
-// section 3, with no knowledge of the syntax tree: constants, casts, promotion, broadcasting, arithmetic, comparison.
+// Everything that turns values of the language into operations of the IR under the language's type rules,
+// with no knowledge of the syntax tree: constants, casts, promotion, broadcasting, arithmetic, comparison.
 // The evaluator and the built-in functions are written in terms of it. It also owns the place where operations are put,
 // the location they get, and the reporting of errors with the chain of inlined calls.
 //

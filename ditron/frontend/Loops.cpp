@@ -1,7 +1,7 @@
 //===- Loops.cpp - for and while ---------------------------------------------------------------------------------------===//
 //
 // tl.static_range unrolls at compile time; range and tl.range become scf.for, while becomes scf.while. A run-time loop
-// carries every variable that is live before it and assigned in it (spec/triton_language.md 1.8); the set comes from the
+// carries every variable that is live before it and assigned in it; the set comes from the
 // syntax, so the body is executed once.
 //
 //===------------------------------------------------------------------------------------------------------------------===//

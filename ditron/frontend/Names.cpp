@@ -1,7 +1,7 @@
 //===- Names.cpp - Look-up and assignment of names -------------------------------------------------------------------===//
 //
 // Scoping of the language: locals, then the module level, then Python's own functions. Numbers decay to run-time scalars
-// when they are assigned, unless the name is declared tl.constexpr (spec/triton_language.md 1.4 and 1.5).
+// when they are assigned, unless the name is declared tl.constexpr.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"

@@ -1,6 +1,6 @@
 //===- Operators.cpp - Arithmetic, comparison and selection ------------------------------------------------------------===//
 //
-// The operators of spec/triton_language.md 3.3 on numbers, tensors, pointers and tuples. Two compile-time operands give a
+// The language's operators on numbers, tensors, pointers and tuples. Two compile-time operands give a
 // compile-time result with Python's semantics; otherwise the tensor rules hold, with C's division.
 //
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //===- Promotion.cpp - Which type two operands meet in ----------------------------------------------------------------===//
 //
-// The rules of spec/triton_language.md 3.2: a compile-time number adapts to the tensor beside it, two tensors meet in a
+// Triton's rules of promotion: a compile-time number adapts to the tensor beside it, two tensors meet in a
 // common element type, and both are then brought to one shape.
 //
 //===------------------------------------------------------------------------------------------------------------------===//

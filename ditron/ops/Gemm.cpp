@@ -1,6 +1,6 @@
 //===- Gemm.cpp - C = A * B on one GPU ------------------------------------------------------------------------------------===//
 //
-// The choice of a plan is a small model of a GPU that computes tiles in waves (spec/performance.md 2.2):
+// The choice of a plan is a small model of a GPU that computes tiles in waves:
 //
 //   time = waves * (time of a tile's main loop + what of its beginning and end is not hidden)
 //   waves = ceil(tiles / blocks that run at once)

@@ -2,7 +2,7 @@
 //
 // A Stream runs what is appended to it in order; streams run beside each other and are ordered by events and signals.
 // All members but synchronize only enqueue. Signals are words of 4 or 8 bytes (the pointer's element type says which)
-// in symmetric or device memory; the library's own grow only and are waited for with GreaterEqual (DESIGN.md 5).
+// in symmetric or device memory; the library's own grow only and are waited for with GreaterEqual (docs/memory-model.md).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_STREAM_H

@@ -164,7 +164,7 @@ void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, con
 ///   a[(mi * kTiles + ki) * regsA + r], b[(ki * nTiles + ni) * regsB + r], c[(mi * nTiles + ni) * 4 + r]
 /// with regsA = 8, regsB = 4 for 16-bit operands (uint16_t patterns); 4 and 2 for TF32 (float); 16 and 8 for I8 (int8_t); 1 and 1
 /// for F64 (double), whose c has 2 registers in place of 4.
-/// Which (row, column) a register of a lane holds is the fragment table of spec/linear_layouts.md 4.8 (layout/Builders.h). c is
+/// Which (row, column) a register of a lane holds is the fragment table of layout/Builders.h. c is
 /// float, int32_t for I8, double for F64. Accumulation is fp32 (fp64 for F64) in ascending k. All lanes of the warp meet once per call.
 void ditron_sim_mma(DitronSimThread *self, uint32_t type, uint32_t mTiles, uint32_t nTiles, uint32_t kTiles,
                     const void *a, const void *b, void *c, const DitronSimSite *site);

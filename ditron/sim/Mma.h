@@ -1,8 +1,8 @@
 //===- Mma.h - Matrix multiply of a warp ----------------------------------------------------------------*- C++ -*-===//
 //
 // The arithmetic of ditron_sim_mma: the fragments of all 32 lanes are gathered into dense panels, multiplied with a
-// vectorised kernel, and scattered back. Which matrix element a register of a lane holds (PTX mma.sync, also
-// spec/linear_layouts.md 4.8), with g = lane / 4 and t = lane % 4, for operands of 16 bits (8 and 32 bits likewise,
+// vectorised kernel, and scattered back. Which matrix element a register of a lane holds (PTX ISA, mma.sync), with
+// g = lane / 4 and t = lane % 4, for operands of 16 bits (8 and 32 bits likewise,
 // with P = 4 or 1 elements per 32-bit word in place of 2):
 //
 //   A, word w of 4:  row g + 8 * (w & 1),  columns P * (t + 4 * (w >> 1)) + 0 .. P-1

@@ -1,4 +1,4 @@
-"""Random numbers: Philox-4x32-10 and 4x64-10, bit for bit as Triton's tl.rand and its kin (spec/triton_language.md 2.11).
+"""Random numbers: Philox-4x32-10 and 4x64-10, bit for bit as Triton's tl.rand and its kin.
 
 The same seed and offset give the same number on every target, in every block and whatever the layout.
 """

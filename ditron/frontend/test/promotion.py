@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 
-# Every line is a row of the table in spec/triton_language.md 3.2; the types are checked while importing.
+# Every line is a row of the table of promotions; the types are checked while importing.
 # TYPES: func.func @types
 @triton.jit
 def types(p, a8, a16, a32, a64, u8, u32, u64, b, h, bf, f, d, e):

@@ -2,7 +2,7 @@
 //
 // Decides by looking: if the layouts of A, B and C contain the fragments of the tensor core instruction for the operand
 // width, the whole dot is one mma leaf, else every thread computes its own part of C with multiply-adds. Both look the
-// registers up by the tensor bits they hold; no order of registers is assumed (spec/linear_layouts.md 4.8).
+// registers up by the tensor bits they hold; no order of registers is assumed.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/Patterns.h"

@@ -1,8 +1,8 @@
 //===- ScanToLLVM.cpp - tile.scan -------------------------------------------------------------------------------------------===//
 //
 // Follows layout::makeScanPlan: for each bit of the axis, ascending, every element whose bit is 1 combines, on its left, with
-// the current value of the element that has this bit cleared and all lower axis bits set: the total of the block before it
-// (spec/linear_layouts.md 4.5.4). The other operand is a register of this thread, of another lane (shuffle) or of another
+// the current value of the element that has this bit cleared and all lower axis bits set: the total of the block before it.
+// The other operand is a register of this thread, of another lane (shuffle) or of another
 // warp (scratch memory); elements that share it fetch it once. A reverse scan is a scan of the reversed elements, reversed: what
 // comes from higher positions is the left operand.
 //
