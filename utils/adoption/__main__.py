@@ -23,7 +23,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import report
-from compiling import COMPILED, GUESS, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNKNOWN, UNSUPPORTED, Compiler, Outcome, group
+from compiling import COMPILED, GUESS, LATE, LOUD, RESOURCES, UNCLEAR, UNGUESSABLE, UNKNOWN, UNSUPPORTED, Compiler, Outcome, group
 from guess import Constant, Dtype, Unguessable, attempts
 from launches import find_launches
 from project import AdoptionError, Project, open_project
@@ -147,6 +147,7 @@ def conclude(kernel):
     refused = [outcome for outcome in kernel.outcomes if outcome.kind not in (COMPILED, *LOUD)]
     if kernel.verdicts is not None:
         refused = [kernel.outcomes[number] for number, verdict in kernel.verdicts.items() if verdict is None]
+        refused = [r for r in refused if not LATE.search(r.reason)]
         # What Triton accepts is refused by us alone, whatever the message says.
         refused = [dataclasses.replace(r, kind=UNSUPPORTED) if r.kind == GUESS else r for r in refused]
         if not refused and not compiled:

@@ -34,8 +34,10 @@ MISFIT = re.compile(
     r"must be at least|Return type mismatch|needs (int1|32|floating|integers)|out of range|assertion failed|"
     r"this assertion is false|was raised|at most|Cannot store to|unsupported operand|cannot cast|must be a|must be an|"
     r"cannot be combined|cannot choose between|invalid operands|but got|integer division|division|expected a pointer|"
-    r"the signature"
+    r"must be same dtype|conditionals can only accept|the signature"
 )
+# Refusals of ours for which Triton has no message of its own in the frontend: that it goes through there proves nothing.
+LATE = re.compile(r"fills \d+ registers? with pack=")
 
 
 @dataclasses.dataclass
@@ -98,12 +100,16 @@ class Compiler:
         ]
         code, _, err = self.run(self._kernel(function) + self.source_options + self.common + options)
         outcome = classify(code, err, self.limit)
+        unassigned = re.match(r"name '(\w+)' is not defined", outcome.reason)
+        if unassigned and outcome.kind == UNSUPPORTED and unassigned.group(1) in function.assigned():
+            outcome.kind = GUESS  # these values lead along a path that assigns it nowhere
         outcome.signature = attempt.signature()
         return outcome
 
     @staticmethod
     def _kernel(function):
-        return [f"{function.module.path}:{function.reference}", "--path", str(function.module.import_folder)]
+        folders = [option for folder in function.module.import_folders for option in ("--path", str(folder))]
+        return [f"{function.module.path}:{function.reference}"] + folders
 
 
 def _parse_config(text):
@@ -154,7 +160,7 @@ def classify(code, err, limit):
         return Outcome(RESOURCES, message, place)
     if re.search(r"depends on `.*which is not known at compile time", message):
         return Outcome(UNKNOWN, message, place)
-    kind = UNSUPPORTED if MISSING.search(message) else GUESS if MISFIT.search(message) else UNCLEAR
+    kind = GUESS if LATE.search(message) else UNSUPPORTED if MISSING.search(message) else GUESS if MISFIT.search(message) else UNCLEAR
     return Outcome(kind, message, place)
 
 

@@ -57,12 +57,13 @@ SIZES = (  # names of compile-time integers that are no block lengths
     (re.compile(r"world|ranks?$|n_?pes", re.I), 8),
     (re.compile(r"top_?k", re.I), 8),
     (re.compile(r"^stride|_stride|stride_", re.I), 64),
-    (re.compile(r"(^|_)eps", re.I), 1e-6),
+    (re.compile(r"(^|_)(eps|epsilon)$", re.I), 1e-6),
     (re.compile(r"scale|softcap|alpha|beta|slope|theta|dropout|^p$", re.I), 0.5),
     (re.compile(r"heads?$|^h[qvk]?$|^g$|group", re.I), 4),
     (re.compile(r"bits$", re.I), 4),
     (re.compile(r"(axis|dim|rank|pos|offset|start|shift)(_|$)$", re.I), 0),
 )
+LENGTH_NAME = re.compile(r"BLOCK|B[A-Z]$|TILE")
 HEAD_NAME = re.compile(r"(^|_)(d|dim|dmodel|head|headdim|head_dim|hidden|k|v)(_|$)|head|hidden|dim", re.I)
 
 
@@ -110,6 +111,7 @@ FLAVOURS = (
     Flavour("fp16", "i32", True, small=True, choice=2),
     Flavour("i32", "i32", True),
     Flavour("i8", "i32", True),
+    Flavour("u8", "u8", True),
 )
 
 
@@ -288,14 +290,15 @@ class _Guesser:
             )
         if re.search(r"precision", name, re.I):
             return "ieee"
-        if use.ints and not use.shape:
+        is_length = use.shape and (self.flavour.small or LENGTH_NAME.match(name))
+        if use.ints and not is_length:
             distinct = list(dict.fromkeys(use.ints))
             return distinct[min(self.flavour.choice, len(distinct) - 1)]
-        if use.shape or re.match(r"BLOCK|B[A-Z]$|TILE", name):
+        if use.shape or LENGTH_NAME.match(name):
             return self._length(name)
         for pattern, value in SIZES:
             if pattern.search(name):
-                return value
+                return 1 if use.truth and isinstance(value, float) else value  # `if` takes no floats
         return 64
 
     def _length(self, name):

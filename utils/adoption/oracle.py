@@ -256,6 +256,9 @@ def lacks(function, message):
     named = re.search(r"global variable (\w+)", message)
     if named:
         return isinstance(function.fn.__globals__.get(named.group(1)), Agreeable)
+    named = re.search(r"NameError.*?(\w+) is not defined", message)
+    if named and named.group(1) in function.fn.__code__.co_varnames:
+        return False  # a variable of the kernel's own, which these arguments leave unassigned
     return "is not defined" in message or "agreeable" in message.lower()
 
 

@@ -81,6 +81,10 @@ class Function:
     def returns_value(self):
         return any(isinstance(n, ast.Return) and n.value is not None and not is_none(n.value) for n in ast.walk(self.node))
 
+    def assigned(self):
+        """The names of variables."""
+        return {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
     def calls(self):
         return [n for n in ast.walk(self.node) if isinstance(n, ast.Call)]
 
@@ -113,7 +117,7 @@ def literal(node):
 class Module:
     """One file: its @jit functions by qualified name, its imports, and its host functions."""
 
-    import_folder = None  # what the project says of the file
+    import_folders = ()  # what the project says of the file
 
     def __init__(self, path, tree):
         self.path, self.tree = path, tree
@@ -185,7 +189,7 @@ class Project:
             text = file.read_text(encoding="utf-8")
             if "jit" in text:
                 self.modules[file] = Module(file, ast.parse(text))
-                self.modules[file].import_folder = self.import_folder(file)
+                self.modules[file].import_folders = self.import_folders(file)
         except (SyntaxError, ValueError, RecursionError, OSError) as problem:
             self.unreadable.append((str(file), f"{type(problem).__name__}: {problem}"))
 
@@ -193,11 +197,18 @@ class Project:
         """All @jit functions that somebody calls by that name."""
         return self._by_name.get(name, [])
 
-    def import_folder(self, file):
-        """Where Python would begin to search for the file's own package, also one that has folders without __init__.py."""
+    def import_folders(self, file):
+        """Where Python would begin to search for the file's own package, also one that has folders without __init__.py.
+
+        A package within a package (a copy of somebody else's, say) may be imported by its own name as well: `import fla.ops`
+        in a file below a/b/fla/ is looked for in a/b, too.
+        """
         root = self.root if self.root.is_dir() else self.root.parent
         packages = [folder for folder in file.parents if root in folder.parents and (folder / "__init__.py").exists()]
-        return packages[-1].parent if packages else root
+        first = packages[-1].parent if packages else root
+        words = {module.split(".")[0] for dots, module, _ in self.modules[file].imports.values() if not dots}
+        inner = [folder.parent for folder in file.parents if root in folder.parents and folder.name in words]
+        return [first] + [folder for folder in inner if folder != first]
 
     def functions(self):
         return [function for module in self.modules.values() for function in module.functions.values()]

@@ -105,7 +105,7 @@ class _Analysis(Dataflow):
         }
 
     def _count_uses(self):
-        conditions = set()
+        conditions, handed_on = set(), set()
         for node in ast.walk(self.function.node):
             tests = [node.test] if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)) else []
             if isinstance(node, ast.BoolOp):
@@ -113,11 +113,13 @@ class _Analysis(Dataflow):
             elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
                 tests = [node.operand]
             conditions.update(id(test) for test in tests)
+            if isinstance(node, ast.Call) and self._called(node)[1] is not None:  # the called function says what it is
+                handed_on.update(id(argument) for _, argument in bind_arguments(self._called(node)[0], node))
         for node in ast.walk(self.function.node):
             if isinstance(node, ast.Name) and node.id in self.uses and isinstance(node.ctx, ast.Load):
                 if id(node) in conditions:
                     self.uses[node.id].truth += 1
-                else:
+                elif id(node) not in handed_on:
                     self.uses[node.id].other += 1
 
     # Demands

@@ -1,0 +1,1 @@
+"""A copy of another package, which calls itself by its own name."""
