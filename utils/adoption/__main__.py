@@ -73,6 +73,8 @@ class Kernel:
             result["loud"] = {kind: [outcome.reason, outcome.signature] for kind, outcome in self.loud.items()}
         if self.verdicts is not None:
             result["accepted_by_triton"] = sum(verdict is None for verdict in self.verdicts.values())
+        if self.kind == COMPILED and self.outcome.warnings:
+            result["warnings"] = [list(warning) for warning in self.outcome.warnings]
         if self.note:
             result["note"] = self.note
         return result

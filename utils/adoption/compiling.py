@@ -48,6 +48,7 @@ class Outcome:
     reason: str = ""
     place: str = ""
     signature: str = ""
+    warnings: tuple = ()  # (text, place), of a compilation that went through
 
 
 class Compiler:
@@ -104,6 +105,8 @@ class Compiler:
         if unassigned and outcome.kind == UNSUPPORTED and unassigned.group(1) in function.assigned():
             outcome.kind = GUESS  # these values lead along a path that assigns it nowhere
         outcome.signature = attempt.signature()
+        if outcome.kind == COMPILED:
+            outcome.warnings = _warnings(err)
         return outcome
 
     @staticmethod
@@ -143,6 +146,12 @@ def _first_error(text):
             return match.group(2), match.group(1)
     lines = text.strip().splitlines()
     return (lines[-1] if lines else "no message"), ""
+
+
+def _warnings(text):
+    """(text, place) of each warning in the compiler's output, in order."""
+    found = re.findall(r"^(?:(.+?:\d+):\d+: )?warning: (.*)", text, re.MULTILINE)
+    return tuple(dict.fromkeys((message, place) for place, message in found))
 
 
 def classify(code, err, limit):

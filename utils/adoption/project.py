@@ -200,15 +200,15 @@ class Project:
     def import_folders(self, file):
         """Where Python would begin to search for the file's own package, also one that has folders without __init__.py.
 
-        A package within a package (a copy of somebody else's, say) may be imported by its own name as well: `import fla.ops`
-        in a file below a/b/fla/ is looked for in a/b, too.
+        A package within a package (a copy of somebody else's, say) may be imported by its own name as well, and the project may
+        be a part of a package: `import fla.ops` in a file below a/b/fla/ is looked for in a/b, too.
         """
         root = self.root if self.root.is_dir() else self.root.parent
         packages = [folder for folder in file.parents if root in folder.parents and (folder / "__init__.py").exists()]
         first = packages[-1].parent if packages else root
         words = {module.split(".")[0] for dots, module, _ in self.modules[file].imports.values() if not dots}
-        inner = [folder.parent for folder in file.parents if root in folder.parents and folder.name in words]
-        return [first] + [folder for folder in inner if folder != first]
+        named = [folder.parent for folder in file.parents if folder.name in words]
+        return [first] + [folder for folder in named if folder != first]
 
     def functions(self):
         return [function for module in self.modules.values() for function in module.functions.values()]

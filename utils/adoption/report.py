@@ -52,6 +52,15 @@ def reasons(results):
     return sorted(groups.items(), key=lambda item: (order.index(item[0][0]), -len(item[1]), item[0][1]))
 
 
+def warnings(results):
+    """warning of the compiler's about a compiled kernel -> (result, place), most frequent first."""
+    groups = collections.defaultdict(list)
+    for result in results:
+        for message, place in result.outcome.warnings if result.kind == COMPILED else ():
+            groups[group(message)].append((result, place))
+    return sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
 def as_text(projects, examples):
     text = as_table(projects)
     last = None
@@ -66,6 +75,12 @@ def as_text(projects, examples):
                 text += f"         at {outcome.place}\n"
             if outcome.signature:
                 text += f"         --signature '{outcome.signature}'\n"
+    warned = warnings([result for results in projects.values() for result in results])
+    text += "\ncompiled, with a warning\n" if warned else ""
+    for message, found in warned:
+        text += f"{len(found):5}  {message}\n"
+        for result, place in found[:examples]:
+            text += f"       {result.place} {result.name}\n" + (f"         at {place}\n" if place else "")
     return text
 
 

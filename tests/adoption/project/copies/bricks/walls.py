@@ -2,8 +2,10 @@
 import triton
 import triton.language as tl
 from bricks.words import twice
+from elsewhere import timed
 
 
+@timed
 @triton.jit
 def build(x, n, FP32_SCALE: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
