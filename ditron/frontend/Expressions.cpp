@@ -350,11 +350,7 @@ LangValue Evaluator::subscriptBlock(const LangValue &value, const ast::Subscript
     // A slice may say None for what it leaves out.
     auto isOmitted = [&](const ast::Expr *bound) { return !bound || evaluate(bound).isNone(); };
     if (slice && isOmitted(slice->lower) && isOmitted(slice->upper) && isOmitted(slice->step)) {
-      if (isScalar) { // a dimension of one element, as None gives
-        result = emit.expandDims(result.type().isBlock() ? result : emit.reshape(result, {1}), result.type().isBlock() ? position : 0);
-        continue;
-      }
-      if (++slices > value.type().rank())
+      if (!isScalar && ++slices > value.type().rank()) // of a scalar it says nothing
         return emit.fail(index->range, fmt::format("too many indices for {}", value.describe()));
       continue;
     }
@@ -363,7 +359,7 @@ LangValue Evaluator::subscriptBlock(const LangValue &value, const ast::Subscript
       return at;
     if (!at.isNone())
       return reject(index);
-    result = result.type().isBlock() ? emit.expandDims(result, position) : emit.reshape(result, {1});
+    result = emit.expandDims(result, std::min<unsigned>(position, result.type().rank()));
   }
   return result;
 }

@@ -32,6 +32,10 @@ def kernel(p, n):
     i[None, :, None]
     # CHECK: tile.expand_dims %[[I]] axis 0 : tensor<16xi32> -> tensor<1x16xi32>
     i[None]
+    # Of a scalar ':' says nothing, and None makes a dimension.
+    pid = tl.program_id(0)
+    tl.static_assert(len(pid[None].shape) == 1 and len(pid[None, :].shape) == 1 and len(pid[:, None].shape) == 1)
+    tl.static_assert(len(pid[None, None].shape) == 2 and len(pid[:].shape) == 0 and len((pid[:, None] + i[None, :]).shape) == 2)
     # Broadcasting: sizes of 1, missing leading dimensions, scalars.
     # CHECK: tile.broadcast %{{.*}} : tensor<16x1xi32> -> tensor<16x16xi32>
     # CHECK: tile.broadcast %{{.*}} : tensor<1x16xi32> -> tensor<16x16xi32>
