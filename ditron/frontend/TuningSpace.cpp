@@ -45,8 +45,14 @@ TuningConfig toConfig(const ObjectValue &object, const ast::FunctionDef *kernel)
   };
   for (const auto &[key, value] : find(object, "kwargs")->items()) {
     std::string name = key.display();
-    if (llvm::none_of(kernel->params, [&](const ast::Param &param) { return param.name.text == name; }))
+    if (llvm::none_of(kernel->params, [&](const ast::Param &param) { return param.name.text == name; })) {
+      // A launch gets the dict with the options set over it: those of the arguments, given or by default.
+      if (const LangValue *option = find(object, name); option && name != "kwargs" && name != "pre_hook" && !option->isNone()) {
+        config.ineffective.push_back(std::move(name));
+        continue;
+      }
       refuse(fmt::format("the kernel has no parameter '{}'", name));
+    }
     std::optional<ConstexprArgument> argument = constexprArgument(value);
     if (argument)
       config.values.emplace_back(std::move(name), std::move(*argument));
@@ -87,6 +93,8 @@ std::string TuningConfig::str() const {
     text += fmt::format(" num_ctas={}", numCtas);
   if (maxRegisters)
     text += fmt::format(" maxnreg={}", *maxRegisters);
+  for (const std::string &name : ineffective)
+    text += fmt::format(" ('{}' in the dict of its values has no effect, as in Triton)", name);
   return text;
 }
 

@@ -22,6 +22,7 @@ struct TuningConfig {
   uint32_t numCtas = 1;
   std::optional<uint32_t> maxRegisters; ///< Read and shown; it does not limit the code that we generate.
   std::string refusal; ///< Why it cannot be compiled; empty if it can.
+  std::vector<std::string> ineffective; ///< Launch options in the dict of values, which Triton overrides by the arguments.
 
   /// "BLOCK_M=128 BLOCK_N=64 num_warps=8 num_stages=3".
   std::string str() const;
