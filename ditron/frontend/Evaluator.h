@@ -194,6 +194,9 @@ public:
   llvm::StringRef intern(llvm::StringRef text);
   /// The module of an `import name`; unknown if nobody knows it.
   LangValue importModule(llvm::StringRef name, SourceRange range);
+  /// Whether there is a module of that absolute name: ours, a file of the user's, or one that the table knows; nullopt if only
+  /// the user's machine knows.
+  std::optional<bool> hasModule(llvm::StringRef name, SourceRange range);
   /// What the option --define gives for a name or an expression.
   std::optional<LangValue> definedValue(llvm::StringRef text);
   /// Says that a result depends on a variable of the environment; false if the program's text does not name it, so that nobody
@@ -273,6 +276,8 @@ private:
   //===--- Imports (Imports.cpp) --------------------------------------------------------------------------------------===//
   /// The module of an absolute or relative name; poison, with an ImportError, if there is none.
   LangValue findModuleValue(llvm::StringRef name, SourceRange range);
+  /// Whether a module that is neither ours nor a file is there, as the user or the table says.
+  std::optional<bool> hasForeignModule(llvm::StringRef name, SourceRange range);
   Flow executeImport(const ast::Import *statement);
   Flow executeImport(const ast::ImportFrom *statement);
   LangValue importedMember(const LangValue &module, llvm::StringRef moduleName, llvm::StringRef name, SourceRange range);

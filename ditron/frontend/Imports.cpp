@@ -16,6 +16,16 @@ static bool isReplaceable(BuiltinModule module, llvm::StringRef name) {
   return module == ModulePeer && name.contains(".kernels");
 }
 
+std::optional<bool> Evaluator::hasForeignModule(llvm::StringRef name, SourceRange range) {
+  if (auto defined = definedValue(fmt::format("import {}", name.str())))
+    return truthOf(*defined, range).value_or(false);
+  return moduleExists(name);
+}
+
+std::optional<bool> Evaluator::hasModule(llvm::StringRef name, SourceRange range) {
+  return findModule(name) || modules.find(scope(), name) ? std::optional(true) : hasForeignModule(name, range);
+}
+
 LangValue Evaluator::findModuleValue(llvm::StringRef name, SourceRange range) {
   auto known = name.starts_with(".") ? std::nullopt : findModule(name);
   ForeignValue foreign{name.str(), "", &scope()};
@@ -25,16 +35,13 @@ LangValue Evaluator::findModuleValue(llvm::StringRef name, SourceRange range) {
     return LangValue(ModuleValue{*known});
   if (file)
     return LangValue(foreign);
-  std::string text = fmt::format("import {}", name.str());
-  std::optional<bool> exists = moduleExists(name);
-  if (auto defined = definedValue(text))
-    exists = truthOf(*defined, range).value_or(false);
+  std::optional<bool> exists = hasForeignModule(name, range);
   if (name.starts_with("."))
     exists = exists.value_or(frame().doubts == nullptr);
   if (exists && !*exists)
     return fail(range, fmt::format("No module named '{}'", name.str()), "ModuleNotFoundError");
   if (!exists && frame().doubts)
-    frame().doubts->push_back(unknown(range, text));
+    frame().doubts->push_back(unknown(range, fmt::format("import {}", name.str())));
   return LangValue(foreign);
 }
 

@@ -178,9 +178,11 @@ LangValue Evaluator::fileAttribute(const FileValue &file, llvm::StringRef name, 
 LangValue Evaluator::foreignAttribute(const ForeignValue &foreign, llvm::StringRef name, SourceRange range, bool reports) {
   std::string dotted = foreign.name.empty() ? foreign.module : foreign.module + "." + foreign.name;
   dotted += "." + name.str();
-  if (auto constant = nativeConstant(*this, dotted); constant && (frame().isPython() || foreign.module == "math"))
+  auto constant = nativeConstant(*this, dotted);
+  if (frame().isPython() ? constant.has_value() : constant && constant->isConstant())
     return *constant;
-  if (!frame().isPython())
+  // A kernel reads through modules, as Triton does: torch.version.hip.
+  if (!frame().isPython() && (constant || !isNativeModule(dotted)))
     return reports ? reportForeign(foreign, range, "used") : LangValue::poison();
   if (const NativeFunction *native = findNative(dotted))
     return LangValue(NativeValue{native});

@@ -20,7 +20,7 @@ std::vector<llvm::ArrayRef<NativeFunction>> families() {
   return {nativePythonFunctions(),    nativeSequenceFunctions(),   nativeIteratorFunctions(),
           nativeMathFunctions(),      nativeStringMethods(),       nativeMethods(),
           nativePackageFunctions(),   nativeVersionFunctions(),    nativeTorchFunctions(),
-          nativeEnvironmentMethods(), nativeEnvironmentFunctions()};
+          nativeEnvironmentMethods(), nativeEnvironmentFunctions(), nativePackageMethods()};
 }
 
 std::vector<llvm::ArrayRef<NativeConstant>> constantFamilies() {
@@ -42,7 +42,7 @@ std::string methodType(const LangValue &value) {
 bool isMethod(const NativeFunction &function) {
   if (llvm::StringRef(function.name).contains('.') && function.shortName().starts_with("__"))
     return true;
-  for (llvm::ArrayRef<NativeFunction> rows : {nativeStringMethods(), nativeMethods(), nativeEnvironmentMethods()})
+  for (llvm::ArrayRef<NativeFunction> rows : {nativeStringMethods(), nativeMethods(), nativeEnvironmentMethods(), nativePackageMethods()})
     if (&function >= rows.begin() && &function < rows.end())
       return true;
   return false;

@@ -155,6 +155,7 @@ llvm::ArrayRef<NativeFunction> nativeMethods();           ///< Methods.cpp: of l
 llvm::ArrayRef<NativeFunction> nativeEnvironmentMethods();   ///< Environment.cpp: of os.environ
 llvm::ArrayRef<NativeFunction> nativeEnvironmentFunctions(); ///< Environment.cpp: os, os.path
 llvm::ArrayRef<NativeFunction> nativePackageFunctions(); ///< Packages.cpp: importlib, platform, typing, triton
+llvm::ArrayRef<NativeFunction> nativePackageMethods();   ///< Packages.cpp: of triton.Config, of the loaders of modules
 llvm::ArrayRef<NativeFunction> nativeVersionFunctions(); ///< Versions.cpp: packaging.version and the like
 llvm::ArrayRef<NativeFunction> nativeTorchFunctions();   ///< Torch.cpp: torch, numpy
 llvm::ArrayRef<NativeConstant> nativeMathConstants();    ///< Math.cpp

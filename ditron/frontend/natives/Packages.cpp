@@ -80,10 +80,20 @@ LangValue findSpec(NativeCall &call) {
   const std::string *name = call.text(call.args[0], "the name of a module");
   if (!name)
     return LangValue::poison();
-  std::optional<bool> exists = moduleExists(*name);
+  std::optional<bool> exists = call.evaluator.hasModule(call.evaluator.intern(*name), call.range);
   if (!exists)
     return call.unknown();
-  return *exists ? LangValue::object("ModuleSpec", {{"name", call.args[0]}}) : LangValue::none();
+  if (!*exists)
+    return LangValue::none();
+  return LangValue::object("ModuleSpec", {{"name", call.args[0]}, {"loader", LangValue::object("Loader", {})}});
+}
+
+/// importlib.util.module_from_spec: the module itself, which the loader's exec_module then need not execute.
+LangValue moduleFromSpec(NativeCall &call) {
+  const ObjectValue *spec = call.args[0].object();
+  if (!spec || spec->type != "ModuleSpec")
+    return call.fail(fmt::format("importlib.util.module_from_spec takes what find_spec gives, but got {}", call.args[0].describe()));
+  return call.evaluator.importModule(call.evaluator.intern(find(*spec, "name")->display()), call.range);
 }
 
 LangValue metadataVersion(NativeCall &call) {
@@ -400,6 +410,14 @@ llvm::ArrayRef<NativeConstant> nativePackageConstants() {
   return rows;
 }
 
+llvm::ArrayRef<NativeFunction> nativePackageMethods() {
+  static constexpr NativeFunction rows[] = {
+      {"Config.all_kwargs", 0, 0, configKeywords},
+      {"Loader.exec_module", 1, 1, nothing},
+  };
+  return rows;
+}
+
 llvm::ArrayRef<NativeFunction> nativePackageFunctions() {
   constexpr unsigned any = NativeFunction::any;
   static constexpr NativeFunction rows[] = {
@@ -409,6 +427,7 @@ llvm::ArrayRef<NativeFunction> nativePackageFunctions() {
       {"importlib.metadata.PackageNotFoundError", 0, any, makeException, "", true, true},
       {"importlib.metadata.version", 1, 1, metadataVersion},
       {"importlib.util.find_spec", 1, 2, findSpec, "package"},
+      {"importlib.util.module_from_spec", 1, 1, moduleFromSpec},
       {"numbers.Integral", 0, 0, notKnown, "", false, true},
       {"numbers.Number", 0, 0, notKnown, "", false, true},
       {"numbers.Real", 0, 0, notKnown, "", false, true},
@@ -425,7 +444,6 @@ llvm::ArrayRef<NativeFunction> nativePackageFunctions() {
        "kwargs num_warps num_stages num_ctas maxnreg pre_hook ir_override num_consumer_groups num_buffers_warp_spec "
        "reg_dec_producer reg_inc_consumer minRegAutoWS maxRegAutoWS",
        true, true},
-      {"Config.all_kwargs", 0, 0, configKeywords},
       {"triton.backends.compiler.GPUTarget", 0, 3, makeTarget, "backend arch warp_size", false, true},
       {"triton.cdiv", 2, 2, ceilingDivide},
       {"triton.next_power_of_2", 1, 1, nextPowerOf2},

@@ -306,6 +306,8 @@ llvm::ArrayRef<NativeFunction> nativeTorchFunctions() {
       {"torch.jit.ignore", 0, 1, identityDecorator, "*"},
       {"torch.jit.script", 1, 1, identityDecorator},
       {"torch.no_grad", 0, 1, identityDecorator},
+      {"torch.utils._triton.has_triton", 0, 0, yes},
+      {"torch.utils._triton.has_triton_package", 0, 0, yes},
       {"torch.xpu.is_available", 0, 0, no},
       // Whether the machine has another vendor's accelerator: the target is NVIDIA's, whether the package is there or not.
       {"transformers.utils.is_torch_npu_available", 0, 1, no},

@@ -1,5 +1,4 @@
 # RUN: ditron-import %s:kernel --signature "*fp32" | FileCheck %s
-# CHECK: func.func @kernel
 # Native functions: what Python's own modules, and the few packages that every program has, give while compiling. Each
 # group is a constant of the module level, so that a failure names its number. The groups up to PATHS hold under CPython too.
 import collections
@@ -168,11 +167,28 @@ TRITON = tl.constexpr(good([
     triton.Config({"A": 1}, 2).kwargs == {"A": 1}, triton.runtime.driver.active.get_current_target().backend == "cuda",
     triton.runtime.driver.active.get_current_target().arch == 10 * torch.cuda.get_device_capability()[0] + torch.cuda.get_device_capability()[1],
     triton.runtime.driver.active.get_current_target().warp_size == 32,
+    triton.Config({"A": 1}, num_warps=8).all_kwargs() == {"A": 1, "num_warps": 8, "num_ctas": 1, "num_stages": 3},
 ]))
+
+
+def found(name, places=("triton.language.extra.libdevice", "triton.language.math")):
+    for place in places:
+        if spec := importlib.util.find_spec(place):
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return getattr(module, name)
+
+
+rsqrt = found("rsqrt")
 
 
 @triton.jit
 def kernel(out):
+    # CHECK: func.func @kernel
+    # A kernel reads the constants of modules, as Triton does.
+    tl.static_assert(torch.version.hip is None and np.pi > 3.14)
+    # CHECK: math.rsqrt
+    tl.store(out + 1, rsqrt(tl.load(out)))
     tl.static_assert(NUMBERS)
     tl.static_assert(MATH)
     tl.static_assert(SEQUENCES)

@@ -93,10 +93,10 @@ def kernel(p, n, BLOCK: tl.constexpr):
     # CHECK-NEXT:     a = torch.sum(n)
     # CHECK-NEXT:               ^~~
     # CHECK-NEXT: note: only the modules triton, triton_dist and ditron exist inside of kernels
-    b = np.pi
+    b = np.matmul
     # CHECK: names.py:[[#@LINE-1]]:12: error: module 'numpy' cannot be used in a kernel
-    # CHECK-NEXT:     b = np.pi
-    # CHECK-NEXT:            ^~
+    # CHECK-NEXT:     b = np.matmul
+    # CHECK-NEXT:            ^~~~~~
     # CHECK-NEXT: note: only the modules triton, triton_dist and ditron exist inside of kernels
     s = scale(n)
     # CHECK: names.py:[[#@LINE-1]]:9: error: 'scale' of module 'my_helpers' cannot be called in a kernel
