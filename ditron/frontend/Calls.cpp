@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include <fmt/format.h>
 
@@ -53,6 +54,21 @@ LangValue selectInsteadOfBranches(Emitter &emit, mlir::Block &block, const LangV
   }
   llvm::ArrayRef<LangValue> rest = leaves;
   return unflatten(value, rest);
+}
+
+/// Erases what a value does not depend on: blocks of which a function asked nothing but their type.
+void eraseUnused(mlir::Block &block, const LangValue &value) {
+  llvm::SmallVector<LangValue> leaves;
+  flatten(value, leaves);
+  llvm::SmallPtrSet<mlir::Operation *, 4> kept;
+  for (const LangValue &leaf : leaves)
+    if (leaf.isTensor())
+      kept.insert(leaf.ir().getDefiningOp());
+  for (mlir::Operation &outer : llvm::make_early_inc_range(llvm::reverse(block)))
+    outer.walk<mlir::WalkOrder::PostOrder, mlir::ReverseIterator>([&](mlir::Operation *op) {
+      if (!kept.contains(op) && mlir::isOpTriviallyDead(op))
+        op->erase();
+    });
 }
 
 } // namespace
@@ -248,7 +264,7 @@ void Evaluator::checkDiscarded(const ast::Call *call, const LangValue &callee) {
 static bool isKnownToCompute(const Builtin &builtin) {
   static const llvm::StringSet<> names = {"pointer_type", "block_type",    "constexpr_type", "tuple_type",          "static_assert",
                                           "static_print", "is_cuda",       "is_hip",         "cuda_capability_geq", "num_warps",
-                                          "num_threads",  "tuple",         "constexpr"};
+                                          "num_threads",  "tuple",         "constexpr",      "dtype"};
   return names.contains(builtin.name);
 }
 
@@ -484,6 +500,7 @@ LangValue Evaluator::callCombine(const FunctionValue &function, llvm::ArrayRef<L
   if (result.isPoison())
     return result;
   result = selectInsteadOfBranches(emit, *block, result);
+  eraseUnused(*block, result);
   // Each thread runs the function by itself: nothing in it may need the others.
   auto needsBlock = [](mlir::Operation *op) {
     auto isBlock = [](mlir::Type type) { return llvm::isa<mlir::RankedTensorType>(type); };

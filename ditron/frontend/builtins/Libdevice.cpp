@@ -165,28 +165,85 @@ void addLibdeviceRows(std::vector<Builtin> &rows) {
   }
 }
 
+namespace {
+
+/// The function of libdevice of a symbol, for operands of these types; null after a reported error.
+const Overload *findSymbol(Evaluator &evaluator, BuiltinCall &call, llvm::StringRef symbol, SourceRange place,
+                           llvm::ArrayRef<LangValue> operands) {
+  llvm::ArrayRef<Overload> all(overloads);
+  const Overload *known = llvm::find_if(all, [&](const Overload &each) { return each.symbol == symbol; });
+  if (known == all.end()) {
+    evaluator.emit.error(place, fmt::format("{} knows no function '{}': foreign bitcode is not linked, only the "
+                                            "functions of libdevice (__nv_...) can be called",
+                                            qualifiedName(*call.builtin), symbol.str()));
+    return nullptr;
+  }
+  if (matches(*known, operands))
+    return known;
+  evaluator.emit.error(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}", symbol.str(),
+                                               describe(*known), typesOf(operands)));
+  return nullptr;
+}
+
+/// The operands of an argument that is a tuple, as tensors of one shape; empty after an error.
+llvm::SmallVector<LangValue> operandsOf(Evaluator &evaluator, BuiltinCall &call, const ValueArg &args) {
+  llvm::SmallVector<LangValue> operands;
+  if (!args->isTuple() || args->elements().empty())
+    evaluator.emit.error(args.range, fmt::format("argument 'args' of {} must be a tuple of operands", qualifiedName(*call.builtin)));
+  else if (prepareOperands(evaluator, args->elements(), call.range, operands))
+    return operands;
+  return {};
+}
+
+/// The entry of a program's own table for operands, (symbol, result type); null if there is none.
+const std::vector<LangValue> *entryFor(const DictValue &table, llvm::ArrayRef<LangValue> operands) {
+  std::vector<LangValue> types;
+  for (const LangValue &operand : operands)
+    types.push_back(LangValue(operand.type().element()));
+  const LangValue *entry = find(table, LangValue::tuple(std::move(types)));
+  const std::vector<LangValue> *parts = entry ? entry->sequence() : nullptr;
+  return parts && parts->size() == 2 && (*parts)[0].isString() && (*parts)[1].isType() ? parts : nullptr;
+}
+
+} // namespace
+
 namespace builtins {
+
+LangValue externElementwiseByTypes(Evaluator &evaluator, BuiltinCall &call, Arg<llvm::StringRef>, Arg<llvm::StringRef>, ValueArg args,
+                                   ValueArg symbols, Arg<bool> isPure) {
+  llvm::SmallVector<LangValue> operands = operandsOf(evaluator, call, args);
+  if (operands.empty())
+    return LangValue::poison();
+  if (!symbols->isDict())
+    return evaluator.emit.fail(symbols.range, fmt::format("argument 'arg_type_symbol_dict' of {} must be a dict, but got {}",
+                                                         qualifiedName(*call.builtin), symbols->describe()));
+  const auto &table = *symbols->getIf<DictValue>();
+  const std::vector<LangValue> *entry = entryFor(table, operands);
+  if (!entry) {
+    std::vector<std::string> keys;
+    for (const auto &[key, value] : *table.items)
+      keys.push_back(key.display());
+    return evaluator.emit.fail(call.range, fmt::format("input arg type does not match: the dict has {}, but got {}",
+                                                      fmt::join(keys, ", "), typesOf(operands)));
+  }
+  std::string symbol = (*entry)[0].constant().getString();
+  const Overload *known = findSymbol(evaluator, call, symbol, symbols.range, operands);
+  if (!known)
+    return LangValue::poison();
+  if (typeNamed(known->result) != (*entry)[1].asType())
+    return evaluator.emit.fail(symbols.range, fmt::format("{} gives {}, not {}", symbol, typeNamed(known->result).str(),
+                                                         (*entry)[1].asType().str()));
+  return callSymbol(evaluator.emit, known->symbol, typeNamed(known->result), operands, *isPure);
+}
 
 /// The table of overloads is a compile-time mapping from tuples of types to (symbol, type).
 LangValue externElementwise(Evaluator &evaluator, BuiltinCall &call, Arg<llvm::StringRef> symbol, ValueArg args,
                             Arg<bool> isPure) {
-  Emitter &emit = evaluator.emit;
-  llvm::SmallVector<LangValue> operands;
-  if (!args->isTuple() || args->elements().empty())
-    return emit.fail(args.range,
-                     fmt::format("argument 'args' of {} must be a tuple of operands", qualifiedName(*call.builtin)));
-  if (!prepareOperands(evaluator, args->elements(), call.range, operands))
+  llvm::SmallVector<LangValue> operands = operandsOf(evaluator, call, args);
+  if (operands.empty())
     return LangValue::poison();
-  llvm::ArrayRef<Overload> all(overloads);
-  const Overload *known = llvm::find_if(all, [&](const Overload &each) { return each.symbol == *symbol; });
-  if (known == all.end())
-    return emit.fail(symbol.range, fmt::format("{} knows no function '{}': foreign bitcode is not linked, only the "
-                                               "functions of libdevice (__nv_...) can be called",
-                                               qualifiedName(*call.builtin), symbol->str()));
-  if (!matches(*known, operands))
-    return emit.fail(call.range, fmt::format("input arg type does not match: {} takes {}, but got {}", symbol->str(),
-                                             describe(*known), typesOf(operands)));
-  return callSymbol(emit, *symbol, typeNamed(known->result), operands, *isPure);
+  const Overload *known = findSymbol(evaluator, call, *symbol, symbol.range, operands);
+  return known ? callSymbol(evaluator.emit, *symbol, typeNamed(known->result), operands, *isPure) : LangValue::poison();
 }
 
 } // namespace builtins

@@ -245,6 +245,17 @@ LangValue constexprOf(Evaluator &evaluator, BuiltinCall &call, ValueArg value) {
 
 LangValue toTensor(Evaluator &evaluator, BuiltinCall &call, ValueArg x) { return evaluator.emit.toTensor(*x, x.range); }
 
+LangValue makeDtype(Evaluator &evaluator, BuiltinCall &call, Arg<llvm::StringRef> name) {
+  std::optional<ScalarKind> kind = parseScalarKind(*name);
+  if (!kind || toString(*kind) != *name)
+    return evaluator.fail(name.range,
+                          fmt::format("tl.dtype has no type '{}'; its names are int1, int8 ... int64, uint8 ... uint64, fp8e5, "
+                                      "fp8e4nv, fp8e4b15, fp16, bf16, fp32, fp64 and void",
+                                      name->str()),
+                          "AssertionError");
+  return LangValue(LangType(*kind));
+}
+
 LangValue pointerType(Evaluator &evaluator, BuiltinCall &call, Arg<LangType> elementTy, Arg<int64_t> addressSpace,
                       Arg<bool> isConst) {
   if (elementTy->isBlock())

@@ -656,6 +656,10 @@ def inline_asm_elementwise(asm: str, constraints: str, args, dtype, is_pure: boo
     dtypes give a tuple; the simulator knows common instructions"""
 
 
+@handler("externElementwiseByTypes")
+def extern_elementwise(lib_name: str, lib_path: str, args, arg_type_symbol_dict, is_pure: bool) -> any:
+    """a function of libdevice, chosen from {types of the operands: (symbol, type of the result)}; other libraries are not linked"""
+
 # Classes. @member functions of this file are member functions of tensors, too.
 
 class tensor:
@@ -761,8 +765,11 @@ class tensor_descriptor:
     def scatter(desc: tensor_descriptor, value: num, x_offsets: block, y_offset: num) -> None:
         """writes rows that are listed one by one, from a column on"""
 
+@handler("makeDtype")
 class dtype:
-    """class of types, for isinstance"""
+    """a type by Triton's own name of it: "fp16", "uint32"; class of types, for isinstance"""
+
+    def __init__(self, name: str) -> None: ...
 
     name: str
     primitive_bitwidth: int

@@ -3,7 +3,17 @@
 import triton
 import triton.language as tl
 import triton_dist.language as dl
+from triton.language import core
 from triton.language.extra import libdevice
+
+
+@core.extern
+def add_up(x, y, _semantic=None):
+    return core.extern_elementwise(
+        "libdevice", "", [x, y], {
+            (core.dtype("fp32"), core.dtype("fp32")): ("__nv_fadd_ru", core.dtype("fp32")),
+            (core.dtype("fp64"), core.dtype("fp64")): ("__nv_dadd_ru", core.dtype("fp64")),
+        }, is_pure=True, _semantic=_semantic)
 
 
 # CHECK-LABEL: func.func @kernel
@@ -27,5 +37,7 @@ def kernel(b, f, n):
     tl.store(n + i, libdevice.isnan(x))
     # CHECK: tile.extern_call "__nv_fadd_rz"
     tl.store(f + i, dl.extern_elementwise("__nv_fadd_rz", [x, x]))
+    # CHECK: tile.extern_call "__nv_fadd_ru"(%{{.*}}, %{{.*}}) {isPure} : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    tl.store(f + i, add_up(x, 1.0))
     if tl.target_info.cuda_capability_geq(15, 0):
         tl.static_assert(False, "there is no such GPU")

@@ -39,6 +39,7 @@ def kernel(p, q, n):
     tl.store(p + i, tl.associative_scan(x, 0, tl.standard._prod_combine))
     # CHECK: tile.store {{.*}} : tensor<64x!tile.ptr<f32>>, tensor<64xf32>
     tl.store(p + i, zeros_like(x))
+    tl.static_assert(tl.dtype("uint32") == tl.uint32 and tl.dtype("fp16") == tl.float16)
     # CHECK: math.tanh
     # CHECK: math.tanh
     # CHECK: math.tanh

@@ -13,6 +13,20 @@ def larger(a, ai, b, bi):
 
 
 @triton.jit
+def is_floating(x):
+    return (x + tl.zeros((1,), tl.int1)).dtype.is_floating()
+
+
+@triton.jit
+def least_known(a, b):
+    # Of the block nothing but its type is asked.
+    is_less = a < b
+    if is_floating(a):
+        is_less |= b != b
+    return tl.where(is_less, a, b)
+
+
+@triton.jit
 def clipped_sum(a, b):
     total = a + b
     return total if total < 100.0 else 100.0
@@ -81,6 +95,14 @@ def kernel(p, small, half):
     # CHECK-NEXT: %[[I:.*]] = arith.select %[[C]], %[[LI]], %[[RI]] : i32
     # CHECK-NEXT: tile.yield %[[V]], %[[I]] : f32, i32
     value, index = tl.reduce((s, i), 0, larger)
+    # CHECK: tile.reduce(%{{.*}}) axis 0 {
+    # CHECK-NEXT: ^bb0
+    # CHECK-NEXT: arith.cmpf olt
+    # CHECK-NEXT: arith.cmpf une
+    # CHECK-NEXT: arith.ori
+    # CHECK-NEXT: arith.select
+    # CHECK-NEXT: tile.yield
+    known = tl.reduce(s, 0, least_known)
     # CHECK: tile.scan(%{{.*}}) axis 0 {
     # CHECK: arith.addf
     # CHECK-NOT: scf.if
@@ -97,4 +119,4 @@ def kernel(p, small, half):
     # CHECK: math.exp
     # CHECK: arith.divf
     f = tl.softmax(s)
-    tl.store(p + i, s + c + e + f + value + best + u + w)
+    tl.store(p + i, s + c + e + f + value + best + u + w + known)

@@ -3,7 +3,18 @@
 import triton
 import triton.language as tl
 import triton_dist.language as dl
+from triton.language import core
 from triton.language.extra import libdevice
+
+
+@core.extern
+def mine(x, _semantic=None):
+    return core.extern_elementwise("mine", "mine.bc", [x], {(tl.float32,): ("my_function", tl.float32)}, False, _semantic=_semantic)
+
+
+@core.extern
+def root(x, _semantic=None):
+    return core.extern_elementwise("libdevice", "", [x], {(tl.float64,): ("__nv_sqrt", tl.float64)}, True, _semantic=_semantic)
 
 
 @triton.jit
@@ -20,6 +31,10 @@ def kernel(f, b, d):
     # CHECK: inline_asm.py:[[#@LINE-1]]:50: error: constraint 'm' is no register class; they are h (16 bits), r and f (32), l and d (64)
     libdevice.brev(x)
     # CHECK: inline_asm.py:[[#@LINE-1]]:5: error: input arg type does not match: libdevice.brev takes (int32), (int64), but got (fp32)
+    mine(x)
+    # CHECK: error: tl.extern_elementwise knows no function 'my_function': foreign bitcode is not linked
+    root(x)
+    # CHECK: error: input arg type does not match: the dict has {{.*}}fp64{{.*}}, but got (fp32)
     dl.extern_elementwise("my_function", [x])
     # CHECK: error: dl.extern_elementwise knows no function 'my_function': foreign bitcode is not linked
     x.to(tl.float8e4b8)

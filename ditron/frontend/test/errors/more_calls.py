@@ -80,6 +80,10 @@ def kernel(p, n, f, d):
     # CHECK: more_calls.py:[[#@LINE-1]]:21: error: a pointer points at a scalar, not at a block
     # CHECK-NEXT:     tl.pointer_type(tl.block_type(tl.float32, (4,)))
     # CHECK-NEXT:                     ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    tl.dtype("float32")
+    # CHECK: more_calls.py:[[#@LINE-1]]:14: error: tl.dtype has no type 'float32'; its names are int1, int8 ... int64, uint8 ... uint64, fp8e5, fp8e4nv, fp8e4b15, fp16, bf16, fp32, fp64 and void
+    # CHECK-NEXT:     tl.dtype("float32")
+    # CHECK-NEXT:              ^~~~~~~~~
     for i in tl.static_range(500000):
     # CHECK: more_calls.py:[[#@LINE-1]]:14: error: a loop of more than 400000 iterations cannot be unrolled
     # CHECK-NEXT:     for i in tl.static_range(500000):
