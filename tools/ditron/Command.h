@@ -8,6 +8,7 @@
 //   2  the kernel failed while it ran: deadlock, access out of bounds, failed device_assert
 //   3  not enough memory, shared memory or threads
 //   4  a bug of Ditron itself
+//   5  a result is not the one that --expect names
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_COMMAND_H
@@ -20,7 +21,7 @@
 
 namespace ditron::tool {
 
-enum ExitCode { ExitDone = 0, ExitUserError = 1, ExitKernelFailed = 2, ExitExhausted = 3, ExitBug = 4 };
+enum ExitCode { ExitDone = 0, ExitUserError = 1, ExitKernelFailed = 2, ExitExhausted = 3, ExitBug = 4, ExitMismatch = 5 };
 
 /// What main gives to the subcommands and gets back.
 struct CommandContext {

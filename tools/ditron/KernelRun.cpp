@@ -1,17 +1,15 @@
-//===- KernelRun.cpp - One launch of a kernel on every rank -------------------------------------------------------===//
+//===- KernelRun.cpp - A run of kernels on every rank -------------------------------------------------------------===//
 //
 // Everything that can be wrong with the command line is found before anything is compiled or run.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "KernelRun.h"
 
-#include "Command.h"
-#include "TupleText.h"
+#include "ArrayPrint.h"
 #include "WorldText.h"
 
 #include "ditron/frontend/syntax/Diagnostics.h"
 #include "ditron/sim/Machine.h"
-#include "ditron/support/Suggest.h"
 
 #include <chrono>
 #include <cstdio>
@@ -19,18 +17,7 @@
 
 namespace ditron::tool {
 
-using runtime::Argument;
-
 namespace {
-
-std::string formatElement(DataType type, const std::byte *address) {
-  if (type == DataType::I64)
-    return fmt::format("{}", *reinterpret_cast<const int64_t *>(address));
-  if (type == DataType::U64)
-    return fmt::format("{}", *reinterpret_cast<const uint64_t *>(address));
-  const double value = loadElement(type, address);
-  return isInteger(type) ? fmt::format("{}", static_cast<int64_t>(value)) : fmt::format("{:.6g}", value);
-}
 
 /// An error of a running kernel, which begins with "FILE:LINE:COLUMN: ", with that line of the source and a caret
 /// below.
@@ -51,27 +38,17 @@ Status withSourceLine(const Status &status, const compiler::KernelSource &source
                                         status.message().substr(text)));
 }
 
-/// The innermost dimension on a line, at most this many elements and lines.
-constexpr int64_t mostPrintedColumns = 16;
-constexpr int64_t mostPrintedRows = 16;
-
 } // namespace
-
-Expected<std::vector<std::byte>> KernelRun::Array::download(uint32_t rank) const {
-  std::vector<std::byte> data(static_cast<size_t>(elementCount(shapes[rank])) * sizeOf(type));
-  DITRON_RETURN_IF_ERROR(symmetric.isValid() ? symmetric.download(rank, data.data(), data.size())
-                                             : buffers[rank].download(data.data(), data.size()));
-  return data;
-}
 
 Status KernelRun::run() {
   const auto start = std::chrono::steady_clock::now();
   progress.activity("reading arguments");
   DITRON_RETURN_IF_ERROR(makeWorld());
+  DITRON_RETURN_IF_ERROR(loadKernels());
   DITRON_RETURN_IF_ERROR(bindArguments());
   DITRON_RETURN_IF_ERROR(bindOutputs());
-  DITRON_RETURN_IF_ERROR(launch());
-  Status ran = world->synchronize();
+  DITRON_RETURN_IF_ERROR(compile());
+  Status ran = execute();
   // The simulator knows its own faults; of a kernel that traps a driver says no more than that it failed.
   kernelFailed = !ran.isOk() && (ran.code() != StatusCode::Internal || !world->machine());
   // A trace of a run that failed is when it is needed most.
@@ -79,18 +56,20 @@ Status KernelRun::run() {
     if (Status traced = world->writeTrace(options.trace); !traced.isOk() && ran.isOk())
       ran = traced;
   progress.stop();
-  DITRON_RETURN_IF_ERROR(withSourceLine(ran, source));
+  for (const KernelStage &stage : stages)
+    if (!ran.isOk() && ran.message().starts_with(stage.sourceText().path + ":"))
+      return withSourceLine(ran, stage.sourceText());
+  DITRON_RETURN_IF_ERROR(ran);
   DITRON_RETURN_IF_ERROR(writeOutputs());
-  for (const std::string &name : options.prints)
-    DITRON_RETURN_IF_ERROR(printArray(*findArray(name)));
+  for (const SliceText &slice : prints)
+    DITRON_RETURN_IF_ERROR(print(slice));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (!options.quiet)
     printSummary(elapsed.count());
-  return Status::ok();
+  return compareWithExpectations();
 }
 
 Status KernelRun::makeWorld() {
-  DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(options.kernel, options.source));
   runtime::WorldOptions worldOptions;
   worldOptions.sms = options.sms;
   worldOptions.seed = options.seed;
@@ -105,9 +84,18 @@ Status KernelRun::makeWorld() {
   }
   DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, options.target, worldOptions));
+  warnOfIdenticalWorlds(world->machine() != nullptr, options.ranks);
   DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), compileKnobs));
-  source = std::move(reference.source);
-  DITRON_ASSIGN_OR_RETURN(function, jit->load(source, reference.kernel));
+  arrays = std::make_unique<RunArrays>(*world, options.dataSeed);
+  return Status::ok();
+}
+
+Status KernelRun::loadKernels() {
+  for (const StageOptions &stage : options.stages) {
+    DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(stage.kernel, options.source));
+    DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function, jit->load(reference.source, reference.kernel));
+    stages.emplace_back(stage, std::move(reference.source), std::move(function));
+  }
   jit->setObserver([this](const std::string &kernel, const compiler::CompileReport *report) {
     if (!report) {
       progress.activity("compiling " + kernel);
@@ -117,210 +105,112 @@ Status KernelRun::makeWorld() {
     compileReport.isFromCache = report->isFromCache;
     compileReport.times.insert(compileReport.times.end(), report->times.begin(), report->times.end());
   });
-  integers["RANKS"] = options.ranks;
-  integers["SMS"] = world->rank(0).attributes().multiprocessors;
   return Status::ok();
-}
-
-Status KernelRun::checkKnown(std::string_view option, const std::string &name) const {
-  const std::vector<std::string> names = function.parameterNames();
-  if (std::find(names.begin(), names.end(), name) != names.end())
-    return Status::ok();
-  return invalidArgument(fmt::format("{} {}: kernel '{}' has no such parameter{}; it has {}", option, name,
-                                     function.name(), didYouMean(name, names), fmt::join(names, ", ")));
-}
-
-Status KernelRun::checkAssignment(const std::string &name, const std::string &value, bool isConstexpr) {
-  const std::string option = isConstexpr ? "--constexpr" : "--arg";
-  DITRON_RETURN_IF_ERROR(checkKnown(option, name));
-  if (isConstexpr && !function.isConstexpr(name))
-    return invalidArgument(
-        fmt::format("--constexpr {}: the parameter is not declared tl.constexpr; use --arg {}={}", name, name, value));
-  if (!isConstexpr && function.isConstexpr(name))
-    return invalidArgument(
-        fmt::format("--arg {}: the parameter is declared tl.constexpr; use --constexpr {}={}", name, name, value));
-  if (!assigned.insert(name).second)
-    return invalidArgument(fmt::format("{} {} is given twice", option, name));
-  return Status::ok();
-}
-
-Status KernelRun::bindArgument(const std::string &text, bool isConstexpr) {
-  DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment(isConstexpr ? "--constexpr" : "--arg", text));
-  const auto &[name, value] = assignment;
-  DITRON_RETURN_IF_ERROR(checkAssignment(name, value, isConstexpr));
-  // The binding of arguments knows the elements of a tuple by their paths.
-  DITRON_ASSIGN_OR_RETURN(std::vector<TupleLeaf> leaves, parseTupleText(name, value));
-  for (const TupleLeaf &leaf : leaves) {
-    const bool isQuoted = leaf.path != name && (leaf.text.starts_with('"') || leaf.text.starts_with('\''));
-    ArgumentText parsed;
-    if (isConstexpr || isQuoted) {
-      DITRON_ASSIGN_OR_RETURN(parsed, parseConstexprText(leaf.path, leaf.text));
-    } else {
-      DITRON_ASSIGN_OR_RETURN(parsed, parseArgumentText(leaf.path, leaf.text));
-    }
-    if (const auto *array = std::get_if<ArrayText>(&parsed)) {
-      given.push_back({leaf.path, Argument(), arrays.size()});
-      DITRON_RETURN_IF_ERROR(makeArray(leaf.path, *array));
-    } else {
-      addScalar(leaf.path, std::get<Argument>(parsed));
-    }
-  }
-  return Status::ok();
-}
-
-void KernelRun::addScalar(const std::string &name, Argument value) {
-  if (value.is<int64_t>())
-    integers[name] = value.get<int64_t>();
-  given.push_back({name, std::move(value), std::nullopt});
-}
-
-jit::CallArguments KernelRun::callOn(uint32_t rank) const {
-  jit::CallArguments call;
-  for (const Given &each : given)
-    call.keywords.emplace_back(each.name, each.array ? arrays[*each.array].argument(rank) : each.value);
-  return call;
 }
 
 Status KernelRun::bindArguments() {
-  for (const std::string &text : options.constexprs)
-    DITRON_RETURN_IF_ERROR(bindArgument(text, /*isConstexpr=*/true));
-  for (const std::string &text : options.arguments)
-    DITRON_RETURN_IF_ERROR(bindArgument(text, /*isConstexpr=*/false));
-  DITRON_RETURN_IF_ERROR(tune());
-  DITRON_ASSIGN_OR_RETURN(grid, evaluateGrid(options.grid, integers));
-  return Status::ok();
-}
-
-Status KernelRun::makeArray(const std::string &name, const ArrayText &text) {
-  std::vector<NpyArray> data;
-  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-    DITRON_ASSIGN_OR_RETURN(NpyArray array, text.make(rank, options.seed, name));
-    if (!data.empty() && array.type != data.front().type)
-      return invalidArgument(fmt::format("argument {}: elements are {} on rank 0 but {} on rank {}", name,
-                                         toString(data.front().type), toString(array.type), rank));
-    if (text.symmetric && !data.empty() && array.shape != data.front().shape)
-      return invalidArgument(
-          fmt::format("argument {}: symmetric arrays have one shape, but it is {} on rank 0 and {} on "
-                      "rank {}",
-                      name, shapeToString(data.front().shape), shapeToString(array.shape), rank));
-    data.push_back(std::move(array));
+  for (KernelStage &stage : stages)
+    DITRON_RETURN_IF_ERROR(stage.check());
+  // What a kernel is given, later ones get too; a value that is given anew is that of the kernels from there on.
+  std::vector<SharedArguments> shared(stages.size());
+  for (const bool withAddresses : {false, true}) {
+    for (const std::string &text : options.memory) {
+      DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--memory", text));
+      if (mentionsAddress(assignment.second) == withAddresses)
+        DITRON_RETURN_IF_ERROR(
+            bindParameter(*arrays, options.ranks, ParameterKind::Memory, assignment.first, assignment.second).status());
+    }
+    for (size_t i = 0; i < stages.size(); ++i)
+      DITRON_RETURN_IF_ERROR(stages[i].bind(*arrays, options.ranks, withAddresses, shared[i]));
   }
-  Array &array = arrays.emplace_back();
-  array.name = name;
-  array.type = data.front().type;
-  array.block = text.block;
-  array.fillNan = text.fillNan;
-  for (const NpyArray &part : data)
-    array.shapes.push_back(part.shape);
-  if (text.symmetric) {
-    DITRON_ASSIGN_OR_RETURN(array.symmetric, world->allocateSymmetric(array.type, data.front().elementCount(), name));
-    for (uint32_t rank = 0; rank < options.ranks; ++rank)
-      DITRON_RETURN_IF_ERROR(array.symmetric.upload(rank, data[rank].data.data(), data[rank].data.size()));
-    return Status::ok();
-  }
-  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-    DITRON_ASSIGN_OR_RETURN(runtime::Buffer buffer,
-                            world->rank(rank).allocate(array.type, data[rank].elementCount(), name));
-    DITRON_RETURN_IF_ERROR(buffer.upload(data[rank].data.data(), data[rank].data.size()));
-    array.buffers.push_back(std::move(buffer));
+  const IntegerNames constants = {{"RANKS", options.ranks}, {"SMS", world->rank(0).attributes().multiprocessors}};
+  SharedArguments earlier;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    for (auto &[name, value] : shared[i])
+      earlier[name] = std::move(value);
+    DITRON_RETURN_IF_ERROR(stages[i].complete(*jit, earlier, constants, options.ranks, options.debug));
+    if (!options.quiet && !stages[i].configuration().empty())
+      fmt::print(stderr, "configuration: {}\n", stages[i].configuration());
   }
   return Status::ok();
-}
-
-const KernelRun::Array *KernelRun::findArray(std::string_view name) const {
-  for (const Array &array : arrays)
-    if (array.name == name)
-      return &array;
-  return nullptr;
 }
 
 Status KernelRun::bindOutputs() {
-  auto requireArray = [&](std::string_view option, const std::string &name) -> Status {
-    if (findArray(name))
-      return Status::ok();
-    std::vector<std::string> names;
-    for (const Array &array : arrays)
-      names.push_back(array.name);
-    return invalidArgument(fmt::format("{} {}: no array argument has this name{}; arrays are {}", option, name,
-                                       didYouMean(name, names),
-                                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
-  };
   for (const std::string &text : options.outputs) {
     DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--out", text));
     const auto &[name, value] = assignment;
-    DITRON_RETURN_IF_ERROR(requireArray("--out", name));
+    DITRON_ASSIGN_OR_RETURN(const RunArray *array, arrays->require("--out", name));
     DITRON_ASSIGN_OR_RETURN(OutputText output, parseOutputText(name, value));
     if (options.ranks > 1 && !hasRank(output.path))
       return invalidArgument(fmt::format("--out {}={}: {} ranks would write one file; put {{rank}} into the path", name,
                                          value, options.ranks));
-    outputs.push_back({findArray(name), std::move(output)});
+    outputs.push_back({array, std::move(output)});
   }
-  for (const std::string &name : options.prints)
-    DITRON_RETURN_IF_ERROR(requireArray("--print", name));
+  for (const std::string &text : options.prints) {
+    DITRON_ASSIGN_OR_RETURN(SliceText slice, parseSliceText(text));
+    DITRON_ASSIGN_OR_RETURN(const RunArray *array, arrays->require("--print", slice.name));
+    DITRON_RETURN_IF_ERROR(checkSlice(slice, array->shapes));
+    prints.push_back(std::move(slice));
+  }
+  DITRON_ASSIGN_OR_RETURN(const std::vector<Tolerance> tolerances,
+                          parseTolerances(options.tolerances, options.expectations.size()));
+  for (size_t i = 0; i < options.expectations.size(); ++i) {
+    DITRON_ASSIGN_OR_RETURN(Expectation expectation,
+                            readExpectation(*arrays, options.ranks, options.dataSeed, options.expectations[i], tolerances[i]));
+    expectations.push_back(std::move(expectation));
+  }
   return Status::ok();
 }
 
-Status KernelRun::tune() {
-  launchOptions.numWarps = options.numWarps;
-  launchOptions.numStages = options.numStages;
-  launchOptions.debug = options.debug;
-  launchOptions.config = options.config;
-  const jit::CallArguments call = callOn(0);
-  DITRON_ASSIGN_OR_RETURN(jit::TunedCall tuned, jit->tune(function, call, launchOptions));
-  for (size_t i = call.keywords.size(); i < tuned.arguments.keywords.size(); ++i)
-    addScalar(tuned.arguments.keywords[i].first, tuned.arguments.keywords[i].second);
-  launchOptions = tuned.options;
-  launchOptions.config.reset(); // its values are among the arguments now
-  if (!options.quiet && !tuned.config.empty())
-    fmt::print(stderr, "configuration: {}\n", tuned.config);
+Status KernelRun::compile() {
+  // All is compiled and loaded before the first rank starts, since its kernel may wait for the others'.
+  for (KernelStage &stage : stages) {
+    for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+      DITRON_RETURN_IF_ERROR(stage.specialise(*jit, rank));
+      const auto begin = std::chrono::steady_clock::now();
+      DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(stage.kernel(rank)));
+      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
+      if (!world->machine())
+        compileReport.times.push_back({fmt::format("driver, rank {}", rank), elapsed.count(), compiler::Phase::Load});
+    }
+  }
+  if (options.time)
+    fmt::print(stderr, "{}", compileReport.timesText());
   return Status::ok();
 }
 
 Status KernelRun::launch() {
-  runtime::LaunchConfig config;
-  config.grid = grid;
-  config.cooperative = options.cooperative;
-  // All is compiled and loaded before the first rank starts, since its kernel may wait for the others'.
-  std::vector<jit::Specialisation> variants;
-  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-    DITRON_ASSIGN_OR_RETURN(jit::Specialisation variant, jit->specialise(function, callOn(rank), launchOptions));
-    const auto begin = std::chrono::steady_clock::now();
-    DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(variant.kernel));
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
-    if (!world->machine())
-      compileReport.times.push_back({fmt::format("driver, rank {}", rank), elapsed.count(), compiler::Phase::Load});
-    variants.push_back(std::move(variant));
-  }
-  if (options.time)
-    fmt::print(stderr, "{}", compileReport.timesText());
   const bool timed = world->machine() == nullptr;
   for (uint32_t rank = 0; rank < options.ranks && timed; ++rank) {
     DITRON_ASSIGN_OR_RETURN(runtime::Event begin, world->rank(rank).createEvent("begin"));
     DITRON_ASSIGN_OR_RETURN(runtime::Event end, world->rank(rank).createEvent("end"));
+    DITRON_RETURN_IF_ERROR(world->rank(rank).stream().record(begin));
     begins.push_back(std::move(begin));
     ends.push_back(std::move(end));
   }
-  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-    runtime::Stream &stream = world->rank(rank).stream();
-    if (timed)
-      DITRON_RETURN_IF_ERROR(stream.record(begins[rank]));
-    DITRON_RETURN_IF_ERROR(stream.launch(variants[rank].kernel, config, variants[rank].arguments));
-    if (timed)
-      DITRON_RETURN_IF_ERROR(stream.record(ends[rank]));
+  for (const KernelStage &stage : stages) {
+    if (stage.waitsForAll())
+      DITRON_RETURN_IF_ERROR(world->synchronize());
+    for (uint32_t rank = 0; rank < options.ranks; ++rank)
+      DITRON_RETURN_IF_ERROR(stage.launch(*world, rank, options.cooperative));
+    progress.activity(fmt::format("running {} on {} ranks of {}", stage.name(), options.ranks, world->target()));
   }
-  progress.activity(fmt::format("running {} on {} ranks of {}", function.name(), options.ranks, world->target()));
+  for (uint32_t rank = 0; rank < options.ranks && timed; ++rank)
+    DITRON_RETURN_IF_ERROR(world->rank(rank).stream().record(ends[rank]));
   return Status::ok();
+}
+
+Status KernelRun::execute() {
+  DITRON_RETURN_IF_ERROR(launch());
+  return world->synchronize();
 }
 
 Status KernelRun::writeOutputs() {
   for (const Output &output : outputs) {
     for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-      NpyArray array{output.array->type, output.array->shapes[rank], {}};
-      DITRON_ASSIGN_OR_RETURN(array.data, output.array->download(rank));
+      DITRON_ASSIGN_OR_RETURN(NpyArray array, output.array->download(rank));
       if (output.text.type) {
-        DITRON_ASSIGN_OR_RETURN(NpyArray converted,
-                                interpretArray(std::move(array), *output.text.type, output.array->name));
-        array = std::move(converted);
+        DITRON_ASSIGN_OR_RETURN(array, interpretArray(std::move(array), *output.text.type, output.array->name));
       }
       DITRON_RETURN_IF_ERROR(writeNpy(pathForRank(output.text.path, rank), array.type, array.shape, array.data));
     }
@@ -328,24 +218,31 @@ Status KernelRun::writeOutputs() {
   return Status::ok();
 }
 
-Status KernelRun::printArray(const Array &array) {
+Status KernelRun::print(const SliceText &slice) {
+  const RunArray &array = *arrays->find(slice.name);
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-    DITRON_ASSIGN_OR_RETURN(std::vector<std::byte> data, array.download(rank));
-    const std::vector<int64_t> &shape = array.shapes[rank];
-    const int64_t columns = shape.empty() ? 1 : shape.back();
-    const int64_t rows = data.empty() ? 0 : elementCount(shape) / columns;
-    fmt::print("{} on rank {}: {} {}{}\n", array.name, rank, toString(array.type), shapeToString(shape),
-               data.empty() ? ", 0 elements" : "");
-    for (int64_t row = 0; row < std::min(rows, mostPrintedRows); ++row) {
-      std::string line;
-      for (int64_t column = 0; column < std::min(columns, mostPrintedColumns); ++column)
-        line += " " + formatElement(array.type, data.data() + (row * columns + column) * sizeOf(array.type));
-      fmt::print(" {}{}\n", line, columns > mostPrintedColumns ? " ..." : "");
-    }
-    if (rows > mostPrintedRows)
-      fmt::print("  ... {} more rows\n", rows - mostPrintedRows);
+    if (slice.rank && *slice.rank != rank)
+      continue;
+    DITRON_ASSIGN_OR_RETURN(const NpyArray whole, array.download(rank));
+    const NpyArray part = takeSlice(slice, whole);
+    fmt::print("{}{} on rank {}: {} {}{}\n", slice.name, slice.brackets, rank, toString(part.type),
+               shapeToString(part.shape), part.elementCount() == 0 ? ", 0 elements" : "");
+    fmt::print("{}\n", arrayText(part, slice.brackets.empty() ? Abbreviate::Long : Abbreviate::Never));
   }
   return Status::ok();
+}
+
+Status KernelRun::compareWithExpectations() {
+  std::string problems;
+  for (const Expectation &expectation : expectations) {
+    DITRON_ASSIGN_OR_RETURN(const std::vector<std::string> found, expectation.compare(*arrays, options.ranks));
+    for (const std::string &problem : found)
+      problems += (problems.empty() ? "" : "\nditron: error: ") + problem;
+    if (found.empty() && !options.quiet)
+      fmt::print("{}\n", expectation.describeMatch(options.ranks));
+  }
+  mismatched = !problems.empty();
+  return mismatched ? invalidArgument(problems) : Status::ok();
 }
 
 std::string KernelRun::deviceTime() const {
@@ -355,15 +252,21 @@ std::string KernelRun::deviceTime() const {
   for (size_t rank = 0; rank < ends.size(); ++rank)
     if (Expected<int64_t> elapsed = ends[rank].elapsedSince(begins[rank]); elapsed.isOk())
       slowest = std::max(slowest, *elapsed);
-  return fmt::format("{:.1f} us on the slowest GPU (one cold launch)", static_cast<double>(slowest) / 1e6);
+  return fmt::format("{:.1f} us on the slowest GPU ({})", static_cast<double>(slowest) / 1e6,
+                     stages.size() == 1 ? "one cold launch" : fmt::format("{} cold launches", stages.size()));
 }
 
 void KernelRun::printSummary(double seconds) {
   const uint32_t sms = world->rank(0).attributes().multiprocessors;
-  fmt::print("{}: {} {} of {} on {}, grid {}x{}x{}, {} warps per block: {}, {:.2f} s here ({:.2f} s "
-             "compiling)\n",
-             function.name(), options.ranks, options.ranks == 1 ? "rank" : "ranks", sms == 1 ? "1 SM" : fmt::format("{} SMs", sms),
-             world->target(), grid[0], grid[1], grid[2], launchOptions.warps(), deviceTime(), seconds,
+  std::string names;
+  for (const KernelStage &stage : stages) {
+    if (stages.size() > 1)
+      fmt::print("{}: {}\n", stage.name(), stage.describe());
+    names += (names.empty() ? "" : ", ") + stage.name();
+  }
+  fmt::print("{}: {} {} of {} on {}{}: {}, {:.2f} s here ({:.2f} s compiling)\n", names, options.ranks,
+             options.ranks == 1 ? "rank" : "ranks", sms == 1 ? "1 SM" : fmt::format("{} SMs", sms), world->target(),
+             stages.size() == 1 ? ", " + stages[0].describe() : "", deviceTime(), seconds,
              jit->counters().compileMilliseconds / 1000);
   for (const Output &output : outputs)
     fmt::print("wrote {} to {}\n", output.array->name, output.text.path);

@@ -29,35 +29,6 @@ bool isIdentifier(std::string_view text) {
   return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) && std::ranges::all_of(text, isWord);
 }
 
-/// The pieces between the commas of this level; nullopt if brackets or quotes are not closed.
-std::optional<std::vector<std::string_view>> splitLevel(std::string_view text) {
-  std::vector<std::string_view> pieces;
-  std::string open; // the closing brackets that are awaited
-  size_t begin = 0;
-  char quote = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote) {
-      quote = c == quote ? 0 : quote;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '(' || c == '[') {
-      open.push_back(c == '(' ? ')' : ']');
-    } else if (c == ')' || c == ']') {
-      if (open.empty() || open.back() != c)
-        return std::nullopt;
-      open.pop_back();
-    } else if (c == ',' && open.empty()) {
-      pieces.push_back(trimmed(text.substr(begin, i - begin)));
-      begin = i + 1;
-    }
-  }
-  if (quote || !open.empty())
-    return std::nullopt;
-  pieces.push_back(trimmed(text.substr(begin)));
-  return pieces;
-}
-
 Status flatten(const std::string &path, std::string_view text, size_t level, std::vector<TupleLeaf> &leaves) {
   auto fail = [&](std::string_view problem) {
     return invalidArgument(fmt::format("argument {}='{}': {}; a tuple is written (@x.npy, 3, zeros:fp32[4]), one of "
@@ -72,7 +43,7 @@ Status flatten(const std::string &path, std::string_view text, size_t level, std
     return fail(fmt::format("tuples are nested more than {} deep", mostLevels));
   if (text.back() != ')')
     return fail("the tuple has no closing ')'");
-  std::optional<std::vector<std::string_view>> pieces = splitLevel(text.substr(1, text.size() - 2));
+  std::optional<std::vector<std::string_view>> pieces = splitAtCommas(text.substr(1, text.size() - 2));
   if (!pieces)
     return fail("brackets or quotes are not closed");
   if (pieces->size() == 1 && pieces->front().empty())
@@ -101,6 +72,34 @@ Status flatten(const std::string &path, std::string_view text, size_t level, std
 }
 
 } // namespace
+
+std::optional<std::vector<std::string_view>> splitAtCommas(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  std::string open; // the closing brackets that are awaited
+  size_t begin = 0;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote) {
+      quote = c == quote ? 0 : quote;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '(' || c == '[') {
+      open.push_back(c == '(' ? ')' : ']');
+    } else if (c == ')' || c == ']') {
+      if (open.empty() || open.back() != c)
+        return std::nullopt;
+      open.pop_back();
+    } else if (c == ',' && open.empty()) {
+      pieces.push_back(trimmed(text.substr(begin, i - begin)));
+      begin = i + 1;
+    }
+  }
+  if (quote || !open.empty())
+    return std::nullopt;
+  pieces.push_back(trimmed(text.substr(begin)));
+  return pieces;
+}
 
 bool isTupleText(std::string_view text) { return text.starts_with('('); }
 

@@ -9,6 +9,7 @@
 
 #include "ditron/support/Status.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ namespace ditron::tool {
 struct TupleLeaf {
   std::string path, text;
 };
+
+/// The pieces between the commas outside of brackets and quotes, without the spaces around them; nullopt if brackets or quotes
+/// are not closed.
+std::optional<std::vector<std::string_view>> splitAtCommas(std::string_view text);
 
 /// True for what begins as a tuple.
 bool isTupleText(std::string_view text);

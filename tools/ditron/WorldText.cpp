@@ -1,10 +1,22 @@
 //===- WorldText.cpp - Options of the simulated world as text ---------------------------------------------------------===//
 #include "WorldText.h"
 
+#include "ditron/runtime/bootstrap/RankEnvironment.h"
+
 #include <cstdio>
 #include <fmt/format.h>
 
 namespace ditron::tool {
+
+void warnOfIdenticalWorlds(bool simulated, uint32_t numRanks) {
+  const Expected<bootstrap::RankEnvironment> place = bootstrap::RankEnvironment::fromProcess();
+  if (!simulated || !place.isOk() || place->worldSize < 2 || place->rank != 0)
+    return;
+  fmt::print(stderr,
+             "warning: each of the {} processes of this job simulates the same world of {}; one process has all simulated ranks: "
+             "leave the launcher out\n",
+             place->worldSize, numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks));
+}
 
 Expected<std::map<uint32_t, double>> parseSlowRanks(const std::vector<std::string> &texts, uint32_t numRanks) {
   std::map<uint32_t, double> slowRanks;

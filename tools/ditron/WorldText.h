@@ -14,6 +14,10 @@
 
 namespace ditron::tool {
 
+/// Warns, on rank 0 of a job of several processes, that each of them simulates the same world: `ditron launch -n 4 ditron run`.
+/// Silent for real GPUs, and without a launcher.
+void warnOfIdenticalWorlds(bool simulated, uint32_t numRanks);
+
 /// RANK:FACTOR each; a rank that does not exist, given twice, or a factor that is not positive is an error.
 Expected<std::map<uint32_t, double>> parseSlowRanks(const std::vector<std::string> &texts, uint32_t numRanks);
 

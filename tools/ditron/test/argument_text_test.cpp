@@ -1,5 +1,8 @@
 //===- argument_text_test.cpp - Kernel arguments as text ----------------------------------------------------------===//
 #include "ArgumentText.h"
+#include "LiteralText.h"
+#include "OutputText.h"
+#include "RankText.h"
 
 #include <cmath>
 #include <cstring>
@@ -132,6 +135,58 @@ TEST(ArgumentText, generators) {
   }
   EXPECT_LT(std::fabs(sum / 1000), 0.1);
   EXPECT_FALSE(array("zeros:fp32[1099511627776,1099511627776]").make(0, 0, "x").isOk());
+}
+
+TEST(ArgumentText, generatorsWithValues) {
+  EXPECT_THAT(floatsOf(*array("full(2.5):bf16[2]").make(0, 0, "x")), ElementsAre(2.5f, 2.5f));
+  EXPECT_THAT(floatsOf(*array("arange(10,-2):i32[3]").make(0, 0, "x")), ElementsAre(10, 8, 6));
+  NpyArray wide = *array("arange(9007199254740993):i64[2]").make(0, 0, "x");
+  int64_t second = 0;
+  std::memcpy(&second, wide.data.data() + 8, sizeof second);
+  EXPECT_EQ(second, 9007199254740994);
+  EXPECT_EQ(array("rand(7):fp32[9]").make(0, 1, "x")->data, array("rand(7):fp32[9]").make(3, 2, "y")->data);
+  EXPECT_NE(array("rand(7):fp32[9]").make(0, 1, "x")->data, array("rand(8):fp32[9]").make(0, 1, "x")->data);
+  EXPECT_THAT(errorOf("full:fp32[2]"), HasSubstr("'full' has 0 values in parentheses; write full(2.5):fp32[128,64]"));
+  EXPECT_THAT(errorOf("zeros(1):fp32[2]"), HasSubstr("'zeros(1)' has 1 values"));
+  EXPECT_THAT(errorOf("rand(-1):fp32[2]"), HasSubstr("integer -1 is no value of type u64"));
+  EXPECT_THAT(errorOf("arange(x):i32[2]"), HasSubstr("'x' is no number"));
+  EXPECT_THAT(errorOf("full(1.5):i32[2]"), HasSubstr("no value of type i32"));
+}
+
+TEST(ArgumentText, lists) {
+  EXPECT_THAT(floatsOf(*array("fp32:[[1,2.5],[3,-4]]").make(0, 0, "x")), ElementsAre(1, 2.5f, 3, -4));
+  EXPECT_THAT(array("fp32:[[1,2.5],[3,-4]]").shape, ElementsAre(2, 2));
+  EXPECT_THAT(array("i8:[]").shape, ElementsAre(0));
+  EXPECT_TRUE(array("symm:u8:[1,255]").symmetric);
+  EXPECT_EQ(array("[ptr:x,ptr:y[1,2]]").type, DataType::I64);
+  EXPECT_TRUE(array("[ptr:x,ptr:y[1,2]]").hasAddresses());
+  EXPECT_EQ(std::get<ArrayText>(*parseArgumentText("x", "u64:[0,ptr:x@*]", 3)).elements.size(), 4u);
+  EXPECT_THAT(errorOf("u8:[256]"), HasSubstr("integer 256 is no value of type u8"));
+  EXPECT_THAT(errorOf("u64:[-1]"), HasSubstr("no value of type u64"));
+  EXPECT_THAT(errorOf("i8:[1,[2]]"), HasSubstr("'2' stands beside a list"));
+  EXPECT_THAT(errorOf("i8:[[2],1]"), HasSubstr("'1' stands beside a list"));
+  EXPECT_THAT(errorOf("i8:[1"), HasSubstr("is no list"));
+  EXPECT_THAT(errorOf("i8:[a]"), HasSubstr("'a' is no element of a list"));
+  EXPECT_THAT(errorOf("fp32:[ptr:x]"), HasSubstr("an address does not fit into fp32; accepted are i64 and u64"));
+}
+
+TEST(ArgumentText, addresses) {
+  AddressText address = std::get<AddressText>(*parseArgumentText("p", "ptr:x.0[2,0]@3"));
+  EXPECT_EQ(address.array, "x.0");
+  EXPECT_THAT(address.index, ElementsAre(2, 0));
+  EXPECT_EQ(address.rank, 3u);
+  EXPECT_THAT(errorOf("ptr:"), HasSubstr("the array's name is missing"));
+  EXPECT_THAT(errorOf("ptr:x[-1]"), HasSubstr("'-1' is no index from 0"));
+  EXPECT_THAT(errorOf("ptr:x@one"), HasSubstr("'one' is no rank"));
+}
+
+TEST(RankText, valuesOfRanks) {
+  EXPECT_EQ(*textForRank("x", "per-rank:1,(2,3),\"a,b\"", 1, 3), "(2,3)");
+  EXPECT_EQ(*textForRank("x", "per-rank:[4,5]", 1, 2), "5");
+  EXPECT_EQ(*textForRank("x", "@x{rank}/{rank}.npy", 12, 16), "@x12/12.npy");
+  EXPECT_THAT(textForRank("x", "per-rank:1,2", 0, 3).status().message(), HasSubstr("2 values are given, but there are 3 ranks"));
+  EXPECT_THAT(textForRank("x", "per-rank:1,,2", 1, 3).status().message(), HasSubstr("the value of rank 1 is ''"));
+  EXPECT_THAT(textForRank("x", "per-rank:(1,2", 0, 2).status().message(), HasSubstr("not closed"));
 }
 
 TEST(ArgumentText, filesPerRankAndAsBf16) {

@@ -1,0 +1,172 @@
+//===- Expectation.cpp - Comparing the result of a run with what is expected --------------------------------------===//
+#include "Expectation.h"
+
+#include "ArrayPrint.h"
+#include "Command.h"
+#include "RankText.h"
+
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+
+namespace ditron::tool {
+
+namespace {
+
+/// |a - b|, exact for 64-bit integers.
+double distance(DataType type, const std::byte *a, const std::byte *b) {
+  if (type == DataType::I64 || type == DataType::U64) {
+    uint64_t x = 0, y = 0;
+    std::memcpy(&x, a, sizeof x);
+    std::memcpy(&y, b, sizeof y);
+    const bool less = type == DataType::I64 ? static_cast<int64_t>(x) < static_cast<int64_t>(y) : x < y;
+    return static_cast<double>(less ? y - x : x - y);
+  }
+  const double x = loadElement(type, a), y = loadElement(type, b);
+  if (x == y || (std::isnan(x) && std::isnan(y)))
+    return 0;
+  const double off = std::abs(x - y);
+  return std::isnan(off) ? std::numeric_limits<double>::infinity() : off;
+}
+
+/// "[2, 0]"
+std::string indexText(int64_t packed, const std::vector<int64_t> &shape) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t axis = shape.size(); axis-- > 0; packed /= shape[axis])
+    index[axis] = packed % shape[axis];
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
+
+/// What FILE.npy, TYPE@FILE.npy or an array of --arg means on a rank.
+Expected<NpyArray> readExpected(const std::string &name, const std::string &text, uint32_t rank, uint32_t numRanks,
+                                uint64_t dataSeed) {
+  DITRON_ASSIGN_OR_RETURN(const std::string own, textForRank(name, text, rank, numRanks));
+  const bool isFile = own.find('@') == std::string::npos && own.ends_with(".npy");
+  DITRON_ASSIGN_OR_RETURN(const ArgumentText parsed, parseArgumentText(name, isFile ? "@" + own : own, numRanks));
+  const auto *array = std::get_if<ArrayText>(&parsed);
+  if (!array || array->symmetric || !array->block.empty() || array->hasAddresses())
+    return invalidArgument(fmt::format("--expect {}='{}': an array is expected: FILE.npy, fp32@FILE.npy, or a generator such as "
+                                       "full(3):fp32[100]",
+                                       name, own));
+  return array->make(rank, dataSeed, name);
+}
+
+Expected<double> parseNumber(const std::string &text, const std::string &number) {
+  char *end = nullptr;
+  const double value = std::strtod(number.c_str(), &end);
+  if (number.empty() || *end != 0 || !(value >= 0))
+    return invalidArgument(fmt::format("--tolerance '{}': '{}' is not accepted; write ABSOLUTE or ABSOLUTE,RELATIVE, numbers from "
+                                       "0, as in 1e-3,1e-2",
+                                       text, number));
+  return value;
+}
+
+} // namespace
+
+Difference compareArrays(const NpyArray &actual, const NpyArray &expected, const Tolerance &tolerance) {
+  Difference difference;
+  difference.elements = actual.elementCount();
+  const int64_t size = sizeOf(actual.type);
+  double worstExcess = -1;
+  for (int64_t i = 0; i < difference.elements; ++i) {
+    const std::byte *own = actual.data.data() + i * size, *wanted = expected.data.data() + i * size;
+    const double off = distance(actual.type, own, wanted);
+    if (off == 0)
+      continue;
+    const double allowed = tolerance.absolute + tolerance.relative * std::abs(loadElement(actual.type, wanted));
+    const double excess = off - allowed;
+    if (excess <= 0)
+      continue;
+    ++difference.wrong;
+    // Infinite and NaN excesses count as the worst there is; the first of them stays.
+    const double rank = std::isnan(excess) ? std::numeric_limits<double>::infinity() : excess;
+    if (rank > worstExcess) {
+      worstExcess = rank;
+      difference.worst = i;
+      difference.amount = off;
+    }
+  }
+  return difference;
+}
+
+Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays, uint32_t numRanks) const {
+  std::vector<std::string> problems;
+  for (uint32_t rank = 0; rank < numRanks; ++rank) {
+    DITRON_ASSIGN_OR_RETURN(NpyArray actual, array->download(rank));
+    if (type) {
+      DITRON_ASSIGN_OR_RETURN(actual, interpretArray(std::move(actual), *type, array->name));
+    }
+    NpyArray wanted = expected[rank];
+    // What --out writes of a type that NumPy has no name for.
+    if (isFloat(actual.type) && sizeOf(actual.type) <= 2 && isInteger(wanted.type) && !isSignedInteger(wanted.type) &&
+        wanted.type != DataType::I1 && sizeOf(wanted.type) == sizeOf(actual.type) && actual.type != DataType::F16)
+      wanted.type = actual.type;
+    const std::string what = fmt::format("{} on rank {} is not as expected", array->name, rank);
+    if (actual.type != wanted.type || actual.shape != wanted.shape) {
+      problems.push_back(fmt::format("{}: it is {} {}, but {} is {} {}", what, toString(actual.type),
+                                     shapeToString(actual.shape), text, toString(wanted.type), shapeToString(wanted.shape)));
+      continue;
+    }
+    const Difference difference = compareArrays(actual, wanted, tolerance);
+    if (difference.wrong == 0)
+      continue;
+    const size_t offset = static_cast<size_t>(difference.worst) * sizeOf(actual.type);
+    problems.push_back(fmt::format(
+        "{}: {} of {} elements differ from {} by more than {}; the worst is {}: {}, expected {}, off by {:g}", what,
+        difference.wrong, difference.elements, text,
+        tolerance.relative > 0 ? fmt::format("{:g} + {:g} of the value", tolerance.absolute, tolerance.relative)
+                               : fmt::format("{:g}", tolerance.absolute),
+        indexText(difference.worst, actual.shape), elementText(actual.type, actual.data.data() + offset),
+        elementText(actual.type, wanted.data.data() + offset), difference.amount));
+  }
+  return problems;
+}
+
+std::string Expectation::describeMatch(uint32_t numRanks) const {
+  int64_t elements = 0;
+  for (const NpyArray &each : expected)
+    elements += each.elementCount();
+  return fmt::format("{} is as expected: {} elements on {}", array->name, elements,
+                     numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks));
+}
+
+Expected<std::vector<Tolerance>> parseTolerances(const std::vector<std::string> &texts, size_t numExpectations) {
+  if (!texts.empty() && numExpectations == 0)
+    return invalidArgument("--tolerance without --expect: there is nothing to compare");
+  if (texts.size() > 1 && texts.size() != numExpectations)
+    return invalidArgument(fmt::format("--tolerance is given {} times and --expect {} times; give one tolerance for all, or one "
+                                       "for each in the same order",
+                                       texts.size(), numExpectations));
+  std::vector<Tolerance> tolerances(numExpectations);
+  for (size_t i = 0; i < numExpectations && !texts.empty(); ++i) {
+    const std::string &text = texts[texts.size() == 1 ? 0 : i];
+    const size_t comma = text.find(',');
+    DITRON_ASSIGN_OR_RETURN(tolerances[i].absolute, parseNumber(text, text.substr(0, comma)));
+    if (comma != std::string::npos) {
+      DITRON_ASSIGN_OR_RETURN(tolerances[i].relative, parseNumber(text, text.substr(comma + 1)));
+    }
+  }
+  return tolerances;
+}
+
+Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks, uint64_t dataSeed, const std::string &text,
+                                      const Tolerance &tolerance) {
+  DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--expect", text));
+  Expectation expectation;
+  DITRON_ASSIGN_OR_RETURN(expectation.array, arrays.require("--expect", assignment.first));
+  expectation.text = assignment.second;
+  expectation.tolerance = tolerance;
+  for (uint32_t rank = 0; rank < numRanks; ++rank) {
+    DITRON_ASSIGN_OR_RETURN(NpyArray array, readExpected(assignment.first, assignment.second, rank, numRanks, dataSeed));
+    expectation.expected.push_back(std::move(array));
+  }
+  // TYPE@FILE: both sides are seen as the type.
+  DITRON_ASSIGN_OR_RETURN(const std::string first, textForRank(assignment.first, assignment.second, 0, numRanks));
+  if (const size_t at = first.find('@'); at != std::string::npos && at > 0)
+    expectation.type = parseDataType(std::string_view(first).substr(0, at));
+  return expectation;
+}
+
+} // namespace ditron::tool

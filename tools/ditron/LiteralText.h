@@ -1,0 +1,43 @@
+//===- LiteralText.h - Scalars as text ------------------------------------------------------------------*- C++ -*-===//
+//
+// Numbers, truth values and None as --arg and --constexpr write them:
+//
+//   3   -0x10   2.5   inf   true   None         literals
+//   i64:7   fp32:1.5   u8:3                     literals of a type
+//   scalar@n.npy                                the one element of an array, of its type
+//   scalar@n.txt                                one of the literals above, in a file by itself
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_LITERALTEXT_H
+#define DITRON_TOOLS_DITRON_LITERALTEXT_H
+
+#include "ditron/runtime/Argument.h"
+
+namespace ditron::tool {
+
+/// What comes before the name of a file that holds a scalar.
+inline constexpr std::string_view scalarMark = "scalar@";
+/// The problem of an integer literal that needs more than 64 bits.
+extern const std::string_view outOfRange;
+
+/// An error about the value of a parameter: argument NAME='TEXT': PROBLEM.
+Status badArgument(std::string_view name, std::string_view text, std::string_view problem);
+
+/// A literal without a type before it. Integers that do not fit into 64 bits are none, rather than floats.
+std::optional<runtime::Argument> parseLiteral(std::string_view text);
+/// Decimal or hexadecimal digits, with or without a sign.
+bool isIntegerText(std::string_view text);
+
+/// TYPE:LITERAL; the colon is at `colon`.
+Expected<runtime::Argument> parseTypedLiteral(std::string_view name, std::string_view text, size_t colon);
+/// scalar@FILE.
+Expected<runtime::Argument> readScalar(std::string_view name, std::string_view text);
+
+/// What --constexpr says after NAME=: any compile-time value, dtypes and quoted strings too, and scalar@FILE.
+Expected<runtime::Argument> parseConstexprText(std::string_view name, const std::string &text);
+
+/// Writes the element of an array; refuses a value that is not one of the type: 300 of i8, 1.5 of i32.
+Status storeLiteral(DataType type, const runtime::Argument &value, std::byte *address);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_LITERALTEXT_H

@@ -1,0 +1,39 @@
+//===- SliceText.h - Parts of arrays as text ------------------------------------------------------------*- C++ -*-===//
+//
+// The value of --print, in NumPy's spelling:
+//
+//   x             the array on every rank
+//   x@2           on rank 2
+//   x[0:4]        a part: BEGIN:END or BEGIN:END:STEP per axis, an index to drop the axis; negative ones count from the end
+//   x[-1,::8]@0
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_SLICETEXT_H
+#define DITRON_TOOLS_DITRON_SLICETEXT_H
+
+#include "ditron/support/Npy.h"
+
+#include <optional>
+
+namespace ditron::tool {
+
+struct SliceText {
+  struct Axis {
+    std::optional<int64_t> begin, end;
+    int64_t step = 1;
+    bool isIndex = false; ///< `begin` alone; the axis is dropped.
+  };
+  std::string name;
+  std::string brackets; ///< As written, with the brackets; empty for the whole array.
+  std::vector<Axis> axes;
+  std::optional<uint32_t> rank;
+};
+
+Expected<SliceText> parseSliceText(std::string_view text);
+/// Whether it fits the array's shapes on the ranks: that rank exists, and so do those axes and indices.
+Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>> &shapes);
+/// The part of an array that the slice fits.
+NpyArray takeSlice(const SliceText &slice, const NpyArray &array);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_SLICETEXT_H
