@@ -49,8 +49,11 @@ Status AttentionBench::run(const Knobs &knobs) {
     shapes = {"1x2x1x200x64"};
   else if (shapes.empty())
     shapes = {"1x32x32x8192x128", "1x32x8x8192x128", "2x32x32x8192x64"};
-  for (const std::string &shape : shapes)
+  shapeCount = shapes.size();
+  for (const std::string &shape : shapes) {
     DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
+    ++shapesDone;
+  }
   return finish(std::move(rows), nlohmann::ordered_json::object(), table);
 }
 
@@ -133,6 +136,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
   nlohmann::ordered_json row = {{"shape", shape}, {"causal", causal}};
   for (const ops::AttentionPlan &plan : plans) {
     progress.activity(fmt::format("{}: {}", shape, plan.text()));
+    reached(&plan - plans.data(), plans.size() + 1);
     DITRON_RETURN_IF_ERROR(poison(out));
     Expected<ops::PreparedCall> call = ops::prepareAttention(*jit, rank(), problem, q, k, v, out, plan);
     if (!call.isOk()) {
@@ -151,6 +155,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
   if (contenders.empty())
     return internalError("no plan could be compiled");
   progress.activity(shape + ": timing");
+  reached(plans.size(), plans.size() + 1);
   DITRON_ASSIGN_OR_RETURN(const std::vector<ContenderTimes> times, timeInterleaved(rank(), contenders, options.timing));
   size_t best = 0;
   for (size_t i = 0; i < times.size(); ++i) {

@@ -3,6 +3,7 @@
 // Runs one overlapped operator with the shapes, types and machine of the command line.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "BenchPage.h"
 #include "OverlapCommands.h"
 #include "OverlapRun.h"
 #include "Progress.h"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace ditron::tool {
 
@@ -24,7 +24,7 @@ struct BenchArguments {
   OverlapRunOptions run;
   std::string dtype = "bf16";
   std::vector<std::string> slowRanks;
-  std::string jsonFile;
+  std::string jsonFile, htmlFile;
   std::string precision = "tf32";
   double boundWaits = 0;
   std::vector<CLI::Option *> tileOptions;
@@ -43,6 +43,7 @@ Status runBench(BenchArguments &arguments) {
   run.world.trace = target.simulated; // the overlap is part of the report
   if (target.simulated)
     run.timedCalls = 0;
+  warnOfIdenticalWorlds(target.simulated, run.ranks);
   bool silent = false;
   if (!target.simulated) {
     // One rank of a job of processes speaks for all.
@@ -63,16 +64,21 @@ Status runBench(BenchArguments &arguments) {
   {
     Progress progress(arguments.quiet || silent);
     DITRON_ASSIGN_OR_RETURN(result,
-                            runOverlap(run, [&](std::string_view text) { progress.activity(std::string(text)); }));
+                            runOverlap(run, [&](std::string_view text, double fraction) {
+                              progress.activity(std::string(text));
+                              progress.reached(fraction);
+                            }));
     progress.stop();
   }
   if (!arguments.quiet && !silent)
     fmt::print("{}", describeRun(run, result));
-  if (!arguments.jsonFile.empty() && !silent) {
-    std::ofstream file(arguments.jsonFile);
-    file << runAsJson(run, result) << "\n";
-    if (!file.flush())
-      return invalidArgument(fmt::format("--json '{}': cannot write the file", arguments.jsonFile));
+  if (!silent) {
+    const std::string json = runAsJson(run, result);
+    DITRON_RETURN_IF_ERROR(writeReport("--json", arguments.jsonFile, json + "\n"));
+    if (!arguments.htmlFile.empty())
+      DITRON_RETURN_IF_ERROR(writeReport("--html", arguments.htmlFile,
+                                         benchPage(fmt::format("ditron bench {}", toString(run.op)),
+                                                   nlohmann::ordered_json::parse(json), describeRun(run, result))));
   }
   if (!result.passed(run))
     return internalError(fmt::format(
@@ -151,6 +157,7 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
   command->add_option("--json", arguments->jsonFile, "Write the result to this file");
+  command->add_option("--html", arguments->htmlFile, "Write a page with plots to this file");
   command->add_option("--trace", run.traceFile, "Write a timeline for Perfetto to this file");
   command->add_flag("--quiet", arguments->quiet, "Print errors only");
   command->callback([&context, arguments] {

@@ -8,6 +8,7 @@
 #include "OverlapRun.h"
 #include "Progress.h"
 
+#include <chrono>
 #include <fmt/format.h>
 
 namespace ditron::tool {
@@ -25,16 +26,20 @@ bool overlapped(const OverlapRunOptions &options, const OverlapRunResult &result
 }
 
 Status runDemo(const std::string &traceFolder, bool quiet) {
+  const auto begin = std::chrono::steady_clock::now();
   for (OverlapOperator op : {OverlapOperator::AllGatherGemm, OverlapOperator::GemmReduceScatter}) {
+    const double done = op == OverlapOperator::AllGatherGemm ? 0 : 0.5;
     OverlapRunOptions options;
     options.op = op;
     options.world.trace = true;
     options.traceFile = fmt::format("{}/{}.trace.json", traceFolder, toString(op));
     OverlapRunResult result;
     {
-      Progress progress(quiet);
-      DITRON_ASSIGN_OR_RETURN(
-          result, runOverlap(options, [&](std::string_view text) { progress.activity(std::string(text)); }));
+      Progress progress(quiet, begin);
+      DITRON_ASSIGN_OR_RETURN(result, runOverlap(options, [&](std::string_view text, double fraction) {
+                                progress.activity(fmt::format("{}: {}", toString(op), text));
+                                progress.reached(done + fraction / 2);
+                              }));
       progress.stop();
     }
     fmt::print("{}\n", describeRun(options, result));

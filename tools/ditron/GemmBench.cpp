@@ -75,10 +75,12 @@ Status GemmBench::run(const Knobs &knobs) {
     shapes.assign(std::begin(simulatedShapes), std::end(simulatedShapes));
   else if (shapes.empty())
     shapes.assign(std::begin(gpuShapes), std::end(gpuShapes));
+  shapeCount = shapes.size();
   for (const std::string &shape : shapes) {
     sets.clear();
     peerResult.clear();
     DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
+    ++shapesDone;
   }
   nlohmann::ordered_json summary = nlohmann::ordered_json::object();
   if (!ratios.empty()) {
@@ -182,6 +184,7 @@ Status GemmBench::benchShape(const std::string &shape) {
   nlohmann::ordered_json row = {{"shape", shape}, {"m", problem.m}, {"n", problem.n}, {"k", problem.k}};
   for (const ops::GemmPlan &plan : plans) {
     progress.activity(fmt::format("{}: {}", shape, plan.text()));
+    reached(&plan - plans.data(), plans.size() + 1);
     std::vector<ops::PreparedCall> calls;
     Status prepared = Status::ok();
     for (const OperandSet &set : sets) {
@@ -225,6 +228,7 @@ Status GemmBench::benchShape(const std::string &shape) {
                             return peer->enqueue(problem, set.a, set.b, set.peer);
                           }});
   progress.activity(shape + ": timing");
+  reached(plans.size(), plans.size() + 1);
   DITRON_ASSIGN_OR_RETURN(const std::vector<ContenderTimes> times, timeInterleaved(rank(), contenders, gemm.timing));
   const double flops = 2.0 * double(problem.m) * double(problem.n) * double(problem.k);
   const double peerTime = peer ? times.back().median() : 0;

@@ -1,12 +1,14 @@
 //===- KernelBench.cpp - Speed of the library's kernels on one GPU --------------------------------------------------------===//
 #include "KernelBench.h"
 
+#include "BenchPage.h"
+#include "WorldText.h"
+
 #include "ditron/runtime/TargetChoice.h"
 
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 #include <limits>
 
 namespace ditron::tool {
@@ -18,6 +20,7 @@ Status KernelBench::start(const Knobs &knobs) {
   worldOptions.seed = options.seed;
   worldOptions.timeLimitSeconds = target.simulated ? 0 : 60;
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(1, target.text, worldOptions));
+  warnOfIdenticalWorlds(target.simulated, 1);
   DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
   return Status::ok();
 }
@@ -25,6 +28,11 @@ Status KernelBench::start(const Knobs &knobs) {
 std::string KernelBench::machineText() {
   const runtime::DeviceAttributes &attributes = rank().attributes();
   return fmt::format("{} ({} SMs)", attributes.name, attributes.multiprocessors);
+}
+
+void KernelBench::reached(size_t part, size_t parts) {
+  progress.reached((static_cast<double>(shapesDone) + static_cast<double>(part) / static_cast<double>(parts)) /
+                   static_cast<double>(shapeCount));
 }
 
 Status KernelBench::poison(const runtime::Buffer &buffer) {
@@ -41,7 +49,7 @@ Status KernelBench::finish(nlohmann::ordered_json rows, nlohmann::ordered_json s
   progress.stop();
   if (!options.quiet)
     fmt::print("{}", table);
-  if (options.jsonFile.empty())
+  if (options.jsonFile.empty() && options.htmlFile.empty())
     return Status::ok();
   const runtime::DeviceAttributes &attributes = rank().attributes();
   nlohmann::ordered_json report = {{"benchmark", name},
@@ -55,11 +63,8 @@ Status KernelBench::finish(nlohmann::ordered_json rows, nlohmann::ordered_json s
                                    {"compile_milliseconds", jit->counters().compileMilliseconds},
                                    {"summary", std::move(summary)},
                                    {"rows", std::move(rows)}};
-  std::ofstream file(options.jsonFile);
-  file << report.dump(1) << "\n";
-  if (!file.flush())
-    return invalidArgument(fmt::format("--json '{}': cannot write the file", options.jsonFile));
-  return Status::ok();
+  DITRON_RETURN_IF_ERROR(writeReport("--json", options.jsonFile, report.dump(1) + "\n"));
+  return writeReport("--html", options.htmlFile, options.htmlFile.empty() ? "" : benchPage("ditron bench " + name, report, table));
 }
 
 Expected<std::vector<int64_t>> parseShape(const std::string &text, size_t count, std::string_view form) {

@@ -28,7 +28,7 @@ struct KernelBenchOptions {
   std::string dtype = "bf16";
   TimingOptions timing;
   uint64_t seed = 0;
-  std::string jsonFile;
+  std::string jsonFile, htmlFile;
   bool quiet = false;
 };
 
@@ -63,6 +63,9 @@ public:
   /// "NVIDIA H200 (132 SMs)"
   std::string machineText();
 
+  /// Says how far the benchmark is: `part` of `parts` of a shape.
+  void reached(size_t part, size_t parts);
+
   /// Fills the memory with a pattern that is NaN in every type: an element that was not written shows.
   Status poison(const runtime::Buffer &buffer);
   /// Adds the compiled kernel's text to an error about a plan.
@@ -75,6 +78,7 @@ public:
   std::unique_ptr<runtime::World> world;
   std::unique_ptr<jit::Jit> jit;
   DataType dtype = DataType::BF16;
+  size_t shapeCount = 1, shapesDone = 0;
 
 private:
   std::string name;

@@ -22,6 +22,7 @@ void addRunOptions(CLI::App *command, KernelBenchOptions &options) {
       ->capture_default_str();
   command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
   command->add_option("--json", options.jsonFile, "Write the result to this file")->type_name("FILE");
+  command->add_option("--html", options.htmlFile, "Write a page with plots to this file")->type_name("FILE");
   command->add_flag("--quiet", options.quiet, "Print errors only");
 }
 

@@ -51,6 +51,7 @@ Status OrderBench::run(const Knobs &knobs) {
                       machineText(), "kernel", "shape", "default us", "inner_tree us", "ratio", "default bytes",
                       "tree bytes");
   const int64_t megabytes = simulated() ? 0 : 128; // more than caches hold
+  shapeCount = 3 * (simulated() ? 1 : 5) + (dtype == DataType::F32 ? 0 : simulated() ? 1 : 2); // comparisons
   for (int64_t columns : simulated() ? std::vector<int64_t>{512} : std::vector<int64_t>{1024, 4096, 8192, 16384, 32768})
     DITRON_RETURN_IF_ERROR(benchRowsOf(std::max<int64_t>(2, (megabytes << 20) / sizeOf(dtype) / columns), columns));
   if (dtype != DataType::F32)
@@ -107,6 +108,7 @@ Status OrderBench::compare(const std::string &kernel, const std::string &shape, 
   std::vector<Contender> contenders;
   std::vector<uint64_t> sharedBytes;
   std::vector<std::vector<float>> results;
+  reached(0, 1);
   for (auto [name, compiler] : {std::pair("default", jit.get()), std::pair("inner_tree", strictJit.get())}) {
     progress.activity(fmt::format("{} {}: {}", kernel, shape, name));
     DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call, prepare(*compiler));
@@ -136,6 +138,7 @@ Status OrderBench::compare(const std::string &kernel, const std::string &shape, 
                           {"ratio", ratio},
                           {"default_shared_bytes", sharedBytes[0]},
                           {"inner_tree_shared_bytes", sharedBytes[1]}});
+  ++shapesDone;
   return Status::ok();
 }
 

@@ -71,9 +71,12 @@ struct OverlapRunResult {
 /// What a sampled error may be.
 double sampledTolerance(DataType dtype);
 
-/// Makes the run. `progress` is told in a few words what is going on.
+/// Is told in a few words what is going on, and which part of the run is done, from 0 to 1.
+using OverlapProgress = std::function<void(std::string_view activity, double fraction)>;
+
+/// Makes the run.
 Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
-                                      const std::function<void(std::string_view)> &progress);
+                                      const OverlapProgress &progress);
 
 /// Several lines for people: shapes, error against tolerance, overlap.
 std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult &result);

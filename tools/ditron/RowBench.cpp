@@ -75,8 +75,11 @@ Status RowBench::run(const Knobs &knobs) {
   else if (shapes.empty())
     for (int64_t columns : {4096, 8192, 16384, 32768}) // half a gigabyte each of input and result, in bf16
       shapes.push_back(fmt::format("{}x{}", (int64_t(512) << 20) / sizeOf(dtype) / columns, columns));
-  for (const std::string &shape : shapes)
+  shapeCount = shapes.size();
+  for (const std::string &shape : shapes) {
     DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
+    ++shapesDone;
+  }
   nlohmann::ordered_json summary = {{"least_share_of_copy", leastShare}, {"least_shape", leastShape}};
   table += fmt::format("least {:.3f} of the copy's bandwidth ({})\n", leastShare, leastShape);
   return finish(std::move(rows), std::move(summary), table);
@@ -147,6 +150,7 @@ Status RowBench::benchShape(const std::string &shape) {
   nlohmann::ordered_json row = {{"shape", shape}, {"rows", problem.rows}, {"columns", problem.columns}};
   for (const ops::RowPlan &plan : plans) {
     progress.activity(fmt::format("{}: {}", shape, plan.text()));
+    reached(&plan - plans.data(), plans.size() + 1);
     DITRON_RETURN_IF_ERROR(poison(y));
     Expected<ops::PreparedCall> call = prepare(problem, plan);
     if (!call.isOk()) {
@@ -166,6 +170,7 @@ Status RowBench::benchShape(const std::string &shape) {
     return internalError("no plan could be compiled");
   contenders.push_back({"copy", [&](uint64_t) { return rank().stream().copy(y, x, count); }});
   progress.activity(shape + ": timing");
+  reached(plans.size(), plans.size() + 1);
   DITRON_ASSIGN_OR_RETURN(const std::vector<ContenderTimes> times, timeInterleaved(rank(), contenders, options.timing));
   const double bytes = 2.0 * static_cast<double>(count * sizeOf(dtype)); // read and written
   auto rate = [&](const ContenderTimes &each) { return bytes / each.median() * 1e-3; };
