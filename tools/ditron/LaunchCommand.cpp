@@ -1,7 +1,7 @@
 //===- LaunchCommand.cpp - ditron launch --------------------------------------------------------------------------===//
 //
 // Starts a program once for each rank on this machine, with the environment variables that torchrun sets and a random job
-// name, so that World::fromEnvironment finds its rank. The first process that fails ends the others: politely at first, for
+// name, so that World::fromEnvironment and torch.distributed find their rank. The first process that fails ends the others: politely at first, for
 // good a few seconds later. Its exit code is ours.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -10,6 +10,7 @@
 #include "ditron/runtime/bootstrap/Rendezvous.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -49,6 +51,34 @@ std::string describeEnd(int status) {
   if (WIFSIGNALED(status))
     return fmt::format("was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   return fmt::format("returned {}", WEXITSTATUS(status));
+}
+
+/// A TCP port of this machine that nobody listens on now; the kernel does not give it to the next who asks at once.
+Expected<uint16_t> findFreePort() {
+  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const bool found = descriptor >= 0 && bind(descriptor, reinterpret_cast<sockaddr *>(&address), size) == 0 &&
+                     getsockname(descriptor, reinterpret_cast<sockaddr *>(&address), &size) == 0;
+  const int reason = errno;
+  if (descriptor >= 0)
+    close(descriptor);
+  if (!found)
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("no free port for MASTER_PORT: {}; set MASTER_PORT to one", std::strerror(reason)));
+  return ntohs(address.sin_port);
+}
+
+/// Where the ranks' processes meet; what the user has set stays.
+Status setMeetingPoint() {
+  setenv("MASTER_ADDR", "127.0.0.1", 0);
+  if (getenv("MASTER_PORT"))
+    return Status::ok();
+  DITRON_ASSIGN_OR_RETURN(const uint16_t port, findFreePort());
+  setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
+  return Status::ok();
 }
 
 /// In the child, between fork and exec: becomes the program, or returns the reason why not.
@@ -164,6 +194,7 @@ Expected<int> runLaunch(const LaunchArguments &arguments) {
     return invalidArgument("no program to run; write `ditron launch -n 8 PROGRAM ARGS`");
   if (arguments.processes < 1 || arguments.processes > 128)
     return invalidArgument(fmt::format("-n {}: 1 to 128 processes", arguments.processes));
+  DITRON_RETURN_IF_ERROR(setMeetingPoint());
   Job job(arguments);
   std::signal(SIGINT, [](int signal) { interruption = signal; });
   std::signal(SIGTERM, [](int signal) { interruption = signal; });
@@ -185,8 +216,9 @@ void addLaunchCommand(CLI::App &app, CommandContext &context) {
   command->prefix_command(); // everything from the first word that is no option of ours is the program
   command->footer(
       "Usage: ditron launch -n N PROGRAM ARGS...\n"
-      "Each process gets RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE, as torchrun sets them. The exit code\n"
-      "is that of the first process that fails, 124 when the time limit passes.");
+      "Each process gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets\n"
+      "them: 127.0.0.1 and a free port, unless the environment has them. The exit code is that of the first process that\n"
+      "fails, 124 when the time limit passes. Simulated ranks need no launch: `ditron run --ranks N` has them all.");
   command->callback([&context, arguments, command] {
     arguments->program = command->remaining();
     const Expected<int> code = runLaunch(*arguments);

@@ -4,7 +4,10 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "Command.h"
+#include "HelpExamples.h"
+#include "LayoutCommand.h"
 #include "OverlapCommands.h"
+#include "Version.h"
 
 #include "ditron/support/Suggest.h"
 
@@ -72,16 +75,19 @@ int main(int argc, char **argv) {
 
   CLI::App app("Ditron: compiles distributed kernels written in the Triton language, and runs them.", "ditron");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "ditron 0.1.0");
+  app.set_version_flag("--version", tool::versionText());
   app.footer(
       "Exit codes: 0 done; 1 the command line, a file or the kernel's source is wrong; 2 the kernel failed while\n"
-      "running (deadlock, access out of bounds); 3 not enough memory; 4 a bug of Ditron.");
+      "running (deadlock, access out of bounds); 3 not enough memory; 4 a bug of Ditron; 5 a result of `ditron run` is not\n"
+      "the expected one.");
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
       tool::addRunCommand,    tool::addCompileCommand, tool::addBenchCommand, tool::addDemoCommand,
-      tool::addLaunchCommand, tool::addDoctorCommand,  tool::addCacheCommand,  tool::addKnobsCommand,
+      tool::addLaunchCommand, tool::addDoctorCommand,  tool::addCacheCommand, tool::addKnobsCommand,
+      tool::addLayoutCommand,
   };
   for (auto *add : commands)
     add(app, context);
+  tool::addHelpExamples(app);
   std::vector<std::string> words(argv + 1, argv + argc);
   std::ranges::transform(words, words.begin(), tool::withStandardInput);
   std::ranges::reverse(words); // as CLI11 wants a vector

@@ -1,0 +1,69 @@
+//===- HelpExamples.cpp - A command that works, in the help of each subcommand ------------------------------------===//
+//
+// A table by subcommand, so that what is printed can be read, and run, in one place.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "HelpExamples.h"
+
+namespace ditron::tool {
+
+namespace {
+
+struct HelpExample {
+  const char *command;  ///< Names of subcommands, from the outermost.
+  const char *examples; ///< A command per line; a backslash continues one.
+};
+
+constexpr HelpExample table[] = {
+    {"", R"(  ditron run examples/ring.py:ring --help
+  ditron bench ag_gemm --m 256 --n 256 --k 64 --ranks 4 --check)"},
+    {"run", R"(  ditron run examples/ring.py:ring --ranks 4 --arg 'x_ptr=full({rank}):fp32[100]' --constexpr BLOCK=128 --arg n=100 \
+      --arg 'inbox_ptr=symm:zeros:fp32[100]' --arg 'signal_ptr=symm:zeros:i64[1]' --arg 'out_ptr=zeros:fp32[100]' \
+      --print 'out_ptr[:4]' --trace ring.json)"},
+    {"compile", R"(  ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128'
+  ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128' --emit tile)"},
+    {"bench", "  ditron bench softmax --shape 16x1000 --json softmax.json"},
+    {"bench ag_gemm", "  ditron bench ag_gemm --m 256 --n 256 --k 64 --ranks 4 --check --trace ag_gemm.json"},
+    {"bench gemm_rs", "  ditron bench gemm_rs --m 256 --n 128 --k 256 --ranks 4 --check --slow-rank 1:4"},
+    {"bench gemm", "  ditron bench gemm --shape 128x128x64 --json gemm.json"},
+    {"bench softmax", "  ditron bench softmax --shape 16x1000 --plan 'plain warps 4' --plan 'plain warps 8'"},
+    {"bench rmsnorm", "  ditron bench rmsnorm --shape 8x4096 --dtype fp16"},
+    {"bench attention", "  ditron bench attention --shape 1x2x1x64x64 --no-causal"},
+    {"bench orders", "  ditron bench orders --dtype fp32"},
+    {"demo", "  ditron demo --trace-folder ."},
+    {"launch", "  ditron launch -n 2 sh -c 'echo rank $RANK of $WORLD_SIZE meets the others at $MASTER_ADDR'"},
+    {"doctor", "  ditron doctor"},
+    {"cache", "  ditron cache ls"},
+    {"cache path", "  ditron cache path"},
+    {"cache ls", "  ditron cache ls"},
+    {"cache verify", "  ditron cache verify"},
+    {"cache prune", "  ditron cache prune --mb 100"},
+    {"knobs", "  ditron knobs"},
+    {"layout", "  ditron layout tile --shape 16x32 --per-thread 4 --warps 2 --svg tile.svg"},
+    {"layout tile", "  ditron layout tile --shape 16x32 --per-thread 4 --warps 2 --svg tile.svg"},
+    {"layout mma", "  ditron layout mma --shape 16x8x16 --operand a"},
+    {"layout swizzled", "  ditron layout swizzled --shape 8x64 --bits 16 --bytes 128 --svg swizzled.svg"},
+    {"layout text", "  ditron layout text '4x8, reg = {j0 i1}, lane = [j1 j2 i0], warp = []'"},
+};
+
+} // namespace
+
+void addHelpExamples(CLI::App &app) {
+  for (const HelpExample &row : table) {
+    CLI::App *command = &app;
+    std::string_view names = row.command;
+    while (!names.empty() && command) {
+      const size_t end = std::min(names.find(' '), names.size());
+      const std::string_view name = names.substr(0, end);
+      const auto found = command->get_subcommands([&](const CLI::App *each) { return each->get_name() == name; });
+      command = found.empty() ? nullptr : found.front();
+      names.remove_prefix(std::min(end + 1, names.size()));
+    }
+    if (!command)
+      continue;
+    const std::string before = command->get_footer();
+    command->footer(before + (before.empty() ? "" : "\n\n") + "Example:\n" + row.examples);
+  }
+}
+
+} // namespace ditron::tool
