@@ -6,7 +6,7 @@ usage: tests/printed_commands_test.py examples|readme|help BUILD_FOLDER
 examples  The head of each examples/*.py: the command runs from a folder that looks like the repository, ends with the exit code
           that the head names (0 if none), and prints the lines behind `# > `, in that order.
 readme    README.md: the kernel that is shown is examples/ring.py, and every indented command of ditron outside of the section about
-          machines with GPUs ends with 0. docs/*.md: the same of commands that use examples/.
+          machines with GPUs ends with 0. docs/command-line.md, and commands of docs/*.md that use examples/: the same.
 help      Each subcommand's help has an example, and it ends with 0.
 """
 import os
@@ -107,7 +107,7 @@ def test_readme(place, failures):
         failures.append("README.md: no command found")
     for file in sorted((ROOT / "docs").glob("*.md")):
         for command in commands_of((line for line in file.read_text().splitlines() if line.startswith("    ")), "build/bin/ditron"):
-            if "examples/" in command:
+            if "examples/" in command or file.name == "command-line.md":
                 check(place, f"docs/{file.name}", command, 0, [], failures)
 
 

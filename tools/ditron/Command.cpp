@@ -78,9 +78,11 @@ constexpr const char *standardInput = "<stdin>";
 static Expected<compiler::KernelSource> readSource(const std::string &path) {
   if (path != "-" && path != standardInput)
     return compiler::KernelSource::read(path);
+  // It can be read once, and several kernels may be in it.
+  static const std::string text(std::istreambuf_iterator<char>(std::cin), {});
   compiler::KernelSource source;
   source.path = standardInput;
-  source.text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  source.text = text;
   if (source.text.empty())
     return invalidArgument("no kernel file came from standard input");
   return source;
