@@ -16,9 +16,12 @@ import collections
 import concurrent.futures
 import dataclasses
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -122,9 +125,13 @@ def ask_triton(python, kernels):
             for number in refused
         ]
         lines.append(
-            json.dumps({"file": str(kernel.function.module.path), "qualname": kernel.name, "attempts": encoded, "enough": 2})
+            json.dumps({"file": os.path.abspath(kernel.function.module.path), "qualname": kernel.name, "attempts": encoded, "enough": 2})
         )
-    done = subprocess.run([python, str(HERE / "oracle.py")], input="\n".join(lines), text=True, capture_output=True)
+    program = shutil.which(python) or python
+    with tempfile.TemporaryDirectory() as folder:  # modules that are imported may write where they are run
+        done = subprocess.run(
+            [os.path.abspath(program), str(HERE / "oracle.py")], input="\n".join(lines), text=True, capture_output=True, cwd=folder
+        )
     answers = done.stdout.splitlines()
     if len(answers) != len(questions):
         raise AdoptionError(
