@@ -7,7 +7,7 @@
 #       --expect 'out_ptr=per-rank:full(23):fp32[100],full(21):fp32[100],full(23):fp32[100],full(25):fp32[100]'
 #
 # exit code 5
-# > out_ptr on rank 1 is not as expected: 100 of 100 elements differ
+# > out_ptr on rank 1 is not as expected: 100 of 100 elements differ from full(21):fp32[100]
 # > the worst is [0]: 11, expected 21, off by 10
 import triton
 import triton.language as tl

@@ -1,6 +1,6 @@
 //===- LayoutText.cpp - Printing, parsing and drawing register layouts --------------------------------------*- C++ -*-===//
 //
-// The text form of DistributedLayout, its parser, and the picture that ditron-layout and kernel dumps show. Also the scanner
+// The text form of DistributedLayout, its parser, and the picture that `ditron layout` and kernel dumps show. Also the scanner
 // that the shared layout's parser uses.
 //
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -88,8 +88,8 @@ std::string operatorPlots(const Json &report) {
   for (const auto &[key, label] :
        {std::pair("simulated_microseconds", "on the machine model"), std::pair("single_microseconds", "one call"),
         std::pair("in_a_row_microseconds", "calls in a row"), std::pair("graph_microseconds", "as a graph")})
-    if (const double value = report.value(key, 0.0); value > 0)
-      times.push_back({label, value});
+    if (report.contains(key) && report[key].is_number())
+      times.push_back({label, report[key].get<double>()});
   if (!times.empty())
     html += "<h2>Time of a call</h2>\n" + barPlot(times, "us");
   const bool gather = report.value("operator", "") == "ag_gemm";
@@ -126,14 +126,16 @@ std::string benchPage(const std::string &title, const Json &report, const std::s
                                  "<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n<table>\n",
                                  escapeXml(title), style);
   for (const auto &[key, value] : report.items()) {
-    if (value.is_structured() || (value.is_string() && value.get<std::string>().empty()))
+    const bool isVerdict = key == "passed";
+    if (value.is_structured() || (value.is_null() && !isVerdict) || (value.is_string() && value.get<std::string>().empty()))
       continue;
     std::string name = key;
     std::ranges::replace(name, '_', ' ');
     html += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escapeXml(name),
-                        escapeXml(value.is_null()     ? "not checked"
-                                  : value.is_string() ? value.get<std::string>()
-                                                      : value.dump()));
+                        escapeXml(value.is_null()           ? "not checked"
+                                  : value.is_string()       ? value.get<std::string>()
+                                  : value.is_number_float() ? fmt::format("{:.6g}", value.get<double>())
+                                                            : value.dump()));
   }
   html += "</table>\n";
   html += report.contains("rows") ? kernelPlots(report["rows"]) : operatorPlots(report);

@@ -39,10 +39,9 @@ std::string indexText(int64_t packed, const std::vector<int64_t> &shape) {
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-/// What FILE.npy, TYPE@FILE.npy or an array of --arg means on a rank.
-Expected<NpyArray> readExpected(const std::string &name, const std::string &text, uint32_t rank, uint32_t numRanks,
+/// What a rank's FILE.npy, TYPE@FILE.npy or array of --arg means.
+Expected<NpyArray> readExpected(const std::string &name, const std::string &own, uint32_t rank, uint32_t numRanks,
                                 uint64_t dataSeed) {
-  DITRON_ASSIGN_OR_RETURN(const std::string own, textForRank(name, text, rank, numRanks));
   const bool isFile = own.find('@') == std::string::npos && own.ends_with(".npy");
   DITRON_ASSIGN_OR_RETURN(const ArgumentText parsed, parseArgumentText(name, isFile ? "@" + own : own, numRanks));
   const auto *array = std::get_if<ArrayText>(&parsed);
@@ -106,7 +105,7 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
     const std::string what = fmt::format("{} on rank {} is not as expected", array->name, rank);
     if (actual.type != wanted.type || actual.shape != wanted.shape) {
       problems.push_back(fmt::format("{}: it is {} {}, but {} is {} {}", what, toString(actual.type),
-                                     shapeToString(actual.shape), text, toString(wanted.type), shapeToString(wanted.shape)));
+                                     shapeToString(actual.shape), texts[rank], toString(wanted.type), shapeToString(wanted.shape)));
       continue;
     }
     const Difference difference = compareArrays(actual, wanted, tolerance);
@@ -115,7 +114,7 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
     const size_t offset = static_cast<size_t>(difference.worst) * sizeOf(actual.type);
     problems.push_back(fmt::format(
         "{}: {} of {} elements differ from {} by more than {}; the worst is {}: {}, expected {}, off by {:g}", what,
-        difference.wrong, difference.elements, text,
+        difference.wrong, difference.elements, texts[rank],
         tolerance.relative > 0 ? fmt::format("{:g} + {:g} of the value", tolerance.absolute, tolerance.relative)
                                : fmt::format("{:g}", tolerance.absolute),
         indexText(difference.worst, actual.shape), elementText(actual.type, actual.data.data() + offset),
@@ -156,16 +155,20 @@ Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks
   DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--expect", text));
   Expectation expectation;
   DITRON_ASSIGN_OR_RETURN(expectation.array, arrays.require("--expect", assignment.first));
-  expectation.text = assignment.second;
   expectation.tolerance = tolerance;
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
-    DITRON_ASSIGN_OR_RETURN(NpyArray array, readExpected(assignment.first, assignment.second, rank, numRanks, dataSeed));
+    DITRON_ASSIGN_OR_RETURN(std::string own, textForRank(assignment.first, assignment.second, rank, numRanks));
+    DITRON_ASSIGN_OR_RETURN(NpyArray array, readExpected(assignment.first, own, rank, numRanks, dataSeed));
+    expectation.texts.push_back(std::move(own));
     expectation.expected.push_back(std::move(array));
   }
   // TYPE@FILE: both sides are seen as the type.
-  DITRON_ASSIGN_OR_RETURN(const std::string first, textForRank(assignment.first, assignment.second, 0, numRanks));
+  const std::string &first = expectation.texts.front();
   if (const size_t at = first.find('@'); at != std::string::npos && at > 0)
     expectation.type = parseDataType(std::string_view(first).substr(0, at));
+  if (expectation.type) // what cannot be compared is found before the run, on no elements
+    DITRON_RETURN_IF_ERROR(
+        interpretArray({expectation.array->type, {0}, {}}, *expectation.type, expectation.array->name).status());
   return expectation;
 }
 

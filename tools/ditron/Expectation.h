@@ -29,8 +29,8 @@ Difference compareArrays(const NpyArray &actual, const NpyArray &expected, const
 
 struct Expectation {
   const RunArray *array = nullptr;
-  std::string text;             ///< As written behind NAME=.
   std::optional<DataType> type; ///< What both sides are seen as.
+  std::vector<std::string> texts; ///< Per rank, as written behind NAME=.
   std::vector<NpyArray> expected; ///< Per rank.
   Tolerance tolerance;
 

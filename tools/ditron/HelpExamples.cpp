@@ -42,6 +42,8 @@ constexpr HelpExample table[] = {
     {"layout", "  ditron layout tile --shape 16x32 --per-thread 4 --warps 2 --svg tile.svg"},
     {"layout tile", "  ditron layout tile --shape 16x32 --per-thread 4 --warps 2 --svg tile.svg"},
     {"layout mma", "  ditron layout mma --shape 16x8x16 --operand a"},
+    {"layout wgmma", "  ditron layout wgmma --shape 64x32 --warps 4 --svg wgmma.svg"},
+    {"layout fma", "  ditron layout fma --shape 16x16x4 --operand a --warps 1"},
     {"layout swizzled", "  ditron layout swizzled --shape 8x64 --bits 16 --bytes 128 --svg swizzled.svg"},
     {"layout text", "  ditron layout text '4x8, reg = {j0 i1}, lane = [j1 j2 i0], warp = []'"},
 };

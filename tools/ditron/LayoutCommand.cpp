@@ -8,6 +8,7 @@
 #include "LayoutPicture.h"
 
 #include "ditron/layout/Builders.h"
+#include "ditron/layout/Wgmma.h"
 
 #include <charconv>
 #include <fmt/format.h>
@@ -91,6 +92,25 @@ Expected<AnyLayout> makeMma(const LayoutArguments &arguments) {
   return AnyLayout(std::move(made));
 }
 
+Expected<AnyLayout> makeWgmma(const LayoutArguments &arguments) {
+  DITRON_ASSIGN_OR_RETURN(const layout::Shape shape, parseSizes(arguments.shape));
+  if (shape.size() != 2)
+    return invalidArgument(fmt::format("--shape '{}': an accumulator has two sizes, MxN, as in 64x32", arguments.shape));
+  DITRON_RETURN_IF_ERROR(checkPower("--warps", arguments.warps));
+  DITRON_ASSIGN_OR_RETURN(layout::DistributedLayout made,
+                          layout::wgmmaAccumulator(shape, static_cast<int>(arguments.warps)));
+  return AnyLayout(std::move(made));
+}
+
+Expected<AnyLayout> makeFma(const LayoutArguments &arguments) {
+  DITRON_ASSIGN_OR_RETURN(const layout::Shape shape, parseSizes(arguments.shape));
+  if (shape.size() != 3)
+    return invalidArgument(fmt::format("--shape '{}': a product has three sizes, MxNxK, as in 16x16x4", arguments.shape));
+  DITRON_RETURN_IF_ERROR(checkPower("--warps", arguments.warps));
+  layout::DotLayouts made = layout::fmaLayouts({shape[0], shape[1], shape[2]}, 32, static_cast<int>(arguments.warps));
+  return AnyLayout(std::move(arguments.operand == "a" ? made.a : arguments.operand == "b" ? made.b : made.c));
+}
+
 Expected<AnyLayout> makeSwizzled(const LayoutArguments &arguments) {
   DITRON_ASSIGN_OR_RETURN(const layout::Shape shape, parseSizes(arguments.shape));
   DITRON_ASSIGN_OR_RETURN(const std::vector<int> order, orderOf(shape, arguments.columnMajor));
@@ -161,6 +181,10 @@ void addLayoutCommand(CLI::App &app, CommandContext &context) {
     form->add_option("--bits", arguments->bits, "Of an element")->check(CLI::IsMember({8, 16, 32, 64}))->capture_default_str();
   };
 
+  const auto addOperand = [&](CLI::App *form) {
+    form->add_option("--operand", arguments->operand, "a, b or c")->check(CLI::IsMember({"a", "b", "c"}))->capture_default_str();
+  };
+
   CLI::App *tile = addForm(command, context, "tile", "Registers, for access to consecutive memory", makeTile, arguments);
   addShape(tile, *arguments, "Of the tile, as in 16x32");
   tile->add_option("--per-thread", arguments->perThread, "Consecutive elements of a thread")
@@ -172,9 +196,18 @@ void addLayoutCommand(CLI::App &app, CommandContext &context) {
 
   CLI::App *mma = addForm(command, context, "mma", "Registers, of an operand of a warp's multiply (mma.sync)", makeMma, arguments);
   addShape(mma, *arguments, "Of the product, MxNxK, as in 16x8x16");
-  mma->add_option("--operand", arguments->operand, "a, b or c")->check(CLI::IsMember({"a", "b", "c"}))->capture_default_str();
+  addOperand(mma);
   addBits(mma);
   addWarps(mma);
+
+  CLI::App *wgmma = addForm(command, context, "wgmma", "Registers, of the accumulator of a warpgroup's multiply", makeWgmma, arguments);
+  addShape(wgmma, *arguments, "Of the accumulator, MxN, as in 64x32");
+  addWarps(wgmma);
+
+  CLI::App *fma = addForm(command, context, "fma", "Registers, of an operand of a product without tensor cores", makeFma, arguments);
+  addShape(fma, *arguments, "Of the product, MxNxK, as in 16x16x4");
+  addOperand(fma);
+  addWarps(fma);
 
   CLI::App *swizzled =
       addForm(command, context, "swizzled", "Shared memory, with the hardware's XOR swizzle", makeSwizzled, arguments);

@@ -75,9 +75,10 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
 }
 
 std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &result) {
-  // What was not looked at is null, neither right nor wrong.
+  // What was not looked at is null, neither right nor wrong, and so is what was not measured.
   auto ifChecked = [&](auto value) { return result.checked ? nlohmann::json(value) : nlohmann::json(); };
   auto ifCompared = [&](double value) { return result.sampledError ? nlohmann::json() : ifChecked(value); };
+  auto ifMeasured = [](double value) { return value > 0 ? nlohmann::json(value) : nlohmann::json(); };
   nlohmann::ordered_json json = {{"operator", toString(options.op)},
                                  {"target", options.target},
                                  {"ranks", options.ranks},
@@ -93,17 +94,17 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
                                  {"max_error", ifCompared(result.comparison.maxError)},
                                  {"worst_error_over_tolerance", ifCompared(result.comparison.worstRatio)},
                                  {"sampled_error", result.sampledError ? nlohmann::json(*result.sampledError) : nullptr},
-                                 {"simulated_microseconds", result.virtualMicroseconds},
+                                 {"simulated_microseconds", ifMeasured(result.virtualMicroseconds)},
                                  {"wall_seconds", result.wallSeconds},
                                  {"compile_seconds", result.compileSeconds},
                                  {"gpu", result.gpuName},
                                  {"timed_calls", options.timedCalls},
                                  {"tile", tileText(result.tile)},
                                  {"processes", options.processes},
-                                 {"single_microseconds", result.times.single},
-                                 {"in_a_row_microseconds", result.times.inARow},
-                                 {"graph_microseconds", result.times.asGraph},
-                                 {"teraflops_per_gpu", teraflopsPerGpu(options, result)},
+                                 {"single_microseconds", ifMeasured(result.times.single)},
+                                 {"in_a_row_microseconds", ifMeasured(result.times.inARow)},
+                                 {"graph_microseconds", ifMeasured(result.times.asGraph)},
+                                 {"teraflops_per_gpu", ifMeasured(teraflopsPerGpu(options, result))},
                                  {"gflops", result.flops / std::max(result.wallSeconds, 1e-9) * 1e-9}};
   for (const runtime::Overlap &overlap : result.overlap)
     json["overlap"].push_back({{"blocks", overlap.blocks},
