@@ -32,6 +32,7 @@ from launches import find_launches
 from project import AdoptionError, Project, open_project
 from usage import UsageTable
 
+NOT_MADE = "importing the file does not make this kernel"  # says oracle.py
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
@@ -150,8 +151,19 @@ def _encode(value):
     return {"dtype": str(value.value)} if isinstance(value.value, Dtype) else {"value": value.value}
 
 
+def is_not_made(kernel):
+    """Whether we and Python agree that the module level, executed for this target, makes no such kernel."""
+    return (
+        NOT_MADE in kernel.note
+        and "." not in kernel.name  # kernels of host functions are made by a call
+        and all(f"has no kernel '{kernel.name}'" in outcome.reason for outcome in kernel.outcomes)
+    )
+
+
 def conclude(kernel):
     """The outcome of a kernel from those of its attempts."""
+    if is_not_made(kernel):
+        return Outcome(UNGUESSABLE, "the module level makes no such kernel for this target, here and in Python")
     compiled = [outcome for outcome in kernel.outcomes if outcome.kind == COMPILED]
     refused = [outcome for outcome in kernel.outcomes if outcome.kind not in (COMPILED, *LOUD)]
     if kernel.verdicts is not None:

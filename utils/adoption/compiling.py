@@ -34,7 +34,7 @@ MISFIT = re.compile(
     r"must be at least|Return type mismatch|needs (int1|32|floating|integers)|out of range|assertion failed|"
     r"this assertion is false|was raised|at most|Cannot store to|unsupported operand|cannot cast|must be a|must be an|"
     r"cannot be combined|cannot choose between|invalid operands|but got|integer division|division|expected a pointer|"
-    r"must be same dtype|conditionals can only accept|the signature"
+    r"must be same dtype|conditionals can only accept|only int8 supported|the signature"
 )
 # Refusals of ours for which Triton has no message of its own in the frontend: that it goes through there proves nothing.
 LATE = re.compile(r"fills \d+ registers? with pack=")
