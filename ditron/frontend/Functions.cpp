@@ -149,7 +149,8 @@ LangValue Evaluator::applyDecorator(const ast::Expr *expression, LangValue decor
     return decorated;
   }
   // Python's own, of the user's files, or of packages that are not here.
-  if (callee.is<NativeValue>() || callee.is<FunctionValue>() || callee.is<LambdaValue>()) {
+  const bool isObject = callee.object() && (callee.object()->type == "decorator" || findNativeMethod(callee, "__call__"));
+  if (callee.is<NativeValue>() || callee.is<FunctionValue>() || callee.is<LambdaValue>() || isObject) {
     Emitter::Capture capture(emit);
     LangValue decorator = call ? evaluate(expression) : callee;
     LangValue result = decorator.isPoison() || decorator.isUnknown()
@@ -178,13 +179,13 @@ bool Evaluator::isConstexprFunction(const ast::FunctionDef *function) const {
 
 LangValue Evaluator::callDecorator(const Builtin &builtin, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
   std::vector<std::pair<std::string, LangValue>> fields = {{"", LangValue::string(builtin.name.str())}};
-  for (const CallArgument &argument : arguments)
+  // triton.jit(function), also with options.
+  const bool isApplied = !arguments.empty() && arguments[0].keyword.empty() && arguments[0].value.is<FunctionValue>();
+  for (const CallArgument &argument : arguments.drop_front(isApplied))
     fields.emplace_back(argument.keyword.str(), argument.value);
   ObjectValue decorator{"decorator", std::move(fields)};
-  if (arguments.size() == 1 && arguments[0].keyword.empty() && arguments[0].value.is<FunctionValue>()) {
-    decorator.fields.erase(decorator.fields.begin() + 1, decorator.fields.end());
-    return applyDecoratorObject(decorator, arguments, range);
-  }
+  if (isApplied)
+    return applyDecoratorObject(decorator, arguments.take_front(), range);
   return LangValue(std::make_shared<const ObjectValue>(std::move(decorator)));
 }
 

@@ -264,6 +264,10 @@ std::optional<LangValue> Evaluator::definedValue(llvm::StringRef text) {
       const ast::Expr *expression = parseDefinition(name, value);
       if (!expression)
         continue;
+      if (auto module = findModule(unparse(expression))) { // a module of ours: triton.language.extra.libdevice
+        (*defined)[key] = LangValue(ModuleValue{*module});
+        continue;
+      }
       auto environment = std::make_shared<Environment>();
       environment->file = &globals;
       environment->parent = std::make_shared<Environment>(); // nothing of the file
