@@ -5,7 +5,7 @@
 //   8            4,2            cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 2
 //
 // with + - * // % (floor, as in Python), parentheses, cdiv, min and max. Names are the integers given with --arg and
-// --constexpr (t.0 of a tuple), and RANKS and SMS.
+// --constexpr (t.0 of a tuple), and RANK, RANKS and SMS.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_GRIDEXPRESSION_H

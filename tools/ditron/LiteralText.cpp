@@ -13,7 +13,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
-#include <iterator>
 
 namespace ditron::tool {
 
@@ -65,11 +64,19 @@ std::optional<bool> parseBool(std::string_view text) {
   return std::nullopt;
 }
 
+/// A file that may hold a scalar: one that never ends holds none.
 Expected<std::string> readFile(const std::string &path) {
+  constexpr size_t mostBytes = 65536;
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (!file || text.empty())
-    return notFound(fmt::format("cannot read '{}': {}", path, file ? "it is empty" : std::strerror(errno)));
+  std::string text(mostBytes + 1, 0);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  const int reason = errno;
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.empty())
+    return notFound(fmt::format("cannot read '{}': {}", path, reason ? std::strerror(reason) : "it is empty"));
+  if (text.size() > mostBytes)
+    return invalidArgument(fmt::format("'{}' has more than {} bytes, which no scalar has", path, mostBytes));
   return text;
 }
 
