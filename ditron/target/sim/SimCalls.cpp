@@ -7,6 +7,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <fmt/format.h>
 
@@ -144,10 +146,16 @@ Value SimCalls::call(Emitter &e, StringRef function, ValueRange arguments) {
   return call.getNumResults() ? call.getResult() : Value();
 }
 
-Value SimCalls::atEntry(Emitter &e, int64_t key, llvm::function_ref<Value(Emitter &)> create) {
+/// The function that code is being emitted into.
+static Operation *functionOf(Emitter &e) {
   Operation *function = e.getInsertionBlock()->getParentOp();
   while (!isa<FunctionOpInterface>(function))
     function = function->getParentOp();
+  return function;
+}
+
+Value SimCalls::atEntry(Emitter &e, int64_t key, llvm::function_ref<Value(Emitter &)> create) {
+  Operation *function = functionOf(e);
   Value &value = entryValues[{function, key}];
   if (!value) {
     Block &block = cast<FunctionOpInterface>(function).getFunctionBody().front();
@@ -180,12 +188,15 @@ Value SimCalls::addressOf(Emitter &e, StringRef global) {
   return LLVM::AddressOfOp::create(e, e.pointerType(), global);
 }
 
-Value SimCalls::spill(Emitter &e, ValueRange values) {
-  Type type = values.front().getType();
-  int64_t bytes = Emitter::bitWidth(type) / 8;
-  Value array = e.allocaAtEntry(type, values.size(), /*alignment=*/64);
+static void storeAll(Emitter &e, ValueRange values, Value array) {
+  int64_t bytes = Emitter::bitWidth(values.front().getType()) / 8;
   for (auto [i, value] : llvm::enumerate(values))
     LLVM::StoreOp::create(e, value, e.addBytes(array, int64_t(i) * bytes));
+}
+
+Value SimCalls::spill(Emitter &e, ValueRange values) {
+  Value array = e.allocaAtEntry(values.front().getType(), values.size(), /*alignment=*/64);
+  storeAll(e, values, array);
   return array;
 }
 
@@ -196,6 +207,29 @@ SmallVector<Value> SimCalls::reload(Emitter &e, Value array, ValueRange like) {
   for (size_t i = 0; i < like.size(); ++i)
     values.push_back(LLVM::LoadOp::create(e, type, e.addBytes(array, int64_t(i) * bytes)));
   return values;
+}
+
+CallArrays::CallArrays(SimCalls &sim, Emitter &e) : sim(sim), e(e), function(functionOf(e)) {}
+
+CallArrays::~CallArrays() {
+  for (auto &[bytes, array] : llvm::reverse(taken))
+    sim.unusedArrays[{function, bytes}].push_back(array);
+}
+
+Value CallArrays::make(Type element, int64_t count) {
+  constexpr int alignment = 64;
+  const int64_t needed = std::max<int64_t>(count * Emitter::bitWidth(element) / 8, alignment);
+  const auto bytes = static_cast<int64_t>(llvm::PowerOf2Ceil(needed));
+  SmallVector<Value> &unused = sim.unusedArrays[{function, bytes}];
+  Value array = unused.empty() ? e.allocaAtEntry(e.getI8Type(), bytes, alignment) : unused.pop_back_val();
+  taken.push_back({bytes, array});
+  return array;
+}
+
+Value CallArrays::spill(ValueRange values) {
+  Value array = make(values.front().getType(), static_cast<int64_t>(values.size()));
+  storeAll(e, values, array);
+  return array;
 }
 
 Value SimCalls::zeros(Emitter &e) { return addressOf(e, zerosName); }

@@ -50,6 +50,8 @@ public:
   static llvm::SmallVector<mlir::Value> reload(Emitter &e, mlir::Value array, mlir::ValueRange like);
 
 private:
+  friend class CallArrays;
+
   /// A value computed once per function, at its entry.
   mlir::Value atEntry(Emitter &e, int64_t key, llvm::function_ref<mlir::Value(Emitter &)> create);
   mlir::Value addressOf(Emitter &e, llvm::StringRef global);
@@ -59,9 +61,31 @@ private:
 
   mlir::ModuleOp module;
   std::map<std::pair<mlir::Operation *, int64_t>, mlir::Value> entryValues;
+  std::map<std::pair<mlir::Operation *, int64_t>, llvm::SmallVector<mlir::Value>> unusedArrays; ///< By function and bytes.
   llvm::StringMap<mlir::LLVM::LLVMFunctionType> functions;
   std::map<std::tuple<std::string, unsigned, unsigned>, std::string> sites; ///< Place to the name of its constant.
   std::map<std::string, std::string> strings;                               ///< Text to the name of its constant.
+};
+
+/// Arrays on the stack for one call of the engine, which does not keep their addresses. Once this is destroyed, later calls of the
+/// same function use them again: the stack of a kernel of a thousand calls is that of one.
+class CallArrays {
+public:
+  CallArrays(SimCalls &sim, Emitter &e);
+  ~CallArrays();
+  CallArrays(const CallArrays &) = delete;
+  CallArrays &operator=(const CallArrays &) = delete;
+
+  /// An array of `count` elements, not initialised, and one with these values.
+  mlir::Value make(mlir::Type element, int64_t count);
+  mlir::Value spill(mlir::ValueRange values);
+  llvm::SmallVector<mlir::Value> reload(mlir::Value array, mlir::ValueRange like) { return SimCalls::reload(e, array, like); }
+
+private:
+  SimCalls &sim;
+  Emitter &e;
+  mlir::Operation *function;
+  llvm::SmallVector<std::pair<int64_t, mlir::Value>, 3> taken; ///< With their bytes.
 };
 
 } // namespace ditron::target

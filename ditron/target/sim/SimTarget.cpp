@@ -279,16 +279,17 @@ public:
   }
 
   SmallVector<Value> loadMatrices(Emitter &e, ValueRange rows, int count, bool transpose) override {
-    Value places = SimCalls::spill(e, rows);
+    CallArrays arrays(sim, e);
     SmallVector<Value> words(rows.size() * count, e.i32(0));
-    Value array = e.allocaAtEntry(e.getI32Type(), words.size(), /*alignment=*/64);
+    Value places = arrays.spill(rows), array = arrays.make(e.getI32Type(), static_cast<int64_t>(words.size()));
     sim.call(e, "load_matrices",
              {sim.self(e), e.i32(rows.size()), e.i32(count), e.i32(transpose), places, array, sim.site(e)});
-    return SimCalls::reload(e, array, words);
+    return arrays.reload(array, words);
   }
 
   void storeMatrices(Emitter &e, ValueRange rows, int count, bool transpose, ValueRange words) override {
-    Value places = SimCalls::spill(e, rows), array = SimCalls::spill(e, words);
+    CallArrays arrays(sim, e);
+    Value places = arrays.spill(rows), array = arrays.spill(words);
     sim.call(e, "store_matrices",
              {sim.self(e), e.i32(rows.size()), e.i32(count), e.i32(transpose), places, array, sim.site(e)});
   }
@@ -306,7 +307,8 @@ public:
   }
   void warpBarrier(Emitter &e) override { sim.call(e, "warp_barrier", {sim.self(e), sim.site(e)}); }
   void orderLanes(Emitter &e, ValueRange later, ValueRange earlier) override {
-    auto array = [&](ValueRange values) { return values.empty() ? sim.zeros(e) : SimCalls::spill(e, values); };
+    CallArrays arrays(sim, e);
+    auto array = [&](ValueRange values) { return values.empty() ? sim.zeros(e) : arrays.spill(values); };
     sim.call(e, "order_lanes",
              {sim.self(e), array(later), e.i32(later.size()), array(earlier), e.i32(earlier.size()), sim.site(e)});
   }
@@ -324,18 +326,20 @@ public:
 
   SmallVector<Value> mma(Emitter &e, const MmaDot &dot) override {
     DitronSimType type = dot.operandType.isF32() ? DITRON_SIM_TF32 : simTypeOf(dot.operandType);
-    Value a = SimCalls::spill(e, dot.a), b = SimCalls::spill(e, dot.b), c = SimCalls::spill(e, dot.c);
+    CallArrays arrays(sim, e);
+    Value a = arrays.spill(dot.a), b = arrays.spill(dot.b), c = arrays.spill(dot.c);
     sim.call(e, "mma",
              {sim.self(e), e.i32(type), e.i32(dot.mTiles), e.i32(dot.nTiles), e.i32(dot.kTiles), a, b, c, sim.site(e)});
-    return SimCalls::reload(e, c, dot.c);
+    return arrays.reload(c, dot.c);
   }
 
   SmallVector<Value> fmaDot(Emitter &e, const FmaDot &dot) override {
-    Value a = SimCalls::spill(e, dot.a), b = SimCalls::spill(e, dot.b), c = SimCalls::spill(e, dot.c);
+    CallArrays arrays(sim, e);
+    Value a = arrays.spill(dot.a), b = arrays.spill(dot.b), c = arrays.spill(dot.c);
     sim.call(e, "fma_dot",
              {sim.self(e), e.i32(simTypeOf(dot.accumulatorType)), e.i32(dot.m), e.i32(dot.n), e.i32(dot.k), a, b, c,
               sim.site(e)});
-    return SimCalls::reload(e, c, dot.c);
+    return arrays.reload(c, dot.c);
   }
 
   FailureOr<SmallVector<Value>> inlineAsm(Emitter &e, StringRef text, StringRef constraints, ValueRange operands,

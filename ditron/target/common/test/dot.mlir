@@ -8,9 +8,7 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
   // Two row tiles, one column tile, one step of k: A has 2 * 8 registers, B 4, C 2 * 4. The arrays are filled in the
   // instruction's order: A's second register of a fragment (row + 8) is the layout's register bit i3.
   // CHECK-LABEL: llvm.func internal @mma
-  // CHECK-DAG: llvm.mlir.constant(8 : i64)
-  // CHECK-DAG: llvm.alloca %{{.*}} x f32 {alignment = 64 : i64}
-  // CHECK-DAG: llvm.alloca %{{.*}} x f16 {alignment = 64 : i64}
+  // CHECK-COUNT-3: llvm.alloca %{{.*}} x i8 {alignment = 64 : i64}
   // CHECK: %[[TYPE:.*]] = llvm.mlir.constant(4 : i32)
   // CHECK: %[[M:.*]] = llvm.mlir.constant(2 : i32)
   // CHECK: %[[N:.*]] = llvm.mlir.constant(1 : i32)

@@ -20,4 +20,17 @@ module attributes {dgpu.num_warps = 1 : i32, dgpu.threads_per_warp = 32 : i32} {
     dgpu.order_lanes(%y : !tile.ptr<i8>) after(%x : !tile.ptr<f32>)
     return
   }
+
+  // Calls one after the other use the same arrays: the stack of long code is that of short code.
+  // CHECK-LABEL: @again(
+  // CHECK-COUNT-2: llvm.alloca
+  // CHECK-NOT: llvm.alloca
+  // CHECK-COUNT-3: llvm.call @ditron_sim_order_lanes
+  // CHECK: llvm.return
+  func.func @again(%x: !tile.ptr<f32>, %y: !tile.ptr<i8>) {
+    dgpu.order_lanes(%y : !tile.ptr<i8>) after(%x : !tile.ptr<f32>)
+    dgpu.order_lanes(%x : !tile.ptr<f32>) after(%y : !tile.ptr<i8>)
+    dgpu.order_lanes(%y : !tile.ptr<i8>) after(%x : !tile.ptr<f32>)
+    return
+  }
 }
