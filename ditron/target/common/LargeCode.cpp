@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/LargeCode.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
@@ -30,6 +31,11 @@ void boundVectoriser(llvm::PipelineTuningOptions &tuning, const llvm::Module &mo
       found->second->addOccurrence(1, name, "8");
   });
   tuning.SLPVectorization = largestBlock(module) <= largeUnoptimisedBlock;
+}
+
+bool LargeCodeGate::shouldRunPass(llvm::StringRef pass, llvm::StringRef) const {
+  constexpr llvm::StringLiteral leftOut[] = {"slsr", "nary-reassociate", "post-RA-sched"};
+  return !llvm::is_contained(leftOut, pass);
 }
 
 } // namespace ditron::target

@@ -12,6 +12,8 @@
 #ifndef DITRON_TARGET_COMMON_LARGECODE_H
 #define DITRON_TARGET_COMMON_LARGECODE_H
 
+#include "llvm/IR/OptBisect.h"
+
 #include <cstddef>
 
 namespace llvm {
@@ -27,12 +29,31 @@ inline constexpr size_t largeBlock = 2000;
 /// The same before optimisation, which removes most of what lowering repeats.
 inline constexpr size_t largeUnoptimisedBlock = 4 * largeBlock;
 
+/// Instructions of a basic block, after optimisation, above which passes that only polish it are left out (LargeCodeGate).
+inline constexpr size_t hugeBlock = 4 * largeBlock;
+
 /// Instructions in the largest basic block of a module.
 size_t largestBlock(const llvm::Module &module);
 
 /// Bounds what the vectoriser of straight code does: how deep it looks, and that it leaves large code alone. To be called before
 /// optimisation.
 void boundVectoriser(llvm::PipelineTuningOptions &tuning, const llvm::Module &module);
+
+/// Leaves passes of a code generator out of modules with huge blocks; to be set in the module's context before code is generated.
+///
+/// Strength reduction of straight code and reassociation of sums of several values ask scalar evolution for each expression, whose
+/// answers grow with the length of the chain: 16,000 integer assignments took 4 of 6 s and 0.8 of 1.1 GB there. The list scheduler
+/// after register allocation is quadratic: 14 of 16 s for a chain of four 256x256 dots on the simulator.
+class LargeCodeGate final : public llvm::OptPassGate {
+public:
+  explicit LargeCodeGate(const llvm::Module &module) : isHuge(largestBlock(module) > hugeBlock) {}
+
+  bool isEnabled() const override { return isHuge; }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef unit) const override;
+
+private:
+  bool isHuge;
+};
 
 } // namespace ditron::target
 

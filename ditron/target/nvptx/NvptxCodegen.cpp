@@ -157,6 +157,8 @@ Expected<TargetCode> NvptxTargetInfo::generateCode(mlir::ModuleOp module, const 
   }
   llvm::SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
+  LargeCodeGate gate(*code);
+  context.setOptPassGate(gate);
   llvm::legacy::PassManager passes;
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
     return internalError("LLVM cannot write PTX");

@@ -13,6 +13,9 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
+#include "llvm/CodeGen/MachinePassRegistry.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/RegAllocRegistry.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -108,32 +111,49 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int lev
   passes.run(module, modules);
 }
 
-/// Chooses how instructions are scheduled, for as long as it lives.
+/// The register allocator that LLVM takes when nothing is chosen. It is known to LLVM only once code was generated.
+static llvm::RegisterRegAlloc::FunctionPassCtor defaultAllocator() {
+  if (auto allocator = llvm::RegisterRegAlloc::getDefault())
+    return allocator;
+  using Option = llvm::cl::opt<llvm::RegisterRegAlloc::FunctionPassCtor, false, llvm::RegisterPassParser<llvm::RegisterRegAlloc>>;
+  auto &options = llvm::cl::getRegisteredOptions();
+  auto found = options.find("regalloc");
+  return found == options.end() ? nullptr : static_cast<Option *>(found->second)->getValue();
+}
+
+/// Chooses how instructions are scheduled and registers allocated, for as long as it lives.
 ///
 /// For basic blocks of tens of thousands of instructions (LargeCode.h) LLVM's default scheduler of selected instructions takes time
 /// quadratic in their number: 120 s instead of 1 s for reductions and a scan of a 64x128 tile on one warp. Its `fast` scheduler is
 /// linear. Of the others, `source` and `list-burr` are quadratic too, and `linearize` miscompiles: it puts arithmetic between a
 /// comparison and the conditional moves that read its flags. The machine scheduler, which runs later, is quadratic where a block
 /// has long stretches without calls; without it such code is a tenth shorter, with a smaller frame.
+/// The greedy register allocator splits values that live long again and again (1,000 loads and stores: 7 of 8 s, the basic one
+/// 0.4 s); code of the basic one is up to a tenth longer. It is not linear in the number of calls in a block either.
 /// Ordinary kernels keep the defaults, which are the best tested. LLVM has the choices as options of the process only, so large
 /// kernels are generated alone.
-class SchedulingChoice {
+class LargeCodeChoice {
 public:
-  explicit SchedulingChoice(const llvm::Module &module) {
-    if (largestBlock(module) <= largeBlock) {
+  LargeCodeChoice(const llvm::Module &module, const llvm::TargetMachine &machine) {
+    const size_t largest = largestBlock(module);
+    if (largest <= largeBlock) {
       shared = std::shared_lock(mutex());
       return;
     }
     alone = std::unique_lock(mutex());
     choose("pre-RA-sched", "fast");
     choose("enable-misched", "false");
+    if (largest > hugeBlock && machine.getOptLevel() != llvm::CodeGenOptLevel::None && (allocator = defaultAllocator()))
+      llvm::RegisterRegAlloc::setDefault(&llvm::createBasicRegisterAllocator);
   }
-  ~SchedulingChoice() {
+  ~LargeCodeChoice() {
     for (llvm::cl::Option *option : chosen)
       option->reset();
+    if (allocator)
+      llvm::RegisterRegAlloc::setDefault(allocator);
   }
-  SchedulingChoice(const SchedulingChoice &) = delete;
-  SchedulingChoice &operator=(const SchedulingChoice &) = delete;
+  LargeCodeChoice(const LargeCodeChoice &) = delete;
+  LargeCodeChoice &operator=(const LargeCodeChoice &) = delete;
 
 private:
   static std::shared_mutex &mutex() {
@@ -150,6 +170,7 @@ private:
   std::shared_lock<std::shared_mutex> shared;
   std::unique_lock<std::shared_mutex> alone;
   llvm::SmallVector<llvm::cl::Option *, 2> chosen;
+  llvm::RegisterRegAlloc::FunctionPassCtor allocator = nullptr; ///< What is to be put back.
 };
 
 /// Has LLVM report the stack frames of the module's functions, and remembers the largest: what does not fit registers lies on a
@@ -185,7 +206,7 @@ private:
 
 static Status emitFile(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind,
                        llvm::SmallVectorImpl<char> &bytes) {
-  SchedulingChoice scheduling(module);
+  LargeCodeChoice choice(module, machine);
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, kind))
@@ -211,6 +232,8 @@ Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &
   clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);
   clock.done("optimisation", result.steps);
+  LargeCodeGate gate(*code);
+  context.setOptPassGate(gate);
   if (options.keepLLVMText) {
     llvm::raw_string_ostream stream(result.llvmText);
     code->print(stream, nullptr);
