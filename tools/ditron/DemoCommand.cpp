@@ -7,6 +7,7 @@
 #include "OverlapCommands.h"
 #include "OverlapRun.h"
 #include "Progress.h"
+#include "WorldText.h"
 
 #include <chrono>
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ bool overlapped(const OverlapRunOptions &options, const OverlapRunResult &result
 }
 
 Status runDemo(const std::string &traceFolder, bool quiet) {
+  warnOfIdenticalWorlds(/*simulated=*/true, OverlapRunOptions().ranks);
   const auto begin = std::chrono::steady_clock::now();
   for (OverlapOperator op : {OverlapOperator::AllGatherGemm, OverlapOperator::GemmReduceScatter}) {
     const double done = op == OverlapOperator::AllGatherGemm ? 0 : 0.5;
