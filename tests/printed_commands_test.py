@@ -122,6 +122,7 @@ def subcommands(place, words):
 
 
 def test_help(place, failures):
+    ran = set()
     for words in subcommands(place, []):
         name = " ".join(["ditron", *words])
         _, text = place.run(f"{name} --help")
@@ -130,7 +131,9 @@ def test_help(place, failures):
         if not any(command.startswith(f"{name} ") or command == name for command in commands):
             failures.append(f"{name} --help: no example of it")
         for command in commands:
-            check(place, f"{name} --help", command, 0, [], failures)
+            if command not in ran:  # some stand in the help of a command and of its subcommand
+                check(place, f"{name} --help", command, 0, [], failures)
+            ran.add(command)
 
 
 def main():

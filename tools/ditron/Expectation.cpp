@@ -46,8 +46,8 @@ Expected<NpyArray> readExpected(const std::string &name, const std::string &own,
   DITRON_ASSIGN_OR_RETURN(const ArgumentText parsed, parseArgumentText(name, isFile ? "@" + own : own, numRanks));
   const auto *array = std::get_if<ArrayText>(&parsed);
   if (!array || array->symmetric || !array->block.empty() || array->hasAddresses())
-    return invalidArgument(fmt::format("--expect {}='{}': an array is expected: FILE.npy, fp32@FILE.npy, or a generator such as "
-                                       "full(3):fp32[100]",
+    return invalidArgument(fmt::format("--expect {}='{}': an array is expected: FILE.npy, fp32@FILE.npy, ptr:OTHER, or a generator "
+                                       "such as full(3):fp32[100]",
                                        name, own));
   return array->make(rank, dataSeed, name);
 }
@@ -97,7 +97,9 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
     if (type) {
       DITRON_ASSIGN_OR_RETURN(actual, interpretArray(std::move(actual), *type, array->name));
     }
-    NpyArray wanted = expected[rank];
+    Expected<NpyArray> read = other ? other->download(rank) : Expected<NpyArray>(expected[rank]);
+    DITRON_RETURN_IF_ERROR(read.status());
+    NpyArray wanted = std::move(*read);
     // What --out writes of a type that NumPy has no name for.
     if (isFloat(actual.type) && sizeOf(actual.type) <= 2 && isInteger(wanted.type) && !isSignedInteger(wanted.type) &&
         wanted.type != DataType::I1 && sizeOf(wanted.type) == sizeOf(actual.type) && actual.type != DataType::F16)
@@ -125,8 +127,8 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
 
 std::string Expectation::describeMatch(uint32_t numRanks) const {
   int64_t elements = 0;
-  for (const NpyArray &each : expected)
-    elements += each.elementCount();
+  for (const std::vector<int64_t> &shape : array->shapes)
+    elements += elementCount(shape);
   return fmt::format("{} is as expected: {} elements on {}", array->name, elements,
                      numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks));
 }
@@ -156,6 +158,15 @@ Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks
   Expectation expectation;
   DITRON_ASSIGN_OR_RETURN(expectation.array, arrays.require("--expect", assignment.first));
   expectation.tolerance = tolerance;
+  if (assignment.second.starts_with(addressMark)) {
+    DITRON_ASSIGN_OR_RETURN(const AddressText address, parseAddressText(assignment.first, assignment.second));
+    if (address.rank || !address.index.empty())
+      return invalidArgument(fmt::format("--expect {}='{}': a whole array is compared, with the same rank's; write ptr:{}",
+                                         assignment.first, assignment.second, address.array));
+    DITRON_ASSIGN_OR_RETURN(expectation.other, arrays.require("--expect", address.array));
+    expectation.texts.assign(numRanks, address.array);
+    return expectation;
+  }
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
     DITRON_ASSIGN_OR_RETURN(std::string own, textForRank(assignment.first, assignment.second, rank, numRanks));
     DITRON_ASSIGN_OR_RETURN(NpyArray array, readExpected(assignment.first, own, rank, numRanks, dataSeed));

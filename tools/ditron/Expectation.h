@@ -5,7 +5,8 @@
 //   absolute + relative * |expected|
 //
 // of --tolerance ABSOLUTE,RELATIVE; without it not at all. NaN equals NaN. With a type, NAME=fp32@FILE.npy, both sides are
-// seen as that type, as --out does. In place of a file stands any array that --arg accepts: NAME=full(3):fp32[100].
+// seen as that type, as --out does. In place of a file stands any array that --arg accepts: NAME=full(3):fp32[100], or ptr:OTHER,
+// which is what another array holds after the run, as when a plain kernel computes the same.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_EXPECTATION_H
@@ -31,7 +32,8 @@ struct Expectation {
   const RunArray *array = nullptr;
   std::optional<DataType> type; ///< What both sides are seen as.
   std::vector<std::string> texts; ///< Per rank, as written behind NAME=.
-  std::vector<NpyArray> expected; ///< Per rank.
+  std::vector<NpyArray> expected; ///< Per rank, unless there is `other`.
+  const RunArray *other = nullptr;
   Tolerance tolerance;
 
   /// A line for each rank whose array is not as expected.

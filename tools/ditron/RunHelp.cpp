@@ -31,7 +31,8 @@ kernels with a parameter of that name too, until they are given anew. --memory N
 called after: pass it as --arg p=ptr:NAME.
 
 Results: --print x[0:4,:]@1 prints a part of x on rank 1 (NumPy's slices). --expect out=want{rank}.npy compares; instead of a
-file it takes any array above. Elements may differ by ABSOLUTE + RELATIVE * |expected| of --tolerance, by default not at all.
+file it takes any array above, or ptr:OTHER for what another array holds after the run. Elements may differ by
+ABSOLUTE + RELATIVE * |expected| of --tolerance, by default not at all.
 
 Exit codes: 0 done; 1 the command line, a file or the kernel's source is wrong; 2 the kernel failed while running
 (deadlock, access out of bounds); 3 not enough memory; 4 a bug of Ditron; 5 a result is not the expected one.)";
