@@ -18,10 +18,11 @@ using runtime::Argument;
 
 namespace {
 
-constexpr std::string_view acceptedForms =
-    "accepted are a literal (3, 2.5, true, None, i64:7, fp32:1.5), scalar@n.npy, @x.npy, bf16@x.npy, zeros:fp32[128,64] (also "
-    "ones, full(2.5), arange, rand), i32:[1,2,3], an address (ptr:x, ptr:x[2,0], ptr:x@3) or a list of them, symm: before an "
-    "array, and desc[64,32]: before all for a tensor descriptor";
+constexpr std::string_view acceptedForms = "accepted are a literal (3, 2.5, true, None, i64:7, fp32:1.5), "
+                                           "scalar@n.npy, @x.npy, bf16@x.npy, zeros:fp32[128,64] (also "
+                                           "ones, full(2.5), arange, rand), i32:[1,2,3], an address (ptr:x, "
+                                           "ptr:x[2,0], ptr:x@3) or a list of them, symm: before an "
+                                           "array, and desc[64,32]: before all for a tensor descriptor";
 
 /// desc[SIZES]REST or desc[SIZES,nan]REST, where REST describes an array, with a colon before it unless it begins with '@'.
 Expected<ArgumentText> parseDescriptorText(std::string_view name, std::string_view text) {
@@ -105,7 +106,8 @@ Expected<ArgumentText> parseArgumentText(std::string_view name, std::string_view
   if (at != std::string_view::npos && (colon == std::string_view::npos || at < colon))
     return asArray(parseFile(name, text, rest, at));
   if (colon != std::string_view::npos) {
-    const bool isTypedLiteral = !symmetric && parseDataType(rest.substr(0, colon)) && !rest.substr(colon + 1).starts_with('[');
+    const bool isTypedLiteral =
+        !symmetric && parseDataType(rest.substr(0, colon)) && !rest.substr(colon + 1).starts_with('[');
     if (!isTypedLiteral)
       return asArray(parseNamedArray(name, text, rest, colon, numRanks));
     DITRON_ASSIGN_OR_RETURN(Argument literal, parseTypedLiteral(name, text, colon));

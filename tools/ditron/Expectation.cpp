@@ -46,9 +46,10 @@ Expected<NpyArray> readExpected(const std::string &name, const std::string &own,
   DITRON_ASSIGN_OR_RETURN(const ArgumentText parsed, parseArgumentText(name, isFile ? "@" + own : own, numRanks));
   const auto *array = std::get_if<ArrayText>(&parsed);
   if (!array || array->symmetric || !array->block.empty() || array->hasAddresses())
-    return invalidArgument(fmt::format("--expect {}='{}': an array is expected: FILE.npy, fp32@FILE.npy, ptr:OTHER, or a generator "
-                                       "such as full(3):fp32[100]",
-                                       name, own));
+    return invalidArgument(
+        fmt::format("--expect {}='{}': an array is expected: FILE.npy, fp32@FILE.npy, ptr:OTHER, or a generator "
+                    "such as full(3):fp32[100]",
+                    name, own));
   return array->make(rank, dataSeed, name);
 }
 
@@ -56,9 +57,10 @@ Expected<double> parseNumber(const std::string &text, const std::string &number)
   char *end = nullptr;
   const double value = std::strtod(number.c_str(), &end);
   if (number.empty() || *end != 0 || !(value >= 0))
-    return invalidArgument(fmt::format("--tolerance '{}': '{}' is not accepted; write ABSOLUTE or ABSOLUTE,RELATIVE, numbers from "
-                                       "0, as in 1e-3,1e-2",
-                                       text, number));
+    return invalidArgument(
+        fmt::format("--tolerance '{}': '{}' is not accepted; write ABSOLUTE or ABSOLUTE,RELATIVE, numbers from "
+                    "0, as in 1e-3,1e-2",
+                    text, number));
   return value;
 }
 
@@ -107,7 +109,8 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
     const std::string what = fmt::format("{} on rank {} is not as expected", array->name, rank);
     if (actual.type != wanted.type || actual.shape != wanted.shape) {
       problems.push_back(fmt::format("{}: it is {} {}, but {} is {} {}", what, toString(actual.type),
-                                     shapeToString(actual.shape), texts[rank], toString(wanted.type), shapeToString(wanted.shape)));
+                                     shapeToString(actual.shape), texts[rank], toString(wanted.type),
+                                     shapeToString(wanted.shape)));
       continue;
     }
     const Difference difference = compareArrays(actual, wanted, tolerance);
@@ -137,9 +140,10 @@ Expected<std::vector<Tolerance>> parseTolerances(const std::vector<std::string> 
   if (!texts.empty() && numExpectations == 0)
     return invalidArgument("--tolerance without --expect: there is nothing to compare");
   if (texts.size() > 1 && texts.size() != numExpectations)
-    return invalidArgument(fmt::format("--tolerance is given {} times and --expect {} times; give one tolerance for all, or one "
-                                       "for each in the same order",
-                                       texts.size(), numExpectations));
+    return invalidArgument(
+        fmt::format("--tolerance is given {} times and --expect {} times; give one tolerance for all, or one "
+                    "for each in the same order",
+                    texts.size(), numExpectations));
   std::vector<Tolerance> tolerances(numExpectations);
   for (size_t i = 0; i < numExpectations && !texts.empty(); ++i) {
     const std::string &text = texts[texts.size() == 1 ? 0 : i];
@@ -152,8 +156,8 @@ Expected<std::vector<Tolerance>> parseTolerances(const std::vector<std::string> 
   return tolerances;
 }
 
-Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks, uint64_t dataSeed, const std::string &text,
-                                      const Tolerance &tolerance) {
+Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks, uint64_t dataSeed,
+                                      const std::string &text, const Tolerance &tolerance) {
   DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--expect", text));
   Expectation expectation;
   DITRON_ASSIGN_OR_RETURN(expectation.array, arrays.require("--expect", assignment.first));
@@ -161,8 +165,9 @@ Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks
   if (assignment.second.starts_with(addressMark)) {
     DITRON_ASSIGN_OR_RETURN(const AddressText address, parseAddressText(assignment.first, assignment.second));
     if (address.rank || !address.index.empty())
-      return invalidArgument(fmt::format("--expect {}='{}': a whole array is compared, with the same rank's; write ptr:{}",
-                                         assignment.first, assignment.second, address.array));
+      return invalidArgument(
+          fmt::format("--expect {}='{}': a whole array is compared, with the same rank's; write ptr:{}",
+                      assignment.first, assignment.second, address.array));
     DITRON_ASSIGN_OR_RETURN(expectation.other, arrays.require("--expect", address.array));
     expectation.texts.assign(numRanks, address.array);
     return expectation;

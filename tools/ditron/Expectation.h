@@ -30,7 +30,7 @@ Difference compareArrays(const NpyArray &actual, const NpyArray &expected, const
 
 struct Expectation {
   const RunArray *array = nullptr;
-  std::optional<DataType> type; ///< What both sides are seen as.
+  std::optional<DataType> type;   ///< What both sides are seen as.
   std::vector<std::string> texts; ///< Per rank, as written behind NAME=.
   std::vector<NpyArray> expected; ///< Per rank, unless there is `other`.
   const RunArray *other = nullptr;
@@ -45,8 +45,8 @@ struct Expectation {
 /// One for each --expect: none, one for all, or one each.
 Expected<std::vector<Tolerance>> parseTolerances(const std::vector<std::string> &texts, size_t numExpectations);
 /// Reads NAME=VALUE and what it expects on each rank.
-Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks, uint64_t dataSeed, const std::string &text,
-                                      const Tolerance &tolerance);
+Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks, uint64_t dataSeed,
+                                      const std::string &text, const Tolerance &tolerance);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_EXPECTATION_H

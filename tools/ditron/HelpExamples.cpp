@@ -17,10 +17,12 @@ struct HelpExample {
 constexpr HelpExample table[] = {
     {"", R"(  ditron run examples/ring.py:ring --help
   ditron bench ag_gemm --m 256 --n 256 --k 64 --ranks 4 --check)"},
-    {"run", R"(  ditron run examples/ring.py:ring --ranks 4 --arg 'x_ptr=full({rank}):fp32[100]' --constexpr BLOCK=128 --arg n=100 \
+    {"run",
+     R"(  ditron run examples/ring.py:ring --ranks 4 --arg 'x_ptr=full({rank}):fp32[100]' --constexpr BLOCK=128 --arg n=100 \
       --arg 'inbox_ptr=symm:zeros:fp32[100]' --arg 'signal_ptr=symm:zeros:i64[1]' --arg 'out_ptr=zeros:fp32[100]' \
       --print 'out_ptr[:4]' --trace ring.json)"},
-    {"compile", R"(  ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128'
+    {"compile",
+     R"(  ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128'
   ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128' --emit tile)"},
     {"bench", "  ditron bench softmax --shape 16x1000 --json softmax.json"},
     {"bench ag_gemm", "  ditron bench ag_gemm --m 256 --n 256 --k 64 --ranks 4 --check --trace ag_gemm.json"},

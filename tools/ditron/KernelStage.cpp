@@ -11,14 +11,15 @@
 
 namespace ditron::tool {
 
-Status KernelStage::checkAssignment(const std::string &text, bool isConstexpr, std::map<std::string, std::string> &given) {
+Status KernelStage::checkAssignment(const std::string &text, bool isConstexpr,
+                                    std::map<std::string, std::string> &given) {
   const std::string option = isConstexpr ? "--constexpr" : "--arg";
   DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment(option, text));
   const auto &[name, value] = assignment;
   const std::vector<std::string> names = function.parameterNames();
   if (std::ranges::find(names, name) == names.end())
-    return invalidArgument(fmt::format("{} {}: kernel '{}' has no such parameter{}; it has {}", option, name, function.name(),
-                                       didYouMean(name, names), fmt::join(names, ", ")));
+    return invalidArgument(fmt::format("{} {}: kernel '{}' has no such parameter{}; it has {}", option, name,
+                                       function.name(), didYouMean(name, names), fmt::join(names, ", ")));
   if (isConstexpr && !function.isConstexpr(name))
     return invalidArgument(
         fmt::format("--constexpr {}: the parameter is not declared tl.constexpr; use --arg {}={}", name, name, value));
@@ -45,7 +46,8 @@ Status KernelStage::bind(RunArrays &arrays, uint32_t numRanks, bool withAddresse
     if (constant != constexprTexts.end()) {
       if (withAddresses)
         continue;
-      DITRON_ASSIGN_OR_RETURN(bound[name], bindParameter(arrays, numRanks, ParameterKind::Constexpr, name, constant->second));
+      DITRON_ASSIGN_OR_RETURN(bound[name],
+                              bindParameter(arrays, numRanks, ParameterKind::Constexpr, name, constant->second));
       continue;
     }
     const std::string &text = argumentTexts.at(name);
@@ -60,7 +62,8 @@ Status KernelStage::bind(RunArrays &arrays, uint32_t numRanks, bool withAddresse
 Status KernelStage::complete(const jit::Jit &jit, const SharedArguments &shared, const IntegerNames &constants,
                              uint32_t numRanks, bool debug) {
   for (const std::string &name : function.parameterNames())
-    if (auto earlier = shared.find(name); earlier != shared.end() && !bound.contains(name) && !function.isConstexpr(name)) {
+    if (auto earlier = shared.find(name);
+        earlier != shared.end() && !bound.contains(name) && !function.isConstexpr(name)) {
       bound[name] = earlier->second;
       order.push_back(name);
     }
@@ -106,7 +109,8 @@ std::string KernelStage::describe() const {
   });
   const uint32_t warps = first.tuned.options.warps();
   return fmt::format("grid {}x{}x{}, {} per block{}", first.grid[0], first.grid[1], first.grid[2],
-                     warps == 1 ? "1 warp" : fmt::format("{} warps", warps), differ ? " on rank 0, others elsewhere" : "");
+                     warps == 1 ? "1 warp" : fmt::format("{} warps", warps),
+                     differ ? " on rank 0, others elsewhere" : "");
 }
 
 } // namespace ditron::tool

@@ -19,12 +19,12 @@ namespace ditron::tool {
 struct StageOptions {
   std::string kernel; ///< FILE.py:KERNEL
   std::string grid = "1";
-  std::optional<uint32_t> config;    ///< Of the kernel's @triton.autotune.
-  std::optional<uint32_t> numWarps;  ///< Unset: the configuration's, or 4.
-  std::optional<uint32_t> numStages; ///< The same, or 3.
+  std::optional<uint32_t> config;      ///< Of the kernel's @triton.autotune.
+  std::optional<uint32_t> numWarps;    ///< Unset: the configuration's, or 4.
+  std::optional<uint32_t> numStages;   ///< The same, or 3.
   std::vector<std::string> arguments;  ///< NAME=SPEC
   std::vector<std::string> constexprs; ///< NAME=VALUE
-  bool barrier = false; ///< All ranks wait for each other before this kernel.
+  bool barrier = false;                ///< All ranks wait for each other before this kernel.
 };
 
 /// Values of parameters by name; a later kernel gets what an earlier one was given.

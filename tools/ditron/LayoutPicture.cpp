@@ -22,7 +22,8 @@ double cellWidth(size_t characters) { return 10 + 0.62 * fontSize * static_cast<
 
 std::string holderText(const DistributedLayout &layout, int64_t packed) {
   std::string text = fmt::format("{}:{}", layout.idFor(MachineDim::Lane, packed), layout.registerFor(packed));
-  return layout.numBits(MachineDim::Warp) > 0 ? fmt::format("{}.{}", layout.idFor(MachineDim::Warp, packed), text) : text;
+  return layout.numBits(MachineDim::Warp) > 0 ? fmt::format("{}.{}", layout.idFor(MachineDim::Warp, packed), text)
+                                              : text;
 }
 
 /// Row-major coordinates: "3,12".
@@ -34,7 +35,8 @@ std::string coordinatesText(const layout::Shape &shape, int64_t packed) {
 }
 
 int64_t elementsPerLine(const SharedLayout &layout) {
-  return std::min<int64_t>(std::max<int64_t>(1, bankLine / layout.elementBytes()), int64_t(1) << layout.numTensorBits());
+  return std::min<int64_t>(std::max<int64_t>(1, bankLine / layout.elementBytes()), int64_t(1)
+                                                                                       << layout.numTensorBits());
 }
 
 } // namespace
@@ -52,12 +54,13 @@ std::string layoutSvg(const DistributedLayout &layout) {
     // Higher dimensions follow each other, with a gap between them.
     const int64_t row = packed / columns, plane = row / rows;
     const double x = margin + static_cast<double>(packed % columns) * width;
-    const double y = margin + titleHeight + static_cast<double>(row) * cellHeight + static_cast<double>(plane) * cellHeight / 2;
+    const double y =
+        margin + titleHeight + static_cast<double>(row) * cellHeight + static_cast<double>(plane) * cellHeight / 2;
     const int lane = layout.idFor(MachineDim::Lane, packed), warp = layout.idFor(MachineDim::Warp, packed);
     picture.rectangle(x, y, width - 1, cellHeight - 1,
                       colourOf(static_cast<unsigned>(lane), static_cast<double>(warp) / std::max(1, layout.numWarps())),
-                      fmt::format("element ({}): warp {}, lane {}, register {}", coordinatesText(layout.shape(), packed), warp,
-                                  lane, layout.registerFor(packed)));
+                      fmt::format("element ({}): warp {}, lane {}, register {}",
+                                  coordinatesText(layout.shape(), packed), warp, lane, layout.registerFor(packed)));
     picture.text(x + width / 2, y + cellHeight - 6, fontSize, holderText(layout, packed), "middle");
   }
   return picture.element();
@@ -78,8 +81,9 @@ std::string layoutSvg(const SharedLayout &layout) {
     const double y = margin + titleHeight + static_cast<double>(offset / line) * cellHeight;
     if (offset % line == 0)
       picture.text(left - 6, y + cellHeight - 6, fontSize, fmt::format("{}", byte), "end");
-    picture.rectangle(x, y, width - 1, cellHeight - 1, colourOf(static_cast<unsigned>(packed / columns)),
-                      fmt::format("byte {}, bank {}: element ({})", byte, byte / 4 % 32, coordinatesText(layout.shape(), packed)));
+    picture.rectangle(
+        x, y, width - 1, cellHeight - 1, colourOf(static_cast<unsigned>(packed / columns)),
+        fmt::format("byte {}, bank {}: element ({})", byte, byte / 4 % 32, coordinatesText(layout.shape(), packed)));
     picture.text(x + width / 2, y + cellHeight - 6, fontSize, coordinatesText(layout.shape(), packed), "middle");
   }
   return picture.element();
@@ -88,8 +92,8 @@ std::string layoutSvg(const SharedLayout &layout) {
 std::string layoutTable(const SharedLayout &layout) {
   const int64_t elements = int64_t(1) << layout.numTensorBits(), line = elementsPerLine(layout);
   if (elements > mostDrawnElements)
-    return fmt::format("{} has {} elements, more than the {} that are drawn\n", layout::shapeToString(layout.shape()), elements,
-                       mostDrawnElements);
+    return fmt::format("{} has {} elements, more than the {} that are drawn\n", layout::shapeToString(layout.shape()),
+                       elements, mostDrawnElements);
   size_t width = 0;
   for (int64_t packed = 0; packed < elements; ++packed)
     width = std::max(width, coordinatesText(layout.shape(), packed).size());

@@ -42,8 +42,8 @@ Expected<double> OverlapOperands::verifySamples(uint32_t call) {
   return samples ? largest / std::sqrt(squares / static_cast<double>(samples)) : 0;
 }
 
-Expected<ops::Comparison> OverlapOperands::compareBlock(const std::vector<double> &c, int64_t row, int64_t rows, OverlapSlice slice,
-                                       const runtime::Buffer &result) {
+Expected<ops::Comparison> OverlapOperands::compareBlock(const std::vector<double> &c, int64_t row, int64_t rows,
+                                                        OverlapSlice slice, const runtime::Buffer &result) {
   if (rows == 0 || slice.size == 0)
     return ops::Comparison();
   DITRON_ASSIGN_OR_RETURN(std::vector<float> actual, result.downloadFloats());
@@ -203,8 +203,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<OverlapOperands> makeOverlapOperands(const OverlapRunOptions &options, runtime::World &world, jit::Jit &jit,
-                                                     const NormalData *data) {
+std::unique_ptr<OverlapOperands> makeOverlapOperands(const OverlapRunOptions &options, runtime::World &world,
+                                                     jit::Jit &jit, const NormalData *data) {
   if (options.op == OverlapOperator::AllGatherGemm)
     return std::make_unique<AllGatherRun>(options, world, jit, data);
   return std::make_unique<ReduceScatterRun>(options, world, jit, data);

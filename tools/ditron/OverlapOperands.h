@@ -76,8 +76,8 @@ protected:
 };
 
 /// The operands of options.op. `data` makes them; null for whole matrices.
-std::unique_ptr<OverlapOperands> makeOverlapOperands(const OverlapRunOptions &options, runtime::World &world, jit::Jit &jit,
-                                                     const NormalData *data);
+std::unique_ptr<OverlapOperands> makeOverlapOperands(const OverlapRunOptions &options, runtime::World &world,
+                                                     jit::Jit &jit, const NormalData *data);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_OVERLAPOPERANDS_H

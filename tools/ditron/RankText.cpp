@@ -20,10 +20,11 @@ Expected<std::string> textForRank(std::string_view name, std::string_view text, 
   if (!pieces)
     return badArgument(name, text, "brackets or quotes are not closed");
   if (pieces->size() != numRanks)
-    return badArgument(name, text, fmt::format("{} {} given, but there {} {}; write one for each, as in per-rank:0,1,2,3",
-                                               pieces->size(), pieces->size() == 1 ? "value is" : "values are",
-                                               numRanks == 1 ? "is" : "are",
-                                               numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks)));
+    return badArgument(name, text,
+                       fmt::format("{} {} given, but there {} {}; write one for each, as in per-rank:0,1,2,3",
+                                   pieces->size(), pieces->size() == 1 ? "value is" : "values are",
+                                   numRanks == 1 ? "is" : "are",
+                                   numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks)));
   const std::string_view own = (*pieces)[rank];
   if (own.empty() || own.starts_with(mark))
     return badArgument(name, text, fmt::format("the value of rank {} is '{}'", rank, own));

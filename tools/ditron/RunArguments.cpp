@@ -35,14 +35,16 @@ Expected<std::vector<ReadLeaf>> readOnRank(ParameterKind kind, const std::string
       DITRON_ASSIGN_OR_RETURN(value, parseArgumentText(leaf.path, spec, numRanks));
     }
     if (kind == ParameterKind::Memory && !std::holds_alternative<ArrayText>(value))
-      return invalidArgument(fmt::format("--memory {}='{}': an array is expected, such as zeros:fp32[128] or @x.npy", name, text));
+      return invalidArgument(
+          fmt::format("--memory {}='{}': an array is expected, such as zeros:fp32[128] or @x.npy", name, text));
     read.push_back({leaf.path, std::move(value)});
   }
   return read;
 }
 
 /// The values of one leaf on all ranks: what is an array on one rank is an array on all.
-Expected<std::vector<Argument>> makeLeaf(RunArrays &arrays, const std::vector<std::vector<ReadLeaf>> &read, size_t leaf) {
+Expected<std::vector<Argument>> makeLeaf(RunArrays &arrays, const std::vector<std::vector<ReadLeaf>> &read,
+                                         size_t leaf) {
   const std::string &path = read[0][leaf].path;
   std::vector<Argument> values;
   std::vector<ArrayText> texts;
@@ -60,9 +62,10 @@ Expected<std::vector<Argument>> makeLeaf(RunArrays &arrays, const std::vector<st
   if (texts.empty())
     return values;
   if (!values.empty())
-    return invalidArgument(fmt::format("argument {}: it is an array on some ranks and none on others; accepted are arrays for all "
-                                       "ranks or for none",
-                                       path));
+    return invalidArgument(
+        fmt::format("argument {}: it is an array on some ranks and none on others; accepted are arrays for all "
+                    "ranks or for none",
+                    path));
   DITRON_ASSIGN_OR_RETURN(const RunArray *array, arrays.add(path, texts));
   for (uint32_t rank = 0; rank < read.size(); ++rank)
     values.push_back(array->argument(rank));
@@ -73,14 +76,15 @@ Expected<std::vector<Argument>> makeLeaf(RunArrays &arrays, const std::vector<st
 
 bool mentionsAddress(std::string_view text) { return text.find(addressMark) != std::string_view::npos; }
 
-Expected<BoundParameter> bindParameter(RunArrays &arrays, uint32_t numRanks, ParameterKind kind, const std::string &name,
-                                       const std::string &text) {
+Expected<BoundParameter> bindParameter(RunArrays &arrays, uint32_t numRanks, ParameterKind kind,
+                                       const std::string &name, const std::string &text) {
   std::vector<std::vector<ReadLeaf>> read;
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
     DITRON_ASSIGN_OR_RETURN(std::vector<ReadLeaf> own, readOnRank(kind, name, text, rank, numRanks));
     const bool isLikeFirst = read.empty() || std::ranges::equal(own, read[0], {}, &ReadLeaf::path, &ReadLeaf::path);
     if (!isLikeFirst)
-      return invalidArgument(fmt::format("argument {}: the tuple of rank {} has other elements than that of rank 0", name, rank));
+      return invalidArgument(
+          fmt::format("argument {}: the tuple of rank {} has other elements than that of rank 0", name, rank));
     read.push_back(std::move(own));
   }
   BoundParameter bound;

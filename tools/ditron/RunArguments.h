@@ -25,8 +25,8 @@ enum class ParameterKind { Argument, Constexpr, Memory };
 bool mentionsAddress(std::string_view text);
 
 /// Binds one value. --memory takes arrays only.
-Expected<BoundParameter> bindParameter(RunArrays &arrays, uint32_t numRanks, ParameterKind kind, const std::string &name,
-                                       const std::string &text);
+Expected<BoundParameter> bindParameter(RunArrays &arrays, uint32_t numRanks, ParameterKind kind,
+                                       const std::string &name, const std::string &text);
 
 /// Adds the integers among the values on a rank, for --grid.
 void addIntegers(IntegerNames &names, const std::vector<BoundParameter::Leaf> &leaves);

@@ -24,7 +24,9 @@ struct RunArray {
   std::vector<int64_t> block; ///< Not empty: kernels get a tensor descriptor for tiles of this shape.
   bool fillNan = false;
 
-  runtime::Pointer on(uint32_t rank) const { return symmetric.isValid() ? symmetric.on(rank) : buffers[rank].pointer(); }
+  runtime::Pointer on(uint32_t rank) const {
+    return symmetric.isValid() ? symmetric.on(rank) : buffers[rank].pointer();
+  }
   /// What a rank's kernel gets.
   runtime::Argument argument(uint32_t rank) const;
   Expected<NpyArray> download(uint32_t rank) const;

@@ -31,16 +31,20 @@ struct StageTexts {
 
 void addStageOptions(CLI::App *command, StageTexts &texts) {
   command
-      ->add_option("kernel", texts.kernel,
-                   "Kernel file and function: FILE.py:KERNEL; the file - is standard input, the function may be left out if it "
-                   "is the only one")
+      ->add_option(
+          "kernel", texts.kernel,
+          "Kernel file and function: FILE.py:KERNEL; the file - is standard input, the function may be left out if it "
+          "is the only one")
       ->required()
       ->type_name("FILE.py:KERNEL");
-  addRepeated(command, "--then", texts.then, "FILE.py:KERNEL", "Another kernel, launched behind the one before (see below)");
+  addRepeated(command, "--then", texts.then, "FILE.py:KERNEL",
+              "Another kernel, launched behind the one before (see below)");
   addRepeated(command, "--grid", texts.grid, "X,Y,Z",
               "Blocks in x, y and z: integer expressions of the arguments, RANK, RANKS and SMS")
       ->default_str("1");
-  addRepeated(command, "--num-warps", texts.numWarps, "N", "Warps per block")->check(integerBetween(1, 32))->default_str("4");
+  addRepeated(command, "--num-warps", texts.numWarps, "N", "Warps per block")
+      ->check(integerBetween(1, 32))
+      ->default_str("4");
   addRepeated(command, "--num-stages", texts.numStages, "N", "Stages of pipelined loops")
       ->check(integerBetween(1, 16))
       ->default_str("3");
@@ -71,11 +75,15 @@ void addMachineOptions(CLI::App *command, RunOptions &options) {
       ->add_option("--target", options.target,
                    "What to run on: sim, cuda (this machine's GPUs), or a full name such as cuda:sm_80")
       ->capture_default_str();
-  command->add_option("--ranks", options.ranks, "Number of GPUs")->check(integerBetween(1, 1024))->capture_default_str();
+  command->add_option("--ranks", options.ranks, "Number of GPUs")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
   command->add_option("--seed", options.seed, "Chooses the interleaving")
       ->check(integerBetween(0, UINT64_MAX))
       ->capture_default_str();
-  command->add_option("--sms", options.sms, "Simulated SMs per rank")->check(integerBetween(1, 1024))->capture_default_str();
+  command->add_option("--sms", options.sms, "Simulated SMs per rank")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
   addRepeated(command, "--slow-rank", options.slowRanks, "R:FACTOR", "Make a rank slower by a factor");
   command->add_option("--trace", options.trace, "Write a Chrome/Perfetto trace of the run")->type_name("FILE.json");
   command
@@ -110,7 +118,8 @@ Expected<std::vector<StageOptions>> dealOut(const CLI::App &command, const Stage
     StageOptions &stage = stages.back();
     const std::string value = option->get_items_expected_max() > 0 ? option->results()[taken[option]++] : "";
     auto once = [&](auto &&present) -> Status {
-      return present ? invalidArgument(fmt::format("{} is given twice for the kernel {}", name, stage.kernel)) : Status::ok();
+      return present ? invalidArgument(fmt::format("{} is given twice for the kernel {}", name, stage.kernel))
+                     : Status::ok();
     };
     if (name == "--then") {
       stages.emplace_back().kernel = withStandardInput(value);

@@ -27,7 +27,8 @@ std::string_view trimmed(std::string_view text) {
 std::optional<int64_t> parseInteger(std::string_view text) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return !text.empty() && error == std::errc() && end == text.data() + text.size() ? std::optional(value)
+                                                                                   : std::nullopt;
 }
 
 /// Cuts at a character.
@@ -115,8 +116,9 @@ Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>
     for (size_t axis = 0; axis < slice.axes.size(); ++axis) {
       const SliceText::Axis &each = slice.axes[axis];
       if (each.isIndex && (*each.begin < -shape[axis] || *each.begin >= shape[axis]))
-        return invalidArgument(fmt::format("{}: index {} of axis {} is outside of the array's shape {}; accepted are {} to {}",
-                                           option, *each.begin, axis, shapeToString(shape), -shape[axis], shape[axis] - 1));
+        return invalidArgument(
+            fmt::format("{}: index {} of axis {} is outside of the array's shape {}; accepted are {} to {}", option,
+                        *each.begin, axis, shapeToString(shape), -shape[axis], shape[axis] - 1));
     }
   }
   return Status::ok();

@@ -13,7 +13,8 @@ void warnOfIdenticalWorlds(bool simulated, uint32_t numRanks) {
   if (!simulated || !place.isOk() || place->worldSize < 2 || place->rank != 0)
     return;
   fmt::print(stderr,
-             "warning: each of the {} processes of this job simulates the same world of {}; one process has all simulated ranks: "
+             "warning: each of the {} processes of this job simulates the same world of {}; one process has all "
+             "simulated ranks: "
              "leave the launcher out\n",
              place->worldSize, numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks));
 }
@@ -27,7 +28,8 @@ Expected<std::map<uint32_t, double>> parseSlowRanks(const std::vector<std::strin
     if (std::sscanf(text.c_str(), "%u:%lf%c", &rank, &factor, &rest) != 2 || text[0] == '-')
       return invalidArgument(fmt::format("--slow-rank '{}': write RANK:FACTOR, as in 1:4", text));
     if (rank >= numRanks)
-      return invalidArgument(fmt::format("--slow-rank '{}': there are {} ranks, 0 to {}", text, numRanks, numRanks - 1));
+      return invalidArgument(
+          fmt::format("--slow-rank '{}': there are {} ranks, 0 to {}", text, numRanks, numRanks - 1));
     if (!(factor > 0) || factor > 1e6)
       return invalidArgument(fmt::format("--slow-rank '{}': the factor must be positive and at most 1000000", text));
     if (!slowRanks.emplace(rank, factor).second)

@@ -56,7 +56,8 @@ TEST(ArrayPrint, bracketsAndColumns) {
 
 TEST(ArrayPrint, longArrays) {
   EXPECT_EQ(arrayText(counting({1000}), Abbreviate::Long), "[  0   1   2 ... 997 998 999]");
-  EXPECT_EQ(arrayText(counting({20, 100}), Abbreviate::Long).substr(0, 41), "[[   0    1    2 ...   97   98   99]\n [ 1");
+  EXPECT_EQ(arrayText(counting({20, 100}), Abbreviate::Long).substr(0, 41),
+            "[[   0    1    2 ...   97   98   99]\n [ 1");
   EXPECT_THAT(arrayText(counting({20, 100}), Abbreviate::Long), HasSubstr("\n ...\n [17"));
   const std::string all = arrayText(counting({1000}), Abbreviate::Never);
   EXPECT_THAT(all, AllOf(HasSubstr(" 500 "), testing::Not(HasSubstr("..."))));
@@ -67,7 +68,8 @@ TEST(ArrayPrint, longArrays) {
 }
 
 TEST(ArrayPrint, elements) {
-  EXPECT_EQ(arrayText(arrayOf<float>(DataType::F32, {3}, {0.1f, 2, -1e20f}), Abbreviate::Long), "[   0.1      2 -1e+20]");
+  EXPECT_EQ(arrayText(arrayOf<float>(DataType::F32, {3}, {0.1f, 2, -1e20f}), Abbreviate::Long),
+            "[   0.1      2 -1e+20]");
   EXPECT_EQ(arrayText(arrayOf<int64_t>(DataType::I64, {1}, {INT64_MIN}), Abbreviate::Long), "[-9223372036854775808]");
   EXPECT_EQ(arrayText(arrayOf<uint64_t>(DataType::U64, {1}, {UINT64_MAX}), Abbreviate::Long), "[18446744073709551615]");
   EXPECT_EQ(arrayText(arrayOf<uint8_t>(DataType::I1, {2}, {0, 1}), Abbreviate::Long), "[False  True]");
@@ -86,7 +88,8 @@ TEST(SliceText, likeNumpy) {
 }
 
 TEST(SliceText, errors) {
-  EXPECT_THAT(errorOf("x[4]"), HasSubstr("index 4 of axis 0 is outside of the array's shape 4x8; accepted are -4 to 3"));
+  EXPECT_THAT(errorOf("x[4]"),
+              HasSubstr("index 4 of axis 0 is outside of the array's shape 4x8; accepted are -4 to 3"));
   EXPECT_THAT(errorOf("x[0,0,0]"), HasSubstr("3 axes are given, but the array has 2"));
   EXPECT_THAT(errorOf("x@2"), HasSubstr("there are 2 ranks, 0 to 1"));
   EXPECT_THAT(errorOf("x[1"), HasSubstr("no closing ']'"));
