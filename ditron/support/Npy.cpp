@@ -6,14 +6,15 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/support/Npy.h"
 
+#include "ditron/support/HostMemory.h"
+#include "ditron/support/InputFile.h"
+#include "ditron/support/OutputFile.h"
+
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <limits>
 
 namespace ditron {
@@ -223,18 +224,27 @@ Expected<NpyArray> parseNpy(std::span<const std::byte> bytes, const std::string 
 }
 
 Expected<NpyArray> readNpy(const std::string &path) {
-  if (std::error_code error; std::filesystem::is_directory(path, error))
-    return invalidArgument(fmt::format("cannot read '{}': it is a directory", path));
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file)
-    return notFound(fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
-  const std::streamoff size = file.tellg();
-  if (size < 0)
-    return invalidArgument(fmt::format("cannot read '{}': it is not a regular file", path));
-  std::vector<std::byte> bytes(static_cast<size_t>(size));
-  file.seekg(0);
-  if (!file.read(reinterpret_cast<char *>(bytes.data()), size))
-    return invalidArgument(fmt::format("cannot read '{}'", path));
+  DITRON_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path, "array file"));
+  // The magic first: what is no array may have no end.
+  std::vector<std::byte> bytes(magic.size());
+  DITRON_ASSIGN_OR_RETURN(const uint64_t start, file.read(bytes.data(), bytes.size()));
+  bytes.resize(start);
+  if (start < magic.size() || std::memcmp(bytes.data(), magic.data(), magic.size()) != 0)
+    return parseNpy(bytes, path);
+  const uint64_t available = availableHostMemory() / 2; // the elements are copied out of it
+  if (file.size() != UINT64_MAX && file.size() > available)
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("'{}' has {} bytes; there is memory for {} (half of what is available)", path, file.size(),
+                              available));
+  if (file.size() != UINT64_MAX) {
+    bytes.resize(std::max<uint64_t>(file.size(), start));
+    DITRON_ASSIGN_OR_RETURN(const uint64_t rest, file.read(bytes.data() + start, bytes.size() - start));
+    bytes.resize(start + rest);
+    return parseNpy(bytes, path);
+  }
+  DITRON_ASSIGN_OR_RETURN(const std::string rest, readToEnd(file, available));
+  bytes.insert(bytes.end(), reinterpret_cast<const std::byte *>(rest.data()),
+               reinterpret_cast<const std::byte *>(rest.data()) + rest.size());
   return parseNpy(bytes, path);
 }
 
@@ -267,15 +277,10 @@ Status writeNpy(const std::string &path, DataType type, std::span<const int64_t>
   if (wanted != data.size())
     return invalidArgument(fmt::format("cannot write '{}': shape {} of {} needs {} bytes, {} were given", path,
                                        shapeToString(shape), toString(type), wanted, data.size()));
-  std::ofstream file(path, std::ios::binary);
-  if (!file)
-    return invalidArgument(fmt::format("cannot open '{}' for writing: {}", path, std::strerror(errno)));
-  const std::vector<std::byte> bytes = formatNpy(type, shape, data);
-  file.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file)
-    return Status(StatusCode::ResourceExhausted, fmt::format("could not write all of '{}'", path));
-  return Status::ok();
+  DITRON_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(path));
+  DITRON_RETURN_IF_ERROR(file.write(formatNpy(type, shape, {})));
+  DITRON_RETURN_IF_ERROR(file.write(data));
+  return file.commit();
 }
 
 } // namespace ditron
