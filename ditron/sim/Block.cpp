@@ -83,7 +83,8 @@ bool Block::makeThreads() {
     thread.block = this;
     thread.warp = &warps[thread.warpId];
     thread.warp->live |= uint64_t(1) << thread.laneId;
-    thread.pollSite = nullptr;
+    thread.pollSite = thread.accessSite = nullptr;
+    thread.faulted = false;
     thread.async.clear();
     thread.asyncWork.clear();
   }
@@ -213,7 +214,10 @@ void Block::step(SimTime now) {
   if (fresh) {
     fresh = false;
     if (!makeThreads()) {
-      engine.fail({StatusCode::ResourceExhausted, fmt::format("no memory for the threads of {}", describe())});
+      engine.fail({StatusCode::ResourceExhausted,
+                   fmt::format("no memory for the threads of {}: the system refuses more stacks of {}; raise the limit on "
+                               "address space (ulimit -v), or use fewer ranks, SMs (--sms), blocks or warps",
+                               describe(), byteCount(engine.options.threadStackBytes))});
       return;
     }
   }

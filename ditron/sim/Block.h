@@ -84,6 +84,8 @@ struct Thread : DitronSimThread {
   Block *block = nullptr;
   Warp *warp = nullptr;
   const DitronSimSite *site = nullptr; ///< Where it parked.
+  const DitronSimSite *accessSite = nullptr; ///< Its last access without a bounds check.
+  bool faulted = false;                      ///< See Fault.h.
   ThreadState state = ThreadState::Finished;
   // What the thread brought to a rendezvous, and what it takes away.
   uint32_t operand = 0;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -198,9 +199,15 @@ std::string describeRanks(Engine &engine) {
 
 } // namespace
 
+std::string describeTimeLimit(const Engine &engine) {
+  if (const int signal = TimeLimit::interruption())
+    return fmt::format("the run was interrupted by signal {} ({})", signal, strsignal(signal));
+  return fmt::format("the time limit of {:g} s has passed", engine.options.timeLimitSeconds);
+}
+
 std::string describeTimeOut(Engine &engine) {
-  return fmt::format("the time limit of {:g} s has passed at virtual time {}; the run still made progress\n{}",
-                     engine.options.timeLimitSeconds, micros(engine.scheduler.now), describeRanks(engine));
+  return fmt::format("{} at virtual time {}; the run still made progress\n{}", describeTimeLimit(engine),
+                     micros(engine.scheduler.now), describeRanks(engine));
 }
 
 std::string describeDeadlock(Engine &engine) {

@@ -13,6 +13,8 @@
 
 namespace ditron::sim {
 
+/// "the time limit of 3 s has passed", or who interrupted the run.
+std::string describeTimeLimit(const Machine::State &engine);
 /// Describes a machine whose time limit has passed between two steps.
 std::string describeTimeOut(Machine::State &engine);
 

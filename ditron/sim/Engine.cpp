@@ -6,6 +6,7 @@
 #include "ditron/sim/Engine.h"
 
 #include "ditron/sim/DeadlockReport.h"
+#include "ditron/sim/Fault.h"
 
 #include <fmt/format.h>
 
@@ -222,6 +223,7 @@ void Machine::State::run(const std::function<bool()> &condition) {
   rescan(nullptr); // the caller may have written signals by hand
   hostConditionsDirty = true;
   TimeLimit::Watch watch(timeLimit);
+  prepareForFaults();
   while (!stopped()) {
     if (timeLimit.hasPassed()) {
       fail({StatusCode::Deadlock, describeTimeOut(*this)});

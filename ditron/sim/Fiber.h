@@ -3,7 +3,9 @@
 // The two things a fiber needs: a stack from a pool, and the switch (Boost.Context's fcontext, the lowest layer, since
 // a GPU thread switches to the next GPU thread directly and not through a scheduler).
 //
-// Stacks come in slabs, each stack with an unmapped guard page below it; pages cost memory only when touched. The top
+// Stacks come in slabs, each stack with a guard page below it; pages cost memory only when touched. Guards are made without
+// mappings of their own where the system can (Linux 6.13), since their number is limited; elsewhere the first ten thousand or so
+// stacks get one. The top
 // of successive stacks is shifted by some cache lines: threads of a block stand at the same depth, and without the
 // shift their hot lines would all fall into the same few cache sets.
 //
@@ -45,6 +47,7 @@ private:
   struct Slab {
     void *base;
     uint64_t bytes;
+    uint32_t guards; ///< Pages that took a mapping of their own.
   };
   uint64_t stackBytes;
   uint32_t stacksPerSlab;

@@ -6,6 +6,7 @@
 #include "ditron/sim/Machine.h"
 
 #include "ditron/sim/Engine.h"
+#include "ditron/support/OutputFile.h"
 
 #include <fmt/format.h>
 
@@ -406,14 +407,7 @@ void Machine::clearTrace() {
 }
 
 Status Machine::writeChromeTrace(const std::string &path) const {
-  std::string text = impl->trace.render();
-  std::FILE *file = std::fopen(path.c_str(), "wb");
-  if (!file)
-    return invalidArgument(fmt::format("cannot write the trace to {}", path));
-  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written &= std::fclose(file) == 0;
-  return written ? Status::ok()
-                 : Status(StatusCode::ResourceExhausted, fmt::format("writing the trace to {} failed", path));
+  return writeWholeFile(path, impl->trace.render()).withContext("trace");
 }
 
 } // namespace ditron::sim

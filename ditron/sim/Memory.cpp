@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Memory.h"
 
+#include "ditron/support/HostMemory.h"
+
 #include <fmt/format.h>
 
 #include <sys/mman.h>
@@ -21,7 +23,10 @@ constexpr unsigned char redZoneByte = 0xdb;
 constexpr uint64_t commitStep = uint64_t(1) << 21;
 constexpr uint64_t pageBytes = 4096;
 
-uint64_t roundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+/// No larger than what a step divides: an absurd size stays absurd.
+uint64_t roundUp(uint64_t value, uint64_t step) {
+  return value > UINT64_MAX - 2 * step ? UINT64_MAX / step * step : (value + step - 1) / step * step;
+}
 
 std::string_view kindName(MemoryKind kind) {
   switch (kind) {
@@ -89,7 +94,7 @@ Allocation *Memory::recycle(Arena &arena, uint64_t capacity) {
 Expected<char *> Memory::cut(Arena &arena, uint64_t capacity) {
   // Red zone, allocation, and room for the red zone behind it (which the next allocation then shares).
   uint64_t needed = arena.used + redZoneBytes + capacity + redZoneBytes;
-  if (needed > arena.bytes)
+  if (needed > arena.bytes || capacity > arena.bytes)
     return Status(StatusCode::ResourceExhausted, fmt::format("out of simulated memory: {} asked for, {} of {} in use",
                                                              byteCount(capacity), arena.used, byteCount(arena.bytes)));
   DITRON_RETURN_IF_ERROR(commit(arena, needed));
@@ -114,6 +119,28 @@ void Memory::place(char *begin, uint64_t bytes, uint64_t capacity, uint32_t rank
   clearCaches();
 }
 
+Status Memory::askFor(uint64_t bytes, std::string_view name, uint32_t copies) {
+  // Asking costs some file reads.
+  constexpr uint64_t worthAsking = uint64_t(64) << 20;
+  uint64_t total = 0;
+  const bool overflows = __builtin_mul_overflow(bytes, uint64_t(copies), &total);
+  if (!overflows && total + unasked < worthAsking) {
+    unasked += total;
+    return Status::ok();
+  }
+  unasked = 0;
+  const uint64_t available = availableHostMemory();
+  // What was allocated and not yet touched is not missing from what is available.
+  if (atStart == 0)
+    atStart = available;
+  if (overflows || total > available || total > atStart - std::min(atStart, claimed))
+    return {StatusCode::ResourceExhausted,
+            fmt::format("allocation {}: {}{} do not fit the memory of this machine: {} available, {} in simulated GPUs already",
+                        name, copies == 1 ? "" : fmt::format("{} ranks times ", copies), memoryText(bytes),
+                        memoryText(available), memoryText(claimed))};
+  return Status::ok();
+}
+
 Expected<void *> Memory::allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes,
                                   MemoryKind kind) {
   if (rank >= options.ranks)
@@ -126,10 +153,13 @@ Expected<void *> Memory::allocate(uint32_t rank, uint64_t bytes, std::string_vie
       char *begin = old->begin;
       uint64_t oldCapacity = old->capacity;
       std::memset(begin, 0, bytes);
+      claimed += oldCapacity;
       place(begin, bytes, oldCapacity, rank, kind, name, elementBytes);
       return static_cast<void *>(begin);
     }
+  DITRON_RETURN_IF_ERROR(askFor(capacity, name, 1));
   DITRON_ASSIGN_OR_RETURN(char *begin, cut(target, capacity));
+  claimed += capacity;
   place(begin, bytes, capacity, rank, kind, name, elementBytes);
   return static_cast<void *>(begin);
 }
@@ -140,10 +170,12 @@ Expected<uint64_t> Memory::allocateSymmetric(uint64_t bytes, std::string_view na
     used = std::max(used, arena(rank, MemoryKind::Symmetric).used);
   uint64_t capacity = roundUp(std::max<uint64_t>(bytes, 1), alignment);
   uint64_t offset = used + redZoneBytes;
+  DITRON_RETURN_IF_ERROR(askFor(capacity, name, options.ranks));
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
     Arena &target = arena(rank, MemoryKind::Symmetric);
     target.used = used;
     DITRON_ASSIGN_OR_RETURN(char *begin, cut(target, capacity));
+    claimed += capacity;
     place(begin, bytes, capacity, rank, MemoryKind::Symmetric, name, elementBytes);
   }
   return offset;
@@ -162,6 +194,7 @@ Status Memory::free(void *address) {
   // Whole pages inside go back to the system; they read as zeros from now on.
   uintptr_t first = roundUp(reinterpret_cast<uintptr_t>(allocation.begin), pageBytes);
   uintptr_t last = reinterpret_cast<uintptr_t>(allocation.end) / pageBytes * pageBytes;
+  claimed -= std::min(claimed, allocation.capacity);
   if (last > first)
     madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
   clearCaches();
@@ -256,6 +289,20 @@ std::string Memory::checkAccess(uint32_t rank, const void *address, uint64_t byt
   if (allocation->rank != rank && allocation->kind == MemoryKind::Device)
     return fmt::format("touches another rank's memory that is not symmetric: {}", describeNearest(address, bytes));
   entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != rank};
+  return {};
+}
+
+std::string Memory::checkUnchecked(const void *address, uint64_t bytes) const {
+  constexpr uint64_t mostBytes = uint64_t(1) << 40;
+  const auto a = reinterpret_cast<uintptr_t>(address);
+  if (bytes > mostBytes || a + bytes < a)
+    return fmt::format("is larger than any memory: {}", describeNearest(address, bytes));
+  for (const Arena &arena : arenas) {
+    const auto base = reinterpret_cast<uintptr_t>(arena.base);
+    const bool isInside = a >= base && a + bytes <= base + arena.committed;
+    if (!isInside && a < base + arena.bytes && a + bytes > base)
+      return fmt::format("leaves the memory of its rank: {}", describeNearest(address, bytes));
+  }
   return {};
 }
 

@@ -85,6 +85,8 @@ public:
   std::string checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry);
   /// The same for copy engines and stream operations, which may reach any rank, and host memory.
   std::string checkBulk(const void *address, uint64_t bytes);
+  /// What must hold of a transfer even when kernels run without bounds checks: an absurd size would write over everything.
+  std::string checkUnchecked(const void *address, uint64_t bytes) const;
   /// "A (rank 0, 1024 bytes)" with the distance of the address, for messages about a wild address.
   std::string describeNearest(const void *address, uint64_t bytes) const;
   /// Whether two addresses of a rank's kernels cannot lead into one allocation: both lie in memory of the rank, in two
@@ -113,6 +115,8 @@ private:
   };
   Arena &arena(uint32_t rank, MemoryKind kind) { return arenas[rank * 3 + static_cast<uint32_t>(kind)]; }
   const Arena &arena(uint32_t rank, MemoryKind kind) const { return arenas[rank * 3 + static_cast<uint32_t>(kind)]; }
+  /// Refuses what this machine cannot hold: memory that is claimed without asking is paid for by whoever the system then kills.
+  Status askFor(uint64_t bytes, std::string_view name, uint32_t copies);
   Status commit(Arena &arena, uint64_t upTo);
   Expected<char *> cut(Arena &arena, uint64_t capacity);
   Allocation *recycle(Arena &arena, uint64_t capacity);
@@ -132,6 +136,8 @@ private:
   std::vector<Arena> arenas;
   std::vector<AccessCache> caches;
   ApartCache apart[256];
+  // How much was claimed here, what was available at first, and what was claimed since somebody last looked.
+  uint64_t claimed = 0, atStart = 0, unasked = 0;
   std::map<uintptr_t, Allocation> table; ///< By begin.
 };
 

@@ -9,6 +9,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Atomics.h"
+#include "ditron/sim/DeadlockReport.h"
 #include "ditron/sim/Engine.h"
 
 #include <fmt/format.h>
@@ -88,7 +89,7 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
   if (!hits(entry, address, bytes)) {
     if (block.checked)
       checkSlowly(thread, address, bytes, access, site);
-    else if (Allocation *allocation = block.engine.memory.find(address))
+    else if (thread.accessSite = site; Allocation *allocation = block.engine.memory.find(address))
       entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != block.rank.id};
     else
       entry = {reinterpret_cast<uintptr_t>(address), bytes, 0};
@@ -239,6 +240,7 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
     return;
   }
   if (!block.checked) {
+    thread.accessSite = site;
     block.globalBytes[0] += bytes;
     thread.pollSite = nullptr;
     return;
@@ -410,9 +412,7 @@ void ditron_sim_time_out(DitronSimThread *self, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   Block &block = *thread.block;
   block.failThread(thread, StatusCode::Deadlock,
-                   fmt::format("the time limit of {:g} s has passed, and this loop still runs",
-                               block.engine.options.timeLimitSeconds),
-                   site);
+                   describeTimeLimit(block.engine) + ", and this loop still runs", site);
 }
 
 void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSimSite *site) {

@@ -125,17 +125,19 @@ bool isShared(const Thread &thread, const void *address) {
 void enter(Thread &thread, std::string_view what, const void *address, uint64_t bytes, const DitronSimSite *site) {
   Block &block = *thread.block;
   if (isShared(thread, address)) {
-    if (static_cast<const char *>(address) + bytes > thread.sharedMemory + thread.sharedBytes)
+    if (bytes > thread.sharedBytes || static_cast<const char *>(address) + bytes > thread.sharedMemory + thread.sharedBytes)
       block.failThread(thread, StatusCode::OutOfBounds,
                        fmt::format("{} of {} leaves the block's shared memory", what, byteCount(bytes)), site);
     block.sharedTraffic += bytes;
     return;
   }
   AccessCache::Entry entry;
-  if (block.checked)
-    if (std::string problem = block.engine.memory.checkAccess(block.rank.id, address, bytes, entry); !problem.empty())
-      block.failThread(thread, StatusCode::OutOfBounds,
-                       fmt::format("{} of {} at {} {}", what, byteCount(bytes), fmt::ptr(address), problem), site);
+  thread.accessSite = site;
+  const std::string problem = block.checked ? block.engine.memory.checkAccess(block.rank.id, address, bytes, entry)
+                                            : block.engine.memory.checkUnchecked(address, bytes);
+  if (!problem.empty())
+    block.failThread(thread, StatusCode::OutOfBounds,
+                     fmt::format("{} of {} at {} {}", what, byteCount(bytes), fmt::ptr(address), problem), site);
   block.globalBytes[entry.remote] += bytes;
 }
 

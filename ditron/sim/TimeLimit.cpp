@@ -5,7 +5,34 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/TimeLimit.h"
 
+#include <array>
+
 namespace ditron::sim {
+
+namespace {
+/// The limits whose watch runs, for a signal handler to find; more at once than these cannot be interrupted.
+std::array<std::atomic<TimeLimit *>, 64> active = {};
+std::atomic<int> lastInterruption = 0;
+
+void exchangeActive(TimeLimit *from, TimeLimit *to) {
+  for (std::atomic<TimeLimit *> &slot : active)
+    if (TimeLimit *expected = from; slot.compare_exchange_strong(expected, to))
+      return;
+}
+} // namespace
+
+bool TimeLimit::interrupt(int signal) {
+  bool any = false;
+  for (std::atomic<TimeLimit *> &slot : active)
+    if (TimeLimit *limit = slot.load()) {
+      lastInterruption = signal;
+      limit->passed = 1;
+      any = true;
+    }
+  return any;
+}
+
+int TimeLimit::interruption() { return lastInterruption; }
 
 TimeLimit::~TimeLimit() {
   if (!thread.joinable())
@@ -19,6 +46,7 @@ TimeLimit::~TimeLimit() {
 }
 
 void TimeLimit::begin() {
+  exchangeActive(nullptr, this);
   if (seconds <= 0)
     return;
   {
@@ -33,6 +61,7 @@ void TimeLimit::begin() {
 }
 
 void TimeLimit::end() {
+  exchangeActive(this, nullptr);
   std::lock_guard lock(mutex);
   running = false;
 }

@@ -3,7 +3,8 @@
 // A kernel may loop for ever without ever calling the engine. So the limit is a word of memory that a watching thread
 // sets when the time has passed: the engine reads it between steps, and compiled kernels read it in every loop (a load
 // and a branch; target/sim emits them). Time here is that of the clock on the wall, and the only thing in the engine
-// that depends on it: a run within its limit does not notice it.
+// that depends on it: a run within its limit does not notice it. An
+// interruption by the user (Ctrl-C) ends a run in the same way.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_TIMELIMIT_H
@@ -37,6 +38,12 @@ public:
   private:
     TimeLimit &limit;
   };
+
+  /// Ends whatever runs in this process as if its time had passed; `signal` is what asked for it. False when nothing runs. May be
+  /// called from a signal handler.
+  static bool interrupt(int signal);
+  /// The signal that ended a run of this process; 0 for none.
+  static int interruption();
 
   bool hasPassed() const { return passed.load(std::memory_order_relaxed) != 0; }
   /// Not 0 once the time has passed; it stays so.

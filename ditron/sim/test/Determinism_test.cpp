@@ -152,7 +152,7 @@ TEST(Trace, IsWrittenToAFile) {
   std::string text((std::istreambuf_iterator<char>(file)), {});
   EXPECT_EQ(text, machine->chromeTrace());
   EXPECT_THAT(machine->writeChromeTrace("/nonexistent/trace.json").message(),
-              HasSubstr("cannot write the trace to /nonexistent/trace.json"));
+              HasSubstr("trace: cannot write '/nonexistent/trace.json': No such file"));
 }
 
 TEST(Timeline, RecordsBlocksInLinearOrder) {
