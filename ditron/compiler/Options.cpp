@@ -5,29 +5,18 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/Options.h"
 
+#include "ditron/frontend/syntax/Source.h"
+#include "ditron/support/InputFile.h"
 #include "ditron/support/TargetName.h"
 
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
 
 namespace ditron::compiler {
 
 Expected<KernelSource> KernelSource::read(const std::string &path) {
-  if (std::error_code error; std::filesystem::is_directory(path, error))
-    return invalidArgument(fmt::format("cannot read kernel file '{}': it is a directory", path));
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return notFound(fmt::format("cannot open kernel file '{}': {}", path, std::strerror(errno)));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file)
-    return invalidArgument(fmt::format("cannot read kernel file '{}'", path));
-  return KernelSource{path, text.str(), {}, {}};
+  DITRON_ASSIGN_OR_RETURN(std::string text, readWholeFile(path, "kernel file", frontend::maxSourceBytes));
+  return KernelSource{path, std::move(text), {}, {}};
 }
 
 Status CompileOptions::check() const {

@@ -5,10 +5,11 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/StageRunner.h"
 
+#include "ditron/support/OutputFile.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
 #include <chrono>
@@ -35,19 +36,24 @@ private:
   std::chrono::steady_clock::time_point start;
 };
 
-/// Writes a file; gives the error's text, empty on success.
-std::string writeFile(const std::string &path, llvm::StringRef text) {
-  std::error_code error;
-  llvm::raw_fd_ostream stream(path, error);
-  if (error)
-    return error.message();
-  stream << text;
-  return "";
-}
-
 /// Differs between variants of one kernel and is the same in every process.
 std::string variantHash(const CompileJob &job) {
   return fmt::format("{:08x}", static_cast<uint32_t>(llvm::xxh3_64bits(job.signature.str() + job.options.key())));
+}
+
+/// The folder may be one that everybody writes to: a file there is a new one, which only this user can read. Gives its path.
+Expected<std::string> writeReproducer(const std::string &stem, const std::string &text) {
+  constexpr int mostReproducers = 100;
+  Status last;
+  for (int number = 1; number <= mostReproducers; ++number) {
+    const std::string path = number == 1 ? stem + ".txt" : fmt::format("{}-{}.txt", stem, number);
+    last = writePrivateFile(path, text);
+    if (last.isOk())
+      return path;
+    if (!last.message().ends_with("File exists"))
+      break;
+  }
+  return last;
 }
 
 } // namespace
@@ -117,8 +123,10 @@ void StageRunner::dump(std::string_view stage, std::string_view extension, llvm:
     return;
   llvm::SmallString<128> path(dumpFolder);
   llvm::sys::path::append(path, fmt::format("{:02}-{}.{}", dumpNumber++, stage, extension));
-  if (std::string error = writeFile(path.str().str(), text); !error.empty())
-    report.messages += fmt::format("warning: cannot write '{}': {}\n", path.str().str(), error);
+  if (Status written = writeWholeFile(path.str().str(), text); !written.isOk()) {
+    report.messages += fmt::format("warning: DITRON_DUMP: {}; no further stage is dumped\n", written.message());
+    dumpFolder.clear();
+  }
 }
 
 Status StageRunner::compilerBug(std::string_view stage, llvm::StringRef before, llvm::StringRef problem) {
@@ -127,17 +135,17 @@ Status StageRunner::compilerBug(std::string_view stage, llvm::StringRef before, 
     llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
   else
     (void)llvm::sys::fs::create_directories(path);
-  llvm::sys::path::append(path, fmt::format("ditron-reproducer-{}-{}.txt", job.kernel, variantHash(job)));
+  llvm::sys::path::append(path, fmt::format("ditron-reproducer-{}-{}", job.kernel, variantHash(job)));
   const std::string text =
       fmt::format("Reproducer of a compiler bug in stage '{}'.\n\n"
                   "==== command\n{}\n==== problem\n{}\n==== kernel file {}\n{}\n"
                   "==== IR before the stage\n{}\n",
                   stage, job.commandLine(), problem.str(), job.source.path, job.source.text, before.str());
-  const std::string failure = writeFile(path.str().str(), text);
-  return internalError(fmt::format(
-      "compiler bug in stage '{}' while compiling kernel '{}':\n{}{}", stage, job.kernel, problem.str(),
-      failure.empty() ? fmt::format("note: reproducer written to {}", path.str().str())
-                      : fmt::format("note: no reproducer: cannot write {}: {}", path.str().str(), failure)));
+  const Expected<std::string> written = writeReproducer(path.str().str(), text);
+  return internalError(
+      fmt::format("compiler bug in stage '{}' while compiling kernel '{}':\n{}{}", stage, job.kernel, problem.str(),
+                  written.isOk() ? fmt::format("note: reproducer written to {}", *written)
+                                 : fmt::format("note: no reproducer: {}", written.status().message())));
 }
 
 } // namespace ditron::compiler

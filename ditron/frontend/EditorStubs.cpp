@@ -7,9 +7,9 @@
 
 #include "ditron/frontend/builtins/Builtins.h"
 #include "ditron/frontend/Import.h"
+#include "ditron/support/OutputFile.h"
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace ditron::frontend {
 
@@ -43,10 +43,9 @@ Status writeEditorStubs(const std::string &folder) {
     const std::filesystem::path path = std::filesystem::path(folder) / file.path;
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
-    std::ofstream stream(path);
-    stream << file.text;
-    if (error || !stream)
-      return Status(StatusCode::NotFound, fmt::format("cannot write {}", path.string()));
+    if (error)
+      return notFound(fmt::format("cannot make the folder '{}': {}", path.parent_path().string(), error.message()));
+    DITRON_RETURN_IF_ERROR(writeWholeFile(path.string(), file.text));
   }
   return Status::ok();
 }

@@ -14,7 +14,14 @@
 namespace ditron::frontend {
 namespace {
 
-std::string quoted(llvm::StringRef text) { return fmt::format("'{}'", text.str()); }
+/// For messages: the text, or its beginning when nobody would read it all.
+std::string quoted(llvm::StringRef text) {
+  constexpr size_t mostShown = 200;
+  return text.size() <= mostShown ? fmt::format("'{}'", text.str())
+                                  : fmt::format("'{}...' ({} characters)", text.take_front(mostShown).str(), text.size());
+}
+
+constexpr unsigned mostTupleLevels = 32;
 
 bool isIdentifier(llvm::StringRef text) {
   if (text.empty() || llvm::isDigit(text.front()))
@@ -142,10 +149,12 @@ Expected<ArgumentSpec> parseDescriptor(llvm::StringRef text) {
   return spec;
 }
 
-Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where);
+Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where, unsigned level);
 
 /// (i32, constexpr 3)
-Expected<ArgumentSpec> parseTuple(llvm::StringRef text) {
+Expected<ArgumentSpec> parseTuple(llvm::StringRef text, unsigned level) {
+  if (level == mostTupleLevels)
+    return invalidArgument(fmt::format("{}: tuples are nested more than {} deep", quoted(text), mostTupleLevels));
   llvm::StringRef inside = text.drop_front().trim();
   if (!inside.consume_back(")"))
     return invalidArgument(fmt::format("{}: the tuple has no closing ')'", quoted(text)));
@@ -157,7 +166,7 @@ Expected<ArgumentSpec> parseTuple(llvm::StringRef text) {
     if (!items.isOk())
       return items.status();
     for (auto [index, item] : llvm::enumerate(*items)) {
-      auto element = parseItem(item, fmt::format("tuple element {}", index + 1));
+      auto element = parseItem(item, fmt::format("tuple element {}", index + 1), level + 1);
       if (!element.isOk())
         return element.status();
       elements.push_back(std::move(*element));
@@ -167,9 +176,9 @@ Expected<ArgumentSpec> parseTuple(llvm::StringRef text) {
 }
 
 /// An item without its name: a type with an optional divisor, a tuple or a literal.
-Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text) {
+Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text, unsigned level) {
   if (text.starts_with("("))
-    return parseTuple(text);
+    return parseTuple(text, level);
   if (text.starts_with("tensordesc<"))
     return parseDescriptor(text);
   auto [typeText, divisorText] = text.split(':');
@@ -197,7 +206,7 @@ Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text) {
 }
 
 /// One item with its name.
-Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where) {
+Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where, unsigned level) {
   llvm::StringRef rest = text;
   if (rest.empty())
     return invalidArgument(where + " is empty");
@@ -222,7 +231,7 @@ Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where)
   }
   if (rest.empty())
     return invalidArgument(where + fmt::format(": parameter {} has no type or value", quoted(name)));
-  auto spec = parseUnnamed(rest);
+  auto spec = parseUnnamed(rest, level);
   if (!spec.isOk())
     return spec.status().withContext(where);
   spec->name = name;
@@ -383,7 +392,7 @@ Expected<KernelSignature> parseSignature(llvm::StringRef text) {
     return items.status();
   for (auto [index, item] : llvm::enumerate(*items)) {
     std::string where = fmt::format("signature item {}", index + 1);
-    auto spec = parseItem(item, where);
+    auto spec = parseItem(item, where, 0);
     if (!spec.isOk())
       return spec.status();
     for (const ArgumentSpec &earlier : signature.arguments)

@@ -52,17 +52,20 @@ std::optional<ScalarKind> parseScalarKind(llvm::StringRef name) {
 }
 
 std::optional<LangType> parseSignatureType(llvm::StringRef text) {
-  if (text.consume_front("*")) {
-    bool isConst = text.consume_front("k");
-    auto pointee = parseSignatureType(text);
-    if (!pointee)
+  constexpr size_t mostPointers = 64;
+  llvm::SmallVector<bool> pointers; // outermost first: whether each is const
+  while (text.consume_front("*")) {
+    if (pointers.size() == mostPointers)
       return std::nullopt;
-    return LangType::pointer(*pointee, isConst);
+    pointers.push_back(text.consume_front("k"));
   }
   auto kind = parseScalarKind(text);
   if (!kind || *kind == ScalarKind::Void)
     return std::nullopt;
-  return LangType(*kind);
+  LangType type(*kind);
+  for (bool isConst : llvm::reverse(pointers))
+    type = LangType::pointer(type, isConst);
+  return type;
 }
 
 ScalarKind integerKind(unsigned width, bool isSigned) {

@@ -5,7 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/syntax/Source.h"
 
-#include "llvm/Support/MemoryBuffer.h"
+#include "ditron/support/InputFile.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -62,10 +63,8 @@ Expected<FileId> SourceManager::add(std::string path, std::string text) {
 }
 
 Expected<FileId> SourceManager::load(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return notFound(fmt::format("cannot read the source file '{}': {}", path, buffer.getError().message()));
-  return add(path, (*buffer)->getBuffer().str());
+  DITRON_ASSIGN_OR_RETURN(std::string text, readWholeFile(path, "source file", maxSourceBytes));
+  return add(path, std::move(text));
 }
 
 llvm::StringRef SourceManager::textOf(SourceRange range) const {

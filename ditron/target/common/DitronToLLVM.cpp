@@ -62,11 +62,29 @@ public:
       emitError(module.getLoc(), target.status().message());
       return signalPassFailure();
     }
-    if (failed(lower(module, **target)))
+    if (failed(checkLayouts(module)) || failed(lower(module, **target)))
       signalPassFailure();
   }
 
 private:
+  /// A tensor without a layout has no registers. The compiler never asks for that; ditron-opt can.
+  static LogicalResult checkLayouts(ModuleOp module) {
+    auto lacksLayout = [](Value value) {
+      return isa<RankedTensorType>(value.getType()) && !dgpu::layoutAttrOf(value.getType());
+    };
+    const WalkResult result = module.walk([&](Operation *op) {
+      bool lacks = llvm::any_of(op->getResults(), lacksLayout);
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          lacks |= llvm::any_of(block.getArguments(), lacksLayout);
+      if (!lacks)
+        return WalkResult::advance();
+      op->emitError("a tensor has no layout: dgpu-assign-layouts comes before the lowering");
+      return WalkResult::interrupt();
+    });
+    return success(!result.wasInterrupted());
+  }
+
   LogicalResult lower(ModuleOp module, TargetInfo &target) {
     SmallVector<StringAttr> kernels;
     for (auto function : module.getOps<func::FuncOp>())

@@ -5,12 +5,13 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/nvptx/Assembler.h"
 
+#include "ditron/support/OutputFile.h"
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <fmt/format.h>
 
@@ -41,6 +42,15 @@ std::string contents(const std::string &file) {
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
+/// Whether a program says that it is NVIDIA's assembler.
+bool isPtxas(const std::string &program, const ScratchFolder &folder) {
+  const std::string log = folder.file("version");
+  const llvm::StringRef arguments[] = {program, "--version"};
+  const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+  return llvm::sys::ExecuteAndWait(program, arguments, std::nullopt, redirects, /*SecondsToWait=*/10) == 0 &&
+         contents(log).find("ptxas") != std::string::npos;
+}
+
 } // namespace
 
 Expected<AssembledPtx> assemblePtx(const std::string &ptxas, std::string_view architecture, const std::string &ptx) {
@@ -49,18 +59,9 @@ Expected<AssembledPtx> assemblePtx(const std::string &ptxas, std::string_view ar
     return notFound(fmt::format("DITRON_PTXAS: there is no program '{}'", ptxas));
   ScratchFolder folder;
   if (std::error_code error = folder.create())
-    return internalError(fmt::format("cannot make a folder for temporary files: {}", error.message()));
+    return invalidArgument(fmt::format("DITRON_PTXAS: cannot make a folder for temporary files: {}", error.message()));
   const std::string input = folder.file("kernel.ptx"), output = folder.file("kernel.cubin"), log = folder.file("log");
-  {
-    std::error_code error;
-    llvm::raw_fd_ostream stream(input, error);
-    stream << ptx;
-    stream.close();
-    if (error || stream.has_error()) {
-      stream.clear_error();
-      return internalError(fmt::format("cannot write '{}'", input));
-    }
-  }
+  DITRON_RETURN_IF_ERROR(writeWholeFile(input, ptx).withContext("DITRON_PTXAS"));
   const std::string target = fmt::format("-arch={}", architecture);
   const llvm::StringRef arguments[] = {*program, target, "-v", input, "-o", output};
   const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
@@ -69,12 +70,18 @@ Expected<AssembledPtx> assemblePtx(const std::string &ptxas, std::string_view ar
       llvm::sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects, /*SecondsToWait=*/300, 0, &problem);
   AssembledPtx result;
   result.log = contents(log);
-  if (code != 0)
-    return internalError(fmt::format("{} refuses the PTX (exit code {}): {}{}", *program, code, problem, result.log));
   result.cubin = contents(output);
-  if (result.cubin.empty())
-    return internalError(fmt::format("{} wrote no machine code: {}", *program, result.log));
-  return result;
+  if (code == 0 && !result.cubin.empty())
+    return result;
+  const std::string what = code < 0   ? fmt::format("was ended or could not be started: {}", problem)
+                           : code > 0 ? fmt::format("refuses the PTX (exit code {}): {}", code, result.log)
+                                      : fmt::format("wrote no machine code: {}", result.log);
+  // Only the real one's word counts against us. What it does not know yet is not in PTX of ours, but in a later PTX.
+  const bool isTooOld = result.log.find("Unsupported .version") != std::string::npos;
+  if (code > 0 && !isTooOld && isPtxas(*program, folder))
+    return internalError(fmt::format("{} {}", *program, what));
+  return invalidArgument(fmt::format("DITRON_PTXAS: {} {}; name the ptxas of a CUDA toolkit that knows {}", *program, what,
+                                     architecture));
 }
 
 } // namespace ditron::target

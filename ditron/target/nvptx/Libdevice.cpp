@@ -6,9 +6,13 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/nvptx/Libdevice.h"
 
+#include "ditron/support/InputFile.h"
+
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <cstdlib>
@@ -59,10 +63,14 @@ static std::vector<fs::path> searchFolders() {
 
 /// Links one file in; what it defines is then private to the module and inlined.
 static Status linkFile(llvm::Module &module, const std::string &file) {
+  constexpr uint64_t mostBytes = uint64_t(64) << 20; // NVIDIA's has half a million
+  DITRON_ASSIGN_OR_RETURN(const std::string bytes, readWholeFile(file, "DITRON_LIBDEVICE:", mostBytes));
   llvm::SMDiagnostic problem;
-  std::unique_ptr<llvm::Module> library = llvm::parseIRFile(file, problem, module.getContext());
+  const auto buffer = llvm::MemoryBuffer::getMemBuffer(bytes, file, /*RequiresNullTerminator=*/true);
+  std::unique_ptr<llvm::Module> library = llvm::parseIR(*buffer, problem, module.getContext());
   if (!library)
-    return invalidArgument(fmt::format("cannot read '{}': {}", file, problem.getMessage().str()));
+    return invalidArgument(fmt::format("'{}' is no bitcode of LLVM: {}; DITRON_LIBDEVICE names NVIDIA's {}", file,
+                                       problem.getMessage().str(), fileName));
   library->setDataLayout(module.getDataLayout());
   library->setTargetTriple(module.getTargetTriple());
   if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::Flags::LinkOnlyNeeded))
@@ -72,6 +80,22 @@ static Status linkFile(llvm::Module &module, const std::string &file) {
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
       function.addFnAttr(llvm::Attribute::AlwaysInline);
     }
+  return Status::ok();
+}
+
+/// The same, for functions that must be there then: PTX with names that nobody defines would fail when it is loaded.
+static Status linkAll(llvm::Module &module, const std::string &file, const std::vector<std::string> &needed) {
+  llvm::StringMap<llvm::FunctionType *> types;
+  for (const std::string &name : needed)
+    types[name] = module.getFunction(name)->getFunctionType();
+  DITRON_RETURN_IF_ERROR(linkFile(module, file));
+  for (const std::string &name : needed) {
+    const llvm::Function *function = module.getFunction(name);
+    // Unused by now, when what called it is gone.
+    if (function && (function->isDeclaration() || function->getFunctionType() != types[name]))
+      return invalidArgument(fmt::format("'{}' has no function {} as the kernel calls it; DITRON_LIBDEVICE names NVIDIA's {}",
+                                         file, name, fileName));
+  }
   return Status::ok();
 }
 
@@ -91,7 +115,7 @@ Status linkLibdevice(llvm::Module &module, std::string_view file) {
   }
   for (const std::string &candidate : candidates)
     if (std::error_code ignored; fs::exists(candidate, ignored))
-      return linkFile(module, candidate);
+      return linkAll(module, candidate, needed);
   return notFound(fmt::format("the kernel calls {}, which are functions of NVIDIA's {}, and none of these files exists: {}. "
                               "Install the CUDA toolkit or the Python wheel nvidia-cuda-nvcc, or set CUDA_HOME or "
                               "DITRON_LIBDEVICE.",
