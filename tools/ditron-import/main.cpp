@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Import.h"
+#include "ditron/support/ToolProcess.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -40,7 +41,7 @@ int describeFile(const frontend::SourceFile &file, frontend::DiagnosticEngine &d
 
 } // namespace
 
-int main(int argc, char **argv) {
+static int runImport(int argc, char **argv) {
   CLI::App app{"Imports a kernel of the Triton language into tile IR"};
   std::string input, signatureText, stubFolder;
   bool lists = false, listsCompatibility = false, describes = false, showsLocations = false;
@@ -91,7 +92,7 @@ int main(int argc, char **argv) {
   auto signature = frontend::parseSignature(signatureText);
   if (!signature.isOk())
     return fail(signature.status());
-  options.printStatic = [](llvm::StringRef text) { llvm::outs() << "// static_print: " << text << '\n'; };
+  options.printStatic = [](llvm::StringRef text) { fmt::print("// static_print: {}\n", text.str()); };
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   auto module = frontend::importKernel(context, sources.file(*id), kernel, *signature, options, diagnostics);
   if (!module.isOk())
@@ -101,6 +102,14 @@ int main(int argc, char **argv) {
   mlir::OpPrintingFlags flags;
   if (showsLocations)
     flags.enableDebugInfo(true, false);
-  (*module)->print(llvm::outs(), flags);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  (*module)->print(stream, flags);
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
+}
+
+int main(int argc, char **argv) {
+  ToolProcess process("ditron-import");
+  return process.finish(runImport(argc, argv));
 }
