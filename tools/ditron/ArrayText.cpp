@@ -9,11 +9,12 @@
 #include "OutputText.h"
 #include "TupleText.h"
 
+#include "ditron/support/HostMemory.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace ditron::tool {
 
@@ -258,19 +259,32 @@ Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_vie
                                      toString(array.type), toString(type)));
 }
 
+Status ArrayText::checkMemory(uint64_t copies, std::string_view name) const {
+  if (source == Source::File)
+    return Status::ok();
+  const uint64_t available = availableHostMemory();
+  uint64_t bytes = sizeOf(*type) * copies;
+  for (int64_t size : shape)
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes))
+      bytes = UINT64_MAX; // too much, unless a size is 0
+  if (bytes <= available)
+    return Status::ok();
+  return Status(StatusCode::ResourceExhausted,
+                fmt::format("argument {}: an array of {} elements does not fit this machine's memory: its {} copies (on the ranks "
+                            "and before they get there) take {}, {} are available",
+                            name, shapeToString(shape), copies, memoryText(bytes), memoryText(available)));
+}
+
 Expected<NpyArray> ArrayText::make(uint32_t rank, uint64_t seed, std::string_view name,
                                    const AddressLookup &lookup) const {
   if (source == Source::File) {
     DITRON_ASSIGN_OR_RETURN(NpyArray array, readNpy(pathForRank(path, rank)));
     return type ? interpretArray(std::move(array), *type, name) : Expected<NpyArray>(std::move(array));
   }
-  const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  DITRON_RETURN_IF_ERROR(checkMemory(1, name));
   uint64_t bytes = sizeOf(*type);
   for (int64_t size : shape)
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) || bytes > memory)
-      return Status(StatusCode::ResourceExhausted,
-                    fmt::format("argument {}: an array of {} elements does not fit this machine's memory of {} bytes", name,
-                                shapeToString(shape), memory));
+    bytes *= static_cast<uint64_t>(size);
   NpyArray array{*type, shape, std::vector<std::byte>(bytes)};
   if (source == Source::Zeros)
     return array;

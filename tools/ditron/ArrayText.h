@@ -33,6 +33,8 @@ struct ArrayText {
 
   /// Whether it can be made only when other arrays have their places.
   bool hasAddresses() const;
+  /// Refuses an array of which this machine cannot hold so many copies. Files are asked for when they are read.
+  Status checkMemory(uint64_t copies, std::string_view name) const;
   /// The array for one rank. `seed` makes random numbers; `name` is the parameter.
   Expected<NpyArray> make(uint32_t rank, uint64_t seed, std::string_view name, const AddressLookup &lookup = {}) const;
 };

@@ -133,6 +133,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
     plans.push_back(ops::chooseAttentionPlan(problem));
   std::vector<Contender> contenders;
   std::vector<double> errors;
+  Status lastProblem;
   nlohmann::ordered_json row = {{"shape", shape}, {"causal", causal}};
   for (const ops::AttentionPlan &plan : plans) {
     progress.activity(fmt::format("{}: {}", shape, plan.text()));
@@ -140,6 +141,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
     DITRON_RETURN_IF_ERROR(poison(out));
     Expected<ops::PreparedCall> call = ops::prepareAttention(*jit, rank(), problem, q, k, v, out, plan);
     if (!call.isOk()) {
+      lastProblem = call.status();
       note(fmt::format("{}: {}: {}", shape, plan.text(), call.status().message()));
       row["failed"].push_back({{"plan", plan.text()}, {"error", call.status().message()}});
       continue;
@@ -153,7 +155,7 @@ Status AttentionBench::benchShape(const std::string &shape) {
     contenders.push_back({plan.text(), [this, call = *call](uint64_t) { return call.enqueue(rank().stream()); }});
   }
   if (contenders.empty())
-    return internalError("no plan could be compiled");
+    return lastProblem.withContext("no plan could be compiled");
   progress.activity(shape + ": timing");
   reached(plans.size(), plans.size() + 1);
   DITRON_ASSIGN_OR_RETURN(const std::vector<ContenderTimes> times, timeInterleaved(rank(), contenders, options.timing));

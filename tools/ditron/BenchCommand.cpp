@@ -11,6 +11,7 @@
 
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/bootstrap/RankEnvironment.h"
+#include "ditron/support/OutputFile.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -56,6 +57,12 @@ Status runBench(BenchArguments &arguments) {
     run.chooseTile =
         std::ranges::none_of(arguments.tileOptions, [](const CLI::Option *option) { return option->count() > 0; });
   }
+  std::vector<NamedFile> files;
+  for (const auto &[option, path] : {std::pair("--json", &arguments.jsonFile), std::pair("--html", &arguments.htmlFile),
+                                     std::pair("--trace", &run.traceFile)})
+    if (!path->empty())
+      files.push_back({option, *path});
+  DITRON_RETURN_IF_ERROR(checkDistinctFiles(files));
   run.boundWaits = arguments.boundWaits > 0;
   if (run.boundWaits)
     run.world.waitLimitSeconds = arguments.boundWaits;

@@ -8,9 +8,10 @@
 
 #include "Svg.h"
 
+#include "ditron/support/OutputFile.h"
+
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace ditron::tool {
 
@@ -116,9 +117,7 @@ constexpr std::string_view style =
 Status writeReport(std::string_view option, const std::string &path, const std::string &text) {
   if (path.empty())
     return Status::ok();
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  return file.flush() ? Status::ok() : invalidArgument(fmt::format("{} '{}': cannot write the file", option, path));
+  return writeWholeFile(path, text).withContext(option);
 }
 
 std::string benchPage(const std::string &title, const Json &report, const std::string &table) {

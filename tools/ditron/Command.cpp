@@ -7,14 +7,14 @@
 
 #include "ditron/compiler/KernelInterface.h"
 #include "ditron/frontend/Signature.h"
+#include "ditron/frontend/syntax/Source.h"
+#include "ditron/support/InputFile.h"
 
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <iostream>
-#include <iterator>
 
 namespace ditron::tool {
 
@@ -79,10 +79,13 @@ static Expected<compiler::KernelSource> readSource(const std::string &path) {
   if (path != "-" && path != standardInput)
     return compiler::KernelSource::read(path);
   // It can be read once, and several kernels may be in it.
-  static const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  static const Expected<std::string> text = [] {
+    InputFile input = InputFile::standardInput();
+    return readToEnd(input, frontend::maxSourceBytes);
+  }();
   compiler::KernelSource source;
   source.path = standardInput;
-  source.text = text;
+  DITRON_ASSIGN_OR_RETURN(source.text, Expected<std::string>(text));
   if (source.text.empty())
     return invalidArgument("no kernel file came from standard input");
   return source;

@@ -6,9 +6,10 @@
 //   0  done
 //   1  the command line, a file or the kernel's source is wrong
 //   2  the kernel failed while it ran: deadlock, access out of bounds, failed device_assert
-//   3  not enough memory, shared memory or threads
+//   3  not enough memory, shared memory, threads or room on the disk
 //   4  a bug of Ditron itself
 //   5  a result is not the one that --expect names
+//   128 + n  signal n asked for the end (Ctrl-C: 130)
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_COMMAND_H
@@ -20,6 +21,9 @@
 #include <CLI/CLI.hpp>
 
 namespace ditron::tool {
+
+/// What shells say of a process that a signal ended.
+constexpr int exitOfSignal(int signal) { return 128 + signal; }
 
 enum ExitCode { ExitDone = 0, ExitUserError = 1, ExitKernelFailed = 2, ExitExhausted = 3, ExitBug = 4, ExitMismatch = 5 };
 

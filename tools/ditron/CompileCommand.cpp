@@ -8,10 +8,10 @@
 
 #include "ditron/compiler/Compiler.h"
 #include "ditron/runtime/TargetChoice.h"
+#include "ditron/support/OutputFile.h"
 
 #include <cstdio>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace ditron::tool {
 
@@ -61,10 +61,7 @@ Status writeText(const std::string &path, const std::string &text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return Status::ok();
   }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file ? Status::ok() : invalidArgument(fmt::format("cannot write '{}'", path));
+  return writeWholeFile(path, text).withContext("--output");
 }
 
 /// Adds the values of a configuration to a signature that has none of them.
@@ -109,6 +106,10 @@ Expected<frontend::KernelSignature> readSignature(const KernelReference &referen
 
 Status compile(const CompileArguments &arguments, const Knobs &knobs) {
   DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(arguments.kernel, arguments.source));
+  if (!arguments.output.empty() && arguments.output != "-") {
+    const NamedFile files[] = {{"--output", arguments.output}, {"the kernel file", reference.source.path, /*isRead=*/true}};
+    DITRON_RETURN_IF_ERROR(checkDistinctFiles(files));
+  }
   std::optional<compiler::EmitStage> stage;
   if (!arguments.emit.empty()) {
     Expected<compiler::EmitStage> parsed = compiler::parseEmitStage(arguments.emit);

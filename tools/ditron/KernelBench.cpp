@@ -80,6 +80,11 @@ Expected<std::vector<int64_t>> parseShape(const std::string &text, size_t count,
   }
   if (at != end || sizes.size() != count || text.ends_with('x'))
     return invalidArgument(fmt::format("--shape '{}': a shape is written {}", text, form));
+  constexpr int64_t largestProduct = int64_t(1) << 60; // so that no count of elements or bytes overflows
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    if (__builtin_mul_overflow(product, size, &product) || product > largestProduct)
+      return invalidArgument(fmt::format("--shape '{}': the product of its sizes is more than 2^60", text));
   return sizes;
 }
 

@@ -10,6 +10,7 @@
 
 #include "ditron/frontend/syntax/Diagnostics.h"
 #include "ditron/sim/Machine.h"
+#include "ditron/support/OutputFile.h"
 
 #include <chrono>
 #include <cstdio>
@@ -159,7 +160,21 @@ Status KernelRun::bindOutputs() {
                             readExpectation(*arrays, options.ranks, options.dataSeed, options.expectations[i], tolerances[i]));
     expectations.push_back(std::move(expectation));
   }
-  return Status::ok();
+  return checkOutputFiles();
+}
+
+Status KernelRun::checkOutputFiles() const {
+  std::vector<NamedFile> files;
+  for (const Output &output : outputs)
+    for (uint32_t rank = 0; rank < (hasRank(output.text.path) ? options.ranks : 1); ++rank)
+      files.push_back({"--out " + output.array->name, pathForRank(output.text.path, rank)});
+  if (!options.trace.empty())
+    files.push_back({"--trace", options.trace});
+  for (const NamedFile &file : files)
+    DITRON_RETURN_IF_ERROR(OutputFile::create(file.path).status().withContext(file.what));
+  for (const KernelStage &stage : stages)
+    files.push_back({"the kernel file", stage.sourceText().path, /*isRead=*/true});
+  return checkDistinctFiles(files);
 }
 
 Status KernelRun::compile() {
@@ -206,15 +221,22 @@ Status KernelRun::execute() {
 }
 
 Status KernelRun::writeOutputs() {
+  // All are written before the first takes its place: a disk that is full leaves what was there.
+  std::vector<OutputFile> files;
   for (const Output &output : outputs) {
     for (uint32_t rank = 0; rank < options.ranks; ++rank) {
       DITRON_ASSIGN_OR_RETURN(NpyArray array, output.array->download(rank));
       if (output.text.type) {
         DITRON_ASSIGN_OR_RETURN(array, interpretArray(std::move(array), *output.text.type, output.array->name));
       }
-      DITRON_RETURN_IF_ERROR(writeNpy(pathForRank(output.text.path, rank), array.type, array.shape, array.data));
+      DITRON_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(pathForRank(output.text.path, rank)));
+      DITRON_RETURN_IF_ERROR(file.write(formatNpy(array.type, array.shape, array.data)));
+      DITRON_RETURN_IF_ERROR(file.complete());
+      files.push_back(std::move(file));
     }
   }
+  for (OutputFile &file : files)
+    DITRON_RETURN_IF_ERROR(file.commit());
   return Status::ok();
 }
 

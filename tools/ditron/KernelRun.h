@@ -65,6 +65,8 @@ private:
   Status loadKernels();
   Status bindArguments();
   Status bindOutputs();
+  /// Refuses what could not be written, or would be written over, before anything runs.
+  Status checkOutputFiles() const;
   /// Compiles and loads everything.
   Status compile();
   Status launch();

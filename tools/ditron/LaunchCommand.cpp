@@ -8,6 +8,7 @@
 #include "Command.h"
 
 #include "ditron/runtime/bootstrap/Rendezvous.h"
+#include "ditron/support/ToolProcess.h"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -85,6 +86,7 @@ Status setMeetingPoint() {
 int becomeProgram(const LaunchArguments &arguments, uint32_t rank, const std::string &job) {
   // A launcher that is killed takes its processes with it.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ToolProcess::restoreForChild();
   const std::string rankText = std::to_string(rank), sizeText = std::to_string(arguments.processes);
   setenv("RANK", rankText.c_str(), 1);
   setenv("LOCAL_RANK", rankText.c_str(), 1);

@@ -9,10 +9,10 @@
 
 #include "ditron/layout/Builders.h"
 #include "ditron/layout/Wgmma.h"
+#include "ditron/support/OutputFile.h"
 
 #include <charconv>
 #include <fmt/format.h>
-#include <fstream>
 #include <variant>
 
 namespace ditron::tool {
@@ -146,9 +146,7 @@ Status draw(const Expected<AnyLayout> &made, const std::string &svgFile) {
              registers ? registers->toTable(mostDrawnElements) : layoutTable(*shared));
   if (svgFile.empty())
     return Status::ok();
-  std::ofstream file(svgFile);
-  file << (registers ? layoutSvg(*registers) : layoutSvg(*shared));
-  return file.flush() ? Status::ok() : invalidArgument(fmt::format("--svg '{}': cannot write the file", svgFile));
+  return writeWholeFile(svgFile, registers ? layoutSvg(*registers) : layoutSvg(*shared)).withContext("--svg");
 }
 
 using Maker = Expected<AnyLayout> (*)(const LayoutArguments &);

@@ -6,13 +6,13 @@
 #include "LiteralText.h"
 
 #include "ditron/frontend/Signature.h"
+#include "ditron/support/InputFile.h"
 #include "ditron/support/Npy.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace ditron::tool {
 
@@ -66,15 +66,13 @@ std::optional<bool> parseBool(std::string_view text) {
 
 /// A file that may hold a scalar: one that never ends holds none.
 Expected<std::string> readFile(const std::string &path) {
-  constexpr size_t mostBytes = 65536;
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
+  constexpr uint64_t mostBytes = 65536;
+  DITRON_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path, ""));
   std::string text(mostBytes + 1, 0);
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  const int reason = errno;
-  text.resize(static_cast<size_t>(file.gcount()));
+  DITRON_ASSIGN_OR_RETURN(const uint64_t got, file.read(text.data(), text.size()));
+  text.resize(got);
   if (text.empty())
-    return notFound(fmt::format("cannot read '{}': {}", path, reason ? std::strerror(reason) : "it is empty"));
+    return notFound(fmt::format("cannot read '{}': it is empty", path));
   if (text.size() > mostBytes)
     return invalidArgument(fmt::format("'{}' has more than {} bytes, which no scalar has", path, mostBytes));
   return text;

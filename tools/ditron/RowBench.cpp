@@ -147,6 +147,7 @@ Status RowBench::benchShape(const std::string &shape) {
     plans.push_back(ops::chooseRowPlan(problem));
   std::vector<Contender> contenders;
   std::vector<double> errors;
+  Status lastProblem;
   nlohmann::ordered_json row = {{"shape", shape}, {"rows", problem.rows}, {"columns", problem.columns}};
   for (const ops::RowPlan &plan : plans) {
     progress.activity(fmt::format("{}: {}", shape, plan.text()));
@@ -154,6 +155,7 @@ Status RowBench::benchShape(const std::string &shape) {
     DITRON_RETURN_IF_ERROR(poison(y));
     Expected<ops::PreparedCall> call = prepare(problem, plan);
     if (!call.isOk()) {
+      lastProblem = call.status();
       note(fmt::format("{}: {}: {}", shape, plan.text(), call.status().message()));
       row["failed"].push_back({{"plan", plan.text()}, {"error", call.status().message()}});
       continue;
@@ -167,7 +169,7 @@ Status RowBench::benchShape(const std::string &shape) {
     contenders.push_back({plan.text(), [this, call = *call](uint64_t) { return call.enqueue(rank().stream()); }});
   }
   if (contenders.empty())
-    return internalError("no plan could be compiled");
+    return lastProblem.withContext("no plan could be compiled");
   contenders.push_back({"copy", [&](uint64_t) { return rank().stream().copy(y, x, count); }});
   progress.activity(shape + ": timing");
   reached(plans.size(), plans.size() + 1);

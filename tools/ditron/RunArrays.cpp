@@ -53,6 +53,8 @@ Expected<const RunArray *> RunArrays::add(const std::string &name, const std::ve
     return invalidArgument(fmt::format("argument {}: there is an array of this name already; later kernels get it when {} is left "
                                        "out; another array needs another name: --memory OTHER=... and --arg {}=ptr:OTHER",
                                        name, name, name));
+  // Each array is there twice for a while: as data, and on the simulated GPU.
+  DITRON_RETURN_IF_ERROR(perRank.front().checkMemory(perRank.size() * (world.machine() ? 2 : 1), name));
   std::vector<NpyArray> data;
   for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
     auto lookup = [&](const AddressText &address) { return addressOf(address, rank); };

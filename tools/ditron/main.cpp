@@ -9,9 +9,13 @@
 #include "OverlapCommands.h"
 #include "Version.h"
 
+#include "ditron/compiler/FatalErrors.h"
+#include "ditron/sim/TimeLimit.h"
 #include "ditron/support/Suggest.h"
+#include "ditron/support/ToolProcess.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
 
@@ -64,7 +68,8 @@ int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, cha
 
 } // namespace
 
-int main(int argc, char **argv) {
+/// Runs the command and gives its exit code.
+static int runCommand(int argc, char **argv) {
   tool::CommandContext context;
   Expected<Knobs> knobs = Knobs::fromEnvironment();
   if (!knobs.isOk()) {
@@ -78,8 +83,8 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", tool::versionText());
   app.footer(
       "Exit codes: 0 done; 1 the command line, a file or the kernel's source is wrong; 2 the kernel failed while\n"
-      "running (deadlock, access out of bounds); 3 not enough memory; 4 a bug of Ditron; 5 a result of `ditron run` is not\n"
-      "the expected one.");
+      "running (deadlock, access out of bounds); 3 not enough memory, threads or disk; 4 a bug of Ditron; 5 a result of\n"
+      "`ditron run` is not the expected one; 128 + n signal n asked for the end.");
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
       tool::addRunCommand,    tool::addCompileCommand, tool::addBenchCommand, tool::addDemoCommand,
       tool::addLaunchCommand, tool::addDoctorCommand,  tool::addCacheCommand, tool::addKnobsCommand,
@@ -98,4 +103,21 @@ int main(int argc, char **argv) {
     return error.get_exit_code() == 0 ? app.exit(error) : reportUsage(app, error, argc, argv);
   }
   return context.exitCode;
+}
+
+/// Ctrl-C and its like: a simulated run ends with its report; anything else, or a second one, ends at once.
+static void onInterruption(int signal) {
+  if (sim::TimeLimit::interruption() != 0 || !sim::TimeLimit::interrupt(signal))
+    endProcess(tool::exitOfSignal(signal), "interrupted");
+}
+
+int main(int argc, char **argv) {
+  ToolProcess process("ditron");
+  compiler::reportFatalErrors();
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(signal, onInterruption) == SIG_IGN)
+      std::signal(signal, SIG_IGN); // as with nohup
+  const int exitCode = process.finish(runCommand(argc, argv));
+  const int signal = sim::TimeLimit::interruption();
+  return signal ? tool::exitOfSignal(signal) : exitCode;
 }
