@@ -50,9 +50,10 @@ LangValue Evaluator::construct(const std::shared_ptr<const ClassInfo> &cls, llvm
   for (auto [index, field] : llvm::enumerate(cls->fields)) {
     if (isSet[index])
       continue;
-    if (!field.defaultValue)
+    if (field.initial.isPoison())
       return reject(range, fmt::format("class '{}' needs a value for field '{}'", cls->name, field.name));
-    values[index] = checkField(*cls, index, evaluatePython(field.defaultValue, field.names), range);
+    LangValue initial = field.initial.isUnknown() && !frame().isPython() ? reportUnknown(field.initial, field.name, range) : field.initial;
+    values[index] = checkField(*cls, index, initial, range);
   }
   if (llvm::any_of(values, [](const LangValue &value) { return value.isPoison(); }))
     return LangValue::poison();
@@ -87,19 +88,26 @@ LangValue Evaluator::initialize(const ClassMethod &method, const LangValue &inst
   return result;
 }
 
+/// `_fields` of a NamedTuple.
+static LangValue fieldNames(const ClassInfo &cls) {
+  std::vector<LangValue> names;
+  for (const ClassField &field : cls.fields)
+    names.push_back(LangValue::string(field.name));
+  return LangValue::tuple(std::move(names));
+}
+
 LangValue Evaluator::instanceAttribute(const LangValue &value, llvm::StringRef name) {
   const ClassInfo &cls = *value.classInfo();
   if (auto index = cls.indexOf(name))
     return value.parts()[*index];
-  if (cls.isNamedTuple && name == "_fields") {
-    std::vector<LangValue> names;
-    for (const ClassField &field : cls.fields)
-      names.push_back(LangValue::string(field.name));
-    return LangValue::tuple(std::move(names));
-  }
   if (cls.isNamedTuple && name == "_replace")
     return LangValue(MethodValue{nullptr, "_replace", std::make_shared<const LangValue>(value), {}, nullptr});
+  if (cls.isNamedTuple && name == "_asdict")
+    return LangValue(MethodValue{nullptr, "_asdict", std::make_shared<const LangValue>(value), {}, nullptr});
   const ClassMethod *method = cls.method(name);
+  if (method && method->function.binding == FunctionValue::Binding::Property)
+    return callMethod(MethodValue{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(value), method->function,
+                                  nullptr}, method->function.node->headerRange, {}, method->function.node->headerRange);
   if (method && !method->isStatic && !method->isClass)
     return LangValue(MethodValue{nullptr, method->function.node->name.text, std::make_shared<const LangValue>(value),
                                  method->function, nullptr});
@@ -109,24 +117,37 @@ LangValue Evaluator::instanceAttribute(const LangValue &value, llvm::StringRef n
 }
 
 LangValue Evaluator::classAttribute(const std::shared_ptr<const ClassInfo> &cls, llvm::StringRef name) {
-  if (name == "__name__")
-    return LangValue::string(cls->name);
-  if (const ClassMethod *method = cls->method(name)) {
+  if (name == "__name__" || name == "__qualname__")
+    return LangValue::string(name == "__name__" ? cls->name : cls->qualifiedName);
+  if (name == "__mro__" || name == "__bases__") {
+    if (name == "__mro__" || cls->bases.empty())
+      return unknown(cls->range, fmt::format("{}.{}", cls->name, name.str()));
+    std::vector<LangValue> bases;
+    for (const auto &base : cls->bases)
+      bases.push_back(LangValue(ClassValue{base}));
+    return LangValue::tuple(std::move(bases));
+  }
+  if (cls->isNamedTuple && name == "_fields")
+    return fieldNames(*cls);
+  if (cls->isNamedTuple && (name == "_make" || name == "_field_defaults"))
+    return unknown(cls->range, fmt::format("{}.{}", cls->name, name.str()));
+  const ClassMethod *method = cls->method(name);
+  const LangValue *member = cls->member(name);
+  if (method && (!member || member->is<FunctionValue>())) {
     if (method->function.isJit && !method->isClass)
       return LangValue(method->function);
     return LangValue(MethodValue{nullptr, method->function.node->name.text,
                                  std::make_shared<const LangValue>(ClassValue{cls}), method->function, nullptr});
   }
-  auto constant = cls->constants.find(name);
-  if (constant != cls->constants.end()) {
-    LangValue value = evaluatePython(constant->second, cls->environment);
-    if (cls->isEnum && !value.isPoison() && !value.isUnknown())
-      value = LangValue::object(cls->name, {{"value", value}, {"name", LangValue::string(name.str())}});
-    return frame().isPython() ? value : toKernel(value, constant->second->range);
+  if (member)
+    return frame().isPython() ? *member : toKernel(*member, cls->range);
+  if (cls->isEnum && name == "__members__") {
+    LangValue all = LangValue::dict();
+    for (const auto &[key, binding] : cls->members->names)
+      if (binding.value.instance())
+        setItem(*all.getIf<DictValue>(), LangValue::string(key.str()), binding.value);
+    return all;
   }
-  auto index = cls->indexOf(name);
-  if (index && cls->fields[*index].defaultValue)
-    return evaluatePython(cls->fields[*index].defaultValue, cls->fields[*index].names);
   return LangValue::poison();
 }
 
@@ -137,12 +158,17 @@ LangValue Evaluator::callMethod(const MethodValue &method, SourceRange selfRange
   options.isPython = !method.function.isJit;
   const auto *cls = method.self->getIf<ClassValue>();
   const ClassInfo *info = cls ? cls->info.get() : method.self->classInfo();
-  const ClassMethod *declared = info ? info->method(method.name) : nullptr;
-  options.owner = declared ? declared->owner : nullptr;
+  const ClassInfo *owner = nullptr; // the class whose statement holds the function, for super()
+  if (info)
+    for (const ClassInfo *each : info->order)
+      for (const auto &[name, own] : each->methods)
+        if (!owner && own.owner == each && own.function.node == method.function.node)
+          owner = each;
+  options.owner = owner;
   // Through the class, a plain function gets what is written; only a class method gets the class.
-  if (!cls || (declared && declared->isClass)) {
+  if (!cls || method.function.binding == FunctionValue::Binding::Class) {
     all.push_back(CallArgument{"", *method.self, selfRange, {}, false});
-    options.bindsSelf = cls == nullptr;
+    options.bindsSelf = true;
   }
   all.append(arguments.begin(), arguments.end());
   return enterFunction(method.function, all, range, options);
@@ -161,6 +187,8 @@ std::optional<LangValue> Evaluator::callSuper(const ast::Call *call) {
   std::vector<CallArgument> arguments;
   if (!collectArguments(call, arguments))
     return LangValue::poison();
+  if (LangValue self = selfValue(); self.instance() || self.is<ClassValue>())
+    return callSuperOfInstance(self, attribute, arguments, call->range);
   LangValue &self = selfValue();
   for (const auto &base : frame().owner->bases) {
     if (const ClassMethod *method = base->method(attribute->attr.text)) {
@@ -187,6 +215,37 @@ std::optional<LangValue> Evaluator::callSuper(const ast::Call *call) {
   }
   return emit.fail(attribute->attr.range,
                    fmt::format("no base of class '{}' has '{}'", frame().owner->name, attribute->attr.text.str()));
+}
+
+LangValue Evaluator::callSuperOfInstance(const LangValue &self, const ast::Attribute *attribute, llvm::ArrayRef<CallArgument> arguments,
+                                        SourceRange range) {
+  const auto *given = self.getIf<ClassValue>(); // of a class method
+  const ClassInfo *cls = given ? given->info.get() : self.classInfo();
+  llvm::StringRef name = attribute->attr.text;
+  auto next = llvm::find(cls->order, frame().owner);
+  for (next = next == cls->order.end() ? next : std::next(next); next != cls->order.end(); ++next) {
+    const Binding *binding = (*next)->members ? (*next)->members->find(name) : nullptr;
+    if (!binding)
+      continue;
+    const auto *function = binding->value.getIf<FunctionValue>();
+    LangValue bound = binding->value;
+    if (function && function->binding != FunctionValue::Binding::Static)
+      bound = LangValue(MethodValue{nullptr, function->node->name.text, std::make_shared<const LangValue>(self), *function, nullptr});
+    return callValue(bound, arguments.vec(), range, range, range);
+  }
+  if (name == "__init__" && self.instance()) {
+    std::vector<LangValue> args;
+    for (const CallArgument &argument : arguments)
+      args.push_back(argument.value);
+    if (!cls->nativeBase.empty())
+      self.instance()->attributes["args"] = LangValue::tuple(std::move(args));
+    else if (!args.empty())
+      return fail(range, "object.__init__() takes exactly one argument (the instance to initialize)");
+    return LangValue::none();
+  }
+  if (name == "__init_subclass__" || name == "__post_init__")
+    return LangValue::none();
+  return fail(attribute->attr.range, fmt::format("'super' object has no attribute '{}'", name.str()), "AttributeError");
 }
 
 const std::shared_ptr<const ClassInfo> &constexprTypeClass() {

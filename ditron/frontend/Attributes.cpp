@@ -136,7 +136,12 @@ LangValue Evaluator::moduleAttribute(const ModuleValue &module, llvm::StringRef 
 }
 
 LangValue Evaluator::constantAttribute(const LangValue &value, llvm::StringRef name) {
-  if (name == "value")
+  if (name == "value" && (!frame().isPython() || value.isWrapped || !value.isConstant())) {
+    LangValue plain = value;
+    plain.isWrapped = false;
+    return frame().isPython() ? plain : value;
+  }
+  if (name == "value" && frame().isPython() && value.isConstant())
     return value;
   if (name == "type" && value.isConstant())
     return LangValue(TupleValue{std::make_shared<const std::vector<LangValue>>(1, value), constexprTypeClass()});
@@ -163,9 +168,18 @@ LangValue Evaluator::functionAttribute(const LangValue &value, llvm::StringRef n
   }
   if (!frame().isPython())
     return LangValue::poison();
-  std::string own = value.getIf<FunctionValue>()->node->name.text.str();
+  const auto *function = value.getIf<FunctionValue>();
+  if (!function)
+    return name == "__name__" ? LangValue::string("<lambda>") : reports ? unknown(range, fmt::format("(lambda).{}", name.str())) : LangValue::poison();
+  std::string own = function->node->name.text.str();
+  if (const Binding *given = function->environment ? function->environment->find(own + ".__name__") : nullptr)
+    own = given->value.display(); // by functools.wraps
   if (name == "__name__")
     return LangValue::string(own);
+  if (name == "__qualname__")
+    return LangValue::string((function->environment ? function->environment->qualifier : "") + own);
+  if (name == "cache_clear" && function->cache)
+    return LangValue(MethodValue{nullptr, "cache_clear", std::make_shared<const LangValue>(value), {}, findNative("functools.cache_clear")});
   if (name == "fn" || name == "__wrapped__")
     return value;
   return reports ? unknown(range, fmt::format("{}.{}", own, name.str())) : LangValue::poison();
@@ -184,6 +198,15 @@ LangValue Evaluator::attributeOf(const LangValue &value, llvm::StringRef name, S
       return LangValue(value.elements().front().type());
     if (const Builtin *builtin = findBuiltin(ModuleVector, name))
       return method(value, builtin->name, builtin);
+  } else if (value.instance()) {
+    const size_t errorsBefore = emit.diagnosticEngine().errorCount();
+    result = objectAttribute(value, name, range);
+    if (!result.isPoison() && !frame().isPython())
+      result = toKernel(result, range);
+    if (result.isPoison() && !reports && emit.diagnosticEngine().errorCount() == errorsBefore)
+      return result;
+    if (result.isPoison() && emit.diagnosticEngine().errorCount() != errorsBefore)
+      return result;
   } else if (value.classInfo()) {
     result = isBlockPointer(value) ? blockPointerAttribute(value, name) : LangValue::poison();
     if (result.isPoison())
@@ -213,7 +236,7 @@ LangValue Evaluator::attributeOf(const LangValue &value, llvm::StringRef name, S
       result = constantAttribute(value, name);
   } else if (value.isConstant()) {
     result = constantAttribute(value, name);
-  } else if (value.sequence() || value.isDict()) {
+  } else if (value.sequence() || value.isDict() || value.is<ViewValue>()) {
     result = constantAttribute(value, name);
   } else if (const ObjectValue *object = value.object()) {
     const LangValue *field = find(*object, name);
@@ -222,7 +245,7 @@ LangValue Evaluator::attributeOf(const LangValue &value, llvm::StringRef name, S
     return fileAttribute(*file, name, range, reports);
   } else if (const auto *foreign = value.getIf<ForeignValue>()) {
     return foreignAttribute(*foreign, name, range, reports);
-  } else if (value.is<NativeValue>() || value.is<FunctionValue>()) {
+  } else if (value.is<NativeValue>() || value.is<FunctionValue>() || value.is<LambdaValue>()) {
     result = functionAttribute(value, name, range, reports);
   }
   if (!result.isPoison() || !reports)

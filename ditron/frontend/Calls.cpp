@@ -187,9 +187,16 @@ LangValue Evaluator::callValue(const LangValue &callee, std::vector<CallArgument
   if (const auto *native = callee.getIf<NativeValue>())
     return callNativeFunction(*native->function, LangValue::poison(), arguments, range);
   if (const auto *cls = callee.getIf<ClassValue>()) {
+    if (cls->info->isPlain && !frame().isPython())
+      return emit.fail(calleeRange, fmt::format("class '{}' cannot be used in a kernel", cls->info->name));
     if (cls->info->isPlain)
-      return unknown(range, fmt::format("{}(...)", cls->info->name));
+      return constructInstance(cls->info, arguments, range);
     return construct(cls->info, arguments, range);
+  }
+  if (callee.instance()) {
+    LangValue method = callee.instance()->cls->member("__call__") ? objectAttribute(callee, "__call__", calleeRange) : LangValue::poison();
+    return method.isPoison() ? fail(calleeRange, fmt::format("'{}' object is not callable", callee.typeName()))
+                             : callValue(method, std::move(arguments), selfRange, calleeRange, range);
   }
   if (const auto *lambda = callee.getIf<LambdaValue>())
     return callLambda(*lambda, arguments, range);
@@ -205,6 +212,12 @@ LangValue Evaluator::callValue(const LangValue &callee, std::vector<CallArgument
     if (method->name == "_replace") {
       arguments.insert(arguments.begin(), CallArgument{"", *method->self, selfRange, {}, false});
       return replaceFields(arguments, range);
+    }
+    if (method->name == "_asdict") {
+      LangValue all = LangValue::dict();
+      for (auto [field, part] : llvm::zip_equal(method->self->classInfo()->fields, method->self->parts()))
+        setItem(*all.getIf<DictValue>(), LangValue::string(field.name), part);
+      return all;
     }
     if (method->self->isType() && !method->builtin && !method->native) {
       if (!arguments.empty())
@@ -285,8 +298,14 @@ LangValue Evaluator::callBuiltinFromPython(const Builtin &builtin, std::vector<C
       reason != arguments.end())
     return reason->value;
   for (CallArgument &argument : arguments)
-    if (argument.value.is<ListValue>())
-      argument.value = LangValue::tuple(*argument.value.sequence());
+    if (argument.value.is<ListValue>() || argument.value.iterator() || argument.value.is<ViewValue>()) {
+      auto elements = elementsOf(argument.value, argument.range);
+      if (!elements)
+        return LangValue::poison();
+      argument.value = LangValue::tuple(std::move(*elements));
+    } else if (argument.value.instance()) {
+      argument.value = numberOf(argument.value);
+    }
   if (!frame().mayEmit && !emit.builder.getInsertionBlock())
     if (builtin.handler && !isKnownToCompute(builtin))
       return fail(range, fmt::format("{} gives a run-time value and cannot be called at compile time", name), "");

@@ -4,6 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"
+#include "ditron/frontend/Iterators.h"
 #include "ditron/frontend/Vectors.h"
 
 #include <fmt/format.h>
@@ -19,10 +20,10 @@ bool Evaluator::countSteps(size_t count, SourceRange range) {
 }
 
 bool Evaluator::remember(const LangValue &value, SourceRange range) {
-  if (!value.sequence() && !value.isDict())
+  if (!value.sequence() && !value.isDict() && !value.instance() && !value.iterator())
     return true;
   if (made.size() >= maxElements) {
-    fail(range, fmt::format("an evaluation at compile time may make {} lists and tuples", maxElements), "");
+    fail(range, fmt::format("an evaluation at compile time may make {} lists, tuples and objects", maxElements), "");
     return false;
   }
   made.push_back(value);
@@ -52,6 +53,16 @@ std::optional<bool> Evaluator::truthOf(const LangValue &value, SourceRange range
   if (const auto *bounds = value.getIf<std::shared_ptr<const RangeValue>>())
     if (auto ends = boundsOf(**bounds))
       return (*ends)[2] > 0 ? (*ends)[0] < (*ends)[1] : (*ends)[0] > (*ends)[1];
+  if (const auto *view = value.getIf<ViewValue>())
+    return !view->dict.items->empty();
+  if (value.instance()) {
+    if (!numberOf(value).instance())
+      return truthOf(numberOf(value), range);
+    for (llvm::StringRef name : {"__bool__", "__len__"})
+      if (std::optional<LangValue> truth = callProtocol(value, name, {}, range))
+        return truth->isPoison() ? std::nullopt : truthOf(*truth, range);
+    return true;
+  }
   if (value.isTensor()) {
     fail(range, fmt::format("code that runs at compile time cannot depend on run-time values, but this is {}", value.describe()));
     return std::nullopt;
@@ -88,8 +99,30 @@ std::optional<std::vector<LangValue>> Evaluator::elementsOf(const LangValue &ite
     const std::string &text = iterable.constant().getString();
     if (!count(text.size()))
       return std::nullopt;
-    for (char c : text)
-      elements.push_back(LangValue::string(std::string(1, c)));
+    for (llvm::StringRef rest = text; !rest.empty();) {
+      llvm::StringRef character = rest.take_front(codePointOffset(rest, 1));
+      elements.push_back(LangValue::string(character.str()));
+      rest = rest.drop_front(character.size());
+    }
+    return elements;
+  }
+  if (iterable.iterator() || iterable.is<ViewValue>() || (iterable.instance() && numberOf(iterable).instance())) {
+    std::shared_ptr<Iterator> iterator = iteratorOf(iterable, range);
+    while (iterator) {
+      std::optional<LangValue> element = iterator->next(*this, range);
+      if (!element)
+        return elements;
+      if (element->isPoison() || !count(elements.size() + 1 > most ? elements.size() + 1 : 1))
+        return std::nullopt;
+      elements.push_back(std::move(*element));
+    }
+    return std::nullopt;
+  }
+  if (const auto *cls = iterable.getIf<ClassValue>(); cls && cls->info->isEnum && cls->info->members) {
+    for (const auto &[name, binding] : cls->info->members->names)
+      if (binding.value.instance() && binding.value.instance()->cls == cls->info &&
+          binding.value.instance()->attributes.lookup("name").display() == name)
+        elements.push_back(binding.value);
     return elements;
   }
   const auto *sequence = iterable.getIf<std::shared_ptr<const RangeValue>>();
@@ -129,6 +162,8 @@ LangValue Evaluator::evaluateDict(const ast::Dict *expression) {
     if (const LangValue *undecided = unknownIn(key))
       return *undecided;
     if (item.key) {
+      if (!isHashable(key))
+        return fail(item.key->range, fmt::format("unhashable type: '{}'", key.typeName()));
       setItem(dict, key, std::move(value));
       continue;
     }
@@ -146,13 +181,36 @@ LangValue Evaluator::evaluateDict(const ast::Dict *expression) {
 // Operators
 //===------------------------------------------------------------------------------------------------------------------===//
 
+/// The elements of keys or items as a set, with which they are compared; any other value as it is.
+static LangValue setOfView(Evaluator &evaluator, const LangValue &value, SourceRange range) {
+  const auto *view = value.getIf<ViewValue>();
+  if (!view || view->kind == ViewValue::Kind::Values)
+    return value;
+  auto elements = evaluator.elementsOf(value, range);
+  return elements ? makeSet(evaluator, *elements, range) : LangValue::poison();
+}
+
+LangValue Evaluator::binaryOfViews(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range) {
+  LangValue left = setOfView(*this, a, range), right = setOfView(*this, b, range);
+  if (left.is<ViewValue>() || right.is<ViewValue>() || left.isPoison())
+    return fail(range, fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", spelling(op).str(), a.typeName(), b.typeName()));
+  if (right.isSet())
+    return binaryOf(op, left, right, range);
+  auto elements = elementsOf(right, range); // keys take any iterable
+  return elements ? binaryOf(op, left, makeSet(*this, *elements, range), range) : LangValue::poison();
+}
+
 LangValue Evaluator::binaryOf(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range) {
   if (a.isPoison() || b.isPoison())
     return LangValue::poison();
   if (a.isUnknown() || b.isUnknown())
     return a.isUnknown() ? a : b;
+  if (a.is<ViewValue>() || b.is<ViewValue>())
+    return binaryOfViews(op, a, b, range);
   if (auto set = setOperation(*this, op, a, b, range))
     return *set;
+  if (a.instance() || b.instance())
+    return operateOnInstance(op, a, b, range);
   // What a kernel hands to a constexpr function has attributes there, but no value.
   if (frame().isPython() && !frame().mayEmit && (a.isTensor() || b.isTensor()))
     return fail(range, fmt::format("operator {} cannot be computed at compile time: the operands are {} and {}",
@@ -211,17 +269,21 @@ LangValue Evaluator::binaryOf(BinaryOp op, const LangValue &a, const LangValue &
 }
 
 std::optional<bool> Evaluator::compareOf(CompareOp op, const LangValue &a, const LangValue &b, SourceRange range) {
-  auto unsupported = [&]() -> std::optional<bool> {
-    fail(range, fmt::format("'{}' not supported between instances of '{}' and '{}'", spelling(op).str(), a.typeName(),
-                            b.typeName()));
-    return std::nullopt;
-  };
-  if (const LangValue *undecided = unknownIn(a) ? unknownIn(a) : unknownIn(b)) {
+  const bool isIdentity = op == CompareOp::Is || op == CompareOp::IsNot;
+  if (const LangValue *undecided = unknownIn(a) ? unknownIn(a) : unknownIn(b); undecided && !isIdentity) {
     reportUnknown(*undecided, "", range);
     return std::nullopt;
   }
+  const bool isMembership = op == CompareOp::In || op == CompareOp::NotIn;
+  if (!isIdentity && !isMembership && (a.is<ViewValue>() || b.is<ViewValue>())) {
+    LangValue left = setOfView(*this, a, range), right = setOfView(*this, b, range);
+    if (!left.is<ViewValue>() && !right.is<ViewValue>())
+      return compareOf(op, left, right, range);
+  }
   if (auto sets = compareSets(op, a, b))
     return sets;
+  if (!isIdentity && !isMembership && (a.instance() || b.instance()))
+    return compareInstances(op, a, b, range);
   switch (op) {
   case CompareOp::Eq: return a.equals(b);
   case CompareOp::NotEq: return !a.equals(b);
@@ -229,30 +291,8 @@ std::optional<bool> Evaluator::compareOf(CompareOp op, const LangValue &a, const
   case CompareOp::IsNot: return (a.identical(b) || (a.isType() && a.equals(b))) == (op == CompareOp::Is);
   case CompareOp::In:
   case CompareOp::NotIn: {
-    bool isIn = false;
-    if (const NativeFunction *contains = findNativeMethod(b, "__contains__")) {
-      LangValue result = callNative({*this, *contains, b, {a}, {}, range});
-      if (result.isUnknown())
-        reportUnknown(result, "", range);
-      if (!result.isConstant())
-        return std::nullopt;
-      isIn = result.constant().isTrue();
-    } else if (const auto *dict = b.getIf<DictValue>()) {
-      isIn = find(*dict, a) != nullptr;
-    } else if (b.isConstant()) {
-      auto result = compare(CompareOp::In, a.isConstant() ? a.constant() : ConstValue::none(), b.constant());
-      if (!result.isOk()) {
-        fail(range, result.status().message());
-        return std::nullopt;
-      }
-      isIn = result->isTrue();
-    } else {
-      auto elements = elementsOf(b, range);
-      if (!elements)
-        return std::nullopt;
-      isIn = llvm::any_of(*elements, [&](const LangValue &element) { return element.equals(a); });
-    }
-    return isIn == (op == CompareOp::In);
+    std::optional<bool> isIn = contains(b, a, range);
+    return isIn ? std::optional(*isIn == (op == CompareOp::In)) : std::nullopt;
   }
   default: break;
   }
@@ -263,17 +303,55 @@ std::optional<bool> Evaluator::compareOf(CompareOp op, const LangValue &a, const
     fail(range, result.status().message());
     return std::nullopt;
   }
-  const auto *left = a.sequence(), *right = b.sequence();
-  if (!left || !right || a.isSet() || b.isSet() || a.isList() != b.isList()) {
-    std::optional<int> order = orderOfObjects(a, b);
-    if (!order)
-      return unsupported();
-    return op == CompareOp::Lt ? *order < 0 : op == CompareOp::LtE ? *order <= 0 : op == CompareOp::Gt ? *order > 0 : *order >= 0;
+  return compareOrder(op, a, b, range);
+}
+
+std::optional<bool> Evaluator::contains(const LangValue &container, const LangValue &element, SourceRange range) {
+  if (const NativeFunction *contains = findNativeMethod(container, "__contains__")) {
+    LangValue result = callNative({*this, *contains, container, {element}, {}, range});
+    if (result.isUnknown())
+      reportUnknown(result, "", range);
+    return result.isConstant() ? std::optional(result.constant().isTrue()) : std::nullopt;
   }
-  for (auto [x, y] : llvm::zip(*left, *right))
-    if (!x.equals(y))
-      return compareOf(op, x, y, range);
-  return compareOf(op, LangValue::integer(left->size()), LangValue::integer(right->size()), range);
+  if (std::optional<LangValue> result = callProtocol(container, "__contains__", {element}, range))
+    return result->isPoison() ? std::nullopt : truthOf(*result, range);
+  if (const auto *dict = container.getIf<DictValue>())
+    return find(*dict, element) != nullptr;
+  if (const auto *view = container.getIf<ViewValue>(); view && view->kind == ViewValue::Kind::Keys)
+    return find(view->dict, element) != nullptr;
+  if (container.isConstant()) {
+    const LangValue &wanted = numberOf(element);
+    auto result = compare(CompareOp::In, wanted.isConstant() ? wanted.constant() : ConstValue::none(), container.constant());
+    if (result.isOk())
+      return result->isTrue();
+    fail(range, result.status().message());
+    return std::nullopt;
+  }
+  std::shared_ptr<Iterator> iterator = iteratorOf(container, range);
+  while (iterator) {
+    std::optional<LangValue> each = iterator->next(*this, range);
+    if (!each)
+      return false;
+    if (each->isPoison() || !countSteps(1, range))
+      return std::nullopt;
+    if (each->identical(element) || each->equals(element))
+      return true;
+  }
+  return std::nullopt;
+}
+
+std::optional<bool> Evaluator::compareOrder(CompareOp op, const LangValue &a, const LangValue &b, SourceRange range) {
+  const auto *left = a.sequence(), *right = b.sequence();
+  if (left && right && !a.isSet() && !b.isSet() && a.isList() == b.isList()) {
+    for (auto [x, y] : llvm::zip(*left, *right))
+      if (!x.equals(y))
+        return compareOf(op, x, y, range);
+    return compareOf(op, LangValue::integer(left->size()), LangValue::integer(right->size()), range);
+  }
+  if (std::optional<int> order = orderOfObjects(a, b))
+    return op == CompareOp::Lt ? *order < 0 : op == CompareOp::LtE ? *order <= 0 : op == CompareOp::Gt ? *order > 0 : *order >= 0;
+  fail(range, fmt::format("'{}' not supported between instances of '{}' and '{}'", spelling(op).str(), a.typeName(), b.typeName()));
+  return std::nullopt;
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -286,55 +364,56 @@ LangValue Evaluator::subscriptContainer(const LangValue &value, const ast::Subsc
   LangValue index = evaluateValue(expression->index);
   if (index.isPoison() || index.isUnknown())
     return index;
-  SourceRange place = expression->index->range;
+  return itemOfValue(value, index, expression->index->range);
+}
+
+LangValue Evaluator::itemOfValue(const LangValue &value, const LangValue &given, SourceRange place) {
   if (const auto *dict = value.getIf<DictValue>())
-    return itemOf(*this, *dict, index, place);
+    return itemOf(*this, *dict, given, place);
+  if (value.instance() && numberOf(value).instance()) {
+    std::optional<LangValue> item = callProtocol(value, "__getitem__", {given}, place);
+    return item ? *item : fail(place, fmt::format("'{}' object is not subscriptable", value.typeName()));
+  }
+  const LangValue &index = numberOf(given);
   auto at = index.isConstant() && index.constant().isIntegral() ? std::optional(index.constant()) : std::nullopt;
   if (!at)
     return fail(place, fmt::format("the index of a {} must be a compile-time int, but got {}", value.typeName(), index.describe()));
-  int64_t size = 0, start = 0, step = 1;
-  if (const auto *elements = value.sequence()) {
-    size = elements->size();
-  } else if (value.isString()) {
-    size = value.constant().getString().size();
-  } else {
-    auto elements = elementsOf(value, place);
-    if (!elements)
-      return LangValue::poison();
-    size = elements->size();
-    start = size > 0 ? *elements->front().constant().toInt64() : 0;
-    step = size > 1 ? *(*elements)[1].constant().toInt64() - start : 1;
+  const std::vector<LangValue> *elements = value.sequence();
+  std::vector<LangValue> all;
+  if (!elements) {
+    auto walked = value.isSet() || value.is<ViewValue>() || value.iterator() ? std::nullopt : elementsOfAny(value, place);
+    if (!walked)
+      return value.isPoison() ? value : fail(place, fmt::format("'{}' object is not subscriptable", value.typeName()));
+    all = std::move(*walked);
+    elements = &all;
   }
+  int64_t size = elements->size();
   auto i = at->toInt64();
   if (!i || *i < -size || *i >= size)
     return fail(place, fmt::format("index {} is out of range for {}", index.display(), value.describe()), "IndexError");
-  int64_t position = *i < 0 ? *i + size : *i;
-  if (const auto *elements = value.sequence())
-    return LangValue((*elements)[position]);
-  return value.isString() ? LangValue::string(value.constant().getString().substr(position, 1))
-                          : LangValue::integer(start + position * step);
+  return LangValue((*elements)[*i < 0 ? *i + size : *i]);
 }
 
-LangValue Evaluator::sliceContainer(const LangValue &value, const ast::Slice *slice) {
-  std::vector<LangValue> elements;
-  int64_t size = 0;
-  if (value.isString()) {
-    size = value.constant().getString().size();
-  } else {
-    if (value.isDict())
-      return fail(slice->range, "'dict' cannot be sliced");
-    auto all = elementsOf(value, slice->range);
-    if (!all)
-      return LangValue::poison();
-    elements = std::move(*all);
-    size = elements.size();
+std::optional<std::vector<LangValue>> Evaluator::elementsOfAny(const LangValue &value, SourceRange range) {
+  if (!value.isString())
+    return elementsOf(value, range);
+  std::vector<LangValue> characters; // in kernels, too, whose loops do not walk text
+  for (llvm::StringRef rest = value.constant().getString(); !rest.empty();) {
+    llvm::StringRef character = rest.take_front(codePointOffset(rest, 1));
+    characters.push_back(LangValue::string(character.str()));
+    rest = rest.drop_front(character.size());
   }
-  LangValue unknownBound;
+  return characters;
+}
+
+std::optional<Evaluator::SlicePlaces> Evaluator::placesOf(const LangValue &value, const ast::Slice *slice, int64_t size,
+                                                          LangValue &failure) {
   bool isGood = true;
   auto bound = [&](const ast::Expr *expression) -> std::optional<int64_t> {
     LangValue given = expression ? evaluate(expression) : LangValue::none();
     if (given.isUnknown())
-      unknownBound = given;
+      failure = given;
+    given = numberOf(given);
     if (given.isNone() || given.isPoison() || given.isUnknown()) {
       isGood &= !given.isPoison();
       return std::nullopt;
@@ -346,35 +425,95 @@ LangValue Evaluator::sliceContainer(const LangValue &value, const ast::Slice *sl
     return std::nullopt;
   };
   auto lower = bound(slice->lower), upper = bound(slice->upper), step = bound(slice->step);
-  if (!isGood || unknownBound.isUnknown())
-    return unknownBound;
-  int64_t stride = step.value_or(1);
-  if (stride == 0)
-    return fail(slice->range, "slice step cannot be zero", "ValueError");
+  if (!isGood || failure.isUnknown())
+    return std::nullopt;
+  SlicePlaces places;
+  places.step = step.value_or(1);
+  if (places.step == 0) {
+    fail(slice->range, "slice step cannot be zero", "ValueError");
+    return std::nullopt;
+  }
   auto clamp = [&](std::optional<int64_t> at, int64_t missing) {
     if (!at)
       return missing;
     int64_t i = *at < 0 ? *at + size : *at;
-    return stride > 0 ? std::clamp<int64_t>(i, 0, size) : std::clamp<int64_t>(i, -1, size - 1);
+    return places.step > 0 ? std::clamp<int64_t>(i, 0, size) : std::clamp<int64_t>(i, -1, size - 1);
   };
-  int64_t begin = clamp(lower, stride > 0 ? 0 : size - 1), end = clamp(upper, stride > 0 ? size : -1);
+  places.begin = clamp(lower, places.step > 0 ? 0 : size - 1);
+  places.end = clamp(upper, places.step > 0 ? size : -1);
+  // The stride may be so large that the next place does not fit into 64 bits.
+  for (int64_t i = places.begin; places.step > 0 ? i < places.end : i > places.end;) {
+    places.indices.push_back(i);
+    if (places.step > 0 ? places.end - i <= places.step : places.end - i >= places.step)
+      break;
+    i += places.step;
+  }
+  return places;
+}
+
+LangValue Evaluator::sliceContainer(const LangValue &value, const ast::Slice *slice) {
+  if (value.isDict() || value.isSet() || value.iterator() || value.is<ViewValue>())
+    return fail(slice->range, fmt::format("'{}' cannot be sliced", value.typeName()));
+  auto elements = elementsOfAny(value, slice->range);
+  if (!elements)
+    return LangValue::poison();
+  LangValue failure;
+  auto places = placesOf(value, slice, elements->size(), failure);
+  if (!places)
+    return failure;
   std::vector<LangValue> picked;
   std::string text;
-  // The stride may be so large that the next place does not fit into 64 bits.
-  for (int64_t i = begin; stride > 0 ? i < end : i > end;) {
+  for (int64_t i : places->indices)
     if (value.isString())
-      text += value.constant().getString()[i];
+      text += (*elements)[i].constant().getString();
     else
-      picked.push_back(elements[i]);
-    if (stride > 0 ? end - i <= stride : end - i >= stride)
-      break;
-    i += stride;
-  }
+      picked.push_back((*elements)[i]);
   if (value.isString())
     return LangValue::string(std::move(text));
   if (isVector(value)) // a slice of a vector is a vector
     return value.withParts(std::move(picked));
+  if (const auto *whole = value.getIf<std::shared_ptr<const RangeValue>>()) {
+    auto part = std::make_shared<RangeValue>(**whole);
+    int64_t start = *(*whole)->start.constant().toInt64(), stride = *(*whole)->step.constant().toInt64();
+    part->start = LangValue::integer(start + places->begin * stride);
+    part->stop = LangValue::integer(start + places->end * stride);
+    part->step = LangValue::integer(places->step * stride);
+    return LangValue(std::shared_ptr<const RangeValue>(std::move(part)));
+  }
   return value.isTuple() ? LangValue::tuple(std::move(picked)) : LangValue::list(std::move(picked));
+}
+
+bool Evaluator::assignSlice(const LangValue &object, const ast::Slice *slice, const LangValue *value) {
+  const auto *list = object.isList() ? object.getIf<ListValue>() : nullptr;
+  if (!list)
+    return !fail(slice->range, fmt::format("'{}' object does not support slice assignment", object.typeName())).isPoison();
+  LangValue failure;
+  auto places = placesOf(object, slice, list->elements->size(), failure);
+  auto given = !places ? std::nullopt : value ? elementsOf(*value, slice->range) : std::optional(std::vector<LangValue>());
+  if (!given) {
+    if (failure.isUnknown())
+      reportUnknown(failure, "", slice->range);
+    return false;
+  }
+  std::vector<LangValue> &elements = *list->elements;
+  if (places->step == 1) {
+    auto begin = elements.begin() + places->begin;
+    auto at = elements.erase(begin, elements.begin() + std::max(places->begin, places->end));
+    elements.insert(at, given->begin(), given->end());
+    return true;
+  }
+  if (!value) {
+    std::sort(places->indices.begin(), places->indices.end());
+    for (int64_t i : llvm::reverse(places->indices))
+      elements.erase(elements.begin() + i);
+    return true;
+  }
+  if (given->size() != places->indices.size())
+    return !fail(slice->range, fmt::format("attempt to assign sequence of size {} to extended slice of size {}", given->size(),
+                                           places->indices.size()), "ValueError").isPoison();
+  for (auto [i, each] : llvm::zip_equal(places->indices, *given))
+    elements[i] = each;
+  return true;
 }
 
 void Evaluator::spoilObject(const ast::Expr *object, const LangValue &reason) {
@@ -394,10 +533,21 @@ bool Evaluator::assignItem(const ast::Subscript *target, const LangValue &value)
     spoilObject(target->value, index.isUnknown() ? index : object);
     return true;
   }
+  if (const auto *slice = llvm::dyn_cast<ast::Slice>(target->index); slice && object.isList()) {
+    if (value.isUnknown())
+      return spoilObject(target->value, value), true;
+    return assignSlice(object, slice, &value);
+  }
   if (const auto *dict = object.getIf<DictValue>(); dict && !index.isPoison()) {
+    if (!isHashable(index))
+      return !fail(target->index->range, fmt::format("unhashable type: '{}'", index.typeName())).isPoison();
     setItem(*dict, index, value);
     return true;
   }
+  if (object.instance() && !index.isPoison())
+    if (std::optional<LangValue> done = callProtocol(object, "__setitem__", {index, value}, target->range))
+      return !done->isPoison();
+  index = numberOf(index);
   if (const NativeFunction *native = object.object() ? findNativeMethod(object, "__setitem__") : nullptr; native && !index.isPoison())
     return !callNative({*this, *native, object, {index, value}, {}, target->range}).isPoison();
   const auto *list = object.isList() ? object.getIf<ListValue>() : nullptr;

@@ -77,6 +77,7 @@ void Emitter::report(const Diagnostic &diagnostic) {
   Diagnostic &again = diagnostics.report(diagnostic.severity, diagnostic.range, diagnostic.message);
   again.notes = diagnostic.notes;
   again.exception = diagnostic.exception;
+  again.raised = diagnostic.raised;
 }
 
 Diagnostic &Emitter::warning(SourceRange range, std::string message) {

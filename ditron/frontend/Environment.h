@@ -23,7 +23,9 @@ struct Environment {
   llvm::MapVector<llvm::StringRef, Binding> names; ///< In the order of their first binding; the keys outlive the environment.
   std::shared_ptr<Environment> parent;             ///< Of the function around it; null for the module level.
   const ModuleScope *file = nullptr;
+  std::string qualifier; ///< What stands before the names of functions and classes that are defined here: "make.<locals>."
   bool isComprehension = false; ///< Holds the targets of a comprehension alone.
+  bool isClass = false;         ///< Of a class: functions and comprehensions in it do not see its names.
 
   /// The binding here, not in the environments around; null if there is none.
   const Binding *find(llvm::StringRef name) const {

@@ -4,6 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"
+#include "ditron/frontend/Iterators.h"
 
 #include "ditron/frontend/builtins/Descriptors.h"
 
@@ -26,6 +27,10 @@ Evaluator::~Evaluator() {
       list->elements->clear();
     else if (value.isDict())
       value.items().clear();
+    else if (value.instance())
+      value.instance()->attributes.clear();
+    else if (value.iterator())
+      value.iterator()->clear();
   }
   while (!made.empty())
     made.pop_back();

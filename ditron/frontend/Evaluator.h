@@ -177,6 +177,19 @@ public:
 
   /// The elements that a loop over a value visits; nullopt after a reported error.
   std::optional<std::vector<LangValue>> elementsOf(const LangValue &iterable, SourceRange range);
+  /// iter(value); null after a reported error.
+  std::shared_ptr<Iterator> iteratorOf(const LangValue &iterable, SourceRange range);
+  /// `object[index]`, of any object that has elements.
+  LangValue itemOfValue(const LangValue &object, const LangValue &index, SourceRange range);
+  /// Sets an attribute of an object or class of Python; poison after a reported error.
+  LangValue setAttribute(const LangValue &object, llvm::StringRef name, const LangValue &value, SourceRange range);
+  LangValue deleteAttribute(const LangValue &object, llvm::StringRef name, SourceRange range);
+  /// Calls a method of Python's protocols (`__len__`) on an instance; nullopt if its class has none.
+  std::optional<LangValue> callProtocol(const LangValue &object, llvm::StringRef name, std::vector<LangValue> args,
+                                        SourceRange range);
+  /// For LangValue: whether two instances are equal, and the text of one by `__str__` or `__repr__`.
+  bool equalInstances(const LangValue &a, const LangValue &b);
+  std::string textOfInstance(const LangValue &value, bool isRepr, unsigned depth);
   /// Python's truth value; nullopt after a reported error. The value must be known at compile time.
   std::optional<bool> truthOf(const LangValue &value, SourceRange range);
   /// An operator; containers too.
@@ -290,17 +303,24 @@ private:
 
   //===--- Functions and their decorators (Functions.cpp) ---------------------------------------------------------------===//
   LangValue defineFunction(const ast::FunctionDef *function);
+  /// The names that a function sees which is defined here: not those of a class.
+  static std::shared_ptr<Environment> outsideOfClasses(std::shared_ptr<Environment> environment);
   void evaluateArguments(const ast::Call *call, Decoration &decoration);
   /// The default values of parameters that are being defined; unknown, with the reason, where they cannot be evaluated.
   std::shared_ptr<const std::vector<LangValue>> evaluateDefaults(llvm::ArrayRef<ast::Param> params);
   /// The value of an expression, or an unknown one with the reason.
   LangValue evaluateTolerantly(const ast::Expr *expression);
   LangValue applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &decorations);
+  /// What Python's own decorators for functions of classes, and caches, make of a function; nullopt for other decorators.
+  std::optional<LangValue> applyKnownDecorator(const ast::Expr *expression, llvm::StringRef name, const LangValue &decorated);
   /// Something that is evaluated in the names of a definition.
   LangValue quietlyIn(const std::shared_ptr<Environment> &names, llvm::function_ref<LangValue()> body);
   /// The value of an expression; poison, and no error, if it has none.
   LangValue evaluateQuietly(const ast::Expr *expression);
   std::string nameOfDefinition(const ast::Expr *expression);
+  /// The result of a call that functools.lru_cache keeps; `body` calls. Nullopt after a reported error.
+  LangValue callCached(CallCache &cache, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+                       llvm::function_ref<LangValue()> body);
   LangValue callPython(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                        const CallOptions &options);
   LangValue callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
@@ -315,10 +335,8 @@ private:
   Flow runPythonFor(const ast::For *statement);
   Flow runPythonWhile(const ast::While *statement);
   Flow runPythonWith(const ast::With *statement);
+  Flow runWithItem(const ast::With *statement, size_t index);
   Flow runPythonAssert(const ast::Assert *statement);
-  Flow runRaise(const ast::Raise *statement);
-  Flow runTry(const ast::Try *statement);
-  const ast::ExceptHandler *handlerFor(const ast::Try *statement, llvm::StringRef exception);
   void augmentPython(const ast::AugAssign *statement);
   void deleteNames(const ast::Delete *statement);
   void deleteItem(const ast::Subscript *target);
@@ -327,10 +345,40 @@ private:
   /// The end of a statement: Failed after a reported error.
   Flow flowOf(const LangValue &value) const { return value.isPoison() ? Flow::Failed : Flow::Next; }
 
+  //===--- Exceptions (Exceptions.cpp) ----------------------------------------------------------------------------------===//
+  Flow runRaise(const ast::Raise *statement);
+  Flow runTry(const ast::Try *statement);
+  Flow raiseObject(const LangValue &exception, SourceRange range);
+  /// Python's class of an exception's object, of which the program's own class is one; empty: it is no exception.
+  std::string exceptionClassOf(const LangValue &exception);
+  /// What `except ... as name` binds.
+  LangValue exceptionOfFailure(const Diagnostic &error, SourceRange range);
+  bool isCaughtBy(const Diagnostic &error, const ast::Expr *type);
+  const ast::ExceptHandler *handlerFor(const ast::Try *statement, const Diagnostic &error);
+  Flow runHandler(const ast::ExceptHandler &handler, const Diagnostic &error);
+  /// Takes back what a body that fails has reported.
+  Flow runCaptured(llvm::function_ref<Flow()> body, std::vector<Diagnostic> &errors);
+  /// A `try` of which nobody knows whether its body fails; `before`: the names before it.
+  Flow decideDoubt(const ast::Try *statement, const LangValue &doubt, Flow flow,
+                   const llvm::MapVector<llvm::StringRef, Binding> &before);
+
   //===--- Containers (Containers.cpp) ----------------------------------------------------------------------------------===//
   LangValue subscriptContainer(const LangValue &value, const ast::Subscript *expression);
   LangValue sliceContainer(const LangValue &value, const ast::Slice *slice);
   bool assignItem(const ast::Subscript *target, const LangValue &value);
+  struct SlicePlaces {
+    int64_t begin = 0, end = 0, step = 1;
+    std::vector<int64_t> indices;
+  };
+  /// What a slice of a sequence of a size picks; nullopt after an error, or with `failure` an unknown bound.
+  std::optional<SlicePlaces> placesOf(const LangValue &value, const ast::Slice *slice, int64_t size, LangValue &failure);
+  /// `list[a:b:c] = value`, or its deletion (null).
+  bool assignSlice(const LangValue &object, const ast::Slice *slice, const LangValue *value);
+  /// elementsOf, and the characters of a text in kernels, too.
+  std::optional<std::vector<LangValue>> elementsOfAny(const LangValue &value, SourceRange range);
+  /// `element in container`, and the order of two sequences or objects; nullopt after a reported error.
+  std::optional<bool> contains(const LangValue &container, const LangValue &element, SourceRange range);
+  std::optional<bool> compareOrder(CompareOp op, const LangValue &a, const LangValue &b, SourceRange range);
   /// Makes the name of a list or dict unknown that was changed in a way that nobody knows.
   void spoilObject(const ast::Expr *object, const LangValue &reason);
   LangValue evaluateDict(const ast::Dict *expression);
@@ -400,7 +448,7 @@ private:
     llvm::SmallVector<unsigned> slots; ///< Indices of its run-time leaves among the loop's values.
   };
   struct CarriedSet {
-    llvm::SmallVector<CarriedVariable> variables;
+    llvm::SmallVector<CarriedVariable, 2> variables;
     llvm::SmallVector<mlir::Value> inits;
     llvm::SmallVector<LangType> types;
   };
@@ -437,7 +485,12 @@ private:
   //===--- Classes (Aggregates.cpp) -----------------------------------------------------------------------------------------===//
   /// The class of a statement; poison after an error.
   LangValue defineClass(const ast::ClassDef *node);
-  void addClassMembers(ClassInfo &info, const ast::ClassDef *node);
+  /// One base class; false after a reported error.
+  bool addBase(ClassInfo &info, const ast::Expr *base, bool isAggregate);
+  void runClassBody(ClassInfo &info, const ast::ClassDef *node);
+  void addFields(ClassInfo &info, const ast::ClassDef *node);
+  void makeEnumMembers(const std::shared_ptr<ClassInfo> &info);
+  LangValue decorateClass(const ast::Expr *decorator, LangValue decorated, ClassInfo &info);
   /// The class that a call of namedtuple makes; null if it is another call.
   std::shared_ptr<const ClassInfo> namedTupleOf(const ast::Call *call);
   /// A value for a field by its annotation; poison after an error.
@@ -447,6 +500,16 @@ private:
   void assignAttribute(const ast::Attribute *target, const LangValue &value);
   LangValue construct(const std::shared_ptr<const ClassInfo> &cls, llvm::ArrayRef<CallArgument> arguments,
                       SourceRange range);
+  /// Classes of Python (Instances.cpp).
+  LangValue constructInstance(const std::shared_ptr<const ClassInfo> &cls, llvm::ArrayRef<CallArgument> arguments,
+                              SourceRange range);
+  LangValue constructDataclass(const LangValue &instance, llvm::ArrayRef<CallArgument> arguments, SourceRange range);
+  LangValue objectAttribute(const LangValue &value, llvm::StringRef name, SourceRange range);
+  LangValue bindMember(const LangValue &member, const LangValue &object, SourceRange range);
+  LangValue binaryOfViews(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range);
+  LangValue operateOnInstance(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range);
+  /// A comparison of instances; nullopt after a reported error.
+  std::optional<bool> compareInstances(CompareOp op, const LangValue &a, const LangValue &b, SourceRange range);
   LangValue initialize(const ClassMethod &method, const LangValue &instance, llvm::ArrayRef<CallArgument> arguments,
                        SourceRange range, size_t errorsBefore);
   LangValue instanceAttribute(const LangValue &value, llvm::StringRef name);
@@ -457,6 +520,9 @@ private:
   LangValue &selfValue();
   /// `super().method(...)`; nullopt if the call is another one.
   std::optional<LangValue> callSuper(const ast::Call *call);
+  /// The same for an object of Python, by the order of its class; `self` is the class in a class method.
+  LangValue callSuperOfInstance(const LangValue &self, const ast::Attribute *attribute, llvm::ArrayRef<CallArgument> arguments,
+                                SourceRange range);
   /// Calls `__getitem__` and the like; nullopt if the class has none.
   std::optional<LangValue> callSpecialMethod(const LangValue &object, llvm::StringRef name,
                                              llvm::ArrayRef<CallArgument> arguments, SourceRange objectRange,
@@ -486,6 +552,10 @@ private:
   LangValue subscriptBlock(const LangValue &value, const ast::Subscript *expression);
   LangValue evaluateFString(const ast::JoinedStr *expression);
   LangValue evaluateComprehension(const ast::Comprehension *expression);
+  /// A generator expression, whose first iterable is evaluated now and all else when an element is asked for.
+  LangValue makeGenerator(const ast::Comprehension *expression);
+  std::optional<LangValue> nextOfGenerator(const ast::Comprehension &expression, std::vector<std::shared_ptr<Iterator>> &open,
+                                           SourceRange range);
   LangValue evaluateElements(ast::ExprList elements);
   bool comprehend(const ast::Comprehension *expression, size_t clause, std::vector<LangValue> &keys,
                   std::vector<LangValue> &values);
@@ -557,6 +627,8 @@ private:
   /// Lists, tuples and dicts of Python: they die one by one, the newest first.
   std::vector<LangValue> made;
   std::vector<std::shared_ptr<Environment>> environments; ///< Functions in them hold them, and each other.
+  std::vector<LangValue> raisedObjects; ///< By the numbers of Diagnostic::raised.
+  std::vector<Diagnostic> handled;      ///< By the `except` clauses around the statement, the innermost last.
   size_t steps = 0;
   LangValue undecidedElements; ///< Why a comprehension is not known.
   const ast::Expr *discarded = nullptr; ///< The expression whose value the statement drops.

@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"
+#include "ditron/frontend/Iterators.h"
 #include "ditron/frontend/Vectors.h"
 #include "ditron/frontend/syntax/AstPrinter.h"
 
@@ -131,8 +132,9 @@ LangValue Evaluator::evaluatePythonOnly(const ast::Expr *expression) {
   if (const auto *dict = llvm::dyn_cast<ast::Dict>(expression))
     return evaluateDict(dict);
   if (const auto *lambda = llvm::dyn_cast<ast::Lambda>(expression)) {
-    environments.push_back(frame().environment);
-    return LangValue(LambdaValue{lambda, frame().environment, evaluateDefaults(lambda->params)});
+    std::shared_ptr<Environment> around = outsideOfClasses(frame().environment);
+    environments.push_back(around);
+    return LangValue(LambdaValue{lambda, around, evaluateDefaults(lambda->params)});
   }
   LangValue elements = evaluateElements(llvm::cast<ast::Set>(expression)->elements);
   return elements.isTuple() ? makeSet(*this, elements.elements(), expression->range) : elements;
@@ -147,6 +149,12 @@ LangValue Evaluator::evaluateUnary(const ast::UnaryOp *expression) {
     auto isTrue = truthOf(operand, expression->range);
     return isTrue ? LangValue::boolean(!*isTrue) : LangValue::poison();
   }
+  if (operand.instance() && numberOf(operand).instance()) {
+    llvm::StringRef method = expression->op == UnaryOp::USub ? "__neg__" : expression->op == UnaryOp::UAdd ? "__pos__" : "__invert__";
+    if (std::optional<LangValue> result = callProtocol(operand, method, {}, expression->range))
+      return *result;
+  }
+  operand = numberOf(operand);
   if (!operand.isConstant())
     return fail(expression->range, fmt::format("bad operand type for unary {}: '{}'", spelling(expression->op).str(),
                                                operand.typeName()));
@@ -167,7 +175,10 @@ LangValue Evaluator::evaluateCompare(const ast::Compare *expression) {
       return emit.compare(op, left, right, expression->range);
     if (left.isPoison() || right.isPoison())
       return LangValue::poison();
-    if (const LangValue *undecided = unknownIn(left) ? unknownIn(left) : unknownIn(right))
+    const bool isIdentity = op == CompareOp::Is || op == CompareOp::IsNot;
+    if (isIdentity && (left.isUnknown() || right.isUnknown()))
+      return left.isUnknown() ? left : right;
+    if (const LangValue *undecided = unknownIn(left) ? unknownIn(left) : unknownIn(right); undecided && !isIdentity)
       return *undecided;
     if (left.isTensor() || right.isTensor())
       return emit.compare(op, left, right, expression->range);
@@ -296,12 +307,21 @@ LangValue Evaluator::evaluateSubscript(const ast::Subscript *expression) {
   if (value.isPoison() || value.isUnknown())
     return value;
   bool isSequence = value.isTuple() || value.isString() || value.isList() || value.isDict() ||
-                    (frame().isPython() && value.is<std::shared_ptr<const RangeValue>>());
+                    (frame().isPython() && (value.is<std::shared_ptr<const RangeValue>>() || value.instance() || value.is<ViewValue>() ||
+                                            value.isSet() || value.iterator()));
   if (isSequence)
     return subscriptContainer(value, expression);
   if (frame().isPython() && (value.object() || value.is<ForeignValue>() || value.is<NativeValue>() || value.is<BuiltinValue>() ||
                              value.is<ClassValue>())) {
     // Optional[int], os.environ["X"], and kernel[grid]: what native functions know, or nobody.
+    const auto *cls = value.getIf<ClassValue>();
+    if (cls && cls->info->isEnum) {
+      LangValue name = evaluateValue(expression->index);
+      const Binding *member = name.isString() ? cls->info->members->find(name.constant().getString()) : nullptr;
+      return name.isPoison() || name.isUnknown() ? name
+             : member && member->value.instance() ? member->value
+                                                  : fail(expression->range, name.repr(), "KeyError");
+    }
     if (const NativeFunction *native = findNativeMethod(value, "__getitem__")) {
       LangValue index = evaluate(expression->index);
       return index.isPoison() ? index : callNativeFunction(*native, value, CallArgument{"", index, expression->index->range, {}, false}, expression->range);
@@ -409,6 +429,8 @@ LangValue Evaluator::evaluateComprehension(const ast::Comprehension *expression)
   bool isPlain = expression->comprehensionKind == ast::ComprehensionKind::List && expression->clauses.size() == 1;
   if ((!isPlain && !frame().domain().hasAllExpressions) || expression->clauses.front().isAsync)
     return emit.fail(expression->range, "only list comprehensions with one 'for' are part of the kernel language");
+  if (frame().isPython() && expression->comprehensionKind == ast::ComprehensionKind::Generator)
+    return makeGenerator(expression);
   std::vector<LangValue> keys, values;
   Scope saved = frame().locals;
   std::shared_ptr<Environment> outer = frame().environment;
@@ -417,6 +439,8 @@ LangValue Evaluator::evaluateComprehension(const ast::Comprehension *expression)
     frame().environment->parent = outer;
     frame().environment->file = outer->file;
     frame().environment->isComprehension = true;
+    frame().environment->qualifier = outer->qualifier;
+    environments.push_back(frame().environment);
   }
   bool isGood = comprehend(expression, 0, keys, values);
   frame().environment = std::move(outer);
@@ -426,8 +450,8 @@ LangValue Evaluator::evaluateComprehension(const ast::Comprehension *expression)
   if (!frame().isPython())
     return LangValue::tuple(std::move(values));
   switch (expression->comprehensionKind) {
-  case ast::ComprehensionKind::List:
-  case ast::ComprehensionKind::Generator: return LangValue::list(std::move(values));
+  case ast::ComprehensionKind::Generator:
+  case ast::ComprehensionKind::List: return LangValue::list(std::move(values));
   case ast::ComprehensionKind::Set: return makeSet(*this, values, expression->range);
   case ast::ComprehensionKind::Dict: break;
   }
@@ -454,10 +478,14 @@ bool Evaluator::comprehend(const ast::Comprehension *expression, size_t index, s
     undecidedElements = iterable;
     return false;
   }
-  auto elements = elementsOf(iterable, clause.iterable->range);
-  if (!elements)
-    return false;
-  for (const LangValue &element : *elements) {
+  std::shared_ptr<Iterator> iterator = iteratorOf(iterable, clause.iterable->range);
+  while (iterator) {
+    std::optional<LangValue> next = iterator->next(*this, clause.iterable->range);
+    if (!next)
+      return true;
+    const LangValue &element = *next;
+    if (element.isPoison() || (frame().isPython() && !countSteps(1, clause.iterable->range)))
+      return false;
     bindElement(clause.target, element);
     bool isKept = true;
     for (const ast::Expr *condition : clause.conditions) {
@@ -471,12 +499,13 @@ bool Evaluator::comprehend(const ast::Comprehension *expression, size_t index, s
       auto isTrue = value.isPoison() || value.isUnknown() ? std::nullopt : truthOf(value, condition->range);
       if (!isTrue)
         return false;
-      isKept = isKept && *isTrue;
+      if (!(isKept = *isTrue))
+        break;
     }
     if (isStopped || (isKept && !comprehend(expression, index + 1, keys, values)))
       return false;
   }
-  return true;
+  return false;
 }
 
 void Evaluator::bindElement(const ast::Expr *target, const LangValue &element) {

@@ -53,6 +53,12 @@ std::string Evaluator::nameOfDefinition(const ast::Expr *expression) {
   return name ? name->id.str() : "";
 }
 
+std::shared_ptr<Environment> Evaluator::outsideOfClasses(std::shared_ptr<Environment> environment) {
+  while (environment->isClass)
+    environment = environment->parent;
+  return environment;
+}
+
 //===------------------------------------------------------------------------------------------------------------------===//
 // Definition
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -61,9 +67,10 @@ LangValue Evaluator::defineFunction(const ast::FunctionDef *function) {
   FunctionValue plain;
   plain.node = function;
   plain.scope = frame().scope;
-  if (frame().environment != frame().scope->environment) {
-    plain.environment = frame().environment;
-    environments.push_back(frame().environment);
+  std::shared_ptr<Environment> around = outsideOfClasses(frame().environment);
+  if (around != frame().scope->environment) {
+    plain.environment = around;
+    environments.push_back(around);
   }
   plain.defaults = evaluateDefaults(function->params);
   LangValue value = plain;
@@ -127,9 +134,60 @@ void Evaluator::evaluateArguments(const ast::Call *call, Decoration &decoration)
   }
 }
 
+std::optional<LangValue> Evaluator::applyKnownDecorator(const ast::Expr *expression, llvm::StringRef name, const LangValue &decorated) {
+  using Binding = FunctionValue::Binding;
+  static const llvm::StringMap<Binding> bindings = {{"staticmethod", Binding::Static},
+                                                    {"classmethod", Binding::Class},
+                                                    {"property", Binding::Property},
+                                                    {"cached_property", Binding::CachedProperty}};
+  const auto *function = decorated.getIf<FunctionValue>();
+  if (name == "lru_cache" || name == "cache") {
+    if (!function || function->isJit)
+      return std::nullopt;
+    FunctionValue cached = *function;
+    cached.cache = std::make_shared<CallCache>();
+    return LangValue(std::move(cached));
+  }
+  if (!function)
+    return std::nullopt;
+  if (name == "wraps" && function->environment) {
+    // The name of this function, in the names around it: it is made anew with each of them.
+    const auto *call = llvm::dyn_cast<ast::Call>(expression);
+    LangValue wrapped = call && !call->args.empty() ? evaluateQuietly(call->args.front()) : LangValue::poison();
+    LangValue shown = attributeOf(wrapped, "__name__", expression->range, /*reports=*/false);
+    if (shown.isString())
+      function->environment->names[intern(function->node->name.text.str() + ".__name__")].value = shown;
+  }
+  if (name == "abstractmethod" || name == "override" || name == "wraps" || name == "overload")
+    return decorated;
+  // `@size.setter` above a function gives the property with one.
+  const auto *attribute = llvm::dyn_cast<ast::Attribute>(expression);
+  if (attribute && (name == "setter" || name == "deleter")) {
+    LangValue known = evaluateQuietly(attribute->value);
+    const auto *property = known.getIf<FunctionValue>();
+    if (!property || property->binding != Binding::Property)
+      return std::nullopt;
+    FunctionValue changed = *property;
+    if (name == "setter")
+      changed.setter = std::make_shared<const FunctionValue>(*function);
+    return LangValue(std::move(changed));
+  }
+  auto known = bindings.find(name);
+  if (known == bindings.end() || llvm::isa<ast::Call>(expression))
+    return std::nullopt;
+  FunctionValue changed = *function;
+  changed.binding = known->second;
+  return LangValue(std::move(changed));
+}
+
 LangValue Evaluator::applyDecorator(const ast::Expr *expression, LangValue decorated, std::vector<Decoration> &applied) {
   const auto *call = llvm::dyn_cast<ast::Call>(expression);
   LangValue callee = evaluateQuietly(call ? call->callee : expression);
+  const std::string name = nameOfDefinition(expression);
+  const bool isOwn = callee.is<FunctionValue>() || callee.is<LambdaValue>() || callee.is<ClassValue>();
+  if (!isOwn)
+    if (std::optional<LangValue> known = applyKnownDecorator(expression, name, decorated))
+      return *known;
   Decoration decoration;
   decoration.expression = expression;
   const auto *function = decorated.getIf<FunctionValue>();
@@ -149,8 +207,7 @@ LangValue Evaluator::applyDecorator(const ast::Expr *expression, LangValue decor
     return decorated;
   }
   // Python's own, of the user's files, or of packages that are not here.
-  const bool isObject = callee.object() && (callee.object()->type == "decorator" || findNativeMethod(callee, "__call__"));
-  if (callee.is<NativeValue>() || callee.is<FunctionValue>() || callee.is<LambdaValue>() || isObject) {
+  if (callee.is<NativeValue>() || isOwn || callee.instance() || callee.object() || callee.is<MethodValue>()) {
     Emitter::Capture capture(emit);
     LangValue decorator = call ? evaluate(expression) : callee;
     LangValue result = decorator.isPoison() || decorator.isUnknown()
@@ -164,8 +221,7 @@ LangValue Evaluator::applyDecorator(const ast::Expr *expression, LangValue decor
   if (!function)
     return decorated;
   // What describes an ahead-of-time build does not concern the kernel.
-  if (nameOfDefinition(expression) != "aot_compile_spaces" && nameOfDefinition(expression) != "staticmethod" &&
-      nameOfDefinition(expression) != "classmethod" && nameOfDefinition(expression) != "property") {
+  if (name != "aot_compile_spaces") {
     decoration.isUnapplied = true;
     evaluateArguments(call, decoration);
   }
@@ -222,6 +278,7 @@ std::shared_ptr<Environment> Evaluator::executeMaker(const FunctionValue &maker)
   auto environment = std::make_shared<Environment>();
   environment->file = maker.scope;
   environment->parent = maker.environment;
+  environment->qualifier = maker.node->name.text.str() + ".<locals>.";
   known = environment;
   environments.push_back(environment);
   frames.push_back(pythonFrame(environment));
@@ -315,9 +372,40 @@ LangValue Evaluator::callFromOutside(const LangValue &function, const LangValue 
   return value;
 }
 
+LangValue Evaluator::callCached(CallCache &cache, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
+                                llvm::function_ref<LangValue()> body) {
+  std::vector<LangValue> parts;
+  for (const CallArgument &argument : arguments) {
+    if (argument.value.isPoison())
+      return LangValue::poison();
+    if (!argument.keyword.empty())
+      parts.push_back(LangValue::tuple({LangValue::string(argument.keyword.str())}));
+    parts.push_back(argument.value);
+    if (!isHashable(argument.value))
+      return fail(range, fmt::format("unhashable type: '{}'", argument.value.typeName()));
+  }
+  LangValue key = LangValue::tuple(std::move(parts));
+  if (unknownIn(key) || !key.isCompileTime())
+    return body();
+  if (!countSteps(1 + cache.results.size() / 16, range))
+    return LangValue::poison();
+  for (const auto &[known, result] : cache.results)
+    if (known.equals(key))
+      return result;
+  LangValue result = body();
+  if (!result.isPoison())
+    cache.results.emplace_back(std::move(key), result);
+  return result;
+}
+
 LangValue Evaluator::callPython(const FunctionValue &function, llvm::ArrayRef<CallArgument> arguments, SourceRange range,
                                const CallOptions &options) {
   const ast::FunctionDef *node = function.node;
+  if (function.cache) {
+    FunctionValue plain = function;
+    plain.cache = nullptr;
+    return callCached(*function.cache, arguments, range, [&] { return callPython(plain, arguments, range, options); });
+  }
   if (emit.callSites.size() >= pythonDomain.maxCallDepth) {
     return fail(range,
                 fmt::format("calls at compile time are nested more than {} deep: '{}' seems to call itself without end",
@@ -333,10 +421,12 @@ LangValue Evaluator::callPython(const FunctionValue &function, llvm::ArrayRef<Ca
   auto environment = std::make_shared<Environment>();
   environment->file = function.scope;
   environment->parent = function.environment;
+  environment->qualifier = fmt::format("{}{}.<locals>.", function.environment ? function.environment->qualifier : "", node->name.text.str());
   auto next = pythonFrame(environment);
   next->function = node;
   next->owner = options.owner;
-  next->mayEmit = options.isPython || (!frames.empty() && frame().mayEmit);
+  const bool isOfPython = options.owner && options.owner->isPlain;
+  next->mayEmit = (options.isPython && !isOfPython) || (!frames.empty() && frame().mayEmit);
   if (options.bindsSelf && !node->params.empty())
     next->self = node->params.front().name.text;
   emit.callSites.push_back(range);
@@ -353,6 +443,11 @@ LangValue Evaluator::callPython(const FunctionValue &function, llvm::ArrayRef<Ca
 }
 
 LangValue Evaluator::callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallArgument> arguments, SourceRange range) {
+  if (lambda.cache) {
+    LambdaValue plain = lambda;
+    plain.cache = nullptr;
+    return callCached(*lambda.cache, arguments, range, [&] { return callLambda(plain, arguments, range); });
+  }
   if (emit.callSites.size() >= pythonDomain.maxCallDepth)
     return fail(range, "calls at compile time are nested too deeply: a lambda seems to call itself without end", "RecursionError");
   auto bound = bindParameters(Callee{"<lambda>", lambda.node->params, {}, lambda.defaults}, arguments, range);
@@ -362,6 +457,7 @@ LangValue Evaluator::callLambda(const LambdaValue &lambda, llvm::ArrayRef<CallAr
   environment->file = lambda.environment->file;
   // The module level is found through the file.
   environment->parent = lambda.environment == lambda.environment->file->environment ? nullptr : lambda.environment;
+  environment->qualifier = lambda.environment->qualifier + "<lambda>.<locals>.";
   emit.callSites.push_back(range);
   frames.push_back(pythonFrame(environment));
   for (BoundParameter &each : *bound)

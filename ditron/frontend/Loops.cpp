@@ -311,18 +311,29 @@ bool Evaluator::makeLoopBounds(LangValue &lower, LangValue &upper, LangValue &st
   return true;
 }
 
+/// A negative compile-time step runs the loop upwards and counts the value down; whether it is one.
+static bool turnUpwards(Emitter &emit, const RangeValue &range, LangValue &lower, LangValue &upper, LangValue &step) {
+  const bool isReversed = step.isConstant() && step.constant().getInt().isNegative();
+  if (isReversed) {
+    std::swap(lower, upper);
+    step = emit.unary(UnaryOp::USub, step, range.stepRange);
+  }
+  return isReversed;
+}
+
+/// A loop without rounds leaves its variable as it was, if it was an integer.
+static LangValue valueWithoutRounds(Emitter &emit, const LangValue &before, const LangValue &start, SourceRange place) {
+  const bool isInt = before.isTensor() && !before.type().isBlock() && before.type().isInt();
+  return isInt ? emit.cast(before, start.type(), place) : start;
+}
+
 void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &range) {
   Emitter::At at(emit, statement->headerRange);
   SourceRange place = statement->headerRange;
   const auto *target = llvm::cast<ast::Name>(statement->target);
 
-  // A negative compile-time step runs the loop upwards and counts the value down.
   LangValue lower = range.start, upper = range.stop, step = range.step;
-  bool isReversed = step.isConstant() && step.constant().getInt().isNegative();
-  if (isReversed) {
-    std::swap(lower, upper);
-    step = emit.unary(UnaryOp::USub, step, range.stepRange);
-  }
+  const bool isReversed = turnUpwards(emit, range, lower, upper, step);
   if (!makeLoopBounds(lower, upper, step, place))
     return;
   const LangType type = lower.type();
@@ -335,13 +346,17 @@ void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &r
   auto previous = frame().locals.find(target->id);
   llvm::SmallVector<mlir::Value> inits = carried.inits;
   if (keepsVariable) {
-    // A loop without rounds leaves the variable as it was, if it was an integer.
-    LangValue start = isReversed ? upper : lower;
-    if (previous != frame().locals.end() && previous->second.value.isTensor() &&
-        !previous->second.value.type().isBlock() && previous->second.value.type().isInt())
-      start = emit.cast(previous->second.value, type, place);
-    inits.push_back(start.ir());
+    const LangValue before = previous != frame().locals.end() ? previous->second.value : LangValue::poison();
+    inits.push_back(valueWithoutRounds(emit, before, isReversed ? upper : lower, place).ir());
   }
+  auto bindTarget = [&](LangValue value, unsigned depth) {
+    Variable variable;
+    variable.value = std::move(value);
+    variable.range = target->range;
+    variable.depth = depth;
+    frame().locals[target->id] = std::move(variable);
+    frame().hidden.erase(target->id);
+  };
 
   auto loop = scf::ForOp::create(emit.builder, emit.location(), lower.ir(), upper.ir(), step.ir(), inits);
   mlir::Block *body = loop.getBody();
@@ -358,12 +373,7 @@ void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &r
     if (isReversed)
       induction = emit.binary(BinaryOp::Sub, upper, emit.binary(BinaryOp::Sub, induction, lower, place), place);
     bindCarried(carried, loop.getRegionIterArgs().take_front(carried.inits.size()));
-    Variable variable;
-    variable.value = induction;
-    variable.range = target->range;
-    variable.depth = frame().depth + 1;
-    frame().locals[target->id] = std::move(variable);
-    frame().hidden.erase(target->id);
+    bindTarget(induction, frame().depth + 1);
     LoopExits outer = enterExits();
     ++frame().depth;
     ++frame().loops;
@@ -381,14 +391,8 @@ void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &r
   }
   mlir::ResultRange results = mark ? addBreak(loop, mark)->getResults() : loop.getResults();
   leaveLoop(carried, std::move(before), results.take_front(carried.inits.size()), place);
-  if (keepsVariable) {
-    Variable variable;
-    variable.value = LangValue::tensor(results[carried.inits.size()], type);
-    variable.range = target->range;
-    variable.depth = frame().depth;
-    frame().locals[target->id] = std::move(variable);
-    frame().hidden.erase(target->id);
-  }
+  if (keepsVariable)
+    bindTarget(LangValue::tensor(results[carried.inits.size()], type), frame().depth);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//

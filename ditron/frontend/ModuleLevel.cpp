@@ -15,6 +15,7 @@
 
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include "ditron/frontend/syntax/Parser.h"
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace ditron::frontend {
@@ -24,6 +25,17 @@ std::unique_ptr<Frame> Evaluator::pythonFrame(std::shared_ptr<Environment> envir
   frame->scope = environment->file;
   frame->environment = std::move(environment);
   return frame;
+}
+
+/// The name by which a file is imported: its own, behind those of the packages around it.
+static std::string moduleName(const ScopeOrigin &origin) {
+  namespace fs = std::filesystem;
+  fs::path path(origin.path);
+  std::string name = origin.isPackage ? "" : path.stem().string();
+  std::error_code error;
+  for (fs::path folder = path.parent_path(); fs::is_regular_file(folder / "__init__.py", error); folder = folder.parent_path())
+    name = folder.filename().string() + (name.empty() ? "" : "." + name);
+  return name.empty() ? path.stem().string() : name;
 }
 
 void Evaluator::executeFile(const ModuleScope &file) {
@@ -36,7 +48,7 @@ void Evaluator::executeFile(const ModuleScope &file) {
   const ast::Expr *outerDiscarded = std::exchange(discarded, nullptr);
   frames.push_back(pythonFrame(file.environment));
   frame().isTolerant = true;
-  bindName("__name__", LangValue::string(file.origin.path), SourceRange());
+  bindName("__name__", LangValue::string(moduleName(file.origin)), SourceRange());
   bindName("__file__", LangValue::string(file.origin.path), SourceRange());
   for (const ast::Stmt *statement : file.module.body)
     if (executeTolerantly(statement) == Flow::Raised) {

@@ -16,9 +16,13 @@ namespace ditron::frontend {
 
 LangValue Evaluator::lookup(const ast::Name *name) {
   if (frame().isPython()) {
-    for (const Environment *names = frame().environment.get(); names; names = names->parent.get())
-      if (const Binding *binding = names->find(name->id))
+    bool isInside = false; // of a comprehension, which does not see the names of a class around it
+    for (const Environment *names = frame().environment.get(); names; names = names->parent.get()) {
+      const Binding *binding = isInside && names->isClass ? nullptr : names->find(name->id);
+      if (binding)
         return readGlobal(name->id, *binding, name->range);
+      isInside |= names->isComprehension;
+    }
     return lookupOutside(name);
   }
   auto local = frame().locals.find(name->id);
@@ -45,6 +49,8 @@ LangValue Evaluator::lookupOutside(const ast::Name *name) {
       return LangValue(NativeValue{native});
   if (const Builtin *builtin = findBuiltin(ModulePython, name->id))
     return LangValue(BuiltinValue{builtin});
+  if (frame().isPython() && name->id == "NotImplemented")
+    return LangValue::object("NotImplementedType", {{"__repr__", LangValue::string("NotImplemented")}});
   if (scope().raised.isUnknown())
     return reportUnknown(scope().raised, name->id, name->range);
   reportUnknownName(name->id, name->range);
@@ -97,7 +103,7 @@ LangValue Evaluator::readGlobal(llvm::StringRef name, const Binding &binding, So
     return LangValue::poison();
   }
   bool isValue = value.isLiteral() || value.isString() || value.sequence() || value.isDict() ||
-                 value.object() || value.is<LambdaValue>() || value.is<std::shared_ptr<const RangeValue>>();
+                 value.object() || value.instance() || value.iterator() || value.is<ViewValue>() || value.is<LambdaValue>() || value.is<std::shared_ptr<const RangeValue>>();
   if (!isValue || value.isWrapped)
     return toKernel(value, range);
   emit.error(range, fmt::format("Cannot access global variable '{}' from a kernel: {}", name.str(),
@@ -147,7 +153,9 @@ LangValue Evaluator::toKernel(const LangValue &value, SourceRange range, unsigne
     }
     return value.isTuple() ? value.withParts(std::move(elements)) : LangValue::tuple(std::move(elements));
   }
-  if (value.isDict() || value.object() || value.is<LambdaValue>())
+  if (!numberOf(value).instance() && value.instance())
+    return numberOf(value);
+  if (value.isDict() || value.object() || value.is<LambdaValue>() || value.iterator() || value.is<ViewValue>())
     return emit.fail(range, fmt::format("a value of type '{}' exists only at compile time and has no meaning in a kernel",
                                         value.typeName()));
   return value;
@@ -236,7 +244,7 @@ LangValue Evaluator::decay(const LangValue &value, SourceRange range) {
 
 void Evaluator::bindName(llvm::StringRef name, LangValue value, SourceRange range, bool isAnnotated) {
   // At a module level and in functions that make kernels, the user may say what a name is.
-  bool isOfFile = !frame().function || makers.contains(frame().function);
+  bool isOfFile = (!frame().function && !frame().environment->isClass) || makers.contains(frame().function);
   if (isOfFile && !options.defines.empty())
     if (auto defined = definedValue(name))
       value = std::move(*defined);
@@ -363,7 +371,10 @@ void Evaluator::unpack(ast::ExprList targets, const LangValue &value, SourceRang
     return spoil();
   }
   auto next = elements->begin();
+  const size_t errorsBefore = emit.diagnosticEngine().errorCount();
   for (const ast::Expr *each : targets) {
+    if (frame().isPython() && emit.diagnosticEngine().errorCount() != errorsBefore)
+      return; // what follows a failure is not assigned
     const auto *rest = llvm::dyn_cast<ast::Starred>(each);
     if (!rest) {
       assignTarget(each, *next++);

@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"
+#include "ditron/frontend/Iterators.h"
 
 #include "ditron/frontend/syntax/AstPrinter.h"
 #include <fmt/format.h>
@@ -101,10 +102,34 @@ void Evaluator::augmentPython(const ast::AugAssign *statement) {
     return;
   if (const auto *list = before.getIf<ListValue>(); list && statement->op == BinaryOp::Add && !value.isUnknown()) {
     // In place, as Python does: others that hold the list see it.
+    if (list->isSet) {
+      fail(statement->range, fmt::format("unsupported operand type(s) for +=: '{}' and '{}'", before.typeName(), value.typeName()));
+      return;
+    }
     if (auto elements = elementsOf(value, statement->value->range))
       llvm::append_range(*list->elements, *elements);
+    if (!llvm::isa<ast::Name>(statement->target))
+      assignTarget(statement->target, before);
     return;
   }
+  const auto *changed = before.getIf<ListValue>();
+  const auto *dict = before.getIf<DictValue>();
+  const bool isInPlace = (changed && !changed->isFrozen && (changed->isSet || statement->op == BinaryOp::Mult)) ||
+                         (dict && statement->op == BinaryOp::BitOr);
+  if (isInPlace && !value.isUnknown()) {
+    LangValue after = binaryOf(statement->op, before, value, statement->range);
+    if (changed && after.is<ListValue>())
+      *changed->elements = std::vector<LangValue>(*after.sequence());
+    else if (dict && after.isDict())
+      before.items() = std::vector<std::pair<LangValue, LangValue>>(after.items());
+    return;
+  }
+  if (before.instance() && numberOf(before).instance() && statement->op == BinaryOp::Add)
+    if (std::optional<LangValue> changed = callProtocol(before, "__iadd__", {value}, statement->range)) {
+      if (!changed->isPoison())
+        assignTarget(statement->target, *changed);
+      return;
+    }
   LangValue after = binaryOf(statement->op, before, value, statement->range);
   if (!after.isPoison())
     assignTarget(statement->target, after);
@@ -130,7 +155,11 @@ void Evaluator::redirectNames(const ast::Stmt *statement) {
 
 void Evaluator::deleteItem(const ast::Subscript *target) {
   LangValue object = evaluate(target->value);
-  LangValue index = llvm::isa<ast::Slice>(target->index) ? LangValue::none() : evaluate(target->index);
+  if (const auto *slice = llvm::dyn_cast<ast::Slice>(target->index); slice && object.isList()) {
+    assignSlice(object, slice, nullptr);
+    return;
+  }
+  LangValue index = llvm::isa<ast::Slice>(target->index) ? LangValue::none() : numberOf(evaluate(target->index));
   if (object.isPoison() || index.isPoison() || object.isUnknown())
     return;
   if (index.isUnknown())
@@ -150,6 +179,8 @@ void Evaluator::deleteItem(const ast::Subscript *target) {
     list->elements->erase(list->elements->begin() + (*at < 0 ? *at + size : *at));
     return;
   }
+  if (std::optional<LangValue> done = callProtocol(object, "__delitem__", {index}, target->range))
+    return;
   // os.environ
   if (const NativeFunction *pop = object.object() || object.is<NativeValue>() ? findNativeMethod(object, "pop") : nullptr) {
     callNativeFunction(*pop, object, CallArgument{"", index, target->index->range, {}, false}, target->range);
@@ -162,6 +193,11 @@ void Evaluator::deleteNames(const ast::Delete *statement) {
   for (const ast::Expr *target : statement->targets) {
     if (const auto *name = llvm::dyn_cast<ast::Name>(target))
       frame().environment->names.erase(name->id);
+    else if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(target)) {
+      LangValue object = evaluate(attribute->value);
+      if (!object.isPoison() && !object.isUnknown())
+        deleteAttribute(object, attribute->attr.text, target->range);
+    }
     else if (const auto *subscript = llvm::dyn_cast<ast::Subscript>(target))
       deleteItem(subscript);
     else
@@ -195,16 +231,16 @@ Flow Evaluator::runPythonFor(const ast::For *statement) {
     frame().unknownCondition = iterable;
     return Flow::Unknown;
   }
-  auto elements = iterable.isPoison() ? std::nullopt : elementsOf(iterable, statement->iterable->range);
-  if (!elements)
-    return Flow::Failed;
-  const auto *list = iterable.getIf<ListValue>();
-  for (size_t i = 0; i < (list ? list->elements->size() : elements->size()); ++i) { // a list may grow in the body
-    const LangValue element = list ? (*list->elements)[i] : (*elements)[i];
+  SourceRange place = statement->iterable->range;
+  std::shared_ptr<Iterator> iterator = iterable.isPoison() ? nullptr : iteratorOf(iterable, place);
+  while (iterator) {
+    std::optional<LangValue> element = iterator->next(*this, place);
+    if (!element)
+      return runPython(statement->orelse);
     size_t errorsBefore = emit.diagnosticEngine().errorCount();
-    if (!countSteps(1, statement->headerRange))
+    if (element->isPoison() || !countSteps(1, statement->headerRange))
       return Flow::Failed;
-    assignTarget(statement->target, element);
+    assignTarget(statement->target, *element);
     if (emit.diagnosticEngine().errorCount() != errorsBefore)
       return Flow::Failed;
     Flow flow = runPython(statement->body);
@@ -213,7 +249,7 @@ Flow Evaluator::runPythonFor(const ast::For *statement) {
     if (flow != Flow::Next && flow != Flow::Continue)
       return flow;
   }
-  return runPython(statement->orelse);
+  return Flow::Failed;
 }
 
 Flow Evaluator::runPythonWhile(const ast::While *statement) {
@@ -236,17 +272,46 @@ Flow Evaluator::runPythonWhile(const ast::While *statement) {
   }
 }
 
-Flow Evaluator::runPythonWith(const ast::With *statement) {
-  for (const ast::WithItem &item : statement->items) {
-    LangValue value = evaluate(item.context);
-    if (value.isPoison())
-      return Flow::Failed;
-    if (value.is<std::shared_ptr<const ContextValue>>())
-      return flowOf(fail(item.context->range, "a context of the kernel language has no meaning at compile time", ""));
+Flow Evaluator::runPythonWith(const ast::With *statement) { return runWithItem(statement, 0); }
+
+Flow Evaluator::runWithItem(const ast::With *statement, size_t index) {
+  if (index == statement->items.size())
+    return runPython(statement->body);
+  const ast::WithItem &item = statement->items[index];
+  SourceRange place = item.context->range;
+  LangValue value = evaluate(item.context);
+  if (value.isPoison())
+    return Flow::Failed;
+  if (value.is<std::shared_ptr<const ContextValue>>())
+    return flowOf(fail(place, "a context of the kernel language has no meaning at compile time", ""));
+  if (!value.instance()) { // what a package that is not here does around the body is not known
     if (item.target)
-      assignTarget(item.target, unknown(item.context->range, unparse(item.context)));
+      assignTarget(item.target, unknown(place, unparse(item.context)));
+    return runWithItem(statement, index + 1);
   }
-  return runPython(statement->body);
+  std::optional<LangValue> entered = callProtocol(value, "__enter__", {}, place);
+  if (!entered || entered->isPoison())
+    return entered ? Flow::Failed : flowOf(fail(place, fmt::format("'{}' object does not support the context manager protocol", value.typeName())));
+  if (item.target)
+    assignTarget(item.target, *entered);
+  std::vector<Diagnostic> errors;
+  Flow flow = runCaptured([&] { return runWithItem(statement, index + 1); }, errors);
+  const LangValue result = frame().result;
+  std::vector<LangValue> why(3, LangValue::none());
+  const bool isException = !errors.empty() && !errors.front().exception.empty();
+  if (isException) {
+    why[1] = exceptionOfFailure(errors.front(), place);
+    why[0] = call(LangValue(NativeValue{findNative("type")}), {why[1]}, {}, place);
+    why[2] = unknown(place, "the traceback");
+  }
+  std::optional<LangValue> left = callProtocol(value, "__exit__", std::move(why), place);
+  frame().result = result;
+  std::optional<bool> swallows = left && !left->isPoison() ? truthOf(*left, place) : std::nullopt;
+  if (isException && swallows.value_or(false))
+    return Flow::Next;
+  for (const Diagnostic &each : errors)
+    emit.report(each);
+  return left && !swallows ? Flow::Failed : flow;
 }
 
 Flow Evaluator::runPythonAssert(const ast::Assert *statement) {
@@ -265,116 +330,6 @@ Flow Evaluator::runPythonAssert(const ast::Assert *statement) {
     return Flow::Failed;
   std::string text = message.display();
   return flowOf(fail(statement->range, text.empty() ? "assertion failed" : "assertion failed: " + text, "AssertionError"));
-}
-
-//===------------------------------------------------------------------------------------------------------------------===//
-// Exceptions
-//===------------------------------------------------------------------------------------------------------------------===//
-
-Flow Evaluator::runRaise(const ast::Raise *statement) {
-  const auto *call = llvm::dyn_cast_or_null<ast::Call>(statement->exception);
-  const ast::Expr *name = call ? call->callee : statement->exception;
-  std::string kind = "an exception";
-  if (const auto *plain = llvm::dyn_cast_or_null<ast::Name>(name))
-    kind = plain->id.str();
-  else if (const auto *attribute = llvm::dyn_cast_or_null<ast::Attribute>(name))
-    kind = attribute->attr.text.str();
-  std::string text;
-  if (call && !call->args.empty()) {
-    LangValue message = evaluate(call->args.front());
-    if (message.isPoison())
-      return Flow::Failed;
-    text = message.display();
-  }
-  return flowOf(fail(statement->range, text.empty() ? fmt::format("{} was raised", kind) : fmt::format("{}: {}", kind, text),
-                     kind));
-}
-
-const ast::ExceptHandler *Evaluator::handlerFor(const ast::Try *statement, llvm::StringRef exception) {
-  auto matches = [&](const ast::Expr *type) {
-    llvm::StringRef name;
-    if (const auto *plain = llvm::dyn_cast<ast::Name>(type))
-      name = plain->id;
-    else if (const auto *attribute = llvm::dyn_cast<ast::Attribute>(type))
-      name = attribute->attr.text;
-    return isExceptionOf(exception, name);
-  };
-  for (const ast::ExceptHandler &handler : statement->handlers) {
-    if (!handler.type)
-      return &handler;
-    if (const auto *types = llvm::dyn_cast<ast::Tuple>(handler.type)) {
-      if (llvm::any_of(types->elements, matches))
-        return &handler;
-    } else if (matches(handler.type)) {
-      return &handler;
-    }
-  }
-  return nullptr;
-}
-
-Flow Evaluator::runTry(const ast::Try *statement) {
-  const auto before = frame().environment->names;
-  std::vector<LangValue> doubts;
-  std::vector<LangValue> *outerDoubts = std::exchange(frame().doubts, &doubts);
-  const bool wasTolerant = std::exchange(frame().isTolerant, false);
-  auto handle = [&](const ast::ExceptHandler &handler) {
-    if (!handler.name.text.empty())
-      bindName(handler.name.text, unknown(handler.range, handler.name.text.str()), handler.name.range);
-    return runPython(handler.body);
-  };
-  Flow flow = Flow::Next;
-  std::vector<Diagnostic> errors;
-  {
-    Emitter::Capture capture(emit);
-    flow = runPython(statement->body);
-    if (flow == Flow::Failed)
-      errors = capture.takeBack();
-  }
-  frame().doubts = outerDoubts;
-  frame().isTolerant = wasTolerant;
-  auto error = llvm::find_if(errors, [](const Diagnostic &each) { return each.severity == Severity::Error; });
-  const ast::ExceptHandler *handler = nullptr;
-  if (error != errors.end()) {
-    handler = error->exception.empty() ? nullptr : handlerFor(statement, error->exception);
-    if (handler)
-      flow = handle(*handler);
-    else
-      llvm::for_each(errors, [&](const Diagnostic &each) { emit.report(each); });
-  } else if (!doubts.empty()) {
-    // Whether a package is there decides what follows; so does what an unknown function does.
-    const LangValue &doubt = doubts.front();
-    bool isImport = llvm::StringRef(doubt.unknown().text).starts_with("import ");
-    handler = handlerFor(statement, isImport ? "ModuleNotFoundError" : "Exception");
-    if (handler && flow == Flow::Return && !frame().isTolerant) {
-      // Both ways may give the same.
-      const LangValue given = frame().result;
-      if (handle(*handler) == Flow::Return && !unknownIn(given) && !unknownIn(frame().result) && given.equals(frame().result))
-        return Flow::Return;
-    }
-    if (handler && !frame().isTolerant) {
-      frame().unknownCondition = doubt;
-      return Flow::Unknown;
-    }
-    if (handler) {
-      auto afterBody = frame().environment->names;
-      flow = executeBoth(
-          [&] {
-            frame().environment->names = afterBody;
-            return flow == Flow::Next ? runPython(statement->orelse) : flow;
-          },
-          [&] {
-            frame().environment->names = before;
-            return handle(*handler);
-          },
-          doubt);
-    } else if (outerDoubts) {
-      llvm::append_range(*outerDoubts, doubts);
-    }
-  }
-  if (!handler && flow == Flow::Next)
-    flow = runPython(statement->orelse);
-  Flow last = runPython(statement->finalBody);
-  return last == Flow::Next ? flow : last;
 }
 
 } // namespace ditron::frontend

@@ -7,6 +7,8 @@
 
 #include "ditron/frontend/Aggregates.h"
 #include "ditron/frontend/builtins/Builtins.h"
+#include "ditron/frontend/Evaluator.h"
+#include "ditron/frontend/Iterators.h"
 #include "ditron/frontend/ModuleScope.h"
 #include "ditron/frontend/natives/Natives.h"
 #include "ditron/frontend/Vectors.h"
@@ -72,6 +74,8 @@ std::optional<int64_t> RangeValue::size() const {
 const ClassInfo *LangValue::classInfo() const {
   if (const auto *tuple = getIf<TupleValue>())
     return tuple->cls.get();
+  if (const Instance *object = instance())
+    return object->cls.get();
   const auto *aggregate = getIf<AggregateValue>();
   return aggregate ? aggregate->cls.get() : nullptr;
 }
@@ -96,6 +100,10 @@ static bool identicalPython(const LangValue &a, const LangValue &b) {
     return native->function == b.getIf<NativeValue>()->function;
   if (a.object())
     return a.equals(b);
+  if (a.iterator() || a.instance())
+    return a.iterator() == b.iterator() && a.instance() == b.instance();
+  if (const auto *view = a.getIf<ViewValue>())
+    return view->dict.items == b.getIf<ViewValue>()->dict.items && view->kind == b.getIf<ViewValue>()->kind;
   return a.isUnknown() && a.unknown().text == b.unknown().text && a.unknown().range == b.unknown().range;
 }
 
@@ -164,7 +172,7 @@ std::string LangValue::describe() const {
     return fmt::format("a vector of {} {}", elements().size(),
                        elements().empty() ? "elements" : elements().front().type().str());
   if (const ClassInfo *cls = classInfo())
-    return fmt::format("{} '{}'", isTuple() ? "named tuple" : "aggregate", cls->name);
+    return fmt::format("{} '{}'", isTuple() ? "named tuple" : isAggregate() ? "aggregate" : "object of class", cls->name);
   if (isTuple())
     return fmt::format("a tuple of {}", elements().size());
   if (isDescriptor())
@@ -192,6 +200,8 @@ std::string LangValue::describe() const {
     return fmt::format("a dict of {}", items().size());
   if (is<LambdaValue>())
     return "a lambda";
+  if (iterator() || is<ViewValue>())
+    return fmt::format("a '{}'", typeName());
   if (const auto *native = getIf<NativeValue>())
     return fmt::format("function '{}'", llvm::StringRef(native->function->name).str());
   if (const ObjectValue *plain = object())
@@ -208,6 +218,8 @@ std::string LangValue::describe() const {
 std::string LangValue::display(unsigned depth) const {
   if (isConstant())
     return constant().str();
+  if (instance())
+    return instance()->cls->evaluator->textOfInstance(*this, false, depth);
   if (const ObjectValue *plain = object())
     if (const LangValue *text = find(*plain, "__str__"); text && text->isString())
       return text->constant().getString();
@@ -232,6 +244,17 @@ static std::string reprObject(const ObjectValue &object, unsigned depth) {
   return fmt::format("{}({})", object.type, text);
 }
 
+static std::string reprView(const ViewValue &view, unsigned depth) {
+  std::string text;
+  for (const auto &[key, value] : *view.dict.items) {
+    text += text.empty() ? "" : ", ";
+    text += view.kind == ViewValue::Kind::Keys     ? key.repr(depth + 1)
+            : view.kind == ViewValue::Kind::Values ? value.repr(depth + 1)
+                                                   : fmt::format("({}, {})", key.repr(depth + 1), value.repr(depth + 1));
+  }
+  return fmt::format("{}([{}])", LangValue(view).typeName(), text);
+}
+
 static std::string reprRange(const RangeValue &range, unsigned depth) {
   std::string bounds = fmt::format("{}, {}", range.start.repr(depth + 1), range.stop.repr(depth + 1));
   bool isPlain = range.step.isConstant() && range.step.constant().toInt64() == 1;
@@ -247,6 +270,8 @@ std::string LangValue::repr(unsigned depth) const {
     return asType().str();
   if (isTensor())
     return type().str();
+  if (instance())
+    return instance()->cls->evaluator->textOfInstance(*this, true, depth);
   if (const ClassInfo *cls = classInfo()) {
     std::string text;
     for (auto [index, part] : llvm::enumerate(parts()))
@@ -257,8 +282,12 @@ std::string LangValue::repr(unsigned depth) const {
     return fmt::format("({}{})", reprElements(elements(), depth), elements().size() == 1 ? "," : "");
   if (isList())
     return fmt::format("[{}]", reprElements(*sequence(), depth));
-  if (isSet())
-    return sequence()->empty() ? "set()" : fmt::format("{{{}}}", reprElements(*sequence(), depth));
+  if (isSet()) {
+    std::string elements = sequence()->empty() ? "" : fmt::format("{{{}}}", reprElements(*sequence(), depth));
+    return elements.empty() || getIf<ListValue>()->isFrozen ? fmt::format("{}({})", typeName(), elements) : elements;
+  }
+  if (const auto *view = getIf<ViewValue>())
+    return reprView(*view, depth);
   if (isDict()) {
     std::string text;
     for (const auto &[key, value] : items())
@@ -276,6 +305,10 @@ std::string LangValue::repr(unsigned depth) const {
     return fmt::format("<function {}>", function->node->name.text.str());
   if (is<LambdaValue>())
     return "<function <lambda>>";
+  if (const auto *cls = getIf<ClassValue>())
+    return fmt::format("<{} '{}'>", cls->info->isEnum ? "enum" : "class", cls->info->isEnum ? cls->info->name : cls->info->qualifiedName);
+  if (iterator())
+    return fmt::format("<{} object>", typeName());
   return describe();
 }
 
@@ -322,6 +355,12 @@ static bool equalRanges(const RangeValue &a, const RangeValue &b, unsigned depth
 bool LangValue::equals(const LangValue &other, unsigned depth) const {
   if (depth > maxNesting)
     return false;
+  if (instance() || other.instance()) {
+    if (!numberOf(*this).instance() && !numberOf(other).instance())
+      return numberOf(*this).equals(numberOf(other), depth);
+    const Instance *object = instance() ? instance() : other.instance();
+    return object->cls->evaluator->equalInstances(*this, other);
+  }
   // What a launch's array is made of and what torch calls it.
   if (isType() != other.isType()) {
     const ObjectValue *dtype = isType() ? other.object() : object();
@@ -360,8 +399,12 @@ std::string LangValue::typeName() const {
     return cls->name;
   if (isTuple())
     return "tuple";
-  if (is<ListValue>())
-    return isSet() ? "set" : "list";
+  if (const auto *list = getIf<ListValue>())
+    return list->isFrozen ? "frozenset" : list->isSet ? "set" : "list";
+  if (iterator())
+    return iterator()->type;
+  if (const auto *view = getIf<ViewValue>())
+    return view->kind == ViewValue::Kind::Keys ? "dict_keys" : view->kind == ViewValue::Kind::Values ? "dict_values" : "dict_items";
   if (isDict())
     return getIf<DictValue>()->factory ? "defaultdict" : "dict";
   if (is<std::shared_ptr<const RangeValue>>())
@@ -396,6 +439,11 @@ const LangValue *unknownIn(const LangValue &value, unsigned depth) {
     for (const LangValue &element : *elements)
       if (const LangValue *found = unknownIn(element, depth + 1))
         return found;
+  if (const ObjectValue *object = value.object()) // an exception whose text is not known
+    if (const LangValue *text = find(*object, "__str__"); text && text->isUnknown())
+      return text;
+  if (const auto *view = value.getIf<ViewValue>())
+    return unknownIn(LangValue(view->dict), depth);
   if (value.isDict())
     for (const auto &[key, item] : value.items())
       if (const LangValue *found = unknownIn(key, depth + 1) ? unknownIn(key, depth + 1) : unknownIn(item, depth + 1))

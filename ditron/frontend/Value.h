@@ -20,11 +20,14 @@
 namespace ditron::frontend {
 
 class Evaluator;
+class Iterator;
 class LangValue;
 class ModuleScope;
 struct Builtin;
 struct ClassInfo;
+struct CallCache;
 struct Environment;
+struct Instance;
 struct NativeFunction;
 
 /// The built-in modules; library/*.pyi say what each holds.
@@ -80,6 +83,11 @@ struct FunctionValue {
   bool isCompileTime = false;
   /// The default values of the parameters, evaluated once with the definition; poison for a parameter without one.
   std::shared_ptr<const std::vector<LangValue>> defaults = nullptr;
+  /// What it is in its class: a method, or made by staticmethod, classmethod, property, functools.cached_property.
+  enum class Binding { Method, Static, Class, Property, CachedProperty };
+  Binding binding = Binding::Method;
+  std::shared_ptr<const FunctionValue> setter = nullptr; ///< Of a property; may be null.
+  std::shared_ptr<CallCache> cache = nullptr;            ///< Of functools.lru_cache; else null.
 };
 
 /// A lambda of a kernel file, with the names around it.
@@ -87,6 +95,7 @@ struct LambdaValue {
   const ast::Lambda *node = nullptr;
   std::shared_ptr<Environment> environment;
   std::shared_ptr<const std::vector<LangValue>> defaults = nullptr;
+  std::shared_ptr<CallCache> cache = nullptr;
 };
 
 /// A list, set or dict of Python that runs while compiling: whoever holds it sees its changes. Kernels see the tuple of a
@@ -94,10 +103,18 @@ struct LambdaValue {
 struct ListValue {
   std::shared_ptr<std::vector<LangValue>> elements;
   bool isSet = false; ///< No element twice; in the order in which they came.
+  bool isFrozen = false; ///< A frozenset.
 };
 struct DictValue {
   std::shared_ptr<std::vector<std::pair<LangValue, LangValue>>> items; ///< In the order of insertion.
   std::shared_ptr<const LangValue> factory = nullptr; ///< Of a defaultdict: called for a key that is missing; else null.
+};
+
+/// The keys, values or items of a dict, as it is when somebody looks.
+struct ViewValue {
+  enum class Kind { Keys, Values, Items };
+  DictValue dict;
+  Kind kind = Kind::Keys;
 };
 
 /// An object with named attributes that nobody changes: a triton.Config, torch.dtype, an argument of a launch. Attributes that
@@ -201,6 +218,9 @@ public:
   LangValue(NativeValue value) : storage(value) {}
   LangValue(std::shared_ptr<const ObjectValue> value) : storage(std::move(value)) {}
   LangValue(std::shared_ptr<const UnknownValue> value) : storage(std::move(value)) {}
+  LangValue(std::shared_ptr<Iterator> value) : storage(std::move(value)) {}
+  LangValue(std::shared_ptr<Instance> value) : storage(std::move(value)) {}
+  LangValue(ViewValue value) : storage(std::move(value)) {}
 
   static LangValue poison() { return LangValue(); }
   static LangValue none() { return LangValue(ConstValue::none()); }
@@ -216,8 +236,8 @@ public:
     return LangValue(ListValue{std::make_shared<std::vector<LangValue>>(std::move(elements))});
   }
   /// The elements must differ.
-  static LangValue set(std::vector<LangValue> elements) {
-    return LangValue(ListValue{std::make_shared<std::vector<LangValue>>(std::move(elements)), true});
+  static LangValue set(std::vector<LangValue> elements, bool isFrozen = false) {
+    return LangValue(ListValue{std::make_shared<std::vector<LangValue>>(std::move(elements)), true, isFrozen});
   }
   static LangValue dict(std::vector<std::pair<LangValue, LangValue>> items = {}) {
     return LangValue(DictValue{std::make_shared<std::vector<std::pair<LangValue, LangValue>>>(std::move(items))});
@@ -267,6 +287,15 @@ public:
     const auto *object = getIf<std::shared_ptr<const ObjectValue>>();
     return object ? object->get() : nullptr;
   }
+  /// An iterator of Python, and an object of a class of Python; null for anything else.
+  Iterator *iterator() const {
+    const auto *iterator = getIf<std::shared_ptr<Iterator>>();
+    return iterator ? iterator->get() : nullptr;
+  }
+  Instance *instance() const {
+    const auto *instance = getIf<std::shared_ptr<Instance>>();
+    return instance ? instance->get() : nullptr;
+  }
   const UnknownValue &unknown() const { return *std::get<std::shared_ptr<const UnknownValue>>(storage); }
   const std::vector<LangValue> &parts() const {
     return isTuple() ? elements() : *std::get<AggregateValue>(storage).fields;
@@ -300,7 +329,8 @@ private:
   std::variant<Poison, ConstValue, LangType, TensorValue, TupleValue, FunctionValue, ModuleValue, BuiltinValue,
                MethodValue, std::shared_ptr<const RangeValue>, std::shared_ptr<const DescriptorValue>, ForeignValue,
                FileValue, std::shared_ptr<const ContextValue>, ClassValue, AggregateValue, LambdaValue, ListValue, DictValue,
-               NativeValue, std::shared_ptr<const ObjectValue>, std::shared_ptr<const UnknownValue>>
+               NativeValue, std::shared_ptr<const ObjectValue>, std::shared_ptr<const UnknownValue>,
+               std::shared_ptr<Iterator>, std::shared_ptr<Instance>, ViewValue>
       storage;
 };
 

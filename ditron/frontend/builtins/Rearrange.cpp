@@ -226,6 +226,42 @@ LangValue histogram(Evaluator &evaluator, BuiltinCall &call, ValueArg inputArg, 
 // Functions of the user, element by element
 //===------------------------------------------------------------------------------------------------------------------===//
 
+/// The function of tl.map_elementwise, executed on scalars: its region, and what it gives.
+struct MappedBody {
+  mlir::Region region;
+  std::vector<LangValue> results; ///< Empty after an error.
+  bool isTuple = false;
+};
+
+/// The results' types are known when the function has run: the region is made first, and then moved into its operation.
+static void runMapped(Evaluator &evaluator, const FunctionValue &function, llvm::ArrayRef<LangValue> sources,
+                      llvm::ArrayRef<mlir::Value> operands, llvm::ArrayRef<mlir::Type> types, int64_t pack, SourceRange range,
+                      MappedBody &body) {
+  Emitter &emit = evaluator.emit;
+  mlir::OpBuilder::InsertionGuard guard(emit.builder);
+  llvm::SmallVector<mlir::Location> locations(types.size(), emit.location());
+  // Constants and control flow look for the operation around them: the block grows at its final place.
+  auto shell = emit.create<tile::MapElementwiseOp>(mlir::TypeRange(), operands, emit.builder.getI32IntegerAttr(pack));
+  mlir::Block *block = emit.builder.createBlock(&shell.getBody(), {}, types, locations);
+  std::vector<LangValue> arguments;
+  for (auto [index, argument] : llvm::enumerate(block->getArguments()))
+    arguments.push_back(emit.wrap(argument, sources[index / pack].type().element()));
+  LangValue result = evaluator.callCombine(function, arguments, range);
+  body.isTuple = result.isTuple();
+  if (!result.isPoison()) {
+    body.results = body.isTuple ? result.elements() : std::vector<LangValue>{result};
+    for (LangValue &value : body.results)
+      value = emit.toTensor(value, range);
+    llvm::SmallVector<mlir::Value> yields;
+    for (const LangValue &value : body.results)
+      if (!value.isPoison())
+        yields.push_back(value.ir());
+    emit.create<tile::YieldOp>(yields);
+  }
+  body.region.takeBody(shell.getBody());
+  shell.erase();
+}
+
 LangValue mapElementwise(Evaluator &evaluator, BuiltinCall &call, Arg<const FunctionValue &> scalarFn, ListArg args,
                          Arg<int64_t> pack) {
   Emitter &emit = evaluator.emit;
@@ -250,34 +286,9 @@ LangValue mapElementwise(Evaluator &evaluator, BuiltinCall &call, Arg<const Func
     operands.push_back(source.ir());
     types.append(*pack, emit.ir(source.type().element()));
   }
-  // The results' types are known when the function has run: the region is made first, and then moved into its operation.
-  mlir::Region region;
-  std::vector<LangValue> results;
-  bool isTuple = false;
-  {
-    mlir::OpBuilder::InsertionGuard guard(emit.builder);
-    llvm::SmallVector<mlir::Location> locations(types.size(), emit.location());
-    // Constants and control flow look for the operation around them: the block grows at its final place.
-    auto shell = emit.create<tile::MapElementwiseOp>(mlir::TypeRange(), operands, emit.builder.getI32IntegerAttr(*pack));
-    mlir::Block *block = emit.builder.createBlock(&shell.getBody(), {}, types, locations);
-    std::vector<LangValue> arguments;
-    for (auto [index, argument] : llvm::enumerate(block->getArguments()))
-      arguments.push_back(emit.wrap(argument, sources[index / *pack].type().element()));
-    LangValue result = evaluator.callCombine(*scalarFn, arguments, call.range);
-    isTuple = result.isTuple();
-    if (!result.isPoison()) {
-      results = isTuple ? result.elements() : std::vector<LangValue>{result};
-      for (LangValue &value : results)
-        value = emit.toTensor(value, call.range);
-      llvm::SmallVector<mlir::Value> yields;
-      for (const LangValue &value : results)
-        if (!value.isPoison())
-          yields.push_back(value.ir());
-      emit.create<tile::YieldOp>(yields);
-    }
-    region.takeBody(shell.getBody());
-    shell.erase();
-  }
+  MappedBody body;
+  runMapped(evaluator, *scalarFn, sources, operands, types, *pack, call.range, body);
+  std::vector<LangValue> &results = body.results;
   auto refuse = [&](std::string message) { return emit.fail(scalarFn.range, std::move(message)); };
   if (results.empty() || llvm::any_of(results, [](const LangValue &value) { return value.isPoison(); }))
     return LangValue::poison();
@@ -299,13 +310,13 @@ LangValue mapElementwise(Evaluator &evaluator, BuiltinCall &call, Arg<const Func
   for (const LangType &type : resultTypes)
     irTypes.push_back(emit.ir(type));
   auto op = emit.create<tile::MapElementwiseOp>(irTypes, operands, emit.builder.getI32IntegerAttr(*pack));
-  op.getBody().takeBody(region);
+  op.getBody().takeBody(body.region);
   std::vector<LangValue> values;
   for (auto [result, type] : llvm::zip(op.getResults(), resultTypes)) {
     LangValue value = emit.wrap(result, type);
     values.push_back(isScalar ? emit.reshape(value, {}) : value);
   }
-  return values.size() == 1 && !(isTuple && *pack == 1) ? values.front() : LangValue::tuple(std::move(values));
+  return values.size() == 1 && !(body.isTuple && *pack == 1) ? values.front() : LangValue::tuple(std::move(values));
 }
 
 } // namespace builtins

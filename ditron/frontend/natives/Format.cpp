@@ -279,6 +279,15 @@ LangValue formatText(NativeCall &call) {
 
 std::optional<std::string> formatValue(Evaluator &evaluator, const LangValue &value, llvm::StringRef spec,
                                        SourceRange range) {
+  if (value.instance()) {
+    if (std::optional<LangValue> text = evaluator.callProtocol(value, "__format__", {LangValue::string(spec.str())}, range))
+      return text->isPoison() ? std::nullopt : std::optional(text->display());
+    const ClassInfo &cls = *value.instance()->cls;
+    if (cls.showsNumber)
+      return formatValue(evaluator, value.instance()->number, spec, range);
+    if (cls.isEnum || spec.empty())
+      return formatValue(evaluator, LangValue::string(value.display()), spec, range);
+  }
   if (!value.isConstant() || value.isNone()) {
     const ObjectValue *object = value.object();
     if (spec.empty() || (object && find(*object, "__str__")))

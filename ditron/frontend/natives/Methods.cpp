@@ -97,7 +97,7 @@ LangValue clear(NativeCall &call) {
 }
 
 LangValue copy(NativeCall &call) {
-  return call.self.isSet() ? LangValue::set(elementsOf(call)) : LangValue::list(elementsOf(call));
+  return call.self.isSet() ? LangValue::set(elementsOf(call), call.self.getIf<ListValue>()->isFrozen) : LangValue::list(elementsOf(call));
 }
 
 /// The first element of the object from `begin` to `end` that is equal to the argument; null if there is none.
@@ -154,6 +154,8 @@ bool contains(llvm::ArrayRef<LangValue> elements, const LangValue &wanted) {
 LangValue addElement(NativeCall &call) {
   if (!call.evaluator.countSteps(elementsOf(call).size(), call.range) || !call.checkSize(elementsOf(call).size() + 1))
     return LangValue::poison();
+  if (!isHashable(call.args[0]))
+    return call.fail(fmt::format("unhashable type: '{}'", call.args[0].typeName()));
   if (!contains(elementsOf(call), call.args[0]))
     elementsOf(call).push_back(call.args[0]);
   return LangValue::none();
@@ -221,6 +223,8 @@ bool setKey(const NativeCall &call, const LangValue &key, const LangValue &value
   if (!call.evaluator.countSteps(1 + call.self.items().size() / 16, call.range) ||
       !call.checkSize(call.self.items().size() + 1))
     return false;
+  if (!isHashable(key))
+    return !call.fail(fmt::format("unhashable type: '{}'", key.typeName())).isPoison();
   setItem(dictOf(call), key, value);
   return true;
 }
@@ -269,12 +273,9 @@ LangValue update(NativeCall &call) {
 /// keys, values and items.
 LangValue entries(NativeCall &call) {
   llvm::StringRef name = call.function.shortName();
-  Values values;
-  if (!call.evaluator.countSteps(call.self.items().size(), call.range))
-    return LangValue::poison();
-  for (const auto &[key, value] : call.self.items())
-    values.push_back(name == "keys" ? key : name == "values" ? value : LangValue::tuple({key, value}));
-  return LangValue::list(std::move(values));
+  return LangValue(ViewValue{dictOf(call), name == "keys"     ? ViewValue::Kind::Keys
+                                           : name == "values" ? ViewValue::Kind::Values
+                                                              : ViewValue::Kind::Items});
 }
 
 /// get, setdefault and pop.
@@ -355,12 +356,25 @@ LangValue integerRatio(NativeCall &call) {
 // Sets, for the operators
 //===------------------------------------------------------------------------------------------------------------------===//
 
+bool isHashable(const LangValue &value) {
+  if (value.isTuple())
+    return llvm::all_of(value.elements(), isHashable);
+  if (const Instance *instance = value.instance()) {
+    const ClassInfo &cls = *instance->cls;
+    if (cls.dataclass && cls.dataclass->eq && !cls.dataclass->isFrozen)
+      return cls.member("__hash__") != nullptr;
+    return !cls.member("__eq__") || cls.member("__hash__");
+  }
+  const auto *list = value.getIf<ListValue>();
+  return !value.isDict() && !value.is<ViewValue>() && (!list || list->isFrozen);
+}
+
 LangValue makeSet(Evaluator &evaluator, llvm::ArrayRef<LangValue> elements, SourceRange range) {
   if (const LangValue *unknown = firstUnknown(elements))
     return *unknown;
   Values unique;
   for (const LangValue &element : elements) {
-    if (element.isList() || element.isDict() || element.isSet())
+    if (!isHashable(element))
       return evaluator.fail(range, fmt::format("unhashable type: '{}'", element.typeName()));
     if (!evaluator.countSteps(1 + unique.size(), range))
       return LangValue::poison();
@@ -390,7 +404,7 @@ std::optional<LangValue> setOperation(Evaluator &evaluator, BinaryOp op, const L
   if (result.size() > Evaluator::maxElements)
     return evaluator.fail(
         range, fmt::format("a set at compile time may have at most {} elements", Evaluator::maxElements), "MemoryError");
-  return LangValue::set(std::move(result));
+  return LangValue::set(std::move(result), a.getIf<ListValue>()->isFrozen);
 }
 
 std::optional<bool> compareSets(CompareOp op, const LangValue &a, const LangValue &b) {

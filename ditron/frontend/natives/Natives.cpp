@@ -35,6 +35,8 @@ std::string methodType(const LangValue &value) {
     return "tuple";
   if (value.isDict())
     return "dict";
+  if (value.isSet())
+    return "set";
   return value.typeName();
 }
 
@@ -102,6 +104,10 @@ const NativeFunction *findNative(llvm::StringRef dotted) {
 
 const NativeFunction *findNativeMethod(const LangValue &self, llvm::StringRef name) {
   if (self.isTensor() || self.isPoison() || self.isUnknown())
+    return nullptr;
+  static const llvm::StringSet<> changing = {"add",    "clear",  "difference_update", "discard", "intersection_update", "pop",
+                                             "remove", "update"};
+  if (const auto *list = self.getIf<ListValue>(); list && list->isFrozen && changing.contains(name))
     return nullptr;
   const NativeFunction *function = findNative(methodType(self) + "." + name.str());
   return function && isMethod(*function) ? function : nullptr;
@@ -210,13 +216,21 @@ LangValue callNative(NativeCall call) {
       "type",    "id",     "callable",   "map",       "filter",         "print",         "itertools.chain",   "itertools.product",
       "append",  "extend", "insert",     "pop",       "copy",           "get",           "items",             "keys",
       "values",  "update", "setdefault", "clear",     "triton.Config",  "functools.partial", "getattr",       "hasattr",
-      "dict",    "iter",   "next",       "operator.getitem"};
+      "dict",    "iter",   "next",       "operator.getitem",  "setattr",   "itertools.islice", "itertools.cycle", "itertools.repeat",
+      "dataclasses.field"};
   if (!moving.contains(call.function.name) && !(isMethod(call.function) && moving.contains(call.function.shortName()))) {
     all.push_back(call.self);
     for (const LangValue &value : all)
       if (const LangValue *unknown = unknownIn(value))
         return *unknown;
   }
+  // A member of an IntEnum is a number to all but these.
+  static const llvm::StringSet<> keepsMembers = {"isinstance", "type",   "str",  "repr", "format", "getattr", "hasattr", "setattr", "list",
+                                                 "tuple",      "sorted", "dict", "set",  "print",  "map",     "append",  "insert",  "add",
+                                                 "index",      "count",  "get",  "setdefault", "pop", "max", "min", "vars", "remove"};
+  if (!keepsMembers.contains(call.function.shortName()))
+    for (LangValue &value : call.args)
+      value = numberOf(value);
   // What a package that is not here gives.
   for (const LangValue &value : all)
     if (const auto *foreign = value.getIf<ForeignValue>())
@@ -397,6 +411,11 @@ bool isExceptionOf(llvm::StringRef exception, llvm::StringRef base) {
       {"EOFError", "Exception"},
       {"Exception", "BaseException"},
       {"FileExistsError", "OSError"},
+      {"FloatingPointError", "ArithmeticError"},
+      {"GeneratorExit", "BaseException"},
+      {"PendingDeprecationWarning", "Warning"},
+      {"UnicodeDecodeError", "UnicodeError"},
+      {"UnicodeEncodeError", "UnicodeError"},
       {"FileNotFoundError", "OSError"},
       {"FutureWarning", "Warning"},
       {"ImportError", "Exception"},
@@ -420,6 +439,7 @@ bool isExceptionOf(llvm::StringRef exception, llvm::StringRef base) {
       {"SystemExit", "BaseException"},
       {"TimeoutError", "OSError"},
       {"TypeError", "Exception"},
+      {"FrozenInstanceError", "AttributeError"},
       {"UnboundLocalError", "NameError"},
       {"UnicodeError", "ValueError"},
       {"UserWarning", "Warning"},

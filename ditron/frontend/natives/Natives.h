@@ -118,6 +118,8 @@ LangValue isInstanceOf(Evaluator &evaluator, const LangValue &value, const LangV
 LangValue sortValues(const NativeCall &call, std::vector<LangValue> values);
 /// The value of a key; of a defaultdict also if it is missing. A KeyError otherwise.
 LangValue itemOf(Evaluator &evaluator, const DictValue &dict, const LangValue &key, SourceRange range);
+/// Whether the value may be the key of a dict or an element of a set.
+bool isHashable(const LangValue &value);
 /// The elements without repetitions, as a set; poison after an error.
 LangValue makeSet(Evaluator &evaluator, llvm::ArrayRef<LangValue> elements, SourceRange range);
 /// `a op b` of sets (`|`, `&`, `-`, `^`); nullopt if the operands are not two sets or the operator is another one.

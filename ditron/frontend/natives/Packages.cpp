@@ -125,6 +125,24 @@ LangValue makeTypingObject(NativeCall &call) { return opaque(call.args.empty() ?
 LangValue subscriptTyping(NativeCall &call) { return call.self; }
 LangValue nothing(NativeCall &) { return LangValue::none(); }
 
+LangValue simpleNamespace(NativeCall &call) {
+  auto cls = std::make_shared<ClassInfo>();
+  cls->name = cls->qualifiedName = "namespace";
+  cls->evaluator = &call.evaluator;
+  cls->order = {cls.get()};
+  cls->isPlain = true;
+  cls->dataclass.emplace();
+  auto instance = std::make_shared<Instance>();
+  for (const auto &[name, value] : call.keywords) {
+    ClassField field;
+    field.name = name.str();
+    cls->fields.push_back(std::move(field));
+    instance->attributes[call.evaluator.intern(name)] = value;
+  }
+  instance->cls = std::move(cls);
+  return LangValue(std::move(instance));
+}
+
 /// copy.copy and copy.deepcopy; objects and tuples of what cannot change are themselves. Nullopt past the deepest nesting.
 std::optional<LangValue> copyOf(const LangValue &value, bool isDeep, unsigned depth) {
   if (depth > LangValue::maxNesting)
@@ -141,6 +159,16 @@ std::optional<LangValue> copyOf(const LangValue &value, bool isDeep, unsigned de
     LangValue result = LangValue::dict(std::move(items));
     return LangValue(DictValue{result.getIf<DictValue>()->items, value.getIf<DictValue>()->factory});
   }
+  if (const Instance *instance = value.instance(); instance && !instance->cls->isEnum) {
+    auto copy = std::make_shared<Instance>(*instance);
+    for (auto &[name, each] : copy->attributes) {
+      std::optional<LangValue> copied = inner(each);
+      if (!copied)
+        return std::nullopt;
+      each = std::move(*copied);
+    }
+    return LangValue(std::move(copy));
+  }
   const std::vector<LangValue> *elements = value.sequence();
   if (!elements || (value.isTuple() && !isDeep))
     return value;
@@ -153,7 +181,7 @@ std::optional<LangValue> copyOf(const LangValue &value, bool isDeep, unsigned de
   }
   if (value.isTuple())
     return value.withParts(std::move(copies));
-  return value.isSet() ? LangValue::set(std::move(copies)) : LangValue::list(std::move(copies));
+  return value.isSet() ? LangValue::set(std::move(copies), value.getIf<ListValue>()->isFrozen) : LangValue::list(std::move(copies));
 }
 
 LangValue copyValue(NativeCall &call) {
@@ -275,80 +303,23 @@ bool isStandardModule(llvm::StringRef name) {
 }
 
 /// The parts of packages, Python's own and those of the emulated versions, that programs ask for.
-bool isKnownPart(llvm::StringRef dotted) {
-  static const llvm::StringSet<> parts = {"asyncio.events",
-                                          "concurrent.futures",
-                                          "ctypes.util",
-                                          "http.client",
-                                          "http.server",
-                                          "importlib.abc",
-                                          "importlib.machinery",
-                                          "importlib.resources",
-                                          "json.decoder",
-                                          "logging.config",
-                                          "logging.handlers",
-                                          "multiprocessing.pool",
-                                          "multiprocessing.shared_memory",
-                                          "unittest.mock",
-                                          "urllib.error",
-                                          "urllib.parse",
-                                          "urllib.request",
-                                          "xml.etree",
-                                          "xml.etree.ElementTree",
-                                          "torch.amp",
-                                          "torch.autograd",
-                                          "torch.backends",
-                                          "torch.compiler",
-                                          "torch.cuda",
-                                          "torch.cuda.amp",
-                                          "torch.distributed",
-                                          "torch.fft",
-                                          "torch.fx",
-                                          "torch.jit",
-                                          "torch.library",
-                                          "torch.linalg",
-                                          "torch.multiprocessing",
-                                          "torch.nn",
-                                          "torch.nn.functional",
-                                          "torch.nn.init",
-                                          "torch.nn.parameter",
-                                          "torch.optim",
-                                          "torch.profiler",
-                                          "torch.sparse",
-                                          "torch.special",
-                                          "torch.testing",
-                                          "torch.utils",
-                                          "torch.utils.checkpoint",
-                                          "torch.utils.cpp_extension",
-                                          "torch.utils.data",
-                                          "torch.version",
-                                          "torch.xpu",
-                                          "triton.backends",
-                                          "triton.backends.compiler",
-                                          "triton.backends.nvidia",
-                                          "triton.compiler",
-                                          "triton.compiler.compiler",
-                                          "triton.compiler.errors",
-                                          "triton.errors",
-                                          "triton.experimental",
-                                          "triton.experimental.gluon",
-                                          "triton.knobs",
-                                          "triton.runtime",
-                                          "triton.runtime.autotuner",
-                                          "triton.runtime.cache",
-                                          "triton.runtime.driver",
-                                          "triton.runtime.errors",
-                                          "triton.runtime.jit",
-                                          "triton.testing",
-                                          "triton.tools",
-                                          "triton.tools.tensor_descriptor",
-                                          "numpy.linalg",
-                                          "numpy.random",
-                                          "numpy.typing",
-                                          "packaging.version",
-                                          "packaging.specifiers"};
-  return parts.contains(dotted);
-}
+constexpr llvm::StringLiteral knownParts[] = {
+    "asyncio.events", "concurrent.futures", "ctypes.util", "http.client", "http.server", "importlib.abc",
+    "importlib.machinery", "importlib.resources", "json.decoder", "logging.config", "logging.handlers",
+    "multiprocessing.pool", "multiprocessing.shared_memory", "unittest.mock", "urllib.error", "urllib.parse",
+    "urllib.request", "xml.etree", "xml.etree.ElementTree", "torch.amp", "torch.autograd", "torch.backends",
+    "torch.compiler", "torch.cuda", "torch.cuda.amp", "torch.distributed", "torch.fft", "torch.fx", "torch.jit",
+    "torch.library", "torch.linalg", "torch.multiprocessing", "torch.nn", "torch.nn.functional", "torch.nn.init",
+    "torch.nn.parameter", "torch.optim", "torch.profiler", "torch.sparse", "torch.special", "torch.testing",
+    "torch.utils", "torch.utils.checkpoint", "torch.utils.cpp_extension", "torch.utils.data", "torch.version",
+    "torch.xpu", "triton.backends", "triton.backends.compiler", "triton.backends.nvidia", "triton.compiler",
+    "triton.compiler.compiler", "triton.compiler.errors", "triton.errors", "triton.experimental",
+    "triton.experimental.gluon", "triton.knobs", "triton.runtime", "triton.runtime.autotuner", "triton.runtime.cache",
+    "triton.runtime.driver", "triton.runtime.errors", "triton.runtime.jit", "triton.testing", "triton.tools",
+    "triton.tools.tensor_descriptor", "numpy.linalg", "numpy.random", "numpy.typing", "packaging.version",
+    "packaging.specifiers"};
+
+bool isKnownPart(llvm::StringRef dotted) { return llvm::is_contained(knownParts, dotted); }
 
 } // namespace
 
@@ -434,6 +405,7 @@ llvm::ArrayRef<NativeFunction> nativePackageFunctions() {
       {"platform.machine", 0, 0, systemName},
       {"platform.python_version", 0, 0, pythonVersionText},
       {"platform.system", 0, 0, systemName},
+      {"types.SimpleNamespace", 0, 0, simpleNamespace, "*", true, true},
       {"typing.NewType", 2, 2, [](NativeCall &call) { return call.args[1]; }, "", true},
       {"typing.TypeVar", 1, any, makeTypingObject, "*", true},
       {"typing.__getitem__", 1, 1, subscriptTyping, "", true},

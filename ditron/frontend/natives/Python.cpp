@@ -38,6 +38,9 @@ LangValue intOf(NativeCall &call) {
   if (hasTensor(call.args))
     return callLanguage(call, call.args);
   const LangValue *base = call.argument(1, "base");
+  if (!call.args.empty())
+    if (std::optional<LangValue> result = call.evaluator.callProtocol(call.args[0], "__int__", {}, call.range))
+      return *result;
   if (call.args.empty())
     return base ? call.fail("int() with a base needs a str") : LangValue::integer(0);
   if (!call.args[0].isConstant())
@@ -75,6 +78,8 @@ LangValue absOf(NativeCall &call) {
   const LangValue &value = call.args[0];
   if (value.isTensor())
     return callLanguage(call, call.args);
+  if (std::optional<LangValue> result = call.evaluator.callProtocol(value, "__abs__", {}, call.range))
+    return *result;
   if (!value.isLiteral())
     return refuse(call, value, "a number");
   const ConstValue &number = value.constant();
@@ -189,6 +194,24 @@ LangValue inRadix(NativeCall &call) {
 LangValue textOf(NativeCall &call) { return LangValue::string(call.args.empty() ? "" : call.args[0].display()); }
 LangValue reprOf(NativeCall &call) { return LangValue::string(call.args[0].repr()); }
 
+/// repr() with escapes for what is not ASCII.
+LangValue asciiOf(NativeCall &call) {
+  const std::string text = call.args[0].repr();
+  std::string escaped;
+  for (llvm::StringRef rest = text; !rest.empty();) {
+    llvm::StringRef character = rest.take_front(codePointOffset(rest, 1));
+    rest = rest.drop_front(character.size());
+    const auto *source = reinterpret_cast<const llvm::UTF8 *>(character.data());
+    llvm::UTF32 code = 0, *target = &code;
+    llvm::ConvertUTF8toUTF32(&source, source + character.size(), &target, target + 1, llvm::strictConversion);
+    escaped += code < 0x80    ? character.str()
+               : code < 0x100 ? fmt::format("\\x{:02x}", code)
+                              : code < 0x10000 ? fmt::format("\\u{:04x}", code)
+                                               : fmt::format("\\U{:08x}", code);
+  }
+  return LangValue::string(std::move(escaped));
+}
+
 LangValue formatOf(NativeCall &call) {
   const std::string empty;
   const std::string *spec = call.args.size() > 1 ? call.text(call.args[1], "the format") : &empty;
@@ -233,6 +256,8 @@ LangValue typeOf(NativeCall &call) {
     return LangValue(ClassValue{tuple->cls});
   if (const auto *aggregate = value.getIf<AggregateValue>())
     return LangValue(ClassValue{aggregate->cls});
+  if (const Instance *instance = value.instance())
+    return LangValue(ClassValue{instance->cls});
   std::string name = value.typeName();
   const NativeFunction *function = findNative(name);
   if (function && function->isClass)
@@ -260,6 +285,10 @@ LangValue isSubclass(NativeCall &call) {
     const auto *baseClass = base.getIf<ClassValue>();
     const auto *baseNative = base.getIf<NativeValue>();
     if (declared && baseClass && declared->info->isOrInherits(baseClass->info.get()))
+      return LangValue::boolean(true);
+    if (declared && baseNative &&
+        (baseNative->function->name == "object" || isExceptionOf(declared->info->nativeBase, baseNative->function->shortName()) ||
+         declared->info->nativeBase == baseNative->function->shortName()))
       return LangValue::boolean(true);
     if (native && baseNative &&
         (native->function == baseNative->function || baseNative->function->shortName() == "object" ||
@@ -298,6 +327,23 @@ LangValue hasAttribute(NativeCall &call) {
   return value.isUnknown() ? value : LangValue::boolean(!value.isPoison());
 }
 
+LangValue setAttributeOf(NativeCall &call) {
+  if (call.args[0].isUnknown() || call.args[1].isUnknown())
+    return call.args[0].isUnknown() ? call.args[0] : call.args[1];
+  const std::string *name = call.text(call.args[1], "the name of an attribute");
+  return name ? call.evaluator.setAttribute(call.args[0], *name, call.args[2], call.range) : LangValue::poison();
+}
+
+LangValue deleteAttributeOf(NativeCall &call) {
+  const std::string *name = call.text(call.args[1], "the name of an attribute");
+  return name ? call.evaluator.deleteAttribute(call.args[0], *name, call.range) : LangValue::poison();
+}
+
+/// vars(object)
+LangValue variablesOf(NativeCall &call) {
+  return call.args[0].instance() ? call.evaluator.attributeOf(call.args[0], "__dict__", call.range) : call.unknown();
+}
+
 LangValue callableOf(NativeCall &call) { return LangValue::boolean(isCallable(call.args[0])); }
 LangValue printNothing(NativeCall &) { return LangValue::none(); }
 LangValue plainObject(NativeCall &) { return LangValue::object("object", {}); }
@@ -311,7 +357,7 @@ LangValue plainObject(NativeCall &) { return LangValue::object("object", {}); }
 LangValue makeException(NativeCall &call) {
   std::string text;
   if (call.args.size() == 1)
-    text = call.args[0].display();
+    text = call.function.shortName() == "KeyError" ? call.args[0].repr() : call.args[0].display();
   else if (call.args.size() > 1)
     text = LangValue::tuple(call.args).repr();
   std::string name = call.function.shortName().str();
@@ -326,7 +372,7 @@ LangValue makeException(NativeCall &call) {
 
 bool isCallable(const LangValue &value) {
   return value.is<FunctionValue>() || value.is<LambdaValue>() || value.is<NativeValue>() || value.is<MethodValue>() ||
-         value.is<BuiltinValue>() || value.is<ClassValue>() || (value.object() && findNativeMethod(value, "__call__"));
+         value.is<BuiltinValue>() || value.is<ClassValue>() || (value.instance() && value.instance()->cls->member("__call__")) || (value.object() && findNativeMethod(value, "__call__"));
 }
 
 /// isinstance() of a class of Python's, torch's or another package's that the table has.
@@ -335,6 +381,12 @@ static std::optional<bool> isOfNativeClass(const LangValue &value, const NativeF
   std::string type = value.typeName();
   if (name == "object")
     return true;
+  if (const Instance *instance = value.instance()) {
+    llvm::StringRef base = instance->cls->nativeBase;
+    return !base.empty() && (base == cls.shortName() || isExceptionOf(base, cls.shortName()));
+  }
+  if (value.isWrapped) // an object of the class tl.constexpr, whatever it holds
+    return false;
   if (name == "int" || name == "numbers.Integral")
     return value.isConstant() && value.constant().isIntegral();
   if (name == "numbers.Number" || name == "numbers.Real")
@@ -343,8 +395,8 @@ static std::optional<bool> isOfNativeClass(const LangValue &value, const NativeF
     return value.isTuple();
   if (name == "dict")
     return value.isDict();
-  if (name == "frozenset")
-    return value.isSet();
+  if (name == "frozenset" || name == "set")
+    return value.isSet() && value.getIf<ListValue>()->isFrozen == (name == "frozenset");
   if (name == "type")
     return value.is<ClassValue>() || type == "type";
   if (!cls.isClass)
@@ -425,7 +477,7 @@ llvm::ArrayRef<NativeFunction> nativePythonFunctions() {
   constexpr unsigned any = NativeFunction::any;
   static constexpr NativeFunction rows[] = {
       {"abs", 1, 1, absOf},
-      {"ascii", 1, 1, reprOf},
+      {"ascii", 1, 1, asciiOf},
       {"bin", 1, 1, inRadix},
       {"bool", 0, 1, boolOf, "", false, true},
       {"callable", 1, 1, callableOf},
@@ -446,6 +498,9 @@ llvm::ArrayRef<NativeFunction> nativePythonFunctions() {
       {"print", 0, any, printNothing, "sep end file flush", true},
       {"repr", 1, 1, reprOf},
       {"round", 1, 2, roundOf, "ndigits"},
+      {"delattr", 2, 2, deleteAttributeOf},
+      {"setattr", 3, 3, setAttributeOf, "", true},
+      {"vars", 1, 1, variablesOf},
       {"str", 0, 1, textOf, "", false, true},
       {"type", 1, 1, typeOf, "", false, true},
       {"ArithmeticError", 0, any, makeException, "", true, true},
@@ -474,6 +529,20 @@ llvm::ArrayRef<NativeFunction> nativePythonFunctions() {
       {"UserWarning", 0, any, makeException, "", true, true},
       {"ValueError", 0, any, makeException, "", true, true},
       {"Warning", 0, any, makeException, "", true, true},
+      {"FloatingPointError", 0, any, makeException, "", true, true},
+      {"GeneratorExit", 0, any, makeException, "", true, true},
+      {"ImportWarning", 0, any, makeException, "", true, true},
+      {"KeyboardInterrupt", 0, any, makeException, "", true, true},
+      {"PendingDeprecationWarning", 0, any, makeException, "", true, true},
+      {"PermissionError", 0, any, makeException, "", true, true},
+      {"RecursionError", 0, any, makeException, "", true, true},
+      {"SyntaxError", 0, any, makeException, "", true, true},
+      {"SystemExit", 0, any, makeException, "", true, true},
+      {"TimeoutError", 0, any, makeException, "", true, true},
+      {"UnboundLocalError", 0, any, makeException, "", true, true},
+      {"UnicodeError", 0, any, makeException, "", true, true},
+      {"EnvironmentError", 0, any, makeException, "", true, true},
+      {"IOError", 0, any, makeException, "", true, true},
       {"ZeroDivisionError", 0, any, makeException, "", true, true},
   };
   return rows;

@@ -1,10 +1,11 @@
 //===- Sequences.cpp - Functions of Python that run while compiling: sequences -------------------------------------===//
 //
 // Lists, tuples, sets, dicts and ranges, the functions over them, and the containers of the module collections. What is an
-// iterator in Python is a list here; next() takes its first element away.
+// iterator in Python is one here (Iterators.h).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"
+#include "ditron/frontend/Iterators.h"
 #include "ditron/frontend/natives/Natives.h"
 
 #include <algorithm>
@@ -41,7 +42,8 @@ LangValue tupleOf(NativeCall &call) {
 
 LangValue setOf(NativeCall &call) {
   std::optional<Values> elements = call.args.empty() ? Values() : call.elements(0);
-  return elements ? makeSet(call.evaluator, *elements, call.range) : LangValue::poison();
+  LangValue made = elements ? makeSet(call.evaluator, *elements, call.range) : LangValue::poison();
+  return made.isSet() && call.function.name == "frozenset" ? LangValue::set(*made.sequence(), true) : made;
 }
 
 LangValue dictOf(NativeCall &call) {
@@ -129,7 +131,13 @@ LangValue lengthOf(NativeCall &call) {
   if (const auto *range = value.getIf<std::shared_ptr<const RangeValue>>())
     if (std::optional<int64_t> size = (*range)->size())
       return LangValue::integer(*size);
-  if (value.isAggregate())
+  if (const auto *view = value.getIf<ViewValue>())
+    return LangValue::integer(view->dict.items->size());
+  if (const auto *cls = value.getIf<ClassValue>(); cls && cls->info->isEnum) {
+    std::optional<Values> members = call.elements(0);
+    return members ? LangValue::integer(members->size()) : LangValue::poison();
+  }
+  if (value.isAggregate() || value.instance())
     if (LangValue method = call.evaluator.attributeOf(value, "__len__", call.range, false); !method.isPoison())
       return call.evaluator.call(method, {}, {}, call.range);
   return call.fail(fmt::format("{} has no length", value.describe()));
@@ -152,19 +160,20 @@ LangValue sumOf(NativeCall &call) {
 /// all and any.
 LangValue quantify(NativeCall &call) {
   const bool isAll = call.function.name == "all";
-  std::optional<Values> elements = call.elements(0);
-  if (!elements)
-    return LangValue::poison();
-  for (const LangValue &element : *elements) {
-    if (element.isUnknown())
-      return element;
-    std::optional<bool> truth = call.evaluator.truthOf(element, call.range);
-    if (!truth)
-      return LangValue::poison();
+  std::shared_ptr<Iterator> iterator = call.evaluator.iteratorOf(call.args[0], call.range);
+  while (iterator) {
+    std::optional<LangValue> element = iterator->next(call.evaluator, call.range);
+    if (!element)
+      return LangValue::boolean(isAll);
+    if (element->isUnknown() || element->isPoison())
+      return *element;
+    std::optional<bool> truth = call.evaluator.truthOf(*element, call.range);
+    if (!truth || !call.evaluator.countSteps(1, call.range))
+      break;
     if (*truth != isAll)
       return LangValue::boolean(!isAll);
   }
-  return LangValue::boolean(isAll);
+  return LangValue::poison();
 }
 
 /// min and max.
@@ -218,19 +227,41 @@ LangValue reduceOf(NativeCall &call) {
 }
 
 LangValue nextOf(NativeCall &call) {
-  const auto *list = call.args[0].getIf<ListValue>();
-  if (!list || list->isSet)
+  std::optional<LangValue> element;
+  if (Iterator *iterator = call.args[0].iterator())
+    element = iterator->next(call.evaluator, call.range);
+  else if (std::optional<LangValue> given = call.evaluator.callProtocol(call.args[0], "__next__", {}, call.range))
+    return *given;
+  else
     return call.fail(fmt::format("'{}' object is not an iterator", call.args[0].typeName()));
-  if (list->elements->empty())
-    return call.args.size() > 1 ? call.args[1] : call.fail("the iterator has no more elements", "StopIteration");
-  LangValue first = list->elements->front();
-  list->elements->erase(list->elements->begin());
-  return first;
+  if (element)
+    return *element;
+  return call.args.size() > 1 ? call.args[1] : call.fail("the iterator has no more elements", "StopIteration");
+}
+
+LangValue iterOf(NativeCall &call) {
+  if (call.args.size() == 2)
+    return call.unknown();
+  std::shared_ptr<Iterator> iterator = call.evaluator.iteratorOf(call.args[0], call.range);
+  return iterator ? LangValue(std::move(iterator)) : LangValue::poison();
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
-// From sequences to a list
+// From sequences to an iterator
 //===------------------------------------------------------------------------------------------------------------------===//
+
+using Sources = std::vector<std::shared_ptr<Iterator>>;
+
+/// The iterators of the arguments from `first` on; nullopt after an error.
+std::optional<Sources> sourcesOf(const NativeCall &call, size_t first = 0) {
+  Sources sources;
+  for (const LangValue &value : llvm::drop_begin(call.args, first)) {
+    sources.push_back(call.evaluator.iteratorOf(value, call.range));
+    if (!sources.back())
+      return std::nullopt;
+  }
+  return sources;
+}
 
 LangValue sortedOf(NativeCall &call) {
   std::optional<Values> elements = call.elements(0);
@@ -238,130 +269,162 @@ LangValue sortedOf(NativeCall &call) {
 }
 
 LangValue reversedOf(NativeCall &call) {
+  const LangValue &value = call.args[0];
+  if (value.isSet() || value.iterator())
+    return call.fail(fmt::format("'{}' object is not reversible", value.typeName()));
+  if (std::optional<LangValue> given = call.evaluator.callProtocol(value, "__reversed__", {}, call.range))
+    return *given;
   std::optional<Values> elements = call.elements(0);
   if (!elements)
     return LangValue::poison();
-  std::reverse(elements->begin(), elements->end());
-  return LangValue::list(std::move(*elements));
+  auto rest = std::make_shared<Values>(std::move(*elements));
+  return makeIterator(value.isList() ? "list_reverseiterator" : "reversed", [rest](Evaluator &, SourceRange) -> std::optional<LangValue> {
+    if (rest->empty())
+      return std::nullopt;
+    LangValue last = rest->back();
+    rest->pop_back();
+    return last;
+  });
 }
 
 LangValue enumerateOf(NativeCall &call) {
-  std::optional<Values> elements = call.elements(0);
   const LangValue *given = call.argument(1, "start");
+  std::optional<Sources> sources = given && !call.args.empty() ? sourcesOf(NativeCall{call.evaluator, call.function, {}, {call.args[0]}, {}, call.range})
+                                                               : sourcesOf(call);
   std::optional<int64_t> start = given ? call.integer(*given, "the start") : std::optional<int64_t>(0);
-  if (!elements || !start)
+  if (!sources || !start)
     return LangValue::poison();
-  Values pairs;
-  for (LangValue &element : *elements) {
-    LangValue index = call.evaluator.binaryOf(BinaryOp::Add, LangValue::integer(*start),
-                                              LangValue::integer(pairs.size()), call.range);
-    pairs.push_back(LangValue::tuple({std::move(index), std::move(element)}));
-  }
-  return LangValue::list(std::move(pairs));
+  return makeIterator("enumerate", [source = sources->front(), start = *start, i = int64_t(0)](
+                                       Evaluator &evaluator, SourceRange range) mutable -> std::optional<LangValue> {
+    std::optional<LangValue> element = source->next(evaluator, range);
+    if (!element || element->isPoison())
+      return element;
+    LangValue index = evaluator.binaryOf(BinaryOp::Add, LangValue::integer(start), LangValue::integer(i++), range);
+    return LangValue::tuple({std::move(index), std::move(*element)});
+  });
 }
 
-size_t shortest(llvm::ArrayRef<Values> lists) {
-  size_t size = lists.empty() ? 0 : lists.front().size();
-  for (const Values &list : lists)
-    size = std::min(size, list.size());
-  return size;
-}
-
-/// The elements number `index` of all lists; `fill` where a list is too short.
-Values rowOf(llvm::ArrayRef<Values> lists, size_t index, const LangValue &fill = LangValue::none()) {
+/// The next element of each source; nullopt when one has ended, whose number is then in `ended`. Poison: as `failure`.
+std::optional<Values> nextRow(const Sources &sources, Evaluator &evaluator, SourceRange range, size_t &ended, bool &hasFailed) {
   Values row;
-  for (const Values &list : lists)
-    row.push_back(index < list.size() ? list[index] : fill);
+  for (auto [index, source] : llvm::enumerate(sources)) {
+    std::optional<LangValue> element = source->next(evaluator, range);
+    hasFailed = element && element->isPoison();
+    if (!element || hasFailed) {
+      ended = index;
+      return std::nullopt;
+    }
+    row.push_back(std::move(*element));
+  }
   return row;
 }
 
 LangValue zipOf(NativeCall &call) {
-  std::optional<std::vector<Values>> lists = call.allElements();
-  if (!lists)
+  std::optional<Sources> sources = sourcesOf(call);
+  if (!sources)
     return LangValue::poison();
-  size_t size = shortest(*lists);
-  const LangValue *strict = call.keyword("strict");
-  if (strict && strict->isConstant() && strict->constant().isTrue() &&
-      llvm::any_of(*lists, [&](const Values &list) { return list.size() != size; }))
-    return call.fail("the arguments of zip() differ in length", "ValueError");
-  Values rows;
-  for (size_t i = 0; i < size; ++i)
-    rows.push_back(LangValue::tuple(rowOf(*lists, i)));
-  return LangValue::list(std::move(rows));
+  const LangValue *given = call.keyword("strict");
+  const bool isStrict = given && given->isConstant() && given->constant().isTrue();
+  return makeIterator("zip", [sources = *sources, isStrict](Evaluator &evaluator, SourceRange range) -> std::optional<LangValue> {
+    size_t ended = 0;
+    bool hasFailed = false;
+    if (sources.empty())
+      return std::nullopt;
+    if (std::optional<Values> row = nextRow(sources, evaluator, range, ended, hasFailed))
+      return LangValue::tuple(std::move(*row));
+    if (hasFailed)
+      return LangValue::poison();
+    if (isStrict && (ended > 0 || llvm::any_of(llvm::drop_begin(sources), [&](const auto &each) { return each->next(evaluator, range).has_value(); })))
+      return evaluator.fail(range, "the arguments of zip() differ in length", "ValueError");
+    return std::nullopt;
+  });
 }
 
 LangValue zipLongest(NativeCall &call) {
-  std::optional<std::vector<Values>> lists = call.allElements();
-  if (!lists)
+  std::optional<Sources> sources = sourcesOf(call);
+  if (!sources)
     return LangValue::poison();
-  const LangValue *fill = call.keyword("fillvalue");
-  size_t size = 0;
-  for (const Values &list : *lists)
-    size = std::max(size, list.size());
-  Values rows;
-  for (size_t i = 0; i < size; ++i)
-    rows.push_back(LangValue::tuple(rowOf(*lists, i, fill ? *fill : LangValue::none())));
-  return LangValue::list(std::move(rows));
+  const LangValue *given = call.keyword("fillvalue");
+  return makeIterator("itertools.zip_longest", [sources = *sources, fill = given ? *given : LangValue::none()](
+                                                   Evaluator &evaluator, SourceRange range) -> std::optional<LangValue> {
+    Values row;
+    bool hasAny = false;
+    for (const auto &source : sources) {
+      std::optional<LangValue> element = source->next(evaluator, range);
+      if (element && element->isPoison())
+        return element;
+      hasAny |= element.has_value();
+      row.push_back(element.value_or(fill));
+    }
+    return hasAny ? std::optional(LangValue::tuple(std::move(row))) : std::nullopt;
+  });
 }
 
 LangValue mapOf(NativeCall &call) {
-  std::optional<std::vector<Values>> lists = call.allElements(1);
-  if (!lists)
+  std::optional<Sources> sources = sourcesOf(call, 1);
+  if (!sources)
     return LangValue::poison();
-  Values results;
-  for (size_t i = 0, size = shortest(*lists); i < size; ++i) {
-    results.push_back(call.evaluator.call(call.args[0], rowOf(*lists, i), {}, call.range));
-    if (results.back().isPoison())
-      return results.back();
-  }
-  return LangValue::list(std::move(results));
+  return makeIterator("map", [function = call.args[0], sources = *sources](Evaluator &evaluator, SourceRange range) -> std::optional<LangValue> {
+    size_t ended = 0;
+    bool hasFailed = false;
+    std::optional<Values> row = nextRow(sources, evaluator, range, ended, hasFailed);
+    if (!row)
+      return hasFailed ? std::optional(LangValue::poison()) : std::nullopt;
+    return evaluator.call(function, std::move(*row), {}, range);
+  });
 }
 
 LangValue starMap(NativeCall &call) {
-  std::optional<Values> rows = call.elements(1);
-  Values results;
-  for (const LangValue &row : rows.value_or(Values())) {
-    std::optional<Values> arguments = row.isUnknown() ? Values{row} : call.evaluator.elementsOf(row, call.range);
-    results.push_back(row.isUnknown() ? row
-                      : arguments     ? call.evaluator.call(call.args[0], *arguments, {}, call.range)
-                                      : LangValue::poison());
-    if (results.back().isPoison())
-      return results.back();
-  }
-  return rows ? LangValue::list(std::move(results)) : LangValue::poison();
-}
-
-/// The elements for which a function is true; None stands for the element itself. `wanted` false: is false.
-LangValue filterBy(NativeCall &call, bool wanted, bool stopsAtOther, bool startsAtOther) {
-  std::optional<Values> elements = call.elements(1);
-  if (!elements)
+  std::optional<Sources> sources = sourcesOf(call, 1);
+  if (!sources)
     return LangValue::poison();
-  Values kept;
-  bool hasStarted = false;
-  for (const LangValue &element : *elements) {
-    if (hasStarted) {
-      kept.push_back(element);
-      continue;
-    }
-    LangValue value = call.args[0].isNone() ? element : call.evaluator.call(call.args[0], {element}, {}, call.range);
-    if (value.isPoison() || value.isUnknown())
-      return value;
-    std::optional<bool> truth = call.evaluator.truthOf(value, call.range);
-    if (!truth)
-      return LangValue::poison();
-    if (*truth == wanted)
-      kept.push_back(element);
-    else if (stopsAtOther)
-      break;
-    hasStarted = startsAtOther && *truth == wanted;
-  }
-  return LangValue::list(std::move(kept));
+  return makeIterator("itertools.starmap", [function = call.args[0], source = sources->front()](
+                                               Evaluator &evaluator, SourceRange range) -> std::optional<LangValue> {
+    std::optional<LangValue> row = source->next(evaluator, range);
+    if (!row || row->isPoison() || row->isUnknown())
+      return row;
+    std::optional<Values> arguments = evaluator.elementsOf(*row, range);
+    return arguments ? evaluator.call(function, std::move(*arguments), {}, range) : LangValue::poison();
+  });
 }
 
-LangValue filterOf(NativeCall &call) { return filterBy(call, true, false, false); }
-LangValue filterFalse(NativeCall &call) { return filterBy(call, false, false, false); }
-LangValue takeWhile(NativeCall &call) { return filterBy(call, true, true, false); }
-LangValue dropWhile(NativeCall &call) { return filterBy(call, false, false, true); }
+/// What filter() and its kin do with an element of which the function is true or false.
+struct FilterRule {
+  bool keepsTrue, keepsFalse;
+  bool stopsAtFalse = false;  ///< takewhile
+  bool startsAtFalse = false; ///< dropwhile: asks no more after the first
+};
+
+/// The elements for which a function says so; None stands for the element itself.
+LangValue filterBy(NativeCall &call, FilterRule rule) {
+  std::optional<Sources> sources = sourcesOf(call, 1);
+  if (!sources)
+    return LangValue::poison();
+  return makeIterator(call.function.shortName().str(), [function = call.args[0], source = sources->front(), rule](
+                                                           Evaluator &evaluator, SourceRange range) mutable -> std::optional<LangValue> {
+    while (evaluator.countSteps(1, range)) {
+      std::optional<LangValue> element = source->next(evaluator, range);
+      if (!element || element->isPoison() || (rule.keepsTrue && rule.keepsFalse))
+        return element;
+      LangValue value = function.isNone() ? *element : evaluator.call(function, {*element}, {}, range);
+      std::optional<bool> truth = value.isPoison() ? std::nullopt : evaluator.truthOf(value, range);
+      if (!truth)
+        break;
+      if (!*truth && rule.stopsAtFalse)
+        return std::nullopt;
+      if (!*truth && rule.startsAtFalse)
+        rule.keepsTrue = rule.keepsFalse = true;
+      if (*truth ? rule.keepsTrue : rule.keepsFalse)
+        return element;
+    }
+    return LangValue::poison();
+  });
+}
+
+LangValue filterOf(NativeCall &call) { return filterBy(call, {true, false}); }
+LangValue filterFalse(NativeCall &call) { return filterBy(call, {false, true}); }
+LangValue takeWhile(NativeCall &call) { return filterBy(call, {true, false, /*stopsAtFalse=*/true}); }
+LangValue dropWhile(NativeCall &call) { return filterBy(call, {false, false, false, /*startsAtFalse=*/true}); }
 
 } // namespace
 
@@ -423,7 +486,7 @@ llvm::ArrayRef<NativeFunction> nativeSequenceFunctions() {
       {"enumerate", 1, 2, enumerateOf, "start"},
       {"filter", 2, 2, filterOf},
       {"frozenset", 0, 1, setOf, "", false, true},
-      {"iter", 1, 1, listOf},
+      {"iter", 1, 2, iterOf},
       {"len", 1, 1, lengthOf},
       {"list", 0, 1, listOf, "", false, true},
       {"map", 2, any, mapOf},

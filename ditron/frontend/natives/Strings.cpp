@@ -34,7 +34,7 @@ const std::string *textAt(const NativeCall &call, size_t index) {
 bool checkAscii(const NativeCall &call) {
   if (isAscii(selfOf(call)))
     return true;
-  call.fail(fmt::format("{} takes ASCII text at compile time, but got {}", nameOf(call), call.self.describe()));
+  call.fail(fmt::format("{} takes ASCII text at compile time, but got {}", nameOf(call), call.self.describe()), "");
   return false;
 }
 

@@ -206,4 +206,13 @@ void walk(const Node *node, llvm::function_ref<bool(const Node *)> visit) {
     forEachChild(node, [&](const Node *child) { walk(child, visit); });
 }
 
+llvm::StringRef lastName(const Expr *expression) {
+  if (const auto *call = llvm::dyn_cast_or_null<Call>(expression))
+    expression = call->callee;
+  if (const auto *name = llvm::dyn_cast_or_null<Name>(expression))
+    return name->id;
+  const auto *attribute = llvm::dyn_cast_or_null<Attribute>(expression);
+  return attribute ? attribute->attr.text : "";
+}
+
 } // namespace ditron::frontend::ast

@@ -508,6 +508,9 @@ void forEachChild(const Node *node, llvm::function_ref<void(const Node *)> visit
 /// Visits the node and everything below it in pre-order. The function returns false to leave a node's children out.
 void walk(const Node *node, llvm::function_ref<bool(const Node *)> visit);
 
+/// The name that an expression ends in: "jit" of triton.jit and of triton.jit(noinline=True); empty for other expressions.
+llvm::StringRef lastName(const Expr *expression);
+
 } // namespace ditron::frontend::ast
 
 #endif // DITRON_FRONTEND_SYNTAX_AST_H

@@ -37,6 +37,7 @@ struct Diagnostic {
   /// Of an error in code that runs while compiling: the class of Python's exception, which `except` clauses ask for. Empty:
   /// no exception of Python's, but something that cannot be executed at compile time.
   std::string exception = "TypeError";
+  unsigned raised = 0; ///< The number of the exception's object, from 1, which the evaluator keeps; 0: it has none.
 
   /// Attaches a note; returns this diagnostic, so that notes can be chained.
   Diagnostic &note(SourceRange where, std::string text);
