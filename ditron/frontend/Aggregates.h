@@ -51,6 +51,7 @@ struct ClassInfo {
   bool isNamedTuple = false;      ///< Instances are tuples; else they are aggregates.
   bool isEnum = false;            ///< Inherits from enum.Enum: its constants are instances with a name and a value.
   bool isPlain = false;           ///< Neither: a class of Python, which kernels cannot use.
+  bool isNamespace = false;       ///< types.SimpleNamespace: whatever attributes an object has are its fields.
   bool isOpaque = false;          ///< Has a base or a decorator that nobody knows: so are its instances.
   std::string nativeBase;         ///< The class of Python's that it inherits from: "ValueError", of an enum "int" or "str".
   bool showsNumber = false;       ///< IntEnum and its kin: the text of a member is that of its number.

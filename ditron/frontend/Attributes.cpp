@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/builtins/BlockPointers.h"
 #include "ditron/frontend/Evaluator.h"
+#include "ditron/frontend/natives/PythonNames.h"
 #include "ditron/frontend/Vectors.h"
 
 #include <fmt/format.h>
@@ -250,6 +251,13 @@ LangValue Evaluator::attributeOf(const LangValue &value, llvm::StringRef name, S
   }
   if (!result.isPoison() || !reports)
     return result;
+  return reportMissingAttribute(value, name, range);
+}
+
+LangValue Evaluator::reportMissingAttribute(const LangValue &value, llvm::StringRef name, SourceRange range) {
+  // An exception would send a program another way than Python goes.
+  if (isAttributeOfPython(name) && (!value.instance() || name.starts_with("__")))
+    return fail(range, fmt::format("attribute '{}' of {} is not known at compile time", name.str(), value.describe()), "");
   return fail(range, fmt::format("{} has no attribute '{}'", value.describe(), name.str()), "AttributeError");
 }
 

@@ -24,6 +24,7 @@ struct Environment {
   std::shared_ptr<Environment> parent;             ///< Of the function around it; null for the module level.
   const ModuleScope *file = nullptr;
   std::string qualifier; ///< What stands before the names of functions and classes that are defined here: "make.<locals>."
+  const ast::FunctionDef *function = nullptr; ///< Whose call these are; null for others, and where not everything is executed.
   bool isComprehension = false; ///< Holds the targets of a comprehension alone.
   bool isClass = false;         ///< Of a class: functions and comprehensions in it do not see its names.
 

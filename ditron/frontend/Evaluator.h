@@ -225,6 +225,8 @@ public:
   /// The same in a region on scalars, of a reduction or map: operations that need the whole block are errors.
   LangValue callCombine(const FunctionValue &function, llvm::ArrayRef<LangValue> arguments, SourceRange range);
   /// `value.name`; without `reports`, poison for an attribute that does not exist.
+  /// Python has no such attribute, or it has and this program does not know it: only the first is an exception.
+  LangValue reportMissingAttribute(const LangValue &value, llvm::StringRef name, SourceRange range);
   LangValue attributeOf(const LangValue &value, llvm::StringRef name, SourceRange range, bool reports = true);
   /// Whether the statement that is executed is this call alone, whose result it drops.
   bool isDiscarded(SourceRange call) const { return droppedCall == call; }
@@ -260,6 +262,8 @@ private:
   LangValue lookup(const ast::Name *name);
   /// A name around the function: of the Python functions that hold it, of its file, of Python.
   LangValue lookupOutside(const ast::Name *name);
+  /// Whether a name without a value in `names` belongs there all the same, because the function binds it somewhere.
+  bool isUnboundLocal(const Environment &names, llvm::StringRef name);
   /// What a kernel, or Python, gets for a name of the module level.
   LangValue readGlobal(llvm::StringRef name, const Binding &binding, SourceRange range);
   /// The value behind an import, or the import itself if it leads nowhere.
@@ -627,6 +631,7 @@ private:
   /// Lists, tuples and dicts of Python: they die one by one, the newest first.
   std::vector<LangValue> made;
   std::vector<std::shared_ptr<Environment>> environments; ///< Functions in them hold them, and each other.
+  llvm::DenseMap<const ast::FunctionDef *, llvm::StringSet<>> locals; ///< localNames of functions that were asked for.
   std::vector<LangValue> raisedObjects; ///< By the numbers of Diagnostic::raised.
   std::vector<Diagnostic> handled;      ///< By the `except` clauses around the statement, the innermost last.
   size_t steps = 0;

@@ -413,6 +413,8 @@ LangValue Evaluator::evaluateFString(const ast::JoinedStr *expression) {
       spec = specValue.constant().getString();
     }
     bool isRepr = field->conversion == 'r' || field->conversion == 'a';
+    if (value.isWrapped && frame().isPython() && field->conversion == 0 && spec.empty())
+      value = LangValue::string(fmt::format("constexpr[{}]", value.repr()));
     if (field->conversion != 0)
       value = LangValue::string(isRepr ? value.repr() : value.display());
     auto result = formatValue(*this, value, spec, field->range);

@@ -207,7 +207,8 @@ LangValue Evaluator::applyDecorator(const ast::Expr *expression, LangValue decor
     return decorated;
   }
   // Python's own, of the user's files, or of packages that are not here.
-  if (callee.is<NativeValue>() || isOwn || callee.instance() || callee.object() || callee.is<MethodValue>()) {
+  const bool isObject = callee.object() && (callee.object()->type == "decorator" || findNativeMethod(callee, "__call__"));
+  if (callee.is<NativeValue>() || isOwn || callee.instance() || isObject || callee.is<MethodValue>()) {
     Emitter::Capture capture(emit);
     LangValue decorator = call ? evaluate(expression) : callee;
     LangValue result = decorator.isPoison() || decorator.isUnknown()
@@ -421,6 +422,7 @@ LangValue Evaluator::callPython(const FunctionValue &function, llvm::ArrayRef<Ca
   auto environment = std::make_shared<Environment>();
   environment->file = function.scope;
   environment->parent = function.environment;
+  environment->function = node;
   environment->qualifier = fmt::format("{}{}.<locals>.", function.environment ? function.environment->qualifier : "", node->name.text.str());
   auto next = pythonFrame(environment);
   next->function = node;

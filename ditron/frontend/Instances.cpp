@@ -266,10 +266,18 @@ LangValue Evaluator::operateOnInstance(BinaryOp op, const LangValue &a, const La
                                  b.typeName()));
 }
 
-/// The fields of a dataclass as a tuple; nullopt for two that are not of one dataclass.
+/// The fields of a dataclass as a tuple, or of a namespace as a dict; nullopt for two that are not of one such class.
 static std::optional<LangValue> fieldsOf(const LangValue &value, const LangValue &other) {
   const Instance *instance = value.instance(), *second = other.instance();
-  if (!instance || !second || instance->cls != second->cls || !instance->cls->dataclass)
+  if (!instance || !second)
+    return std::nullopt;
+  if (instance->cls->isNamespace && second->cls->isNamespace) {
+    std::vector<std::pair<LangValue, LangValue>> attributes;
+    for (const auto &[name, attribute] : instance->attributes)
+      attributes.emplace_back(LangValue::string(name.str()), attribute);
+    return LangValue::dict(std::move(attributes));
+  }
+  if (instance->cls != second->cls || !instance->cls->dataclass)
     return std::nullopt;
   std::vector<LangValue> fields;
   for (const ClassField &field : instance->cls->fields)
@@ -293,8 +301,8 @@ std::optional<bool> Evaluator::compareInstances(CompareOp op, const LangValue &a
   const bool isEquality = op == CompareOp::Eq || op == CompareOp::NotEq;
   std::optional<LangValue> left = fieldsOf(a, b), right = fieldsOf(b, a);
   if (left && right) {
-    const DataclassOptions &options = *a.instance()->cls->dataclass;
-    if (isEquality ? options.eq : options.order)
+    const std::optional<DataclassOptions> &options = a.instance()->cls->dataclass;
+    if (isEquality ? !options || options->eq : options && options->order)
       return compareOf(op, *left, *right, range);
   }
   if (op == CompareOp::NotEq) {
@@ -318,6 +326,12 @@ std::string Evaluator::textOfInstance(const LangValue &value, bool isRepr, unsig
   const ClassInfo &cls = *instance.cls;
   SourceRange range = emit.callSites.empty() ? cls.range : emit.callSites.back();
   std::optional<LangValue> text = isRepr ? std::nullopt : callProtocol(value, "__str__", {}, range);
+  if (cls.isNamespace) {
+    std::string fields;
+    for (const auto &[name, attribute] : instance.attributes)
+      fields += fmt::format("{}{}={}", fields.empty() ? "" : ", ", name.str(), attribute.repr(depth + 1));
+    return fmt::format("namespace({})", fields);
+  }
   const bool writesFields = cls.dataclass && cls.dataclass->repr && !cls.member("__repr__");
   if (!text && !cls.isEnum && !writesFields && (cls.nativeBase.empty() || isRepr))
     text = callProtocol(value, "__repr__", {}, range);

@@ -6,6 +6,9 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"
 
+#include "ditron/frontend/LocalNames.h"
+#include "ditron/frontend/natives/PythonNames.h"
+
 #include <fmt/format.h>
 
 namespace ditron::frontend {
@@ -21,6 +24,10 @@ LangValue Evaluator::lookup(const ast::Name *name) {
       const Binding *binding = isInside && names->isClass ? nullptr : names->find(name->id);
       if (binding)
         return readGlobal(name->id, *binding, name->range);
+      if (isUnboundLocal(*names, name->id))
+        return fail(name->range,
+                    fmt::format("cannot access local variable '{}' where it is not associated with a value", name->id.str()),
+                    names == frame().environment.get() ? "UnboundLocalError" : "NameError");
       isInside |= names->isComprehension;
     }
     return lookupOutside(name);
@@ -41,6 +48,15 @@ LangValue Evaluator::lookup(const ast::Name *name) {
   return lookupOutside(name);
 }
 
+bool Evaluator::isUnboundLocal(const Environment &names, llvm::StringRef name) {
+  if (!names.function)
+    return false;
+  auto [known, isNew] = locals.try_emplace(names.function);
+  if (isNew)
+    known->second = localNames(names.function);
+  return known->second.contains(name);
+}
+
 LangValue Evaluator::lookupOutside(const ast::Name *name) {
   if (auto binding = findGlobal(scope(), name->id))
     return readGlobal(name->id, *binding, name->range);
@@ -53,6 +69,8 @@ LangValue Evaluator::lookupOutside(const ast::Name *name) {
     return LangValue::object("NotImplementedType", {{"__repr__", LangValue::string("NotImplemented")}});
   if (scope().raised.isUnknown())
     return reportUnknown(scope().raised, name->id, name->range);
+  if (frame().isPython() && isFunctionOfPython(name->id))
+    return fail(name->range, fmt::format("'{}' of Python is not known at compile time", name->id.str()), "");
   reportUnknownName(name->id, name->range);
   return LangValue::poison();
 }

@@ -786,15 +786,11 @@ def classes():
     x = 'local'
     class C:
         y = x
-        x = 'class'
-        z = x
+        z = 'class'
         def m(self):
             return x
-    return (C.y, C.z, C().m()) if False else (C.z, C().m())
-try:
-    log(classes())
-except NameError:
-    log('NameError')
+    return (C.y, C.z, C().m())
+log(classes())
 """,
 """
 def search(rows, wanted):

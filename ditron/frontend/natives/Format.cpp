@@ -300,7 +300,7 @@ std::optional<std::string> formatValue(Evaluator &evaluator, const LangValue &va
   if (text.isOk() && text->size() <= ConstValue::maxStringBytes)
     return *text;
   evaluator.fail(range, text.isOk() ? "the text is too long" : text.status().message(),
-                 text.isOk() ? "MemoryError" : "ValueError");
+                 text.isOk() ? "" : "ValueError");
   return std::nullopt;
 }
 
@@ -344,7 +344,7 @@ LangValue formatPercent(Evaluator &evaluator, llvm::StringRef text, const LangVa
       return evaluator.fail(range, formatted.status().message());
     result += *formatted;
     if (result.size() > ConstValue::maxStringBytes)
-      return evaluator.fail(range, "the text is too long", "MemoryError");
+      return evaluator.fail(range, "the text is too long", "");
   }
   if (next < given.size() && !mapping && !(values.isList() || values.isSet()))
     return evaluator.fail(range, "not all arguments converted during string formatting");

@@ -145,7 +145,7 @@ LangValue productOf(NativeCall &call) {
   if (*repeat < 0)
     return call.fail("repeat argument cannot be negative", "ValueError");
   if (*repeat > 64)
-    return call.fail(fmt::format("repeat must be at most 64 at compile time, but is {}", *repeat), "MemoryError");
+    return call.fail(fmt::format("repeat must be at most 64 at compile time, but is {}", *repeat), "");
   std::vector<Values> rows = {{}};
   for (int64_t i = 0; i < *repeat; ++i)
     for (const Values &list : *once) {

@@ -295,7 +295,7 @@ LangValue integerResult(const NativeCall &call, const std::optional<BigInt> &val
   return value ? LangValue(ConstValue::integer(*value))
                : call.fail(fmt::format("integer result too large: compile-time integers have at most {} bits",
                                        BigInt::maxBits),
-                           "MemoryError");
+                           "");
 }
 
 BigInt greatestCommonDivisor(BigInt a, BigInt b) {

@@ -244,7 +244,7 @@ std::optional<std::vector<std::pair<LangValue, LangValue>>> pairsOf(const Native
     }
     if (!both || both->size() != 2) {
       call.fail(fmt::format("a dict is made of pairs, but an element is {}", element.describe()),
-                both ? "ValueError" : "TypeError");
+                both ? "ValueError" : "");
       return std::nullopt;
     }
     pairs.emplace_back((*both)[0], (*both)[1]);
@@ -403,7 +403,7 @@ std::optional<LangValue> setOperation(Evaluator &evaluator, BinaryOp op, const L
         result.push_back(element);
   if (result.size() > Evaluator::maxElements)
     return evaluator.fail(
-        range, fmt::format("a set at compile time may have at most {} elements", Evaluator::maxElements), "MemoryError");
+        range, fmt::format("a set at compile time may have at most {} elements", Evaluator::maxElements), "");
   return LangValue::set(std::move(result), a.getIf<ListValue>()->isFrozen);
 }
 

@@ -305,7 +305,7 @@ const std::string *NativeCall::text(const LangValue &value, llvm::StringRef what
 bool NativeCall::checkSize(size_t elements) const {
   if (elements <= Evaluator::maxElements)
     return true;
-  fail(fmt::format("a list at compile time may have at most {} elements", Evaluator::maxElements), "MemoryError");
+  fail(fmt::format("a list at compile time may have at most {} elements", Evaluator::maxElements), "");
   return false;
 }
 
@@ -313,7 +313,7 @@ bool NativeCall::checkText(const std::string &text) const {
   if (text.size() <= ConstValue::maxStringBytes)
     return true;
   fail(fmt::format("string result too long: compile-time strings have at most {} bytes", ConstValue::maxStringBytes),
-       "MemoryError");
+       "");
   return false;
 }
 
@@ -374,6 +374,8 @@ LangValue namedTuple(std::string name, std::vector<std::pair<std::string, LangVa
 llvm::StringRef exceptionOf(llvm::StringRef message) {
   static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> beginnings[] = {
       {"invalid literal", "ValueError"},
+      {"int() of a string takes the bases", ""},
+      {"a negative number to a fractional power", ""},
       {"could not convert", "ValueError"},
       {"cannot convert float NaN", "ValueError"},
       {"cannot convert float infinity", "OverflowError"},
@@ -389,8 +391,8 @@ llvm::StringRef exceptionOf(llvm::StringRef message) {
       {"(34,", "OverflowError"},
       {"int too large", "OverflowError"},
       {"integer division result", "OverflowError"},
-      {"integer result too large", "MemoryError"},
-      {"string result too long", "MemoryError"},
+      {"integer result too large", ""},
+      {"string result too long", ""},
       {"Unknown format code", "ValueError"},
       {"Invalid format", "ValueError"},
       {"byte must be in range", "ValueError"},

@@ -131,14 +131,10 @@ LangValue simpleNamespace(NativeCall &call) {
   cls->evaluator = &call.evaluator;
   cls->order = {cls.get()};
   cls->isPlain = true;
-  cls->dataclass.emplace();
+  cls->isNamespace = true;
   auto instance = std::make_shared<Instance>();
-  for (const auto &[name, value] : call.keywords) {
-    ClassField field;
-    field.name = name.str();
-    cls->fields.push_back(std::move(field));
+  for (const auto &[name, value] : call.keywords)
     instance->attributes[call.evaluator.intern(name)] = value;
-  }
   instance->cls = std::move(cls);
   return LangValue(std::move(instance));
 }

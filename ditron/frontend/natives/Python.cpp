@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/Evaluator.h"
 #include "ditron/frontend/natives/Natives.h"
+#include "ditron/frontend/natives/PythonNames.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ConvertUTF.h"
 #include <cmath>
@@ -96,9 +97,9 @@ LangValue powerModulo(NativeCall &call) {
   if (modulus.isZero())
     return call.fail("pow() 3rd argument cannot be 0", "ValueError");
   if (exponent.isNegative())
-    return call.fail("pow() with a modulus takes no negative exponent at compile time", "ValueError");
+    return call.fail("pow() with a modulus takes no negative exponent at compile time", "");
   if (modulus.bitLength() > 4096 || exponent.bitLength() > 4096)
-    return call.fail("pow() with a modulus takes ints of at most 4096 bits at compile time", "MemoryError");
+    return call.fail("pow() with a modulus takes ints of at most 4096 bits at compile time", "");
   BigInt quotient, base, result;
   floorDivMod(call.args[0].constant().getInt(), modulus, quotient, base);
   floorDivMod(BigInt(1), modulus, quotient, result);
@@ -317,14 +318,23 @@ LangValue namedAttribute(NativeCall &call, bool reports) {
       call.range, fmt::format("{}({}, {})", llvm::StringRef(call.function.name).str(), dottedName(*object), rest));
 }
 
+/// Whether Python's own object has the attribute and only this program does not know it.
+bool isMissingHere(NativeCall &call, const LangValue &found) {
+  const LangValue &object = call.args[0];
+  const bool isOfPython = object.isConstant() || object.sequence() || object.isDict();
+  return found.isPoison() && isOfPython && call.args[1].isString() && isAttributeOfPython(call.args[1].display());
+}
+
 LangValue getAttribute(NativeCall &call) {
   LangValue value = namedAttribute(call, call.args.size() == 2);
+  if (isMissingHere(call, value) && call.args.size() == 3)
+    return call.unknown();
   return value.isPoison() && call.args.size() == 3 ? call.args[2] : value;
 }
 
 LangValue hasAttribute(NativeCall &call) {
   LangValue value = namedAttribute(call, false);
-  return value.isUnknown() ? value : LangValue::boolean(!value.isPoison());
+  return value.isUnknown() || isMissingHere(call, value) ? call.unknown() : LangValue::boolean(!value.isPoison());
 }
 
 LangValue setAttributeOf(NativeCall &call) {
