@@ -6,6 +6,7 @@
 // have 255 registers, and the rest is spilled.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/analysis/CheckLayouts.h"
 #include "ditron/analysis/Passes.h"
 #include "ditron/analysis/ResourceLimit.h"
 
@@ -54,6 +55,8 @@ struct VerifyRegistersPass : public impl::VerifyRegistersBase<VerifyRegistersPas
   using Base::Base;
 
   void runOnOperation() override {
+    if (failed(checkLayouts(getOperation(), "dgpu-verify-registers")))
+      return signalPassFailure();
     Operation *largest = nullptr;
     RankedTensorType largestType;
     getOperation().walk([&](Operation *op) {

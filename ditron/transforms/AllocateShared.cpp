@@ -20,6 +20,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
+#include "ditron/analysis/CheckLayouts.h"
 #include "ditron/analysis/ResourceLimit.h"
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
@@ -240,6 +241,8 @@ public:
 
 private:
   void runOnOperation() override {
+    if (failed(analysis::checkLayouts(getOperation(), "dgpu-allocate-shared")))
+      return signalPassFailure();
     int64_t total = 0;
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       if (kernel.isExternal())

@@ -26,6 +26,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
+#include "ditron/analysis/CheckLayouts.h"
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
@@ -224,6 +225,8 @@ private:
 
 class InsertBarriersPass : public impl::InsertBarriersBase<InsertBarriersPass> {
   void runOnOperation() override {
+    if (failed(analysis::checkLayouts(getOperation(), "dgpu-insert-barriers")))
+      return signalPassFailure();
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       PendingAccesses state;
       if (!kernel.isExternal())

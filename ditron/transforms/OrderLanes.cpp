@@ -32,6 +32,7 @@
 #include "ditron/transforms/Passes.h"
 
 #include "ditron/analysis/AxisInfo.h"
+#include "ditron/analysis/CheckLayouts.h"
 #include "ditron/analysis/PointerObjects.h"
 #include "ditron/analysis/Scratch.h"
 #include "ditron/analysis/Uniformity.h"
@@ -415,6 +416,8 @@ private:
 
 class OrderLanesPass : public impl::OrderLanesBase<OrderLanesPass> {
   void runOnOperation() override {
+    if (failed(analysis::checkLayouts(getOperation(), "dgpu-order-lanes")))
+      return signalPassFailure();
     ModuleOp module = getOperation();
     const analysis::PointerObjects objects(module);
     const analysis::UniformityAnalysis uniformity(module);

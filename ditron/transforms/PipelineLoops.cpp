@@ -35,6 +35,7 @@
 #include "ditron/transforms/Passes.h"
 
 #include "ditron/analysis/AxisInfo.h"
+#include "ditron/analysis/CheckLayouts.h"
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
@@ -578,6 +579,8 @@ private:
 
 class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
   void runOnOperation() override {
+    if (failed(analysis::checkLayouts(getOperation(), "dgpu-pipeline-loops")))
+      return signalPassFailure();
     ModuleOp module = getOperation();
     SmallVector<scf::ForOp> loops;
     module.walk([&](scf::ForOp loop) {

@@ -23,6 +23,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
+#include "ditron/analysis/CheckLayouts.h"
 #include "ditron/analysis/Scratch.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/tile/Tile.h"
@@ -299,6 +300,8 @@ private:
 
 class RemoveConversionsPass : public impl::RemoveConversionsBase<RemoveConversionsPass> {
   void runOnOperation() override {
+    if (failed(analysis::checkLayouts(getOperation(), "dgpu-remove-conversions")))
+      return signalPassFailure();
     for (auto kernel : getOperation().getOps<func::FuncOp>())
       if (!kernel.isExternal())
         ConversionRemoval(kernel).run();

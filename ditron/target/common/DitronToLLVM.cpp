@@ -8,6 +8,7 @@
 // The target's hooks run before and after.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/analysis/CheckLayouts.h"
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/common/Partition.h"
 #include "ditron/target/common/Patterns.h"
@@ -62,29 +63,11 @@ public:
       emitError(module.getLoc(), target.status().message());
       return signalPassFailure();
     }
-    if (failed(checkLayouts(module)) || failed(lower(module, **target)))
+    if (failed(analysis::checkLayouts(module, "the lowering")) || failed(lower(module, **target)))
       signalPassFailure();
   }
 
 private:
-  /// A tensor without a layout has no registers. The compiler never asks for that; ditron-opt can.
-  static LogicalResult checkLayouts(ModuleOp module) {
-    auto lacksLayout = [](Value value) {
-      return isa<RankedTensorType>(value.getType()) && !dgpu::layoutAttrOf(value.getType());
-    };
-    const WalkResult result = module.walk([&](Operation *op) {
-      bool lacks = llvm::any_of(op->getResults(), lacksLayout);
-      for (Region &region : op->getRegions())
-        for (Block &block : region)
-          lacks |= llvm::any_of(block.getArguments(), lacksLayout);
-      if (!lacks)
-        return WalkResult::advance();
-      op->emitError("a tensor has no layout: dgpu-assign-layouts comes before the lowering");
-      return WalkResult::interrupt();
-    });
-    return success(!result.wasInterrupted());
-  }
-
   LogicalResult lower(ModuleOp module, TargetInfo &target) {
     SmallVector<StringAttr> kernels;
     for (auto function : module.getOps<func::FuncOp>())
