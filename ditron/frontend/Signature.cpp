@@ -195,11 +195,11 @@ Expected<ArgumentSpec> parseUnnamed(llvm::StringRef text, unsigned level) {
     }
     return spec;
   }
-  if (text.starts_with("*") || text.contains(':'))
+  auto value = parseConstexpr(text);
+  if (text.starts_with("*") || text.contains(':') || (!value.isOk() && isIdentifier(text)))
     return invalidArgument(fmt::format("{} is not a type; types are i1 i8 i16 i32 i64 u8 u16 u32 u64 fp8e5 fp8e4nv "
                                        "fp16 bf16 fp32 fp64 and * before them for pointers",
                                        quoted(text)));
-  auto value = parseConstexpr(text);
   if (!value.isOk())
     return value.status();
   return ArgumentSpec::constexprOf(*value);

@@ -68,6 +68,8 @@ Expected<ArrayText> parseFile(std::string_view name, std::string_view text, std:
 Expected<ArrayText> parseNamedArray(std::string_view name, std::string_view text, std::string_view rest, size_t colon,
                                     uint32_t numRanks) {
   const std::string_view word = rest.substr(0, colon), value = rest.substr(colon + 1);
+  if (word == "per-rank")
+    return badArgument(name, text, "per-rank: goes in front of everything else, as in per-rank:symm:@a.npy,symm:@b.npy");
   if (isGenerator(word))
     return parseGenerator(name, text, word, value);
   if (std::optional<DataType> type = parseDataType(word); type && value.starts_with('['))

@@ -69,21 +69,29 @@ double asDouble(const Argument &value) {
                                : static_cast<double>(value.get<uint64_t>());
 }
 
-/// Element i of arange: in the arithmetic of the type, so that 64-bit integers are exact.
-void storeArange(DataType type, std::byte *address, const std::vector<Argument> &parameters, int64_t i) {
+__int128 wideInteger(const Argument &value) {
+  return value.is<uint64_t>() ? static_cast<__int128>(value.get<uint64_t>())
+                              : static_cast<__int128>(static_cast<int64_t>(value.integerBits()));
+}
+
+/// Element i of arange; exact for 64-bit integers.
+Status storeArange(DataType type, std::byte *address, const std::vector<Argument> &parameters, int64_t i) {
   if (isFloat(type)) {
     const double first = parameters.empty() ? 0 : asDouble(parameters[0]);
     const double step = parameters.size() < 2 ? 1 : asDouble(parameters[1]);
-    storeElement(type, address, first + step * static_cast<double>(i));
-    return;
+    return storeFloat(type, first + step * static_cast<double>(i), address);
   }
-  const uint64_t first = parameters.empty() ? 0 : parameters[0].integerBits();
-  const uint64_t step = parameters.size() < 2 ? 1 : parameters[1].integerBits();
-  const uint64_t bits = first + step * static_cast<uint64_t>(i);
-  if (type == DataType::I1)
-    *address = std::byte(bits & 1);
-  else
-    std::memcpy(address, &bits, sizeOf(type)); // the low bytes: it wraps as the type does
+  const __int128 first = parameters.empty() ? 0 : wideInteger(parameters[0]);
+  const __int128 step = parameters.size() < 2 ? 1 : wideInteger(parameters[1]);
+  __int128 value = 0;
+  if (__builtin_mul_overflow(step, static_cast<__int128>(i), &value) || __builtin_add_overflow(value, first, &value) ||
+      value > UINT64_MAX || value < INT64_MIN)
+    return outsideOf(type, "a number of more than 64 bits");
+  if (type == DataType::I1) {
+    *address = std::byte(value & 1);
+    return value == 0 || value == 1 ? Status::ok() : outsideOf(type, fmt::format("{}", static_cast<int64_t>(value)));
+  }
+  return storeLiteral(type, value < 0 ? Argument(static_cast<int64_t>(value)) : Argument(static_cast<uint64_t>(value)), address);
 }
 
 /// Collects the elements of nested lists; the shape comes from the first of each level, and all must agree with it.
@@ -119,7 +127,7 @@ public:
       array.shape[level] = count;
     if (array.shape[level] != count)
       return badArgument(name, text,
-                         fmt::format("the lists of dimension {} have {} and {} elements; all must have as many", level,
+                         fmt::format("the lists of dimension {} differ in their number of elements, {} and {}; all must have as many", level,
                                      array.shape[level], count));
     return Status::ok();
   }
@@ -184,7 +192,7 @@ Expected<std::vector<int64_t>> parseShape(std::string_view name, std::string_vie
     int64_t size = 0;
     auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), size);
     if (item.empty() || error != std::errc() || end != item.data() + item.size() || size < 0)
-      return badArgument(name, text, fmt::format("'{}' is no size; write integers from 0, as in [128,64]", item));
+      return badArgument(name, text, fmt::format("'{}' is no size; write integers from 0 to {}, as in [128,64]", item, INT64_MAX));
     shape.push_back(size);
     if (comma == sizes.size())
       return shape;
@@ -209,7 +217,8 @@ Expected<ArrayText> parseGenerator(std::string_view name, std::string_view text,
   if (word.ends_with(')'))
     pieces = splitAtCommas(word.substr(row.name.size() + 1, word.size() - row.name.size() - 2)).value_or(pieces);
   if (pieces.size() < row.least || pieces.size() > row.most || (word.ends_with(')') && pieces.empty()))
-    return badArgument(name, text, fmt::format("'{}' has {} values in parentheses; write {}", word, pieces.size(), row.form));
+    return badArgument(name, text, fmt::format("'{}' has {} in parentheses; write {}", word,
+                                               pieces.size() == 1 ? "1 value" : fmt::format("{} values", pieces.size()), row.form));
   for (std::string_view piece : pieces) {
     const std::optional<Argument> value = parseLiteral(piece);
     std::byte scratch[8];
@@ -218,7 +227,8 @@ Expected<ArrayText> parseGenerator(std::string_view name, std::string_view text,
     const Status stored = isNumber ? storeLiteral(wanted, *value, scratch)
                                    : invalidArgument(fmt::format("'{}' is no number", piece));
     if (!stored.isOk())
-      return badArgument(name, text, fmt::format("{}; write {}", stored.message(), row.form));
+      return badArgument(name, text,
+                         isNumber ? (row.source == ArrayText::Source::Random ? "the seed " : "") + stored.message() : fmt::format("{}; write {}", stored.message(), row.form));
     array.parameters.push_back(*value);
   }
   return array;
@@ -255,8 +265,12 @@ Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_vie
                    loadElement(array.type, array.data.data() + i * sizeOf(array.type)));
     return converted;
   }
-  return invalidArgument(fmt::format("argument {}: the array has elements of type {}, which cannot be read as {}", name,
-                                     toString(array.type), toString(type)));
+  const std::string accepted =
+      !isFloat(type) ? fmt::format("{} is read from arrays of its own type", toString(type))
+                     : fmt::format("{} is read from floats{}", toString(type),
+                                   sizeOf(type) > 2 ? "" : fmt::format(", and from words of i{0} or u{0}", 8 * sizeOf(type)));
+  return invalidArgument(fmt::format("argument {}: the array has elements of type {}, which cannot be read as {}: {}", name,
+                                     toString(array.type), toString(type), accepted));
 }
 
 Status ArrayText::checkMemory(uint64_t copies, std::string_view name) const {
@@ -298,7 +312,10 @@ Expected<NpyArray> ArrayText::make(uint32_t rank, uint64_t seed, std::string_vie
     switch (source) {
     case Source::Ones: storeElement(*type, address, 1); break;
     case Source::Random: storeElement(*type, address, randomElement(*type, state)); break;
-    case Source::Arange: storeArange(*type, address, parameters, i); break;
+    case Source::Arange:
+      if (Status stored = storeArange(*type, address, parameters, i); !stored.isOk())
+        return invalidArgument(fmt::format("argument {}: element {} of arange: {}", name, i, stored.message()));
+      break;
     case Source::Full: DITRON_RETURN_IF_ERROR(storeLiteral(*type, parameters[0], address)); break;
     case Source::List:
       if (const auto *target = std::get_if<AddressText>(&elements[i])) {

@@ -35,6 +35,8 @@ struct BenchArguments {
 
 Status runBench(BenchArguments &arguments) {
   OverlapRunOptions &run = arguments.run;
+  DITRON_RETURN_IF_ERROR(checkReportFiles(arguments.jsonFile, arguments.htmlFile));
+  DITRON_RETURN_IF_ERROR(checkCanWrite("--trace", run.traceFile));
   DITRON_ASSIGN_OR_RETURN(run.dtype, parseDataTypeOrError(arguments.dtype));
   DITRON_ASSIGN_OR_RETURN(run.world.slowRanks, parseSlowRanks(arguments.slowRanks, run.ranks));
   run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
@@ -44,6 +46,7 @@ Status runBench(BenchArguments &arguments) {
   run.world.trace = target.simulated; // the overlap is part of the report
   if (target.simulated)
     run.timedCalls = 0;
+  DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, run.world.shareGpus, arguments.boundWaits > 0));
   warnOfIdenticalWorlds(target.simulated, run.ranks);
   bool silent = false;
   if (!target.simulated) {
@@ -78,7 +81,7 @@ Status runBench(BenchArguments &arguments) {
     progress.stop();
   }
   if (!arguments.quiet && !silent)
-    fmt::print("{}", describeRun(run, result));
+    fmt::print(textStream(arguments.jsonFile, arguments.htmlFile), "{}", describeRun(run, result));
   if (!silent) {
     const std::string json = runAsJson(run, result);
     DITRON_RETURN_IF_ERROR(writeReport("--json", arguments.jsonFile, json + "\n"));
@@ -130,11 +133,11 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
       ->capture_default_str();
   command
       ->add_option("--bound-waits", arguments->boundWaits,
-                   "Real GPUs: a wait that takes longer is an error with a report")
+                   "Real GPUs: a wait that takes longer is an error with a report; 0 for no limit")
       ->check(secondsFromZero())
       ->type_name("SECONDS");
   command
-      ->add_option("--time-limit", run.world.timeLimitSeconds, "Longest that a call may take, by the clock on the wall")
+      ->add_option("--time-limit", run.world.timeLimitSeconds, "Longest that a call may take, by the clock on the wall; 0 for no limit")
       ->check(secondsFromZero())
       ->type_name("SECONDS");
   command->add_flag("--share-gpus", run.world.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
@@ -155,7 +158,7 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
                                        ->check(integerBetween(1, 1024))
                                        ->capture_default_str());
   arguments->tileOptions.push_back(command->add_option("--num-warps", run.tile.numWarps, "Warps per block")
-                                       ->check(integerBetween(1, 32))
+                                       ->check(powerOfTwoTo(32))
                                        ->capture_default_str());
   arguments->tileOptions.push_back(
       command->add_option("--num-stages", run.tile.numStages, "Stages of the load pipeline")
@@ -163,9 +166,9 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
           ->capture_default_str());
   command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
-  command->add_option("--json", arguments->jsonFile, "Write the result to this file");
-  command->add_option("--html", arguments->htmlFile, "Write a page with plots to this file");
-  command->add_option("--trace", run.traceFile, "Write a timeline for Perfetto to this file");
+  command->add_option("--json", arguments->jsonFile, "Write the result to this file; - is standard output")->type_name("FILE");
+  command->add_option("--html", arguments->htmlFile, "Write a page with plots to this file; - is standard output")->type_name("FILE");
+  command->add_option("--trace", run.traceFile, "Write a timeline for Perfetto to this file")->type_name("FILE");
   command->add_flag("--quiet", arguments->quiet, "Print errors only");
   command->callback([&context, arguments] {
     arguments->run.knobs = context.knobs;

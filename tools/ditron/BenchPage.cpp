@@ -6,11 +6,13 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "BenchPage.h"
 
+#include "Command.h"
 #include "Svg.h"
 
 #include "ditron/support/OutputFile.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fmt/format.h>
 
 namespace ditron::tool {
@@ -114,14 +116,29 @@ constexpr std::string_view style =
 
 } // namespace
 
+Status checkReportFiles(const std::string &jsonFile, const std::string &htmlFile) {
+  if (jsonFile == "-" && htmlFile == "-")
+    return invalidArgument("--json - and --html -: only one of them can be standard output");
+  DITRON_RETURN_IF_ERROR(checkCanWrite("--json", jsonFile));
+  return checkCanWrite("--html", htmlFile);
+}
+
+std::FILE *textStream(const std::string &jsonFile, const std::string &htmlFile) {
+  return jsonFile == "-" || htmlFile == "-" ? stderr : stdout;
+}
+
 Status writeReport(std::string_view option, const std::string &path, const std::string &text) {
   if (path.empty())
     return Status::ok();
+  if (path == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return Status::ok();
+  }
   return writeWholeFile(path, text).withContext(option);
 }
 
 std::string benchPage(const std::string &title, const Json &report, const std::string &table) {
-  std::string html = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{0}</title>"
+  std::string html = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\" /><title>{0}</title>"
                                  "<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n<table>\n",
                                  escapeXml(title), style);
   for (const auto &[key, value] : report.items()) {

@@ -9,6 +9,7 @@
 
 #include "ditron/support/Status.h"
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -17,7 +18,11 @@ namespace ditron::tool {
 /// `report` is that of a benchmark of kernels (an object with "rows") or of an overlapped operator. `table` is its text.
 std::string benchPage(const std::string &title, const nlohmann::ordered_json &report, const std::string &table);
 
-/// Writes a report to the file that an option names, if it names one.
+/// Refuses, before the work begins, what writeReport could not write, and two reports to standard output.
+Status checkReportFiles(const std::string &jsonFile, const std::string &htmlFile);
+/// Where the text for people goes: to stderr when a report is on standard output.
+std::FILE *textStream(const std::string &jsonFile, const std::string &htmlFile);
+/// Writes a report to the file that an option names, if it names one; "-" is standard output.
 Status writeReport(std::string_view option, const std::string &path, const std::string &text);
 
 } // namespace ditron::tool

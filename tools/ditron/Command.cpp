@@ -9,7 +9,10 @@
 #include "ditron/frontend/Signature.h"
 #include "ditron/frontend/syntax/Source.h"
 #include "ditron/support/InputFile.h"
+#include "ditron/support/OutputFile.h"
+#include "ditron/support/Suggest.h"
 
+#include <bit>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -47,9 +50,10 @@ void CommandContext::finish(const Status &status, bool kernelFailed) {
   std::string message = status.message();
   while (!message.empty() && message.back() == '\n')
     message.pop_back();
-  // Rendered diagnostics begin with their own file and line.
-  const size_t firstLine = message.find('\n');
-  if (message.substr(0, firstLine).find(": error: ") != std::string::npos)
+  // Rendered diagnostics begin with their own file and line; warnings may come first.
+  const std::string firstLine = message.substr(0, message.find('\n'));
+  if (firstLine.find(": error: ") != std::string::npos ||
+      (firstLine.find(": warning: ") != std::string::npos && message.find(": error: ") != std::string::npos))
     fmt::print(stderr, "{}\n", message);
   else
     fmt::print(stderr, "ditron: error: {}\n", message);
@@ -109,6 +113,14 @@ std::string withStandardInput(std::string word) {
   return word.starts_with("-:") ? standardInput + word.substr(1) : word;
 }
 
+std::string meantOption(const CLI::App &command, const std::string &word) {
+  std::vector<std::string> known;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      known.push_back("--" + name);
+  return didYouMean(word, known);
+}
+
 CLI::Validator integerBetween(uint64_t least, uint64_t most) {
   auto check = [least, most](std::string &text) -> std::string {
     uint64_t value = 0;
@@ -129,6 +141,23 @@ CLI::Validator secondsFromZero() {
     return fmt::format("'{}' is not accepted; write a number of seconds from 0 to 1000000000", text);
   };
   return CLI::Validator(check, "");
+}
+
+CLI::Validator powerOfTwoTo(uint32_t most) {
+  auto check = [most](std::string &text) -> std::string {
+    uint32_t value = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && std::has_single_bit(value) && value <= most)
+      return "";
+    return fmt::format("'{}' is not accepted; write a power of two from 1 to {}", text, most);
+  };
+  return CLI::Validator(check, "");
+}
+
+Status checkCanWrite(std::string_view option, const std::string &path) {
+  if (path.empty() || path == "-")
+    return Status::ok();
+  return OutputFile::create(path).status().withContext(option);
 }
 
 Expected<std::pair<std::string, std::string>> splitAssignment(std::string_view option, const std::string &text) {

@@ -60,14 +60,26 @@ struct KernelReference {
 Expected<KernelReference> readKernelReference(const std::string &text, const SourceOptions &options);
 /// "-:KERNEL", which looks like an option, with the name of standard input; other words as they are.
 std::string withStandardInput(std::string word);
+/// What stands on the command line of `ditron launch` for the first "--", which CLI11 would not leave in its place.
+inline constexpr const char *programMark = "<program>";
 /// The option --path of the commands that read kernel files.
 void addSourceOptions(CLI::App *command, SourceOptions &options);
+
+/// "; did you mean '--seed'?", of the command's options, when a word is near to one.
+std::string meantOption(const CLI::App &command, const std::string &word);
 
 /// A check for options that take an integer: refuses other text, and numbers that are not from `least` to `most`, with the text
 /// given and what is accepted.
 CLI::Validator integerBetween(uint64_t least, uint64_t most);
 /// The same for a time in seconds.
 CLI::Validator secondsFromZero();
+
+/// A power of two, from 1 to `most`.
+CLI::Validator powerOfTwoTo(uint32_t most);
+
+/// Refuses, before the work begins, a file that could not be written after it; `option` names it in the error. An empty path and
+/// "-", the standard output, are fine.
+Status checkCanWrite(std::string_view option, const std::string &path);
 
 /// Splits NAME=VALUE; `option` names the option in the error.
 Expected<std::pair<std::string, std::string>> splitAssignment(std::string_view option, const std::string &text);

@@ -181,7 +181,7 @@ void addCompileCommand(CLI::App &app, CommandContext &context) {
                    "What to compile for: a full name such as cuda:sm_90a, or cuda for this machine's GPU")
       ->capture_default_str();
   command->add_option("--num-warps", arguments->numWarps, "Warps per block")
-      ->check(integerBetween(1, 32))
+      ->check(powerOfTwoTo(32))
       ->default_str("4");
   command->add_option("--num-stages", arguments->numStages, "Stages of pipelined loops")
       ->check(integerBetween(1, 16))

@@ -39,6 +39,19 @@ std::string indexText(int64_t packed, const std::vector<int64_t> &shape) {
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
+/// "bf16[7]"
+std::string typeAndShape(const NpyArray &array) {
+  return fmt::format("{}[{}]", toString(array.type), fmt::join(array.shape, ","));
+}
+
+/// How to compare floats of two types, when only the type is wrong.
+std::string conversionHint(const NpyArray &actual, const NpyArray &wanted, const std::string &text) {
+  const bool isFile = text.ends_with(".npy") && text.find('@') == std::string::npos;
+  if (!isFile || actual.shape != wanted.shape || !isFloat(actual.type) || !isFloat(wanted.type))
+    return "";
+  return fmt::format("; {}@{} rounds it to {}", toString(actual.type), text, toString(actual.type));
+}
+
 /// What a rank's FILE.npy, TYPE@FILE.npy or array of --arg means.
 Expected<NpyArray> readExpected(const std::string &name, const std::string &own, uint32_t rank, uint32_t numRanks,
                                 uint64_t dataSeed) {
@@ -108,22 +121,23 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
       wanted.type = actual.type;
     const std::string what = fmt::format("{} on rank {} is not as expected", array->name, rank);
     if (actual.type != wanted.type || actual.shape != wanted.shape) {
-      problems.push_back(fmt::format("{}: it is {} {}, but {} is {} {}", what, toString(actual.type),
-                                     shapeToString(actual.shape), texts[rank], toString(wanted.type),
-                                     shapeToString(wanted.shape)));
+      problems.push_back(fmt::format("{}: it is {}, but {} is {}{}", what, typeAndShape(actual), texts[rank], typeAndShape(wanted),
+                                     conversionHint(actual, wanted, texts[rank])));
       continue;
     }
     const Difference difference = compareArrays(actual, wanted, tolerance);
     if (difference.wrong == 0)
       continue;
     const size_t offset = static_cast<size_t>(difference.worst) * sizeOf(actual.type);
+    const std::byte *own = actual.data.data() + offset, *other = wanted.data.data() + offset;
+    const bool hasNan = std::isnan(loadElement(actual.type, own)) || std::isnan(loadElement(actual.type, other));
     problems.push_back(fmt::format(
-        "{}: {} of {} elements differ from {} by more than {}; the worst is {}: {}, expected {}, off by {:g}", what,
-        difference.wrong, difference.elements, texts[rank],
+        "{}: {} of {} from {} by more than {}; the worst is {}: {}, expected {}{}", what, difference.wrong,
+        difference.elements == 1 ? "1 element differs" : fmt::format("{} elements differ", difference.elements), texts[rank],
         tolerance.relative > 0 ? fmt::format("{:g} + {:g} of the value", tolerance.absolute, tolerance.relative)
                                : fmt::format("{:g}", tolerance.absolute),
-        indexText(difference.worst, actual.shape), elementText(actual.type, actual.data.data() + offset),
-        elementText(actual.type, wanted.data.data() + offset), difference.amount));
+        indexText(difference.worst, actual.shape), elementText(actual.type, own), elementText(actual.type, other),
+        hasNan ? "" : fmt::format(", off by {:g}", difference.amount)));
   }
   return problems;
 }
@@ -132,7 +146,8 @@ std::string Expectation::describeMatch(uint32_t numRanks) const {
   int64_t elements = 0;
   for (const std::vector<int64_t> &shape : array->shapes)
     elements += elementCount(shape);
-  return fmt::format("{} is as expected: {} elements on {}", array->name, elements,
+  return fmt::format("{} is as expected: {} on {}", array->name,
+                     elements == 1 ? "1 element" : fmt::format("{} elements", elements),
                      numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks));
 }
 
@@ -141,9 +156,9 @@ Expected<std::vector<Tolerance>> parseTolerances(const std::vector<std::string> 
     return invalidArgument("--tolerance without --expect: there is nothing to compare");
   if (texts.size() > 1 && texts.size() != numExpectations)
     return invalidArgument(
-        fmt::format("--tolerance is given {} times and --expect {} times; give one tolerance for all, or one "
+        fmt::format("--tolerance is given {} times and --expect {}; give one tolerance for all, or one "
                     "for each in the same order",
-                    texts.size(), numExpectations));
+                    texts.size(), numExpectations == 1 ? "once" : fmt::format("{} times", numExpectations)));
   std::vector<Tolerance> tolerances(numExpectations);
   for (size_t i = 0; i < numExpectations && !texts.empty(); ++i) {
     const std::string &text = texts[texts.size() == 1 ? 0 : i];

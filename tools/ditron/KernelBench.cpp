@@ -14,6 +14,8 @@
 namespace ditron::tool {
 
 Status KernelBench::start(const Knobs &knobs) {
+  progress.activity("preparing");
+  DITRON_RETURN_IF_ERROR(checkReportFiles(options.jsonFile, options.htmlFile));
   DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   runtime::WorldOptions worldOptions;
@@ -48,7 +50,7 @@ void KernelBench::note(const std::string &line) {
 Status KernelBench::finish(nlohmann::ordered_json rows, nlohmann::ordered_json summary, const std::string &table) {
   progress.stop();
   if (!options.quiet)
-    fmt::print("{}", table);
+    fmt::print(textStream(options.jsonFile, options.htmlFile), "{}", table);
   if (options.jsonFile.empty() && options.htmlFile.empty())
     return Status::ok();
   const runtime::DeviceAttributes &attributes = rank().attributes();
@@ -57,8 +59,9 @@ Status KernelBench::finish(nlohmann::ordered_json rows, nlohmann::ordered_json s
                                    {"gpu", attributes.name},
                                    {"multiprocessors", attributes.multiprocessors},
                                    {"dtype", toString(dtype)},
-                                   {"rounds", options.timing.rounds},
-                                   {"milliseconds_per_round", options.timing.millisecondsPerRound},
+                                   {"rounds", simulated() ? nlohmann::ordered_json() : nlohmann::ordered_json(options.timing.rounds)},
+                                   {"milliseconds_per_round",
+                                    simulated() ? nlohmann::ordered_json() : nlohmann::ordered_json(options.timing.millisecondsPerRound)},
                                    {"compilations", jit->counters().compilations},
                                    {"compile_milliseconds", jit->counters().compileMilliseconds},
                                    {"summary", std::move(summary)},
@@ -73,7 +76,10 @@ Expected<std::vector<int64_t>> parseShape(const std::string &text, size_t count,
   while (at < end) {
     int64_t value = 0;
     auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || value < 1 || (next != end && *next != 'x'))
+    if (error == std::errc::result_out_of_range || (error == std::errc() && value < 1))
+      return invalidArgument(fmt::format("--shape '{}': the size {} is not accepted; sizes are from 1 to {}", text,
+                                         std::string_view(at, next - at), INT64_MAX));
+    if (error != std::errc() || (next != end && *next != 'x'))
       break;
     sizes.push_back(value);
     at = next == end ? end : next + 1;
@@ -86,6 +92,12 @@ Expected<std::vector<int64_t>> parseShape(const std::string &text, size_t count,
     if (__builtin_mul_overflow(product, size, &product) || product > largestProduct)
       return invalidArgument(fmt::format("--shape '{}': the product of its sizes is more than 2^60", text));
   return sizes;
+}
+
+std::string errorNote(DataType type, std::string_view elements) {
+  return fmt::format("error: {}, against sums in double precision: the largest difference beyond the rounding to {}, over the root "
+                     "mean square; 0: rounding only\n",
+                     elements, toString(type));
 }
 
 nlohmann::ordered_json timesAsJson(const ContenderTimes &times) {

@@ -86,6 +86,8 @@ private:
 
 /// Sizes separated by x: "8192x1376x4096", `count` of them.
 Expected<std::vector<int64_t>> parseShape(const std::string &text, size_t count, std::string_view form);
+/// What the column of errors is, below a table; `elements` are those that are checked.
+std::string errorNote(DataType type, std::string_view elements);
 /// One entry of the JSON report for a timed contender.
 nlohmann::ordered_json timesAsJson(const ContenderTimes &times);
 

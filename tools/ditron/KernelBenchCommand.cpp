@@ -21,8 +21,8 @@ void addRunOptions(CLI::App *command, KernelBenchOptions &options) {
       ->check(CLI::Range(0.01, 60000.0))
       ->capture_default_str();
   command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
-  command->add_option("--json", options.jsonFile, "Write the result to this file")->type_name("FILE");
-  command->add_option("--html", options.htmlFile, "Write a page with plots to this file")->type_name("FILE");
+  command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")->type_name("FILE");
+  command->add_option("--html", options.htmlFile, "Write a page with plots to this file; - is standard output")->type_name("FILE");
   command->add_flag("--quiet", options.quiet, "Print errors only");
 }
 

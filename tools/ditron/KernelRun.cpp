@@ -9,6 +9,7 @@
 #include "WorldText.h"
 
 #include "ditron/frontend/syntax/Diagnostics.h"
+#include "ditron/runtime/TargetChoice.h"
 #include "ditron/sim/Machine.h"
 #include "ditron/support/OutputFile.h"
 
@@ -50,8 +51,6 @@ Status KernelRun::run() {
   DITRON_RETURN_IF_ERROR(bindOutputs());
   DITRON_RETURN_IF_ERROR(compile());
   Status ran = execute();
-  // The simulator knows its own faults; of a kernel that traps a driver says no more than that it failed.
-  kernelFailed = !ran.isOk() && (ran.code() != StatusCode::Internal || !world->machine());
   // A trace of a run that failed is when it is needed most.
   if (!options.trace.empty())
     if (Status traced = world->writeTrace(options.trace); !traced.isOk() && ran.isOk())
@@ -78,6 +77,8 @@ Status KernelRun::makeWorld() {
   worldOptions.trace = !options.trace.empty();
   worldOptions.shareGpus = options.shareGpus;
   worldOptions.timeLimitSeconds = options.timeLimit;
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
+  DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, options.shareGpus, options.boundWaits > 0));
   Knobs compileKnobs = knobs;
   if (options.boundWaits > 0) {
     compileKnobs.boundWaits = true;
@@ -207,8 +208,13 @@ Status KernelRun::launch() {
     if (stage.waitsForAll())
       DITRON_RETURN_IF_ERROR(world->synchronize());
     for (uint32_t rank = 0; rank < options.ranks; ++rank)
-      DITRON_RETURN_IF_ERROR(stage.launch(*world, rank, options.cooperative));
-    progress.activity(fmt::format("running {} on {} ranks of {}", stage.name(), options.ranks, world->target()));
+      if (Status launched = stage.launch(*world, rank, options.cooperative); !launched.isOk()) {
+        // Refused for what was asked, its grid perhaps: no kernel failed.
+        launchRefused = launched.code() == StatusCode::InvalidArgument && world->status().isOk();
+        return launched;
+      }
+    progress.activity(fmt::format("running {} on {} of {}", stage.name(),
+                                  options.ranks == 1 ? "1 rank" : fmt::format("{} ranks", options.ranks), world->target()));
   }
   for (uint32_t rank = 0; rank < options.ranks && timed; ++rank)
     DITRON_RETURN_IF_ERROR(world->rank(rank).stream().record(ends[rank]));
@@ -216,8 +222,11 @@ Status KernelRun::launch() {
 }
 
 Status KernelRun::execute() {
-  DITRON_RETURN_IF_ERROR(launch());
-  return world->synchronize();
+  const Status launched = launch();
+  const Status ran = launched.isOk() ? world->synchronize() : launched;
+  // The simulator knows its own faults; of a kernel that traps a driver says no more than that it failed.
+  kernelFailed = !ran.isOk() && !launchRefused && (ran.code() != StatusCode::Internal || !world->machine());
+  return ran;
 }
 
 Status KernelRun::writeOutputs() {

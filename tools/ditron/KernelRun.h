@@ -91,6 +91,7 @@ private:
   std::vector<SliceText> prints;
   std::vector<Expectation> expectations;
   std::vector<runtime::Event> begins, ends; ///< Around the launches on real GPUs.
+  bool launchRefused = false;
   bool kernelFailed = false;
   bool mismatched = false;
 };

@@ -150,7 +150,7 @@ public:
         fail(128 + static_cast<int>(interruption), "");
       const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       if (arguments.timeLimit > 0 && seconds > arguments.timeLimit && !endingSince)
-        fail(124, fmt::format("not done within {:g} seconds; still running: {}", arguments.timeLimit, runningRanks()));
+        fail(124, fmt::format("not done within {:g} s; still running: {}", arguments.timeLimit, runningRanks()));
       if (endingSince && !killed && Clock::now() - *endingSince > grace) {
         end(SIGKILL);
         killed = true;
@@ -190,12 +190,25 @@ private:
   std::vector<Process> processes;
 };
 
+/// What the program is: everything behind "--", or from the first word that is no option of ours.
+Expected<std::vector<std::string>> programOf(std::vector<std::string> words, const CLI::App &command) {
+  if (!words.empty() && words.front() == programMark) {
+    words.erase(words.begin());
+    return words;
+  }
+  if (!words.empty() && words.front().starts_with("-"))
+    return invalidArgument(fmt::format("unknown option '{}' of ditron launch{}; write -- before a program that is called so", words.front(),
+                                       meantOption(command, words.front())));
+  std::ranges::replace(words, std::string(programMark), std::string("--"));
+  return words;
+}
+
 /// The exit code of the job.
 Expected<int> runLaunch(const LaunchArguments &arguments) {
   if (arguments.program.empty())
     return invalidArgument("no program to run; write `ditron launch -n 8 PROGRAM ARGS`");
   if (arguments.processes < 1 || arguments.processes > 128)
-    return invalidArgument(fmt::format("-n {}: 1 to 128 processes", arguments.processes));
+    return invalidArgument("the number of ranks is missing; write -n N before the program, from 1 to 128");
   DITRON_RETURN_IF_ERROR(setMeetingPoint());
   Job job(arguments);
   std::signal(SIGINT, [](int signal) { interruption = signal; });
@@ -210,19 +223,21 @@ void addLaunchCommand(CLI::App &app, CommandContext &context) {
   CLI::App *command = app.add_subcommand("launch", "Start a program once for each rank on this machine");
   auto arguments = std::make_shared<LaunchArguments>();
   command->add_option("-n,--processes", arguments->processes, "How many ranks")
-      ->check(integerBetween(1, 128))
-      ->required();
-  command->add_option("--time-limit", arguments->timeLimit, "End everything after this time")
+      ->check(integerBetween(1, 128)); // required, which is said after an unknown option
+  command->add_option("--time-limit", arguments->timeLimit, "End everything after this time; 0 for no limit")
       ->check(secondsFromZero())
       ->type_name("SECONDS");
   command->prefix_command(); // everything from the first word that is no option of ours is the program
   command->footer(
-      "Usage: ditron launch -n N PROGRAM ARGS...\n"
+      "Usage: ditron launch -n N [--] PROGRAM ARGS...\n"
       "Each process gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets\n"
       "them: 127.0.0.1 and a free port, unless the environment has them. The exit code is that of the first process that\n"
       "fails, 124 when the time limit passes. Simulated ranks need no launch: `ditron run --ranks N` has them all.");
   command->callback([&context, arguments, command] {
-    arguments->program = command->remaining();
+    Expected<std::vector<std::string>> program = programOf(command->remaining(), *command);
+    if (!program.isOk())
+      return context.finish(program.status());
+    arguments->program = std::move(*program);
     const Expected<int> code = runLaunch(*arguments);
     context.finish(code.status());
     if (code.isOk())

@@ -156,7 +156,10 @@ CLI::App *addForm(CLI::App *parent, CommandContext &context, const std::string &
                   const std::shared_ptr<LayoutArguments> &arguments) {
   CLI::App *form = parent->add_subcommand(name, help);
   form->add_option("--svg", arguments->svg, "Write a picture to this file")->type_name("FILE.svg");
-  form->callback([=, &context] { context.finish(draw(make(*arguments), arguments->svg)); });
+  form->callback([=, &context] {
+    const Status writable = checkCanWrite("--svg", arguments->svg);
+    context.finish(writable.isOk() ? draw(make(*arguments), arguments->svg) : writable);
+  });
   return form;
 }
 

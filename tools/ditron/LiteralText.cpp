@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -62,6 +63,36 @@ std::optional<bool> parseBool(std::string_view text) {
   if (text == "false" || text == "False")
     return false;
   return std::nullopt;
+}
+
+uint64_t largestInteger(DataType type) {
+  const unsigned width = 8 * sizeOf(type);
+  return isSignedInteger(type) ? (uint64_t(1) << (width - 1)) - 1 : ~uint64_t(0) >> (64 - width);
+}
+
+/// Fraction bits, and the exponent of the largest value.
+std::pair<int, int> fractionAndExponent(DataType type) {
+  switch (type) {
+  case DataType::F8E5: return {2, 15};
+  case DataType::F8E4NV: return {3, 8};
+  case DataType::F16: return {10, 15};
+  case DataType::BF16: return {7, 127};
+  case DataType::F32: return {23, 127};
+  default: return {52, 1023};
+  }
+}
+
+double largestFloat(DataType type) {
+  // fp8e4nv has NaN where its largest fraction would be.
+  const auto [fraction, exponent] = fractionAndExponent(type);
+  const double steps = type == DataType::F8E4NV ? 2 : 1;
+  return std::ldexp(2 - steps * std::ldexp(1.0, -fraction), exponent);
+}
+
+/// The first value that no longer rounds to the largest: half a step beyond it.
+double roundsToLargest(DataType type) {
+  const auto [fraction, exponent] = fractionAndExponent(type);
+  return largestFloat(type) + std::ldexp(0.5, exponent - fraction);
 }
 
 /// A file that may hold a scalar: one that never ends holds none.
@@ -149,6 +180,9 @@ Expected<Argument> parseTypedLiteral(std::string_view name, std::string_view tex
     return badArgument(name, text, outOfRange);
   if (!fits)
     return badArgument(name, text, fmt::format("'{}' is no literal of type {}", literal, toString(type)));
+  std::byte scratch[8];
+  if (Status stored = storeLiteral(type, *value, scratch); !stored.isOk())
+    return badArgument(name, text, stored.message());
   return Argument::typed(type, *value);
 }
 
@@ -211,32 +245,56 @@ Expected<Argument> parseConstexprText(std::string_view name, const std::string &
   return invalidArgument(fmt::format("constexpr {}='{}': the value does not fit into 64 bits", name, text));
 }
 
+std::string rangeText(DataType type) {
+  if (type == DataType::I1)
+    return "true and false";
+  if (isFloat(type)) {
+    const double largest = largestFloat(type);
+    return fmt::format("{:.9g} to {:.9g}", -largest, largest);
+  }
+  const uint64_t most = largestInteger(type);
+  return fmt::format("{} to {}", isSignedInteger(type) ? -static_cast<int64_t>(most) - 1 : 0, most);
+}
+
+Status outsideOf(DataType type, const std::string &value) {
+  return invalidArgument(fmt::format("{} is outside of {}; accepted are {}", value, toString(type), rangeText(type)));
+}
+
+Status storeFloat(DataType type, double value, std::byte *address) {
+  storeElement(type, address, value);
+  if (!std::isfinite(value) || std::abs(value) <= largestFloat(type))
+    return Status::ok();
+  // What lies nearer to the largest value than to the next step beyond it is rounded, as everywhere.
+  return std::abs(value) < roundsToLargest(type) && std::isfinite(loadElement(type, address)) ? Status::ok() : outsideOf(type, fmt::format("{:.9g}", value));
+}
+
 Status storeLiteral(DataType type, const Argument &value, std::byte *address) {
-  const Status refused = invalidArgument(fmt::format("{} is no value of type {}", value.describe(), toString(type)));
+  const auto refused = [&] {
+    return invalidArgument(fmt::format("{} is no value of type {}; accepted are {}", value.describe(), toString(type),
+                                       isFloat(type) ? "numbers" : rangeText(type)));
+  };
   if (type == DataType::I1) {
     if (!value.is<bool>())
-      return refused;
+      return refused();
     *address = std::byte(value.get<bool>());
     return Status::ok();
   }
   if (isFloat(type)) {
     if (!value.is<double>() && !value.isInteger())
-      return refused;
-    storeElement(type, address,
-                 value.is<double>()    ? value.get<double>()
-                 : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
-                                       : static_cast<double>(value.get<uint64_t>()));
-    return Status::ok();
+      return refused();
+    return storeFloat(type,
+                      value.is<double>()    ? value.get<double>()
+                      : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
+                                            : static_cast<double>(value.get<uint64_t>()),
+                      address);
   }
   if (!value.isInteger())
-    return refused;
+    return refused();
   const uint64_t bits = value.integerBits();
-  const unsigned width = 8 * sizeOf(type);
   const bool negative = value.is<int64_t>() && value.get<int64_t>() < 0;
-  const uint64_t most = isSignedInteger(type) ? (uint64_t(1) << (width - 1)) - 1 : ~uint64_t(0) >> (64 - width);
-  const bool fits = negative ? isSignedInteger(type) && ~bits <= most : bits <= most;
+  const bool fits = negative ? isSignedInteger(type) && ~bits <= largestInteger(type) : bits <= largestInteger(type);
   if (!fits)
-    return refused;
+    return outsideOf(type, negative ? fmt::format("{}", static_cast<int64_t>(bits)) : fmt::format("{}", bits));
   std::memcpy(address, &bits, sizeOf(type)); // little endian, as all of our hosts
   return Status::ok();
 }

@@ -36,7 +36,14 @@ Expected<runtime::Argument> readScalar(std::string_view name, std::string_view t
 /// What --constexpr says after NAME=: any compile-time value, dtypes and quoted strings too, and scalar@FILE.
 Expected<runtime::Argument> parseConstexprText(std::string_view name, const std::string &text);
 
-/// Writes the element of an array; refuses a value that is not one of the type: 300 of i8, 1.5 of i32.
+/// What a type's values are, for messages: "-128 to 127".
+std::string rangeText(DataType type);
+/// The error about a value that a type cannot hold.
+Status outsideOf(DataType type, const std::string &value);
+
+/// Writes the element of an array; refuses a number that would become infinite, and beyond 448 of fp8e4nv.
+Status storeFloat(DataType type, double value, std::byte *address);
+/// The same of a literal; refuses a value that is not one of the type: 300 of i8, 1.5 of i32.
 Status storeLiteral(DataType type, const runtime::Argument &value, std::byte *address);
 
 } // namespace ditron::tool

@@ -7,6 +7,8 @@
 #include "KernelBench.h"
 #include "NormalData.h"
 
+#include <bit>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -16,6 +18,11 @@ namespace {
 
 constexpr double epsilon = 1e-6;
 constexpr double allowedError = 1e-4;
+
+bool parseCount(std::string_view text, uint32_t &value) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
 
 /// "pairs warps 32 blocks 1", "plain warps 8"
 Expected<ops::RowPlan> parseRowPlan(const std::string &text) {
@@ -32,12 +39,17 @@ Expected<ops::RowPlan> parseRowPlan(const std::string &text) {
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "pairs" || words[i] == "plain")
       plan.pairs = words[i] == "pairs";
-    else if ((words[i] == "warps" || words[i] == "blocks") && i + 1 < words.size())
-      (words[i] == "warps" ? plan.numWarps : plan.blocksPerMultiprocessor) =
-          static_cast<uint32_t>(std::strtoul(std::string(words[i + 1]).c_str(), nullptr, 10)), ++i;
+    else if ((words[i] == "warps" || words[i] == "blocks") && i + 1 < words.size() &&
+             parseCount(words[i + 1], words[i] == "warps" ? plan.numWarps : plan.blocksPerMultiprocessor))
+      ++i;
     else
-      return invalidArgument(fmt::format("--plan '{}': a plan is written like 'pairs warps 32 blocks 1' or 'plain warps 8'", text));
+      return invalidArgument(fmt::format("--plan '{}': '{}' is not understood; a plan is written like 'pairs warps 32 blocks 1' "
+                                         "or 'plain warps 8'",
+                                         text, words[i]));
   }
+  if (!std::has_single_bit(plan.numWarps) || plan.numWarps > 32)
+    return invalidArgument(fmt::format("--plan '{}': {} warps are not accepted; write a power of two from 1 to 32", text,
+                                       plan.numWarps));
   return plan;
 }
 
@@ -48,12 +60,16 @@ public:
   Status run(const Knobs &knobs);
 
 private:
-  Status benchShape(const std::string &shape);
+  /// Reads what the command line says, before anything is compiled.
+  Status readProblems(std::vector<std::string> shapes);
+  Status benchShape(const std::string &shape, const ops::RowProblem &problem);
   Expected<ops::PreparedCall> prepare(const ops::RowProblem &problem, const ops::RowPlan &plan);
   Expected<double> error(const ops::RowProblem &problem);
   std::vector<double> expectedRow(const ops::RowProblem &problem, int64_t row) const;
 
   RowOperator op;
+  std::vector<std::pair<std::string, ops::RowProblem>> problems;
+  std::vector<ops::RowPlan> givenPlans;
   std::optional<NormalData> data;
   runtime::Buffer x, weight, y;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -62,7 +78,25 @@ private:
   std::string leastShape;
 };
 
+Status RowBench::readProblems(std::vector<std::string> shapes) {
+  problems.clear();
+  for (const std::string &shape : shapes) {
+    DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(shape, 2, "ROWSxCOLUMNS"));
+    if (sizes[0] > INT32_MAX || sizes[1] > ops::widestRow)
+      return invalidArgument(fmt::format("--shape '{}': 1 to {} rows of 1 to {} columns are accepted", shape, INT32_MAX,
+                                         ops::widestRow));
+    problems.emplace_back(shape, ops::RowProblem{.rows = sizes[0], .columns = sizes[1], .dtype = dtype});
+  }
+  givenPlans.clear();
+  for (const std::string &text : options.plans) {
+    DITRON_ASSIGN_OR_RETURN(ops::RowPlan plan, parseRowPlan(text));
+    givenPlans.push_back(plan);
+  }
+  return Status::ok();
+}
+
 Status RowBench::run(const Knobs &knobs) {
+  DITRON_RETURN_IF_ERROR(readProblems(options.shapes));
   DITRON_RETURN_IF_ERROR(start(knobs));
   DITRON_RETURN_IF_ERROR(ops::verifyOperandType("--dtype", dtype));
   data.emplace(dtype, options.seed);
@@ -75,13 +109,15 @@ Status RowBench::run(const Knobs &knobs) {
   else if (shapes.empty())
     for (int64_t columns : {4096, 8192, 16384, 32768}) // half a gigabyte each of input and result, in bf16
       shapes.push_back(fmt::format("{}x{}", (int64_t(512) << 20) / sizeOf(dtype) / columns, columns));
-  shapeCount = shapes.size();
-  for (const std::string &shape : shapes) {
-    DITRON_RETURN_IF_ERROR(benchShape(shape).withContext(shape));
+  DITRON_RETURN_IF_ERROR(readProblems(shapes)); // with the type that is known now
+  shapeCount = problems.size();
+  for (const auto &[shape, problem] : problems) {
+    DITRON_RETURN_IF_ERROR(benchShape(shape, problem).withContext(shape));
     ++shapesDone;
   }
   nlohmann::ordered_json summary = {{"least_share_of_copy", leastShare}, {"least_shape", leastShape}};
   table += fmt::format("least {:.3f} of the copy's bandwidth ({})\n", leastShare, leastShape);
+  table += errorNote(dtype, "of up to 61 rows");
   return finish(std::move(rows), std::move(summary), table);
 }
 
@@ -125,9 +161,7 @@ Expected<double> RowBench::error(const ops::RowProblem &problem) {
   return error.value();
 }
 
-Status RowBench::benchShape(const std::string &shape) {
-  DITRON_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, parseShape(shape, 2, "ROWSxCOLUMNS"));
-  const ops::RowProblem problem = {.rows = sizes[0], .columns = sizes[1], .dtype = dtype};
+Status RowBench::benchShape(const std::string &shape, const ops::RowProblem &problem) {
   progress.activity(shape + ": operands");
   for (runtime::Buffer *buffer : {&x, &weight, &y})
     *buffer = runtime::Buffer();
@@ -138,11 +172,7 @@ Status RowBench::benchShape(const std::string &shape) {
   DITRON_RETURN_IF_ERROR(data->fill(x, 1));
   DITRON_RETURN_IF_ERROR(data->fill(weight, 2));
 
-  std::vector<ops::RowPlan> plans;
-  for (const std::string &text : options.plans) {
-    DITRON_ASSIGN_OR_RETURN(ops::RowPlan plan, parseRowPlan(text));
-    plans.push_back(plan);
-  }
+  std::vector<ops::RowPlan> plans = givenPlans;
   if (plans.empty())
     plans.push_back(ops::chooseRowPlan(problem));
   std::vector<Contender> contenders;

@@ -43,7 +43,7 @@ void addStageOptions(CLI::App *command, StageTexts &texts) {
               "Blocks in x, y and z: integer expressions of the arguments, RANK, RANKS and SMS")
       ->default_str("1");
   addRepeated(command, "--num-warps", texts.numWarps, "N", "Warps per block")
-      ->check(integerBetween(1, 32))
+      ->check(powerOfTwoTo(32))
       ->default_str("4");
   addRepeated(command, "--num-stages", texts.numStages, "N", "Stages of pipelined loops")
       ->check(integerBetween(1, 16))
@@ -87,10 +87,11 @@ void addMachineOptions(CLI::App *command, RunOptions &options) {
   addRepeated(command, "--slow-rank", options.slowRanks, "R:FACTOR", "Make a rank slower by a factor");
   command->add_option("--trace", options.trace, "Write a Chrome/Perfetto trace of the run")->type_name("FILE.json");
   command
-      ->add_option("--bound-waits", options.boundWaits, "Real GPUs: a wait that takes longer is an error with a report")
+      ->add_option("--bound-waits", options.boundWaits,
+                   "Real GPUs: a wait that takes longer is an error with a report; 0 for no limit")
       ->check(secondsFromZero())
       ->type_name("SECONDS");
-  command->add_option("--time-limit", options.timeLimit, "Longest that the run may take, by the clock on the wall")
+  command->add_option("--time-limit", options.timeLimit, "Longest that the run may take, by the clock on the wall; 0 for no limit")
       ->check(secondsFromZero())
       ->type_name("SECONDS");
   command->add_flag("--share-gpus", options.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");

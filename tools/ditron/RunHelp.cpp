@@ -30,7 +30,8 @@ Several kernels: --then FILE.py:KERNEL begins the next one, which every rank lau
 kernels with a parameter of that name too, until they are given anew. --memory NAME=SPEC is an array that no parameter is
 called after: pass it as --arg p=ptr:NAME.
 
-Results: --print x[0:4,:]@1 prints a part of x on rank 1 (NumPy's slices). --expect out=want{rank}.npy compares; instead of a
+Results: --print x[0:4,-1]@1 prints a part of x on rank 1: for each axis an index or
+BEGIN:END:STEP, from 0 or, negative, from the end, with steps from 1; axes that are left out are whole. --expect out=want{rank}.npy compares; instead of a
 file it takes any array above, or ptr:OTHER for what another array holds after the run. Elements may differ by
 ABSOLUTE + RELATIVE * |expected| of --tolerance, by default not at all.
 

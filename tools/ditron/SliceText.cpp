@@ -86,7 +86,9 @@ Expected<SliceText> parseSliceText(std::string_view text) {
   }
   if (const size_t open = rest.find('['); open != std::string_view::npos) {
     if (!rest.ends_with(']'))
-      return fail(text, "the slice has no closing ']'");
+      return fail(text, rest.rfind(']') == std::string_view::npos
+                            ? "the slice has no closing ']'"
+                            : fmt::format("'{}' stands behind the ']'", rest.substr(rest.rfind(']') + 1)));
     slice.brackets = rest.substr(open);
     for (std::string_view item : split(rest.substr(open + 1, rest.size() - open - 2), ',')) {
       DITRON_ASSIGN_OR_RETURN(SliceText::Axis axis, parseAxis(text, item));
@@ -111,7 +113,8 @@ Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>
       continue;
     const std::vector<int64_t> &shape = shapes[rank];
     if (slice.axes.size() > shape.size())
-      return invalidArgument(fmt::format("{}: {} axes are given, but the array has {} ({})", option, slice.axes.size(),
+      return invalidArgument(fmt::format("{}: {} given, but the array has {} ({})", option,
+                                         slice.axes.size() == 1 ? "1 axis is" : fmt::format("{} axes are", slice.axes.size()),
                                          shape.size(), shapeToString(shape)));
     for (size_t axis = 0; axis < slice.axes.size(); ++axis) {
       const SliceText::Axis &each = slice.axes[axis];

@@ -19,6 +19,14 @@ void warnOfIdenticalWorlds(bool simulated, uint32_t numRanks) {
              place->worldSize, numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks));
 }
 
+Status checkForRealGpus(bool simulated, bool shareGpus, bool boundWaits) {
+  if (!simulated || (!shareGpus && !boundWaits))
+    return Status::ok();
+  return invalidArgument(shareGpus ? "--share-gpus is for real GPUs: on the simulator every rank has its own"
+                                   : "--bound-waits is for real GPUs: the simulator finds a deadlock by itself, and --time-limit ends "
+                                     "a loop that does not");
+}
+
 Expected<std::map<uint32_t, double>> parseSlowRanks(const std::vector<std::string> &texts, uint32_t numRanks) {
   std::map<uint32_t, double> slowRanks;
   for (const std::string &text : texts) {
@@ -29,7 +37,8 @@ Expected<std::map<uint32_t, double>> parseSlowRanks(const std::vector<std::strin
       return invalidArgument(fmt::format("--slow-rank '{}': write RANK:FACTOR, as in 1:4", text));
     if (rank >= numRanks)
       return invalidArgument(
-          fmt::format("--slow-rank '{}': there are {} ranks, 0 to {}", text, numRanks, numRanks - 1));
+          numRanks == 1 ? fmt::format("--slow-rank '{}': there is 1 rank, 0", text)
+                        : fmt::format("--slow-rank '{}': there are {} ranks, 0 to {}", text, numRanks, numRanks - 1));
     if (!(factor > 0) || factor > 1e6)
       return invalidArgument(fmt::format("--slow-rank '{}': the factor must be positive and at most 1000000", text));
     if (!slowRanks.emplace(rank, factor).second)

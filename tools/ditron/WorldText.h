@@ -18,6 +18,9 @@ namespace ditron::tool {
 /// Silent for real GPUs, and without a launcher.
 void warnOfIdenticalWorlds(bool simulated, uint32_t numRanks);
 
+/// Refuses --share-gpus and --bound-waits on a simulated target, where they would do nothing.
+Status checkForRealGpus(bool simulated, bool shareGpus, bool boundWaits);
+
 /// RANK:FACTOR each; a rank that does not exist, given twice, or a factor that is not positive is an error.
 Expected<std::map<uint32_t, double>> parseSlowRanks(const std::vector<std::string> &texts, uint32_t numRanks);
 

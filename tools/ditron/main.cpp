@@ -23,15 +23,6 @@ using namespace ditron;
 
 namespace {
 
-/// The option of a command that a word may have meant.
-std::string meantOption(const CLI::App &command, const std::string &word) {
-  std::vector<std::string> known;
-  for (const CLI::Option *option : command.get_options())
-    for (const std::string &name : option->get_lnames())
-      known.push_back("--" + name);
-  return didYouMean(word, known);
-}
-
 /// Prints what was wrong with the command line, with the nearest option or subcommand.
 int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, char **argv) {
   const CLI::App *command = &app;
@@ -47,8 +38,9 @@ int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, cha
     subcommands.push_back(candidate->get_name());
   if (!subcommands.empty() && next < argc) {
     const std::string word = argv[next];
-    problem = word.starts_with("-") ? fmt::format("'{}' is no option of {}{}", word, path, meantOption(*command, word))
-                                    : fmt::format("'{}' is no subcommand{}", word, didYouMean(word, subcommands));
+    problem = word.starts_with("-") ? fmt::format("'{}' is no option of {}{}", word, path, tool::meantOption(*command, word))
+                                    : fmt::format("'{}' is no subcommand{}; accepted are {}", word, didYouMean(word, subcommands),
+                                                  fmt::join(subcommands, ", "));
   } else if (!subcommands.empty()) {
     problem = fmt::format("a subcommand is missing: {}", fmt::join(subcommands, ", "));
   } else if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
@@ -56,7 +48,7 @@ int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, cha
     const size_t colon = problem.rfind(": "), dashes = problem.find(" -");
     const size_t start = dashes != std::string::npos ? dashes + 1 : colon == std::string::npos ? 0 : colon + 2;
     const std::string word = problem.substr(start, problem.find_first_of(" =", start) - start);
-    problem = fmt::format("'{}' is not expected here{}", word, meantOption(*command, word));
+    problem = fmt::format("'{}' is not expected here{}", word, tool::meantOption(*command, word));
   } else if (dynamic_cast<const CLI::ArgumentMismatch *>(&error)) {
     // "--seed: 1 required UINT missing"
     if (const size_t colon = problem.find(": "); colon != std::string::npos && problem.ends_with(" missing"))
@@ -95,6 +87,13 @@ static int runCommand(int argc, char **argv) {
   tool::addHelpExamples(app);
   std::vector<std::string> words(argv + 1, argv + argc);
   std::ranges::transform(words, words.begin(), tool::withStandardInput);
+  if (words.size() > 1 && words.front() == "--version") {
+    fmt::print(stderr, "ditron: error: '{}' is not expected here: --version stands alone; see ditron --help\n", words[1]);
+    return tool::ExitUserError;
+  }
+  if (!words.empty() && words.front() == "launch")
+    if (auto mark = std::ranges::find(words, "--"); mark != words.end())
+      *mark = tool::programMark;
   std::ranges::reverse(words); // as CLI11 wants a vector
   try {
     app.parse(std::move(words));

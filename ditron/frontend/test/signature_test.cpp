@@ -96,6 +96,7 @@ TEST(Signature, TypesKeepSignAndDivisor) {
 TEST(Signature, RefusesMistakes) {
   EXPECT_THAT(roundTrip("i32, , i32"), HasSubstr("signature item 2 is empty"));
   EXPECT_THAT(roundTrip("*bf17"), HasSubstr("'*bf17' is not a type"));
+  EXPECT_THAT(roundTrip("*fp32, i33"), HasSubstr("signature item 2: 'i33' is not a type; types are i1 i8"));
   EXPECT_THAT(roundTrip("i32:3"), HasSubstr("power of two"));
   EXPECT_THAT(roundTrip("fp32:16"), HasSubstr("only pointers and integers have a divisor"));
   EXPECT_THAT(roundTrip("constexpr"), HasSubstr("write constexpr NAME=VALUE"));

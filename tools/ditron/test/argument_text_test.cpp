@@ -148,9 +148,35 @@ TEST(ArgumentText, generatorsWithValues) {
   EXPECT_NE(array("rand(7):fp32[9]").make(0, 1, "x")->data, array("rand(8):fp32[9]").make(0, 1, "x")->data);
   EXPECT_THAT(errorOf("full:fp32[2]"), HasSubstr("'full' has 0 values in parentheses; write full(2.5):fp32[128,64]"));
   EXPECT_THAT(errorOf("zeros(1):fp32[2]"), HasSubstr("'zeros(1)' has 1 values"));
-  EXPECT_THAT(errorOf("rand(-1):fp32[2]"), HasSubstr("integer -1 is no value of type u64"));
+  EXPECT_THAT(errorOf("rand(-1):fp32[2]"), HasSubstr("the seed -1 is outside of u64; accepted are 0 to 18446744073709551615"));
   EXPECT_THAT(errorOf("arange(x):i32[2]"), HasSubstr("'x' is no number"));
   EXPECT_THAT(errorOf("full(1.5):i32[2]"), HasSubstr("no value of type i32"));
+}
+
+TEST(ArgumentText, elementsOutsideOfTheirTypeAreRefused) {
+  auto madeOf = [](const char *text) { return array(text).make(0, 0, "x").status().message(); };
+  EXPECT_EQ(madeOf("arange(250,1):u8[10]"), "argument x: element 6 of arange: 256 is outside of u8; accepted are 0 to 255");
+  EXPECT_EQ(madeOf("arange(2147483640):i32[10]"),
+            "argument x: element 8 of arange: 2147483648 is outside of i32; accepted are -2147483648 to 2147483647");
+  EXPECT_EQ(madeOf("arange:i1[4]"), "argument x: element 2 of arange: 2 is outside of i1; accepted are true and false");
+  EXPECT_EQ(madeOf("arange(65500,10):fp16[5]"),
+            "argument x: element 2 of arange: 65520 is outside of fp16; accepted are -65504 to 65504");
+  EXPECT_EQ(madeOf("arange(9223372036854775807):i64[2]"), "argument x: element 1 of arange: 9223372036854775808 is outside of i64; "
+                                                          "accepted are -9223372036854775808 to 9223372036854775807");
+  EXPECT_EQ(madeOf("arange(0,-1):u64[2]"), "argument x: element 1 of arange: -1 is outside of u64; accepted are 0 to 18446744073709551615");
+  EXPECT_THAT(errorOf("full(1e10):fp16[2]"), HasSubstr("1e+10 is outside of fp16; accepted are -65504 to 65504"));
+  EXPECT_THAT(errorOf("full(500):fp8e4nv[2]"), HasSubstr("500 is outside of fp8e4nv; accepted are -448 to 448"));
+  EXPECT_THAT(errorOf("full(70000):fp8e5[2]"), HasSubstr("outside of fp8e5; accepted are -57344 to 57344"));
+  EXPECT_THAT(errorOf("full(1e300):fp32[2]"), HasSubstr("1e+300 is outside of fp32"));
+  EXPECT_THAT(errorOf("full(1):i1[2]"), HasSubstr("accepted are true and false"));
+  EXPECT_THAT(errorOf("i8:300"), HasSubstr("300 is outside of i8; accepted are -128 to 127"));
+  EXPECT_THAT(errorOf("zeros:fp32[99999999999999999999]"), HasSubstr("write integers from 0 to 9223372036854775807"));
+  EXPECT_THAT(errorOf("symm:per-rank:zeros:i32[1],zeros:i32[1]"), HasSubstr("per-rank: goes in front of everything else"));
+  // What rounds to the largest value is that value, and infinities are meant.
+  EXPECT_EQ(madeOf("full(65519):fp16[1]"), "");
+  EXPECT_EQ(madeOf("full(-inf):fp16[1]"), "");
+  EXPECT_EQ(madeOf("full(1.7976931348623157e308):fp64[1]"), "");
+  EXPECT_EQ(madeOf("arange(18446744073709551610):u64[6]"), "");
 }
 
 TEST(ArgumentText, lists) {
@@ -161,8 +187,8 @@ TEST(ArgumentText, lists) {
   EXPECT_EQ(array("[ptr:x,ptr:y[1,2]]").type, DataType::I64);
   EXPECT_TRUE(array("[ptr:x,ptr:y[1,2]]").hasAddresses());
   EXPECT_EQ(std::get<ArrayText>(*parseArgumentText("x", "u64:[0,ptr:x@*]", 3)).elements.size(), 4u);
-  EXPECT_THAT(errorOf("u8:[256]"), HasSubstr("integer 256 is no value of type u8"));
-  EXPECT_THAT(errorOf("u64:[-1]"), HasSubstr("no value of type u64"));
+  EXPECT_THAT(errorOf("u8:[256]"), HasSubstr("256 is outside of u8; accepted are 0 to 255"));
+  EXPECT_THAT(errorOf("u64:[-1]"), HasSubstr("-1 is outside of u64"));
   EXPECT_THAT(errorOf("i8:[1,[2]]"), HasSubstr("'2' stands beside a list"));
   EXPECT_THAT(errorOf("i8:[[2],1]"), HasSubstr("'1' stands beside a list"));
   EXPECT_THAT(errorOf("i8:[1"), HasSubstr("is no list"));
