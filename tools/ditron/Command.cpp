@@ -16,6 +16,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -156,6 +157,11 @@ CLI::Validator powerOfTwoTo(uint32_t most) {
 
 Status checkCanWrite(std::string_view option, const std::string &path) {
   if (path.empty() || path == "-")
+    return Status::ok();
+  // A pipe would have its reader see an end.
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::character)
     return Status::ok();
   return OutputFile::create(path).status().withContext(option);
 }
