@@ -204,8 +204,6 @@ LangValue Evaluator::attributeOf(const LangValue &value, llvm::StringRef name, S
     result = objectAttribute(value, name, range);
     if (!result.isPoison() && !frame().isPython())
       result = toKernel(result, range);
-    if (result.isPoison() && !reports && emit.diagnosticEngine().errorCount() == errorsBefore)
-      return result;
     if (result.isPoison() && emit.diagnosticEngine().errorCount() != errorsBefore)
       return result;
   } else if (value.classInfo()) {
@@ -219,15 +217,11 @@ LangValue Evaluator::attributeOf(const LangValue &value, llvm::StringRef name, S
     for (const LangValue &element : value.elements())
       types.push_back(attributeOf(element, "type", range, reports));
     return LangValue::tuple(std::move(types));
+  } else if (value.isTensor() && name == "T") {
+    if (value.type().rank() == 2)
+      return callBuiltin(*findBuiltin(ModuleTile, "trans"), {{"", value, range, {}, false}}, range);
+    return reports ? emit.fail(range, fmt::format(".T needs a block of rank 2, but got {}", value.describe())) : LangValue::poison();
   } else if (value.isTensor()) {
-    if (name == "T") {
-      if (value.type().rank() == 2) {
-        std::vector<CallArgument> arguments{{"", value, range, {}, false}};
-        return callBuiltin(*findBuiltin(ModuleTile, "trans"), std::move(arguments), range);
-      }
-      return reports ? emit.fail(range, fmt::format(".T needs a block of rank 2, but got {}", value.describe()))
-                     : LangValue::poison();
-    }
     result = tensorAttribute(value, name);
   } else if (value.isDescriptor()) {
     result = descriptorAttribute(value, name);
@@ -235,9 +229,7 @@ LangValue Evaluator::attributeOf(const LangValue &value, llvm::StringRef name, S
     result = name == "value" ? value : typeAttribute(value.asType(), name);
     if (result.isPoison())
       result = constantAttribute(value, name);
-  } else if (value.isConstant()) {
-    result = constantAttribute(value, name);
-  } else if (value.sequence() || value.isDict() || value.is<ViewValue>()) {
+  } else if (value.isConstant() || value.sequence() || value.isDict() || value.is<ViewValue>()) {
     result = constantAttribute(value, name);
   } else if (const ObjectValue *object = value.object()) {
     const LangValue *field = find(*object, name);

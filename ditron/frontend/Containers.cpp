@@ -74,6 +74,35 @@ std::optional<bool> Evaluator::truthOf(const LangValue &value, SourceRange range
   return true;
 }
 
+/// The characters of a text, each a str; a character may be several bytes.
+static std::vector<LangValue> charactersOf(llvm::StringRef text) {
+  std::vector<LangValue> characters;
+  while (!text.empty()) {
+    llvm::StringRef character = text.take_front(codePointOffset(text, 1));
+    characters.push_back(LangValue::string(character.str()));
+    text = text.drop_front(character.size());
+  }
+  return characters;
+}
+
+/// The members of an Enum, without second names of one.
+static std::vector<LangValue> membersOf(const std::shared_ptr<const ClassInfo> &info) {
+  std::vector<LangValue> members;
+  for (const auto &[name, binding] : info->members->names)
+    if (const Instance *member = binding.value.instance();
+        member && member->cls == info && member->attributes.lookup("name").display() == name)
+      members.push_back(binding.value);
+  return members;
+}
+
+/// How many numbers a range has. In unsigned arithmetic, which does not overflow.
+static uint64_t sizeOfRange(int64_t start, int64_t stop, int64_t step) {
+  const uint64_t span = step > 0 ? (stop > start ? uint64_t(stop) - uint64_t(start) : 0)
+                                 : (start > stop ? uint64_t(start) - uint64_t(stop) : 0);
+  const uint64_t stride = step > 0 ? uint64_t(step) : 0 - uint64_t(step);
+  return stride == 0 ? 0 : (span + stride - 1) / stride;
+}
+
 std::optional<std::vector<LangValue>> Evaluator::elementsOf(const LangValue &iterable, SourceRange range) {
   if (iterable.isPoison())
     return std::nullopt;
@@ -97,14 +126,7 @@ std::optional<std::vector<LangValue>> Evaluator::elementsOf(const LangValue &ite
   }
   if (iterable.isString() && frame().isPython()) {
     const std::string &text = iterable.constant().getString();
-    if (!count(text.size()))
-      return std::nullopt;
-    for (llvm::StringRef rest = text; !rest.empty();) {
-      llvm::StringRef character = rest.take_front(codePointOffset(rest, 1));
-      elements.push_back(LangValue::string(character.str()));
-      rest = rest.drop_front(character.size());
-    }
-    return elements;
+    return count(text.size()) ? std::optional(charactersOf(text)) : std::nullopt;
   }
   if (iterable.iterator() || iterable.is<ViewValue>() || (iterable.instance() && numberOf(iterable).instance())) {
     std::shared_ptr<Iterator> iterator = iteratorOf(iterable, range);
@@ -118,13 +140,8 @@ std::optional<std::vector<LangValue>> Evaluator::elementsOf(const LangValue &ite
     }
     return std::nullopt;
   }
-  if (const auto *cls = iterable.getIf<ClassValue>(); cls && cls->info->isEnum && cls->info->members) {
-    for (const auto &[name, binding] : cls->info->members->names)
-      if (binding.value.instance() && binding.value.instance()->cls == cls->info &&
-          binding.value.instance()->attributes.lookup("name").display() == name)
-        elements.push_back(binding.value);
-    return elements;
-  }
+  if (const auto *cls = iterable.getIf<ClassValue>(); cls && cls->info->isEnum && cls->info->members)
+    return membersOf(cls->info);
   const auto *sequence = iterable.getIf<std::shared_ptr<const RangeValue>>();
   if (!sequence) {
     if (iterable.isUnknown())
@@ -139,11 +156,7 @@ std::optional<std::vector<LangValue>> Evaluator::elementsOf(const LangValue &ite
     return std::nullopt;
   }
   auto [start, stop, step] = *bounds;
-  // In unsigned arithmetic, which does not overflow.
-  uint64_t span = step > 0 ? (stop > start ? uint64_t(stop) - uint64_t(start) : 0)
-                           : (start > stop ? uint64_t(start) - uint64_t(stop) : 0);
-  uint64_t stride = step > 0 ? uint64_t(step) : 0 - uint64_t(step);
-  uint64_t size = stride == 0 ? 0 : (span + stride - 1) / stride;
+  const uint64_t size = sizeOfRange(start, stop, step);
   if (!count(size))
     return std::nullopt;
   for (uint64_t i = 0; i < size; ++i)
@@ -200,6 +213,45 @@ LangValue Evaluator::binaryOfViews(BinaryOp op, const LangValue &a, const LangVa
   return elements ? binaryOf(op, left, makeSet(*this, *elements, range), range) : LangValue::poison();
 }
 
+/// + and * of lists and tuples, | of dicts; nullopt for other operators and operands.
+static std::optional<LangValue> binaryOfContainers(Evaluator &evaluator, BinaryOp op, const LangValue &a, const LangValue &b,
+                                                   SourceRange range) {
+  auto like = [](const LangValue &value, std::vector<LangValue> elements) {
+    return value.isList() ? LangValue::list(std::move(elements)) : LangValue::tuple(std::move(elements));
+  };
+  auto tooLong = [&] {
+    return evaluator.fail(range, fmt::format("a list at compile time may have at most {} elements", Evaluator::maxElements), "");
+  };
+  auto isInt = [](const LangValue &value) { return value.isConstant() && value.constant().isIntegral(); };
+  const auto *left = a.sequence(), *right = b.sequence();
+  if (op == BinaryOp::Add && left && right && !a.isSet() && !b.isSet() && a.isList() == b.isList()) {
+    if (left->size() + right->size() > Evaluator::maxElements)
+      return tooLong();
+    if (!evaluator.countSteps(left->size() + right->size(), range))
+      return LangValue::poison();
+    std::vector<LangValue> elements = *left;
+    llvm::append_range(elements, *right);
+    return like(a, std::move(elements));
+  }
+  if (op == BinaryOp::Mult && !a.isSet() && !b.isSet() && ((left && isInt(b)) || (right && isInt(a)))) {
+    const std::vector<LangValue> &pattern = left ? *left : *right;
+    auto count = (left ? b : a).constant().toInt64();
+    if (!count || (*count > 0 && pattern.size() > Evaluator::maxElements / static_cast<size_t>(*count)))
+      return tooLong();
+    std::vector<LangValue> elements;
+    for (int64_t i = 0; i < *count; ++i)
+      llvm::append_range(elements, pattern);
+    return evaluator.countSteps(elements.size(), range) ? like(left ? a : b, std::move(elements)) : LangValue::poison();
+  }
+  if (op == BinaryOp::BitOr && a.isDict() && b.isDict()) {
+    LangValue result = LangValue::dict(a.items());
+    for (const auto &[key, value] : b.items())
+      setItem(*result.getIf<DictValue>(), key, value);
+    return result;
+  }
+  return std::nullopt;
+}
+
 LangValue Evaluator::binaryOf(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range) {
   if (a.isPoison() || b.isPoison())
     return LangValue::poison();
@@ -217,7 +269,8 @@ LangValue Evaluator::binaryOf(BinaryOp op, const LangValue &a, const LangValue &
                                    spelling(op).str(), a.describe(), b.describe()));
   if (op == BinaryOp::Mod && a.isString() && frame().isPython())
     return formatPercent(*this, a.constant().getString(), b, range);
-  bool isPlain = !a.is<ListValue>() && !b.is<ListValue>() && !a.isDict() && !b.isDict() && (!frame().isPython() || (!a.isTuple() && !b.isTuple()));
+  const bool hasTuples = a.isTuple() || b.isTuple();
+  const bool isPlain = !a.is<ListValue>() && !b.is<ListValue>() && !a.isDict() && !b.isDict() && !(frame().isPython() && hasTuples);
   if (isPlain && frame().isPython() && a.isConstant() && b.isConstant()) {
     auto computed = binary(op, a.constant(), b.constant());
     if (!computed.isOk())
@@ -231,38 +284,9 @@ LangValue Evaluator::binaryOf(BinaryOp op, const LangValue &a, const LangValue &
     result.isWrapped = a.isWrapped || b.isWrapped;
     return result;
   }
-  auto like = [](const LangValue &value, std::vector<LangValue> elements) {
-    return value.isList() ? LangValue::list(std::move(elements)) : LangValue::tuple(std::move(elements));
-  };
-  const auto *left = a.sequence(), *right = b.sequence();
-  auto tooLong = [&] { return fail(range, fmt::format("a list at compile time may have at most {} elements", maxElements), ""); };
-  if (op == BinaryOp::Add && left && right && !a.isSet() && !b.isSet() && a.isList() == b.isList()) {
-    if (left->size() + right->size() > maxElements)
-      return tooLong();
-    if (!countSteps(left->size() + right->size(), range))
-      return LangValue::poison();
-    std::vector<LangValue> elements = *left;
-    llvm::append_range(elements, *right);
-    return like(a, std::move(elements));
-  }
-  auto isInt = [](const LangValue &value) { return value.isConstant() && value.constant().isIntegral(); };
-  if (op == BinaryOp::Mult && !a.isSet() && !b.isSet() && ((left && isInt(b)) || (right && isInt(a)))) {
-    const std::vector<LangValue> &pattern = left ? *left : *right;
-    auto count = (left ? b : a).constant().toInt64();
-    if (!count || (*count > 0 && pattern.size() > maxElements / static_cast<size_t>(*count)))
-      return tooLong();
-    std::vector<LangValue> elements;
-    for (int64_t i = 0; i < *count; ++i)
-      llvm::append_range(elements, pattern);
-    return countSteps(elements.size(), range) ? like(left ? a : b, std::move(elements)) : LangValue::poison();
-  }
-  if (op == BinaryOp::BitOr && a.isDict() && b.isDict()) {
-    LangValue result = LangValue::dict(a.items());
-    for (const auto &[key, value] : b.items())
-      setItem(*result.getIf<DictValue>(), key, value);
-    return result;
-  }
-  if (left && right && !a.is<ListValue>() && !b.is<ListValue>())
+  if (std::optional<LangValue> result = binaryOfContainers(*this, op, a, b, range))
+    return *result;
+  if (a.sequence() && b.sequence() && !a.is<ListValue>() && !b.is<ListValue>())
     return emit.binary(op, a, b, range);
   return fail(range, fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", spelling(op).str(), a.typeName(),
                                  b.typeName()));

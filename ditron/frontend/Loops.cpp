@@ -327,6 +327,15 @@ static LangValue valueWithoutRounds(Emitter &emit, const LangValue &before, cons
   return isInt ? emit.cast(before, start.type(), place) : start;
 }
 
+static void bindLoopVariable(Frame &frame, const ast::Name *target, LangValue value, unsigned depth) {
+  Variable variable;
+  variable.value = std::move(value);
+  variable.range = target->range;
+  variable.depth = depth;
+  frame.locals[target->id] = std::move(variable);
+  frame.hidden.erase(target->id);
+}
+
 void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &range) {
   Emitter::At at(emit, statement->headerRange);
   SourceRange place = statement->headerRange;
@@ -349,14 +358,6 @@ void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &r
     const LangValue before = previous != frame().locals.end() ? previous->second.value : LangValue::poison();
     inits.push_back(valueWithoutRounds(emit, before, isReversed ? upper : lower, place).ir());
   }
-  auto bindTarget = [&](LangValue value, unsigned depth) {
-    Variable variable;
-    variable.value = std::move(value);
-    variable.range = target->range;
-    variable.depth = depth;
-    frame().locals[target->id] = std::move(variable);
-    frame().hidden.erase(target->id);
-  };
 
   auto loop = scf::ForOp::create(emit.builder, emit.location(), lower.ir(), upper.ir(), step.ir(), inits);
   mlir::Block *body = loop.getBody();
@@ -373,7 +374,7 @@ void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &r
     if (isReversed)
       induction = emit.binary(BinaryOp::Sub, upper, emit.binary(BinaryOp::Sub, induction, lower, place), place);
     bindCarried(carried, loop.getRegionIterArgs().take_front(carried.inits.size()));
-    bindTarget(induction, frame().depth + 1);
+    bindLoopVariable(frame(), target, induction, frame().depth + 1);
     LoopExits outer = enterExits();
     ++frame().depth;
     ++frame().loops;
@@ -392,7 +393,7 @@ void Evaluator::executeRunTimeFor(const ast::For *statement, const RangeValue &r
   mlir::ResultRange results = mark ? addBreak(loop, mark)->getResults() : loop.getResults();
   leaveLoop(carried, std::move(before), results.take_front(carried.inits.size()), place);
   if (keepsVariable)
-    bindTarget(LangValue::tensor(results[carried.inits.size()], type), frame().depth);
+    bindLoopVariable(frame(), target, LangValue::tensor(results[carried.inits.size()], type), frame().depth);
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
