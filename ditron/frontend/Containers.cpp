@@ -476,6 +476,8 @@ std::optional<Evaluator::SlicePlaces> Evaluator::placesOf(const LangValue &value
 }
 
 LangValue Evaluator::sliceContainer(const LangValue &value, const ast::Slice *slice) {
+  if (value.instance() && numberOf(value).instance())
+    return fail(slice->range, fmt::format("a slice of {} calls its __getitem__, which is not done at compile time", value.describe()), "");
   if (value.isDict() || value.isSet() || value.iterator() || value.is<ViewValue>())
     return fail(slice->range, fmt::format("'{}' cannot be sliced", value.typeName()));
   auto elements = elementsOfAny(value, slice->range);
