@@ -1,4 +1,5 @@
-"""Runs a command whose standard error is a terminal, and prints what it wrote there, a line for each that was shown."""
+"""on_terminal.py TEXT COMMAND...: runs a command whose standard error is a terminal until it has written TEXT there, or ends, and prints
+what it wrote, a line for each that was shown."""
 import os
 import pty
 import re
@@ -6,10 +7,10 @@ import subprocess
 import sys
 
 ours, theirs = pty.openpty()
-process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=theirs)
+process = subprocess.Popen(sys.argv[2:], stdout=subprocess.DEVNULL, stderr=theirs)
 os.close(theirs)
 text = b""
-while True:
+while sys.argv[1].encode() not in text:
     try:
         piece = os.read(ours, 4096)
     except OSError:  # the other end is closed
@@ -17,5 +18,6 @@ while True:
     if not piece:
         break
     text += piece
+process.kill()
 process.wait()
 print(re.sub(r"\r|\x1b\[K", "\n", text.decode()))
