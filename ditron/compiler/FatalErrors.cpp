@@ -15,10 +15,9 @@ void reportFatalErrors() {
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { endWithoutMemory(); });
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
     const std::string_view text = reason;
-    constexpr int exitFailed = 1, exitBug = 4;
     if (text.find("IO failure on output stream") != std::string_view::npos)
-      endProcess(exitFailed, text);
-    endProcess(exitBug, "a bug of Ditron: LLVM gave up: " + std::string(text));
+      endProcess(ExitUserError, text);
+    endProcess(ExitBug, "a bug of Ditron: LLVM gave up: " + std::string(text));
   });
 }
 

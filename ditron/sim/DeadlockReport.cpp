@@ -6,6 +6,7 @@
 #include "ditron/sim/DeadlockReport.h"
 
 #include "ditron/sim/Engine.h"
+#include "ditron/support/Plural.h"
 
 #include <fmt/format.h>
 
@@ -21,10 +22,6 @@ namespace {
 std::string micros(SimTime time) { return fmt::format("{}.{:03} us", time / 1000000, time / 1000 % 1000); }
 
 std::string blockText(const uint32_t *block) { return fmt::format("({},{},{})", block[0], block[1], block[2]); }
-
-std::string plural(uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 /// "0, 2..5, 9" of an ascending list.
 std::string ranges(const std::set<uint64_t> &values) {

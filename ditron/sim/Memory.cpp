@@ -6,6 +6,7 @@
 #include "ditron/sim/Memory.h"
 
 #include "ditron/support/HostMemory.h"
+#include "ditron/support/Plural.h"
 
 #include <fmt/format.h>
 
@@ -38,7 +39,7 @@ std::string_view kindName(MemoryKind kind) {
 }
 } // namespace
 
-std::string byteCount(uint64_t bytes) { return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s"); }
+std::string byteCount(uint64_t bytes) { return plural(bytes, "byte"); }
 
 Memory::Memory(const MachineOptions &options) : options(options), arenas(options.ranks * 3), caches(options.ranks) {}
 

@@ -59,8 +59,14 @@ StatusCode codeOf(int error) {
              : StatusCode::InvalidArgument;
 }
 
-/// Writes all; 0 or the error's number.
-int writeAll(int descriptor, std::string_view text) {
+/// A name in a folder that no other temporary file of ours has.
+std::string temporaryName(const std::string &folder) {
+  return fmt::format("{}/.ditron-{}-{}.part", folder, ::getpid(), counter++);
+}
+
+} // namespace
+
+int writeAll(int descriptor, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());
     if (count < 0 && errno == EINTR)
@@ -71,8 +77,6 @@ int writeAll(int descriptor, std::string_view text) {
   }
   return 0;
 }
-
-} // namespace
 
 OutputFile::OutputFile(OutputFile &&other) noexcept
     : path(std::move(other.path)), target(std::move(other.target)), folder(std::move(other.folder)),
@@ -126,7 +130,7 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
   if (file.descriptor < 0 || ::access("/proc/self/fd", X_OK) != 0) {
     if (file.descriptor >= 0)
       ::close(file.descriptor);
-    const std::string name = fmt::format("{}/.ditron-{}-{}.part", file.folder, ::getpid(), counter++);
+    const std::string name = temporaryName(file.folder);
     file.descriptor = ::open(name.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0666);
     if (file.descriptor < 0)
       return file.fail("write", errno);
@@ -166,7 +170,7 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
 Status OutputFile::nameUnnamed() {
   const std::string from = fmt::format("/proc/self/fd/{}", descriptor);
   for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string name = fmt::format("{}/.ditron-{}-{}.part", folder, ::getpid(), counter++);
+    std::string name = temporaryName(folder);
     if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
       remember(name);
       temporary = std::move(name);

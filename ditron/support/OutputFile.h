@@ -70,6 +70,9 @@ struct NamedFile {
 };
 Status checkDistinctFiles(std::span<const NamedFile> files);
 
+/// Writes all of the text; 0, or the error's number. May be called from a signal handler.
+int writeAll(int descriptor, std::string_view text) noexcept;
+
 /// Removes temporary files that have a name, for programs that end at once; may be called from a signal handler.
 void removeUnfinishedFiles() noexcept;
 

@@ -25,34 +25,19 @@ namespace ditron {
 
 namespace {
 
-constexpr int exitFailed = 1, exitExhausted = 3, exitBug = 4;
-
 const char *programName = "ditron";
 /// The first error of writing to standard output; 0 for none.
 std::atomic<int> outputError = 0;
 
-int writeTo(int descriptor, const char *data, size_t size) {
-  while (size > 0) {
-    const ssize_t count = ::write(descriptor, data, size);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return errno;
-    data += count;
-    size -= static_cast<size_t>(count);
-  }
-  return 0;
-}
-
 ssize_t writeOutput(void *, const char *data, size_t size) {
   if (outputError == 0)
-    if (const int error = writeTo(STDOUT_FILENO, data, size))
+    if (const int error = writeAll(STDOUT_FILENO, {data, size}))
       outputError = error;
   return static_cast<ssize_t>(size); // what came before cannot be completed: the rest is dropped
 }
 
 ssize_t writeErrors(void *, const char *data, size_t size) {
-  (void)writeTo(STDERR_FILENO, data, size);
+  (void)writeAll(STDERR_FILENO, {data, size});
   return static_cast<ssize_t>(size);
 }
 
@@ -67,7 +52,7 @@ void occupyClosedStreams() {
 
 [[noreturn]] void endUncaught() {
   std::string text;
-  int code = exitBug;
+  int code = ExitBug;
   try {
     if (std::exception_ptr exception = std::current_exception())
       std::rethrow_exception(exception);
@@ -76,7 +61,7 @@ void occupyClosedStreams() {
     endWithoutMemory();
   } catch (const std::system_error &error) {
     if (error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory) {
-      code = exitExhausted;
+      code = ExitExhausted;
       text = "cannot start a thread: the limit on processes (ulimit -u) or memory is reached";
     } else {
       text = fmt::format("a bug of Ditron: an exception that nobody caught: {}", error.what());
@@ -94,13 +79,13 @@ void occupyClosedStreams() {
 void endProcess(int exitCode, std::string_view message) noexcept {
   // Pieces, since there may be no memory to join them.
   for (std::string_view piece : {std::string_view(programName), std::string_view(": error: "), message, std::string_view("\n")})
-    (void)writeTo(STDERR_FILENO, piece.data(), piece.size());
+    (void)writeAll(STDERR_FILENO, piece);
   removeUnfinishedFiles();
   ::_exit(exitCode);
 }
 
 void endWithoutMemory() noexcept {
-  endProcess(exitExhausted, "not enough memory: the system, or a limit of this process (ulimit -v), refuses more; smaller arrays, "
+  endProcess(ExitExhausted, "not enough memory: the system, or a limit of this process (ulimit -v), refuses more; smaller arrays, "
                             "fewer ranks or a higher limit");
 }
 
@@ -134,7 +119,7 @@ int ToolProcess::finish(int exitCode) {
   fmt::print(stderr, "{}: error: cannot write all of standard output: {}\n", programName, std::strerror(error));
   if (exitCode != 0)
     return exitCode;
-  return error == ENOSPC || error == EDQUOT || error == EFBIG ? exitExhausted : exitFailed;
+  return error == ENOSPC || error == EDQUOT || error == EFBIG ? ExitExhausted : ExitUserError;
 }
 
 void ToolProcess::restoreForChild() {

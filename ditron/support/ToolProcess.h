@@ -27,6 +27,18 @@
 
 namespace ditron {
 
+/// The same for all programs.
+enum ExitCode {
+  ExitDone = 0,
+  ExitUserError = 1,    ///< The command line, a file or the kernel's source is wrong.
+  ExitKernelFailed = 2, ///< The kernel failed while it ran: deadlock, access out of bounds, failed device_assert.
+  ExitExhausted = 3,    ///< Not enough memory, shared memory, threads or room on the disk.
+  ExitBug = 4,          ///< A bug of Ditron itself.
+  ExitMismatch = 5      ///< A result is not the one that --expect names.
+};
+/// What shells say of a process that a signal ended (Ctrl-C: 130).
+constexpr int exitOfSignal(int signal) { return 128 + signal; }
+
 class ToolProcess {
 public:
   /// `name` stands before messages. One object for each process.

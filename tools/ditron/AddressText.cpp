@@ -2,31 +2,20 @@
 #include "AddressText.h"
 
 #include "LiteralText.h"
+#include "TextPieces.h"
 
-#include <charconv>
 #include <fmt/format.h>
 
 namespace ditron::tool {
-
-namespace {
-
-/// The whole text as an unsigned number.
-template <typename Number> bool parseNumber(std::string_view text, Number &value) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size();
-}
-
-} // namespace
 
 Expected<AddressText> parseAddressText(std::string_view name, std::string_view text) {
   constexpr std::string_view form = "an address is written ptr:x, ptr:x[2,0] for an element, ptr:x@3 for rank 3's copy";
   AddressText address;
   std::string_view rest = text.substr(addressMark.size());
   if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    uint32_t rank = 0;
-    if (!parseNumber(rest.substr(at + 1), rank))
+    address.rank = wholeNumber<uint32_t>(rest.substr(at + 1));
+    if (!address.rank)
       return badArgument(name, text, fmt::format("'{}' is no rank; {}", rest.substr(at + 1), form));
-    address.rank = rank;
     rest = rest.substr(0, at);
   }
   if (const size_t open = rest.find('['); open != std::string_view::npos) {
@@ -38,10 +27,10 @@ Expected<AddressText> parseAddressText(std::string_view name, std::string_view t
       std::string_view item = items.substr(0, comma);
       while (item.starts_with(' '))
         item.remove_prefix(1);
-      int64_t value = 0;
-      if (!parseNumber(item, value) || value < 0)
+      const std::optional<int64_t> value = wholeNumber<int64_t>(item);
+      if (!value || *value < 0)
         return badArgument(name, text, fmt::format("'{}' is no index from 0; {}", item, form));
-      address.index.push_back(value);
+      address.index.push_back(*value);
       if (comma == items.size())
         break;
       items.remove_prefix(comma + 1);

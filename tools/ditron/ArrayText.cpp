@@ -7,12 +7,13 @@
 
 #include "LiteralText.h"
 #include "OutputText.h"
+#include "TextPieces.h"
 #include "TupleText.h"
 
 #include "ditron/support/HostMemory.h"
+#include "ditron/support/Plural.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -63,12 +64,6 @@ double randomElement(DataType type, uint64_t &state) {
   return static_cast<double>(bits & 15) - (isSignedInteger(type) ? 8 : 0);
 }
 
-double asDouble(const Argument &value) {
-  return value.is<double>()    ? value.get<double>()
-         : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
-                               : static_cast<double>(value.get<uint64_t>());
-}
-
 __int128 wideInteger(const Argument &value) {
   return value.is<uint64_t>() ? static_cast<__int128>(value.get<uint64_t>())
                               : static_cast<__int128>(static_cast<int64_t>(value.integerBits()));
@@ -92,6 +87,12 @@ Status storeArange(DataType type, std::byte *address, const std::vector<Argument
     return value == 0 || value == 1 ? Status::ok() : outsideOf(type, fmt::format("{}", static_cast<int64_t>(value)));
   }
   return storeLiteral(type, value < 0 ? Argument(static_cast<int64_t>(value)) : Argument(static_cast<uint64_t>(value)), address);
+}
+
+/// Copies the first element over all others.
+void repeatFirst(std::vector<std::byte> &data, size_t elementBytes) {
+  for (size_t done = elementBytes; done < data.size(); done *= 2)
+    std::memcpy(data.data() + done, data.data(), std::min(done, data.size() - done));
 }
 
 /// Collects the elements of nested lists; the shape comes from the first of each level, and all must agree with it.
@@ -182,22 +183,13 @@ std::vector<std::string> generatorNames() {
 
 Expected<std::vector<int64_t>> parseShape(std::string_view name, std::string_view text, std::string_view sizes) {
   std::vector<int64_t> shape;
-  while (true) {
-    const size_t comma = std::min(sizes.find(','), sizes.size());
-    std::string_view item = sizes.substr(0, comma);
-    while (!item.empty() && item.front() == ' ')
-      item.remove_prefix(1);
-    while (!item.empty() && item.back() == ' ')
-      item.remove_suffix(1);
-    int64_t size = 0;
-    auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), size);
-    if (item.empty() || error != std::errc() || end != item.data() + item.size() || size < 0)
+  for (std::string_view item : splitAndTrim(sizes, ',')) {
+    const std::optional<int64_t> size = wholeNumber<int64_t>(item);
+    if (!size || *size < 0)
       return badArgument(name, text, fmt::format("'{}' is no size; write integers from 0 to {}, as in [128,64]", item, INT64_MAX));
-    shape.push_back(size);
-    if (comma == sizes.size())
-      return shape;
-    sizes.remove_prefix(comma + 1);
+    shape.push_back(*size);
   }
+  return shape;
 }
 
 Expected<ArrayText> parseGenerator(std::string_view name, std::string_view text, std::string_view word,
@@ -218,17 +210,15 @@ Expected<ArrayText> parseGenerator(std::string_view name, std::string_view text,
     pieces = splitAtCommas(word.substr(row.name.size() + 1, word.size() - row.name.size() - 2)).value_or(pieces);
   if (pieces.size() < row.least || pieces.size() > row.most || (word.ends_with(')') && pieces.empty()))
     return badArgument(name, text, fmt::format("'{}' has {} in parentheses; write {}", word,
-                                               pieces.size() == 1 ? "1 value" : fmt::format("{} values", pieces.size()), row.form));
+                                               plural(pieces.size(), "value"), row.form));
   for (std::string_view piece : pieces) {
     const std::optional<Argument> value = parseLiteral(piece);
     std::byte scratch[8];
-    const DataType wanted = row.source == ArrayText::Source::Random ? DataType::U64 : *type;
-    const bool isNumber = value && (value->isInteger() || value->is<double>() || value->is<bool>());
-    const Status stored = isNumber ? storeLiteral(wanted, *value, scratch)
-                                   : invalidArgument(fmt::format("'{}' is no number", piece));
-    if (!stored.isOk())
-      return badArgument(name, text,
-                         isNumber ? (row.source == ArrayText::Source::Random ? "the seed " : "") + stored.message() : fmt::format("{}; write {}", stored.message(), row.form));
+    if (!value || !(value->isInteger() || value->is<double>() || value->is<bool>()))
+      return badArgument(name, text, fmt::format("'{}' is no number; write {}", piece, row.form));
+    const bool isSeed = row.source == ArrayText::Source::Random;
+    if (Status stored = storeLiteral(isSeed ? DataType::U64 : *type, *value, scratch); !stored.isOk())
+      return badArgument(name, text, (isSeed ? "the seed " : "") + stored.message());
     array.parameters.push_back(*value);
   }
   return array;
@@ -300,8 +290,16 @@ Expected<NpyArray> ArrayText::make(uint32_t rank, uint64_t seed, std::string_vie
   for (int64_t size : shape)
     bytes *= static_cast<uint64_t>(size);
   NpyArray array{*type, shape, std::vector<std::byte>(bytes)};
-  if (source == Source::Zeros)
+  if (source == Source::Zeros || bytes == 0)
     return array;
+  if (source == Source::Ones || source == Source::Full) {
+    if (source == Source::Ones)
+      storeElement(*type, array.data.data(), 1);
+    else
+      DITRON_RETURN_IF_ERROR(storeLiteral(*type, parameters[0], array.data.data()));
+    repeatFirst(array.data, sizeOf(*type));
+    return array;
+  }
   uint64_t state = seed * 1000003 + rank;
   for (char c : name)
     state = state * 131 + static_cast<unsigned char>(c);
@@ -310,13 +308,11 @@ Expected<NpyArray> ArrayText::make(uint32_t rank, uint64_t seed, std::string_vie
   for (int64_t i = 0; i < array.elementCount(); ++i) {
     std::byte *address = array.data.data() + i * sizeOf(*type);
     switch (source) {
-    case Source::Ones: storeElement(*type, address, 1); break;
     case Source::Random: storeElement(*type, address, randomElement(*type, state)); break;
     case Source::Arange:
       if (Status stored = storeArange(*type, address, parameters, i); !stored.isOk())
         return invalidArgument(fmt::format("argument {}: element {} of arange: {}", name, i, stored.message()));
       break;
-    case Source::Full: DITRON_RETURN_IF_ERROR(storeLiteral(*type, parameters[0], address)); break;
     case Source::List:
       if (const auto *target = std::get_if<AddressText>(&elements[i])) {
         DITRON_ASSIGN_OR_RETURN(const runtime::Pointer pointer, lookup(*target));
@@ -325,8 +321,7 @@ Expected<NpyArray> ArrayText::make(uint32_t rank, uint64_t seed, std::string_vie
         DITRON_RETURN_IF_ERROR(storeLiteral(*type, std::get<Argument>(elements[i]), address));
       }
       break;
-    case Source::File:
-    case Source::Zeros: break;
+    default: break; // made above
     }
   }
   return array;

@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "Command.h"
 
+#include "TextPieces.h"
+
 #include "ditron/compiler/KernelInterface.h"
 #include "ditron/frontend/Signature.h"
 #include "ditron/frontend/syntax/Source.h"
@@ -13,7 +15,6 @@
 #include "ditron/support/Suggest.h"
 
 #include <bit>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -124,9 +125,8 @@ std::string meantOption(const CLI::App &command, const std::string &word) {
 
 CLI::Validator integerBetween(uint64_t least, uint64_t most) {
   auto check = [least, most](std::string &text) -> std::string {
-    uint64_t value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (!text.empty() && error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
+    const std::optional<uint64_t> value = wholeNumber<uint64_t>(text);
+    if (value && *value >= least && *value <= most)
       return "";
     return fmt::format("'{}' is not accepted; write an integer from {} to {}", text, least, most);
   };
@@ -146,9 +146,8 @@ CLI::Validator secondsFromZero() {
 
 CLI::Validator powerOfTwoTo(uint32_t most) {
   auto check = [most](std::string &text) -> std::string {
-    uint32_t value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size() && std::has_single_bit(value) && value <= most)
+    const std::optional<uint32_t> value = wholeNumber<uint32_t>(text);
+    if (value && std::has_single_bit(*value) && *value <= most)
       return "";
     return fmt::format("'{}' is not accepted; write a power of two from 1 to {}", text, most);
   };

@@ -1,15 +1,7 @@
 //===- Command.h - What the subcommands of ditron share -------------------------------------------------*- C++ -*-===//
 //
 // A subcommand is a file with one function that adds it to the command line; main.cpp has the table of them. Exit codes
-// are the same for all:
-//
-//   0  done
-//   1  the command line, a file or the kernel's source is wrong
-//   2  the kernel failed while it ran: deadlock, access out of bounds, failed device_assert
-//   3  not enough memory, shared memory, threads or room on the disk
-//   4  a bug of Ditron itself
-//   5  a result is not the one that --expect names
-//   128 + n  signal n asked for the end (Ctrl-C: 130)
+// are the same for all: support/ToolProcess.h.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TOOLS_DITRON_COMMAND_H
@@ -17,15 +9,11 @@
 
 #include "ditron/compiler/Options.h"
 #include "ditron/support/Knobs.h"
+#include "ditron/support/ToolProcess.h"
 
 #include <CLI/CLI.hpp>
 
 namespace ditron::tool {
-
-/// What shells say of a process that a signal ended.
-constexpr int exitOfSignal(int signal) { return 128 + signal; }
-
-enum ExitCode { ExitDone = 0, ExitUserError = 1, ExitKernelFailed = 2, ExitExhausted = 3, ExitBug = 4, ExitMismatch = 5 };
 
 /// What main gives to the subcommands and gets back.
 struct CommandContext {

@@ -5,6 +5,8 @@
 #include "Command.h"
 #include "RankText.h"
 
+#include "ditron/support/Plural.h"
+
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
@@ -40,8 +42,15 @@ std::string indexText(int64_t packed, const std::vector<int64_t> &shape) {
 }
 
 /// "bf16[7]"
-std::string typeAndShape(const NpyArray &array) {
-  return fmt::format("{}[{}]", toString(array.type), fmt::join(array.shape, ","));
+std::string typeAndShape(DataType type, const std::vector<int64_t> &shape) {
+  return fmt::format("{}[{}]", toString(type), fmt::join(shape, ","));
+}
+
+/// Whether an array of `words` is what --out writes of elements of a type that NumPy has no name for.
+bool holdsWordsOf(DataType type, DataType words) {
+  const bool isUnnamed = isFloat(type) && sizeOf(type) <= 2 && type != DataType::F16;
+  const bool isUnsigned = isInteger(words) && !isSignedInteger(words) && words != DataType::I1;
+  return isUnnamed && isUnsigned && sizeOf(words) == sizeOf(type);
 }
 
 /// How to compare floats of two types, when only the type is wrong.
@@ -112,17 +121,16 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
     if (type) {
       DITRON_ASSIGN_OR_RETURN(actual, interpretArray(std::move(actual), *type, array->name));
     }
-    Expected<NpyArray> read = other ? other->download(rank) : Expected<NpyArray>(expected[rank]);
-    DITRON_RETURN_IF_ERROR(read.status());
-    NpyArray wanted = std::move(*read);
-    // What --out writes of a type that NumPy has no name for.
-    if (isFloat(actual.type) && sizeOf(actual.type) <= 2 && isInteger(wanted.type) && !isSignedInteger(wanted.type) &&
-        wanted.type != DataType::I1 && sizeOf(wanted.type) == sizeOf(actual.type) && actual.type != DataType::F16)
-      wanted.type = actual.type;
+    NpyArray downloaded;
+    if (other) {
+      DITRON_ASSIGN_OR_RETURN(downloaded, other->download(rank));
+    }
+    const NpyArray &wanted = other ? downloaded : expected[rank];
+    const DataType wantedType = holdsWordsOf(actual.type, wanted.type) ? actual.type : wanted.type;
     const std::string what = fmt::format("{} on rank {} is not as expected", array->name, rank);
-    if (actual.type != wanted.type || actual.shape != wanted.shape) {
-      problems.push_back(fmt::format("{}: it is {}, but {} is {}{}", what, typeAndShape(actual), texts[rank], typeAndShape(wanted),
-                                     conversionHint(actual, wanted, texts[rank])));
+    if (actual.type != wantedType || actual.shape != wanted.shape) {
+      problems.push_back(fmt::format("{}: it is {}, but {} is {}{}", what, typeAndShape(actual.type, actual.shape), texts[rank],
+                                     typeAndShape(wantedType, wanted.shape), conversionHint(actual, wanted, texts[rank])));
       continue;
     }
     const Difference difference = compareArrays(actual, wanted, tolerance);
@@ -132,8 +140,8 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
     const std::byte *own = actual.data.data() + offset, *other = wanted.data.data() + offset;
     const bool hasNan = std::isnan(loadElement(actual.type, own)) || std::isnan(loadElement(actual.type, other));
     problems.push_back(fmt::format(
-        "{}: {} of {} from {} by more than {}; the worst is {}: {}, expected {}{}", what, difference.wrong,
-        difference.elements == 1 ? "1 element differs" : fmt::format("{} elements differ", difference.elements), texts[rank],
+        "{}: {} of {} {} from {} by more than {}; the worst is {}: {}, expected {}{}", what, difference.wrong,
+        plural(difference.elements, "element"), difference.elements == 1 ? "differs" : "differ", texts[rank],
         tolerance.relative > 0 ? fmt::format("{:g} + {:g} of the value", tolerance.absolute, tolerance.relative)
                                : fmt::format("{:g}", tolerance.absolute),
         indexText(difference.worst, actual.shape), elementText(actual.type, own), elementText(actual.type, other),
@@ -146,9 +154,7 @@ std::string Expectation::describeMatch(uint32_t numRanks) const {
   int64_t elements = 0;
   for (const std::vector<int64_t> &shape : array->shapes)
     elements += elementCount(shape);
-  return fmt::format("{} is as expected: {} on {}", array->name,
-                     elements == 1 ? "1 element" : fmt::format("{} elements", elements),
-                     numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks));
+  return fmt::format("{} is as expected: {} on {}", array->name, plural(elements, "element"), plural(numRanks, "rank"));
 }
 
 Expected<std::vector<Tolerance>> parseTolerances(const std::vector<std::string> &texts, size_t numExpectations) {

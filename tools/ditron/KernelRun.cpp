@@ -12,6 +12,7 @@
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/sim/Machine.h"
 #include "ditron/support/OutputFile.h"
+#include "ditron/support/Plural.h"
 
 #include <chrono>
 #include <cstdio>
@@ -172,7 +173,7 @@ Status KernelRun::checkOutputFiles() const {
   if (!options.trace.empty())
     files.push_back({"--trace", options.trace});
   for (const NamedFile &file : files)
-    DITRON_RETURN_IF_ERROR(OutputFile::create(file.path).status().withContext(file.what));
+    DITRON_RETURN_IF_ERROR(checkCanWrite(file.what, file.path));
   for (const KernelStage &stage : stages)
     files.push_back({"the kernel file", stage.sourceText().path, /*isRead=*/true});
   return checkDistinctFiles(files);
@@ -214,7 +215,7 @@ Status KernelRun::launch() {
         return launched;
       }
     progress.activity(fmt::format("running {} on {} of {}", stage.name(),
-                                  options.ranks == 1 ? "1 rank" : fmt::format("{} ranks", options.ranks), world->target()));
+                                  plural(options.ranks, "rank"), world->target()));
   }
   for (uint32_t rank = 0; rank < options.ranks && timed; ++rank)
     DITRON_RETURN_IF_ERROR(world->rank(rank).stream().record(ends[rank]));
@@ -295,8 +296,8 @@ void KernelRun::printSummary(double seconds) {
       fmt::print("{}: {}\n", stage.name(), stage.describe());
     names += (names.empty() ? "" : ", ") + stage.name();
   }
-  fmt::print("{}: {} {} of {} on {}{}: {}, {:.2f} s here ({:.2f} s compiling)\n", names, options.ranks,
-             options.ranks == 1 ? "rank" : "ranks", sms == 1 ? "1 SM" : fmt::format("{} SMs", sms), world->target(),
+  fmt::print("{}: {} of {} on {}{}: {}, {:.2f} s here ({:.2f} s compiling)\n", names, plural(options.ranks, "rank"),
+             plural(sms, "SM"), world->target(),
              stages.size() == 1 ? ", " + stages[0].describe() : "", deviceTime(), seconds,
              jit->counters().compileMilliseconds / 1000);
   for (const Output &output : outputs)

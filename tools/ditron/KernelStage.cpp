@@ -3,6 +3,7 @@
 
 #include "Command.h"
 
+#include "ditron/support/Plural.h"
 #include "ditron/support/Suggest.h"
 
 #include <algorithm>
@@ -109,7 +110,7 @@ std::string KernelStage::describe() const {
   });
   const uint32_t warps = first.tuned.options.warps();
   return fmt::format("grid {}x{}x{}, {} per block{}", first.grid[0], first.grid[1], first.grid[2],
-                     warps == 1 ? "1 warp" : fmt::format("{} warps", warps),
+                     plural(warps, "warp"),
                      differ ? " on rank 0, others elsewhere" : "");
 }
 

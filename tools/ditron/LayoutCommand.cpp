@@ -6,12 +6,12 @@
 #include "LayoutCommand.h"
 
 #include "LayoutPicture.h"
+#include "TextPieces.h"
 
 #include "ditron/layout/Builders.h"
 #include "ditron/layout/Wgmma.h"
 #include "ditron/support/OutputFile.h"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <variant>
 
@@ -33,14 +33,12 @@ Expected<layout::Shape> parseSizes(const std::string &text) {
   int64_t elements = 1;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('x', begin), text.size());
-    int64_t size = 0;
-    auto [last, error] = std::from_chars(text.data() + begin, text.data() + end, size);
-    if (begin == end || error != std::errc() || last != text.data() + end || size < 1 || size > mostDrawnElements ||
-        !layout::isPowerOfTwo(size))
+    const std::optional<int64_t> size = wholeNumber<int64_t>(std::string_view(text).substr(begin, end - begin));
+    if (!size || *size < 1 || *size > mostDrawnElements || !layout::isPowerOfTwo(*size))
       return invalidArgument(fmt::format("--shape '{}': '{}' is not accepted; write powers of two from 1 to {}, as in 16x32", text,
                                          text.substr(begin, end - begin), mostDrawnElements));
-    shape.push_back(size);
-    elements *= size;
+    shape.push_back(*size);
+    elements *= *size;
     if (elements > mostDrawnElements || shape.size() > layout::maxRank)
       return invalidArgument(fmt::format("--shape '{}': at most {} elements in {} dimensions are drawn", text, mostDrawnElements,
                                          layout::maxRank));

@@ -245,6 +245,12 @@ Expected<Argument> parseConstexprText(std::string_view name, const std::string &
   return invalidArgument(fmt::format("constexpr {}='{}': the value does not fit into 64 bits", name, text));
 }
 
+double asDouble(const Argument &value) {
+  return value.is<double>()    ? value.get<double>()
+         : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
+                               : static_cast<double>(value.get<uint64_t>());
+}
+
 std::string rangeText(DataType type) {
   if (type == DataType::I1)
     return "true and false";
@@ -282,11 +288,7 @@ Status storeLiteral(DataType type, const Argument &value, std::byte *address) {
   if (isFloat(type)) {
     if (!value.is<double>() && !value.isInteger())
       return refused();
-    return storeFloat(type,
-                      value.is<double>()    ? value.get<double>()
-                      : value.is<int64_t>() ? static_cast<double>(value.get<int64_t>())
-                                            : static_cast<double>(value.get<uint64_t>()),
-                      address);
+    return storeFloat(type, asDouble(value), address);
   }
   if (!value.isInteger())
     return refused();

@@ -36,6 +36,9 @@ Expected<runtime::Argument> readScalar(std::string_view name, std::string_view t
 /// What --constexpr says after NAME=: any compile-time value, dtypes and quoted strings too, and scalar@FILE.
 Expected<runtime::Argument> parseConstexprText(std::string_view name, const std::string &text);
 
+/// An integer or float as the nearest double.
+double asDouble(const runtime::Argument &value);
+
 /// What a type's values are, for messages: "-128 to 127".
 std::string rangeText(DataType type);
 /// The error about a value that a type cannot hold.

@@ -5,6 +5,8 @@
 #include "OutputText.h"
 #include "TupleText.h"
 
+#include "ditron/support/Plural.h"
+
 #include <fmt/format.h>
 
 namespace ditron::tool {
@@ -24,7 +26,7 @@ Expected<std::string> textForRank(std::string_view name, std::string_view text, 
                        fmt::format("{} {} given, but there {} {}; write one for each, as in per-rank:0,1,2,3",
                                    pieces->size(), pieces->size() == 1 ? "value is" : "values are",
                                    numRanks == 1 ? "is" : "are",
-                                   numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks)));
+                                   plural(numRanks, "rank")));
   const std::string_view own = (*pieces)[rank];
   if (own.empty() || own.starts_with(mark))
     return badArgument(name, text, fmt::format("the value of rank {} is '{}'", rank, own));

@@ -1,8 +1,9 @@
 //===- SliceText.cpp - Parts of arrays as text --------------------------------------------------------------------===//
 #include "SliceText.h"
 
+#include "TextPieces.h"
+
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -16,35 +17,8 @@ Status fail(std::string_view text, std::string_view problem) {
   return invalidArgument(fmt::format("--print '{}': {}; {}", text, problem, form));
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' '))
-    text.remove_prefix(1);
-  while (text.ends_with(' '))
-    text.remove_suffix(1);
-  return text;
-}
-
-std::optional<int64_t> parseInteger(std::string_view text) {
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size() ? std::optional(value)
-                                                                                   : std::nullopt;
-}
-
-/// Cuts at a character.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> pieces;
-  while (true) {
-    const size_t at = text.find(separator);
-    pieces.push_back(trimmed(text.substr(0, at)));
-    if (at == std::string_view::npos)
-      return pieces;
-    text.remove_prefix(at + 1);
-  }
-}
-
 Expected<SliceText::Axis> parseAxis(std::string_view text, std::string_view item) {
-  const std::vector<std::string_view> pieces = split(item, ':');
+  const std::vector<std::string_view> pieces = splitAndTrim(item, ':');
   SliceText::Axis axis;
   axis.isIndex = pieces.size() == 1;
   if (pieces.size() > 3)
@@ -52,7 +26,7 @@ Expected<SliceText::Axis> parseAxis(std::string_view text, std::string_view item
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].empty() && !axis.isIndex)
       continue;
-    const std::optional<int64_t> value = parseInteger(pieces[i]);
+    const std::optional<int64_t> value = wholeNumber<int64_t>(pieces[i]);
     if (!value)
       return fail(text, fmt::format("'{}' is no integer", pieces[i]));
     if (i == 2 && *value < 1)
@@ -78,7 +52,7 @@ Expected<SliceText> parseSliceText(std::string_view text) {
   SliceText slice;
   std::string_view rest = text;
   if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    const std::optional<int64_t> rank = parseInteger(rest.substr(at + 1));
+    const std::optional<int64_t> rank = wholeNumber<int64_t>(rest.substr(at + 1));
     if (!rank || *rank < 0 || *rank > UINT32_MAX)
       return fail(text, fmt::format("'{}' is no rank", rest.substr(at + 1)));
     slice.rank = static_cast<uint32_t>(*rank);
@@ -90,7 +64,7 @@ Expected<SliceText> parseSliceText(std::string_view text) {
                             ? "the slice has no closing ']'"
                             : fmt::format("'{}' stands behind the ']'", rest.substr(rest.rfind(']') + 1)));
     slice.brackets = rest.substr(open);
-    for (std::string_view item : split(rest.substr(open + 1, rest.size() - open - 2), ',')) {
+    for (std::string_view item : splitAndTrim(rest.substr(open + 1, rest.size() - open - 2), ',')) {
       DITRON_ASSIGN_OR_RETURN(SliceText::Axis axis, parseAxis(text, item));
       slice.axes.push_back(axis);
     }

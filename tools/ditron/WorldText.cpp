@@ -2,6 +2,7 @@
 #include "WorldText.h"
 
 #include "ditron/runtime/bootstrap/RankEnvironment.h"
+#include "ditron/support/Plural.h"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ void warnOfIdenticalWorlds(bool simulated, uint32_t numRanks) {
              "warning: each of the {} processes of this job simulates the same world of {}; one process has all "
              "simulated ranks: "
              "leave the launcher out\n",
-             place->worldSize, numRanks == 1 ? "1 rank" : fmt::format("{} ranks", numRanks));
+             place->worldSize, plural(numRanks, "rank"));
 }
 
 Status checkForRealGpus(bool simulated, bool shareGpus, bool boundWaits) {

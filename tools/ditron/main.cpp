@@ -55,7 +55,7 @@ int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, cha
       problem = fmt::format("{} needs a value", problem.substr(0, colon));
   }
   fmt::print(stderr, "ditron: error: {}; see {} --help\n", problem, path);
-  return tool::ExitUserError;
+  return ExitUserError;
 }
 
 } // namespace
@@ -89,7 +89,7 @@ static int runCommand(int argc, char **argv) {
   std::ranges::transform(words, words.begin(), tool::withStandardInput);
   if (words.size() > 1 && words.front() == "--version") {
     fmt::print(stderr, "ditron: error: '{}' is not expected here: --version stands alone; see ditron --help\n", words[1]);
-    return tool::ExitUserError;
+    return ExitUserError;
   }
   if (!words.empty() && words.front() == "launch")
     if (auto mark = std::ranges::find(words, "--"); mark != words.end())
@@ -107,7 +107,7 @@ static int runCommand(int argc, char **argv) {
 /// Ctrl-C and its like: a simulated run ends with its report; anything else, or a second one, ends at once.
 static void onInterruption(int signal) {
   if (sim::TimeLimit::interruption() != 0 || !sim::TimeLimit::interrupt(signal))
-    endProcess(tool::exitOfSignal(signal), "interrupted");
+    endProcess(exitOfSignal(signal), "interrupted");
 }
 
 int main(int argc, char **argv) {
@@ -118,5 +118,5 @@ int main(int argc, char **argv) {
       std::signal(signal, SIG_IGN); // as with nohup
   const int exitCode = process.finish(runCommand(argc, argv));
   const int signal = sim::TimeLimit::interruption();
-  return signal ? tool::exitOfSignal(signal) : exitCode;
+  return signal ? exitOfSignal(signal) : exitCode;
 }
