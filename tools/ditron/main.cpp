@@ -1,13 +1,13 @@
 //===- main.cpp - ditron ------------------------------------------------------------------------------------------===//
 //
-// The command line: a table of subcommands. Each is a file of this folder.
+// The command line: a table of subcommands. Each is a file in a folder beside this one.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "Command.h"
 #include "HelpExamples.h"
-#include "LayoutCommand.h"
-#include "OverlapCommands.h"
 #include "Version.h"
+#include "base/Command.h"
+#include "layout/LayoutCommand.h"
+#include "overlap/OverlapCommands.h"
 
 #include "ditron/compiler/FatalErrors.h"
 #include "ditron/sim/TimeLimit.h"

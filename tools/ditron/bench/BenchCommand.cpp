@@ -1,0 +1,193 @@
+//===- BenchCommand.cpp - ditron bench --------------------------------------------------------------------------------===//
+//
+// Runs one overlapped operator with the shapes, types and machine of the command line.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "base/Progress.h"
+#include "base/WorldText.h"
+#include "bench/BenchPage.h"
+#include "overlap/OverlapCommands.h"
+#include "overlap/OverlapRun.h"
+
+#include "ditron/runtime/TargetChoice.h"
+#include "ditron/runtime/bootstrap/RankEnvironment.h"
+#include "ditron/support/OutputFile.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+namespace {
+
+/// The command line of one `ditron bench` subcommand.
+struct BenchArguments {
+  OverlapRunOptions run;
+  std::string dtype = "bf16";
+  std::vector<std::string> slowRanks;
+  std::string jsonFile, htmlFile;
+  std::string precision = "tf32";
+  double boundWaits = 0;
+  std::vector<CLI::Option *> tileOptions;
+  bool unfused = false;
+  bool quiet = false;
+};
+
+Status runBench(BenchArguments &arguments) {
+  OverlapRunOptions &run = arguments.run;
+  DITRON_RETURN_IF_ERROR(checkReportFiles(arguments.jsonFile, arguments.htmlFile));
+  DITRON_RETURN_IF_ERROR(checkCanWrite("--trace", run.traceFile));
+  DITRON_ASSIGN_OR_RETURN(run.dtype, parseDataTypeOrError(arguments.dtype));
+  DITRON_ASSIGN_OR_RETURN(run.world.slowRanks, parseSlowRanks(arguments.slowRanks, run.ranks));
+  run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
+  run.precision = arguments.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32;
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(run.target));
+  run.target = target.text;
+  run.world.trace = target.simulated; // the overlap is part of the report
+  if (target.simulated)
+    run.timedCalls = 0;
+  DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, run.world.shareGpus, arguments.boundWaits > 0));
+  warnOfIdenticalWorlds(target.simulated, run.ranks);
+  bool silent = false;
+  if (!target.simulated) {
+    // One rank of a job of processes speaks for all.
+    DITRON_ASSIGN_OR_RETURN(const bootstrap::RankEnvironment place, bootstrap::RankEnvironment::fromProcess());
+    run.processes = place.launched();
+    if (run.processes && run.world.heapBytes == 0)
+      run.world.heapBytes = uint64_t(1) << 30;
+    silent = place.rank != 0;
+    // On the simulator small tiles keep small shapes interesting.
+    run.chooseTile =
+        std::ranges::none_of(arguments.tileOptions, [](const CLI::Option *option) { return option->count() > 0; });
+  }
+  std::vector<NamedFile> files;
+  for (const auto &[option, path] : {std::pair("--json", &arguments.jsonFile), std::pair("--html", &arguments.htmlFile),
+                                     std::pair("--trace", &run.traceFile)})
+    if (!path->empty())
+      files.push_back({option, *path});
+  DITRON_RETURN_IF_ERROR(checkDistinctFiles(files));
+  run.boundWaits = arguments.boundWaits > 0;
+  if (run.boundWaits)
+    run.world.waitLimitSeconds = arguments.boundWaits;
+
+  OverlapRunResult result;
+  {
+    Progress progress(arguments.quiet || silent);
+    DITRON_ASSIGN_OR_RETURN(result,
+                            runOverlap(run, [&](std::string_view text, double fraction) {
+                              progress.activity(std::string(text));
+                              progress.reached(fraction);
+                            }));
+    progress.stop();
+  }
+  if (!arguments.quiet && !silent)
+    fmt::print(textStream(arguments.jsonFile, arguments.htmlFile), "{}", describeRun(run, result));
+  if (!silent) {
+    const std::string json = runAsJson(run, result);
+    DITRON_RETURN_IF_ERROR(writeReport("--json", arguments.jsonFile, json + "\n"));
+    if (!arguments.htmlFile.empty())
+      DITRON_RETURN_IF_ERROR(writeReport("--html", arguments.htmlFile,
+                                         benchPage(fmt::format("ditron bench {}", toString(run.op)),
+                                                   nlohmann::ordered_json::parse(json), describeRun(run, result))));
+  }
+  if (!result.passed(run))
+    return internalError(fmt::format(
+        "{} gave a wrong result: an element is off by {:.2f} times its tolerance", toString(run.op),
+        result.sampledError ? *result.sampledError / sampledTolerance(run.dtype) : result.comparison.worstRatio));
+  return Status::ok();
+}
+
+void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, const std::string &description) {
+  CLI::App *command = bench.add_subcommand(std::string(toString(op)), description);
+  auto arguments = std::make_shared<BenchArguments>();
+  OverlapRunOptions &run = arguments->run;
+  run.op = op;
+  run.check = false;
+  command->add_option("--m", run.m, "Rows of the product")->check(integerBetween(1, INT32_MAX))->capture_default_str();
+  command->add_option("--n", run.n, "Columns of the product (ag_gemm deals them out to the ranks)")
+      ->check(integerBetween(1, INT32_MAX))
+      ->capture_default_str();
+  command->add_option("--k", run.k, "Depth of the product (gemm_rs deals it out to the ranks)")
+      ->check(integerBetween(1, INT32_MAX))
+      ->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "bf16, fp16 or fp32")->capture_default_str();
+  command->add_option("--precision", arguments->precision, "How fp32 operands are multiplied")
+      ->check(CLI::IsMember({"tf32", "ieee"}))
+      ->capture_default_str();
+  command->add_option("--ranks", run.ranks, "Number of GPUs")->check(integerBetween(1, 1024))->capture_default_str();
+  command->add_option("--target", run.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
+      ->capture_default_str();
+  command->add_option("--nodes", run.nodes, "Nodes that the ranks are spread over")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
+  if (op == OverlapOperator::AllGatherGemm)
+    command->add_option("--chunks", run.chunks, "Signals per shard")
+        ->check(integerBetween(1, 1024))
+        ->capture_default_str();
+  command->add_option("--calls", run.calls, "Calls in a row, each with new data")
+      ->check(integerBetween(1, 1000000))
+      ->capture_default_str();
+  run.timedCalls = 20;
+  command->add_option("--timed-calls", run.timedCalls, "Real GPUs: calls to time after those; 0 for none")
+      ->check(integerBetween(0, 1000000))
+      ->capture_default_str();
+  command
+      ->add_option("--bound-waits", arguments->boundWaits,
+                   "Real GPUs: a wait that takes longer is an error with a report; 0 for no limit")
+      ->check(secondsFromZero())
+      ->type_name("SECONDS");
+  command
+      ->add_option("--time-limit", run.world.timeLimitSeconds, "Longest that a call may take, by the clock on the wall; 0 for no limit")
+      ->check(secondsFromZero())
+      ->type_name("SECONDS");
+  command->add_flag("--share-gpus", run.world.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
+  command->add_option("--sms", run.world.sms, "Simulated SMs per rank")
+      ->check(integerBetween(1, 1024))
+      ->capture_default_str();
+  command->add_option("--seed", run.world.seed, "Chooses the data and the interleaving")
+      ->check(integerBetween(0, UINT64_MAX))
+      ->capture_default_str();
+  command->add_option("--slow-rank", arguments->slowRanks, "R:FACTOR, may be given several times");
+  arguments->tileOptions.push_back(command->add_option("--block-m", run.tile.blockM, "Rows of a tile")
+                                       ->check(integerBetween(1, 1024))
+                                       ->capture_default_str());
+  arguments->tileOptions.push_back(command->add_option("--block-n", run.tile.blockN, "Columns of a tile")
+                                       ->check(integerBetween(1, 1024))
+                                       ->capture_default_str());
+  arguments->tileOptions.push_back(command->add_option("--block-k", run.tile.blockK, "Depth of a tile")
+                                       ->check(integerBetween(1, 1024))
+                                       ->capture_default_str());
+  arguments->tileOptions.push_back(command->add_option("--num-warps", run.tile.numWarps, "Warps per block")
+                                       ->check(powerOfTwoTo(32))
+                                       ->capture_default_str());
+  arguments->tileOptions.push_back(
+      command->add_option("--num-stages", run.tile.numStages, "Stages of the load pipeline")
+          ->check(integerBetween(1, 16))
+          ->capture_default_str());
+  command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
+  command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
+  command->add_option("--json", arguments->jsonFile, "Write the result to this file; - is standard output")->type_name("FILE");
+  command->add_option("--html", arguments->htmlFile, "Write a page with plots to this file; - is standard output")->type_name("FILE");
+  command->add_option("--trace", run.traceFile, "Write a timeline for Perfetto to this file")->type_name("FILE");
+  command->add_flag("--quiet", arguments->quiet, "Print errors only");
+  command->callback([&context, arguments] {
+    arguments->run.knobs = context.knobs;
+    context.finish(runBench(*arguments));
+  });
+}
+
+} // namespace
+
+void addBenchCommand(CLI::App &app, CommandContext &context) {
+  CLI::App *bench = app.add_subcommand("bench", "Run an operator or kernel of the library and report error and speed");
+  bench->require_subcommand(1);
+  bench->add_flag("--time", context.knobs.timing,
+                  "Print the time of every stage of every compilation, as DITRON_TIMING does");
+  addOperator(*bench, context, OverlapOperator::AllGatherGemm, "C = allgather(A) * B");
+  addOperator(*bench, context, OverlapOperator::GemmReduceScatter, "C = reduce_scatter(A * B)");
+  addKernelBenchCommands(*bench, context);
+  for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))
+    command->fallthrough(); // --time may come behind the operator's name
+}
+
+} // namespace ditron::tool

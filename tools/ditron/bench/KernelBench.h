@@ -1,0 +1,110 @@
+//===- KernelBench.h - Speed of the library's kernels on one GPU ----------------------------------------------*- C++ -*-===//
+//
+// `ditron bench gemm|softmax|rmsnorm|attention|orders`: for each shape, one or more plans of ours, checked against a plain reference
+// and timed in turns with what there is to compare with: cuBLAS for the product, a copy of as many bytes for kernels that are
+// limited by the memory, for `orders` the other order of reductions. Results are a table for people and JSON for scripts (bench/gpu).
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_KERNELBENCH_H
+#define DITRON_TOOLS_DITRON_KERNELBENCH_H
+
+#include "base/Progress.h"
+#include "bench/InterleavedTiming.h"
+
+#include "ditron/ops/Attention.h"
+#include "ditron/ops/Gemm.h"
+#include "ditron/ops/RowWise.h"
+#include "ditron/support/Knobs.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ditron::tool {
+
+/// What all of them have.
+struct KernelBenchOptions {
+  std::string target = "sim:sm_80";
+  std::vector<std::string> shapes; ///< Empty: a list that suits the target.
+  std::vector<std::string> plans;  ///< Empty: the library's choice.
+  std::string dtype = "bf16";
+  TimingOptions timing;
+  uint64_t seed = 0;
+  std::string jsonFile, htmlFile;
+  bool quiet = false;
+};
+
+struct GemmBenchOptions : KernelBenchOptions {
+  std::string order = "nk";     ///< How B lies in memory.
+  std::string peer = "auto";    ///< Path of cuBLAS; "auto" where it usually is, "none" for no comparison.
+  std::string precision = "tf32";
+  uint32_t sweep = 0;           ///< Also try this many plans, those predicted to be best.
+  std::string movement;         ///< Only plans that move tiles this way: descriptors or pointers.
+};
+
+enum class RowOperator { Softmax, RmsNorm };
+
+struct AttentionBenchOptions : KernelBenchOptions {
+  bool causal = true;
+};
+
+Status benchGemm(const GemmBenchOptions &options, const Knobs &knobs);
+Status benchRows(RowOperator op, const KernelBenchOptions &options, const Knobs &knobs);
+Status benchAttention(const AttentionBenchOptions &options, const Knobs &knobs);
+/// Kernels with reductions, in their default order and in that of INNER_TREE.
+Status benchOrders(const KernelBenchOptions &options, const Knobs &knobs);
+
+/// The world of one GPU, the compiler, and the report of a benchmark.
+class KernelBench {
+public:
+  KernelBench(std::string name, const KernelBenchOptions &options) : options(options), progress(options.quiet), name(std::move(name)) {}
+
+  Status start(const Knobs &knobs);
+  runtime::Rank &rank() { return world->rank(0); }
+  bool simulated() const { return world->machine() != nullptr; }
+  /// "NVIDIA H200 (132 SMs)"
+  std::string machineText();
+
+  /// Says how far the benchmark is: `part` of `parts` of a shape.
+  void reached(size_t part, size_t parts);
+
+  /// Fills the memory with a pattern that is NaN in every type: an element that was not written shows.
+  Status poison(const runtime::Buffer &buffer);
+  /// Adds the compiled kernel's text to an error about a plan.
+  void note(const std::string &line);
+  /// Writes the table and the file.
+  Status finish(nlohmann::ordered_json rows, nlohmann::ordered_json summary, const std::string &table);
+
+  const KernelBenchOptions &options;
+  Progress progress;
+  std::unique_ptr<runtime::World> world;
+  std::unique_ptr<jit::Jit> jit;
+  DataType dtype = DataType::BF16;
+  size_t shapeCount = 1, shapesDone = 0;
+
+private:
+  std::string name;
+};
+
+/// Sizes separated by x: "8192x1376x4096", `count` of them.
+Expected<std::vector<int64_t>> parseShape(const std::string &text, size_t count, std::string_view form);
+/// What the column of errors is, below a table; `elements` are those that are checked.
+std::string errorNote(DataType type, std::string_view elements);
+/// One entry of the JSON report for a timed contender.
+nlohmann::ordered_json timesAsJson(const ContenderTimes &times);
+
+/// Largest |actual - expected|, beyond what rounding to the type makes of an element, over the root mean square of the expected
+/// values; NaN counts as infinite.
+class RelativeError {
+public:
+  explicit RelativeError(DataType type);
+  void add(double actual, double expected);
+  double value() const;
+  uint64_t count() const { return elements; }
+
+private:
+  double rounding; ///< Distance of neighbouring values of the type, relative.
+  double largest = 0, squares = 0;
+  uint64_t elements = 0;
+};
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_KERNELBENCH_H

@@ -1,0 +1,21 @@
+//===- OverlapCommands.h - ditron bench and ditron demo ------------------------------------------------------*- C++ -*-===//
+//
+// The subcommands that run the library's operators. main.cpp lists them beside those of Command.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_OVERLAPCOMMANDS_H
+#define DITRON_TOOLS_DITRON_OVERLAPCOMMANDS_H
+
+#include "base/Command.h"
+
+namespace ditron::tool {
+
+/// `ditron bench ag_gemm|gemm_rs`: one operator with chosen shapes, checked when asked to, as text and as JSON.
+void addBenchCommand(CLI::App &app, CommandContext &context);
+/// `ditron bench gemm|softmax|rmsnorm|attention|orders`, below `ditron bench`: kernels of one GPU.
+void addKernelBenchCommands(CLI::App &bench, CommandContext &context);
+/// `ditron demo`: both operators on 8 simulated GPUs, verified; fails when a result is wrong or nothing overlapped.
+void addDemoCommand(CLI::App &app, CommandContext &context);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_OVERLAPCOMMANDS_H

@@ -1,0 +1,156 @@
+//===- OverlapRun.cpp - One verified run of an overlapped operator ----------------------------------------------------===//
+#include "overlap/OverlapRun.h"
+
+#include "overlap/OverlapOperands.h"
+
+#include "ditron/ops/Gemm.h"
+#include "ditron/sim/Machine.h"
+
+#include <chrono>
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+Status checkSizes(const OverlapRunOptions &options) {
+  bool gather = options.op == OverlapOperator::AllGatherGemm;
+  int64_t dealt = gather ? options.n : options.k;
+  if (options.m < 1 || options.n < 1 || options.k < 1)
+    return invalidArgument(fmt::format("M={}, N={}, K={}; all must be positive", options.m, options.n, options.k));
+  if (dealt < options.ranks)
+    return invalidArgument(fmt::format("{}={} is dealt out to {} ranks, so it must be at least {}", gather ? "N" : "K",
+                                       dealt, options.ranks, options.ranks));
+  if (options.calls == 0)
+    return invalidArgument("0 calls; at least 1 is accepted");
+  return Status::ok();
+}
+
+/// The ranks of one process, or this process's rank of a job.
+Expected<std::unique_ptr<runtime::World>> makeWorld(const OverlapRunOptions &options) {
+  if (!options.processes)
+    return runtime::World::local(options.ranks, options.target, options.world);
+  DITRON_ASSIGN_OR_RETURN(auto world, runtime::World::fromEnvironment(options.target, options.world));
+  if (world->numRanks() != options.ranks)
+    return invalidArgument(fmt::format("--ranks {}: the job has {} processes", options.ranks, world->numRanks()));
+  return world;
+}
+
+/// The library's choice for the product that one rank computes.
+ops::TileConfig chosenTile(const OverlapRunOptions &options, runtime::World &world) {
+  const bool gather = options.op == OverlapOperator::AllGatherGemm;
+  const int64_t ranks = world.numRanks();
+  const ops::GemmProblem problem = {.m = options.m,
+                                    .n = gather ? ops::ceilDivide(options.n, ranks) : options.n,
+                                    .k = gather ? options.k : ops::ceilDivide(options.k, ranks),
+                                    .dtype = options.dtype,
+                                    .order = ops::MatrixOrder::Plain,
+                                    .precision = options.precision};
+  const runtime::Rank &rank = world.rank(world.localRanks().front());
+  return ops::chooseGemmPlan(problem, world.target(), rank.attributes().multiprocessors).tile;
+}
+
+/// Makes the calls whose results are compared.
+Status checkCalls(const OverlapRunOptions &options, runtime::World &world, OverlapOperands &run, bool sampled,
+                  const OverlapProgress &progress, OverlapRunResult &result) {
+  // On GPUs the timing that follows takes about as long.
+  const double share = (world.machine() ? 1.0 : 0.5) / options.calls;
+  for (uint32_t call = 0; call < options.calls; ++call) {
+    std::vector<float> a, b;
+    if (!sampled) {
+      a = ops::randomValues(options.dtype, options.m * options.k, options.world.seed + 2 * call + 1);
+      b = ops::randomValues(options.dtype, options.k * options.n, options.world.seed + 2 * call + 2);
+    }
+    if (world.machine())
+      world.machine()->clearTrace(); // what is reported and traced is the last call
+    progress(world.machine() ? "simulating" : "running", call * share);
+    auto start = Clock::now();
+    DITRON_RETURN_IF_ERROR(sampled ? run.uploadSamples(call) : run.upload(a, b));
+    for (uint32_t id : world.localRanks())
+      DITRON_RETURN_IF_ERROR(run.enqueue(id));
+    DITRON_RETURN_IF_ERROR(world.synchronize());
+    result.wallSeconds += secondsSince(start);
+    if (!options.check)
+      continue;
+    progress("checking", (call + 0.5) * share);
+    result.checked = true;
+    if (sampled) {
+      DITRON_ASSIGN_OR_RETURN(const double error, run.verifySamples(call));
+      result.sampledError = std::max(result.sampledError.value_or(0), error);
+      continue;
+    }
+    DITRON_ASSIGN_OR_RETURN(ops::Comparison comparison,
+                            run.verify(ops::referenceProduct(a, b, options.m, options.n, options.k)));
+    result.comparison.merge(comparison);
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+double sampledTolerance(DataType dtype) { return dtype == DataType::F32 ? 4e-3 : dtype == DataType::F16 ? 6e-3 : 3e-2; }
+
+bool OverlapRunResult::passed(const OverlapRunOptions &options) const {
+  if (!checked)
+    return true;
+  return sampledError ? *sampledError <= sampledTolerance(options.dtype) : comparison.passed();
+}
+
+std::string_view toString(OverlapOperator op) { return op == OverlapOperator::AllGatherGemm ? "ag_gemm" : "gemm_rs"; }
+
+Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given,
+                                      const OverlapProgress &progress) {
+  DITRON_RETURN_IF_ERROR(checkSizes(given));
+  OverlapRunOptions options = given;
+  DITRON_ASSIGN_OR_RETURN(auto world, makeWorld(options));
+  if (options.chooseTile)
+    options.tile = chosenTile(options, *world);
+  Knobs knobs = options.knobs;
+  knobs.boundWaits |= options.boundWaits;
+  DITRON_ASSIGN_OR_RETURN(auto jit, jit::Jit::create(world->target(), knobs));
+
+  OverlapRunResult result;
+  result.flops = 2.0 * options.m * options.n * options.k * options.calls;
+  const bool sampled = !world->machine() && result.flops / options.calls > mostCheckedFlops;
+  std::optional<NormalData> data;
+  if (sampled)
+    data.emplace(options.dtype, options.world.seed);
+  const std::unique_ptr<OverlapOperands> run = makeOverlapOperands(options, *world, *jit, sampled ? &*data : nullptr);
+  progress("compiling", 0);
+  auto compileStart = Clock::now();
+  DITRON_RETURN_IF_ERROR(run->create());
+  result.compileSeconds = secondsSince(compileStart);
+  DITRON_RETURN_IF_ERROR(checkCalls(options, *world, *run, sampled, progress, result));
+  result.tolerance = ops::toleranceFor(options.dtype, options.precision);
+  result.tile = options.tile;
+
+  if (!world->machine()) {
+    result.gpuName = world->rank(world->localRanks().front()).attributes().name;
+    progress("timing", 0.5);
+    if (options.timedCalls > 0) {
+      DITRON_ASSIGN_OR_RETURN(result.times, timeOverlap(*world, *run, options.timedCalls));
+    }
+  }
+  if (options.world.trace) {
+    bool gather = options.op == OverlapOperator::AllGatherGemm;
+    for (uint32_t id = 0; id < options.ranks; ++id) {
+      auto overlap = runtime::overlapWithCopies(
+          *world, id, gather ? ops::AllGatherGemm::kernelName : ops::GemmReduceScatter::kernelName,
+          gather ? runtime::CopyDirection::Incoming : runtime::CopyDirection::Outgoing,
+          gather ? ops::AllGatherGemm::copyName : ops::GemmReduceScatter::copyName);
+      if (!overlap.isOk())
+        return overlap.status();
+      result.overlap.push_back(*overlap);
+    }
+    DITRON_ASSIGN_OR_RETURN(int64_t picoseconds, runtime::spanOfRecordedWork(*world));
+    result.virtualMicroseconds = picoseconds * 1e-6;
+  }
+  if (!options.traceFile.empty())
+    DITRON_RETURN_IF_ERROR(world->writeTrace(options.traceFile));
+  return result;
+}
+
+} // namespace ditron::tool

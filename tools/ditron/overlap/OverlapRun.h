@@ -1,0 +1,87 @@
+//===- OverlapRun.h - One verified run of an overlapped operator ---------------------------------------------*- C++ -*-===//
+//
+// What `ditron bench ag_gemm|gemm_rs` and `ditron demo` share: make a world, random operands and the operator, make a number of
+// calls with fresh data, compare each rank's result with a plain reference, and say how much of the computation was done
+// before the communication had ended.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_OVERLAPRUN_H
+#define DITRON_TOOLS_DITRON_OVERLAPRUN_H
+
+#include "overlap/OverlapTiming.h"
+
+#include "ditron/ops/AllGatherGemm.h"
+#include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/Reference.h"
+#include "ditron/runtime/Timeline.h"
+
+#include <functional>
+#include <optional>
+
+namespace ditron::tool {
+
+enum class OverlapOperator { AllGatherGemm, GemmReduceScatter };
+/// "ag_gemm", "gemm_rs".
+std::string_view toString(OverlapOperator op);
+
+struct OverlapRunOptions {
+  OverlapOperator op = OverlapOperator::AllGatherGemm;
+  int64_t m = 1024; ///< Rows of the gathered A, or of the unreduced product.
+  int64_t n = 1024; ///< Columns in total: AllGather+GEMM deals them out to the ranks.
+  int64_t k = 1024; ///< Depth in total: GEMM+ReduceScatter deals it out to the ranks.
+  DataType dtype = DataType::BF16;
+  uint32_t ranks = 8;
+  std::string target = "sim:sm_80";
+  runtime::WorldOptions world;
+  ops::TileConfig tile;
+  bool chooseTile = false; ///< Instead of `tile`: what chooseGemmPlan says for one rank's product.
+  ops::MultiplyPrecision precision = ops::MultiplyPrecision::Tf32;
+  ops::Schedule schedule = ops::Schedule::Overlapped;
+  uint32_t chunks = 1; ///< Per shard, AllGather+GEMM only.
+  uint32_t nodes = 1;
+  uint32_t calls = 1;  ///< Each with new data.
+  bool check = true;
+  uint32_t timedCalls = 0; ///< On real GPUs: calls that are timed, after the others.
+  bool processes = false;  ///< This process is one rank of a job (World::fromEnvironment).
+  Knobs knobs;
+  bool boundWaits = false; ///< A wait that passes WorldOptions::waitLimitSeconds is an error with a report.
+  std::string traceFile;
+};
+
+struct OverlapRunResult {
+  bool checked = false;
+  ops::Comparison comparison; ///< Worst over calls and ranks.
+  ops::Tolerance tolerance;
+  /// Of the last call, per rank: the GEMM's blocks against the copies into (AllGather) or out of (ReduceScatter) the rank. Empty when the world
+  /// records no timeline.
+  std::vector<runtime::Overlap> overlap;
+  /// For products that are too large to be compared everywhere: error of sampled elements over the results' root mean square.
+  std::optional<double> sampledError;
+  ops::TileConfig tile;           ///< What the product was cut into.
+  OverlapTimes times;             ///< Of the timed calls on real GPUs.
+  std::string gpuName;            ///< Empty for simulated ones.
+  double virtualMicroseconds = 0; ///< Span of the last call on the simulated clock; 0 without a timeline.
+  double wallSeconds = 0;         ///< Of the calls here, without compilation and checking.
+  double compileSeconds = 0;
+  double flops = 0;               ///< Multiply and add operations of all ranks in all calls.
+
+  bool passed(const OverlapRunOptions &options) const;
+};
+
+/// What a sampled error may be.
+double sampledTolerance(DataType dtype);
+
+/// Is told in a few words what is going on, and which part of the run is done, from 0 to 1.
+using OverlapProgress = std::function<void(std::string_view activity, double fraction)>;
+
+/// Makes the run.
+Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
+                                      const OverlapProgress &progress);
+
+/// Several lines for people: shapes, error against tolerance, overlap.
+std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult &result);
+/// The same as one JSON object in one line, for comparison between commits.
+std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &result);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_OVERLAPRUN_H

@@ -1,0 +1,129 @@
+//===- OverlapTiming.cpp - Speed of an operator on several GPUs -----------------------------------------------------------===//
+#include "overlap/OverlapTiming.h"
+
+#include <functional>
+
+namespace ditron::tool {
+
+namespace {
+
+constexpr uint32_t warmUpCalls = 3, rows = 5;
+/// Enqueued before the gate opens, so that the GPUs never run dry at the start; all of them would not fit into the queues.
+constexpr uint32_t headStart = 4;
+constexpr uint64_t flushBytes = uint64_t(256) << 20;
+
+class Timing {
+public:
+  Timing(runtime::World &world, TimedCalls &calls, uint32_t count)
+      : world(world), calls(calls), count(count), ranks(world.numRanks()) {}
+
+  Status create() {
+    DITRON_ASSIGN_OR_RETURN(gate, world.allocateSymmetric(DataType::I64, 1, "bench_gate"));
+    DITRON_ASSIGN_OR_RETURN(gathered, world.allocateSymmetric(DataType::F64, world.numRanks(), "bench_times"));
+    for (uint32_t id : world.localRanks()) {
+      PerRank &own = ranks[id];
+      DITRON_ASSIGN_OR_RETURN(own.flush, world.rank(id).allocate(DataType::U8, flushBytes, "bench_flush"));
+      DITRON_ASSIGN_OR_RETURN(own.begin, world.rank(id).createEvent("begin"));
+      DITRON_ASSIGN_OR_RETURN(own.end, world.rank(id).createEvent("end"));
+      DITRON_ASSIGN_OR_RETURN(own.opener, world.rank(id).createStream("bench gate", 2));
+    }
+    return Status::ok();
+  }
+
+  Expected<OverlapTimes> run() {
+    OverlapTimes times;
+    auto eager = [&](uint32_t id) { return calls.enqueue(id); };
+    DITRON_ASSIGN_OR_RETURN(times.single, median(warmUpCalls, count, 1, true, eager));
+    DITRON_ASSIGN_OR_RETURN(times.inARow, median(1, rows, count, false, eager));
+    for (uint32_t id : world.localRanks()) {
+      runtime::Stream &stream = world.rank(id).stream();
+      DITRON_RETURN_IF_ERROR(stream.beginCapture());
+      DITRON_RETURN_IF_ERROR(calls.enqueue(id));
+      DITRON_ASSIGN_OR_RETURN(ranks[id].graph, stream.endCapture());
+    }
+    auto replay = [&](uint32_t id) { return world.rank(id).stream().launch(ranks[id].graph); };
+    DITRON_ASSIGN_OR_RETURN(times.asGraph, median(1, rows, count, false, replay));
+    return times;
+  }
+
+private:
+  struct PerRank {
+    runtime::Buffer flush;
+    runtime::Event begin, end;
+    runtime::Stream opener;
+    runtime::Graph graph;
+  };
+  using Enqueue = std::function<Status(uint32_t id)>;
+
+  /// Of `repeats` measurements behind some that do not count; each is the time of a call when `row` are made.
+  Expected<double> median(uint32_t warmUp, uint32_t repeats, uint32_t row, bool flush, const Enqueue &enqueue) {
+    std::vector<double> times;
+    for (uint32_t repeat = 0; repeat < warmUp + repeats; ++repeat) {
+      DITRON_ASSIGN_OR_RETURN(const double time, measure(row, flush, enqueue));
+      if (repeat >= warmUp)
+        times.push_back(time);
+    }
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+  }
+
+  /// The slowest rank's time of a call, the same in all processes.
+  Expected<double> measure(uint32_t row, bool flush, const Enqueue &enqueue) {
+    const uint64_t generation = ++gateGeneration;
+    DITRON_RETURN_IF_ERROR(world.runRanks([&](runtime::Rank &rank) -> Status {
+      PerRank &own = ranks[rank.id()];
+      runtime::Stream &stream = rank.stream();
+      if (flush)
+        DITRON_RETURN_IF_ERROR(stream.fill(own.flush, static_cast<int>(generation & 0x7f), flushBytes));
+      DITRON_RETURN_IF_ERROR(stream.signalWait(gate.on(rank.id()), runtime::Compare::GreaterEqual, generation));
+      DITRON_RETURN_IF_ERROR(stream.record(own.begin));
+      for (uint32_t call = 0; call < std::min(row, headStart); ++call)
+        DITRON_RETURN_IF_ERROR(enqueue(rank.id()));
+      DITRON_RETURN_IF_ERROR(rank.hostBarrier());
+      if (rank.id() == 0)
+        for (uint32_t each = 0; each < world.numRanks(); ++each)
+          DITRON_RETURN_IF_ERROR(own.opener.signalWrite(gate.on(each), generation));
+      for (uint32_t call = headStart; call < row; ++call)
+        DITRON_RETURN_IF_ERROR(enqueue(rank.id()));
+      DITRON_RETURN_IF_ERROR(stream.record(own.end));
+      DITRON_RETURN_IF_ERROR(stream.synchronize());
+      DITRON_ASSIGN_OR_RETURN(const int64_t picoseconds, own.end.elapsedSince(own.begin));
+      return tell(rank, static_cast<double>(picoseconds) * 1e-6 / row);
+    }));
+    const uint32_t any = world.localRanks().front();
+    std::vector<double> times(world.numRanks());
+    DITRON_RETURN_IF_ERROR(gathered.download(any, times.data(), times.size() * sizeof(double)));
+    // Nobody begins the next measurement before all have read this one.
+    DITRON_RETURN_IF_ERROR(world.runRanks([](runtime::Rank &rank) { return rank.hostBarrier(); }));
+    return *std::max_element(times.begin(), times.end());
+  }
+
+  /// Everyone tells everyone, by way of the symmetric memory: puts the rank's time into all `gathered`; returns when all have.
+  Status tell(runtime::Rank &rank, double microseconds) {
+    const uint32_t id = rank.id();
+    const runtime::Pointer mine = gathered.on(id) + id;
+    DITRON_RETURN_IF_ERROR(rank.device()->upload(mine.address, &microseconds, sizeof(double)));
+    for (uint32_t each = 0; each < rank.numRanks(); ++each)
+      if (each != id)
+        DITRON_RETURN_IF_ERROR(rank.stream().copy(gathered.on(each) + id, mine, 1, "bench times"));
+    DITRON_RETURN_IF_ERROR(rank.stream().synchronize());
+    return rank.hostBarrier();
+  }
+
+  runtime::World &world;
+  TimedCalls &calls;
+  const uint32_t count;
+  runtime::SymmetricBuffer gate, gathered;
+  std::vector<PerRank> ranks;
+  uint64_t gateGeneration = 0;
+};
+
+} // namespace
+
+Expected<OverlapTimes> timeOverlap(runtime::World &world, TimedCalls &calls, uint32_t count) {
+  Timing timing(world, calls, count);
+  DITRON_RETURN_IF_ERROR(timing.create());
+  return timing.run();
+}
+
+} // namespace ditron::tool

@@ -1,0 +1,309 @@
+//===- KernelRun.cpp - A run of kernels on every rank -------------------------------------------------------------===//
+//
+// Everything that can be wrong with the command line is found before anything is compiled or run.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "run/KernelRun.h"
+
+#include "base/WorldText.h"
+#include "results/ArrayPrint.h"
+
+#include "ditron/frontend/syntax/Diagnostics.h"
+#include "ditron/runtime/TargetChoice.h"
+#include "ditron/sim/Machine.h"
+#include "ditron/support/OutputFile.h"
+#include "ditron/support/Plural.h"
+
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+namespace {
+
+/// An error of a running kernel, which begins with "FILE:LINE:COLUMN: ", with that line of the source and a caret
+/// below.
+Status withSourceLine(const Status &status, const compiler::KernelSource &source) {
+  unsigned line = 0, column = 0;
+  if (status.isOk() || !status.message().starts_with(source.path + ":") ||
+      std::sscanf(status.message().c_str() + source.path.size(), ":%u:%u:", &line, &column) != 2)
+    return status;
+  frontend::SourceManager sources;
+  Expected<frontend::FileId> file = sources.add(source.path, source.text);
+  if (!file.isOk())
+    return status;
+  const uint32_t offset = sources.file(*file).offsetOf({line, column});
+  // The rendered message begins with the same place.
+  const size_t text = status.message().find(": ", source.path.size()) + 2;
+  return Status(status.code(),
+                frontend::renderMessage(sources, frontend::Severity::Error, sources.file(*file).range(offset, offset),
+                                        status.message().substr(text)));
+}
+
+} // namespace
+
+Status KernelRun::run() {
+  const auto start = std::chrono::steady_clock::now();
+  progress.activity("reading arguments");
+  DITRON_RETURN_IF_ERROR(makeWorld());
+  DITRON_RETURN_IF_ERROR(loadKernels());
+  DITRON_RETURN_IF_ERROR(bindArguments());
+  DITRON_RETURN_IF_ERROR(bindOutputs());
+  DITRON_RETURN_IF_ERROR(compile());
+  Status ran = execute();
+  // A trace of a run that failed is when it is needed most.
+  if (!options.trace.empty())
+    if (Status traced = world->writeTrace(options.trace); !traced.isOk() && ran.isOk())
+      ran = traced;
+  progress.stop();
+  for (const KernelStage &stage : stages)
+    if (!ran.isOk() && ran.message().starts_with(stage.sourceText().path + ":"))
+      return withSourceLine(ran, stage.sourceText());
+  DITRON_RETURN_IF_ERROR(ran);
+  DITRON_RETURN_IF_ERROR(writeOutputs());
+  for (const SliceText &slice : prints)
+    DITRON_RETURN_IF_ERROR(print(slice));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  if (!options.quiet)
+    printSummary(elapsed.count());
+  return compareWithExpectations();
+}
+
+Status KernelRun::makeWorld() {
+  runtime::WorldOptions worldOptions;
+  worldOptions.sms = options.sms;
+  worldOptions.seed = options.seed;
+  worldOptions.checkBounds = !options.noBoundsCheck;
+  worldOptions.trace = !options.trace.empty();
+  worldOptions.shareGpus = options.shareGpus;
+  worldOptions.timeLimitSeconds = options.timeLimit;
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
+  DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, options.shareGpus, options.boundWaits > 0));
+  Knobs compileKnobs = knobs;
+  if (options.boundWaits > 0) {
+    compileKnobs.boundWaits = true;
+    worldOptions.waitLimitSeconds = options.boundWaits;
+  }
+  DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
+  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, options.target, worldOptions));
+  warnOfIdenticalWorlds(world->machine() != nullptr, options.ranks);
+  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), compileKnobs));
+  arrays = std::make_unique<RunArrays>(*world, options.dataSeed);
+  return Status::ok();
+}
+
+Status KernelRun::loadKernels() {
+  for (const StageOptions &stage : options.stages) {
+    DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(stage.kernel, options.source));
+    DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function, jit->load(reference.source, reference.kernel));
+    stages.emplace_back(stage, std::move(reference.source), std::move(function));
+  }
+  jit->setObserver([this](const std::string &kernel, const compiler::CompileReport *report) {
+    if (!report) {
+      progress.activity("compiling " + kernel);
+      return;
+    }
+    fmt::print(stderr, "{}{}", report->printed, report->messages);
+    compileReport.isFromCache = report->isFromCache;
+    compileReport.times.insert(compileReport.times.end(), report->times.begin(), report->times.end());
+  });
+  return Status::ok();
+}
+
+Status KernelRun::bindArguments() {
+  for (KernelStage &stage : stages)
+    DITRON_RETURN_IF_ERROR(stage.check());
+  // What a kernel is given, later ones get too; a value that is given anew is that of the kernels from there on.
+  std::vector<SharedArguments> shared(stages.size());
+  for (const bool withAddresses : {false, true}) {
+    for (const std::string &text : options.memory) {
+      DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--memory", text));
+      if (mentionsAddress(assignment.second) == withAddresses)
+        DITRON_RETURN_IF_ERROR(
+            bindParameter(*arrays, options.ranks, ParameterKind::Memory, assignment.first, assignment.second).status());
+    }
+    for (size_t i = 0; i < stages.size(); ++i)
+      DITRON_RETURN_IF_ERROR(stages[i].bind(*arrays, options.ranks, withAddresses, shared[i]));
+  }
+  const IntegerNames constants = {{"RANKS", options.ranks}, {"SMS", world->rank(0).attributes().multiprocessors}};
+  SharedArguments earlier;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    for (auto &[name, value] : shared[i])
+      earlier[name] = std::move(value);
+    DITRON_RETURN_IF_ERROR(stages[i].complete(*jit, earlier, constants, options.ranks, options.debug));
+    if (!options.quiet && !stages[i].configuration().empty())
+      fmt::print(stderr, "configuration: {}\n", stages[i].configuration());
+  }
+  return Status::ok();
+}
+
+Status KernelRun::bindOutputs() {
+  for (const std::string &text : options.outputs) {
+    DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--out", text));
+    const auto &[name, value] = assignment;
+    DITRON_ASSIGN_OR_RETURN(const RunArray *array, arrays->require("--out", name));
+    DITRON_ASSIGN_OR_RETURN(OutputText output, parseOutputText(name, value));
+    if (options.ranks > 1 && !hasRank(output.path))
+      return invalidArgument(fmt::format("--out {}={}: {} ranks would write one file; put {{rank}} into the path", name,
+                                         value, options.ranks));
+    outputs.push_back({array, std::move(output)});
+  }
+  for (const std::string &text : options.prints) {
+    DITRON_ASSIGN_OR_RETURN(SliceText slice, parseSliceText(text));
+    DITRON_ASSIGN_OR_RETURN(const RunArray *array, arrays->require("--print", slice.name));
+    DITRON_RETURN_IF_ERROR(checkSlice(slice, array->shapes));
+    prints.push_back(std::move(slice));
+  }
+  DITRON_ASSIGN_OR_RETURN(const std::vector<Tolerance> tolerances,
+                          parseTolerances(options.tolerances, options.expectations.size()));
+  for (size_t i = 0; i < options.expectations.size(); ++i) {
+    DITRON_ASSIGN_OR_RETURN(Expectation expectation,
+                            readExpectation(*arrays, options.ranks, options.dataSeed, options.expectations[i], tolerances[i]));
+    expectations.push_back(std::move(expectation));
+  }
+  return checkOutputFiles();
+}
+
+Status KernelRun::checkOutputFiles() const {
+  std::vector<NamedFile> files;
+  for (const Output &output : outputs)
+    for (uint32_t rank = 0; rank < (hasRank(output.text.path) ? options.ranks : 1); ++rank)
+      files.push_back({"--out " + output.array->name, pathForRank(output.text.path, rank)});
+  if (!options.trace.empty())
+    files.push_back({"--trace", options.trace});
+  for (const NamedFile &file : files)
+    DITRON_RETURN_IF_ERROR(checkCanWrite(file.what, file.path));
+  for (const KernelStage &stage : stages)
+    files.push_back({"the kernel file", stage.sourceText().path, /*isRead=*/true});
+  return checkDistinctFiles(files);
+}
+
+Status KernelRun::compile() {
+  // All is compiled and loaded before the first rank starts, since its kernel may wait for the others'.
+  for (KernelStage &stage : stages) {
+    for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+      DITRON_RETURN_IF_ERROR(stage.specialise(*jit, rank));
+      const auto begin = std::chrono::steady_clock::now();
+      DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(stage.kernel(rank)));
+      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
+      if (!world->machine())
+        compileReport.times.push_back({fmt::format("driver, rank {}", rank), elapsed.count(), compiler::Phase::Load});
+    }
+  }
+  if (options.time)
+    fmt::print(stderr, "{}", compileReport.timesText());
+  return Status::ok();
+}
+
+Status KernelRun::launch() {
+  const bool timed = world->machine() == nullptr;
+  for (uint32_t rank = 0; rank < options.ranks && timed; ++rank) {
+    DITRON_ASSIGN_OR_RETURN(runtime::Event begin, world->rank(rank).createEvent("begin"));
+    DITRON_ASSIGN_OR_RETURN(runtime::Event end, world->rank(rank).createEvent("end"));
+    DITRON_RETURN_IF_ERROR(world->rank(rank).stream().record(begin));
+    begins.push_back(std::move(begin));
+    ends.push_back(std::move(end));
+  }
+  for (const KernelStage &stage : stages) {
+    if (stage.waitsForAll())
+      DITRON_RETURN_IF_ERROR(world->synchronize());
+    for (uint32_t rank = 0; rank < options.ranks; ++rank)
+      if (Status launched = stage.launch(*world, rank, options.cooperative); !launched.isOk()) {
+        // Refused for what was asked, its grid perhaps: no kernel failed.
+        launchRefused = launched.code() == StatusCode::InvalidArgument && world->status().isOk();
+        return launched;
+      }
+    progress.activity(fmt::format("running {} on {} of {}", stage.name(),
+                                  plural(options.ranks, "rank"), world->target()));
+  }
+  for (uint32_t rank = 0; rank < options.ranks && timed; ++rank)
+    DITRON_RETURN_IF_ERROR(world->rank(rank).stream().record(ends[rank]));
+  return Status::ok();
+}
+
+Status KernelRun::execute() {
+  const Status launched = launch();
+  const Status ran = launched.isOk() ? world->synchronize() : launched;
+  // The simulator knows its own faults; of a kernel that traps a driver says no more than that it failed.
+  kernelFailed = !ran.isOk() && !launchRefused && (ran.code() != StatusCode::Internal || !world->machine());
+  return ran;
+}
+
+Status KernelRun::writeOutputs() {
+  // All are written before the first takes its place: a disk that is full leaves what was there.
+  std::vector<OutputFile> files;
+  for (const Output &output : outputs) {
+    for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+      DITRON_ASSIGN_OR_RETURN(NpyArray array, output.array->download(rank));
+      if (output.text.type) {
+        DITRON_ASSIGN_OR_RETURN(array, interpretArray(std::move(array), *output.text.type, output.array->name));
+      }
+      DITRON_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(pathForRank(output.text.path, rank)));
+      DITRON_RETURN_IF_ERROR(file.write(formatNpy(array.type, array.shape, array.data)));
+      DITRON_RETURN_IF_ERROR(file.complete());
+      files.push_back(std::move(file));
+    }
+  }
+  for (OutputFile &file : files)
+    DITRON_RETURN_IF_ERROR(file.commit());
+  return Status::ok();
+}
+
+Status KernelRun::print(const SliceText &slice) {
+  const RunArray &array = *arrays->find(slice.name);
+  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+    if (slice.rank && *slice.rank != rank)
+      continue;
+    DITRON_ASSIGN_OR_RETURN(const NpyArray whole, array.download(rank));
+    const NpyArray part = takeSlice(slice, whole);
+    fmt::print("{}{} on rank {}: {} {}{}\n", slice.name, slice.brackets, rank, toString(part.type),
+               shapeToString(part.shape), part.elementCount() == 0 ? ", 0 elements" : "");
+    fmt::print("{}\n", arrayText(part, slice.brackets.empty() ? Abbreviate::Long : Abbreviate::Never));
+  }
+  return Status::ok();
+}
+
+Status KernelRun::compareWithExpectations() {
+  std::string problems;
+  for (const Expectation &expectation : expectations) {
+    DITRON_ASSIGN_OR_RETURN(const std::vector<std::string> found, expectation.compare(*arrays, options.ranks));
+    for (const std::string &problem : found)
+      problems += (problems.empty() ? "" : "\nditron: error: ") + problem;
+    if (found.empty() && !options.quiet)
+      fmt::print("{}\n", expectation.describeMatch(options.ranks));
+  }
+  mismatched = !problems.empty();
+  return mismatched ? invalidArgument(problems) : Status::ok();
+}
+
+std::string KernelRun::deviceTime() const {
+  if (const sim::Machine *machine = world->machine())
+    return fmt::format("{:.1f} us of simulated time", static_cast<double>(machine->now()) / 1e6);
+  int64_t slowest = 0;
+  for (size_t rank = 0; rank < ends.size(); ++rank)
+    if (Expected<int64_t> elapsed = ends[rank].elapsedSince(begins[rank]); elapsed.isOk())
+      slowest = std::max(slowest, *elapsed);
+  return fmt::format("{:.1f} us on the slowest GPU ({})", static_cast<double>(slowest) / 1e6,
+                     stages.size() == 1 ? "one cold launch" : fmt::format("{} cold launches", stages.size()));
+}
+
+void KernelRun::printSummary(double seconds) {
+  const uint32_t sms = world->rank(0).attributes().multiprocessors;
+  std::string names;
+  for (const KernelStage &stage : stages) {
+    if (stages.size() > 1)
+      fmt::print("{}: {}\n", stage.name(), stage.describe());
+    names += (names.empty() ? "" : ", ") + stage.name();
+  }
+  fmt::print("{}: {} of {} on {}{}: {}, {:.2f} s here ({:.2f} s compiling)\n", names, plural(options.ranks, "rank"),
+             plural(sms, "SM"), world->target(),
+             stages.size() == 1 ? ", " + stages[0].describe() : "", deviceTime(), seconds,
+             jit->counters().compileMilliseconds / 1000);
+  for (const Output &output : outputs)
+    fmt::print("wrote {} to {}\n", output.array->name, output.text.path);
+  if (!options.trace.empty())
+    fmt::print("trace: {} (open it with https://ui.perfetto.dev)\n", options.trace);
+}
+
+} // namespace ditron::tool

@@ -1,0 +1,100 @@
+//===- KernelRun.h - A run of kernels on every rank -----------------------------------------------------*- C++ -*-===//
+//
+// The work behind `ditron run`: makes the ranks and the arguments, compiles, launches the kernels one after the other on every
+// rank, waits, and gives the arrays back: printed, written, and compared with what is expected.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_KERNELRUN_H
+#define DITRON_TOOLS_DITRON_KERNELRUN_H
+
+#include "base/Command.h"
+#include "base/Progress.h"
+#include "results/OutputText.h"
+#include "results/SliceText.h"
+#include "run/Expectation.h"
+#include "run/KernelStage.h"
+
+#include "ditron/runtime/World.h"
+
+namespace ditron::tool {
+
+/// The command line of `ditron run`, as text.
+struct RunOptions {
+  std::vector<StageOptions> stages; ///< At least one.
+  std::string target = "sim:sm_80";
+  uint32_t ranks = 1;
+  SourceOptions source; ///< How the files are read.
+  bool debug = false;
+  uint64_t seed = 0;
+  uint64_t dataSeed = 0;
+  uint32_t sms = 8;
+  std::vector<std::string> slowRanks;    ///< RANK:FACTOR
+  std::vector<std::string> memory;       ///< NAME=SPEC
+  std::vector<std::string> outputs;      ///< NAME=FILE.npy
+  std::vector<std::string> prints;       ///< NAME[SLICES]@RANK
+  std::vector<std::string> expectations; ///< NAME=FILE.npy
+  std::vector<std::string> tolerances;   ///< ABSOLUTE,RELATIVE
+  std::string trace;
+  double boundWaits = 0; ///< Seconds; 0 for unbounded.
+  double timeLimit = 0;  ///< Seconds; 0 for none.
+  bool shareGpus = false;
+  bool noBoundsCheck = false;
+  bool cooperative = false;
+  bool time = false;
+  bool quiet = false;
+};
+
+class KernelRun {
+public:
+  KernelRun(const RunOptions &options, const Knobs &knobs) : options(options), knobs(knobs), progress(options.quiet) {}
+
+  /// Does everything; results and the summary go to stdout, progress and warnings to stderr.
+  Status run();
+  /// Whether the error of run() is one of the kernel while it ran.
+  bool hasKernelFailed() const { return kernelFailed; }
+  /// Whether it is that a result is not the expected one.
+  bool hasMismatch() const { return mismatched; }
+
+private:
+  struct Output {
+    const RunArray *array;
+    OutputText text;
+  };
+
+  Status makeWorld();
+  Status loadKernels();
+  Status bindArguments();
+  Status bindOutputs();
+  /// Refuses what could not be written, or would be written over, before anything runs.
+  Status checkOutputFiles() const;
+  /// Compiles and loads everything.
+  Status compile();
+  Status launch();
+  /// Launches and waits; the error is the kernels'.
+  Status execute();
+  Status writeOutputs();
+  Status print(const SliceText &slice);
+  Status compareWithExpectations();
+  /// How long the run took on the machine model or, on real GPUs, on the slowest rank.
+  std::string deviceTime() const;
+  void printSummary(double seconds);
+
+  const RunOptions &options;
+  const Knobs &knobs;
+  Progress progress;
+  std::unique_ptr<runtime::World> world;
+  std::unique_ptr<jit::Jit> jit;
+  std::unique_ptr<RunArrays> arrays;
+  std::vector<KernelStage> stages;
+  compiler::CompileReport compileReport; ///< Of all variants, with the time that the driver took to load them.
+  std::vector<Output> outputs;
+  std::vector<SliceText> prints;
+  std::vector<Expectation> expectations;
+  std::vector<runtime::Event> begins, ends; ///< Around the launches on real GPUs.
+  bool launchRefused = false;
+  bool kernelFailed = false;
+  bool mismatched = false;
+};
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_KERNELRUN_H
