@@ -84,7 +84,7 @@ Expected<std::vector<std::string>> kernelNames(const KernelSource &source) {
 }
 
 KernelSource readImports(KernelSource source) {
-  source.imported = frontend::importedFiles({source.path, source.text}, source.searchPaths);
+  source.imported = frontend::importedFiles({source.path, source.text}, source.searchPaths, std::move(source.imported));
   std::vector<SourceText> texts = source.imported;
   texts.push_back({source.path, source.text});
   source.environment = frontend::environmentOf(texts);

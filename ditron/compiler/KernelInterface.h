@@ -43,7 +43,8 @@ Expected<KernelInterface> describeKernel(const KernelSource &source, std::string
 /// The names of the kernels of a source, in order.
 Expected<std::vector<std::string>> kernelNames(const KernelSource &source);
 
-/// The files to which the imports of a source lead, read now; the result is the same kernel even if they change later.
+/// The files to which the imports of a source lead, read now unless `imported` has their texts already; the result is the same
+/// kernel even if they change later.
 KernelSource readImports(KernelSource source);
 
 /// The configuration that a call uses which gives these parameters: the wanted one, else the first that can be compiled unless

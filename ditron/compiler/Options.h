@@ -18,7 +18,7 @@ struct KernelSource {
   std::string path;
   std::string text;
   std::vector<std::string> searchPaths = {}; ///< After the folder of the importing file.
-  std::vector<SourceText> imported = {};     ///< As readImports found them; used instead of what is on disk.
+  std::vector<SourceText> imported = {};     ///< Given, or as readImports found them; used instead of what is on disk.
   /// What the user says of names and expressions that only their machine knows (ImportOptions::defines).
   std::vector<std::pair<std::string, std::string>> defines = {};
   /// The variables of the environment that the texts name, as readImports found them: they may decide what is compiled.

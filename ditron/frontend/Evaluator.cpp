@@ -38,6 +38,8 @@ Evaluator::~Evaluator() {
 
 LangValue Evaluator::argumentValue(const ArgumentSpec &spec, const std::string &name,
                                   llvm::function_ref<LangValue(const RunTimeParameter &)> take) {
+  if (spec.isGlobal())
+    return globalArgument(spec.globalName);
   if (spec.isConstexpr()) {
     const auto *type = std::get_if<LangType>(&*spec.constexprValue);
     return type ? LangValue(*type) : LangValue(std::get<ConstValue>(*spec.constexprValue));
@@ -69,6 +71,15 @@ LangValue Evaluator::argumentValue(const ArgumentSpec &spec, const std::string &
   descriptor.sizes.assign(values.begin() + 1, values.begin() + 1 + spec.type.rank());
   descriptor.strides.assign(values.begin() + 1 + spec.type.rank(), values.end());
   return emitDescriptor(emit, std::move(descriptor));
+}
+
+LangValue Evaluator::globalArgument(llvm::StringRef name) {
+  const SourceRange range = frame().function->headerRange;
+  auto binding = findGlobal(scope(), name);
+  if (!binding)
+    return emit.fail(range, fmt::format("the signature gives the name '@{}', which the kernel's file does not define", name.str()));
+  binding->value.isWrapped = true; // as an argument that the caller gives
+  return readGlobal(intern(name), *binding, range);
 }
 
 LangValue Evaluator::asNamedTuple(const LangValue &value, std::shared_ptr<const ClassInfo> cls, SourceRange range) {

@@ -248,6 +248,8 @@ public:
 
 private:
   //===--- The kernel's parameters (Evaluator.cpp) -------------------------------------------------------------------------------===//
+  /// The value of "@name" in a signature.
+  LangValue globalArgument(llvm::StringRef name);
   /// The value of an argument; `take` gives the next parameter of the function.
   LangValue argumentValue(const ArgumentSpec &spec, const std::string &name,
                           llvm::function_ref<LangValue(const RunTimeParameter &)> take);

@@ -205,14 +205,15 @@ Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef name
   return describe(*parsed, name.str(), kernel, diagnostics.sourceManager(), true);
 }
 
-std::vector<SourceText> importedFiles(const SourceText &source, const std::vector<std::string> &searchPaths) {
+std::vector<SourceText> importedFiles(const SourceText &source, const std::vector<std::string> &searchPaths,
+                                      std::vector<SourceText> given) {
   SourceManager sources;
   auto id = sources.add(source.path, source.text);
   if (!id.isOk())
     return {};
   // What is wrong with the files is said when a kernel needs them.
   DiagnosticEngine ignored(sources);
-  Modules modules(ignored, searchPaths);
+  Modules modules(ignored, searchPaths, std::move(given));
   modules.addRoot(sources.file(*id));
   modules.loadAll();
   return modules.importedTexts();

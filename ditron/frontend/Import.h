@@ -47,8 +47,9 @@ Expected<KernelInfo> describeKernel(const SourceFile &file, llvm::StringRef kern
                                     const ImportOptions &options = {});
 
 /// All files of the user's to which the imports of a file lead, directly or through others, as they are now. What belongs
-/// into a key under which the compiled kernel is kept, besides the file itself.
-std::vector<SourceText> importedFiles(const SourceText &source, const std::vector<std::string> &searchPaths);
+/// into a key under which the compiled kernel is kept, besides the file itself. Those of `given` that it leads to are among them.
+std::vector<SourceText> importedFiles(const SourceText &source, const std::vector<std::string> &searchPaths,
+                                      std::vector<SourceText> given = {});
 
 /// Imports a kernel. On success the module is verified, holds one func.func with the attribute `tile.kernel`, and every
 /// operation has a location in the file. Errors of the kernel's source are in the diagnostics; the status of a failure is

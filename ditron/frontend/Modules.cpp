@@ -47,7 +47,7 @@ Modules::Modules(DiagnosticEngine &diagnostics, std::vector<std::string> searchP
 
 bool Modules::exists(const std::string &path) const {
   std::error_code error;
-  return llvm::any_of(texts, [&](const SourceText &text) { return text.path == path; }) ||
+  return llvm::any_of(texts, [&](const SourceText &text) { return text.module.empty() && text.path == path; }) ||
          fs::is_regular_file(path, error);
 }
 
@@ -69,7 +69,7 @@ const ModuleScope *Modules::open(const std::string &path, bool isPackage) {
   if (!isNew)
     return entry.scope.get();
   SourceManager &sources = diagnostics.sourceManager();
-  auto given = llvm::find_if(texts, [&](const SourceText &text) { return text.path == path; });
+  auto given = llvm::find_if(texts, [&](const SourceText &text) { return text.module.empty() && text.path == path; });
   auto id = given != texts.end() ? sources.add(path, given->text) : sources.load(path);
   if (!id.isOk() || files.size() > maxFiles)
     return nullptr;
@@ -80,13 +80,34 @@ const ModuleScope *Modules::open(const std::string &path, bool isPackage) {
   return entry.scope.get();
 }
 
+const ModuleScope *Modules::openGiven(llvm::StringRef module) {
+  auto given = llvm::find_if(texts, [&](const SourceText &text) { return !module.empty() && text.module == module; });
+  if (given == texts.end())
+    return nullptr;
+  std::string key = fmt::format("<{}>", module.str());
+  auto [it, isNew] = files.try_emplace(key);
+  File &entry = it->second;
+  if (!isNew)
+    return entry.scope.get();
+  SourceManager &sources = diagnostics.sourceManager();
+  auto id = sources.add(given->path, given->text);
+  if (!id.isOk())
+    return nullptr;
+  entry.id = *id;
+  entry.given = given->module;
+  entry.module = parseModule(sources.file(*id), diagnostics);
+  entry.scope = std::make_unique<ModuleScope>(*entry.module, ScopeOrigin{this, key, folderOf(given->path), false});
+  order.push_back(entry.scope.get());
+  return entry.scope.get();
+}
+
 const ModuleScope *Modules::openFolder(const std::string &folder) {
   if (std::string init = join(folder, "__init__.py"); exists(init))
     return open(init, true);
   std::error_code error;
   const std::string prefix = folder + "/";
   if (!fs::is_directory(folder, error) &&
-      llvm::none_of(texts, [&](const SourceText &text) { return text.path.starts_with(prefix); }))
+      llvm::none_of(texts, [&](const SourceText &text) { return text.module.empty() && text.path.starts_with(prefix); }))
     return nullptr;
   auto [it, isNew] = files.try_emplace(folder);
   File &entry = it->second;
@@ -158,6 +179,8 @@ const ModuleScope *Modules::find(const ModuleScope &from, llvm::StringRef module
   }
   if (parts.empty())
     return nullptr;
+  if (const ModuleScope *given = openGiven(module))
+    return given;
   for (bool takesFolders : {false, true})
     for (const std::string &root : rootsOf(from))
       if (const ModuleScope *scope = lookIn(root, parts, takesFolders))
@@ -227,7 +250,7 @@ std::vector<SourceText> Modules::importedTexts() const {
   for (const ModuleScope *scope : llvm::drop_begin(order)) {
     auto it = files.find(scope->origin.path);
     const SourceFile &file = diagnostics.sourceManager().file(it->second.id);
-    result.push_back({file.path().str(), file.text().str()});
+    result.push_back({file.path().str(), file.text().str(), it->second.given});
   }
   return result;
 }

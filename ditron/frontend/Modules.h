@@ -40,8 +40,11 @@ private:
     std::unique_ptr<ast::Module> module;
     std::unique_ptr<ModuleScope> scope;
     FileId id = noFile;
+    std::string given; ///< The module name of a text that is no file.
   };
   const ModuleScope *open(const std::string &path, bool isPackage);
+  /// The text that was given for a module's name; null if none was.
+  const ModuleScope *openGiven(llvm::StringRef module);
   const ModuleScope *openFolder(const std::string &folder);
   const ModuleScope *lookIn(const std::string &folder, llvm::ArrayRef<llvm::StringRef> parts, bool takesFolders);
   std::vector<std::string> rootsOf(const ModuleScope &from) const;
@@ -51,7 +54,7 @@ private:
   std::vector<std::string> searchPaths;
   std::vector<SourceText> texts;
   std::string rootFolder;
-  llvm::StringMap<File> files; ///< By path; folders without `__init__.py` too.
+  llvm::StringMap<File> files; ///< By path, folders without `__init__.py` too; texts that are no files by "<module>".
   std::vector<const ModuleScope *> order;
 };
 

@@ -224,6 +224,11 @@ Expected<ArgumentSpec> parseItem(llvm::StringRef text, const std::string &where,
   if (isConstexpr && !rest.starts_with("(")) { // a tuple of literals is compile-time by itself
     if (rest.empty())
       return invalidArgument(where + ": write constexpr NAME=VALUE");
+    if (rest.consume_front("@")) {
+      if (!isIdentifier(rest))
+        return invalidArgument(where + fmt::format(": what follows '@' is a name of the kernel's file, not {}", quoted(rest)));
+      return ArgumentSpec::globalOf(rest.str(), name);
+    }
     auto value = parseConstexpr(rest);
     if (!value.isOk())
       return value.status().withContext(where);
@@ -271,6 +276,13 @@ ArgumentSpec ArgumentSpec::constexprOf(ConstexprArgument value, std::string name
   return spec;
 }
 
+ArgumentSpec ArgumentSpec::globalOf(std::string global, std::string name) {
+  ArgumentSpec spec;
+  spec.name = std::move(name);
+  spec.globalName = std::move(global);
+  return spec;
+}
+
 bool ArgumentSpec::operator==(const ArgumentSpec &other) const {
   if (name != other.name || isConstexpr() != other.isConstexpr() || isTuple() != other.isTuple())
     return false;
@@ -279,6 +291,8 @@ bool ArgumentSpec::operator==(const ArgumentSpec &other) const {
   if (!isConstexpr())
     return type == other.type && divisibility == other.divisibility && isDescriptor == other.isDescriptor &&
            fillsNan == other.fillsNan && sizeDivisibility == other.sizeDivisibility;
+  if (isGlobal() || other.isGlobal())
+    return globalName == other.globalName;
   if (constexprValue->index() != other.constexprValue->index())
     return false;
   if (const auto *constant = std::get_if<ConstValue>(&*constexprValue))
@@ -287,6 +301,8 @@ bool ArgumentSpec::operator==(const ArgumentSpec &other) const {
 }
 
 std::string ArgumentSpec::str() const {
+  if (isGlobal())
+    return fmt::format("constexpr {}{}@{}", name, name.empty() ? "" : "=", globalName);
   if (isConstexpr())
     return fmt::format("constexpr {}{}{}", name, name.empty() ? "" : "=", printConstexpr(*constexprValue));
   std::string text = name.empty() ? "" : name + "=";

@@ -3,8 +3,9 @@
 // A kernel file is a template: a KernelSignature says, parameter by parameter, which run-time type it is compiled for or
 // which compile-time value it has. It has a text form for command lines and tests:
 //
-//   *bf16:16, *bf16, i32:16, i32, constexpr BLOCK=64, constexpr KIND="gelu", constexpr OUT=fp16
+//   *bf16:16, *bf16, i32:16, i32, constexpr BLOCK=64, constexpr KIND="gelu", constexpr OUT=fp16, constexpr ACTIVATION=@gelu
 //
+// @gelu is what the kernel's file binds the name to: a function, a tuple, a class, any value that no literal writes.
 // `:16` promises that a pointer's address or an integer's value is a multiple of 16. A tensor descriptor that the host makes is
 // written tensordesc<bf16[128,64]>, or tensordesc<bf16[128,64],nan> when it pads with NaN; `:16` after it promises that the
 // tensor's address and all strides but the last are multiples of 16 bytes, a second number (`:16:8`) that the last size is a
@@ -31,6 +32,7 @@ using ConstexprArgument = std::variant<ConstValue, LangType>;
 struct ArgumentSpec {
   std::string name;                                ///< Empty: the next parameter in order.
   std::optional<ConstexprArgument> constexprValue; ///< Set: a compile-time argument, and `type` has no meaning.
+  std::string globalName;                          ///< Set: a compile-time argument, this name of the kernel's file.
   LangType type;                                   ///< A scalar; of a descriptor the tile.
   unsigned divisibility = 1;                       ///< Promised divisor of the address or value.
   bool isDescriptor = false;                       ///< A tensor descriptor made by the host.
@@ -39,7 +41,8 @@ struct ArgumentSpec {
   /// Set: a tuple of these; their names, if all have one, are the fields of a named tuple.
   std::shared_ptr<const std::vector<ArgumentSpec>> elements;
 
-  bool isConstexpr() const { return constexprValue.has_value(); }
+  bool isConstexpr() const { return constexprValue.has_value() || isGlobal(); }
+  bool isGlobal() const { return !globalName.empty(); }
   bool isTuple() const { return elements != nullptr; }
   static ArgumentSpec tupleOf(std::vector<ArgumentSpec> elements, std::string name = {});
   static ArgumentSpec runTime(LangType type, unsigned divisibility = 1, std::string name = {});
@@ -47,6 +50,8 @@ struct ArgumentSpec {
   static ArgumentSpec descriptorOf(LangType tile, bool fillsNan, unsigned divisibility = 1, unsigned sizeDivisibility = 1,
                                    std::string name = {});
   static ArgumentSpec constexprOf(ConstexprArgument value, std::string name = {});
+  /// A name of the kernel's file.
+  static ArgumentSpec globalOf(std::string global, std::string name = {});
   bool operator==(const ArgumentSpec &other) const;
   /// The text form of this item.
   std::string str() const;

@@ -6,10 +6,12 @@
 
 namespace ditron {
 
-/// A file as it was when it was read.
+/// A file as it was when it was read; or, with a module name, a text that never was a file: imports of that name lead to it from
+/// anywhere, and `path` is only what messages call it.
 struct SourceText {
   std::string path;
   std::string text;
+  std::string module = {};
   bool operator==(const SourceText &) const = default;
 };
 

@@ -67,7 +67,7 @@ std::string DiskCache::keyOf(const VariantRequest &request) const {
         std::string_view(request.kernel), std::string_view(request.signature)})
     hash.add(fmt::format("{}:{}", part.size(), part));
   for (const SourceText &file : request.source.imported)
-    for (std::string_view part : {std::string_view(file.path), std::string_view(file.text)})
+    for (std::string_view part : {std::string_view(file.module), std::string_view(file.path), std::string_view(file.text)})
       hash.add(fmt::format("{}:{}", part.size(), part));
   for (const auto *settings : {&request.source.defines, &request.source.environment}) {
     hash.add(fmt::format("{}:", settings->size()));

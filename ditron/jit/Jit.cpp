@@ -38,6 +38,8 @@ bool hasChanged(const compiler::KernelSource &source) {
   if (frontend::environmentOf(texts) != source.environment)
     return true;
   return std::ranges::any_of(source.imported, [](const SourceText &file) {
+    if (!file.module.empty())
+      return false;
     Expected<compiler::KernelSource> now = compiler::KernelSource::read(file.path);
     return !now.isOk() || now->text != file.text;
   });

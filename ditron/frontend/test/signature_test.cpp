@@ -22,7 +22,7 @@ TEST(Signature, RoundTrips) {
   for (const char *text :
        {"", "i32", "*bf16:16, *bf16, i32:16, i32, constexpr BLOCK=64", "**fp32, *kfp16", "x=*u8, y=i64:8",
         "constexpr A=True, constexpr B=None, constexpr C=-3, constexpr D=2.5",
-        "constexpr KIND=\"a, b\", constexpr T=fp16", "i1, i8, i16, i64, u8, u16, u32, u64, fp8e5, fp8e4nv, fp64"})
+        "constexpr KIND=\"a, b\", constexpr T=fp16", "constexpr F=@gelu, (i32, constexpr @sizes)", "i1, i8, i16, i64, u8, u16, u32, u64, fp8e5, fp8e4nv, fp64"})
     EXPECT_EQ(roundTrip(text), text);
 }
 
