@@ -36,6 +36,7 @@ def option_value(rng, option):
         value = rng.choice(SPECIFICATIONS)
     if option in ('--out', '--trace', '--svg', '--html', '--json', '-o', '--output') and rng.random() < 0.8:
         value = rng.choice(FILES)
+        value = value if option == '--out' else value.replace('.npy', '.text')
     if option in ('--arg', '--constexpr', '--out', '--memory', '--expect') and rng.random() < 0.8:
         value = rng.choice(['x', 'n', 'out', 'BLOCK', 'y', '']) + '=' + value
     return value
