@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "bench/BenchmarkSupport.h"
+#include "ditron/jit/Jit.h"
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmReduceScatter.h"
 

@@ -80,6 +80,8 @@ struct Jit::State {
 Jit::Jit(std::unique_ptr<State> state) : state(std::move(state)) {}
 Jit::~Jit() = default;
 
+const std::string &Jit::target() const { return state->target; }
+
 Expected<std::unique_ptr<Jit>> Jit::create(std::string_view target, Knobs knobs) {
   auto state = std::make_unique<State>();
   DITRON_ASSIGN_OR_RETURN(TargetName name, runtime::resolveTarget(target));
@@ -194,6 +196,16 @@ Expected<Specialisation> Jit::specialise(const KernelFunction &function, const C
   DITRON_RETURN_IF_ERROR(bound.status());
   DITRON_ASSIGN_OR_RETURN(runtime::Kernel kernel, state->variant(*function.storage, bound->signature, call.options));
   return Specialisation{std::move(kernel), std::move(bound->arguments)};
+}
+
+Expected<Specialisation> Jit::specialise(const KernelReference &kernel, const CallArguments &arguments,
+                                         const LaunchOptions &options) {
+  compiler::KernelSource source = {std::string(kernel.path), std::string(kernel.text)};
+  if (kernel.text.empty()) {
+    DITRON_ASSIGN_OR_RETURN(source, compiler::KernelSource::read(source.path));
+  }
+  DITRON_ASSIGN_OR_RETURN(const KernelFunction function, load(source, kernel.kernel));
+  return specialise(function, arguments, options);
 }
 
 Status Jit::launch(runtime::Stream &stream, const KernelFunction &function, const runtime::LaunchConfig &config,

@@ -29,6 +29,7 @@
 #define DITRON_JIT_JIT_H
 
 #include "ditron/compiler/Options.h"
+#include "ditron/runtime/KernelProvider.h"
 #include "ditron/runtime/Stream.h"
 
 #include <functional>
@@ -55,36 +56,16 @@ private:
   std::shared_ptr<const Storage> storage;
 };
 
-/// Arguments as Python's call f(positional..., name=value...) has them.
-struct CallArguments {
-  std::vector<runtime::Argument> positional;
-  std::vector<std::pair<std::string, runtime::Argument>> keywords;
-};
-
-/// What a launch says besides its arguments, as Triton's launch keywords.
-struct LaunchOptions {
-  std::optional<uint32_t> numWarps;  ///< Unset: what the kernel's configuration says, else 4.
-  std::optional<uint32_t> numStages; ///< The same, else 3.
-  bool debug = false; ///< Assertions of kernels and integer overflow are checked.
-  /// The configuration of the kernel's @triton.autotune, counted from 0. Unset: the first that can be compiled, unless the
-  /// arguments give one of the parameters that configurations set.
-  std::optional<uint32_t> config = std::nullopt;
-
-  uint32_t warps() const { return numWarps.value_or(4); }
-  uint32_t stages() const { return numStages.value_or(3); }
-};
+using runtime::CallArguments;
+using runtime::KernelReference;
+using runtime::LaunchOptions;
+using runtime::Specialisation;
 
 /// A call with what the kernel's decorators add: values of a configuration and of heuristics.
 struct TunedCall {
   CallArguments arguments;
   LaunchOptions options;
   std::string config; ///< "BLOCK=64 num_warps=4 num_stages=3"; empty if none was used.
-};
-
-/// A compiled variant and the arguments that are left to pass at run time.
-struct Specialisation {
-  runtime::Kernel kernel;
-  std::vector<runtime::Argument> arguments;
 };
 
 /// What has been compiled so far.
@@ -95,13 +76,15 @@ struct JitCounters {
   double compileMilliseconds = 0; ///< Until the code was ready to launch; finding it on disk included.
 };
 
-class Jit {
+class Jit final : public runtime::KernelProvider {
 public:
   /// For one target. `knobs` usually come from Knobs::fromEnvironment.
   static Expected<std::unique_ptr<Jit>> create(std::string_view target, Knobs knobs = {});
-  ~Jit();
+  ~Jit() override;
   Jit(const Jit &) = delete;
   Jit &operator=(const Jit &) = delete;
+
+  const std::string &target() const override;
 
   /// Parses the source and finds the kernel. The same source and name give the same handle.
   Expected<KernelFunction> load(const compiler::KernelSource &source, std::string_view kernel);
@@ -113,7 +96,10 @@ public:
   /// Binds the arguments and gives the variant for them, compiled now if it was not yet.
   Expected<Specialisation> specialise(const KernelFunction &function, const CallArguments &arguments,
                                       const LaunchOptions &options = {});
-  /// The same, and launches it on the stream.
+  /// load() and specialise().
+  Expected<Specialisation> specialise(const KernelReference &kernel, const CallArguments &arguments,
+                                      const LaunchOptions &options) override;
+  /// Binds, specialises, and launches the variant on the stream.
   Status launch(runtime::Stream &stream, const KernelFunction &function, const runtime::LaunchConfig &config,
                 const CallArguments &arguments, const LaunchOptions &options = {});
   /// Gives the variant of an explicit signature, for example "*bf16:16, *bf16, i32, constexpr BLOCK=64".

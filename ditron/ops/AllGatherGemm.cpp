@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view operation = "AllGatherGemm";
 }
 
-Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &jit, const Options &options) {
+Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
   if (options.maxRows <= 0 || options.depth <= 0)
@@ -27,7 +27,7 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, jit::Jit &j
   AllGatherGemm op;
   op.optionValues = options;
   op.world = &world;
-  op.jit = &jit;
+  op.kernels = &kernels;
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0));
   DITRON_ASSIGN_OR_RETURN(op.workspace,
                           world.allocateSymmetric(options.dtype, options.maxRows * options.depth, "ag_gemm_workspace"));
@@ -67,8 +67,8 @@ Expected<AllGatherGemm::Calls> AllGatherGemm::bind(runtime::Rank &rank, runtime:
                                                    int64_t rows, int64_t columns) {
   Calls calls;
   DITRON_ASSIGN_OR_RETURN(
-      calls.enter, PreparedCall::create(*jit, rank, words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank)));
-  DITRON_ASSIGN_OR_RETURN(calls.gemm, PreparedCall::create(*jit, rank, gemmCall(rank, b, c, rows, columns)));
+      calls.enter, PreparedCall::create(*kernels, rank, words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank)));
+  DITRON_ASSIGN_OR_RETURN(calls.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, b, c, rows, columns)));
   return calls;
 }
 

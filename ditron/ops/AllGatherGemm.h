@@ -36,7 +36,7 @@ public:
   static constexpr std::string_view copyName = "ag_push"; ///< Prefix of the copies' names in traces.
 
   /// Allocates workspaces, signals and streams on all ranks. Refuses options that make no sense.
-  static Expected<AllGatherGemm> create(runtime::World &world, jit::Jit &jit, const Options &options);
+  static Expected<AllGatherGemm> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options);
 
   /// Compiles what calls with this shape need on a rank.
   Status prepare(runtime::Rank &rank, int64_t rows, int64_t columns);
@@ -75,7 +75,7 @@ private:
 
   Options optionValues;
   runtime::World *world = nullptr;
-  jit::Jit *jit = nullptr;
+  runtime::KernelProvider *kernels = nullptr;
   CallWords words;
   runtime::SymmetricBuffer workspace; ///< [maxRows, depth]
   runtime::SymmetricBuffer ready;     ///< [ranks * chunksPerRank] signals

@@ -67,7 +67,7 @@ AttentionPlan chooseAttentionPlan(const AttentionProblem &problem) {
   return plan;
 }
 
-Expected<PreparedCall> prepareAttention(jit::Jit &jit, runtime::Rank &rank, const AttentionProblem &problem,
+Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtime::Rank &rank, const AttentionProblem &problem,
                                         runtime::Pointer q, runtime::Pointer k, runtime::Pointer v,
                                         runtime::Pointer out, const std::optional<AttentionPlan> &plan) {
   const AttentionPlan chosen = plan ? *plan : chooseAttentionPlan(problem);
@@ -95,7 +95,7 @@ Expected<PreparedCall> prepareAttention(jit::Jit &jit, runtime::Rank &rank, cons
                     {"HEAD_DIM", problem.headDim},
                     {"BLOCK_M", chosen.blockM},
                     {"BLOCK_N", chosen.blockN}};
-  return PreparedCall::create(jit, rank, call);
+  return PreparedCall::create(kernels, rank, call);
 }
 
 } // namespace ditron::ops

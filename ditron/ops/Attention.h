@@ -36,7 +36,7 @@ struct AttentionPlan {
 };
 AttentionPlan chooseAttentionPlan(const AttentionProblem &problem);
 
-Expected<PreparedCall> prepareAttention(jit::Jit &jit, runtime::Rank &rank, const AttentionProblem &problem,
+Expected<PreparedCall> prepareAttention(runtime::KernelProvider &kernels, runtime::Rank &rank, const AttentionProblem &problem,
                                         runtime::Pointer q, runtime::Pointer k, runtime::Pointer v,
                                         runtime::Pointer out, const std::optional<AttentionPlan> &plan = std::nullopt);
 

@@ -187,7 +187,7 @@ Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
   return Status::ok();
 }
 
-Expected<PreparedCall> prepareGemm(jit::Jit &jit, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
+Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
                                    runtime::Pointer b, runtime::Pointer c, const std::optional<GemmPlan> &plan) {
   const uint32_t multiprocessors = rank.attributes().multiprocessors;
   const GemmPlan chosen = plan ? *plan : chooseGemmPlan(problem, rank.world().target(), multiprocessors);
@@ -218,7 +218,7 @@ Expected<PreparedCall> prepareGemm(jit::Jit &jit, runtime::Rank &rank, const Gem
                     {"GROUP_M", tile.groupM},
                     {"B_TRANSPOSED", problem.order == MatrixOrder::Transposed},
                     {"PRECISION", std::string(toString(problem.precision))}};
-  return PreparedCall::create(jit, rank, call);
+  return PreparedCall::create(kernels, rank, call);
 }
 
 } // namespace ditron::ops

@@ -49,7 +49,7 @@ std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view
 Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan);
 
 /// Binds the kernel of the plan (or of chooseGemmPlan) to operands on a rank; calls of the result compute C = A * B.
-Expected<PreparedCall> prepareGemm(jit::Jit &jit, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
+Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
                                    runtime::Pointer b, runtime::Pointer c,
                                    const std::optional<GemmPlan> &plan = std::nullopt);
 

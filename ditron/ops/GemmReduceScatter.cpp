@@ -13,7 +13,7 @@ constexpr std::string_view operation = "GemmReduceScatter";
 constexpr uint32_t reduceBlockM = 16, reduceBlockN = 128;
 } // namespace
 
-Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit::Jit &jit, const Options &options) {
+Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
@@ -28,7 +28,7 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, jit
   GemmReduceScatter op;
   op.optionValues = options;
   op.world = &world;
-  op.jit = &jit;
+  op.kernels = &kernels;
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "gemm_rs", world.numRanks()));
   int64_t slots = world.numRanks() * RowShards(options.maxRows, world.numRanks()).rowsPerRank;
   DITRON_ASSIGN_OR_RETURN(op.scatter,
@@ -63,10 +63,10 @@ Status GemmReduceScatter::prepare(runtime::Rank &rank, int64_t rows, int64_t dep
 Expected<GemmReduceScatter::Calls> GemmReduceScatter::bind(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
                                                            runtime::Pointer out, int64_t rows, int64_t depth) {
   Calls calls;
-  DITRON_ASSIGN_OR_RETURN(calls.enter, PreparedCall::create(*jit, rank, words.enter(rank)));
-  DITRON_ASSIGN_OR_RETURN(calls.gemm, PreparedCall::create(*jit, rank, gemmCall(rank, a, b, rows, depth)));
+  DITRON_ASSIGN_OR_RETURN(calls.enter, PreparedCall::create(*kernels, rank, words.enter(rank)));
+  DITRON_ASSIGN_OR_RETURN(calls.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, a, b, rows, depth)));
   if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0) {
-    DITRON_ASSIGN_OR_RETURN(calls.reduce, PreparedCall::create(*jit, rank, reduceCall(rank, out, rows)));
+    DITRON_ASSIGN_OR_RETURN(calls.reduce, PreparedCall::create(*kernels, rank, reduceCall(rank, out, rows)));
   }
   return calls;
 }

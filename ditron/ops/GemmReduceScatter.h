@@ -38,7 +38,7 @@ public:
   static constexpr std::string_view copyName = "rs_push"; ///< Prefix of the copies' names in traces.
 
   /// Allocates buffers, signals and streams on all ranks. Refuses options that make no sense.
-  static Expected<GemmReduceScatter> create(runtime::World &world, jit::Jit &jit, const Options &options);
+  static Expected<GemmReduceScatter> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options);
 
   /// Compiles what calls with this shape need on a rank.
   Status prepare(runtime::Rank &rank, int64_t rows, int64_t depth);
@@ -77,7 +77,7 @@ private:
 
   Options optionValues;
   runtime::World *world = nullptr;
-  jit::Jit *jit = nullptr;
+  runtime::KernelProvider *kernels = nullptr;
   CallWords words;
   runtime::SymmetricBuffer scatter; ///< [ranks, rows per rank, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer arrived; ///< [ranks] signals

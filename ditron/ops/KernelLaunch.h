@@ -1,14 +1,14 @@
-//===- KernelLaunch.h - Compile a library kernel for its arguments and launch it ------------------------------*- C++ -*-===//
+//===- KernelLaunch.h - Get a library kernel for its arguments and launch it ----------------------------------*- C++ -*-===//
 //
-// The one way in which operators run device code: name the embedded kernel and its arguments; the variant for them is
-// compiled on first use and loaded, and then launched on streams. An operator makes all calls it needs before it enqueues
-// the first.
+// The one way in which operators run device code: name the embedded kernel and its arguments; the variant for them comes from
+// the program's KernelProvider, is loaded, and then launched on streams. An operator makes all calls it needs before it
+// enqueues the first.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_KERNELLAUNCH_H
 #define DITRON_OPS_KERNELLAUNCH_H
 
-#include "ditron/jit/Jit.h"
+#include "ditron/runtime/KernelProvider.h"
 #include "ditron/runtime/World.h"
 
 #include <array>
@@ -32,17 +32,17 @@ struct KernelCall {
   uint32_t numStages = 1;
 };
 
-/// A call whose variant is compiled and loaded and whose arguments are bound: enqueue() only launches, as often as wanted.
+/// A call whose variant is there and loaded and whose arguments are bound: enqueue() only launches, as often as wanted.
 class PreparedCall {
 public:
   PreparedCall() = default;
-  static Expected<PreparedCall> create(jit::Jit &jit, runtime::Rank &rank, const KernelCall &call);
+  static Expected<PreparedCall> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &call);
 
   Status enqueue(runtime::Stream &stream) const { return stream.launch(variant.kernel, config, variant.arguments); }
   const runtime::Kernel &kernel() const { return variant.kernel; }
 
 private:
-  jit::Specialisation variant;
+  runtime::Specialisation variant;
   runtime::LaunchConfig config;
 };
 

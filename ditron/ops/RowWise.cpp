@@ -76,7 +76,7 @@ RowPlan chooseRowPlan(const RowProblem &problem) {
   return plan;
 }
 
-Expected<PreparedCall> prepareSoftmax(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
+Expected<PreparedCall> prepareSoftmax(runtime::KernelProvider &kernels, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
                                       runtime::Pointer y, const std::optional<RowPlan> &plan) {
   constexpr std::string_view operation = "Softmax";
   const RowPlan chosen = plan ? *plan : chooseRowPlan(problem);
@@ -85,10 +85,10 @@ Expected<PreparedCall> prepareSoftmax(jit::Jit &jit, runtime::Rank &rank, const 
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, problem.dtype));
   KernelCall call = rowCall(rank, problem, chosen, x, y);
   call.kernel = chosen.pairs ? "softmax_pairs" : "softmax";
-  return PreparedCall::create(jit, rank, call);
+  return PreparedCall::create(kernels, rank, call);
 }
 
-Expected<PreparedCall> prepareRmsNorm(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
+Expected<PreparedCall> prepareRmsNorm(runtime::KernelProvider &kernels, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
                                       runtime::Pointer weight, runtime::Pointer y, double epsilon,
                                       const std::optional<RowPlan> &plan) {
   constexpr std::string_view operation = "RmsNorm";
@@ -100,7 +100,7 @@ Expected<PreparedCall> prepareRmsNorm(jit::Jit &jit, runtime::Rank &rank, const 
   call.kernel = chosen.pairs ? "rms_norm_pairs" : "rms_norm";
   call.arguments.emplace_back("weight_ptr", weight);
   call.arguments.emplace_back("epsilon", epsilon);
-  return PreparedCall::create(jit, rank, call);
+  return PreparedCall::create(kernels, rank, call);
 }
 
 /// What the library chooses where there is no form in pairs.
@@ -111,7 +111,7 @@ static RowPlan choosePlainPlan(const RowProblem &problem) {
   return plan;
 }
 
-Expected<PreparedCall> prepareLayerNorm(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem,
+Expected<PreparedCall> prepareLayerNorm(runtime::KernelProvider &kernels, runtime::Rank &rank, const RowProblem &problem,
                                         runtime::Pointer x, runtime::Pointer weight, runtime::Pointer bias,
                                         runtime::Pointer y, double epsilon, const std::optional<RowPlan> &plan) {
   constexpr std::string_view operation = "LayerNorm";
@@ -127,7 +127,7 @@ Expected<PreparedCall> prepareLayerNorm(jit::Jit &jit, runtime::Rank &rank, cons
   call.arguments.emplace_back("weight_ptr", weight);
   call.arguments.emplace_back("bias_ptr", bias);
   call.arguments.emplace_back("epsilon", epsilon);
-  return PreparedCall::create(jit, rank, call);
+  return PreparedCall::create(kernels, rank, call);
 }
 
 } // namespace ditron::ops

@@ -35,14 +35,14 @@ inline constexpr int64_t widestRow = 65536;
 RowPlan chooseRowPlan(const RowProblem &problem);
 
 /// y = softmax of each row of x.
-Expected<PreparedCall> prepareSoftmax(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
+Expected<PreparedCall> prepareSoftmax(runtime::KernelProvider &kernels, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
                                       runtime::Pointer y, const std::optional<RowPlan> &plan = std::nullopt);
 /// y = x / sqrt(mean(x * x) + epsilon) * weight of each row of x.
-Expected<PreparedCall> prepareRmsNorm(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
+Expected<PreparedCall> prepareRmsNorm(runtime::KernelProvider &kernels, runtime::Rank &rank, const RowProblem &problem, runtime::Pointer x,
                                       runtime::Pointer weight, runtime::Pointer y, double epsilon = 1e-6,
                                       const std::optional<RowPlan> &plan = std::nullopt);
 /// y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * weight + bias of each row of x. Has no form in pairs.
-Expected<PreparedCall> prepareLayerNorm(jit::Jit &jit, runtime::Rank &rank, const RowProblem &problem,
+Expected<PreparedCall> prepareLayerNorm(runtime::KernelProvider &kernels, runtime::Rank &rank, const RowProblem &problem,
                                         runtime::Pointer x, runtime::Pointer weight, runtime::Pointer bias,
                                         runtime::Pointer y, double epsilon = 1e-6,
                                         const std::optional<RowPlan> &plan = std::nullopt);

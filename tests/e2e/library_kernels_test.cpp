@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
+#include "ditron/jit/Jit.h"
 #include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/Reference.h"

@@ -11,6 +11,7 @@
 #include "base/Progress.h"
 #include "bench/InterleavedTiming.h"
 
+#include "ditron/jit/Jit.h"
 #include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/RowWise.h"

@@ -80,7 +80,7 @@ public:
                                      .precision = options.precision,
                                      .schedule = options.schedule,
                                      .tile = options.tile};
-    DITRON_ASSIGN_OR_RETURN(op, ops::AllGatherGemm::create(world, jit, config));
+    DITRON_ASSIGN_OR_RETURN(op, ops::AllGatherGemm::create(world, kernels, config));
     for (uint32_t id : world.localRanks()) {
       runtime::Rank &rank = world.rank(id);
       Operands &own = operands[id];
@@ -145,7 +145,7 @@ public:
                                          .precision = options.precision,
                                          .schedule = options.schedule,
                                          .tile = options.tile};
-    DITRON_ASSIGN_OR_RETURN(op, ops::GemmReduceScatter::create(world, jit, config));
+    DITRON_ASSIGN_OR_RETURN(op, ops::GemmReduceScatter::create(world, kernels, config));
     for (uint32_t id : world.localRanks()) {
       runtime::Rank &rank = world.rank(id);
       Operands &own = operands[id];
@@ -204,10 +204,10 @@ private:
 } // namespace
 
 std::unique_ptr<OverlapOperands> makeOverlapOperands(const OverlapRunOptions &options, runtime::World &world,
-                                                     jit::Jit &jit, const NormalData *data) {
+                                                     runtime::KernelProvider &kernels, const NormalData *data) {
   if (options.op == OverlapOperator::AllGatherGemm)
-    return std::make_unique<AllGatherRun>(options, world, jit, data);
-  return std::make_unique<ReduceScatterRun>(options, world, jit, data);
+    return std::make_unique<AllGatherRun>(options, world, kernels, data);
+  return std::make_unique<ReduceScatterRun>(options, world, kernels, data);
 }
 
 } // namespace ditron::tool

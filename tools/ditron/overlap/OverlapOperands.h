@@ -29,8 +29,8 @@ inline constexpr uint32_t samplesPerRank = 512;
 /// Large ones have operands of a known table on each rank, of which no host has all: sampled elements of the result are compared.
 class OverlapOperands : public TimedCalls {
 public:
-  OverlapOperands(const OverlapRunOptions &options, runtime::World &world, jit::Jit &jit, const NormalData *data)
-      : options(options), world(world), jit(jit), data(data) {}
+  OverlapOperands(const OverlapRunOptions &options, runtime::World &world, runtime::KernelProvider &kernels, const NormalData *data)
+      : options(options), world(world), kernels(kernels), data(data) {}
 
   /// Makes the operator and the ranks' buffers, and compiles.
   virtual Status create() = 0;
@@ -70,14 +70,14 @@ protected:
 
   const OverlapRunOptions &options;
   runtime::World &world;
-  jit::Jit &jit;
+  runtime::KernelProvider &kernels;
   const NormalData *data; ///< Null for whole matrices.
   std::vector<Operands> operands = std::vector<Operands>(world.numRanks());
 };
 
 /// The operands of options.op. `data` makes them; null for whole matrices.
 std::unique_ptr<OverlapOperands> makeOverlapOperands(const OverlapRunOptions &options, runtime::World &world,
-                                                     jit::Jit &jit, const NormalData *data);
+                                                     runtime::KernelProvider &kernels, const NormalData *data);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_OVERLAPOPERANDS_H

@@ -3,6 +3,7 @@
 
 #include "overlap/OverlapOperands.h"
 
+#include "ditron/jit/Jit.h"
 #include "ditron/ops/Gemm.h"
 #include "ditron/sim/Machine.h"
 

@@ -14,6 +14,7 @@
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/runtime/Timeline.h"
+#include "ditron/support/Knobs.h"
 
 #include <functional>
 #include <optional>
