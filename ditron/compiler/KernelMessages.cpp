@@ -51,6 +51,13 @@ void collectPlaces(mlir::Location location, const SourceManager &sources, llvm::
       });
 }
 
+/// The innermost place of a diagnostic; invalid when it has none.
+SourceRange placeOf(const mlir::Diagnostic &diagnostic, const SourceManager &sources) {
+  llvm::SmallVector<SourceRange> places;
+  collectPlaces(diagnostic.getLocation(), sources, places);
+  return places.empty() ? SourceRange() : places.front();
+}
+
 bool isCompilerBug(llvm::StringRef text) {
   return text.starts_with("compiler bug") || (text.starts_with("'") && text.contains("' op ")) ||
          text.starts_with("failed to legalize") || text.contains("unresolved materialization") ||
@@ -72,6 +79,8 @@ void KernelMessages::receive(mlir::Diagnostic &diagnostic) {
       break;
     compilerBug |= isCompilerBug(diagnostic.str());
     otherErrors |= !analysis::isResourceLimit(diagnostic);
+    if (errors.empty())
+      firstError = sources.locationOf(placeOf(diagnostic, sources));
     errors += render(diagnostic, Severity::Error);
     break;
   case mlir::DiagnosticSeverity::Warning: warnings += render(diagnostic, Severity::Warning); break;

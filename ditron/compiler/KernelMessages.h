@@ -31,6 +31,8 @@ public:
   /// All of them are about something that the target has too little of.
   bool areResourceLimits() const { return hasErrors() && !otherErrors; }
   const std::string &errorText() const { return errors; }
+  /// The place of the first error.
+  const SourceLocation &errorLocation() const { return firstError; }
   /// Warnings since construction, and remarks.
   const std::string &warningText() const { return warnings; }
   const std::string &remarkText() const { return remarks; }
@@ -41,6 +43,7 @@ private:
 
   const frontend::SourceManager &sources;
   std::string errors, warnings, remarks;
+  SourceLocation firstError;
   bool compilerBug = false, otherErrors = false;
   mlir::ScopedDiagnosticHandler handler;
 };

@@ -100,7 +100,8 @@ Status StageRunner::passes(std::string_view stage, mlir::ModuleOp module,
   if (mlir::failed(manager.run(module))) {
     if (messages.hasErrors() && !messages.hasCompilerBug())
       return Status(messages.areResourceLimits() ? StatusCode::ResourceExhausted : StatusCode::CompileError,
-                    messages.errorText());
+                    messages.errorText())
+          .at(messages.errorLocation());
     return compilerBug(stage, printModule(*before), messages.errorText());
   }
   if (isDumping())

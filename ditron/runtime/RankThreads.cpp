@@ -20,8 +20,6 @@ struct Current {
 };
 thread_local Current current;
 
-constexpr std::string_view leftAlone = "a host barrier cannot complete";
-
 } // namespace
 
 std::optional<uint32_t> RankThreads::currentRank() const {
@@ -34,6 +32,7 @@ Status RankThreads::run(const std::vector<uint32_t> &ranks, const std::function<
     running = static_cast<uint32_t>(ranks.size());
     arrived = 0;
     returned.clear();
+    leftAlone.clear();
   }
   std::vector<Status> results(ranks.size());
   std::vector<std::thread> threads;
@@ -48,14 +47,13 @@ Status RankThreads::run(const std::vector<uint32_t> &ranks, const std::function<
     });
   for (std::thread &thread : threads)
     thread.join();
-  // A rank that was left alone at a barrier only follows from another's error.
   const Status *following = nullptr;
-  for (const Status &result : results) {
-    if (result.isOk())
+  for (size_t index = 0; index < ranks.size(); ++index) {
+    if (results[index].isOk())
       continue;
-    if (!result.message().starts_with(leftAlone))
-      return result;
-    following = following ? following : &result;
+    if (!leftAlone.contains(ranks[index]))
+      return results[index];
+    following = following ? following : &results[index];
   }
   return following ? *following : Status::ok();
 }
@@ -74,8 +72,10 @@ Status RankThreads::barrier() {
   wake.wait(lock, [&] { return generation != mine || !returned.empty(); });
   if (generation != mine)
     return Status::ok();
-  return Status(StatusCode::Deadlock, fmt::format("{}: rank {} waits, and the host code of rank {} has returned",
-                                                  leftAlone, current.rank, fmt::join(returned, ", ")));
+  leftAlone.insert(current.rank);
+  return Status(StatusCode::Deadlock,
+                fmt::format("a host barrier cannot complete: rank {} waits, and the host code of rank {} has returned",
+                            current.rank, fmt::join(returned, ", ")));
 }
 
 } // namespace ditron::runtime

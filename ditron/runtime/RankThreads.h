@@ -15,6 +15,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace ditron::runtime {
@@ -34,6 +35,7 @@ private:
   uint32_t running = 0, arrived = 0; ///< Ranks in this run; of them, those at the barrier.
   uint64_t generation = 0;
   std::vector<uint32_t> returned; ///< Ranks whose host code is over.
+  std::set<uint32_t> leftAlone;   ///< Ranks that a barrier has failed: what they return only follows from another's error.
 };
 
 } // namespace ditron::runtime

@@ -66,10 +66,10 @@ void AsyncUnit::step(SimTime now) {
 bool AsyncUnit::finish() {
   for (const TensorCopy &copy : copies)
     if (copy.active && (!copy.store || copy.thread->asyncWork.storeGroups[copy.group].unread)) {
-      block.engine.fail({StatusCode::InvalidArgument,
-                         fmt::format("{}: {}: the block ended while the tensor {} of that line was {} shared memory",
-                                     siteText(copy.site), block.describe(), copy.store ? "store" : "load",
-                                     copy.store ? "reading" : "writing")});
+      block.engine.fail(failureAt(StatusCode::InvalidArgument, copy.site,
+                                  fmt::format("{}: the block ended while the tensor {} of that line was {} shared memory",
+                                              block.describe(), copy.store ? "store" : "load",
+                                              copy.store ? "reading" : "writing")));
       return false;
     }
   // Stores that have read their source become visible by themselves.
@@ -88,9 +88,9 @@ void AsyncUnit::threadFinished(Thread &thread) {
   const uint32_t index = thread.threadId / 128;
   if (index >= groups.size() || groups[index].arrived == 0)
     return;
-  block.engine.fail({StatusCode::InvalidArgument,
-                     fmt::format("{}: {}: thread {} returned instead of joining the warpgroup matrix multiply",
-                                 siteText(groups[index].site), block.describe(), thread.threadId)});
+  block.engine.fail(failureAt(StatusCode::InvalidArgument, groups[index].site,
+                              fmt::format("{}: thread {} returned instead of joining the warpgroup matrix multiply",
+                                          block.describe(), thread.threadId)));
 }
 
 //===- Reports ----------------------------------------------------------------------------------------------------===//

@@ -30,6 +30,11 @@ std::string siteText(const DitronSimSite *site) {
   return site ? fmt::format("{}:{}:{}", site->file, site->line, site->column) : std::string("an unknown line");
 }
 
+Status failureAt(StatusCode code, const DitronSimSite *site, std::string_view what) {
+  Status failure(code, fmt::format("{}: {}", siteText(site), what));
+  return site ? failure.at({site->file, site->line, site->column}) : failure;
+}
+
 bool sameSite(const DitronSimSite *a, const DitronSimSite *b) {
   return a == b || (a && b && a->line == b->line && a->column == b->column && std::strcmp(a->file, b->file) == 0);
 }
@@ -177,7 +182,7 @@ void Block::yieldIfAhead(Thread &thread) {
 }
 
 void Block::failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site) {
-  engine.fail({code, fmt::format("{}: {}, thread {}: {}", siteText(site), describe(), thread.threadId, what)});
+  engine.fail(failureAt(code, site, fmt::format("{}, thread {}: {}", describe(), thread.threadId, what)));
   switchAway(thread); // the run has stopped: to the scheduler, for good
   std::abort();
 }
@@ -374,9 +379,9 @@ std::string Block::describeParked() const {
 }
 
 void Block::reportStuck() {
-  engine.fail({StatusCode::Deadlock,
-               fmt::format("{}: {}: threads wait for each other at different places and none can go on: {}",
-                           siteText(threads[0]->site), describe(), describeParked())});
+  engine.fail(failureAt(StatusCode::Deadlock, threads[0]->site,
+                        fmt::format("{}: threads wait for each other at different places and none can go on: {}", describe(),
+                                    describeParked())));
 }
 
 } // namespace ditron::sim

@@ -247,6 +247,8 @@ private:
 
 /// "file.py:3:4".
 std::string siteText(const DitronSimSite *site);
+/// An error about a place in a kernel's source: "file.py:3:4: what", with the place as data.
+Status failureAt(StatusCode code, const DitronSimSite *site, std::string_view what);
 /// Whether two sites name the same place.
 bool sameSite(const DitronSimSite *a, const DitronSimSite *b);
 std::string_view collectiveName(CollectiveKind kind);

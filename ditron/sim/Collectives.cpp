@@ -63,7 +63,7 @@ void Block::releaseBarrier(Thread *last) {
                       thread->warpId, first->threadId, siteText(first->site), thread->threadId, siteText(thread->site));
       if (last)
         failThread(*last, StatusCode::InvalidArgument, what, last->site);
-      engine.fail({StatusCode::InvalidArgument, fmt::format("{}: {}: {}", siteText(thread->site), describe(), what)});
+      engine.fail(failureAt(StatusCode::InvalidArgument, thread->site, fmt::format("{}: {}", describe(), what)));
       return;
     }
   atBarrier = 0;
@@ -167,9 +167,9 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
   case CollectiveKind::Matrices:
   case CollectiveKind::Mma: {
     if (arrived != 0xffffffffu) {
-      engine.fail(
-          {StatusCode::InvalidArgument, fmt::format("{}: {}: a lane of a warp returned instead of joining the {}",
-                                                    siteText(meeting.site), describe(), collectiveName(meeting.kind))});
+      engine.fail(failureAt(StatusCode::InvalidArgument, meeting.site,
+                            fmt::format("{}: a lane of a warp returned instead of joining the {}", describe(),
+                                        collectiveName(meeting.kind))));
       return;
     }
     if (meeting.kind == CollectiveKind::Matrices) {

@@ -226,7 +226,7 @@ void Machine::State::run(const std::function<bool()> &condition) {
   prepareForFaults();
   while (!stopped()) {
     if (timeLimit.hasPassed()) {
-      fail({StatusCode::Deadlock, describeTimeOut(*this)});
+      fail({StatusCode::TimeOut, describeTimeOut(*this)});
       break;
     }
     if (hostConditionsDirty) {

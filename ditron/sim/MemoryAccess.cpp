@@ -411,7 +411,7 @@ void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks
 void ditron_sim_time_out(DitronSimThread *self, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   Block &block = *thread.block;
-  block.failThread(thread, StatusCode::Deadlock,
+  block.failThread(thread, StatusCode::TimeOut,
                    describeTimeLimit(block.engine) + ", and this loop still runs", site);
 }
 

@@ -11,6 +11,7 @@ std::string_view toString(StatusCode code) {
   case StatusCode::Unsupported: return "unsupported";
   case StatusCode::CompileError: return "compile error";
   case StatusCode::Deadlock: return "deadlock";
+  case StatusCode::TimeOut: return "time limit passed";
   case StatusCode::OutOfBounds: return "out of bounds";
   case StatusCode::ResourceExhausted: return "resource exhausted";
   case StatusCode::Internal: return "internal error (a bug of Ditron)";
@@ -26,7 +27,15 @@ const std::string &Status::message() const {
 Status Status::withContext(std::string_view context) const {
   if (isOk())
     return *this;
-  return Status(state->code, std::string(context) + ": " + state->message);
+  Status result(state->code, std::string(context) + ": " + state->message);
+  return state->location ? result.at(*state->location) : result;
+}
+
+Status Status::at(SourceLocation location) const {
+  Status result;
+  if (!isOk())
+    result.state = std::make_shared<State>(State{state->code, state->message, std::move(location)});
+  return result;
 }
 
 } // namespace ditron

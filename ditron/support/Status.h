@@ -9,7 +9,9 @@
 #define DITRON_SUPPORT_STATUS_H
 
 #include <cassert>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +26,7 @@ enum class StatusCode {
   Unsupported,        ///< Correct in principle, refused by this version.
   CompileError,       ///< The kernel's source is wrong; the message is the rendered diagnostic.
   Deadlock,           ///< Nothing can run and nothing is in flight.
+  TimeOut,            ///< A time limit passed: of a run, a wait of a kernel, or a meeting of processes.
   OutOfBounds,        ///< A kernel touched memory outside of every allocation.
   ResourceExhausted,  ///< Memory, shared memory, threads or residency.
   Internal,           ///< A bug of Ditron itself.
@@ -32,12 +35,19 @@ enum class StatusCode {
 /// The name of a code as users see it, for example "invalid argument".
 std::string_view toString(StatusCode code);
 
+/// A place in a kernel's source. Lines and columns count from 1; 0 where they are not known.
+struct SourceLocation {
+  std::string file;
+  uint32_t line = 0;
+  uint32_t column = 0;
+};
+
 /// A success or an error. Pointer-sized; a success allocates nothing.
 class [[nodiscard]] Status {
 public:
   Status() = default;
   Status(StatusCode code, std::string message)
-      : state(code == StatusCode::Ok ? nullptr : std::make_shared<State>(State{code, std::move(message)})) {}
+      : state(code == StatusCode::Ok ? nullptr : std::make_shared<State>(State{code, std::move(message), {}})) {}
 
   static Status ok() { return Status(); }
 
@@ -48,6 +58,11 @@ public:
   /// The message without the code; empty for a success.
   const std::string &message() const;
 
+  /// The place in a kernel's source that the error is about; null when there is none. The message names it too.
+  const SourceLocation *location() const { return state && state->location ? &*state->location : nullptr; }
+  /// The same error about a place; a success stays a success.
+  Status at(SourceLocation location) const;
+
   /// The same error with "context: " put before its message; a success stays a success.
   Status withContext(std::string_view context) const;
 
@@ -55,6 +70,7 @@ private:
   struct State {
     StatusCode code;
     std::string message;
+    std::optional<SourceLocation> location;
   };
   std::shared_ptr<const State> state;
 };

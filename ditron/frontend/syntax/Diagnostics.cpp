@@ -180,7 +180,13 @@ std::string DiagnosticEngine::renderAll() const {
 }
 
 Status DiagnosticEngine::status() const {
-  return hasErrors() ? Status(StatusCode::CompileError, renderAll()) : Status::ok();
+  if (!hasErrors())
+    return Status::ok();
+  Status result(StatusCode::CompileError, renderAll());
+  for (const Diagnostic &diagnostic : kept)
+    if (diagnostic.severity == Severity::Error)
+      return result.at(sources.locationOf(diagnostic.range));
+  return result;
 }
 
 } // namespace ditron::frontend

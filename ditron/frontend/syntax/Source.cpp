@@ -75,6 +75,13 @@ LineColumn SourceManager::beginOf(SourceRange range) const {
   return contains(range.file) ? files[range.file].lineColumn(range.begin) : LineColumn();
 }
 
+SourceLocation SourceManager::locationOf(SourceRange range) const {
+  if (!contains(range.file))
+    return {};
+  const LineColumn begin = beginOf(range);
+  return {files[range.file].path().str(), begin.line, begin.column};
+}
+
 LineColumn SourceManager::endOf(SourceRange range) const {
   return contains(range.file) ? files[range.file].lineColumn(range.end) : LineColumn();
 }

@@ -94,6 +94,8 @@ public:
   llvm::StringRef textOf(SourceRange range) const;
   /// The start of a range as line and column; 1:1 for an invalid range.
   LineColumn beginOf(SourceRange range) const;
+  /// The start of a range as errors carry it; empty for an invalid range.
+  SourceLocation locationOf(SourceRange range) const;
   /// The end of a range (exclusive) as line and column.
   LineColumn endOf(SourceRange range) const;
 

@@ -174,7 +174,7 @@ Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, dou
     if (ready > 0)
       break;
     if (ready == 0 && now() >= deadline)
-      return Status(StatusCode::Deadlock, fmt::format("step '{}': rank {} has not arrived {}", step, from,
+      return Status(StatusCode::TimeOut, fmt::format("step '{}': rank {} has not arrived {}", step, from,
                                                       limitText(options.timeLimitSeconds)));
     if (ready < 0 && errno != EINTR)
       return systemError("cannot wait for a message");
@@ -304,7 +304,7 @@ Status Rendezvous::listenAndAccept() {
         if (!sockets[rank].isOpen())
           absent.push_back(rank);
       return broadcastError(Status(
-          StatusCode::Deadlock, fmt::format("start of the job: {} of {} ranks have not arrived {}: {}", absent.size(),
+          StatusCode::TimeOut, fmt::format("start of the job: {} of {} ranks have not arrived {}: {}", absent.size(),
                                             numRanks(), limitText(options.timeLimitSeconds), fmt::join(absent, ", "))));
     }
     Descriptor connection(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -362,7 +362,7 @@ Status Rendezvous::findAndConnect() {
         break;
     }
     if (now() >= deadline)
-      return Status(StatusCode::Deadlock,
+      return Status(StatusCode::TimeOut,
                     fmt::format("start of the job: rank 0 has not arrived {} (rank {} looks for it in {})",
                                 limitText(options.timeLimitSeconds), rank(), options.directory));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -386,7 +386,7 @@ Expected<std::vector<Rendezvous::Message>> Rendezvous::collect(std::string_view 
     const int ready = poll(waiting.data(), waiting.size(), remainingMilliseconds(deadline));
     if (ready <= 0 && now() >= deadline)
       return broadcastError(Status(
-          StatusCode::Deadlock, fmt::format("step '{}': {} of {} ranks have not arrived {}: {}", step, ranks.size(),
+          StatusCode::TimeOut, fmt::format("step '{}': {} of {} ranks have not arrived {}: {}", step, ranks.size(),
                                             numRanks(), limitText(options.timeLimitSeconds), fmt::join(ranks, ", "))));
     for (size_t i = 0; ready > 0 && i < waiting.size(); ++i) {
       if (!waiting[i].revents)

@@ -278,7 +278,7 @@ Status CudaDevice::waitFor(const std::function<Result()> &query, const std::func
       Status reported = system->checkReports();
       if (reported.isOk())
         reported =
-            Status(StatusCode::Deadlock,
+            Status(StatusCode::TimeOut,
                    fmt::format("{} has not completed within {:g} seconds. Compile with --bound-waits to see which "
                                "wait of which kernel holds it up, or run on the simulator (--target sim)",
                                what, system->timeLimitSeconds));

@@ -132,7 +132,7 @@ Status CudaSystem::checkReports() {
     copy.rank = rank;
     text += "\n" + describe(copy);
   }
-  return Status(StatusCode::Deadlock, std::move(text));
+  return Status(StatusCode::TimeOut, std::move(text));
 }
 
 std::shared_ptr<KernelCache> CudaSystem::kernelCache(DeviceOrdinal ordinal, Context context, std::string_view gpuName) {

@@ -356,10 +356,10 @@ TEST(CudaWorld, HangsEndWithinTheTimeLimit) {
   SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
   ASSERT_TRUE(ok(world->rank(1).stream().signalWait(words.on(1), Compare::GreaterEqual, 1)));
   const Status status = world->synchronize();
-  EXPECT_EQ(status.code(), StatusCode::Deadlock);
+  EXPECT_EQ(status.code(), StatusCode::TimeOut);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 1, stream default"), HasSubstr("0.2 seconds")));
-  EXPECT_EQ(world->rank(0).stream().signalAdd(words.on(0), 1).code(), StatusCode::Deadlock); // the run is over
-  EXPECT_EQ(world->status().code(), StatusCode::Deadlock);
+  EXPECT_EQ(world->rank(0).stream().signalAdd(words.on(0), 1).code(), StatusCode::TimeOut); // the run is over
+  EXPECT_EQ(world->status().code(), StatusCode::TimeOut);
 }
 
 TEST(CudaWorld, BoundedWaitsAreReportedInTheSimulatorsWords) {
@@ -381,7 +381,7 @@ TEST(CudaWorld, BoundedWaitsAreReportedInTheSimulatorsWords) {
   report->wanted = 2;
   report->state = 2;
   const Status status = world->synchronize();
-  EXPECT_EQ(status.code(), StatusCode::Deadlock);
+  EXPECT_EQ(status.code(), StatusCode::TimeOut);
   EXPECT_EQ(status.message(), "deadlock: a wait passed its time limit\nwaiting:\n"
                               "  rank 1, kernel store at store.py:12:5, block (4,0,0), thread 31\n"
                               "    waits for ready[3] on rank 1: has 1, wants >= 2");

@@ -33,6 +33,7 @@ int exitCodeOf(StatusCode code) {
   case StatusCode::Unsupported:
   case StatusCode::CompileError: return ExitUserError;
   case StatusCode::Deadlock:
+  case StatusCode::TimeOut:
   case StatusCode::OutOfBounds: return ExitKernelFailed;
   case StatusCode::ResourceExhausted: return ExitExhausted;
   case StatusCode::Internal: return ExitBug;

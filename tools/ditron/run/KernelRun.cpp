@@ -22,20 +22,18 @@ namespace ditron::tool {
 
 namespace {
 
-/// An error of a running kernel, which begins with "FILE:LINE:COLUMN: ", with that line of the source and a caret
-/// below.
+/// An error of a running kernel with the line of the source and a caret below.
 Status withSourceLine(const Status &status, const compiler::KernelSource &source) {
-  unsigned line = 0, column = 0;
-  if (status.isOk() || !status.message().starts_with(source.path + ":") ||
-      std::sscanf(status.message().c_str() + source.path.size(), ":%u:%u:", &line, &column) != 2)
+  const SourceLocation *place = status.location();
+  if (!place || place->file != source.path)
     return status;
   frontend::SourceManager sources;
   Expected<frontend::FileId> file = sources.add(source.path, source.text);
   if (!file.isOk())
     return status;
-  const uint32_t offset = sources.file(*file).offsetOf({line, column});
+  const uint32_t offset = sources.file(*file).offsetOf({place->line, place->column});
   // The rendered message begins with the same place.
-  const size_t text = status.message().find(": ", source.path.size()) + 2;
+  const size_t text = fmt::formatted_size("{}:{}:{}: ", place->file, place->line, place->column);
   return Status(status.code(),
                 frontend::renderMessage(sources, frontend::Severity::Error, sources.file(*file).range(offset, offset),
                                         status.message().substr(text)));
@@ -58,8 +56,7 @@ Status KernelRun::run() {
       ran = traced;
   progress.stop();
   for (const KernelStage &stage : stages)
-    if (!ran.isOk() && ran.message().starts_with(stage.sourceText().path + ":"))
-      return withSourceLine(ran, stage.sourceText());
+    ran = withSourceLine(ran, stage.sourceText());
   DITRON_RETURN_IF_ERROR(ran);
   DITRON_RETURN_IF_ERROR(writeOutputs());
   for (const SliceText &slice : prints)
