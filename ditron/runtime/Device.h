@@ -65,6 +65,14 @@ using EventHandle = uint64_t;
 /// A captured graph; its type is the backend's.
 using GraphHandle = std::shared_ptr<const void>;
 
+/// A kernel that one device holds ready: launching it does nothing but enqueue.
+class LoadedKernel {
+public:
+  virtual ~LoadedKernel() = default;
+  /// values[i] points to the i-th value: the artifact's parameters, then its tensor maps, then the world view. Nothing is checked.
+  virtual Status launch(StreamHandle stream, const LaunchConfig &config, void *const *values) = 0;
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -75,6 +83,12 @@ public:
 
   virtual Expected<void *> allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes, MemoryKind kind) = 0;
   virtual Status free(void *address) = 0;
+  /// Lets kernels touch memory of the caller's until releaseMemory. Where anything that the GPU can address is free to use, as on
+  /// real GPUs, this does nothing.
+  virtual Status adoptMemory(void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes) {
+    return Status::ok();
+  }
+  virtual Status releaseMemory(void *address) { return Status::ok(); }
   /// Start of this rank's symmetric heap.
   virtual void *symmetricBase() const = 0;
   /// Immediate copies between host and device memory, past all streams.
@@ -83,6 +97,8 @@ public:
 
   virtual Expected<StreamHandle> createStream(std::string_view name, int priority) = 0;
   virtual Status destroyStream(StreamHandle stream) = 0;
+  /// The handle of a stream that another library made and keeps.
+  virtual Expected<StreamHandle> adoptStream(void *native);
   virtual Status synchronizeStream(StreamHandle stream) = 0;
   /// Waits for all streams of this rank.
   virtual Status synchronize() = 0;
@@ -106,6 +122,8 @@ public:
   virtual Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) = 0;
   /// Makes the kernel ready to launch, so that launches do nothing but enqueue. Without it the first launch does.
   virtual Status load(const Kernel &kernel) { return Status::ok(); }
+  /// The same for launches past all checks. `kernel`'s code stays loaded as long as the result.
+  virtual Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel) = 0;
   /// The tensor map in the device's own format.
   virtual Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map);
   virtual Status launch(StreamHandle stream, PackedLaunch launch) = 0;
@@ -117,6 +135,10 @@ public:
 
 inline Expected<TensorMap> Device::encodeTensorMap(const TensorMapDescription &) {
   return unsupported(attributes().name + " has no tensor copies");
+}
+
+inline Expected<StreamHandle> Device::adoptStream(void *) {
+  return unsupported(attributes().name + " has no streams of other libraries");
 }
 
 inline Expected<int64_t> Device::elapsedTime(EventHandle begin, EventHandle end) {

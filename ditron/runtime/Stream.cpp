@@ -26,9 +26,20 @@ Expected<Stream> Stream::create(std::shared_ptr<Device> device, void *worldView,
   return stream;
 }
 
+Expected<Stream> Stream::adopt(std::shared_ptr<Device> device, void *worldView, void *native) {
+  DITRON_ASSIGN_OR_RETURN(StreamHandle handle, device->adoptStream(native));
+  Stream stream;
+  stream.device = std::move(device);
+  stream.handle = handle;
+  stream.worldView = worldView;
+  stream.nameText = "adopted";
+  stream.isOwner = false;
+  return stream;
+}
+
 Stream::Stream(Stream &&other) noexcept
     : device(std::move(other.device)), handle(other.handle), worldView(other.worldView),
-      nameText(std::move(other.nameText)) {}
+      nameText(std::move(other.nameText)), isOwner(other.isOwner) {}
 
 Stream &Stream::operator=(Stream &&other) noexcept {
   Stream moved(std::move(other));
@@ -36,11 +47,12 @@ Stream &Stream::operator=(Stream &&other) noexcept {
   std::swap(handle, moved.handle);
   std::swap(worldView, moved.worldView);
   std::swap(nameText, moved.nameText);
+  std::swap(isOwner, moved.isOwner);
   return *this;
 }
 
 Stream::~Stream() {
-  if (device)
+  if (device && isOwner)
     (void)device->destroyStream(handle);
 }
 
@@ -78,6 +90,11 @@ Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::spa
   }
   launch.arguments.add(&worldView, sizeof(worldView));
   return device->launch(handle, std::move(launch));
+}
+
+Status Stream::launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count) {
+  values[count - 1] = &worldView;
+  return kernel.launch(handle, config, values);
 }
 
 Status Stream::launch(const Graph &graph) {

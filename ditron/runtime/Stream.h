@@ -59,6 +59,9 @@ public:
   static Expected<Stream> create(std::shared_ptr<Device> device, void *worldView, std::string_view name,
                                  int priority = 0);
 
+  /// A stream that another library made and keeps: destroying the result leaves it as it is. Refused by simulated devices.
+  static Expected<Stream> adopt(std::shared_ptr<Device> device, void *worldView, void *native);
+
   bool isValid() const { return device != nullptr; }
   const std::string &name() const { return nameText; }
   uint32_t rank() const { return device->rank(); }
@@ -70,6 +73,9 @@ public:
   Status launch(const Kernel &kernel, const LaunchConfig &config, std::initializer_list<Argument> arguments) {
     return launch(kernel, config, std::span(arguments.begin(), arguments.size()));
   }
+  /// Runs a kernel past all checks: values[i] points to the value of the artifact's i-th parameter, tensor maps behind them, and
+  /// the last is free for the world view.
+  Status launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count);
   Status launch(const Graph &graph);
 
   /// Copies bytes between any two ranks by the copy engine of this one.
@@ -104,6 +110,7 @@ private:
   StreamHandle handle = 0;
   void *worldView = nullptr;
   std::string nameText;
+  bool isOwner = true;
 };
 
 } // namespace ditron::runtime

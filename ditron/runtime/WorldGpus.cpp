@@ -52,7 +52,7 @@ Expected<std::unique_ptr<World>> World::onGpus(uint32_t numRanks, const TargetNa
   DITRON_RETURN_IF_ERROR(checkGpuOptions(options));
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<const cuda::CudaDriver> driver, cuda::CudaDriver::open());
   DITRON_ASSIGN_OR_RETURN(std::vector<cuda::DeviceOrdinal> ordinals,
-                          cuda::chooseGpus(*driver, numRanks, options.shareGpus));
+                          cuda::chooseGpus(*driver, numRanks, options.shareGpus, options.gpus));
   for (cuda::DeviceOrdinal ordinal : ordinals)
     DITRON_RETURN_IF_ERROR(cuda::checkTarget(*driver, ordinal, target));
   DITRON_RETURN_IF_ERROR(cuda::checkPeerAccess(*driver, ordinals));

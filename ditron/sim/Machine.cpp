@@ -107,6 +107,10 @@ Expected<void *> Machine::allocate(uint32_t rank, uint64_t bytes, std::string_vi
 Expected<uint64_t> Machine::allocateSymmetric(uint64_t bytes, std::string_view name, uint32_t elementBytes) {
   return impl->memory.allocateSymmetric(bytes, name, elementBytes);
 }
+Status Machine::adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes) {
+  return impl->memory.adopt(rank, address, bytes, name, elementBytes);
+}
+Status Machine::release(void *address) { return impl->memory.release(address); }
 Status Machine::free(void *address) { return impl->memory.free(address); }
 Status Machine::freeSymmetric(uint64_t offset) { return impl->memory.freeSymmetric(offset); }
 void *Machine::symmetricBase(uint32_t rank) const { return impl->memory.symmetricBase(rank); }

@@ -241,6 +241,10 @@ public:
                             MemoryKind kind = MemoryKind::Device);
   /// Symmetric memory on all ranks at once, at one offset from every rank's symmetricBase.
   Expected<uint64_t> allocateSymmetric(uint64_t bytes, std::string_view name, uint32_t elementBytes = 1);
+  /// Lets the rank's kernels touch host memory of the caller's, checked as its own; it must stay until release(address), which
+  /// must not come before the work that touches it has run.
+  Status adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes = 1);
+  Status release(void *address);
   /// Frees an allocation of any kind. Its range stays quarantined: a later touch is reported as use after free.
   Status free(void *address);
   /// Frees the symmetric allocation at that offset on all ranks.

@@ -182,9 +182,44 @@ Expected<uint64_t> Memory::allocateSymmetric(uint64_t bytes, std::string_view na
   return offset;
 }
 
+Status Memory::adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  if (rank >= options.ranks)
+    return invalidArgument(fmt::format("memory {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
+  if (!address || bytes == 0 || begin + bytes < begin)
+    return invalidArgument(fmt::format("memory {}: {} at {} cannot be adopted", name, byteCount(bytes), fmt::ptr(address)));
+  auto next = table.upper_bound(begin);
+  const bool meetsNext = next != table.end() && next->first < begin + bytes;
+  const bool meetsPrevious = next != table.begin() && reinterpret_cast<uintptr_t>(std::prev(next)->second.end) > begin;
+  if (meetsNext || meetsPrevious || isSimulated(address))
+    return invalidArgument(fmt::format("memory {}: {} at {} meet memory that the simulator has already: {}", name,
+                                       byteCount(bytes), fmt::ptr(address), describeNearest(address, bytes)));
+  Allocation allocation;
+  allocation.begin = static_cast<char *>(address);
+  allocation.end = allocation.begin + bytes;
+  allocation.capacity = bytes;
+  allocation.rank = rank;
+  allocation.kind = MemoryKind::Device;
+  allocation.elementBytes = std::max(1u, elementBytes);
+  allocation.adopted = true;
+  allocation.name = name.empty() ? std::string("unnamed") : std::string(name);
+  table.insert_or_assign(begin, std::move(allocation));
+  clearCaches();
+  return Status::ok();
+}
+
+Status Memory::release(void *address) {
+  auto it = table.find(reinterpret_cast<uintptr_t>(address));
+  if (it == table.end() || !it->second.adopted)
+    return invalidArgument(fmt::format("release of {}, which is no adopted memory", fmt::ptr(address)));
+  table.erase(it);
+  clearCaches();
+  return Status::ok();
+}
+
 Status Memory::free(void *address) {
   auto it = table.find(reinterpret_cast<uintptr_t>(address));
-  if (it == table.end())
+  if (it == table.end() || it->second.adopted)
     return invalidArgument(fmt::format("free of {}, which is not the start of an allocation; {}", fmt::ptr(address),
                                        describeNearest(address, 0)));
   Allocation &allocation = it->second;
@@ -333,6 +368,8 @@ std::string Memory::signalName(const void *address) {
 
 std::string Memory::findDamagedRedZone() const {
   for (const auto &[begin, allocation] : table) {
+    if (allocation.adopted)
+      continue;
     const auto *behind = reinterpret_cast<const unsigned char *>(allocation.end);
     uint64_t zone = allocation.capacity - allocation.size() + redZoneBytes;
     for (uint64_t i = 0; i < zone; ++i)

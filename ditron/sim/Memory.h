@@ -29,6 +29,7 @@ struct Allocation {
   MemoryKind kind;
   uint32_t elementBytes;
   bool freed = false;
+  bool adopted = false; ///< The caller's own memory: never cut from an arena.
   std::string name;
   /// The newest write by a copy engine (copies are not recorded word by word).
   Writer bulkWriter;
@@ -69,6 +70,10 @@ public:
   Expected<void *> allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes,
                             MemoryKind kind);
   Expected<uint64_t> allocateSymmetric(uint64_t bytes, std::string_view name, uint32_t elementBytes);
+  /// Lets kernels touch host memory of the caller's, which has no red zones. Refuses ranges that meet another allocation.
+  Status adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes);
+  /// Ends what adopt began; an address that was not adopted is an error.
+  Status release(void *address);
   Status free(void *address);
   Status freeSymmetric(uint64_t offset);
   void *symmetricBase(uint32_t rank) const { return arena(rank, MemoryKind::Symmetric).base; }

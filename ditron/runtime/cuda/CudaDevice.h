@@ -59,6 +59,9 @@ public:
 
   Expected<runtime::StreamHandle> createStream(std::string_view name, int priority) override;
   Status destroyStream(runtime::StreamHandle stream) override;
+  Expected<runtime::StreamHandle> adoptStream(void *native) override {
+    return reinterpret_cast<runtime::StreamHandle>(native);
+  }
   Status synchronizeStream(runtime::StreamHandle stream) override;
   Status synchronize() override;
 
@@ -77,6 +80,7 @@ public:
                     uint32_t bytes) override;
   Status hostCallback(runtime::StreamHandle stream, std::function<void()> callback, std::string_view name) override;
   Status load(const runtime::Kernel &kernel) override;
+  Expected<std::unique_ptr<runtime::LoadedKernel>> loadForLaunch(const runtime::Kernel &kernel) override;
   Expected<runtime::TensorMap> encodeTensorMap(const runtime::TensorMapDescription &map) override;
   Status launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) override;
 
@@ -88,6 +92,7 @@ public:
   void abandon();
 
 private:
+  friend class CudaKernel;
   static constexpr uint64_t ballastBytes = 4 << 20;
   struct StreamState {
     std::string name;
@@ -101,6 +106,9 @@ private:
   void readAttributes();
   Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
   Status delayKernel(StreamRef stream);
+  /// The launch itself; the context is current.
+  Status enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream, const runtime::LaunchConfig &config,
+                 void *const *values);
   /// By copies to the host: a kernel would find no SM while another kernel waits for what the delayed copy brings.
   Status delayCopy(StreamRef stream);
   Expected<FunctionRef> loadedFunction(const runtime::Kernel &kernel);

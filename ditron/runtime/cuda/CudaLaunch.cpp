@@ -232,34 +232,29 @@ Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMa
   return encoded;
 }
 
-Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) {
-  DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  const runtime::Kernel &kernel = *launch.kernel;
-  DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadedFunction(kernel));
-  DITRON_RETURN_IF_ERROR(delayKernel(streamRef(stream)));
-
-  std::vector<void *> parameters;
-  for (uint32_t offset : launch.arguments.offsets)
-    parameters.push_back(launch.arguments.bytes.data() + offset);
-  const std::array<uint32_t, 3> &grid = launch.config.grid;
+Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream,
+                           const runtime::LaunchConfig &config, void *const *values) {
+  DITRON_RETURN_IF_ERROR(delayKernel(stream));
+  const std::array<uint32_t, 3> &grid = config.grid;
   const unsigned threads = kernel.threadsPerBlock();
   const auto shared = static_cast<unsigned>(kernel.artifact().sharedBytes);
+  auto **parameters = const_cast<void **>(values);
   Result result;
-  if (launch.config.cooperative) {
+  if (config.cooperative) {
     if (!driver.launchKernelEx)
       return unsupported(
           fmt::format("kernel '{}': cooperative launches need a driver of version 520 or newer", kernel.name()));
     LaunchAttribute attribute = {};
     attribute.id = launchAttributeCooperative;
     attribute.value.cooperative = 1;
-    const LaunchConfiguration configuration = {grid[0], grid[1], grid[2],           threads,    1,
-                                               1,       shared,  streamRef(stream), &attribute, 1};
-    result = driver.launchKernelEx(&configuration, function, parameters.data(), nullptr);
+    const LaunchConfiguration configuration = {grid[0], grid[1], grid[2], threads,    1,
+                                               1,       shared,  stream,  &attribute, 1};
+    result = driver.launchKernelEx(&configuration, function, parameters, nullptr);
   } else {
-    result = driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, streamRef(stream),
-                                 parameters.data(), nullptr);
+    result = driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, parameters, nullptr);
   }
+  if (result == success)
+    return Status::ok();
   if (result == errorCooperativeLaunchTooLarge) {
     int blocks = 0;
     driver.occupancyBlocksPerMultiprocessor(&blocks, function, static_cast<int>(threads), shared);
@@ -268,11 +263,48 @@ Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch la
                               uint64_t(grid[0]) * grid[1] * grid[2], attributeValues.name,
                               uint64_t(blocks) * attributeValues.multiprocessors));
   }
-  DITRON_RETURN_IF_ERROR(check(result, fmt::format("launch of kernel '{}'", kernel.name())));
+  return check(result, fmt::format("launch of kernel '{}'", kernel.name()));
+}
+
+Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  const runtime::Kernel &kernel = *launch.kernel;
+  DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadedFunction(kernel));
+  std::vector<void *> values;
+  for (uint32_t offset : launch.arguments.offsets)
+    values.push_back(launch.arguments.bytes.data() + offset);
+  DITRON_RETURN_IF_ERROR(enqueue(function, kernel, streamRef(stream), launch.config, values.data()));
   std::lock_guard lock(mutex);
   if (auto found = streams.find(stream); found != streams.end())
     found->second.lastKernel = kernel.name();
   return Status::ok();
+}
+
+/// What a launch needs, looked up once.
+class CudaKernel final : public runtime::LoadedKernel {
+public:
+  CudaKernel(std::shared_ptr<CudaDevice> device, FunctionRef function, const runtime::Kernel &kernel)
+      : device(std::move(device)), function(function), kernel(kernel) {}
+
+  Status launch(runtime::StreamHandle stream, const runtime::LaunchConfig &config, void *const *values) override {
+    if (device->system->hasEnded())
+      return device->system->status();
+    ContextScope scope(device->driver, device->context);
+    return device->enqueue(function, kernel, streamRef(stream), config, values);
+  }
+
+private:
+  std::shared_ptr<CudaDevice> device;
+  FunctionRef function;
+  runtime::Kernel kernel;
+};
+
+Expected<std::unique_ptr<runtime::LoadedKernel>> CudaDevice::loadForLaunch(const runtime::Kernel &kernel) {
+  DITRON_RETURN_IF_ERROR(system->status());
+  ContextScope scope(driver, context);
+  DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadedFunction(kernel));
+  return std::unique_ptr<runtime::LoadedKernel>(std::make_unique<CudaKernel>(shared_from_this(), function, kernel));
 }
 
 // Graphs

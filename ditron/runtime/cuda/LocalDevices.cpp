@@ -19,10 +19,19 @@ std::string gpuText(const CudaDriver &driver, DeviceOrdinal ordinal) {
 
 } // namespace
 
-Expected<std::vector<DeviceOrdinal>> chooseGpus(const CudaDriver &driver, uint32_t numRanks, bool share) {
+Expected<std::vector<DeviceOrdinal>> chooseGpus(const CudaDriver &driver, uint32_t numRanks, bool share,
+                                                const std::vector<int> &wanted) {
   const int count = driver.deviceCount();
   if (count == 0)
     return unsupported("the driver sees no GPU (CUDA_VISIBLE_DEVICES?)");
+  if (!wanted.empty()) {
+    if (wanted.size() != numRanks)
+      return invalidArgument(fmt::format("{} GPUs are named for {} ranks; accepted is one for each", wanted.size(), numRanks));
+    for (int gpu : wanted)
+      if (gpu < 0 || gpu >= count)
+        return invalidArgument(fmt::format("GPU {} does not exist; accepted are 0 to {}", gpu, count - 1));
+    return std::vector<DeviceOrdinal>(wanted.begin(), wanted.end());
+  }
   if (numRanks > static_cast<uint32_t>(count) && !share)
     return unsupported(
         fmt::format("{} ranks need {} GPUs; this machine shows {}. WorldOptions::shareGpus (--share-gpus) "

@@ -13,7 +13,9 @@ namespace ditron::cuda {
 
 /// Rank r gets GPU r; with `share`, GPU r modulo their number, so that protocols can be tried with more ranks than GPUs
 /// (blocks of different ranks then compete for one GPU's multiprocessors).
-Expected<std::vector<DeviceOrdinal>> chooseGpus(const CudaDriver &driver, uint32_t numRanks, bool share);
+/// `wanted`, unless it is empty, says instead which each rank gets.
+Expected<std::vector<DeviceOrdinal>> chooseGpus(const CudaDriver &driver, uint32_t numRanks, bool share,
+                                                const std::vector<int> &wanted = {});
 
 /// Ok when kernels and copies of each of these GPUs can touch the memory of every other; the error names the first pair that
 /// cannot.

@@ -38,6 +38,40 @@ sim::Compare simCompare(Compare compare) {
   return sim::Compare::Equal;
 }
 
+sim::LaunchDescription describe(const Kernel &kernel, const LaunchConfig &config, PackedArguments arguments) {
+  sim::LaunchDescription description;
+  description.name = kernel.name();
+  description.entry = kernel.image().hostEntry;
+  description.arguments.bytes = std::move(arguments.bytes);
+  description.arguments.offsets = std::move(arguments.offsets);
+  description.grid = config.grid;
+  description.threadsPerBlock = kernel.threadsPerBlock();
+  description.sharedBytes = kernel.artifact().sharedBytes;
+  description.cooperative = config.cooperative;
+  description.keepAlive = kernel.image().owner;
+  return description;
+}
+
+/// The machine keeps a copy of the values, so that there is nothing to save here but the checks.
+class SimKernel final : public LoadedKernel {
+public:
+  SimKernel(std::shared_ptr<sim::Machine> machine, const Kernel &kernel) : machine(std::move(machine)), kernel(kernel) {}
+
+  Status launch(StreamHandle stream, const LaunchConfig &config, void *const *values) override {
+    PackedArguments arguments;
+    for (const ArtifactParameter &parameter : kernel.artifact().parameters)
+      arguments.add(*values++, parameter.bytes);
+    for (size_t map = 0; map < kernel.artifact().tensorMaps.size(); ++map)
+      arguments.add(*values++, sizeof(TensorMap::bytes));
+    arguments.add(*values, sizeof(void *));
+    return machine->launch(streamId(stream), describe(kernel, config, std::move(arguments)));
+  }
+
+private:
+  std::shared_ptr<sim::Machine> machine;
+  Kernel kernel;
+};
+
 } // namespace
 
 SimDevice::SimDevice(std::shared_ptr<sim::Machine> machineValue, uint32_t rank, std::string name)
@@ -56,6 +90,10 @@ Expected<void *> SimDevice::allocate(uint64_t bytes, std::string_view name, uint
 }
 
 Status SimDevice::free(void *address) { return machine->free(address); }
+Status SimDevice::adoptMemory(void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes) {
+  return machine->adopt(rankId, address, bytes, name, elementBytes);
+}
+Status SimDevice::releaseMemory(void *address) { return machine->release(address); }
 void *SimDevice::symmetricBase() const { return machine->symmetricBase(rankId); }
 
 Status SimDevice::checkHostAccess(const void *address, uint64_t bytes) const {
@@ -164,19 +202,12 @@ Expected<TensorMap> SimDevice::encodeTensorMap(const TensorMapDescription &map) 
   return result;
 }
 
+Expected<std::unique_ptr<LoadedKernel>> SimDevice::loadForLaunch(const Kernel &kernel) {
+  return std::unique_ptr<LoadedKernel>(std::make_unique<SimKernel>(machine, kernel));
+}
+
 Status SimDevice::launch(StreamHandle stream, PackedLaunch launch) {
-  const Kernel &kernel = *launch.kernel;
-  sim::LaunchDescription description;
-  description.name = kernel.name();
-  description.entry = kernel.image().hostEntry;
-  description.arguments.bytes = std::move(launch.arguments.bytes);
-  description.arguments.offsets = std::move(launch.arguments.offsets);
-  description.grid = launch.config.grid;
-  description.threadsPerBlock = kernel.threadsPerBlock();
-  description.sharedBytes = kernel.artifact().sharedBytes;
-  description.cooperative = launch.config.cooperative;
-  description.keepAlive = kernel.image().owner;
-  return machine->launch(streamId(stream), std::move(description));
+  return machine->launch(streamId(stream), describe(*launch.kernel, launch.config, std::move(launch.arguments)));
 }
 
 Status SimDevice::beginCapture(StreamHandle stream) { return machine->beginCapture(streamId(stream)); }

@@ -20,6 +20,8 @@ public:
 
   Expected<void *> allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes, MemoryKind kind) override;
   Status free(void *address) override;
+  Status adoptMemory(void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes) override;
+  Status releaseMemory(void *address) override;
   void *symmetricBase() const override;
   Status upload(void *destination, const void *source, uint64_t bytes) override;
   Status download(void *destination, const void *source, uint64_t bytes) override;
@@ -42,6 +44,7 @@ public:
   Status signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value, uint32_t bytes) override;
   Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) override;
   Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map) override;
+  Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel) override;
   Status launch(StreamHandle stream, PackedLaunch launch) override;
 
   Status beginCapture(StreamHandle stream) override;
