@@ -6,7 +6,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "Version.h"
 
-#include "Version.inc"
+#include "ditron/Version.inc"
 
 namespace ditron::tool {
 

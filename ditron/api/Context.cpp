@@ -1,0 +1,208 @@
+//===- Context.cpp - Ranks and a source of kernels ----------------------------------------------------------------===//
+#include "ditron/api/Handles.h"
+
+#include <fmt/format.h>
+
+namespace ditron::api {
+
+namespace {
+
+Status checkPolicy(const ditron_context_options_t &options) {
+  switch (options.policy) {
+  case DITRON_KERNELS_DEFAULT:
+  case DITRON_KERNELS_AOT_ONLY: return Status::ok();
+  case DITRON_KERNELS_JIT:
+  case DITRON_KERNELS_JIT_WARN:
+    return hasCompiler() ? Status::ok()
+                         : unsupported("the policy asks for the compiler, and libditron_runtime has none: link libditron, or "
+                                       "take DITRON_KERNELS_AOT_ONLY");
+  }
+  return invalidArgument(
+      fmt::format("policy {}; accepted are the members of ditron_kernel_policy_t", static_cast<int>(options.policy)));
+}
+
+runtime::WorldOptions worldOptionsOf(const ditron_context_options_t &options) {
+  runtime::WorldOptions world;
+  world.heapBytes = options.heap_bytes;
+  world.timeLimitSeconds = options.time_limit_seconds;
+  world.seed = options.seed;
+  if (options.multiprocessors)
+    world.sms = options.multiprocessors;
+  world.checkBounds = !options.no_bounds_check;
+  return world;
+}
+
+MessageSink messageSinkOf(const ditron_context_options_t &options) {
+  if (!options.message)
+    return [](const std::string &line) { fmt::print(stderr, "ditron: {}\n", line); };
+  return [send = options.message, user = options.message_user](const std::string &line) { send(user, line.c_str()); };
+}
+
+} // namespace
+
+Expected<std::shared_ptr<Context>> Context::create(const ditron_context_options_t &options) {
+  DITRON_RETURN_IF_ERROR(checkPolicy(options));
+  auto context = std::make_shared<Context>();
+  context->targetText = options.target ? options.target : "";
+  context->numRanks = options.ranks ? options.ranks : 1;
+  context->fromEnvironment = options.from_environment;
+  context->worldOptions = worldOptionsOf(options);
+  if (options.gpus)
+    context->worldOptions.gpus.assign(options.gpus, options.gpus + context->numRanks);
+  context->policy = options.policy;
+  context->messages = messageSinkOf(options);
+  context->maker = std::this_thread::get_id();
+  if (options.package_count)
+    return unsupported("packages are not yet read");
+  DITRON_ASSIGN_OR_RETURN(context->worldValue, context->makeWorld());
+  return context;
+}
+
+Expected<std::shared_ptr<runtime::World>> Context::makeWorld() const {
+  auto make = [&](std::string_view target) {
+    return fromEnvironment ? runtime::World::fromEnvironment(target, worldOptions)
+                           : runtime::World::local(numRanks, target, worldOptions);
+  };
+  // Without a target: GPUs if there are any.
+  Expected<std::unique_ptr<runtime::World>> world = make(targetText.empty() ? "cuda" : targetText);
+  if (!world.isOk() && targetText.empty() && !fromEnvironment)
+    world = make("sim");
+  DITRON_RETURN_IF_ERROR(world.status());
+  return std::shared_ptr<runtime::World>(std::move(world).value());
+}
+
+Expected<std::shared_ptr<Compiler>> Context::compiler() {
+  if (policy == DITRON_KERNELS_AOT_ONLY)
+    return unsupported("the context takes kernels from packages only (DITRON_KERNELS_AOT_ONLY)");
+  std::lock_guard lock(mutex);
+  if (!compilerValue) {
+    DITRON_ASSIGN_OR_RETURN(compilerValue, makeCompiler(target(), messages, policy == DITRON_KERNELS_JIT_WARN));
+  }
+  return compilerValue;
+}
+
+Status Context::checkThread() const {
+  if (!isSimulated() || std::this_thread::get_id() == maker)
+    return Status::ok();
+  return invalidArgument("a context of simulated GPUs is used by the thread that made it; make one for this thread");
+}
+
+Expected<runtime::Rank *> Context::rank(uint32_t rank) const {
+  if (rank >= worldValue->numRanks())
+    return invalidArgument(fmt::format("rank {} does not exist; accepted are 0 to {}", rank, worldValue->numRanks() - 1));
+  if (!worldValue->isLocal(rank))
+    return invalidArgument(fmt::format("rank {} is of another process; this one has rank {}", rank,
+                                       worldValue->localRanks().front()));
+  return &worldValue->rank(rank);
+}
+
+Status Context::restart() {
+  if (!isSimulated())
+    return unsupported("real GPUs that failed cannot be used again by this process");
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<runtime::World> fresh, makeWorld());
+  std::lock_guard lock(mutex);
+  for (const auto &[place, range] : adopted)
+    DITRON_RETURN_IF_ERROR(fresh->rank(place.first).device()->adoptMemory(reinterpret_cast<void *>(place.second), range.bytes,
+                                                                          range.name, 1));
+  worldValue = std::move(fresh);
+  return Status::ok();
+}
+
+Status Context::adopt(uint32_t rankId, void *address, uint64_t bytes, std::string_view name) {
+  DITRON_ASSIGN_OR_RETURN(runtime::Rank * owner, rank(rankId));
+  std::lock_guard lock(mutex);
+  const std::pair key(rankId, reinterpret_cast<uintptr_t>(address));
+  if (auto found = adopted.find(key); found != adopted.end() && bytes <= found->second.bytes) {
+    ++found->second.owners;
+    return Status::ok();
+  }
+  DITRON_RETURN_IF_ERROR(owner->device()->adoptMemory(address, bytes, name, 1));
+  adopted[key] = {bytes, std::string(name), 1};
+  return Status::ok();
+}
+
+Status Context::release(uint32_t rankId, void *address) {
+  std::lock_guard lock(mutex);
+  const auto found = adopted.find({rankId, reinterpret_cast<uintptr_t>(address)});
+  if (found == adopted.end() || --found->second.owners > 0)
+    return Status::ok();
+  adopted.erase(found);
+  return worldValue->rank(rankId).device()->releaseMemory(address);
+}
+
+Status checkUsable(const Context &context, const std::shared_ptr<runtime::World> &world, std::string_view what) {
+  DITRON_RETURN_IF_ERROR(context.checkThread());
+  if (world != context.world())
+    return invalidArgument(fmt::format("the {} is of the run that ended before ditron_context_restart; make another", what));
+  return Status::ok();
+}
+
+} // namespace ditron::api
+
+using namespace ditron;
+using namespace ditron::api;
+
+extern "C" {
+
+ditron_status_t ditron_context_create(const ditron_context_options_t *options, ditron_context_h *context) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(context, "the place of the result"));
+    DITRON_ASSIGN_OR_RETURN(const ditron_context_options_t complete, readStruct(options, "ditron_context_options_t"));
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<Context> made, Context::create(complete));
+    *context = new ditron_context{std::move(made)};
+    return Status::ok();
+  });
+}
+
+void ditron_context_destroy(ditron_context_h context) { delete context; }
+
+const char *ditron_context_target(ditron_context_h context) { return context ? context->state->target().c_str() : nullptr; }
+uint32_t ditron_context_ranks(ditron_context_h context) { return context ? context->state->world()->numRanks() : 0; }
+
+int ditron_context_is_local(ditron_context_h context, uint32_t rank) {
+  return context && rank < context->state->world()->numRanks() && context->state->world()->isLocal(rank);
+}
+
+uint32_t ditron_context_first_rank(ditron_context_h context) {
+  return context ? context->state->world()->localRanks().front() : 0;
+}
+
+ditron_status_t ditron_context_synchronize(ditron_context_h context) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+    DITRON_RETURN_IF_ERROR(context->state->checkThread());
+    return context->state->world()->synchronize();
+  });
+}
+
+ditron_status_t ditron_context_check(ditron_context_h context) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+    return context->state->world()->status();
+  });
+}
+
+ditron_status_t ditron_context_restart(ditron_context_h context) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+    DITRON_RETURN_IF_ERROR(context->state->checkThread());
+    return context->state->restart();
+  });
+}
+
+ditron_status_t ditron_context_device(ditron_context_h context, uint32_t rank, ditron_device_info_t *info) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+    DITRON_ASSIGN_OR_RETURN(runtime::Rank * found, context->state->rank(rank));
+    const runtime::DeviceAttributes &attributes = found->attributes();
+    ditron_device_info_t result = {};
+    result.name = attributes.name.c_str();
+    result.multiprocessors = attributes.multiprocessors;
+    result.warp_size = attributes.warpSize;
+    result.shared_bytes_per_block = attributes.sharedBytesPerBlock;
+    result.max_threads_per_block = attributes.maxThreadsPerBlock;
+    return writeStruct(info, result, "ditron_device_info_t");
+  });
+}
+
+} // extern "C"

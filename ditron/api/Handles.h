@@ -1,0 +1,103 @@
+//===- Handles.h - What is behind the handles of ditron.h -----------------------------------------------------*- C++ -*-===//
+//
+// Every handle owns a share of the context's state, so that handles may be destroyed in any order. A world that ended with an
+// error and was begun again (ditron_context_restart) is another one: what was made from the first keeps it until it is
+// destroyed, and says so when it is used.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_API_HANDLES_H
+#define DITRON_API_HANDLES_H
+
+#include "ditron/api/Boundary.h"
+#include "ditron/api/KernelTemplate.h"
+#include "ditron/runtime/World.h"
+
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace ditron::api {
+
+/// Memory of the caller's that a rank's kernels may touch.
+struct AdoptedRange {
+  uint64_t bytes = 0;
+  std::string name;
+  uint32_t owners = 0; ///< Handles.
+};
+
+class Context : public std::enable_shared_from_this<Context> {
+public:
+  static Expected<std::shared_ptr<Context>> create(const ditron_context_options_t &options);
+
+  const std::shared_ptr<runtime::World> &world() const { return worldValue; }
+  const std::string &target() const { return worldValue->target(); }
+  bool isSimulated() const { return worldValue->machine() != nullptr; }
+  Expected<std::shared_ptr<Compiler>> compiler();
+  /// Ok, or an error when the calling thread may not use the context.
+  Status checkThread() const;
+  /// Ok, or an error that names the rank when this process has none of that number.
+  Expected<runtime::Rank *> rank(uint32_t rank) const;
+
+  Status restart();
+  Status adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name);
+  Status release(uint32_t rank, void *address);
+
+private:
+  Expected<std::shared_ptr<runtime::World>> makeWorld() const;
+
+  std::string targetText;
+  uint32_t numRanks = 1;
+  bool fromEnvironment = false;
+  runtime::WorldOptions worldOptions;
+  ditron_kernel_policy_t policy = DITRON_KERNELS_DEFAULT;
+  MessageSink messages;
+  std::thread::id maker;
+  std::shared_ptr<runtime::World> worldValue;
+
+  std::mutex mutex; ///< For all below.
+  std::shared_ptr<Compiler> compilerValue;
+  std::map<std::pair<uint32_t, uintptr_t>, AdoptedRange> adopted; ///< By rank and address.
+};
+
+} // namespace ditron::api
+
+struct ditron_context {
+  std::shared_ptr<ditron::api::Context> state;
+};
+
+struct ditron_stream {
+  std::shared_ptr<ditron::api::Context> context;
+  std::shared_ptr<ditron::runtime::World> world;
+  ditron::runtime::Stream stream;
+};
+
+struct ditron_event {
+  std::shared_ptr<ditron::api::Context> context;
+  std::shared_ptr<ditron::runtime::World> world;
+  ditron::runtime::Event event;
+};
+
+struct ditron_graph {
+  std::shared_ptr<ditron::api::Context> context;
+  std::shared_ptr<ditron::runtime::World> world;
+  ditron::runtime::Graph graph;
+};
+
+struct ditron_kernel {
+  std::shared_ptr<ditron::api::Context> context;
+  std::shared_ptr<ditron::api::KernelTemplate> kernel;
+};
+
+namespace ditron::api {
+
+/// Ok, or why the calling thread may not use what belongs to this world of the context.
+Status checkUsable(const Context &context, const std::shared_ptr<runtime::World> &world, std::string_view what);
+
+/// checkGiven and checkUsable of a stream, an event, a graph.
+template <typename Handle> Status checkHandle(const Handle *handle, std::string_view what) {
+  DITRON_RETURN_IF_ERROR(checkGiven(handle, what));
+  return checkUsable(*handle->context, handle->world, what);
+}
+
+} // namespace ditron::api
+#endif // DITRON_API_HANDLES_H

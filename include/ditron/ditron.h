@@ -1,0 +1,350 @@
+/*===- ditron.h - The C interface of Ditron ------------------------------------------------------------------------===*
+ *
+ * A context holds ranks (simulated or real GPUs of this process, or one rank of a job of processes) and a source of kernels
+ * (the compiler, ahead-of-time packages, or both). Streams, memory, kernels and operators are made from it. This header is
+ * the stable binary form of everything else: <ditron/ditron.hpp> is C++ over it, the Python package binds to it.
+ *
+ * Two libraries implement it. libditron holds the compiler; libditron_runtime holds neither compiler nor LLVM and takes
+ * kernels from packages only: what needs the compiler returns DITRON_UNSUPPORTED there.
+ *
+ * Rules that hold everywhere:
+ *  - Every function that can fail returns a ditron_status_t. On failure nothing was done, results are untouched, and
+ *    ditron_last_error tells more to the calling thread. No function throws, prints, or ends the process.
+ *  - Handles are opaque, made by *_create, *_load or *_allocate and given back by the *_destroy of the same object, which takes
+ *    null and never fails. An object keeps what it was made from alive: the order of destruction does not matter.
+ *  - Structures that begin with struct_size grow at their end: set it to sizeof, zero the rest, fill in what you need.
+ *    DITRON_INIT does so. Zero always means the default. A size from the future with other than zeros behind what this library
+ *    knows is DITRON_INVALID_ARGUMENT.
+ *  - Strings are UTF-8 and end with a zero; the library copies what it keeps. Text that it returns belongs to the object asked
+ *    and lives as long.
+ *  - Threads: different contexts may be used from different threads at once. Within a context of real GPUs any function may be
+ *    called from any thread, but one stream, one plan and one capture belong to one thread at a time. A simulated context is
+ *    used by the thread that made it; other threads get DITRON_INVALID_ARGUMENT. *_destroy may be called on any thread.
+ *
+ *===----------------------------------------------------------------------------------------------------------------===*/
+#ifndef DITRON_DITRON_H
+#define DITRON_DITRON_H
+
+#include <ditron/version.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define DITRON_API __attribute__((visibility("default")))
+#else
+#define DITRON_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zeroes a structure and sets its size: ditron_launch_t launch; DITRON_INIT(launch); */
+#define DITRON_INIT(object)                                                                                            \
+  do {                                                                                                                 \
+    char *ditron_bytes_ = (char *)&(object);                                                                           \
+    for (size_t ditron_byte_ = 0; ditron_byte_ < sizeof(object); ++ditron_byte_)                                       \
+      ditron_bytes_[ditron_byte_] = 0;                                                                                 \
+    (object).struct_size = sizeof(object);                                                                             \
+  } while (0)
+
+/*===- Errors and version -------------------------------------------------------------------------------------------===*/
+
+typedef enum ditron_status {
+  DITRON_OK = 0,
+  DITRON_INVALID_ARGUMENT = 1,   /* A value is wrong; the message names it, the limit and what is accepted. */
+  DITRON_NOT_FOUND = 2,          /* No file, kernel, package or parameter of that name. */
+  DITRON_UNSUPPORTED = 3,        /* Correct in principle, refused by this version or by this library. */
+  DITRON_COMPILE_ERROR = 4,      /* A kernel's source is wrong; file, line and column say where. */
+  DITRON_DEADLOCK = 5,           /* Nothing can run and nothing is in flight (simulated GPUs). */
+  DITRON_OUT_OF_BOUNDS = 6,      /* A kernel touched memory outside of every allocation, or failed an assertion. */
+  DITRON_RESOURCE_EXHAUSTED = 7, /* Memory, shared memory, threads or residency. */
+  DITRON_INTERNAL = 8,           /* A bug of Ditron. */
+  DITRON_TIMEOUT = 9             /* A time limit passed: of a synchronisation, a wait in a kernel, or the start of a job. */
+} ditron_status_t;
+
+typedef struct ditron_error {
+  size_t struct_size;
+  ditron_status_t status;
+  const char *message; /* In full sentences; of a kernel's mistake with source line and caret. Valid until this thread's next call. */
+  const char *file;    /* Of the place in a kernel's source; null when there is none. */
+  uint32_t line;       /* From 1; 0 when there is none. */
+  uint32_t column;     /* From 1; 0 when there is none. */
+} ditron_error_t;
+
+/* The calling thread's latest failure. */
+DITRON_API void ditron_last_error(ditron_error_t *error);
+/* "invalid argument"; "unknown status" for a number that is none. */
+DITRON_API const char *ditron_status_name(ditron_status_t status);
+/* DITRON_VERSION_NUMBER of the library, to compare with the header's. */
+DITRON_API uint32_t ditron_version(void);
+/* "0.1.0 (commit ...)". */
+DITRON_API const char *ditron_version_text(void);
+/* 1 in libditron, 0 in libditron_runtime. */
+DITRON_API int ditron_has_compiler(void);
+
+/*===- Types --------------------------------------------------------------------------------------------------------===*/
+
+typedef enum ditron_dtype {
+  DITRON_I1 = 0, /* bool: one byte, 0 or 1 */
+  DITRON_I8 = 1,
+  DITRON_I16 = 2,
+  DITRON_I32 = 3,
+  DITRON_I64 = 4,
+  DITRON_U8 = 5,
+  DITRON_U16 = 6,
+  DITRON_U32 = 7,
+  DITRON_U64 = 8,
+  DITRON_F8E5 = 9,
+  DITRON_F8E4NV = 10,
+  DITRON_F16 = 11,
+  DITRON_BF16 = 12,
+  DITRON_F32 = 13,
+  DITRON_F64 = 14
+} ditron_dtype_t;
+
+/* Bytes of an element; 0 for a number that is no type. */
+DITRON_API uint32_t ditron_dtype_size(ditron_dtype_t dtype);
+/* "bf16"; null for a number that is no type. */
+DITRON_API const char *ditron_dtype_name(ditron_dtype_t dtype);
+
+typedef struct ditron_context *ditron_context_h;
+typedef struct ditron_stream *ditron_stream_h;
+typedef struct ditron_event *ditron_event_h;
+typedef struct ditron_graph *ditron_graph_h;
+typedef struct ditron_memory *ditron_memory_h;
+typedef struct ditron_kernel *ditron_kernel_h;
+typedef struct ditron_variant *ditron_variant_h;
+
+/* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
+typedef struct ditron_tensor {
+  size_t struct_size;
+  void *address;
+  ditron_dtype_t dtype;
+  uint32_t dimensions;
+  const int64_t *shape;   /* [dimensions], outermost first. */
+  const int64_t *strides; /* [dimensions] in elements; null for dense rows. */
+} ditron_tensor_t;
+
+/*===- Contexts -----------------------------------------------------------------------------------------------------===*/
+
+/* Where a context may take kernels from. */
+typedef enum ditron_kernel_policy {
+  DITRON_KERNELS_DEFAULT = 0,  /* DITRON_KERNELS_JIT where there is a compiler, else DITRON_KERNELS_AOT_ONLY. */
+  DITRON_KERNELS_JIT = 1,      /* From the packages, else compiled. */
+  DITRON_KERNELS_JIT_WARN = 2, /* The same, and each compilation is told to the message callback. */
+  DITRON_KERNELS_AOT_ONLY = 3  /* From the packages; another variant is an error that names the command which would add it. */
+} ditron_kernel_policy_t;
+
+/* Receives warnings, as whole lines without the line's end. What kernels print goes to the standard output stream. */
+typedef void (*ditron_message_fn)(void *user, const char *line);
+
+typedef struct ditron_context_options {
+  size_t struct_size;
+  const char *target;           /* "sim:sm_80", "sim:sm_90a", "cuda:sm_90a", "sim", "cuda"; null: real GPUs if there are any, else "sim". */
+  uint32_t ranks;               /* GPUs of this process; 0: one. */
+  uint32_t from_environment;    /* 1: be one rank of the job that torchrun, mpirun, srun or `ditron launch` started. */
+  const int32_t *gpus;          /* [ranks] numbers of the GPUs to use; null: the first ones. */
+  uint64_t heap_bytes;          /* Most memory of a rank, per kind. */
+  double time_limit_seconds;    /* Of a synchronisation; 0: none. */
+  uint64_t seed;                /* Simulated: other seeds, other interleavings. */
+  uint32_t multiprocessors;     /* Simulated: SMs of a rank; 0: 8. */
+  uint32_t no_bounds_check;     /* Simulated: 1 trusts the kernels' accesses. */
+  const char *const *packages;  /* [package_count] paths of ahead-of-time packages. */
+  uint32_t package_count;
+  ditron_kernel_policy_t policy;
+  ditron_message_fn message;    /* Null: messages go to the standard error stream. */
+  void *message_user;
+} ditron_context_options_t;
+
+/* `options` may be null. Collective over the job when from_environment is set. */
+DITRON_API ditron_status_t ditron_context_create(const ditron_context_options_t *options, ditron_context_h *context);
+DITRON_API void ditron_context_destroy(ditron_context_h context);
+/* "sim:sm_80": the target that was chosen. */
+DITRON_API const char *ditron_context_target(ditron_context_h context);
+DITRON_API uint32_t ditron_context_ranks(ditron_context_h context);
+/* 1 if the rank is in this process. */
+DITRON_API int ditron_context_is_local(ditron_context_h context, uint32_t rank);
+/* The lowest rank of this process. */
+DITRON_API uint32_t ditron_context_first_rank(ditron_context_h context);
+/* Waits for all streams of this process's ranks. Errors of kernels come back from here. */
+DITRON_API ditron_status_t ditron_context_synchronize(ditron_context_h context);
+/* Ok, or the error that ended the run: every later call on the context returns it. */
+DITRON_API ditron_status_t ditron_context_check(ditron_context_h context);
+/* After an error that ended the run of simulated GPUs: begins again with the same options. Kernels and adopted memory stay
+ * valid; streams, events, graphs, operators and memory of the context's own are those of the run that ended. */
+DITRON_API ditron_status_t ditron_context_restart(ditron_context_h context);
+
+typedef struct ditron_device_info {
+  size_t struct_size;
+  const char *name; /* As long as the context. */
+  uint32_t multiprocessors;
+  uint32_t warp_size;
+  uint64_t shared_bytes_per_block;
+  uint32_t max_threads_per_block;
+} ditron_device_info_t;
+DITRON_API ditron_status_t ditron_context_device(ditron_context_h context, uint32_t rank, ditron_device_info_t *info);
+
+/*===- Streams, events, graphs --------------------------------------------------------------------------------------===*/
+
+DITRON_API ditron_status_t ditron_stream_create(ditron_context_h context, uint32_t rank, const char *name, ditron_stream_h *stream);
+/* A CUstream of the caller's, for example PyTorch's current one; it stays the caller's. Null is CUDA's default stream. */
+DITRON_API ditron_status_t ditron_stream_adopt(ditron_context_h context, uint32_t rank, void *native, ditron_stream_h *stream);
+DITRON_API void ditron_stream_destroy(ditron_stream_h stream);
+/* The CUstream of a real GPU; null for a simulated one. */
+DITRON_API void *ditron_stream_native(ditron_stream_h stream);
+DITRON_API ditron_status_t ditron_stream_synchronize(ditron_stream_h stream);
+
+DITRON_API ditron_status_t ditron_event_create(ditron_context_h context, uint32_t rank, ditron_event_h *event);
+DITRON_API void ditron_event_destroy(ditron_event_h event);
+DITRON_API ditron_status_t ditron_event_record(ditron_event_h event, ditron_stream_h stream);
+/* Holds the stream until the event's latest recording has completed; nothing when there was none. */
+DITRON_API ditron_status_t ditron_event_wait(ditron_event_h event, ditron_stream_h stream);
+DITRON_API ditron_status_t ditron_event_synchronize(ditron_event_h event);
+/* Device time between two completed recordings, virtual time on simulated GPUs. */
+DITRON_API ditron_status_t ditron_event_elapsed(ditron_event_h begin, ditron_event_h end, double *microseconds);
+
+/* From begin to end the stream's operations (and those of streams that wait for its events) are kept instead of run. */
+DITRON_API ditron_status_t ditron_capture_begin(ditron_stream_h stream);
+DITRON_API ditron_status_t ditron_capture_end(ditron_stream_h stream, ditron_graph_h *graph);
+DITRON_API ditron_status_t ditron_graph_launch(ditron_graph_h graph, ditron_stream_h stream);
+DITRON_API void ditron_graph_destroy(ditron_graph_h graph);
+
+/*===- Memory -------------------------------------------------------------------------------------------------------===*/
+
+/* Zero-filled memory of one rank. `name` appears in reports. */
+DITRON_API ditron_status_t ditron_memory_allocate(ditron_context_h context, uint32_t rank, uint64_t bytes, const char *name,
+                                                  ditron_memory_h *memory);
+/* Zero-filled memory at the same offset of every rank's symmetric heap, so that a kernel finds any rank's copy from its own.
+ * Collective where ranks are processes. */
+DITRON_API ditron_status_t ditron_memory_allocate_symmetric(ditron_context_h context, uint64_t bytes, const char *name,
+                                                            ditron_memory_h *memory);
+/* Memory of the caller's: on a simulated rank, host memory (a NumPy array, a CPU tensor) that kernels may then touch, with bounds
+ * checks; on a real GPU any memory that the GPU can address (nothing is checked there). It stays the caller's and must live
+ * until the handle is destroyed. Adopting a range again that lies within an adopted one counts references. */
+DITRON_API ditron_status_t ditron_memory_adopt(ditron_context_h context, uint32_t rank, void *address, uint64_t bytes, const char *name,
+                                               ditron_memory_h *memory);
+DITRON_API void ditron_memory_destroy(ditron_memory_h memory);
+/* Where the rank's copy lies as this process addresses it; null for a rank that has none. */
+DITRON_API void *ditron_memory_address(ditron_memory_h memory, uint32_t rank);
+DITRON_API uint64_t ditron_memory_bytes(ditron_memory_h memory);
+/* At once, past all streams: synchronise first when work may be queued on the memory. */
+DITRON_API ditron_status_t ditron_memory_upload(ditron_memory_h memory, uint32_t rank, uint64_t offset, const void *source, uint64_t bytes);
+DITRON_API ditron_status_t ditron_memory_download(ditron_memory_h memory, uint32_t rank, uint64_t offset, void *destination, uint64_t bytes);
+/* Copies in stream order between any ranks' memory. */
+DITRON_API ditron_status_t ditron_copy(ditron_stream_h stream, void *destination, const void *source, uint64_t bytes);
+DITRON_API ditron_status_t ditron_fill(ditron_stream_h stream, void *destination, uint8_t value, uint64_t bytes);
+
+/*===- Kernels ------------------------------------------------------------------------------------------------------===*/
+
+/* A file that a kernel's source imports, under the name by which it does. */
+typedef struct ditron_module {
+  const char *name; /* "package.part" */
+  const char *path; /* By which messages name it. */
+  const char *text;
+} ditron_module_t;
+
+typedef struct ditron_source {
+  size_t struct_size;
+  const char *path; /* Of the file; with a text, the name by which messages call it. */
+  const char *text; /* Null: the file is read. */
+  const ditron_module_t *modules; /* [module_count]; what is not among them is looked for beside the file and in search_paths. */
+  uint32_t module_count;
+  const char *const *search_paths; /* [search_path_count] */
+  uint32_t search_path_count;
+} ditron_source_t;
+
+/* Finds a kernel in a source. Needs the compiler. The same source and name give the same variants. */
+DITRON_API ditron_status_t ditron_kernel_load(ditron_context_h context, const ditron_source_t *source, const char *name,
+                                              ditron_kernel_h *kernel);
+DITRON_API void ditron_kernel_destroy(ditron_kernel_h kernel);
+DITRON_API uint32_t ditron_kernel_parameter_count(ditron_kernel_h kernel);
+/* Null past the last. */
+DITRON_API const char *ditron_kernel_parameter_name(ditron_kernel_h kernel, uint32_t index);
+/* 1 if the parameter is declared tl.constexpr. */
+DITRON_API int ditron_kernel_parameter_is_constexpr(ditron_kernel_h kernel, uint32_t index);
+
+typedef struct ditron_descriptor {
+  size_t struct_size;
+  void *base;
+  ditron_dtype_t dtype;
+  uint32_t dimensions;        /* 1 to 5 */
+  const int64_t *shape;       /* In elements, outermost first. */
+  const int64_t *strides;     /* The last is 1; null: dense. */
+  const int64_t *block_shape;
+  uint32_t fill_nan;          /* 1: what lies outside reads as NaN, else as zero. */
+} ditron_descriptor_t;
+
+typedef enum ditron_argument_kind {
+  DITRON_ARGUMENT_NONE = 0, /* Python's None. */
+  DITRON_ARGUMENT_BOOL = 1,
+  DITRON_ARGUMENT_INT = 2,
+  DITRON_ARGUMENT_UINT = 3,
+  DITRON_ARGUMENT_FLOAT = 4,
+  DITRON_ARGUMENT_POINTER = 5,    /* `dtype` is the element type. */
+  DITRON_ARGUMENT_STRING = 6,     /* Compile-time. */
+  DITRON_ARGUMENT_DTYPE = 7,      /* Compile-time; the type is in `dtype`. */
+  DITRON_ARGUMENT_DESCRIPTOR = 8
+} ditron_argument_kind_t;
+
+typedef struct ditron_argument {
+  const char *name; /* Of the parameter; null: the next by position. "t.0", "t.x" are elements of a tuple t. */
+  ditron_argument_kind_t kind;
+  ditron_dtype_t dtype;
+  union {
+    int64_t integer; /* A bool is 0 or 1. */
+    uint64_t unsigned_integer;
+    double floating;
+    void *pointer;
+    const char *string;
+    const ditron_descriptor_t *descriptor;
+  } value;
+} ditron_argument_t;
+
+typedef struct ditron_launch {
+  size_t struct_size;
+  uint32_t grid[3];      /* Blocks; of a launch 0 is 0 blocks: nothing runs. */
+  uint32_t num_warps;    /* 0: what the kernel says, else 4. */
+  uint32_t num_stages;   /* 0: what the kernel says, else 3. */
+  uint32_t debug;        /* 1: assertions of kernels and integer overflow are checked. */
+  uint32_t cooperative;  /* 1: all blocks must be resident at once. */
+} ditron_launch_t;
+
+/* Chooses the variant for the arguments by Triton's rules (types, the integer 1, multiples of 16), compiles it if need be, checks
+ * every argument, and enqueues it. */
+DITRON_API ditron_status_t ditron_kernel_launch(ditron_kernel_h kernel, ditron_stream_h stream, const ditron_launch_t *launch,
+                                                const ditron_argument_t *arguments, uint32_t count);
+/* The same without the launch: a variant to be launched often. `launch` may be null; its grid is ignored. */
+DITRON_API ditron_status_t ditron_kernel_specialise(ditron_kernel_h kernel, const ditron_launch_t *launch, const ditron_argument_t *arguments,
+                                                    uint32_t count, ditron_variant_h *variant);
+/* The variant of a signature, "*bf16:16, *bf16, i32, constexpr BLOCK=64". */
+DITRON_API ditron_status_t ditron_kernel_compile(ditron_kernel_h kernel, const ditron_launch_t *launch, const char *signature,
+                                                 ditron_variant_h *variant);
+
+/* One compiled form of a kernel, loaded on the ranks of this process. */
+DITRON_API void ditron_variant_destroy(ditron_variant_h variant);
+typedef struct ditron_variant_info {
+  size_t struct_size;
+  const char *name; /* Of the kernel; this and `target` as long as the variant. */
+  const char *target;
+  uint32_t num_warps;
+  uint32_t threads_per_block;
+  uint64_t shared_bytes;
+  uint32_t parameter_count; /* Those left at run time. */
+} ditron_variant_info_t;
+DITRON_API ditron_status_t ditron_variant_info(ditron_variant_h variant, ditron_variant_info_t *info);
+/* Name and type ("*bf16", "i32") of a run-time parameter; null past the last. */
+DITRON_API const char *ditron_variant_parameter_name(ditron_variant_h variant, uint32_t index);
+DITRON_API const char *ditron_variant_parameter_type(ditron_variant_h variant, uint32_t index);
+/* A stage of its compilation as text: "source", "tile", "layout", "llvm", "asm". Compiles again for those that are not kept. */
+DITRON_API ditron_status_t ditron_variant_text(ditron_variant_h variant, const char *stage, const char **text);
+/* Enqueues with the values that values[i] point to, of the types that the parameters have. Nothing is looked up and no argument is
+ * checked: the caller vouches that they are what the variant was made for. Not for variants with tensor descriptors. */
+DITRON_API ditron_status_t ditron_variant_launch(ditron_variant_h variant, ditron_stream_h stream, const uint32_t grid[3],
+                                                 const void *const *values);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* DITRON_DITRON_H */
