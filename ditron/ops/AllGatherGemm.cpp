@@ -35,7 +35,8 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
       op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * options.chunksPerRank, "ag_gemm_ready"));
   op.ranks.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
-    PerRank &own = op.ranks[id];
+    op.ranks[id] = std::make_unique<PerRank>();
+    PerRank &own = *op.ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("ag_gemm copies", /*priority=*/1));
     DITRON_ASSIGN_OR_RETURN(own.begun, world.rank(id).createEvent("ag_gemm begun"));
     DITRON_ASSIGN_OR_RETURN(own.kept, world.rank(id).createEvent("ag_gemm kept"));
@@ -56,81 +57,125 @@ int64_t AllGatherGemm::rowsPerChunk(int64_t rows) const {
   return ceilDivide(RowShards(rows, world->numRanks()).rowsPerRank, optionValues.chunksPerRank);
 }
 
-Status AllGatherGemm::prepare(runtime::Rank &rank, int64_t rows, int64_t columns) {
+struct AllGatherGemm::Plan::State {
+  PerRank *own = nullptr;
+  Schedule schedule = Schedule::Overlapped;
+  DataType dtype = DataType::BF16;
+  PreparedCall enter, gemm;
+  uint32_t b = 0, c = 0; ///< Parameters of `gemm`.
+  struct Push {
+    runtime::Copy copy;
+    int64_t fromShard = -1; ///< Offset of the source in `a`, in bytes; negative for a signal.
+  };
+  std::optional<runtime::Copy> keep; ///< The own shard; none for a rank without rows.
+  std::vector<Push> pushes;
+};
+
+Expected<AllGatherGemm::Plan> AllGatherGemm::plan(runtime::Rank &rank, int64_t rows, int64_t columns) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
   // The workspace stands for B and C: only their type and alignment matter here, and all buffers are aligned alike.
-  runtime::Pointer any = workspace.on(rank.id());
-  return bind(rank, any, any, rows, columns).status();
+  const runtime::Pointer any = workspace.on(rank.id());
+  return makePlan(rank, any, any, rows, columns);
 }
 
-Expected<AllGatherGemm::Calls> AllGatherGemm::bind(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c,
-                                                   int64_t rows, int64_t columns) {
-  Calls calls;
+Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,
+                                                      int64_t columns) {
+  Plan plan;
+  plan.state = std::make_shared<Plan::State>();
+  Plan::State &state = *plan.state;
+  state.own = ranks[rank.id()].get();
+  state.schedule = optionValues.schedule;
+  state.dtype = optionValues.dtype;
   DITRON_ASSIGN_OR_RETURN(
-      calls.enter, PreparedCall::create(*kernels, rank, words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank)));
-  DITRON_ASSIGN_OR_RETURN(calls.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, b, c, rows, columns)));
-  return calls;
+      state.enter, PreparedCall::create(*kernels, rank, words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank)));
+  DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, b, c, rows, columns)));
+  DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
+  DITRON_ASSIGN_OR_RETURN(state.c, state.gemm.pointerParameter("c_ptr"));
+  addPushes(rank, rows, state);
+  return plan;
+}
+
+Status AllGatherGemm::prepare(runtime::Rank &rank, int64_t rows, int64_t columns) {
+  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, columns));
+  ranks[rank.id()]->plans.keep({rows, columns, planAlignment, planAlignment}, std::move(made));
+  return Status::ok();
 }
 
 Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                               runtime::Pointer c, int64_t rows, int64_t columns) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
-  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
+  for (auto [name, pointer] : {std::pair("b", b), std::pair("c", c)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
+  DITRON_ASSIGN_OR_RETURN(Plan * found, ranks[rank.id()]->plans.find(operation, stream, {rows, columns, alignmentOf(b), alignmentOf(c)},
+                                                                     [&] { return makePlan(rank, b, c, rows, columns); }));
+  return found->enqueue(stream, a, b, c);
+}
 
-  PerRank &own = ranks[rank.id()];
-  DITRON_ASSIGN_OR_RETURN(const Calls calls, bind(rank, b, c, rows, columns));
+Status AllGatherGemm::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c) {
+  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
+  DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->b, b));
+  DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->c, c));
+  PerRank &own = *state->own;
   // The own shard is copied beside the meeting of the ranks.
   DITRON_RETURN_IF_ERROR(stream.record(own.begun));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.begun));
-  DITRON_RETURN_IF_ERROR(keepShard(rank, a, rows));
+  if (state->keep) {
+    state->keep->source = a.address;
+    DITRON_RETURN_IF_ERROR(own.copies.copy(*state->keep));
+  }
   DITRON_RETURN_IF_ERROR(own.copies.record(own.kept));
-  DITRON_RETURN_IF_ERROR(calls.enter.enqueue(stream));
+  DITRON_RETURN_IF_ERROR(state->enter.enqueue(stream));
   DITRON_RETURN_IF_ERROR(stream.record(own.entered));
   DITRON_RETURN_IF_ERROR(stream.wait(own.kept));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.entered));
-  DITRON_RETURN_IF_ERROR(pushShard(rank, a, rows));
-  DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
-  if (optionValues.schedule == Schedule::Unfused) {
-    DITRON_RETURN_IF_ERROR(stream.wait(own.copied));
-    return calls.gemm.enqueue(stream);
+  for (State::Push &push : state->pushes) {
+    if (push.fromShard >= 0)
+      push.copy.source = static_cast<const std::byte *>(a.address) + push.fromShard;
+    DITRON_RETURN_IF_ERROR(own.copies.copy(push.copy));
   }
-  DITRON_RETURN_IF_ERROR(calls.gemm.enqueue(stream));
+  DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
+  if (state->schedule == Schedule::Unfused) {
+    DITRON_RETURN_IF_ERROR(stream.wait(own.copied));
+    return state->gemm.enqueue(stream);
+  }
+  DITRON_RETURN_IF_ERROR(state->gemm.enqueue(stream));
   return stream.wait(own.copied);
 }
 
-Status AllGatherGemm::keepShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows) {
-  RowShards shards(rows, rank.numRanks());
-  const int64_t depth = optionValues.depth, count = shards.rowsOf(rank.id()) * depth;
-  if (count == 0)
-    return Status::ok();
-  return ranks[rank.id()].copies.copy(workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth, a, count,
-                                      fmt::format("{} to {}", copyName, rank.id()));
-}
-
-Status AllGatherGemm::pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows) {
-  uint32_t numRanks = rank.numRanks();
-  RowShards shards(rows, numRanks);
-  int64_t shardRows = shards.rowsOf(rank.id()), chunkRows = rowsPerChunk(rows);
-  runtime::Stream &copies = ranks[rank.id()].copies;
+void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const {
+  const uint32_t numRanks = rank.numRanks();
+  const RowShards shards(rows, numRanks);
+  const int64_t depth = optionValues.depth, elementBytes = sizeOf(optionValues.dtype);
+  const int64_t shardRows = shards.rowsOf(rank.id()), chunkRows = rowsPerChunk(rows);
+  auto copyOf = [](runtime::Pointer destination, uint64_t bytes, std::string name) {
+    runtime::Copy copy;
+    copy.destination = destination.address;
+    copy.rowBytes = bytes;
+    copy.name = std::move(name);
+    return copy;
+  };
+  if (shardRows > 0)
+    plan.keep = copyOf(workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth, shardRows * depth * elementBytes,
+                       fmt::format("{} to {}", copyName, rank.id()));
   // First the rank below, which computes these rows right after its own; and so on downwards.
   for (uint32_t step = 1; step < numRanks; ++step) {
-    uint32_t peer = (rank.id() + numRanks - step) % numRanks;
+    const uint32_t peer = (rank.id() + numRanks - step) % numRanks;
     for (uint32_t chunk = 0; chunk < optionValues.chunksPerRank; ++chunk) {
-      int64_t firstRow = std::min(chunk * chunkRows, shardRows);
-      int64_t count = std::min(chunkRows, shardRows - firstRow);
-      int64_t row = shards.firstRowOf(rank.id()) + firstRow;
+      const int64_t firstRow = std::min(chunk * chunkRows, shardRows);
+      const int64_t count = std::min(chunkRows, shardRows - firstRow);
+      const int64_t row = shards.firstRowOf(rank.id()) + firstRow;
       if (count > 0)
-        DITRON_RETURN_IF_ERROR(copies.copy(workspace.on(peer) + row * optionValues.depth,
-                                           a + firstRow * optionValues.depth, count * optionValues.depth,
-                                           fmt::format("{} to {}", copyName, peer)));
+        plan.pushes.push_back({copyOf(workspace.on(peer) + row * depth, count * depth * elementBytes,
+                                      fmt::format("{} to {}", copyName, peer)),
+                               firstRow * depth * elementBytes});
       // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
       // An empty last chunk is raised too, since a tile may wait for the range that contains it.
-      DITRON_RETURN_IF_ERROR(copies.copy(ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk),
-                                         words.generation(rank.id()), 1, fmt::format("ag_ready to {}", peer)));
+      const runtime::Pointer signal = ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk);
+      plan.pushes.push_back({copyOf(signal, sizeOf(signal.type), fmt::format("ag_ready to {}", peer)), -1});
+      plan.pushes.back().copy.source = words.generation(rank.id()).address;
     }
   }
-  return Status::ok();
 }
 
 KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,

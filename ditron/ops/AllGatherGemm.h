@@ -6,7 +6,8 @@
 // before the GEMM begins: GPUs make copies inside one memory by a kernel, for which a GEMM whose blocks wait leaves no
 // place. Device code: kernels/tensor_parallel_gemm.
 //
-// After prepare() for a shape, enqueue() only enqueues on the two streams: it can be captured and replayed.
+// A Plan holds all that calls of one shape need; its enqueue exchanges pointers and appends to the two streams, and nothing else: it
+// can be captured and replayed.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_ALLGATHERGEMM_H
@@ -14,6 +15,7 @@
 
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/KeptPlans.h"
 
 namespace ditron::ops {
 
@@ -38,13 +40,30 @@ public:
   /// Allocates workspaces, signals and streams on all ranks. Refuses options that make no sense.
   static Expected<AllGatherGemm> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options);
 
-  /// Compiles what calls with this shape need on a rank.
-  Status prepare(runtime::Rank &rank, int64_t rows, int64_t columns);
+  /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
+  class Plan {
+  public:
+    Plan() = default;
+    /// Enqueues one call; every rank must make the same sequence of calls, with the same `rows`. `columns` may differ between ranks.
+    ///   a: [rowsOfShard(rank), depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), c: [rows, columns], all
+    ///   row-major and of options.dtype, at addresses that are multiples of 16 bytes.
+    /// They may be reused once the work enqueued on `stream` so far has run.
+    Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c);
 
-  /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same `rows`. `columns` may
-  /// differ between ranks.
-  ///   a: [rowsOfShard(rank), depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), c: [rows, columns], all row-major and of options.dtype.
-  /// They may be reused once the work enqueued on `stream` so far has run.
+  private:
+    friend class AllGatherGemm;
+    struct State;
+    std::shared_ptr<State> state;
+  };
+
+  /// Compiles and loads what calls with this shape need on a rank: on a GPU that may wait until nothing runs there, so it must not
+  /// happen when a part of a call waits for another already.
+  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t columns);
+
+  /// Makes the plan that enqueue() then finds.
+  Status prepare(runtime::Rank &rank, int64_t rows, int64_t columns);
+  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow. Also takes
+  /// addresses that are no multiples of 16 bytes.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                  runtime::Pointer c, int64_t rows, int64_t columns);
 
@@ -56,20 +75,15 @@ private:
   struct PerRank {
     runtime::Stream copies;
     runtime::Event begun, kept, entered, copied;
+    KeptPlans<Plan> plans;
   };
 
   Status verifyShape(int64_t rows, int64_t columns) const;
   int64_t rowsPerChunk(int64_t rows) const;
-  Status keepShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows);
-  Status pushShard(runtime::Rank &rank, runtime::Pointer a, int64_t rows);
+  void addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const;
+  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows, int64_t columns);
   /// The rank's own signals: those of its chunks.
   runtime::Pointer ownSignals(uint32_t rank) const { return ready.on(rank) + rank * optionValues.chunksPerRank; }
-  /// The kernels of one call, compiled and loaded: on a GPU that may wait until nothing runs there, so it must not happen when a
-  /// part of the call waits for another already.
-  struct Calls {
-    PreparedCall enter, gemm;
-  };
-  Expected<Calls> bind(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows, int64_t columns);
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,
                       int64_t columns) const;
 
@@ -79,7 +93,7 @@ private:
   CallWords words;
   runtime::SymmetricBuffer workspace; ///< [maxRows, depth]
   runtime::SymmetricBuffer ready;     ///< [ranks * chunksPerRank] signals
-  std::vector<PerRank> ranks;
+  std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
 };
 
 } // namespace ditron::ops

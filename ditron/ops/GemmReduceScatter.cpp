@@ -36,7 +36,8 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   DITRON_ASSIGN_OR_RETURN(op.arrived, world.allocateSymmetric(DataType::I64, world.numRanks(), "gemm_rs_arrived"));
   op.ranks.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
-    PerRank &own = op.ranks[id];
+    op.ranks[id] = std::make_unique<PerRank>();
+    PerRank &own = *op.ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("gemm_rs copies", /*priority=*/1));
     DITRON_ASSIGN_OR_RETURN(own.ready, world.rank(id).createEvent("gemm_rs ready"));
     DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("gemm_rs copied"));
@@ -53,22 +54,52 @@ Status GemmReduceScatter::verifyShape(int64_t rows, int64_t depth) const {
   return verifyProduct(operation, rows, optionValues.columns, depth, optionValues.tile);
 }
 
-Status GemmReduceScatter::prepare(runtime::Rank &rank, int64_t rows, int64_t depth) {
+struct GemmReduceScatter::Plan::State {
+  PerRank *own = nullptr;
+  Schedule schedule = Schedule::Overlapped;
+  DataType dtype = DataType::BF16;
+  PreparedCall enter, gemm;
+  std::optional<PreparedCall> reduce; ///< None for a rank without rows.
+  uint32_t a = 0, b = 0, out = 0;     ///< Parameters of `gemm` and `reduce`.
+  /// A segment to its owner, when its gate is open, and the owner's signal.
+  struct Push {
+    runtime::Pointer gate;
+    runtime::Copy segment, signal;
+  };
+  std::vector<Push> pushes;
+};
+
+Expected<GemmReduceScatter::Plan> GemmReduceScatter::plan(runtime::Rank &rank, int64_t rows, int64_t depth) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   // The scatter buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
-  runtime::Pointer any = scatter.on(rank.id()).as(optionValues.dtype);
-  return bind(rank, any, any, any, rows, depth).status();
+  const runtime::Pointer any = scatter.on(rank.id()).as(optionValues.dtype);
+  return makePlan(rank, any, any, any, rows, depth);
 }
 
-Expected<GemmReduceScatter::Calls> GemmReduceScatter::bind(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
-                                                           runtime::Pointer out, int64_t rows, int64_t depth) {
-  Calls calls;
-  DITRON_ASSIGN_OR_RETURN(calls.enter, PreparedCall::create(*kernels, rank, words.enter(rank)));
-  DITRON_ASSIGN_OR_RETURN(calls.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, a, b, rows, depth)));
+Expected<GemmReduceScatter::Plan> GemmReduceScatter::makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
+                                                              runtime::Pointer out, int64_t rows, int64_t depth) {
+  Plan plan;
+  plan.state = std::make_shared<Plan::State>();
+  Plan::State &state = *plan.state;
+  state.own = ranks[rank.id()].get();
+  state.schedule = optionValues.schedule;
+  state.dtype = optionValues.dtype;
+  DITRON_ASSIGN_OR_RETURN(state.enter, PreparedCall::create(*kernels, rank, words.enter(rank)));
+  DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, a, b, rows, depth)));
+  DITRON_ASSIGN_OR_RETURN(state.a, state.gemm.pointerParameter("a_ptr"));
+  DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
   if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0) {
-    DITRON_ASSIGN_OR_RETURN(calls.reduce, PreparedCall::create(*kernels, rank, reduceCall(rank, out, rows)));
+    DITRON_ASSIGN_OR_RETURN(state.reduce, PreparedCall::create(*kernels, rank, reduceCall(rank, out, rows)));
+    DITRON_ASSIGN_OR_RETURN(state.out, state.reduce->pointerParameter("out_ptr"));
   }
-  return calls;
+  addPushes(rank, rows, state);
+  return plan;
+}
+
+Status GemmReduceScatter::prepare(runtime::Rank &rank, int64_t rows, int64_t depth) {
+  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, depth));
+  ranks[rank.id()]->plans.keep({rows, depth, planAlignment, planAlignment, planAlignment}, std::move(made));
+  return Status::ok();
 }
 
 Status GemmReduceScatter::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
@@ -76,42 +107,63 @@ Status GemmReduceScatter::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
   DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
+  DITRON_ASSIGN_OR_RETURN(Plan * found, ranks[rank.id()]->plans.find(
+                                            operation, stream, {rows, depth, alignmentOf(a), alignmentOf(b), alignmentOf(out)},
+                                            [&] { return makePlan(rank, a, b, out, rows, depth); }));
+  return found->enqueue(stream, a, b, out);
+}
 
-  PerRank &own = ranks[rank.id()];
-  DITRON_ASSIGN_OR_RETURN(const Calls calls, bind(rank, a, b, out, rows, depth));
-  DITRON_RETURN_IF_ERROR(calls.enter.enqueue(stream));
-  if (optionValues.schedule == Schedule::Unfused)
-    DITRON_RETURN_IF_ERROR(calls.gemm.enqueue(stream));
+Status GemmReduceScatter::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out) {
+  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
+  DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->a, a));
+  DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->b, b));
+  if (state->reduce)
+    DITRON_RETURN_IF_ERROR(state->reduce->setPointer(state->out, out));
+  PerRank &own = *state->own;
+  DITRON_RETURN_IF_ERROR(state->enter.enqueue(stream));
+  if (state->schedule == Schedule::Unfused)
+    DITRON_RETURN_IF_ERROR(state->gemm.enqueue(stream));
   DITRON_RETURN_IF_ERROR(stream.record(own.ready));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.ready));
-  DITRON_RETURN_IF_ERROR(pushSegments(rank, rows));
+  for (const State::Push &push : state->pushes) {
+    DITRON_RETURN_IF_ERROR(own.copies.signalWait(push.gate, runtime::Compare::GreaterEqual, 1));
+    DITRON_RETURN_IF_ERROR(own.copies.copy(push.segment));
+    DITRON_RETURN_IF_ERROR(own.copies.copy(push.signal));
+  }
   DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
-  if (optionValues.schedule == Schedule::Overlapped)
-    DITRON_RETURN_IF_ERROR(calls.gemm.enqueue(stream));
-  if (calls.reduce)
-    DITRON_RETURN_IF_ERROR(calls.reduce->enqueue(stream));
+  if (state->schedule == Schedule::Overlapped)
+    DITRON_RETURN_IF_ERROR(state->gemm.enqueue(stream));
+  if (state->reduce)
+    DITRON_RETURN_IF_ERROR(state->reduce->enqueue(stream));
   return stream.wait(own.copied);
 }
 
-Status GemmReduceScatter::pushSegments(runtime::Rank &rank, int64_t rows) {
-  uint32_t numRanks = rank.numRanks();
-  int64_t columns = optionValues.columns;
-  RowShards shards(rows, numRanks);
-  PerRank &own = ranks[rank.id()];
+void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const {
+  const uint32_t numRanks = rank.numRanks();
+  const int64_t columns = optionValues.columns;
+  const RowShards shards(rows, numRanks);
+  auto copyOf = [](runtime::Pointer destination, runtime::Pointer source, uint64_t count, std::string name) {
+    runtime::Copy copy;
+    copy.destination = destination.address;
+    copy.source = source.address;
+    copy.rowBytes = count * sizeOf(source.type);
+    copy.name = std::move(name);
+    return copy;
+  };
   // The own segment, last in the GEMM's order, is not sent: the reduction reads it from the partial results.
   for (uint32_t step = 1; step < numRanks; ++step) {
-    uint32_t segment = (rank.id() + step) % numRanks;
-    int64_t count = shards.rowsOf(segment);
+    const uint32_t segment = (rank.id() + step) % numRanks;
+    const int64_t count = shards.rowsOf(segment);
     if (count == 0)
       continue; // no tile opens its gate, and its owner reduces nothing
-    DITRON_RETURN_IF_ERROR(own.copies.signalWait(words.gates(rank.id()) + segment, runtime::Compare::GreaterEqual, 1));
-    DITRON_RETURN_IF_ERROR(own.copies.copy(scatter.on(segment) + rank.id() * count * columns,
-                                           own.partial.pointer() + shards.firstRowOf(segment) * columns,
-                                           count * columns, fmt::format("{} to {}", copyName, segment)));
-    DITRON_RETURN_IF_ERROR(own.copies.copy(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
-                                           fmt::format("rs_arrived to {}", segment)));
+    plan.pushes.push_back(
+        {words.gates(rank.id()) + segment,
+         copyOf(scatter.on(segment) + rank.id() * count * columns,
+                plan.own->partial.pointer() + shards.firstRowOf(segment) * columns, count * columns,
+                fmt::format("{} to {}", copyName, segment)),
+         copyOf(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1, fmt::format("rs_arrived to {}", segment))});
   }
-  return Status::ok();
 }
 
 KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
@@ -126,7 +178,7 @@ KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, runtime::Point
   call.grid = {blocksFor(rank, ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
   call.arguments = {{"a_ptr", a},
                     {"b_ptr", b},
-                    {"partial_ptr", ranks[rank.id()].partial.pointer()},
+                    {"partial_ptr", ranks[rank.id()]->partial.pointer()},
                     {"counter_ptr", words.counters(rank.id())},
                     {"gate_ptr", words.gates(rank.id())},
                     {"M", m},
@@ -150,7 +202,7 @@ KernelCall GemmReduceScatter::reduceCall(const runtime::Rank &rank, runtime::Poi
   call.grid = {static_cast<uint32_t>(ceilDivide(ownRows, reduceBlockM)),
                static_cast<uint32_t>(ceilDivide(optionValues.columns, reduceBlockN)), 1};
   call.arguments = {
-      {"partial_ptr", ranks[rank.id()].partial.pointer() + shards.firstRowOf(rank.id()) * optionValues.columns},
+      {"partial_ptr", ranks[rank.id()]->partial.pointer() + shards.firstRowOf(rank.id()) * optionValues.columns},
       {"scatter_ptr", scatter.on(rank.id())},
       {"out_ptr", out},
       {"arrived_ptr", arrived.on(rank.id())},

@@ -5,7 +5,8 @@
 // engine pushes it to its owner and raises a signal there; the owner adds the partial results in ascending rank order in fp32
 // (DITRON, appendix E.2; the protocol: docs/memory-model.md). Device code: kernels/tensor_parallel_gemm.
 //
-// After prepare() for a shape, enqueue() only enqueues on the two streams: it can be captured and replayed.
+// A Plan holds all that calls of one shape need; its enqueue exchanges pointers and appends to the two streams, and nothing else: it
+// can be captured and replayed.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_GEMMREDUCESCATTER_H
@@ -13,6 +14,7 @@
 
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/KeptPlans.h"
 
 #include <optional>
 
@@ -40,12 +42,30 @@ public:
   /// Allocates buffers, signals and streams on all ranks. Refuses options that make no sense.
   static Expected<GemmReduceScatter> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options);
 
-  /// Compiles what calls with this shape need on a rank.
-  Status prepare(runtime::Rank &rank, int64_t rows, int64_t depth);
+  /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
+  class Plan {
+  public:
+    Plan() = default;
+    /// Enqueues one call; every rank must make the same sequence of calls, with the same `rows`. `depth` (K of this rank) may differ
+    /// between ranks.
+    ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), out: [rowsOfShard(rank), columns],
+    ///   row-major, of options.dtype, at addresses that are multiples of 16 bytes.
+    Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out);
 
-  /// Enqueues one call on a rank; every rank must make the same sequence of calls, with the same `rows`. `depth` (K of this
-  /// rank) may differ between ranks.
-  ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), out: [rowsOfShard(rank), columns], row-major, of options.dtype.
+  private:
+    friend class GemmReduceScatter;
+    struct State;
+    std::shared_ptr<State> state;
+  };
+
+  /// Compiles and loads what calls with this shape need on a rank: on a GPU that may wait until nothing runs there, so it must not
+  /// happen when a part of a call waits for another already.
+  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t depth);
+
+  /// Makes the plan that enqueue() then finds.
+  Status prepare(runtime::Rank &rank, int64_t rows, int64_t depth);
+  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow. Also takes
+  /// addresses that are no multiples of 16 bytes.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                  runtime::Pointer out, int64_t rows, int64_t depth);
 
@@ -58,19 +78,14 @@ private:
     runtime::Stream copies;
     runtime::Event ready, copied;
     runtime::Buffer partial; ///< [maxRows, columns]
+    KeptPlans<Plan> plans;
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status verifyShape(int64_t rows, int64_t depth) const;
-  Status pushSegments(runtime::Rank &rank, int64_t rows);
-  /// The kernels of one call, compiled and loaded: on a GPU that may wait until nothing runs there, so it must not happen when
-  /// the copy stream waits for the product already.
-  struct Calls {
-    PreparedCall enter, gemm;
-    std::optional<PreparedCall> reduce; ///< None for a rank without rows.
-  };
-  Expected<Calls> bind(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out, int64_t rows,
-                       int64_t depth);
+  void addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const;
+  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out, int64_t rows,
+                          int64_t depth);
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
                       int64_t depth) const;
   KernelCall reduceCall(const runtime::Rank &rank, runtime::Pointer out, int64_t rows) const;
@@ -81,7 +96,7 @@ private:
   CallWords words;
   runtime::SymmetricBuffer scatter; ///< [ranks, rows per rank, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer arrived; ///< [ranks] signals
-  std::vector<PerRank> ranks;
+  std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
 };
 
 } // namespace ditron::ops

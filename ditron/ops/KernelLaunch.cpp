@@ -10,14 +10,15 @@ Expected<PreparedCall> PreparedCall::create(runtime::KernelProvider &kernels, ru
   if (source.text.empty())
     return internalError(fmt::format("no embedded kernel file '{}'", call.source));
   const std::string name = fmt::format("ditron:{}", call.source);
-  PreparedCall prepared;
   DITRON_ASSIGN_OR_RETURN(
-      prepared.variant,
+      const runtime::Specialisation variant,
       kernels.specialise({.name = name, .path = source.path, .text = source.text, .kernel = call.kernel},
                          {.positional = {}, .keywords = call.arguments},
                          {.numWarps = call.numWarps, .numStages = call.numStages}));
-  prepared.config.grid = call.grid;
-  DITRON_RETURN_IF_ERROR(rank.device()->load(prepared.variant.kernel));
+  PreparedCall prepared;
+  DITRON_ASSIGN_OR_RETURN(
+      prepared.launch,
+      runtime::PreparedLaunch::create(rank.device(), variant.kernel, {.grid = call.grid}, variant.arguments));
   return prepared;
 }
 

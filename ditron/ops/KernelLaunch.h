@@ -9,6 +9,7 @@
 #define DITRON_OPS_KERNELLAUNCH_H
 
 #include "ditron/runtime/KernelProvider.h"
+#include "ditron/runtime/PreparedLaunch.h"
 #include "ditron/runtime/World.h"
 
 #include <array>
@@ -32,18 +33,21 @@ struct KernelCall {
   uint32_t numStages = 1;
 };
 
-/// A call whose variant is there and loaded and whose arguments are bound: enqueue() only launches, as often as wanted.
+/// A call whose variant is there and loaded and whose arguments are bound: enqueue() only launches, as often as wanted. Copies share
+/// the launch.
 class PreparedCall {
 public:
   PreparedCall() = default;
   static Expected<PreparedCall> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &call);
 
-  Status enqueue(runtime::Stream &stream) const { return stream.launch(variant.kernel, config, variant.arguments); }
-  const runtime::Kernel &kernel() const { return variant.kernel; }
+  Status enqueue(runtime::Stream &stream) const { return launch.enqueue(stream); }
+  const runtime::Kernel &kernel() const { return launch.kernel(); }
+  /// Another address for a pointer, as PreparedLaunch's.
+  Expected<uint32_t> pointerParameter(std::string_view name) const { return launch.pointerParameter(name); }
+  Status setPointer(uint32_t parameter, runtime::Pointer pointer) { return launch.setPointer(parameter, pointer.address); }
 
 private:
-  runtime::Specialisation variant;
-  runtime::LaunchConfig config;
+  runtime::PreparedLaunch launch;
 };
 
 } // namespace ditron::ops

@@ -130,6 +130,7 @@ public:
 
   virtual Status beginCapture(StreamHandle stream) = 0;
   virtual Expected<GraphHandle> endCapture(StreamHandle stream) = 0;
+  virtual bool isCapturing(StreamHandle stream) const = 0;
   virtual Status launchGraph(StreamHandle stream, GraphHandle graph) = 0;
 };
 

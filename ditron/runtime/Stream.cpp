@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Stream.h"
 
+#include "ditron/runtime/PreparedLaunch.h"
+
 #include <fmt/format.h>
 
 namespace ditron::runtime {
@@ -59,23 +61,7 @@ Stream::~Stream() {
 Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::span<const Argument> arguments) {
   if (!kernel.isValid())
     return invalidArgument("launch of an empty Kernel");
-  const DeviceAttributes &limits = device->attributes();
-  static constexpr char axes[] = "xyz";
-  static constexpr uint32_t most[] = {0x7fffffff, 65535, 65535};
-  for (unsigned axis = 0; axis < 3; ++axis)
-    if (config.grid[axis] > most[axis])
-      return invalidArgument(fmt::format("kernel '{}': grid.{} is {}; accepted are 0 to {}", kernel.name(), axes[axis],
-                                         config.grid[axis], most[axis]));
-  if (kernel.threadsPerBlock() > limits.maxThreadsPerBlock)
-    return Status(StatusCode::ResourceExhausted,
-                  fmt::format("kernel '{}' has {} threads per block; {} allows {}", kernel.name(),
-                              kernel.threadsPerBlock(), limits.name, limits.maxThreadsPerBlock));
-  if (kernel.artifact().sharedBytes > limits.sharedBytesPerBlock)
-    return Status(
-        StatusCode::ResourceExhausted,
-        fmt::format("kernel '{}' needs {} bytes of shared memory per block; {} has {}. Smaller tiles or fewer "
-                    "stages need less",
-                    kernel.name(), kernel.artifact().sharedBytes, limits.name, limits.sharedBytesPerBlock));
+  DITRON_RETURN_IF_ERROR(checkLaunch(kernel, config, device->attributes()));
   PackedLaunch launch;
   launch.kernel = &kernel;
   launch.config = config;
@@ -151,6 +137,8 @@ Status Stream::hostCallback(std::function<void()> callback, std::string_view nam
 }
 
 Status Stream::beginCapture() { return device->beginCapture(handle); }
+
+bool Stream::isCapturing() const { return device->isCapturing(handle); }
 
 Expected<Graph> Stream::endCapture() {
   DITRON_ASSIGN_OR_RETURN(GraphHandle graph, device->endCapture(handle));

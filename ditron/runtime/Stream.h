@@ -99,6 +99,7 @@ public:
   /// From now on the stream's operations (and those of streams that wait for its events) are kept instead of run.
   Status beginCapture();
   Expected<Graph> endCapture();
+  bool isCapturing() const;
 
   /// Waits until all work appended so far has run. A deadlock or a bad access of a kernel comes back from here.
   Status synchronize();

@@ -86,6 +86,7 @@ public:
 
   Status beginCapture(runtime::StreamHandle stream) override;
   Expected<runtime::GraphHandle> endCapture(runtime::StreamHandle stream) override;
+  bool isCapturing(runtime::StreamHandle stream) const override;
   Status launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) override;
 
   /// Leaves everything to the end of the process.

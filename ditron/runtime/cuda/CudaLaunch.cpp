@@ -341,6 +341,11 @@ Expected<runtime::GraphHandle> CudaDevice::endCapture(runtime::StreamHandle stre
   return runtime::GraphHandle(std::move(graph));
 }
 
+bool CudaDevice::isCapturing(runtime::StreamHandle stream) const {
+  ContextScope scope(driver, context);
+  return captureOf(streamRef(stream)) != 0;
+}
+
 Status CudaDevice::launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);

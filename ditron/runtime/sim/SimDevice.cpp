@@ -217,6 +217,8 @@ Expected<GraphHandle> SimDevice::endCapture(StreamHandle stream) {
   return GraphHandle(std::move(graph));
 }
 
+bool SimDevice::isCapturing(StreamHandle stream) const { return machine->isCapturing(streamId(stream)); }
+
 Status SimDevice::launchGraph(StreamHandle stream, GraphHandle graph) {
   return machine->launchGraph(streamId(stream), std::static_pointer_cast<const sim::Graph>(graph));
 }

@@ -49,6 +49,7 @@ public:
 
   Status beginCapture(StreamHandle stream) override;
   Expected<GraphHandle> endCapture(StreamHandle stream) override;
+  bool isCapturing(StreamHandle stream) const override;
   Status launchGraph(StreamHandle stream, GraphHandle graph) override;
 
 private:

@@ -1,0 +1,54 @@
+//===- KeptPlans.h - The plans of one rank by shape -----------------------------------------------------------*- C++ -*-===//
+//
+// For callers who give the shape with each call instead of holding a plan. Code is compiled for the alignment of addresses, so that
+// is part of what a plan is for.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_KEPTPLANS_H
+#define DITRON_OPS_KEPTPLANS_H
+
+#include "ditron/runtime/Stream.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <vector>
+
+namespace ditron::ops {
+
+/// What plans rely on addresses being multiples of, and all buffers are.
+inline constexpr int64_t planAlignment = 16;
+
+/// planAlignment, or 1 for an address that is no multiple of it.
+inline int64_t alignmentOf(runtime::Pointer pointer) {
+  return reinterpret_cast<uintptr_t>(pointer.address) % planAlignment == 0 ? planAlignment : 1;
+}
+
+template <typename Plan> class KeptPlans {
+public:
+  /// Sizes, then the alignment of each pointer.
+  using Key = std::vector<int64_t>;
+
+  void keep(Key key, Plan plan) { plans.insert_or_assign(std::move(key), std::move(plan)); }
+
+  /// The plan of that key; made now when there is none, unless the stream is being captured: loading code waits for the GPU.
+  template <typename Make>
+  Expected<Plan *> find(std::string_view operation, const runtime::Stream &stream, const Key &key, const Make &make) {
+    auto found = plans.find(key);
+    if (found == plans.end()) {
+      if (stream.isCapturing())
+        return invalidArgument(fmt::format("{}: sizes {} and {}, with addresses that are multiples of {}, were not prepared, and the stream is "
+                                           "being captured: call prepare before the capture begins",
+                                           operation, key[0], key[1], fmt::join(key.begin() + 2, key.end(), ", ")));
+      DITRON_ASSIGN_OR_RETURN(Plan made, make());
+      found = plans.emplace(key, std::move(made)).first;
+    }
+    return &found->second;
+  }
+
+private:
+  std::map<Key, Plan> plans;
+};
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_KEPTPLANS_H

@@ -1,0 +1,90 @@
+//===- PreparedLaunch.cpp - A launch that is repeated with other addresses ----------------------------------------===//
+#include "ditron/runtime/PreparedLaunch.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace ditron::runtime {
+
+Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const DeviceAttributes &limits) {
+  static constexpr char axes[] = "xyz";
+  static constexpr uint32_t most[] = {0x7fffffff, 65535, 65535};
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (config.grid[axis] > most[axis])
+      return invalidArgument(fmt::format("kernel '{}': grid.{} is {}; accepted are 0 to {}", kernel.name(), axes[axis],
+                                         config.grid[axis], most[axis]));
+  if (kernel.threadsPerBlock() > limits.maxThreadsPerBlock)
+    return Status(StatusCode::ResourceExhausted,
+                  fmt::format("kernel '{}' has {} threads per block; {} allows {}", kernel.name(),
+                              kernel.threadsPerBlock(), limits.name, limits.maxThreadsPerBlock));
+  if (kernel.artifact().sharedBytes > limits.sharedBytesPerBlock)
+    return Status(
+        StatusCode::ResourceExhausted,
+        fmt::format("kernel '{}' needs {} bytes of shared memory per block; {} has {}. Smaller tiles or fewer "
+                    "stages need less",
+                    kernel.name(), kernel.artifact().sharedBytes, limits.name, limits.sharedBytesPerBlock));
+  return Status::ok();
+}
+
+Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<Device> device, const Kernel &kernel, const LaunchConfig &config,
+                                                std::span<const Argument> arguments) {
+  DITRON_RETURN_IF_ERROR(checkLaunch(kernel, config, device->attributes()));
+  PreparedLaunch launch;
+  launch.state = std::make_shared<State>();
+  State &state = *launch.state;
+  state.kernel = kernel;
+  state.config = config;
+  DITRON_ASSIGN_OR_RETURN(state.arguments, kernel.pack(arguments));
+  DITRON_ASSIGN_OR_RETURN(state.loaded, device->loadForLaunch(kernel));
+  state.device = std::move(device);
+  state.maps.resize(kernel.artifact().tensorMaps.size());
+  for (size_t map = 0; map < state.maps.size(); ++map)
+    DITRON_RETURN_IF_ERROR(launch.encode(map));
+  for (uint32_t offset : state.arguments.offsets)
+    state.values.push_back(state.arguments.bytes.data() + offset);
+  for (TensorMap &map : state.maps)
+    state.values.push_back(map.bytes.data());
+  state.values.push_back(nullptr);
+  return launch;
+}
+
+Status PreparedLaunch::encode(size_t map) {
+  const Artifact &artifact = state->kernel.artifact();
+  DITRON_ASSIGN_OR_RETURN(const TensorMapDescription description,
+                          describeTensorMap(artifact, artifact.tensorMaps[map], state->arguments));
+  DITRON_ASSIGN_OR_RETURN(state->maps[map], state->device->encodeTensorMap(description));
+  return Status::ok();
+}
+
+Expected<uint32_t> PreparedLaunch::pointerParameter(std::string_view name) const {
+  const std::vector<ArtifactParameter> &parameters = kernel().artifact().parameters;
+  for (uint32_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].name == name && parameters[i].type.starts_with('*'))
+      return i;
+  return notFound(fmt::format("kernel '{}' has no pointer parameter '{}' that is left at run time", kernel().name(), name));
+}
+
+Status PreparedLaunch::setPointer(uint32_t parameter, void *address) {
+  std::byte *place = state->arguments.bytes.data() + state->arguments.offsets[parameter];
+  if (std::memcmp(place, &address, sizeof(address)) == 0)
+    return Status::ok();
+  const Artifact &artifact = state->kernel.artifact();
+  const ArtifactParameter &expected = artifact.parameters[parameter];
+  if (reinterpret_cast<uintptr_t>(address) % expected.divisibility != 0)
+    return invalidArgument(fmt::format("kernel '{}', parameter '{}': address {} is no multiple of {}, for which the code was compiled",
+                                       artifact.kernel, expected.name, fmt::ptr(address), expected.divisibility));
+  std::memcpy(place, &address, sizeof(address));
+  for (size_t map = 0; map < state->maps.size(); ++map)
+    if (artifact.tensorMaps[map].base == parameter)
+      DITRON_RETURN_IF_ERROR(encode(map));
+  return Status::ok();
+}
+
+Status PreparedLaunch::enqueue(Stream &stream) const {
+  const std::array<uint32_t, 3> &grid = state->config.grid;
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
+    return Status::ok(); // an empty grid, as an empty shard asks for, runs nothing
+  return stream.launch(*state->loaded, state->config, state->values.data(), state->values.size());
+}
+
+} // namespace ditron::runtime

@@ -1,0 +1,48 @@
+//===- PreparedLaunch.h - A launch that is repeated with other addresses ----------------------------------*- C++ -*-===//
+//
+// What a launch needs, checked, packed and loaded once: repeating it looks nothing up, takes no lock of ours and allocates
+// nothing. Pointers may be exchanged between launches; the maps of the tensors they belong to follow.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_RUNTIME_PREPAREDLAUNCH_H
+#define DITRON_RUNTIME_PREPAREDLAUNCH_H
+
+#include "ditron/runtime/Stream.h"
+
+namespace ditron::runtime {
+
+/// Ok, or what of a launch the device cannot do: grid, threads or shared memory.
+Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const DeviceAttributes &limits);
+
+/// Copies share the launch. One thread at a time.
+class PreparedLaunch {
+public:
+  PreparedLaunch() = default;
+  static Expected<PreparedLaunch> create(std::shared_ptr<Device> device, const Kernel &kernel, const LaunchConfig &config,
+                                         std::span<const Argument> arguments);
+
+  bool isValid() const { return state != nullptr; }
+  const Kernel &kernel() const { return state->kernel; }
+  /// The number of a pointer parameter, for setPointer.
+  Expected<uint32_t> pointerParameter(std::string_view name) const;
+  /// The address from the next enqueue on. Refuses one that is no multiple of what the code relies on.
+  Status setPointer(uint32_t parameter, void *address);
+  Status enqueue(Stream &stream) const;
+
+private:
+  struct State {
+    std::shared_ptr<Device> device;
+    Kernel kernel;
+    LaunchConfig config;
+    PackedArguments arguments;
+    std::vector<TensorMap> maps;
+    std::unique_ptr<LoadedKernel> loaded;
+    std::vector<void *> values; ///< Into `arguments` and `maps`; the last is for the world view.
+  };
+  Status encode(size_t map);
+
+  std::shared_ptr<State> state;
+};
+
+} // namespace ditron::runtime
+#endif // DITRON_RUNTIME_PREPAREDLAUNCH_H
