@@ -8,10 +8,10 @@
 #include "ditron/compiler/Compiler.h"
 #include "ditron/jit/ArgumentBinding.h"
 #include "ditron/frontend/ImportOptions.h"
-#include "ditron/jit/CodeLoader.h"
 #include "ditron/jit/DiskCache.h"
 #include "ditron/jit/Tuning.h"
 #include "ditron/runtime/TargetChoice.h"
+#include "ditron/runtime/sim/HostObject.h"
 
 #include <algorithm>
 #include <chrono>
@@ -61,7 +61,6 @@ struct Jit::State {
   std::mutex mutex; ///< Ranks on real GPUs have host threads of their own.
   std::string target;
   Knobs knobs;
-  std::unique_ptr<CodeLoader> loader;
   std::unique_ptr<DiskCache> diskCache; ///< Null: every variant is compiled.
   std::unordered_map<std::string, std::shared_ptr<const KernelFunction::Storage>> functions;
   std::unordered_map<std::string, runtime::Kernel> variants;
@@ -88,7 +87,6 @@ Expected<std::unique_ptr<Jit>> Jit::create(std::string_view target, Knobs knobs)
   state->target = name.text;
   state->knobs = std::move(knobs);
   state->diskCache = DiskCache::open(state->knobs, state->target);
-  DITRON_ASSIGN_OR_RETURN(state->loader, CodeLoader::create());
   return std::unique_ptr<Jit>(new Jit(std::move(state)));
 }
 
@@ -171,7 +169,7 @@ Expected<Artifact> Jit::State::artifactOf(const VariantRequest &request, const f
 
 Expected<runtime::ModuleImage> Jit::State::load(const Artifact &artifact, compiler::CompileReport &report) {
   const auto start = std::chrono::steady_clock::now();
-  Expected<runtime::ModuleImage> image = loader->load(artifact);
+  Expected<runtime::ModuleImage> image = runtime::makeImage(artifact);
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
   if (artifact.codeKind == ArtifactCode::HostObject) // otherwise the device loads it
     report.times.push_back({"linking", elapsed.count(), compiler::Phase::Load});

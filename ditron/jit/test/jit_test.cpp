@@ -1,5 +1,4 @@
 //===- jit_test.cpp - Kernels from Triton source, run on simulated ranks ------------------------------------------===//
-#include "ditron/jit/CodeLoader.h"
 #include "ditron/jit/Jit.h"
 #include "ditron/sim/AbiSymbols.h"
 #include "ditron/runtime/World.h"
@@ -58,18 +57,6 @@ TEST(Jit, everyAbiFunctionHasAnAddress) {
   EXPECT_GE(sim::abiSymbols().size(), 35u);
   for (const sim::AbiSymbol &symbol : sim::abiSymbols())
     EXPECT_NE(symbol.address, nullptr) << symbol.name;
-}
-
-TEST(Jit, codeThatDoesNotLinkIsAnError) {
-  Expected<std::unique_ptr<CodeLoader>> loader = CodeLoader::create();
-  ASSERT_TRUE(ok(loader.status()));
-  Artifact artifact;
-  artifact.kernel = "broken";
-  artifact.entrySymbol = "broken__entry";
-  artifact.code = "this is not an object file";
-  Status status = (*loader)->load(artifact).status();
-  EXPECT_EQ(status.code(), StatusCode::Internal);
-  EXPECT_THAT(status.message(), HasSubstr("cannot link kernel 'broken'"));
 }
 
 TEST(Jit, addsVectorsOfOddLength) {
