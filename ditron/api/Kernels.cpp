@@ -2,7 +2,6 @@
 #include "ditron/api/Handles.h"
 
 #include <array>
-#include <filesystem>
 #include <fmt/format.h>
 
 using namespace ditron;
@@ -118,12 +117,6 @@ Expected<LaunchChoice> readLaunch(const ditron_launch_t *given) {
   return choice;
 }
 
-/// A module's file beside that of the source, where the import statement looks for it.
-std::string pathOfModule(const std::string &sourcePath, std::string name) {
-  std::replace(name.begin(), name.end(), '.', '/');
-  return (std::filesystem::path(sourcePath).parent_path() / (name + ".py")).lexically_normal().string();
-}
-
 Expected<compiler::KernelSource> readSource(const ditron_source_t *given) {
   DITRON_RETURN_IF_ERROR(checkGiven(given, "the source"));
   DITRON_ASSIGN_OR_RETURN(const ditron_source_t source, readStruct(given, "ditron_source_t"));
@@ -138,7 +131,8 @@ Expected<compiler::KernelSource> readSource(const ditron_source_t *given) {
   for (uint32_t i = 0; i < source.module_count; ++i) {
     DITRON_RETURN_IF_ERROR(checkGiven(source.modules[i].name, "the name of a module"));
     DITRON_RETURN_IF_ERROR(checkGiven(source.modules[i].text, "the text of a module"));
-    result.imported.push_back({pathOfModule(result.path, source.modules[i].name), source.modules[i].text});
+    const ditron_module_t &module = source.modules[i];
+    result.imported.push_back({module.path ? module.path : module.name, module.text, module.name});
   }
   for (uint32_t i = 0; i < source.search_path_count; ++i) {
     DITRON_RETURN_IF_ERROR(checkGiven(source.search_paths[i], "a search path"));
