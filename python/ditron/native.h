@@ -1,0 +1,40 @@
+/*===- native.h - What the files of the extension module share ---------------------------------------------------------===*
+ *
+ * The functions of libditron that are called, and the module's parts.
+ *
+ *===---------------------------------------------------------------------------------------------------------------------===*/
+#ifndef DITRON_PYTHON_NATIVE_H
+#define DITRON_PYTHON_NATIVE_H
+
+#include <Python.h>
+
+#include <ditron/ditron.h>
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A kernel takes at most 4 KiB of parameters, which are 512 pointers. */
+#define MOST_PARAMETERS 512
+
+#define DITRON_FUNCTIONS(F)                                                                                                  \
+  F(last_error) F(version) F(version_text) F(context_create) F(context_destroy) F(context_target) F(context_ranks)           \
+  F(context_first_rank) F(context_synchronize) F(context_check) F(context_restart) F(context_device) F(stream_create)        \
+  F(stream_adopt) F(stream_destroy) F(stream_synchronize) F(event_create) F(event_destroy) F(event_record) F(event_wait)     \
+  F(event_synchronize) F(event_elapsed) F(memory_allocate) F(memory_allocate_symmetric) F(memory_adopt) F(memory_destroy)    \
+  F(memory_address) F(memory_upload) F(memory_download) F(kernel_load) F(kernel_destroy) F(kernel_compile) F(kernel_launch)  \
+  F(variant_destroy) F(variant_info) F(variant_parameter_name) F(variant_parameter_type) F(variant_text) F(variant_launch)
+
+struct ditron_functions {
+#define MEMBER(name) __typeof__(ditron_##name) *name;
+  DITRON_FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+extern struct ditron_functions ditron;
+
+/* Sets the exception for the thread's latest failure; gives NULL. */
+PyObject *raise_status(ditron_status_t status);
+/* Adds the type Dispatcher to the module; -1 on failure. */
+int add_dispatcher(PyObject *module);
+
+#endif
