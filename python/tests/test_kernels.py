@@ -1,0 +1,182 @@
+"""Kernels of the user's on NumPy arrays: launches, arguments, specialisation."""
+import numpy as np
+import pytest
+
+import ditron
+import ditron.language as tl
+
+FACTOR: tl.constexpr = tl.constexpr(3)
+PLAIN = 5
+
+
+@ditron.jit
+def scaled(value, factor: tl.constexpr = FACTOR):
+    return value * factor
+
+
+@ditron.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, scaled(tl.load(x + i, mask=i < n)) + tl.load(y + i, mask=i < n), mask=i < n)
+
+
+def blocks(n, size):
+    return (ditron.cdiv(n, size),)
+
+
+@pytest.mark.parametrize("n", [1, 16, 1000])
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int64, np.uint8])
+def test_add(n, kind):
+    x = np.arange(n).astype(kind)
+    out = np.zeros_like(x)
+    add[blocks(n, 128)](x, x, out, n, BLOCK=128)
+    np.testing.assert_array_equal(out, (4 * x).astype(kind))
+
+
+def test_grid_may_be_a_function_of_the_arguments():
+    x = np.ones(300, np.float32)
+    out = np.zeros_like(x)
+    seen = {}
+
+    def grid(meta):
+        seen.update(meta)
+        return (ditron.cdiv(meta["n"], meta["BLOCK"]),)
+
+    add[grid](x, x, out, n=300, BLOCK=64)
+    assert (out == 4).all() and seen["BLOCK"] == 64 and seen["n"] == 300
+
+
+def test_views_are_taken_in_place():
+    x = np.zeros((4, 100), np.float32)
+    row = np.ones(100, np.float32)
+    add[blocks(100, 128)](row, row, x[2], 100, BLOCK=128)
+    assert (x[2] == 4).all() and (x[[0, 1, 3]] == 0).all()
+
+
+@ditron.jit
+def kinds(out, a, b, c, d, WHAT: tl.constexpr):
+    tl.store(out + 0, a)
+    tl.store(out + 1, b)
+    tl.store(out + 2, c)
+    tl.store(out + 3, d)
+    tl.static_assert(WHAT[1] == "text")
+
+
+@pytest.mark.parametrize("values", [(1, 2, 3, 4), (2**40, -1, True, 1.5), (2**63, 0, False, -2.25), (np.int32(7), np.float32(2), 16, 1)])
+def test_scalars(values):
+    out = np.zeros(4, np.float64)
+    kinds[(1,)](out, *values, WHAT=(1, "text"))
+    np.testing.assert_array_equal(out, np.array([float(value) for value in values]))
+
+
+@ditron.jit
+def call(out, x, F: tl.constexpr):
+    tl.store(out, F(tl.load(x)))
+
+
+@ditron.jit
+def square(v):
+    return v * v
+
+
+def test_functions_are_compile_time_arguments():
+    x, out = np.array([3.0], np.float32), np.zeros(1, np.float32)
+    call[(1,)](out, x, square)
+    assert out[0] == 9
+    call[(1,)](out, x, F=scaled)
+    assert out[0] == 9
+    x[0] = 2
+    call[(1,)](out, x, square)
+    assert out[0] == 4
+
+
+def test_closures_are_captured():
+    def make(constant):
+        constant = tl.constexpr(constant)
+
+        @ditron.jit
+        def kernel(out):
+            tl.store(out, constant)
+
+        return kernel
+
+    out = np.zeros(1, np.int32)
+    for value in (7, 8):
+        make(value)[(1,)](out)
+        assert out[0] == value
+
+
+@ditron.jit
+def tuples(out, pair, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(pair[0] + i) * pair[1])
+
+
+def test_tuples():
+    x, out = np.arange(8, dtype=np.int32), np.zeros(8, np.int32)
+    tuples[(1,)](out, (x, 3), 8)
+    np.testing.assert_array_equal(out, 3 * x)
+    tuples[(1,)](out, (x, 1), 8)
+    np.testing.assert_array_equal(out, x)
+
+
+@ditron.jit
+def copy_tile(source, target, M: tl.constexpr, N: tl.constexpr):
+    target.store([0, 0], source.load([0, 0]) + 1)
+
+
+def test_descriptors_of_the_host():
+    x = np.arange(16 * 32, dtype=np.float32).reshape(16, 32)
+    y = np.zeros_like(x)
+    copy_tile[(1,)](ditron.TensorDescriptor.from_tensor(x, [16, 32]), ditron.TensorDescriptor.from_tensor(y, [16, 32]), 16, 32)
+    np.testing.assert_array_equal(y, x + 1)
+
+
+@ditron.jit
+def nothing(x):
+    pass
+
+
+def test_an_empty_grid_runs_nothing():
+    nothing[(0,)](np.zeros(1))
+    with pytest.raises(ditron.InvalidArgumentError, match="one to three dimensions"):
+        nothing[(1, 1, 1, 1)](np.zeros(1))
+
+
+def test_wrong_calls():
+    x = np.zeros(4, np.float32)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
+        add[(1,)](x, x, x, BLOCK=4)
+    with pytest.raises(KeyError, match="specified but unrecognised"):
+        add[(1,)](x, x, x, 4, BLOCK=4, BLOKC=8)
+    with pytest.raises(TypeError, match="multiple values for argument 'x'"):
+        add[(1,)](x, x, x, 4, BLOCK=4, x=x)
+    with pytest.raises(TypeError, match="kernels cannot take"):
+        add[(1,)](object(), x, x, 4, BLOCK=4)
+    with pytest.raises(RuntimeError, match="outside of the scope of a kernel"):
+        add(x, x, x, 4, 4)
+
+
+def test_warmup_compiles_and_tells():
+    x = np.zeros(4, np.float32)
+    compiled = add.warmup(x, x, x, 4, BLOCK=4, grid=(1,), num_warps=2)
+    assert compiled.metadata.num_warps == 2 and compiled.name == "add"
+    assert "tile.load" in compiled.asm["ttir"] and set(compiled.asm.keys()) >= {"ttir", "ttgir", "llir"}
+    assert compiled.n_spills == 0
+
+
+@ditron.autotune(configs=[ditron.Config({"BLOCK": 32}, num_warps=1), ditron.Config({"BLOCK": 64})], key=["n"])
+@ditron.heuristics({"EVEN": lambda arguments: arguments["n"] % arguments["BLOCK"] == 0})
+@ditron.jit
+def tuned(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, BLOCK + EVEN, mask=i < n)
+
+
+@pytest.mark.parametrize("n, even", [(64, 1), (65, 0)])
+def test_configurations_and_heuristics(n, even):
+    x = np.zeros(n, np.int32)
+    tuned[lambda meta: (ditron.cdiv(n, meta["BLOCK"]),)](x, n)
+    assert (x == 32 + even).all() and tuned.best_config.num_warps == 1
+    with pytest.raises(ValueError, match="Conflicting meta-parameters: BLOCK"):
+        tuned[(1,)](x, n, BLOCK=16)
