@@ -5,7 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/jit/ArgumentBinding.h"
 
-#include "ditron/support/Suggest.h"
+#include "ditron/runtime/CallBinding.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -19,6 +19,7 @@ using frontend::ConstexprArgument;
 using frontend::ConstValue;
 using frontend::LangType;
 using runtime::Argument;
+using runtime::GivenArgument;
 
 namespace {
 
@@ -134,48 +135,12 @@ private:
   const Argument &argument;
 };
 
-/// What a parameter gets: one value, or the elements of a tuple by their paths.
-struct Given {
-  const Argument *value = nullptr;
-  std::vector<std::pair<std::string_view, const Argument *>> elements;
-};
-
 /// Which argument each parameter gets.
-Expected<std::vector<Given>> assignArguments(const KernelInterface &kernel, const CallArguments &call) {
-  std::vector<Given> given(kernel.parameters.size());
-  if (call.positional.size() > given.size())
-    return invalidArgument(fmt::format("kernel '{}' takes at most {} positional arguments ({}), given {}", kernel.name,
-                                       given.size(), fmt::join(kernel.parameterNames(), ", "), call.positional.size()));
-  for (size_t i = 0; i < call.positional.size(); ++i)
-    given[i].value = &call.positional[i];
-  for (const auto &[name, value] : call.keywords) {
-    // "t.0" and "t.x" are elements of the tuple t.
-    const size_t dot = name.find('.');
-    const std::optional<size_t> index = kernel.find(name.substr(0, dot));
-    if (!index)
-      return invalidArgument(fmt::format("kernel '{}' has no parameter '{}'{}; it has {}", kernel.name, name,
-                                         didYouMean(name, kernel.parameterNames()),
-                                         fmt::join(kernel.parameterNames(), ", ")));
-    Given &target = given[*index];
-    const std::string_view path =
-        dot == std::string::npos ? std::string_view() : std::string_view(name).substr(dot + 1);
-    const bool isTaken = std::ranges::any_of(target.elements, [&](const auto &each) { return each.first == path; });
-    if (target.value || isTaken || (path.empty() && !target.elements.empty()))
-      return invalidArgument(fmt::format("kernel '{}' got several values for argument '{}'", kernel.name, name));
-    if (path.empty())
-      target.value = &value;
-    else
-      target.elements.emplace_back(path, &value);
-  }
-  std::vector<std::string> missing;
-  for (size_t i = 0; i < given.size(); ++i)
-    if (!given[i].value && given[i].elements.empty() && !kernel.parameters[i].hasDefault)
-      missing.push_back(
-          fmt::format("'{}'{}", kernel.parameters[i].name, kernel.parameters[i].isConstexpr ? " (tl.constexpr)" : ""));
-  if (!missing.empty())
-    return invalidArgument(fmt::format("kernel '{}' lacks {} {}", kernel.name,
-                                       missing.size() == 1 ? "argument" : "arguments", fmt::join(missing, ", ")));
-  return given;
+Expected<std::vector<GivenArgument>> assignTo(const KernelInterface &kernel, const CallArguments &call) {
+  std::vector<runtime::CallParameter> parameters;
+  for (const KernelParameter &parameter : kernel.parameters)
+    parameters.push_back({parameter.name, parameter.isConstexpr, parameter.hasDefault});
+  return runtime::assignArguments(kernel.name, parameters, call);
 }
 
 /// The specification of a tuple whose elements are given by paths; appends the values that are left for run time.
@@ -183,7 +148,7 @@ Expected<ArgumentSpec> bindTuple(const KernelInterface &kernel, const KernelPara
                                  const std::vector<std::pair<std::string_view, const Argument *>> &elements,
                                  std::vector<Argument> &runTime) {
   // By the first component of the path: a value, or the elements of an inner tuple.
-  std::vector<std::pair<std::string, Given>> parts;
+  std::vector<std::pair<std::string, GivenArgument>> parts;
   for (const auto &[path, value] : elements) {
     const size_t dot = path.find('.');
     const std::string head(path.substr(0, dot));
@@ -268,7 +233,7 @@ std::optional<Argument> toArgument(const ConstexprArgument &value) {
 }
 
 Expected<BoundCall> bindArguments(const KernelInterface &kernel, const CallArguments &call) {
-  DITRON_ASSIGN_OR_RETURN(std::vector<Given> given, assignArguments(kernel, call));
+  DITRON_ASSIGN_OR_RETURN(const std::vector<GivenArgument> given, assignTo(kernel, call));
   BoundCall bound;
   for (size_t i = 0; i < given.size(); ++i) {
     const KernelParameter &parameter = kernel.parameters[i];
