@@ -1,0 +1,263 @@
+//===- CallMatch.cpp - The variant that was compiled for a call ----------------------------------------------------------===//
+#include "ditron/package/CallMatch.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ditron::package {
+
+using runtime::Argument;
+
+namespace {
+
+/// What the jit takes as "a multiple of 16".
+constexpr uint32_t alignmentUnit = 16;
+
+bool fitsInteger(DataType type, const Argument &argument) {
+  const uint64_t value = argument.integerBits();
+  const unsigned bits = sizeOf(type) * 8;
+  const bool isNegative = argument.is<int64_t>() && argument.get<int64_t>() < 0;
+  const uint64_t largest = (isSignedInteger(type) ? ~uint64_t(0) >> 1 : ~uint64_t(0)) >> (64 - bits);
+  return isNegative ? isSignedInteger(type) && ~value <= largest : value <= largest;
+}
+
+/// The type that a value has when nothing forces one.
+DataType naturalType(const Argument &argument) {
+  if (argument.is<bool>())
+    return DataType::I1;
+  if (argument.is<double>())
+    return DataType::F32;
+  if (fitsInteger(DataType::I32, argument))
+    return DataType::I32;
+  return fitsInteger(DataType::I64, argument) ? DataType::I64 : DataType::U64;
+}
+
+bool isAligned(const void *address, uint32_t divisor) { return reinterpret_cast<uintptr_t>(address) % divisor == 0; }
+
+std::string elementText(std::string_view type) {
+  return std::string(type.substr(type.starts_with("*k") ? 2 : type.starts_with("*") ? 1 : 0));
+}
+
+/// The address and all strides but the last are multiples of so many bytes.
+bool rowsAreAligned(const runtime::TensorDescriptor &given, uint32_t divisor) {
+  const runtime::TensorDescriptor descriptor = given.withStrides();
+  bool aligned = isAligned(descriptor.base.address, divisor);
+  for (size_t dim = 0; dim + 1 < descriptor.strides.size(); ++dim)
+    aligned &= descriptor.strides[dim] * int64_t(sizeOf(descriptor.base.type)) % divisor == 0;
+  return aligned;
+}
+
+/// Why a run-time value is not what an item was compiled for; empty if it is.
+std::string numberProblem(const Item &item, const Parameter &parameter, const Argument &argument) {
+  const std::optional<DataType> type = parseDataType(elementText(item.type));
+  const std::string problem = fmt::format("'{}' is compiled as {}, given {}", item.path, item.type, argument.describe());
+  const std::string promise =
+      fmt::format("'{}' is compiled as a multiple of {}, given {}", item.path, item.divisibility, argument.describe());
+  if (item.type.starts_with("*")) {
+    if (!argument.is<runtime::Pointer>() || argument.get<runtime::Pointer>().type != type)
+      return problem;
+    return isAligned(argument.get<runtime::Pointer>().address, item.divisibility) ? "" : promise;
+  }
+  if (argument.forcedType() && argument.forcedType() != type)
+    return problem;
+  if (isFloat(*type)) // an integer is one only where the kernel's annotation says so
+    return argument.is<double>() || (argument.isInteger() && parameter.type == item.type) ? "" : problem;
+  if (type == DataType::I1)
+    return argument.is<bool>() ? "" : problem;
+  if (!argument.isInteger() || !fitsInteger(*type, argument))
+    return problem;
+  return argument.integerBits() % item.divisibility == 0 ? "" : promise;
+}
+
+std::string descriptorProblem(const Item &item, const Argument &argument) {
+  const std::string problem = fmt::format("'{}' is compiled as tensordesc<{}[{}]{}>, given {}", item.path, item.type,
+                                          fmt::join(item.block, ","), item.fillNan ? ",nan" : "", argument.describe());
+  if (!argument.is<runtime::TensorDescriptor>())
+    return problem;
+  const auto &given = argument.get<runtime::TensorDescriptor>();
+  if (!given.check().isOk() || given.base.type != parseDataType(item.type) || given.fillNan != item.fillNan ||
+      !std::ranges::equal(given.blockShape, item.block))
+    return problem;
+  if (!rowsAreAligned(given, item.divisibility) || given.shape.back() % item.sizeDivisibility != 0)
+    return fmt::format("'{}' is compiled for rows at multiples of {} bytes and of {} elements, given {}", item.path,
+                       item.divisibility, item.sizeDivisibility, argument.describe());
+  return "";
+}
+
+} // namespace
+
+Expected<BoundCall> BoundCall::bind(const Kernel &kernel, const runtime::CallArguments &call, const runtime::LaunchOptions &options) {
+  std::vector<runtime::CallParameter> parameters;
+  for (const Parameter &parameter : kernel.parameters)
+    parameters.push_back({parameter.name, parameter.isConstexpr, parameter.hasDefault || parameter.isTuned || parameter.isComputed});
+  DITRON_ASSIGN_OR_RETURN(const std::vector<runtime::GivenArgument> given,
+                          runtime::assignArguments(kernel.name, parameters, call));
+  BoundCall bound(kernel, options);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Parameter &parameter = kernel.parameters[i];
+    if (given[i].value)
+      bound.values.emplace_back(parameter.name, given[i].value);
+    for (const auto &[path, value] : given[i].elements)
+      bound.values.emplace_back(fmt::format("{}.{}", parameter.name, path), value);
+    if (!given[i].isMissing())
+      continue;
+    if (parameter.isComputed)
+      return unsupported(fmt::format("kernel '{}': '{}' is computed by @triton.heuristics, which needs the compiler; give it "
+                                     "in the call, or allow compilation",
+                                     kernel.name, parameter.name));
+    if (!parameter.isConstexpr && parameter.defaultValue)
+      bound.values.emplace_back(parameter.name, &*parameter.defaultValue);
+  }
+  return bound;
+}
+
+const Parameter &BoundCall::parameterOf(std::string_view path) const {
+  // verify() has seen that it is there.
+  return *std::ranges::find(kernel->parameters, path.substr(0, path.find('.')), &Parameter::name);
+}
+
+const Argument *BoundCall::argumentAt(std::string_view path) const {
+  const auto found = std::ranges::find(values, path, [](const auto &each) { return std::string_view(each.first); });
+  return found == values.end() ? nullptr : found->second;
+}
+
+bool BoundCall::matchItem(const Item &item, Score &score, std::string &reason) const {
+  const Parameter &parameter = parameterOf(item.path);
+  const Argument *argument = argumentAt(item.path);
+  const Value *fallback = parameter.defaultValue ? &*parameter.defaultValue : nullptr;
+  switch (item.kind) {
+  case Item::Kind::Default:
+    if (!argument || (fallback && isSameValue(*argument, *fallback)))
+      return true;
+    reason = fmt::format("'{}' is compiled as the kernel's default, given {}", item.path, argument->describe());
+    return false;
+  case Item::Kind::Constant: {
+    if (!argument && parameter.isTuned)
+      return true;
+    const Value *value = argument ? argument : fallback;
+    // A forced type of a run-time parameter is that of arithmetic with it, which a constant does not have.
+    if (value && isSameValue(*value, item.value) && (parameter.isConstexpr || !value->forcedType())) {
+      score.constants += !parameter.isConstexpr;
+      return true;
+    }
+    reason = fmt::format("'{}' is compiled as {}, given {}", item.path, valueText(item.value),
+                         value ? value->describe() : "nothing");
+    return false;
+  }
+  case Item::Kind::Number:
+  case Item::Kind::Descriptor:
+    if (!argument || parameter.isConstexpr) {
+      reason = fmt::format("'{}' is compiled as a value of {} at run time, given nothing", item.path, item.type);
+      return false;
+    }
+    reason = item.kind == Item::Kind::Number ? numberProblem(item, parameter, *argument) : descriptorProblem(item, *argument);
+    if (!reason.empty())
+      return false;
+    score.promises += (item.divisibility > 1) + (item.sizeDivisibility > 1);
+    if (item.kind == Item::Kind::Number && !item.type.starts_with("*"))
+      score.naturalTypes += item.type == (parameter.type.empty() ? toString(naturalType(*argument)) : parameter.type);
+    return true;
+  }
+  return false;
+}
+
+std::optional<BoundCall::Score> BoundCall::score(const Variant &variant, std::string &reason) const {
+  auto differs = [&](std::string_view what, auto compiled, auto wanted) {
+    reason = fmt::format("{} is {}, wanted {}", what, compiled, wanted);
+    return std::nullopt;
+  };
+  if (options.config && variant.config != static_cast<int64_t>(*options.config))
+    return differs("configuration", variant.config, *options.config);
+  if (options.numWarps && *options.numWarps != variant.artifact.numWarps)
+    return differs("num_warps", variant.artifact.numWarps, *options.numWarps);
+  if (options.numStages && *options.numStages != variant.numStages)
+    return differs("num_stages", variant.numStages, *options.numStages);
+  if (options.debug != variant.debug)
+    return differs("debug", variant.debug, options.debug);
+  Score score;
+  for (const Item &item : variant.items)
+    if (!matchItem(item, score, reason))
+      return std::nullopt;
+  // A tuple may have elements that the variant was not compiled for.
+  for (const auto &[path, value] : values)
+    if (std::ranges::none_of(variant.items, [&](const Item &item) { return item.path == path; })) {
+      reason = fmt::format("'{}' is not there, given {}", path, value->describe());
+      return std::nullopt;
+    }
+  return score;
+}
+
+std::vector<Argument> BoundCall::runTimeArguments(const Variant &variant) const {
+  std::vector<Argument> arguments;
+  for (const Item &item : variant.items)
+    if (item.kind == Item::Kind::Number || item.kind == Item::Kind::Descriptor)
+      arguments.push_back(*argumentAt(item.path));
+  return arguments;
+}
+
+namespace {
+
+/// One value as a signature has it, without its name.
+std::string itemText(const Parameter &parameter, const Argument &argument) {
+  const bool promises = parameter.specialiseAlignment;
+  if (argument.is<runtime::Pointer>()) {
+    const runtime::Pointer pointer = argument.get<runtime::Pointer>();
+    return fmt::format("{}{}", parameter.type.empty() ? fmt::format("*{}", toString(pointer.type)) : parameter.type,
+                       promises && isAligned(pointer.address, alignmentUnit) ? ":16" : "");
+  }
+  if (argument.is<runtime::TensorDescriptor>()) {
+    const auto &given = argument.get<runtime::TensorDescriptor>();
+    const bool wholeVectors = promises && !given.shape.empty() && given.shape.back() % alignmentUnit == 0;
+    return given.typeText() + (promises && rowsAreAligned(given, alignmentUnit) ? ":16" : wholeVectors ? ":1" : "") +
+           (wholeVectors ? ":16" : "");
+  }
+  const bool isForced = argument.forcedType().has_value();
+  const bool isConstant = parameter.isConstexpr || argument.is<runtime::None>() || argument.is<std::string>() ||
+                          argument.is<DataType>() ||
+                          (argument.isInteger() && argument.integerBits() == 1 && parameter.specialiseValue && !isForced);
+  if (isConstant)
+    return valueText(argument);
+  const std::string type(isForced                  ? toString(*argument.forcedType())
+                         : !parameter.type.empty() ? std::string_view(parameter.type)
+                                                   : toString(naturalType(argument)));
+  return type + (argument.isInteger() && promises && argument.integerBits() % alignmentUnit == 0 ? ":16" : "");
+}
+
+/// "name=text", or the elements of a tuple by their paths as "name=(a, b)".
+std::string tupleText(std::string_view name, const std::vector<std::pair<std::string, std::string>> &parts) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < parts.size();) {
+    const size_t dot = parts[i].first.find('.');
+    const std::string head = parts[i].first.substr(0, dot);
+    std::vector<std::pair<std::string, std::string>> inner;
+    for (; i < parts.size() && parts[i].first.substr(0, parts[i].first.find('.')) == head; ++i)
+      inner.emplace_back(dot == std::string::npos ? "" : parts[i].first.substr(dot + 1), parts[i].second);
+    const bool isNumber = head.find_first_not_of("0123456789") == std::string::npos;
+    texts.push_back(dot != std::string::npos ? tupleText(isNumber ? "" : head, inner)
+                    : isNumber               ? inner.front().second
+                                             : fmt::format("{}={}", head, inner.front().second));
+  }
+  return fmt::format("{}{}({}{})", name, name.empty() ? "" : "=", fmt::join(texts, ", "), texts.size() == 1 ? "," : "");
+}
+
+} // namespace
+
+std::string BoundCall::signatureText() const {
+  std::vector<std::string> items;
+  for (const Parameter &parameter : kernel->parameters) {
+    std::vector<std::pair<std::string, std::string>> elements;
+    const std::string prefix = parameter.name + ".";
+    for (const auto &[path, value] : values) {
+      const std::string text = itemText(parameter, *value);
+      if (path == parameter.name)
+        items.push_back(fmt::format("{}={}", parameter.isConstexpr ? "constexpr " + parameter.name : parameter.name, text));
+      else if (path.starts_with(prefix))
+        elements.emplace_back(path.substr(prefix.size()), text);
+    }
+    if (!elements.empty())
+      items.push_back(tupleText(parameter.name, elements));
+  }
+  return fmt::format("{}", fmt::join(items, ", "));
+}
+
+} // namespace ditron::package
