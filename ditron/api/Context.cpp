@@ -81,6 +81,11 @@ Expected<std::shared_ptr<Compiler>> Context::compiler() {
   return compilerValue;
 }
 
+Expected<runtime::KernelProvider *> Context::kernels() {
+  DITRON_ASSIGN_OR_RETURN(const std::shared_ptr<Compiler> found, compiler());
+  return &found->provider();
+}
+
 Status Context::checkThread() const {
   if (!isSimulated() || std::this_thread::get_id() == maker)
     return Status::ok();

@@ -33,6 +33,8 @@ public:
   const std::string &target() const { return worldValue->target(); }
   bool isSimulated() const { return worldValue->machine() != nullptr; }
   Expected<std::shared_ptr<Compiler>> compiler();
+  /// Where operators take their kernels from.
+  Expected<runtime::KernelProvider *> kernels();
   /// Ok, or an error when the calling thread may not use the context.
   Status checkThread() const;
   /// Ok, or an error that names the rank when this process has none of that number.

@@ -116,6 +116,8 @@ typedef struct ditron_graph *ditron_graph_h;
 typedef struct ditron_memory *ditron_memory_h;
 typedef struct ditron_kernel *ditron_kernel_h;
 typedef struct ditron_variant *ditron_variant_h;
+typedef struct ditron_operator *ditron_operator_h;
+typedef struct ditron_plan *ditron_plan_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
 typedef struct ditron_tensor {
@@ -343,6 +345,43 @@ DITRON_API ditron_status_t ditron_variant_text(ditron_variant_h variant, const c
  * checked: the caller vouches that they are what the variant was made for. Not for variants with tensor descriptors. */
 DITRON_API ditron_status_t ditron_variant_launch(ditron_variant_h variant, ditron_stream_h stream, const uint32_t grid[3],
                                                  const void *const *values);
+
+/*===- Operators ----------------------------------------------------------------------------------------------------===*/
+
+typedef enum ditron_operator_kind {
+  DITRON_ALL_GATHER_GEMM = 1,    /* C[M, N] = allgather(A[M / ranks, K]) * B */
+  DITRON_GEMM_REDUCE_SCATTER = 2 /* C[M / ranks, N] = reduce_scatter(A[M, K] * B) */
+} ditron_operator_kind_t;
+
+typedef struct ditron_operator_options {
+  size_t struct_size;
+  ditron_operator_kind_t kind;
+  ditron_dtype_t dtype;        /* Of A, B and C: bf16, fp16 or fp32; sums are fp32. Zero (bool) means bf16. */
+  int64_t m;                   /* Rows of the whole problem; calls may have fewer. */
+  int64_t n;                   /* Columns of a rank's product. GEMM+ReduceScatter: of every call. */
+  int64_t k;                   /* Depth of a rank's product. AllGather+GEMM: of every call. */
+  uint32_t weight_transposed;  /* 1: B is [N, K], as the weight of a torch Linear; 0: [K, N]. */
+  uint32_t chunks_per_rank;    /* 0: 1. */
+} ditron_operator_options_t;
+
+/* Allocates workspaces and signals on all ranks. Collective where ranks are processes. The sizes choose the tiles. */
+DITRON_API ditron_status_t ditron_operator_create(ditron_context_h context, const ditron_operator_options_t *options,
+                                                  ditron_operator_h *op);
+DITRON_API void ditron_operator_destroy(ditron_operator_h op);
+/* Compiles and loads what calls of this shape need on all ranks of this process. Must not run while a call of some rank runs. */
+DITRON_API ditron_status_t ditron_operator_prepare(ditron_operator_h op, int64_t m, int64_t n, int64_t k, ditron_plan_h *plan);
+DITRON_API void ditron_plan_destroy(ditron_plan_h plan);
+/* Rows of the gathered or scattered matrix that the rank holds. */
+DITRON_API int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank);
+/* Enqueues one call on the stream's rank. Every rank makes the same sequence of calls. Pointers are exchanged and work is appended,
+ * nothing is looked up or allocated, and it may be captured. The tensors, dense and row-major at multiples of 16 bytes, are checked
+ * against the plan:
+ *   AllGather+GEMM:      a [rows of the rank, k], b [k, n] (transposed [n, k]), c [m, n]
+ *   GEMM+ReduceScatter:  a [m, k], b [k, n] (transposed [n, k]), c [rows of the rank, n]
+ * Rank r has the rows from r * ceil(m / ranks) on, at most that many; ditron_plan_rows tells. They may be used again once the work
+ * on `stream` so far has run. */
+DITRON_API ditron_status_t ditron_plan_enqueue(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
+                                               const ditron_tensor_t *b, const ditron_tensor_t *c);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,464 @@
+//===- ditron.hpp - The C++ interface of Ditron -----------------------------------------------------------------------===//
+//
+// C++17 over <ditron/ditron.h>, in this header only: whatever compiler and standard library a program uses, it meets the library
+// through its C interface. What a function does, its units and its threads, stands in ditron.h; here are owners, errors as values,
+// and arguments from what C++ has at hand.
+//
+//   ditron::Context::Options options;
+//   options.target = "sim:sm_80";
+//   ditron::Context context = ditron::Context::create(options).value(); // or ask ok() and status(); value() throws ditron::Error
+//
+// Errors are values: Status, and Expected<T>, which holds a T or a Status. value() of an Expected without a value throws; nothing
+// else in this header does. Every class here owns one handle and can be moved, not copied.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_DITRON_HPP
+#define DITRON_DITRON_HPP
+
+#include <ditron/ditron.h>
+
+#include <initializer_list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ditron {
+inline namespace v0 {
+
+/// A success, or an error with its kind and, where it has one, its place in a kernel's source.
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+  /// What a function of the C interface returned; takes the thread's latest failure with it.
+  static Status of(ditron_status_t code) {
+    Status status;
+    if (code == DITRON_OK)
+      return status;
+    ditron_error_t error;
+    DITRON_INIT(error);
+    ditron_last_error(&error);
+    status.codeValue = code;
+    status.messageValue = error.message ? error.message : "";
+    status.fileValue = error.file ? error.file : "";
+    status.lineValue = error.line;
+    status.columnValue = error.column;
+    return status;
+  }
+
+  bool ok() const { return codeValue == DITRON_OK; }
+  ditron_status_t code() const { return codeValue; }
+  const std::string &message() const { return messageValue; }
+  /// Empty, and 0, when the error is about no place in a kernel's source.
+  const std::string &file() const { return fileValue; }
+  uint32_t line() const { return lineValue; }
+  uint32_t column() const { return columnValue; }
+
+private:
+  ditron_status_t codeValue = DITRON_OK;
+  std::string messageValue, fileValue;
+  uint32_t lineValue = 0, columnValue = 0;
+};
+
+/// Thrown by Expected::value, for programs that use exceptions.
+class Error : public std::runtime_error {
+public:
+  explicit Error(Status status) : std::runtime_error(status.message()), statusValue(std::move(status)) {}
+  const Status &status() const { return statusValue; }
+
+private:
+  Status statusValue;
+};
+
+/// Either a T or the Status that says why there is none.
+template <typename T> class [[nodiscard]] Expected {
+public:
+  Expected(T value) : storage(std::in_place_index<0>, std::move(value)) {}
+  Expected(Status error) : storage(std::in_place_index<1>, std::move(error)) {}
+
+  bool ok() const { return storage.index() == 0; }
+  Status status() const { return ok() ? Status() : std::get<1>(storage); }
+  T &value() & {
+    check();
+    return std::get<0>(storage);
+  }
+  T &&value() && {
+    check();
+    return std::get<0>(std::move(storage));
+  }
+  T &operator*() & { return std::get<0>(storage); }
+  T *operator->() { return &std::get<0>(storage); }
+
+private:
+  void check() const {
+    if (!ok())
+      throw Error(std::get<1>(storage));
+  }
+  std::variant<T, Status> storage;
+};
+
+namespace detail {
+
+/// An owned handle; the owner's destroy function is a parameter.
+template <typename Handle, void (*destroy)(Handle)> class Owner {
+public:
+  Owner() = default;
+  explicit Owner(Handle handle) : handle(handle) {}
+  Owner(Owner &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  Owner &operator=(Owner &&other) noexcept {
+    std::swap(handle, other.handle);
+    return *this;
+  }
+  ~Owner() { destroy(handle); }
+
+  /// The handle of the C interface, still owned by this object.
+  Handle get() const { return handle; }
+  explicit operator bool() const { return handle != nullptr; }
+
+protected:
+  Handle handle = nullptr;
+};
+
+/// The result of a function that makes a handle.
+template <typename Object, typename Handle, typename Call> Expected<Object> make(Call &&call) {
+  Handle handle = nullptr;
+  if (Status status = Status::of(call(&handle)); !status.ok())
+    return status;
+  return Object(handle);
+}
+
+} // namespace detail
+
+/// The element type of a C++ type: float, double, bool and the integers.
+template <typename T> constexpr ditron_dtype_t dtypeOf() {
+  using Plain = std::remove_cv_t<T>;
+  if constexpr (std::is_same_v<Plain, bool>)
+    return DITRON_I1;
+  else if constexpr (std::is_same_v<Plain, float>)
+    return DITRON_F32;
+  else if constexpr (std::is_same_v<Plain, double>)
+    return DITRON_F64;
+  else {
+    static_assert(std::is_integral_v<Plain>, "name the element type with ditron::Pointer{address, dtype}");
+    constexpr ditron_dtype_t signedTypes[] = {DITRON_I8, DITRON_I16, DITRON_I32, DITRON_I64};
+    constexpr ditron_dtype_t unsignedTypes[] = {DITRON_U8, DITRON_U16, DITRON_U32, DITRON_U64};
+    constexpr int index = sizeof(Plain) == 1 ? 0 : sizeof(Plain) == 2 ? 1 : sizeof(Plain) == 4 ? 2 : 3;
+    return std::is_signed_v<Plain> ? signedTypes[index] : unsignedTypes[index];
+  }
+}
+
+/// A device address with its element type.
+struct Pointer {
+  void *address;
+  ditron_dtype_t dtype;
+};
+
+/// A tensor where it lies; dense unless strides are given.
+class TensorView {
+public:
+  TensorView(void *address, ditron_dtype_t dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {})
+      : addressValue(address), dtypeValue(dtype), shapeValue(std::move(shape)), stridesValue(std::move(strides)) {}
+
+  void *address() const { return addressValue; }
+  ditron_dtype_t dtype() const { return dtypeValue; }
+  const std::vector<int64_t> &shape() const { return shapeValue; }
+  /// For the C interface; valid as long as this object.
+  ditron_tensor_t raw() const {
+    ditron_tensor_t tensor;
+    DITRON_INIT(tensor);
+    tensor.address = addressValue;
+    tensor.dtype = dtypeValue;
+    tensor.dimensions = static_cast<uint32_t>(shapeValue.size());
+    tensor.shape = shapeValue.data();
+    tensor.strides = stridesValue.empty() ? nullptr : stridesValue.data();
+    return tensor;
+  }
+
+private:
+  void *addressValue;
+  ditron_dtype_t dtypeValue;
+  std::vector<int64_t> shapeValue, stridesValue;
+};
+
+/// A value for a kernel's parameter, by position or, made by named(), by name.
+class Argument {
+public:
+  template <typename T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0> Argument(T value) {
+    if constexpr (std::is_signed_v<T>) {
+      raw.kind = DITRON_ARGUMENT_INT;
+      raw.value.integer = value;
+    } else {
+      raw.kind = DITRON_ARGUMENT_UINT;
+      raw.value.unsigned_integer = value;
+    }
+  }
+  template <typename T, std::enable_if_t<std::is_same_v<T, bool>, int> = 0> Argument(T value) {
+    raw.kind = DITRON_ARGUMENT_BOOL;
+    raw.value.integer = value;
+  }
+  Argument(double value) {
+    raw.kind = DITRON_ARGUMENT_FLOAT;
+    raw.value.floating = value;
+  }
+  Argument(Pointer pointer) {
+    raw.kind = DITRON_ARGUMENT_POINTER;
+    raw.dtype = pointer.dtype;
+    raw.value.pointer = pointer.address;
+  }
+  template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Argument(T *address) : Argument(Pointer{const_cast<std::remove_cv_t<T> *>(address), dtypeOf<T>()}) {}
+  Argument(const TensorView &tensor) : Argument(Pointer{tensor.address(), tensor.dtype()}) {}
+  Argument(std::nullptr_t) { raw.kind = DITRON_ARGUMENT_NONE; }
+  Argument(ditron_dtype_t dtype) {
+    raw.kind = DITRON_ARGUMENT_DTYPE;
+    raw.dtype = dtype;
+  }
+  /// A compile-time string; the text must live until the call.
+  Argument(const char *text) {
+    raw.kind = DITRON_ARGUMENT_STRING;
+    raw.value.string = text;
+  }
+
+  /// The same for the parameter of that name; the text must live until the call.
+  static Argument named(const char *name, Argument value) {
+    value.raw.name = name;
+    return value;
+  }
+
+  ditron_argument_t raw = {};
+};
+
+/// Python's keyword arguments: {"BLOCK", 128}.
+struct Keyword {
+  Keyword(const char *name, Argument value) : argument(Argument::named(name, value)) {}
+  Argument argument;
+};
+
+/// Grid and options of a launch.
+struct Launch {
+  uint32_t x = 1, y = 1, z = 1;
+  uint32_t numWarps = 0, numStages = 0; ///< 0: what the kernel says, else 4 and 3.
+  bool debug = false, cooperative = false;
+
+  ditron_launch_t raw() const {
+    ditron_launch_t launch;
+    DITRON_INIT(launch);
+    launch.grid[0] = x;
+    launch.grid[1] = y;
+    launch.grid[2] = z;
+    launch.num_warps = numWarps;
+    launch.num_stages = numStages;
+    launch.debug = debug;
+    launch.cooperative = cooperative;
+    return launch;
+  }
+};
+
+class Stream : public detail::Owner<ditron_stream_h, ditron_stream_destroy> {
+public:
+  using Owner::Owner;
+  Status synchronize() { return Status::of(ditron_stream_synchronize(handle)); }
+  Status copy(void *destination, const void *source, uint64_t bytes) {
+    return Status::of(ditron_copy(handle, destination, source, bytes));
+  }
+  Status fill(void *destination, uint8_t value, uint64_t bytes) { return Status::of(ditron_fill(handle, destination, value, bytes)); }
+  Status beginCapture() { return Status::of(ditron_capture_begin(handle)); }
+  /// A CUstream; null for a simulated stream.
+  void *native() const { return ditron_stream_native(handle); }
+};
+
+class Graph : public detail::Owner<ditron_graph_h, ditron_graph_destroy> {
+public:
+  using Owner::Owner;
+  static Expected<Graph> endCapture(Stream &stream) {
+    return detail::make<Graph, ditron_graph_h>([&](ditron_graph_h *graph) { return ditron_capture_end(stream.get(), graph); });
+  }
+  Status launch(Stream &stream) { return Status::of(ditron_graph_launch(handle, stream.get())); }
+};
+
+class Event : public detail::Owner<ditron_event_h, ditron_event_destroy> {
+public:
+  using Owner::Owner;
+  Status record(Stream &stream) { return Status::of(ditron_event_record(handle, stream.get())); }
+  /// Holds the stream until the latest recording has completed.
+  Status holdBack(Stream &stream) { return Status::of(ditron_event_wait(handle, stream.get())); }
+  Status synchronize() { return Status::of(ditron_event_synchronize(handle)); }
+  /// From the recording of `begin` to that of this event.
+  Expected<double> microsecondsSince(const Event &begin) const {
+    double result = 0;
+    Status status = Status::of(ditron_event_elapsed(begin.get(), handle, &result));
+    return status.ok() ? Expected<double>(result) : Expected<double>(status);
+  }
+};
+
+class Memory : public detail::Owner<ditron_memory_h, ditron_memory_destroy> {
+public:
+  using Owner::Owner;
+  /// Null for a rank that has none.
+  void *address(uint32_t rank = 0) const { return ditron_memory_address(handle, rank); }
+  uint64_t bytes() const { return ditron_memory_bytes(handle); }
+  Status upload(uint32_t rank, const void *source, uint64_t bytes, uint64_t offset = 0) {
+    return Status::of(ditron_memory_upload(handle, rank, offset, source, bytes));
+  }
+  Status download(uint32_t rank, void *destination, uint64_t bytes, uint64_t offset = 0) const {
+    return Status::of(ditron_memory_download(handle, rank, offset, destination, bytes));
+  }
+};
+
+/// One compiled form of a kernel.
+class Variant : public detail::Owner<ditron_variant_h, ditron_variant_destroy> {
+public:
+  using Owner::Owner;
+  /// values[i] points to the value of the i-th run-time parameter. Nothing is checked: see ditron_variant_launch.
+  Status launch(Stream &stream, uint32_t x, uint32_t y, uint32_t z, const void *const *values) {
+    const uint32_t grid[] = {x, y, z};
+    return Status::of(ditron_variant_launch(handle, stream.get(), grid, values));
+  }
+  /// "source", "tile", "layout", "llvm", "asm".
+  Expected<std::string> text(const char *stage) const {
+    const char *result = nullptr;
+    Status status = Status::of(ditron_variant_text(handle, stage, &result));
+    return status.ok() ? Expected<std::string>(std::string(result)) : Expected<std::string>(status);
+  }
+};
+
+class Kernel : public detail::Owner<ditron_kernel_h, ditron_kernel_destroy> {
+public:
+  using Owner::Owner;
+
+  /// kernel.launch(stream, {.x = 8}, {x, y, n}, {{"BLOCK", 128}}) with the rules and checks of ditron_kernel_launch.
+  Status launch(Stream &stream, const Launch &launch, std::initializer_list<Argument> arguments,
+                std::initializer_list<Keyword> keywords = {}) {
+    const std::vector<ditron_argument_t> list = listOf(arguments, keywords);
+    const ditron_launch_t raw = launch.raw();
+    return Status::of(ditron_kernel_launch(handle, stream.get(), &raw, list.data(), static_cast<uint32_t>(list.size())));
+  }
+  Expected<Variant> specialise(const Launch &launch, std::initializer_list<Argument> arguments,
+                               std::initializer_list<Keyword> keywords = {}) {
+    const std::vector<ditron_argument_t> list = listOf(arguments, keywords);
+    const ditron_launch_t raw = launch.raw();
+    return detail::make<Variant, ditron_variant_h>([&](ditron_variant_h *variant) {
+      return ditron_kernel_specialise(handle, &raw, list.data(), static_cast<uint32_t>(list.size()), variant);
+    });
+  }
+
+private:
+  static std::vector<ditron_argument_t> listOf(std::initializer_list<Argument> arguments, std::initializer_list<Keyword> keywords) {
+    std::vector<ditron_argument_t> list;
+    for (const Argument &argument : arguments)
+      list.push_back(argument.raw);
+    for (const Keyword &keyword : keywords)
+      list.push_back(keyword.argument.raw);
+    return list;
+  }
+};
+
+/// An operator for one shape.
+class Plan : public detail::Owner<ditron_plan_h, ditron_plan_destroy> {
+public:
+  using Owner::Owner;
+  Status enqueue(Stream &stream, const TensorView &a, const TensorView &b, const TensorView &c) {
+    const ditron_tensor_t rawA = a.raw(), rawB = b.raw(), rawC = c.raw();
+    return Status::of(ditron_plan_enqueue(handle, stream.get(), &rawA, &rawB, &rawC));
+  }
+  /// Rows of the gathered or scattered matrix that the rank holds.
+  int64_t rows(uint32_t rank) const { return ditron_plan_rows(handle, rank); }
+};
+
+/// AllGather+GEMM or GEMM+ReduceScatter over all ranks of a context.
+class Operator : public detail::Owner<ditron_operator_h, ditron_operator_destroy> {
+public:
+  using Owner::Owner;
+  Expected<Plan> prepare(int64_t m, int64_t n, int64_t k) {
+    return detail::make<Plan, ditron_plan_h>([&](ditron_plan_h *plan) { return ditron_operator_prepare(handle, m, n, k, plan); });
+  }
+};
+
+class Context : public detail::Owner<ditron_context_h, ditron_context_destroy> {
+public:
+  using Owner::Owner;
+
+  struct Options {
+    std::string target;           ///< Empty: real GPUs if there are any, else "sim".
+    uint32_t ranks = 1;
+    bool fromEnvironment = false; ///< Be one rank of the job that torchrun, mpirun, srun or `ditron launch` started.
+    std::vector<int32_t> gpus;    ///< Of each rank; empty: the first ones.
+    double timeLimitSeconds = 0;
+    uint64_t seed = 0;
+  };
+  static Expected<Context> create(const Options &options) {
+    ditron_context_options_t raw;
+    DITRON_INIT(raw);
+    raw.target = options.target.empty() ? nullptr : options.target.c_str();
+    raw.ranks = options.ranks;
+    raw.from_environment = options.fromEnvironment;
+    raw.gpus = options.gpus.empty() ? nullptr : options.gpus.data();
+    raw.time_limit_seconds = options.timeLimitSeconds;
+    raw.seed = options.seed;
+    if (!options.gpus.empty() && options.gpus.size() != options.ranks)
+      raw.ranks = static_cast<uint32_t>(options.gpus.size());
+    return create(raw);
+  }
+  static Expected<Context> create(const ditron_context_options_t &options) {
+    return detail::make<Context, ditron_context_h>([&](ditron_context_h *context) { return ditron_context_create(&options, context); });
+  }
+
+  std::string target() const { return ditron_context_target(handle); }
+  uint32_t ranks() const { return ditron_context_ranks(handle); }
+  bool isLocal(uint32_t rank) const { return ditron_context_is_local(handle, rank); }
+  Status synchronize() { return Status::of(ditron_context_synchronize(handle)); }
+  Status check() const { return Status::of(ditron_context_check(handle)); }
+  Status restart() { return Status::of(ditron_context_restart(handle)); }
+
+  Expected<Stream> stream(uint32_t rank, const char *name = "stream") {
+    return detail::make<Stream, ditron_stream_h>([&](ditron_stream_h *stream) { return ditron_stream_create(handle, rank, name, stream); });
+  }
+  /// A CUstream of the caller's, which stays the caller's.
+  Expected<Stream> adoptStream(uint32_t rank, void *native) {
+    return detail::make<Stream, ditron_stream_h>(
+        [&](ditron_stream_h *stream) { return ditron_stream_adopt(handle, rank, native, stream); });
+  }
+  Expected<Event> event(uint32_t rank) {
+    return detail::make<Event, ditron_event_h>([&](ditron_event_h *event) { return ditron_event_create(handle, rank, event); });
+  }
+  Expected<Memory> allocate(uint32_t rank, uint64_t bytes, const char *name) {
+    return detail::make<Memory, ditron_memory_h>(
+        [&](ditron_memory_h *memory) { return ditron_memory_allocate(handle, rank, bytes, name, memory); });
+  }
+  Expected<Memory> allocateSymmetric(uint64_t bytes, const char *name) {
+    return detail::make<Memory, ditron_memory_h>(
+        [&](ditron_memory_h *memory) { return ditron_memory_allocate_symmetric(handle, bytes, name, memory); });
+  }
+  /// Memory of the caller's, which stays the caller's and must outlive the result.
+  Expected<Memory> adopt(uint32_t rank, void *address, uint64_t bytes, const char *name) {
+    return detail::make<Memory, ditron_memory_h>(
+        [&](ditron_memory_h *memory) { return ditron_memory_adopt(handle, rank, address, bytes, name, memory); });
+  }
+
+  /// A kernel of a file on disk.
+  Expected<Kernel> kernel(const char *path, const char *name) { return kernelOf(path, nullptr, name); }
+  /// A kernel of a text; `path` is what messages call it.
+  Expected<Kernel> kernelFromText(const char *path, const char *text, const char *name) { return kernelOf(path, text, name); }
+
+  Expected<Operator> createOperator(const ditron_operator_options_t &options) {
+    return detail::make<Operator, ditron_operator_h>(
+        [&](ditron_operator_h *op) { return ditron_operator_create(handle, &options, op); });
+  }
+
+private:
+  Expected<Kernel> kernelOf(const char *path, const char *text, const char *name) {
+    ditron_source_t source;
+    DITRON_INIT(source);
+    source.path = path;
+    source.text = text;
+    return detail::make<Kernel, ditron_kernel_h>([&](ditron_kernel_h *kernel) { return ditron_kernel_load(handle, &source, name, kernel); });
+  }
+};
+
+} // namespace v0
+} // namespace ditron
+
+#endif // DITRON_DITRON_HPP

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Installs the library into a prefix and uses it as a stranger does: the examples are built outside of the tree, with CMake and with
+pkg-config, and must print what they say.
+
+usage: installed_test.py BUILD_DIR
+"""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples/library"
+MOST_RUNTIME_BYTES = 5_000_000
+failures = []
+
+
+def run(*command, **options):
+    """Runs a command; its standard output, or an end of the test that shows both outputs."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit(f"installed: {' '.join(map(str, command))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def expect(condition, text):
+    if not condition:
+        failures.append(text)
+
+
+def promised_output(source):
+    """The line behind "Prints:" in the comment at the head of an example."""
+    return re.search(r"Prints:\n(?:\s*//|\s\*)\s+(.*)", source.read_text()).group(1) + "\n"
+
+
+def check_symbols(library):
+    """The library exports the header's functions and nothing else."""
+    declared = set(re.findall(r"^DITRON_API .*?\b(ditron_[a-z_]+)\(", (ROOT / "include/ditron/ditron.h").read_text(), re.M))
+    table = run("nm", "-D", "--defined-only", library)
+    exported = {line.split()[-1].split("@")[0] for line in table.splitlines()}
+    expect(declared and exported == declared, f"{library.name} exports {sorted(exported ^ declared)[:5]} ... against the header")
+    needed = re.findall(r"NEEDED\s+(\S+)", run("objdump", "-p", library))
+    system = re.compile(r"lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s|atomic)\.so|ld-linux")
+    foreign = [name for name in needed if not system.match(name)]
+    expect(not foreign, f"{library.name} needs {foreign}")
+
+
+def run_examples(folder, environment=None):
+    for source in sorted(EXAMPLES.glob("*.c*")):
+        printed = run(folder / source.stem, cwd="/", env=environment)
+        expect(printed == promised_output(source), f"{source.name} printed {printed!r}")
+
+
+def with_cmake(prefix, work):
+    build = work / "with cmake"
+    run("cmake", "-S", EXAMPLES, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=clang-22",
+        "-DCMAKE_CXX_COMPILER=clang++-22")
+    run("cmake", "--build", build)
+    run_examples(build)
+
+
+def with_pkg_config(prefix, work):
+    folder = work / "with pkg-config"
+    folder.mkdir()
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
+    flags = shlex.split(run("pkg-config", "--cflags", "--libs", "ditron", env=environment))
+    for source in sorted(EXAMPLES.glob("*.c*")):
+        compiler = ["clang-22", "-std=c99"] if source.suffix == ".c" else ["clang++-22", "-std=c++17"]
+        run(*compiler, "-Wall", "-Wextra", "-Werror", source, *flags, "-lm", "-o", folder / source.stem)
+    run_examples(folder, dict(os.environ, LD_LIBRARY_PATH=str(prefix / "lib")))
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="ditron installed ") as text:
+        work = pathlib.Path(text)
+        prefix = work / "a prefix"
+        run("cmake", "--install", build, "--prefix", prefix)
+        headers = sorted(path.name for path in (prefix / "include/ditron").iterdir())
+        expect(headers == ["ditron.h", "ditron.hpp", "version.h"], f"headers {headers}")
+        for library in sorted((prefix / "lib").glob("libditron*.so")):
+            check_symbols(library)
+        runtime = prefix / "lib/libditron_runtime.so"
+        if runtime.exists():
+            stripped = work / "stripped"
+            shutil.copy(runtime, stripped)
+            run("strip", stripped)
+            expect(stripped.stat().st_size <= MOST_RUNTIME_BYTES, f"libditron_runtime.so has {stripped.stat().st_size} bytes")
+        with_cmake(prefix, work)
+        if shutil.which("pkg-config"):
+            with_pkg_config(prefix, work)
+        else:
+            print("installed: no pkg-config here: that way was not tried")
+    for failure in failures:
+        print("installed:", failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
