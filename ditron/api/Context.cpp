@@ -1,5 +1,6 @@
 //===- Context.cpp - Ranks and a source of kernels ----------------------------------------------------------------===//
 #include "ditron/api/Handles.h"
+#include "ditron/api/PackagedKernels.h"
 
 #include <fmt/format.h>
 
@@ -49,12 +50,14 @@ Expected<std::shared_ptr<Context>> Context::create(const ditron_context_options_
   context->worldOptions = worldOptionsOf(options);
   if (options.gpus)
     context->worldOptions.gpus.assign(options.gpus, options.gpus + context->numRanks);
-  context->policy = options.policy;
+  context->policy = options.policy != DITRON_KERNELS_DEFAULT ? options.policy
+                    : hasCompiler()                          ? DITRON_KERNELS_JIT
+                                                             : DITRON_KERNELS_AOT_ONLY;
   context->messages = messageSinkOf(options);
   context->maker = std::this_thread::get_id();
-  if (options.package_count)
-    return unsupported("packages are not yet read");
   DITRON_ASSIGN_OR_RETURN(context->worldValue, context->makeWorld());
+  if (options.package_count)
+    DITRON_RETURN_IF_ERROR(context->openPackages(options));
   return context;
 }
 
@@ -81,7 +84,54 @@ Expected<std::shared_ptr<Compiler>> Context::compiler() {
   return compilerValue;
 }
 
+Status Context::openPackages(const ditron_context_options_t &options) {
+  DITRON_RETURN_IF_ERROR(checkGiven(options.packages, "the list of packages"));
+  std::vector<std::string> paths;
+  for (uint32_t i = 0; i < options.package_count; ++i) {
+    DITRON_RETURN_IF_ERROR(checkGiven(options.packages[i], "the path of a package"));
+    paths.push_back(options.packages[i]);
+  }
+  package::PackageOptions choice;
+  choice.target = target();
+  if (policy != DITRON_KERNELS_AOT_ONLY) {
+    DITRON_ASSIGN_OR_RETURN(const std::shared_ptr<Compiler> fallback, compiler());
+    choice.policy = policy == DITRON_KERNELS_JIT_WARN ? package::Policy::JitWarn : package::Policy::Jit;
+    choice.fallback = &fallback->provider();
+  }
+  choice.warn = messages;
+  DITRON_ASSIGN_OR_RETURN(packages, package::PackageProvider::open(paths, choice));
+  return Status::ok();
+}
+
+Expected<std::shared_ptr<KernelTemplate>> Context::load(const compiler::KernelSource &source, std::string_view kernel) {
+  // A text that imports modules which only the caller knows is not what a package was built from.
+  if (packages && source.imported.empty()) {
+    const std::string_view file = std::string_view(source.path).substr(source.path.rfind('/') + 1);
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<KernelTemplate> found, findPackaged(packages, file, source.path, source.text, kernel));
+    if (found)
+      return found;
+  }
+  if (policy == DITRON_KERNELS_AOT_ONLY)
+    return notFound(fmt::format("kernel '{}' of '{}' is in no package of the context, whose policy is DITRON_KERNELS_AOT_ONLY; "
+                                "`ditron build '{}:{}' --signature ... --target {} -o app.ditron` makes one",
+                                kernel, source.path, source.path, kernel, target()));
+  DITRON_ASSIGN_OR_RETURN(const std::shared_ptr<Compiler> own, compiler());
+  return own->load(source, kernel);
+}
+
+Expected<std::shared_ptr<KernelTemplate>> Context::find(std::string_view source, std::string_view kernel) const {
+  if (!packages)
+    return notFound(fmt::format("kernel '{}': the context has no packages", kernel));
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<KernelTemplate> found, findPackaged(packages, source, {}, {}, kernel));
+  if (!found)
+    return notFound(fmt::format("kernel '{}'{} is in no package of the context", kernel,
+                                source.empty() ? "" : fmt::format(" of '{}'", source)));
+  return found;
+}
+
 Expected<runtime::KernelProvider *> Context::kernels() {
+  if (packages)
+    return packages.get();
   DITRON_ASSIGN_OR_RETURN(const std::shared_ptr<Compiler> found, compiler());
   return &found->provider();
 }

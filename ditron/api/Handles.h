@@ -10,6 +10,7 @@
 
 #include "ditron/api/Boundary.h"
 #include "ditron/api/KernelTemplate.h"
+#include "ditron/package/PackageProvider.h"
 #include "ditron/runtime/World.h"
 
 #include <map>
@@ -32,7 +33,10 @@ public:
   const std::shared_ptr<runtime::World> &world() const { return worldValue; }
   const std::string &target() const { return worldValue->target(); }
   bool isSimulated() const { return worldValue->machine() != nullptr; }
-  Expected<std::shared_ptr<Compiler>> compiler();
+  /// A kernel of a source: from the packages if they have it, else from the compiler, as the policy says.
+  Expected<std::shared_ptr<KernelTemplate>> load(const compiler::KernelSource &source, std::string_view kernel);
+  /// A kernel of the packages.
+  Expected<std::shared_ptr<KernelTemplate>> find(std::string_view source, std::string_view kernel) const;
   /// Where operators take their kernels from.
   Expected<runtime::KernelProvider *> kernels();
   /// Ok, or an error when the calling thread may not use the context.
@@ -46,6 +50,8 @@ public:
 
 private:
   Expected<std::shared_ptr<runtime::World>> makeWorld() const;
+  Status openPackages(const ditron_context_options_t &options);
+  Expected<std::shared_ptr<Compiler>> compiler();
 
   std::string targetText;
   uint32_t numRanks = 1;
@@ -58,6 +64,7 @@ private:
 
   std::mutex mutex; ///< For all below.
   std::shared_ptr<Compiler> compilerValue;
+  std::shared_ptr<package::PackageProvider> packages; ///< Null without packages; set once.
   std::map<std::pair<uint32_t, uintptr_t>, AdoptedRange> adopted; ///< By rank and address.
 };
 

@@ -1,5 +1,6 @@
 //===- Kernels.cpp - Kernels and variants of the C interface ------------------------------------------------------===//
 #include "ditron/api/Handles.h"
+#include "ditron/support/InputFile.h"
 
 #include <array>
 #include <fmt/format.h>
@@ -117,16 +118,18 @@ Expected<LaunchChoice> readLaunch(const ditron_launch_t *given) {
   return choice;
 }
 
+constexpr uint64_t mostSourceBytes = 64 << 20;
+
 Expected<compiler::KernelSource> readSource(const ditron_source_t *given) {
   DITRON_RETURN_IF_ERROR(checkGiven(given, "the source"));
   DITRON_ASSIGN_OR_RETURN(const ditron_source_t source, readStruct(given, "ditron_source_t"));
   DITRON_RETURN_IF_ERROR(checkGiven(source.path, "the path of the source"));
   compiler::KernelSource result;
+  result.path = source.path;
   if (source.text) {
-    result.path = source.path;
     result.text = source.text;
   } else {
-    DITRON_ASSIGN_OR_RETURN(result, compiler::KernelSource::read(source.path));
+    DITRON_ASSIGN_OR_RETURN(result.text, readWholeFile(source.path, "kernel file", mostSourceBytes));
   }
   for (uint32_t i = 0; i < source.module_count; ++i) {
     DITRON_RETURN_IF_ERROR(checkGiven(source.modules[i].name, "the name of a module"));
@@ -166,9 +169,20 @@ ditron_status_t ditron_kernel_load(ditron_context_h context, const ditron_source
     DITRON_RETURN_IF_ERROR(checkGiven(name, "the name of the kernel"));
     DITRON_RETURN_IF_ERROR(checkGiven(kernel, "the place of the result"));
     DITRON_RETURN_IF_ERROR(context->state->checkThread());
-    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<Compiler> compiler, context->state->compiler());
     DITRON_ASSIGN_OR_RETURN(const compiler::KernelSource read, readSource(source));
-    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<KernelTemplate> found, compiler->load(read, name));
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<KernelTemplate> found, context->state->load(read, name));
+    *kernel = new ditron_kernel{context->state, std::move(found)};
+    return Status::ok();
+  });
+}
+
+ditron_status_t ditron_kernel_find(ditron_context_h context, const char *source, const char *name, ditron_kernel_h *kernel) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+    DITRON_RETURN_IF_ERROR(checkGiven(name, "the name of the kernel"));
+    DITRON_RETURN_IF_ERROR(checkGiven(kernel, "the place of the result"));
+    DITRON_RETURN_IF_ERROR(context->state->checkThread());
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<KernelTemplate> found, context->state->find(source ? source : "", name));
     *kernel = new ditron_kernel{context->state, std::move(found)};
     return Status::ok();
   });

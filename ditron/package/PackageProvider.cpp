@@ -230,6 +230,19 @@ PackageProvider::PackageProvider(std::unique_ptr<State> state) : state(std::move
 PackageProvider::~PackageProvider() = default;
 const std::string &PackageProvider::target() const { return state->target; }
 
+Expected<const Kernel *> PackageProvider::findKernel(std::string_view source, std::string_view name) const {
+  const Kernel *found = nullptr;
+  for (const auto &[path, package] : state->packages)
+    for (const Kernel &kernel : package.kernels) {
+      if (kernel.name != name || (!source.empty() && kernel.source.name != source))
+        continue;
+      if (found && found->source.name != kernel.source.name)
+        return invalidArgument(fmt::format("kernel '{}' is of '{}' and of '{}': name the file", name, found->source.name, kernel.source.name));
+      found = found ? found : &kernel;
+    }
+  return found;
+}
+
 Expected<std::unique_ptr<PackageProvider>> PackageProvider::create(std::vector<std::pair<std::string, Package>> packages,
                                                                    const PackageOptions &options) {
   auto state = std::make_unique<State>();

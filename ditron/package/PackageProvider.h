@@ -45,6 +45,10 @@ public:
                                                            const PackageOptions &options);
   ~PackageProvider() override;
 
+  /// What a package says of a kernel; null when none has it. `source` is the name of its file; empty: any, which is an error when
+  /// kernels of that name come from several files.
+  Expected<const Kernel *> findKernel(std::string_view source, std::string_view name) const;
+
   const std::string &target() const override;
   Expected<runtime::Specialisation> specialise(const runtime::KernelReference &kernel, const runtime::CallArguments &arguments,
                                                const runtime::LaunchOptions &options) override;

@@ -1,5 +1,6 @@
 /* A server's loop in C: AllGather+GEMM over 4 ranks of one process, prepared once, called for every request. What the loop does is
- * append to streams: nothing is compiled, looked up or allocated. The argument is the target, "sim:sm_80" or "cuda".
+ * append to streams: nothing is compiled, looked up or allocated. Arguments: the target, "sim:sm_80" or "cuda", and a package, from
+ * which all kernels then come; without one they are compiled now.
  * Prints:
  *   10 requests of 96 x 64 x 32 on 4 ranks of sim:sm_80: results right
  */
@@ -63,6 +64,11 @@ int main(int count, char **arguments) {
   options.target = count > 1 ? arguments[1] : "sim:sm_80";
   options.ranks = RANKS;
   options.time_limit_seconds = 60;
+  if (count > 2) {
+    options.packages = (const char *const *)&arguments[2];
+    options.package_count = 1;
+    options.policy = DITRON_KERNELS_AOT_ONLY;
+  }
   check(ditron_context_create(&options, &context), "context");
   DITRON_INIT(problem);
   problem.kind = DITRON_ALL_GATHER_GEMM;

@@ -257,9 +257,12 @@ typedef struct ditron_source {
   uint32_t search_path_count;
 } ditron_source_t;
 
-/* Finds a kernel in a source. Needs the compiler. The same source and name give the same variants. */
+/* Finds a kernel in a source: in the context's packages if one was built from this source, else the compiler takes it, as the policy
+ * says. The same source and name give the same variants. */
 DITRON_API ditron_status_t ditron_kernel_load(ditron_context_h context, const ditron_source_t *source, const char *name,
                                               ditron_kernel_h *kernel);
+/* Finds a kernel in the context's packages. `source` is the name of its file, "softmax.py"; null: any. */
+DITRON_API ditron_status_t ditron_kernel_find(ditron_context_h context, const char *source, const char *name, ditron_kernel_h *kernel);
 DITRON_API void ditron_kernel_destroy(ditron_kernel_h kernel);
 DITRON_API uint32_t ditron_kernel_parameter_count(ditron_kernel_h kernel);
 /* Null past the last. */
