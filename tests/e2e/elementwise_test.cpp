@@ -487,5 +487,40 @@ def overflow(x_ptr, out_ptr, N: tl.constexpr):
   expectSame(getFloats(out), expected);
 }
 
+/// On the simulator straight code of this length becomes several functions (CutBlocks.h): the same bits as in a loop.
+TEST_F(Elementwise, LongStraightCode) {
+  const char *text = R"(
+@triton.jit
+def turn(x_ptr, out_ptr, i, k, total, product):
+    x = tl.load(x_ptr + k * 64 + i)
+    total = total * 0.7 + x
+    product = product * x + total
+    tl.store(out_ptr + k * 64 + i, total - product)
+    return total, product
+
+@triton.jit
+def chain(x_ptr, out_ptr, TURNS: tl.constexpr, STRAIGHT: tl.constexpr):
+    i = tl.arange(0, 64)
+    total = tl.zeros([64], tl.float32)
+    product = total + 1
+    if STRAIGHT:
+        for k in tl.static_range(TURNS):
+            total, product = turn(x_ptr, out_ptr, i, k, total, product)
+    else:
+        for k in range(TURNS):
+            total, product = turn(x_ptr, out_ptr, i, k, total, product)
+    tl.store(out_ptr + TURNS * 64 + i, product)
+)";
+  constexpr int turns = 500;
+  std::vector<float> expected;
+  for (bool isStraight : {false, true}) {
+    Buffer x = put(randomFloats(turns * 64, 5)), out = zeros(DataType::F32, (turns + 1) * 64);
+    ASSERT_OK(run(text, "chain", {.numWarps = 1}, {{x, out}, {{"TURNS", turns}, {"STRAIGHT", isStraight}}}));
+    if (isStraight)
+      expectSame(get<float>(out), expected);
+    expected = get<float>(out);
+  }
+}
+
 } // namespace
 } // namespace ditron::e2e

@@ -63,6 +63,21 @@ std::optional<long> megabytesToCompile(const std::string &text, std::string_view
   return usage.ru_maxrss / 1024;
 }
 
+/// Instructions of the longest basic block that LLVM's code generator is given.
+size_t longestBlock(const std::string &text, std::string_view target) {
+  CompileOptions options;
+  options.target = target;
+  Expected<frontend::KernelSignature> signature = frontend::parseSignature("*i32:16, *i32:16");
+  Expected<std::string> code = emitStage({"generated.py", text}, "kernel", *signature, options, EmitStage::Llvm);
+  EXPECT_TRUE(code.isOk()) << code.status().message();
+  size_t longest = 0, lines = 0;
+  for (size_t at = 0; code.isOk() && at < code->size(); at = code->find('\n', at) + 1) {
+    lines = code->substr(at, 2) == "  " ? lines + 1 : 0;
+    longest = std::max(longest, lines);
+  }
+  return longest;
+}
+
 } // namespace
 
 TEST(LongCode, assignmentsNeedLittleMemory) {
@@ -77,4 +92,9 @@ TEST(LongCode, accessesDoNotFillTheStack) {
   const std::optional<long> many = megabytesToCompile(accesses(1600), "sim:sm_90a");
   ASSERT_TRUE(few && many); // 1600 accesses with places of their own took 200 KB of a thread's stack, which has 192
   EXPECT_LT(*many - *few, 200);
+}
+
+TEST(LongCode, accessesAreCutIntoFunctions) {
+  for (int count : {400, 1600}) // five instructions each, and more for the lanes' order: time is the square of a block's length
+    EXPECT_LT(longestBlock(accesses(count), "sim:sm_90a"), 1200u) << count;
 }

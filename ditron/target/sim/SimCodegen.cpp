@@ -7,6 +7,7 @@
 
 #include "ditron/sim/Abi.h"
 #include "ditron/target/common/LargeCode.h"
+#include "ditron/target/sim/CutBlocks.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -128,15 +129,16 @@ static llvm::RegisterRegAlloc::FunctionPassCtor defaultAllocator() {
 /// linear. Of the others, `source` and `list-burr` are quadratic too, and `linearize` miscompiles: it puts arithmetic between a
 /// comparison and the conditional moves that read its flags. The machine scheduler, which runs later, is quadratic where a block
 /// has long stretches without calls; without it such code is a tenth shorter, with a smaller frame.
-/// The greedy register allocator splits values that live long again and again (1,000 loads and stores: 7 of 8 s, the basic one
-/// 0.4 s); code of the basic one is up to a tenth longer. It is not linear in the number of calls in a block either.
+/// Parts of long blocks (CutBlocks.h) are scheduled in the same way. The greedy register allocator splits values that live long again
+/// and again (1,000 loads and stores in one block: 7 of 8 s, the basic one 0.4 s); code of the basic one is up to a tenth longer. Blocks
+/// remain that long only where too much is alive to cut them.
 /// Ordinary kernels keep the defaults, which are the best tested. LLVM has the choices as options of the process only, so large
 /// kernels are generated alone.
 class LargeCodeChoice {
 public:
   LargeCodeChoice(const llvm::Module &module, const llvm::TargetMachine &machine) {
     const size_t largest = largestBlock(module);
-    if (largest <= largeBlock) {
+    if (largest <= longBlock && llvm::none_of(module, isPartOfFunction)) {
       shared = std::shared_lock(mutex());
       return;
     }
@@ -184,7 +186,8 @@ public:
     module.getContext().setDiagnosticHandlerCallBack(
         [](const llvm::DiagnosticInfo *info, void *self) {
           if (const auto *frame = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info)) {
-            uint64_t &largest = static_cast<FrameSizes *>(self)->largest;
+            FrameSizes &sizes = *static_cast<FrameSizes *>(self);
+            uint64_t &largest = isPartOfFunction(frame->getFunction()) ? sizes.largestPart : sizes.largest;
             largest = std::max<uint64_t>(largest, frame->getStackSize());
           }
         },
@@ -192,16 +195,18 @@ public:
   }
 
   Status check() const {
-    if (largest <= DITRON_SIM_KERNEL_STACK_BYTES)
+    const uint64_t together = largest + largestPart;
+    if (together <= DITRON_SIM_KERNEL_STACK_BYTES)
       return Status::ok();
     return {StatusCode::ResourceExhausted,
             fmt::format("a thread of this kernel needs {} bytes for values that do not fit its registers; at most {} are accepted: "
                         "use smaller blocks or more warps",
-                        largest, int(DITRON_SIM_KERNEL_STACK_BYTES))};
+                        together, int(DITRON_SIM_KERNEL_STACK_BYTES))};
   }
 
 private:
   uint64_t largest = 0;
+  uint64_t largestPart = 0; ///< Of the parts of functions (CutBlocks.h), whose frames lie beside those of their callers.
 };
 
 static Status emitFile(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind,
@@ -231,6 +236,8 @@ Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &
   saturateConversions(*code);
   clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);
+  if (options.optimizationLevel > 0)
+    cutLongBlocks(*code);
   clock.done("optimisation", result.steps);
   LargeCodeGate gate(*code);
   context.setOptPassGate(gate);
