@@ -21,14 +21,6 @@ using frontend::LangType;
 using runtime::Argument;
 using runtime::GivenArgument;
 
-namespace {
-
-/// Addresses and integers that are multiples of this are compiled as such.
-constexpr unsigned alignmentUnit = 16;
-
-LangType langTypeOf(DataType type) { return *frontend::parseSignatureType(std::string(toString(type))); }
-
-/// The type that an annotation such as tl.int64 or "*fp16" forces; others (int, torch.Tensor) mean nothing.
 std::optional<LangType> annotatedType(std::string_view annotation) {
   if (annotation.size() >= 2 && (annotation.front() == '"' || annotation.front() == '\''))
     annotation = annotation.substr(1, annotation.size() - 2);
@@ -45,6 +37,13 @@ std::optional<LangType> annotatedType(std::string_view annotation) {
     return LangType(*kind);
   return std::nullopt;
 }
+
+namespace {
+
+/// Addresses and integers that are multiples of this are compiled as such.
+constexpr unsigned alignmentUnit = 16;
+
+LangType langTypeOf(DataType type) { return *frontend::parseSignatureType(std::string(toString(type))); }
 
 /// One parameter with its argument.
 class ParameterBinder {

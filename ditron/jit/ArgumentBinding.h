@@ -17,6 +17,8 @@ struct BoundCall {
   std::vector<runtime::Argument> arguments; ///< Of the run-time items of the signature, in order.
 };
 
+/// The type that an annotation such as tl.int64 or "*fp16" forces; others (int, torch.Tensor) mean nothing.
+std::optional<frontend::LangType> annotatedType(std::string_view annotation);
 /// The argument as a compile-time value; none for a pointer or descriptor.
 std::optional<frontend::ConstexprArgument> toConstexpr(const runtime::Argument &argument);
 /// A compile-time value as an argument; none for an integer of more than 64 bits.

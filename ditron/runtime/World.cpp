@@ -76,6 +76,14 @@ Expected<std::unique_ptr<World>> World::local(uint32_t numRanks, std::string_vie
   return name.simulated ? simulate(numRanks, name, options) : onGpus(numRanks, name, options);
 }
 
+Expected<std::unique_ptr<World>> World::forPlanning(uint32_t numRanks, std::string_view target, const WorldOptions &options) {
+  DITRON_ASSIGN_OR_RETURN(const TargetName name, parseTargetName(target));
+  DITRON_RETURN_IF_ERROR(checkOptions(numRanks, options));
+  // Simulated devices do; what is asked of the world and of its ranks is what the target would say.
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<World> world, simulate(numRanks, name, options));
+  return world;
+}
+
 Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const TargetName &target,
                                                  const WorldOptions &options) {
   sim::MachineOptions machineOptions =

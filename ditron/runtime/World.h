@@ -108,6 +108,9 @@ public:
   /// together with the other processes of the job on this machine. Collective: returns when all ranks are there, or fails
   /// naming those that are not. Real GPUs only. Without such an environment: World::local on all visible GPUs.
   static Expected<std::unique_ptr<World>> fromEnvironment(std::string_view target, const WorldOptions &options = {});
+  /// A world of `target` on no device at all: operators can be prepared in it, to see which kernels they need there, and nothing
+  /// can be launched. Memory has addresses and no contents that mean anything; `options.sms` is what the GPUs are to have.
+  static Expected<std::unique_ptr<World>> forPlanning(uint32_t numRanks, std::string_view target, const WorldOptions &options);
   ~World();
   World(const World &) = delete;
   World &operator=(const World &) = delete;

@@ -1,0 +1,265 @@
+//===- OperatorBuild.cpp - The kernels that operators need, into a package ------------------------------------------------===//
+#include "ditron/aot/OperatorBuild.h"
+
+#include "ditron/aot/ShapeText.h"
+#include "ditron/ops/AllGatherGemm.h"
+#include "ditron/ops/Attention.h"
+#include "ditron/ops/Gemm.h"
+#include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/RowWise.h"
+#include "ditron/support/Suggest.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ditron::aot {
+
+namespace {
+
+/// What an operator is built in.
+struct Workbench {
+  PackageBuilder &builder;
+  const OperatorOrder &order;
+  ShapeText shape;
+  runtime::WorldOptions options = {};
+  package::OperatorPlan note = {};
+
+  Expected<std::unique_ptr<runtime::World>> world(uint32_t numRanks) {
+    return runtime::World::forPlanning(numRanks, order.target, options);
+  }
+};
+
+Expected<ops::TileConfig> readTile(ShapeText &shape, const ops::TileConfig &defaults) {
+  const std::string blocks = shape.text("tile", "");
+  const int64_t warps = shape.integer("warps", defaults.numWarps), stages = shape.integer("stages", defaults.numStages),
+                group = shape.integer("group", defaults.groupM);
+  const std::string rest = fmt::format("warps {} stages {} group {}", warps, stages, group);
+  DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan,
+                          ops::parseGemmPlan(fmt::format("{} {}", blocks, rest), {ops::GemmMovement::Pointers, defaults}));
+  return plan.tile;
+}
+
+Expected<ops::MatrixOrder> readOrder(ShapeText &shape, ops::MatrixOrder fallback) {
+  const std::string text = shape.text("weights", fallback == ops::MatrixOrder::Plain ? "plain" : "transposed");
+  if (text != "plain" && text != "transposed")
+    return invalidArgument(fmt::format("weights={}: accepted are plain and transposed", text));
+  return text == "plain" ? ops::MatrixOrder::Plain : ops::MatrixOrder::Transposed;
+}
+
+Expected<ops::MultiplyPrecision> readPrecision(ShapeText &shape) {
+  const std::string text = shape.text("precision", "tf32");
+  if (text != "tf32" && text != "ieee")
+    return invalidArgument(fmt::format("precision={}: accepted are tf32 and ieee", text));
+  return text == "tf32" ? ops::MultiplyPrecision::Tf32 : ops::MultiplyPrecision::Ieee;
+}
+
+std::string tileText(const ops::TileConfig &tile) {
+  return fmt::format("tile {}x{}x{} warps {} stages {} group {}", tile.blockM, tile.blockN, tile.blockK, tile.numWarps,
+                     tile.numStages, tile.groupM);
+}
+
+/// ag_gemm and gemm_rs: the options that they share, a world, and the calls of all ranks.
+template <typename Operator> Status addOverlapped(Workbench &bench) {
+  constexpr bool isGather = std::is_same_v<Operator, ops::AllGatherGemm>;
+  ShapeText &shape = bench.shape;
+  typename Operator::Options options;
+  const int64_t m = shape.integer("m"), n = shape.integer("n"), k = shape.integer("k");
+  const int64_t ranks = shape.integer("ranks"), mostRows = shape.integer("max_m", m);
+  options.dtype = shape.type("dtype", DataType::BF16);
+  options.numNodes = static_cast<uint32_t>(shape.integer("nodes", 1));
+  DITRON_ASSIGN_OR_RETURN(options.weightOrder, readOrder(shape, options.weightOrder));
+  DITRON_ASSIGN_OR_RETURN(options.precision, readPrecision(shape));
+  DITRON_ASSIGN_OR_RETURN(options.tile, readTile(shape, options.tile));
+  if (shape.flag("unfused", false))
+    options.schedule = ops::Schedule::Unfused;
+  options.maxRows = mostRows;
+  if constexpr (isGather) {
+    options.depth = k;
+    options.chunksPerRank = static_cast<uint32_t>(shape.integer("chunks", 1));
+  } else {
+    options.columns = n;
+  }
+  DITRON_RETURN_IF_ERROR(shape.finish());
+  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world, bench.world(static_cast<uint32_t>(std::min<int64_t>(ranks, UINT32_MAX))));
+  RecordingProvider kernels(bench.builder, bench.order.target);
+  DITRON_ASSIGN_OR_RETURN(Operator op, Operator::create(*world, kernels, options));
+  for (uint32_t rank : world->localRanks())
+    DITRON_RETURN_IF_ERROR(op.prepare(world->rank(rank), m, isGather ? n : k));
+  bench.note.plan = tileText(options.tile);
+  bench.note.workspaceBytes = op.workspaceBytes();
+  return Status::ok();
+}
+
+/// Operands of operators on one GPU.
+struct Operands {
+  std::unique_ptr<runtime::World> world;
+  std::vector<runtime::Buffer> buffers;
+
+  /// An address for planning: it stands for memory of any size, aligned as all allocations are.
+  Expected<runtime::Pointer> add(DataType type) {
+    DITRON_ASSIGN_OR_RETURN(runtime::Buffer buffer, world->rank(0).allocate(type, 1, "operand"));
+    buffers.push_back(std::move(buffer));
+    return buffers.back().pointer();
+  }
+};
+
+Status addGemm(Workbench &bench) {
+  ShapeText &shape = bench.shape;
+  ops::GemmProblem problem;
+  problem.m = shape.integer("m");
+  problem.n = shape.integer("n");
+  problem.k = shape.integer("k");
+  problem.dtype = shape.type("dtype", DataType::BF16);
+  DITRON_ASSIGN_OR_RETURN(problem.order, readOrder(shape, problem.order));
+  DITRON_ASSIGN_OR_RETURN(problem.precision, readPrecision(shape));
+  DITRON_RETURN_IF_ERROR(shape.finish());
+  Operands operands;
+  DITRON_ASSIGN_OR_RETURN(operands.world, bench.world(1));
+  RecordingProvider kernels(bench.builder, bench.order.target);
+  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer any, operands.add(problem.dtype));
+  runtime::Rank &rank = operands.world->rank(0);
+  bench.note.plan = ops::chooseGemmPlan(problem, bench.order.target, rank.attributes().multiprocessors).text();
+  return ops::prepareGemm(kernels, rank, problem, any, any, any).status();
+}
+
+Status addAttention(Workbench &bench) {
+  ShapeText &shape = bench.shape;
+  ops::AttentionProblem problem;
+  problem.batch = shape.integer("batch", 1);
+  problem.heads = shape.integer("heads");
+  problem.kvHeads = shape.integer("kv_heads", problem.heads);
+  problem.queries = shape.integer("queries");
+  problem.keys = shape.integer("keys", problem.queries);
+  problem.headDim = shape.integer("head_dim", 128);
+  problem.causal = shape.flag("causal", false);
+  problem.dtype = shape.type("dtype", DataType::BF16);
+  DITRON_RETURN_IF_ERROR(shape.finish());
+  Operands operands;
+  DITRON_ASSIGN_OR_RETURN(operands.world, bench.world(1));
+  RecordingProvider kernels(bench.builder, bench.order.target);
+  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer any, operands.add(problem.dtype));
+  bench.note.plan = ops::chooseAttentionPlan(problem).text();
+  return ops::prepareAttention(kernels, operands.world->rank(0), problem, any, any, any, any).status();
+}
+
+enum class RowOperator { Softmax, RmsNorm, LayerNorm };
+
+template <RowOperator op> Status addRows(Workbench &bench) {
+  ShapeText &shape = bench.shape;
+  ops::RowProblem problem;
+  problem.rows = shape.integer("rows");
+  problem.columns = shape.integer("columns");
+  problem.dtype = shape.type("dtype", DataType::BF16);
+  DITRON_RETURN_IF_ERROR(shape.finish());
+  Operands operands;
+  DITRON_ASSIGN_OR_RETURN(operands.world, bench.world(1));
+  RecordingProvider kernels(bench.builder, bench.order.target);
+  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer any, operands.add(problem.dtype));
+  runtime::Rank &rank = operands.world->rank(0);
+  bench.note.plan = ops::chooseRowPlan(problem).text();
+  if constexpr (op == RowOperator::Softmax)
+    return ops::prepareSoftmax(kernels, rank, problem, any, any).status();
+  else if constexpr (op == RowOperator::RmsNorm)
+    return ops::prepareRmsNorm(kernels, rank, problem, any, any, any).status();
+  else
+    return ops::prepareLayerNorm(kernels, rank, problem, any, any, any, any).status();
+}
+
+struct OperatorEntry {
+  std::string_view name;
+  std::string_view help;
+  Status (*add)(Workbench &);
+};
+
+constexpr std::string_view overlappedHelp =
+    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=64x64x32 warps=4 stages=3 group=8 nodes=1 unfused=0";
+constexpr std::string_view rowHelp = "rows columns [dtype=bf16]";
+
+const std::vector<OperatorEntry> &operatorTable() {
+  static const std::vector<OperatorEntry> table = {
+      {"ag_gemm", "chunks=1]: n of each rank", addOverlapped<ops::AllGatherGemm>},
+      {"gemm_rs", "]: k of each rank", addOverlapped<ops::GemmReduceScatter>},
+      {"gemm", "m n k [dtype=bf16 weights=transposed precision=tf32]", addGemm},
+      {"attention", "heads queries [batch=1 kv_heads=heads keys=queries head_dim=128 causal=0 dtype=bf16]", addAttention},
+      {"softmax", rowHelp, addRows<RowOperator::Softmax>},
+      {"rms_norm", rowHelp, addRows<RowOperator::RmsNorm>},
+      {"layer_norm", rowHelp, addRows<RowOperator::LayerNorm>},
+  };
+  return table;
+}
+
+/// Multiprocessors of the GPU that people mean by a target: A100, L40S, H100 and H200, B200.
+uint32_t usualMultiprocessors(const TargetName &target) {
+  if (target.simulated)
+    return runtime::WorldOptions().sms;
+  return target.architecture == "sm_80" ? 108 : target.architecture == "sm_89" ? 142 : target.architecture == "sm_90a" ? 132 : 148;
+}
+
+void nothing(void **) {}
+
+} // namespace
+
+Expected<runtime::Specialisation> RecordingProvider::specialise(const runtime::KernelReference &kernel,
+                                                                const runtime::CallArguments &arguments,
+                                                                const runtime::LaunchOptions &options) {
+  VariantOrder order;
+  order.source = {std::string(kernel.path), std::string(kernel.text)};
+  order.sourceName = kernel.name;
+  order.kernel = kernel.kernel;
+  order.target = targetText;
+  DITRON_ASSIGN_OR_RETURN(PackageBuilder::CallVariant added, builder.addCall(order, arguments, options));
+  // What the planning world gets has the interface of the kernel and no code: it takes any device's place.
+  Artifact artifact = added.variant->artifact;
+  artifact.target = "sim:" + targetText.substr(targetText.find(':') + 1);
+  if (!parseTargetName(artifact.target).isOk())
+    artifact.target = "sim:sm_90a";
+  artifact.codeKind = ArtifactCode::HostObject;
+  artifact.sharedBytes = 0;
+  runtime::ModuleImage image;
+  image.hostEntry = nothing;
+  DITRON_ASSIGN_OR_RETURN(runtime::Kernel stand, runtime::Kernel::create(std::move(artifact), std::move(image)));
+  return runtime::Specialisation{std::move(stand), std::move(added.arguments)};
+}
+
+const std::vector<std::string> &operatorNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const OperatorEntry &entry : operatorTable())
+      all.emplace_back(entry.name);
+    return all;
+  }();
+  return names;
+}
+
+std::string operatorHelp() {
+  std::string text;
+  for (const OperatorEntry &entry : operatorTable()) {
+    const bool isOverlapped = entry.name == "ag_gemm" || entry.name == "gemm_rs";
+    const std::string_view separator = entry.help.starts_with("]") ? "" : " ";
+    text += fmt::format("  {:<11}{}{}\n", entry.name, isOverlapped ? fmt::format("{}{}", overlappedHelp, separator) : "", entry.help);
+  }
+  return text;
+}
+
+Status addOperator(PackageBuilder &builder, const OperatorOrder &order) {
+  const auto entry = std::ranges::find(operatorTable(), std::string_view(order.op), &OperatorEntry::name);
+  if (entry == operatorTable().end())
+    return invalidArgument(fmt::format("unknown operator '{}'{}; accepted are {}", order.op, didYouMean(order.op, operatorNames()),
+                                       fmt::join(operatorNames(), ", ")));
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(order.target));
+  const std::string where = fmt::format("{} {}", order.op, order.shape);
+  Expected<ShapeText> shape = ShapeText::parse(order.shape);
+  if (!shape.isOk())
+    return shape.status().withContext(where);
+  Workbench bench = {builder, order, std::move(*shape)};
+  bench.options.sms = order.multiprocessors ? order.multiprocessors : usualMultiprocessors(target);
+  bench.note.op = order.op;
+  bench.note.target = order.target;
+  bench.note.problem = order.shape;
+  DITRON_RETURN_IF_ERROR(entry->add(bench).withContext(where));
+  builder.addPlan(std::move(bench.note));
+  return Status::ok();
+}
+
+} // namespace ditron::aot

@@ -1,0 +1,192 @@
+//===- operator_build_test.cpp - Operators from packages ------------------------------------------------------------------===//
+//
+// The package that is built for a shape serves the operator with that shape, and the results are those of the compiler to the bit.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/aot/OperatorBuild.h"
+
+#include "ditron/ops/AllGatherGemm.h"
+#include "ditron/ops/Attention.h"
+#include "ditron/ops/Gemm.h"
+#include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/Reference.h"
+#include "ditron/ops/RowWise.h"
+#include "ditron/package/PackageFile.h"
+#include "ditron/package/PackageProvider.h"
+
+#include <fmt/format.h>
+#include <functional>
+#include <gmock/gmock.h>
+
+using namespace ditron;
+using namespace ditron::aot;
+using runtime::Buffer;
+using runtime::KernelProvider;
+using runtime::Pointer;
+using runtime::Rank;
+using runtime::World;
+using testing::HasSubstr;
+
+namespace {
+
+std::string messageOf(const Status &status) { return status.isOk() ? "ok" : status.message(); }
+
+Expected<package::Package> buildFor(const std::string &op, const std::string &shape, const std::string &target = "sim:sm_80") {
+  PackageBuilder builder(Knobs(), "ditron for a test");
+  DITRON_RETURN_IF_ERROR(addOperator(builder, {op, shape, target}));
+  return package::readPackage(package::writePackage(builder.package()));
+}
+
+std::string errorOf(const std::string &op, const std::string &shape) { return messageOf(buildFor(op, shape).status()); }
+
+/// Operands and results of a test, one for each rank.
+struct Bench {
+  std::unique_ptr<World> world;
+  std::vector<Buffer> buffers;
+  uint64_t seed = 1;
+
+  Pointer random(uint32_t rank, DataType type, int64_t count) {
+    buffers.push_back(*world->rank(rank).allocate(type, count, fmt::format("operand {}", buffers.size())));
+    EXPECT_EQ(messageOf(buffers.back().uploadFloats(ops::randomValues(type, count, seed++))), "ok");
+    return buffers.back().pointer();
+  }
+  /// All operands after the run, the results among them.
+  std::vector<std::vector<float>> contents() const {
+    std::vector<std::vector<float>> all;
+    for (const Buffer &buffer : buffers)
+      all.push_back(*buffer.downloadFloats());
+    return all;
+  }
+};
+
+using Run = std::function<Status(Bench &, KernelProvider &)>;
+
+std::vector<std::vector<float>> runWith(KernelProvider &kernels, uint32_t ranks, const Run &run) {
+  Bench bench;
+  bench.world = *World::local(ranks, kernels.target());
+  EXPECT_EQ(messageOf(run(bench, kernels)), "ok");
+  EXPECT_EQ(messageOf(bench.world->synchronize()), "ok");
+  return bench.contents();
+}
+
+/// Builds the package, runs with it alone and with the compiler, and compares everything.
+void expectSame(const std::string &op, const std::string &shape, uint32_t ranks, const Run &run, const char *target = "sim:sm_80") {
+  SCOPED_TRACE(op + " " + shape);
+  Expected<package::Package> built = buildFor(op, shape, target);
+  ASSERT_EQ(messageOf(built.status()), "ok");
+  auto packaged = package::PackageProvider::create({{"app.ditron", std::move(*built)}}, {.target = target});
+  ASSERT_EQ(messageOf(packaged.status()), "ok");
+  std::unique_ptr<jit::Jit> jit = *jit::Jit::create(target);
+  const std::vector<std::vector<float>> expected = runWith(*jit, ranks, run), actual = runWith(**packaged, ranks, run);
+  ASSERT_FALSE(expected.empty());
+  EXPECT_EQ(actual, expected);
+}
+
+} // namespace
+
+TEST(OperatorBuild, allGatherGemm) {
+  for (const char *target : {"sim:sm_80", "sim:sm_90a"})
+    expectSame(
+        "ag_gemm", "m=100 n=48 k=64 ranks=3 tile=32x32x32 chunks=2", 3,
+        [](Bench &bench, KernelProvider &kernels) -> Status {
+          ops::AllGatherGemmOptions options = {.maxRows = 100, .depth = 64, .chunksPerRank = 2};
+          options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+          DITRON_ASSIGN_OR_RETURN(ops::AllGatherGemm op, ops::AllGatherGemm::create(*bench.world, kernels, options));
+          for (uint32_t r = 0; r < 3; ++r) {
+            Rank &rank = bench.world->rank(r);
+            const Pointer a = bench.random(r, DataType::BF16, 34 * 64), b = bench.random(r, DataType::BF16, 64 * 48),
+                          c = bench.random(r, DataType::BF16, 100 * 48);
+            DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), a, b, c, 100, 48));
+          }
+          return bench.world->synchronize();
+        },
+        target);
+}
+
+TEST(OperatorBuild, gemmReduceScatter) {
+  expectSame("gemm_rs", "m=96 n=64 k=32 ranks=2 tile=32x32x32 dtype=fp16", 2, [](Bench &bench, KernelProvider &kernels) -> Status {
+    ops::GemmReduceScatterOptions options = {.dtype = DataType::F16, .maxRows = 96, .columns = 64};
+    options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+    DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter op, ops::GemmReduceScatter::create(*bench.world, kernels, options));
+    for (uint32_t r = 0; r < 2; ++r) {
+      Rank &rank = bench.world->rank(r);
+      const Pointer a = bench.random(r, DataType::F16, 96 * 32), b = bench.random(r, DataType::F16, 32 * 64),
+                    out = bench.random(r, DataType::F16, 48 * 64);
+      DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), a, b, out, 96, 32));
+    }
+    return bench.world->synchronize();
+  });
+}
+
+TEST(OperatorBuild, operatorsOnOneGpu) {
+  for (const char *target : {"sim:sm_80", "sim:sm_90a"})
+    expectSame(
+        "gemm", "m=128 n=96 k=64", 1,
+        [](Bench &bench, KernelProvider &kernels) -> Status {
+          const Pointer a = bench.random(0, DataType::BF16, 128 * 64), b = bench.random(0, DataType::BF16, 96 * 64),
+                        c = bench.random(0, DataType::BF16, 128 * 96);
+          DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call,
+                                  ops::prepareGemm(kernels, bench.world->rank(0), {.m = 128, .n = 96, .k = 64}, a, b, c));
+          return call.enqueue(bench.world->rank(0).stream());
+        },
+        target);
+  expectSame("attention", "heads=2 queries=64 head_dim=32 causal=1", 1, [](Bench &bench, KernelProvider &kernels) -> Status {
+    Pointer p[4];
+    for (Pointer &each : p)
+      each = bench.random(0, DataType::BF16, 2 * 64 * 32);
+    const ops::AttentionProblem problem = {.heads = 2, .kvHeads = 2, .queries = 64, .keys = 64, .headDim = 32, .causal = true};
+    DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call,
+                            ops::prepareAttention(kernels, bench.world->rank(0), problem, p[0], p[1], p[2], p[3]));
+    return call.enqueue(bench.world->rank(0).stream());
+  });
+  for (const char *op : {"softmax", "rms_norm", "layer_norm"})
+    expectSame(op, "rows=5 columns=100 dtype=fp32", 1, [op](Bench &bench, KernelProvider &kernels) -> Status {
+      Pointer p[4];
+      for (Pointer &each : p)
+        each = bench.random(0, DataType::F32, 500);
+      const ops::RowProblem problem = {.rows = 5, .columns = 100, .dtype = DataType::F32};
+      Rank &rank = bench.world->rank(0);
+      DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call,
+                              op[0] == 's'   ? ops::prepareSoftmax(kernels, rank, problem, p[0], p[1])
+                              : op[0] == 'r' ? ops::prepareRmsNorm(kernels, rank, problem, p[0], p[1], p[2])
+                                             : ops::prepareLayerNorm(kernels, rank, problem, p[0], p[1], p[2], p[3]));
+      return call.enqueue(rank.stream());
+    });
+}
+
+TEST(OperatorBuild, realGpusNeedNone) {
+  Expected<package::Package> built = buildFor("ag_gemm", "m=512 n=1024 k=1024 ranks=4 tile=128x128x64 warps=8", "cuda:sm_90a");
+  ASSERT_EQ(messageOf(built.status()), "ok");
+  ASSERT_EQ(built->kernels.size(), 2u); // enter and the product
+  for (const package::Kernel &kernel : built->kernels) {
+    EXPECT_EQ(kernel.source.name, "ditron:tensor_parallel_gemm");
+    for (const package::Variant &variant : kernel.variants)
+      EXPECT_THAT(variant.codes.at(0).bytes, HasSubstr(".target sm_90a"));
+  }
+  ASSERT_EQ(built->plans.size(), 1u);
+  EXPECT_EQ(built->plans[0].plan, "tile 128x128x64 warps 8 stages 3 group 8");
+  EXPECT_EQ(built->plans[0].workspaceBytes, 512u * 1024 * 2);
+}
+
+TEST(OperatorBuild, aShapeThatWasNotBuiltIsAnErrorWithACommand) {
+  auto packaged = package::PackageProvider::create({{"app.ditron", *buildFor("softmax", "rows=5 columns=100 dtype=fp32")}}, {});
+  ASSERT_TRUE(packaged.isOk());
+  std::unique_ptr<World> world = *World::local(1, "sim");
+  Buffer x = *world->rank(0).allocate(DataType::F32, 5000, "x");
+  const ops::RowProblem problem = {.rows = 5, .columns = 1000, .dtype = DataType::F32};
+  EXPECT_THAT(messageOf(ops::prepareSoftmax(**packaged, world->rank(0), problem, x.pointer(), x.pointer()).status()),
+              testing::AllOf(HasSubstr("num_warps is 1, wanted 2"),
+                             HasSubstr("ditron build 'ditron:row_wise:softmax' --signature")));
+}
+
+TEST(OperatorBuild, wrongShapesNameWhatIsAccepted) {
+  EXPECT_THAT(errorOf("ag_gem", "m=1"), HasSubstr("unknown operator 'ag_gem'; did you mean 'ag_gemm'"));
+  EXPECT_THAT(errorOf("gemm", "m=64 n=64"), HasSubstr("gemm m=64 n=64: 'k' is missing"));
+  EXPECT_THAT(errorOf("gemm", "m=64 n=64 k=64 rank=2"), HasSubstr("'rank' is no name of this operator's shape"));
+  EXPECT_THAT(errorOf("gemm", "m=64 n=64 k=-1"), HasSubstr("k=-1: accepted are integers from 1"));
+  EXPECT_THAT(errorOf("gemm", "m=64 m=64"), HasSubstr("'m' is given twice"));
+  EXPECT_THAT(errorOf("gemm", "64x64"), HasSubstr("'64x64' is no NAME=VALUE"));
+  EXPECT_THAT(errorOf("softmax", "rows=4 columns=70000"), HasSubstr("65536"));
+  EXPECT_THAT(errorOf("ag_gemm", "m=64 n=64 k=64 ranks=2 weights=upside"), HasSubstr("accepted are plain and transposed"));
+  EXPECT_THAT(errorOf("ag_gemm", "m=64 n=64 k=64 ranks=2 tile=33x32x32"), HasSubstr("33"));
+}
