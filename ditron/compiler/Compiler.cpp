@@ -53,9 +53,9 @@ public:
   }
 
   ~Compilation() {
-    // Warnings of the frontend come before those of the passes; its errors are in the Status.
+    // Warnings of the frontend come before those of the passes. When it found errors, the Status has them all, in order.
     for (const frontend::Diagnostic &diagnostic : diagnostics.diagnostics())
-      if (diagnostic.severity != frontend::Severity::Error)
+      if (!diagnostics.hasErrors())
         report.messages += diagnostics.render(diagnostic);
     report.messages += messages.warningText();
     report.remarks += messages.remarkText();

@@ -36,6 +36,10 @@ def add(x, y, out, n, scale=1.0, BLOCK: tl.constexpr = 128):
 def bad(x):
     tl.store(x, inner(tl.load(x)))
 
+@triton.jit
+def old(x):
+    tl.store(x, tl.view(tl.load(x + tl.arange(0, 4)), [4]) + missing)
+
 def host():
     pass
 )"};
@@ -234,6 +238,13 @@ TEST(Compiler, userErrorsShowTheSource) {
   EXPECT_EQ(status.code(), StatusCode::CompileError);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("add.py:6:"), HasSubstr("return x + x.missing"), HasSubstr("^"),
                                       HasSubstr("called from here"), HasSubstr("tl.store(x, inner(tl.load(x)))")));
+}
+
+TEST(Compiler, warningsBeforeAnErrorAreSaidOnce) {
+  CompileReport report;
+  Status status = compileKernel(addSource, "old", signature("*fp32"), CompileOptions(), &report).status();
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("warning: tl.view is deprecated"), HasSubstr("'missing' is not defined")));
+  EXPECT_EQ(report.messages, "");
 }
 
 TEST(Compiler, dumpsStages) {

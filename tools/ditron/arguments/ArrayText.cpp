@@ -8,7 +8,7 @@
 #include "arguments/LiteralText.h"
 #include "arguments/TextPieces.h"
 #include "arguments/TupleText.h"
-#include "results/OutputText.h"
+#include "arguments/OutputText.h"
 
 #include "ditron/support/HostMemory.h"
 #include "ditron/support/Plural.h"
@@ -238,7 +238,21 @@ bool ArrayText::hasAddresses() const {
   return std::ranges::any_of(elements, [](const Element &each) { return std::holds_alternative<AddressText>(each); });
 }
 
-Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_view name) {
+/// The array's floats rounded to the type; the first that is too large and how many there are.
+static NpyArray roundFloats(const NpyArray &array, DataType type, std::optional<int64_t> &first, int64_t &tooLarge) {
+  NpyArray rounded{type, array.shape, std::vector<std::byte>(static_cast<size_t>(array.elementCount()) * sizeOf(type))};
+  for (int64_t i = 0; i < array.elementCount(); ++i) {
+    const double value = loadElement(array.type, array.data.data() + i * sizeOf(array.type));
+    if (storeFloat(type, value, rounded.data.data() + i * sizeOf(type)).isOk())
+      continue;
+    ++tooLarge;
+    if (!first)
+      first = i;
+  }
+  return rounded;
+}
+
+Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_view name, std::string *overflow) {
   if (array.type == type)
     return array;
   // Formats that NumPy has no name for travel as words.
@@ -248,12 +262,20 @@ Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_vie
     return array;
   }
   if (isFloat(type) && isFloat(array.type)) {
-    NpyArray converted{type, array.shape,
-                       std::vector<std::byte>(static_cast<size_t>(array.elementCount()) * sizeOf(type))};
-    for (int64_t i = 0; i < array.elementCount(); ++i)
-      storeElement(type, converted.data.data() + i * sizeOf(type),
-                   loadElement(array.type, array.data.data() + i * sizeOf(array.type)));
-    return converted;
+    std::optional<int64_t> first;
+    int64_t tooLarge = 0;
+    NpyArray rounded = roundFloats(array, type, first, tooLarge);
+    if (!first)
+      return rounded;
+    const double value = loadElement(array.type, array.data.data() + *first * sizeOf(array.type));
+    const std::string place = fmt::format("element {}{}", indexText(*first, array.shape),
+                                          tooLarge == 1 ? "" : fmt::format(", the first of {}", tooLarge));
+    Status outside = outsideOf(type, fmt::format("{:.9g}", value));
+    if (!overflow)
+      return outside.withContext(fmt::format("argument {}: {}", name, place));
+    *overflow = fmt::format("{}: {}: {}; it becomes {}", name, place, outside.message(),
+                            loadElement(type, rounded.data.data() + *first * sizeOf(type)));
+    return rounded;
   }
   const std::string accepted =
       !isFloat(type) ? fmt::format("{} is read from arrays of its own type", toString(type))

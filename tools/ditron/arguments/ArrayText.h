@@ -52,8 +52,9 @@ std::vector<std::string> generatorNames();
 Expected<std::vector<int64_t>> parseShape(std::string_view name, std::string_view text, std::string_view sizes);
 
 /// The array's values in another type. Words (u2, u1, i2, i1 files) are seen as the float type of their width; floats
-/// are rounded to it; anything else must be of that type already.
-Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_view name);
+/// are rounded to it; anything else must be of that type already. Floats that are too large for it are an error or, when there is
+/// somewhere to say so, become infinite with a text about it in `overflow`.
+Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_view name, std::string *overflow = nullptr);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_ARRAYTEXT_H

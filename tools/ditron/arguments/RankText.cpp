@@ -3,7 +3,7 @@
 
 #include "arguments/LiteralText.h"
 #include "arguments/TupleText.h"
-#include "results/OutputText.h"
+#include "arguments/OutputText.h"
 
 #include "ditron/support/Plural.h"
 

@@ -3,7 +3,9 @@
 #define DITRON_TOOLS_DITRON_TEXTPIECES_H
 
 #include <charconv>
+#include <fmt/format.h>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +33,14 @@ inline std::vector<std::string_view> splitAndTrim(std::string_view text, char se
       return pieces;
     text.remove_prefix(at + 1);
   }
+}
+
+/// "[2, 0]": where an element lies, of its number in row-major order.
+inline std::string indexText(int64_t element, const std::vector<int64_t> &shape) {
+  std::string text;
+  for (size_t axis = shape.size(); axis-- > 0; element /= shape[axis])
+    text = fmt::format("{}{}{}", element % shape[axis], text.empty() ? "" : ", ", text);
+  return fmt::format("[{}]", text);
 }
 
 } // namespace ditron::tool

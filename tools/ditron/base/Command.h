@@ -65,6 +65,9 @@ CLI::Validator secondsFromZero();
 /// A power of two, from 1 to `most`.
 CLI::Validator powerOfTwoTo(uint32_t most);
 
+/// What --out, --trace, --svg and their like write to standard output for; what people read then goes to stderr.
+inline constexpr const char *standardOutput = "-";
+
 /// Refuses, before the work begins, a file that could not be written after it; `option` names it in the error. An empty path and
 /// "-", the standard output, are fine.
 Status checkCanWrite(std::string_view option, const std::string &path);

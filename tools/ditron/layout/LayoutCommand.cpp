@@ -140,11 +140,15 @@ Status draw(const Expected<AnyLayout> &made, const std::string &svgFile) {
   if (elements > mostDrawnElements)
     return invalidArgument(
         fmt::format("the layout has {} elements; at most {} are drawn", elements, mostDrawnElements));
-  fmt::print("{}\n{}", registers ? registers->toString() : shared->toString(),
+  fmt::print(svgFile == standardOutput ? stderr : stdout, "{}\n{}", registers ? registers->toString() : shared->toString(),
              registers ? registers->toTable(mostDrawnElements) : layoutTable(*shared));
   if (svgFile.empty())
     return Status::ok();
-  return writeWholeFile(svgFile, registers ? layoutSvg(*registers) : layoutSvg(*shared)).withContext("--svg");
+  const std::string picture = registers ? layoutSvg(*registers) : layoutSvg(*shared);
+  if (svgFile != standardOutput)
+    return writeWholeFile(svgFile, picture).withContext("--svg");
+  std::fwrite(picture.data(), 1, picture.size(), stdout);
+  return Status::ok();
 }
 
 using Maker = Expected<AnyLayout> (*)(const LayoutArguments &);
@@ -153,7 +157,7 @@ using Maker = Expected<AnyLayout> (*)(const LayoutArguments &);
 CLI::App *addForm(CLI::App *parent, CommandContext &context, const std::string &name, const std::string &help, Maker make,
                   const std::shared_ptr<LayoutArguments> &arguments) {
   CLI::App *form = parent->add_subcommand(name, help);
-  form->add_option("--svg", arguments->svg, "Write a picture to this file")->type_name("FILE.svg");
+  form->add_option("--svg", arguments->svg, "Write a picture to this file; - is standard output")->type_name("FILE.svg");
   form->callback([=, &context] {
     const Status writable = checkCanWrite("--svg", arguments->svg);
     context.finish(writable.isOk() ? draw(make(*arguments), arguments->svg) : writable);

@@ -2,6 +2,7 @@
 #include "run/Expectation.h"
 
 #include "arguments/RankText.h"
+#include "arguments/TextPieces.h"
 #include "base/Command.h"
 #include "results/ArrayPrint.h"
 
@@ -33,14 +34,6 @@ double distance(DataType type, const std::byte *a, const std::byte *b) {
   return std::isnan(off) ? std::numeric_limits<double>::infinity() : off;
 }
 
-/// "[2, 0]"
-std::string indexText(int64_t packed, const std::vector<int64_t> &shape) {
-  std::vector<int64_t> index(shape.size());
-  for (size_t axis = shape.size(); axis-- > 0; packed /= shape[axis])
-    index[axis] = packed % shape[axis];
-  return fmt::format("[{}]", fmt::join(index, ", "));
-}
-
 /// "bf16[7]"
 std::string typeAndShape(DataType type, const std::vector<int64_t> &shape) {
   return fmt::format("{}[{}]", toString(type), fmt::join(shape, ","));
@@ -53,8 +46,10 @@ bool holdsWordsOf(DataType type, DataType words) {
   return isUnnamed && isUnsigned && sizeOf(words) == sizeOf(type);
 }
 
-/// How to compare floats of two types, when only the type is wrong.
+/// What to write when only the type is wrong.
 std::string conversionHint(const NpyArray &actual, const NpyArray &wanted, const std::string &text) {
+  if (text.starts_with('[') && actual.shape == wanted.shape)
+    return fmt::format("; {}:{} is of that type", toString(actual.type), text);
   const bool isFile = text.ends_with(".npy") && text.find('@') == std::string::npos;
   if (!isFile || actual.shape != wanted.shape || !isFloat(actual.type) || !isFloat(wanted.type))
     return "";
@@ -119,7 +114,10 @@ Expected<std::vector<std::string>> Expectation::compare(const RunArrays &arrays,
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
     DITRON_ASSIGN_OR_RETURN(NpyArray actual, array->download(rank));
     if (type) {
-      DITRON_ASSIGN_OR_RETURN(actual, interpretArray(std::move(actual), *type, array->name));
+      std::string overflow;
+      DITRON_ASSIGN_OR_RETURN(actual, interpretArray(std::move(actual), *type, array->name, &overflow));
+      if (!overflow.empty())
+        fmt::print(stderr, "ditron: warning: --expect {}, on rank {}\n", overflow, rank);
     }
     NpyArray downloaded;
     if (other) {

@@ -51,9 +51,8 @@ Status KernelRun::run() {
   DITRON_RETURN_IF_ERROR(compile());
   Status ran = execute();
   // A trace of a run that failed is when it is needed most.
-  if (!options.trace.empty())
-    if (Status traced = world->writeTrace(options.trace); !traced.isOk() && ran.isOk())
-      ran = traced;
+  if (Status traced = writeTrace(); !traced.isOk() && ran.isOk())
+    ran = traced;
   progress.stop();
   for (const KernelStage &stage : stages)
     ran = withSourceLine(ran, stage.sourceText());
@@ -101,7 +100,8 @@ Status KernelRun::loadKernels() {
       progress.activity("compiling " + kernel);
       return;
     }
-    fmt::print(stderr, "{}{}", report->printed, report->messages);
+    // The variants of a kernel give the same warnings.
+    fmt::print(stderr, "{}{}", report->printed, shownMessages.insert(report->messages).second ? report->messages : "");
     compileReport.isFromCache = report->isFromCache;
     compileReport.times.insert(compileReport.times.end(), report->times.begin(), report->times.end());
   });
@@ -162,13 +162,24 @@ Status KernelRun::bindOutputs() {
   return checkOutputFiles();
 }
 
-Status KernelRun::checkOutputFiles() const {
+Status KernelRun::checkOutputFiles() {
   std::vector<NamedFile> files;
+  std::vector<std::string> streamed;
+  if (options.trace == standardOutput)
+    streamed.push_back("--trace -");
+  for (const Output &output : outputs)
+    if (output.text.path == standardOutput)
+      streamed.push_back(fmt::format("--out {}=-", output.array->name));
+  if (streamed.size() > 1)
+    return invalidArgument(fmt::format("{} and {}: only one of them can be standard output", streamed[0], streamed[1]));
+  if (!streamed.empty())
+    listing = stderr;
   for (const Output &output : outputs)
     for (uint32_t rank = 0; rank < (hasRank(output.text.path) ? options.ranks : 1); ++rank)
       files.push_back({"--out " + output.array->name, pathForRank(output.text.path, rank)});
   if (!options.trace.empty())
     files.push_back({"--trace", options.trace});
+  std::erase_if(files, [](const NamedFile &file) { return file.path == standardOutput; });
   for (const NamedFile &file : files)
     DITRON_RETURN_IF_ERROR(checkCanWrite(file.what, file.path));
   for (const KernelStage &stage : stages)
@@ -227,6 +238,15 @@ Status KernelRun::execute() {
   return ran;
 }
 
+Status KernelRun::writeTrace() {
+  if (options.trace == standardOutput && world->machine()) {
+    const std::string trace = world->machine()->chromeTrace();
+    std::fwrite(trace.data(), 1, trace.size(), stdout);
+    return Status::ok();
+  }
+  return options.trace.empty() ? Status::ok() : world->writeTrace(options.trace);
+}
+
 Status KernelRun::writeOutputs() {
   // All are written before the first takes its place: a disk that is full leaves what was there.
   std::vector<OutputFile> files;
@@ -234,10 +254,18 @@ Status KernelRun::writeOutputs() {
     for (uint32_t rank = 0; rank < options.ranks; ++rank) {
       DITRON_ASSIGN_OR_RETURN(NpyArray array, output.array->download(rank));
       if (output.text.type) {
-        DITRON_ASSIGN_OR_RETURN(array, interpretArray(std::move(array), *output.text.type, output.array->name));
+        std::string overflow;
+        DITRON_ASSIGN_OR_RETURN(array, interpretArray(std::move(array), *output.text.type, output.array->name, &overflow));
+        if (!overflow.empty())
+          fmt::print(stderr, "ditron: warning: --out {}, on rank {}\n", overflow, rank);
+      }
+      const auto bytes = formatNpy(array.type, array.shape, array.data);
+      if (output.text.path == standardOutput) {
+        std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+        continue;
       }
       DITRON_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(pathForRank(output.text.path, rank)));
-      DITRON_RETURN_IF_ERROR(file.write(formatNpy(array.type, array.shape, array.data)));
+      DITRON_RETURN_IF_ERROR(file.write(bytes));
       DITRON_RETURN_IF_ERROR(file.complete());
       files.push_back(std::move(file));
     }
@@ -254,9 +282,9 @@ Status KernelRun::print(const SliceText &slice) {
       continue;
     DITRON_ASSIGN_OR_RETURN(const NpyArray whole, array.download(rank));
     const NpyArray part = takeSlice(slice, whole);
-    fmt::print("{}{} on rank {}: {} {}{}\n", slice.name, slice.brackets, rank, toString(part.type),
+    fmt::print(listing, "{}{} on rank {}: {} {}{}\n", slice.name, slice.brackets, rank, toString(part.type),
                shapeToString(part.shape), part.elementCount() == 0 ? ", 0 elements" : "");
-    fmt::print("{}\n", arrayText(part, slice.brackets.empty() ? Abbreviate::Long : Abbreviate::Never));
+    fmt::print(listing, "{}\n", arrayText(part, slice.brackets.empty() ? Abbreviate::Long : Abbreviate::Never));
   }
   return Status::ok();
 }
@@ -268,7 +296,7 @@ Status KernelRun::compareWithExpectations() {
     for (const std::string &problem : found)
       problems += (problems.empty() ? "" : "\nditron: error: ") + problem;
     if (found.empty() && !options.quiet)
-      fmt::print("{}\n", expectation.describeMatch(options.ranks));
+      fmt::print(listing, "{}\n", expectation.describeMatch(options.ranks));
   }
   mismatched = !problems.empty();
   return mismatched ? invalidArgument(problems) : Status::ok();
@@ -290,17 +318,18 @@ void KernelRun::printSummary(double seconds) {
   std::string names;
   for (const KernelStage &stage : stages) {
     if (stages.size() > 1)
-      fmt::print("{}: {}\n", stage.name(), stage.describe());
+      fmt::print(listing, "{}: {}\n", stage.name(), stage.describe());
     names += (names.empty() ? "" : ", ") + stage.name();
   }
-  fmt::print("{}: {} of {} on {}{}: {}, {:.2f} s here ({:.2f} s compiling)\n", names, plural(options.ranks, "rank"),
+  fmt::print(listing, "{}: {} of {} on {}{}: {}, {:.2f} s here ({:.2f} s compiling)\n", names, plural(options.ranks, "rank"),
              plural(sms, "SM"), world->target(),
              stages.size() == 1 ? ", " + stages[0].describe() : "", deviceTime(), seconds,
              jit->counters().compileMilliseconds / 1000);
   for (const Output &output : outputs)
-    fmt::print("wrote {} to {}\n", output.array->name, output.text.path);
-  if (!options.trace.empty())
-    fmt::print("trace: {} (open it with https://ui.perfetto.dev)\n", options.trace);
+    if (output.text.path != standardOutput)
+      fmt::print(listing, "wrote {} to {}\n", output.array->name, output.text.path);
+  if (!options.trace.empty() && options.trace != standardOutput)
+    fmt::print(listing, "trace: {} (open it with https://ui.perfetto.dev)\n", options.trace);
 }
 
 } // namespace ditron::tool

@@ -9,12 +9,15 @@
 
 #include "base/Command.h"
 #include "base/Progress.h"
-#include "results/OutputText.h"
+#include "arguments/OutputText.h"
 #include "results/SliceText.h"
 #include "run/Expectation.h"
 #include "run/KernelStage.h"
 
 #include "ditron/runtime/World.h"
+
+#include <cstdio>
+#include <set>
 
 namespace ditron::tool {
 
@@ -66,12 +69,13 @@ private:
   Status bindArguments();
   Status bindOutputs();
   /// Refuses what could not be written, or would be written over, before anything runs.
-  Status checkOutputFiles() const;
+  Status checkOutputFiles();
   /// Compiles and loads everything.
   Status compile();
   Status launch();
   /// Launches and waits; the error is the kernels'.
   Status execute();
+  Status writeTrace();
   Status writeOutputs();
   Status print(const SliceText &slice);
   Status compareWithExpectations();
@@ -87,6 +91,8 @@ private:
   std::unique_ptr<RunArrays> arrays;
   std::vector<KernelStage> stages;
   compiler::CompileReport compileReport; ///< Of all variants, with the time that the driver took to load them.
+  std::set<std::string> shownMessages;   ///< Warnings that were printed.
+  std::FILE *listing = stdout;           ///< What people read: stderr when standard output takes an array or the trace.
   std::vector<Output> outputs;
   std::vector<SliceText> prints;
   std::vector<Expectation> expectations;

@@ -85,7 +85,7 @@ Status KernelStage::complete(const jit::Jit &jit, const SharedArguments &shared,
     DITRON_ASSIGN_OR_RETURN(call.tuned, jit.tune(function, given, launch));
     call.tuned.options.config.reset(); // its values are among the arguments now
     addIntegers(integers, call.tuned.arguments.keywords);
-    DITRON_ASSIGN_OR_RETURN(call.grid, evaluateGrid(options.grid, integers));
+    DITRON_ASSIGN_OR_RETURN(call.grid, evaluateGrid(options.grid.value_or("1"), integers));
   }
   return Status::ok();
 }
@@ -109,8 +109,9 @@ std::string KernelStage::describe() const {
     return call.grid != first.grid || call.tuned.options.warps() != first.tuned.options.warps();
   });
   const uint32_t warps = first.tuned.options.warps();
-  return fmt::format("grid {}x{}x{}, {} per block{}", first.grid[0], first.grid[1], first.grid[2],
-                     plural(warps, "warp"),
+  const bool forgotten = !options.grid && source.text.find("program_id") != std::string::npos;
+  return fmt::format("grid {}x{}x{}{}, {} per block{}", first.grid[0], first.grid[1], first.grid[2],
+                     forgotten ? " (no --grid)" : "", plural(warps, "warp"),
                      differ ? " on rank 0, others elsewhere" : "");
 }
 

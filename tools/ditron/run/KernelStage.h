@@ -12,13 +12,14 @@
 #include "ditron/jit/Jit.h"
 
 #include <map>
+#include <optional>
 
 namespace ditron::tool {
 
 /// What the command line says of one kernel, as text.
 struct StageOptions {
   std::string kernel; ///< FILE.py:KERNEL
-  std::string grid = "1";
+  std::optional<std::string> grid; ///< Without one: one block.
   std::optional<uint32_t> config;      ///< Of the kernel's @triton.autotune.
   std::optional<uint32_t> numWarps;    ///< Unset: the configuration's, or 4.
   std::optional<uint32_t> numStages;   ///< The same, or 3.
@@ -52,7 +53,8 @@ public:
   const runtime::Kernel &kernel(uint32_t rank) const { return calls[rank].variant.kernel; }
   Status launch(runtime::World &world, uint32_t rank, bool cooperative) const;
 
-  /// "grid 3x1x1, 4 warps per block"; where ranks differ, of rank 0, which it says.
+  /// "grid 3x1x1, 4 warps per block"; where ranks differ, of rank 0, which it says. A kernel that asks for its place in a grid that
+  /// nobody gave has computed a part only: that is said too.
   std::string describe() const;
   /// The configuration of rank 0; empty if there is none.
   const std::string &configuration() const { return calls[0].tuned.config; }

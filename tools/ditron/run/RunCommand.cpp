@@ -59,7 +59,7 @@ void addStageOptions(CLI::App *command, StageTexts &texts) {
 void addResultOptions(CLI::App *command, RunOptions &options) {
   addRepeated(command, "--memory", options.memory, "NAME=SPEC", "An array that arguments point to, as ptr:NAME");
   addRepeated(command, "--out", options.outputs, "NAME=FILE.npy",
-              "Write an array after the run; {rank} in the path; TYPE@FILE.npy converts floats");
+              "Write an array after the run; {rank} in the path; TYPE@FILE.npy converts floats; - is standard output");
   addRepeated(command, "--print", options.prints, "NAME[I:J]@RANK", "Print an array, or a part, after the run");
   addRepeated(command, "--expect", options.expectations, "NAME=FILE.npy",
               "Compare an array with what it must be after the run; exit code 5 if it is not");
@@ -85,7 +85,7 @@ void addMachineOptions(CLI::App *command, RunOptions &options) {
       ->check(integerBetween(1, 1024))
       ->capture_default_str();
   addRepeated(command, "--slow-rank", options.slowRanks, "R:FACTOR", "Make a rank slower by a factor");
-  command->add_option("--trace", options.trace, "Write a Chrome/Perfetto trace of the run")->type_name("FILE.json");
+  command->add_option("--trace", options.trace, "Write a Chrome/Perfetto trace of the run; - is standard output")->type_name("FILE.json");
   command
       ->add_option("--bound-waits", options.boundWaits,
                    "Real GPUs: a wait that takes longer is an error with a report; 0 for no limit")

@@ -2,7 +2,7 @@
 #include "arguments/ArgumentText.h"
 #include "arguments/LiteralText.h"
 #include "arguments/RankText.h"
-#include "results/OutputText.h"
+#include "arguments/OutputText.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,5 @@
 //===- OutputText.cpp - Files for arrays as text ------------------------------------------------------------------===//
-#include "results/OutputText.h"
+#include "arguments/OutputText.h"
 
 #include <fmt/format.h>
 
