@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace ditron::sim {
 
@@ -41,34 +42,47 @@ std::string_view kindName(MemoryKind kind) {
 
 std::string byteCount(uint64_t bytes) { return plural(bytes, "byte"); }
 
-Memory::Memory(const MachineOptions &options) : options(options), arenas(options.ranks * 3), caches(options.ranks) {}
+Memory::Memory(const MachineOptions &options) : options(options), arenas(options.ranks * arenasPerRank), caches(options.ranks) {}
 
-Memory::~Memory() {
-  for (Arena &arena : arenas)
-    if (arena.base)
-      munmap(arena.base, arena.bytes);
-}
+Memory::~Memory() { release(); }
 
-Status Memory::reserve() {
+bool Memory::reserve(uint64_t bytes) {
   for (Arena &arena : arenas) {
-    uint64_t bytes = roundUp(options.memoryPerRank, commitStep);
-    // Inaccessible memory counts nowhere, but some systems limit the address range itself: then take less.
-    constexpr uint64_t least = uint64_t(256) << 20;
-    void *base = MAP_FAILED;
-    for (;; bytes = roundUp(bytes / 2, commitStep)) {
-      base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (base != MAP_FAILED || bytes / 2 < least)
-        break;
+    void *base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+      release();
+      return false;
     }
-    if (base == MAP_FAILED)
-      return {
-          StatusCode::ResourceExhausted,
-          fmt::format("cannot reserve {} of addresses for a simulated GPU; lower memoryPerRank or the number of ranks",
-                      byteCount(bytes))};
     arena.base = static_cast<char *>(base);
     arena.bytes = bytes;
   }
-  return Status::ok();
+  return true;
+}
+
+void Memory::release() {
+  for (Arena &arena : arenas)
+    if (char *base = std::exchange(arena.base, nullptr))
+      munmap(base, arena.bytes);
+}
+
+Status Memory::reserve() {
+  // Inaccessible memory counts nowhere, but some systems limit the address range itself: then all arenas get less, and as much as
+  // one of them stays free for the rest of the process.
+  constexpr uint64_t least = uint64_t(32) << 20;
+  for (uint64_t bytes = roundUp(options.memoryPerRank, commitStep);; bytes = roundUp(bytes / 4 * 3, commitStep)) {
+    arenas.emplace_back();
+    const bool fits = reserve(bytes);
+    if (fits)
+      munmap(arenas.back().base, arenas.back().bytes);
+    arenas.pop_back();
+    if (fits)
+      return Status::ok();
+    if (bytes / 4 * 3 < least)
+      return {StatusCode::ResourceExhausted,
+              fmt::format("cannot reserve {} of addresses for each of {} kinds of memory on {}: a limit of this process "
+                          "(ulimit -v) or of the system is too low; raise it, or take fewer ranks",
+                          byteCount(bytes), arenasPerRank, plural(options.ranks, "simulated GPU"))};
+  }
 }
 
 Status Memory::commit(Arena &arena, uint64_t upTo) {

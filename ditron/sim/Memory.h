@@ -118,8 +118,14 @@ private:
     uint64_t committed = 0;   ///< Bytes made accessible so far.
     std::deque<char *> freed; ///< Begins of quarantined allocations, oldest first.
   };
-  Arena &arena(uint32_t rank, MemoryKind kind) { return arenas[rank * 3 + static_cast<uint32_t>(kind)]; }
-  const Arena &arena(uint32_t rank, MemoryKind kind) const { return arenas[rank * 3 + static_cast<uint32_t>(kind)]; }
+  static constexpr uint32_t arenasPerRank = 3; ///< One for each MemoryKind.
+  Arena &arena(uint32_t rank, MemoryKind kind) { return arenas[rank * arenasPerRank + static_cast<uint32_t>(kind)]; }
+  const Arena &arena(uint32_t rank, MemoryKind kind) const {
+    return arenas[rank * arenasPerRank + static_cast<uint32_t>(kind)];
+  }
+  /// Reserves as much for each arena; false, with nothing reserved, when the system refuses.
+  bool reserve(uint64_t bytes);
+  void release();
   /// Refuses what this machine cannot hold: memory that is claimed without asking is paid for by whoever the system then kills.
   Status askFor(uint64_t bytes, std::string_view name, uint32_t copies);
   Status commit(Arena &arena, uint64_t upTo);

@@ -5,7 +5,11 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace ditron::sim {
 namespace {
@@ -160,6 +164,27 @@ TEST(Allocation, RecyclesQuarantinedMemoryWhenTheRangeIsUsedUp) {
     ASSERT_OK(machine->free(*memory));
   }
   EXPECT_EQ(machine->allocate(0, 16 << 20, "huge").status().code(), StatusCode::ResourceExhausted);
+}
+
+/// What a machine of 8 ranks says in a process that may have so many addresses; ends the process.
+[[noreturn]] void createWithin(rlim_t addressBytes) {
+  const struct rlimit limit = {addressBytes, addressBytes};
+  MachineOptions options;
+  options.ranks = 8;
+  if (setrlimit(RLIMIT_AS, &limit) != 0)
+    _exit(2);
+  Expected<std::unique_ptr<Machine>> machine = Machine::create(options);
+  if (machine.isOk() && (*machine)->allocate(7, 16 << 20, "last").isOk() && std::malloc(64 << 20))
+    _exit(0);
+  std::fputs(machine.status().message().c_str(), stderr);
+  _exit(1);
+}
+
+TEST(Allocation, ALimitOnAddressesIsSharedByAllRanks) {
+  EXPECT_EXIT(createWithin(rlim_t(4) << 30), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(createWithin(rlim_t(600) << 20), testing::ExitedWithCode(1),
+              "cannot reserve [0-9]+ bytes of addresses for each of 3 kinds of memory on 8 simulated GPUs: a limit of this process "
+              "\\(ulimit -v\\) or of the system is too low; raise it, or take fewer ranks");
 }
 
 TEST(Options, NonsenseIsRefused) {

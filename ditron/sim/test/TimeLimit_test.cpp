@@ -1,7 +1,14 @@
 //===- TimeLimit_test.cpp - Runs that do not end ------------------------------------------------------------------===//
 #include "Harness.h"
 
+#include "ditron/sim/TimeLimit.h"
+
+#include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <thread>
+#include <unistd.h>
 
 namespace ditron::sim {
 namespace {
@@ -81,6 +88,53 @@ TEST(TimeLimit, RefusesNonsense) {
     options.timeLimitSeconds = seconds;
     EXPECT_THAT(Machine::create(options).status().message(), HasSubstr("timeLimitSeconds: accepted is 0 for none"));
   }
+}
+
+/// Ends what runs in this process after a while, as a signal handler does, and again until something ran.
+class Interruption {
+public:
+  Interruption()
+      : thread([this] {
+          do
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          while (!done && !TimeLimit::interrupt(SIGINT));
+        }) {}
+  ~Interruption() {
+    done = true;
+    thread.join();
+  }
+
+private:
+  std::atomic<bool> done = false;
+  std::thread thread;
+};
+
+// A process has one interruption, and then ends: each of these has its own process.
+[[noreturn]] void interruptEndlessLoop() {
+  EXPECT_FALSE(TimeLimit::interrupt(SIGINT)); // nothing runs
+  EXPECT_EQ(TimeLimit::interruption(), 0);
+  auto machine = limited(0);
+  Interruption interruption;
+  Status status = runOnce(*machine, kernel("endless", endlessLoop, {1, 1, 1}, 32, 0));
+  std::fprintf(stderr, "%s\nsignal %d\n", status.message().c_str(), TimeLimit::interruption());
+  _exit(testing::Test::HasFailure());
+}
+
+[[noreturn]] void interruptTraffic() {
+  auto machine = limited(1000);
+  auto *word = makeBuffer<int32_t>(*machine, 0, 1, "word");
+  Interruption interruption;
+  Status status = runOnce(*machine, kernel("busy", endlessTraffic, {2, 1, 1}, 1, 0, word));
+  std::fprintf(stderr, "%s\nsignal %d\n", status.message().c_str(), TimeLimit::interruption());
+  _exit(testing::Test::HasFailure());
+}
+
+TEST(Interruption, EndsALoopAndATrafficWithTheReportOfATimeLimit) {
+  EXPECT_EXIT(interruptEndlessLoop(), testing::ExitedWithCode(0),
+              "kernel.py:7:5: kernel endless, rank 0, block \\(0,0,0\\), thread 0: the run was interrupted by signal 2 "
+              "\\(Interrupt\\), and this loop still runs\nsignal 2");
+  EXPECT_EXIT(interruptTraffic(), testing::ExitedWithCode(0),
+              "the run was interrupted by signal 2 \\(Interrupt\\)(.|\n)*runs kernel busy: 0 of 2 blocks finished(.|\n)*signal 2");
 }
 
 } // namespace
