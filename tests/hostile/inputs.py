@@ -76,6 +76,45 @@ def mutate_text(rng, text, words, others=()):
     return '\n'.join(lines)
 
 
+def indent_of(line):
+    return line[:len(line) - len(line.lstrip())]
+
+
+def mutate_program(rng, text, others):
+    """Edits after which Python's grammar mostly still holds, so that what comes behind the parser sees them too."""
+    lines = text.split('\n')
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        places = [at for at, line in enumerate(lines) if line.startswith(' ') and line.strip()]
+        if not places:
+            break
+        at = rng.choice(places)
+        edit = rng.randrange(7)
+        if edit < 2:  # a line of here or elsewhere
+            source = rng.choice([lines, lines, rng.choice(others).split('\n')])
+            lines.insert(at, indent_of(lines[at]) + rng.choice(source).strip())
+        elif edit == 2:
+            del lines[at]
+        elif edit == 3:
+            lines[at] = replace_match(rng, lines[at], r'(?<![\w.])\d+(\.\d+)?', NUMBERS[:14] + ['0.5', '-1', '2**31', '2**40', 'True'])
+        elif edit == 4:
+            lines[at] = replace_match(rng, lines[at], r'[-+*/%<>=&|^]{1,2}(?= )', OPERATORS)
+        else:  # a word of the same text stands for another
+            pattern = r'(?<!\w)[A-Za-z_][\w.]*' if edit == 5 else r'(?<=tl\.)\w+|(?<=libshmem_device\.)\w+|(?<=dl\.)\w+'
+            lines[at] = replace_match(rng, lines[at], pattern, re.findall(pattern, rng.choice([text, text, rng.choice(others)])))
+    return '\n'.join(lines)
+
+
+OPERATORS = '+ - * / // % ** & | ^ << >> < <= > >= == != = += -='.split()
+
+
+def replace_match(rng, line, pattern, replacements):
+    found = list(re.finditer(pattern, line))
+    if not found or not replacements:
+        return line
+    match = rng.choice(found)
+    return line[:match.start()] + rng.choice(replacements) + line[match.end():]
+
+
 def damage(rng, path, others):
     """Does to a file what a crash, a full disk or another program might do."""
     data = bytearray(open(path, 'rb').read())
@@ -111,11 +150,12 @@ class Inputs:
                 'layout wgmma', 'layout fma', 'layout swizzled', 'layout text')
 
     def __init__(self, tools, folder):
-        self.kernels = []
+        self.kernels, self.wrong_kernels = [], []
         for path in sorted(set(kernel_paths())):
             text = open(path, errors='replace').read()
             pieces = re.findall(r'```python\n(.*?)```', text, re.DOTALL) if path.endswith('.md') else text.split('# -----')
-            self.kernels += [piece for piece in pieces if '@triton.jit' in piece and len(piece) < 20000]
+            kept = self.wrong_kernels if re.search('syntax|error|corpus', path[len(ROOT):]) else self.kernels
+            kept += [piece for piece in pieces if '@triton.jit' in piece and len(piece) < 20000]
         self.kernel_words = sorted({word for text in self.kernels for word in re.findall(r'[\w.]+', text)})
         self.read_modules()
         self.options = {}

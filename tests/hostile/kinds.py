@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from cases import ADD
-from inputs import FILES, NUMBERS, SPECIFICATIONS, WORDS, mutate_text, pick_value
+from inputs import FILES, NUMBERS, SPECIFICATIONS, WORDS, mutate_program, mutate_text, pick_value
 
 LAST = b"\x93NUMPY\x01\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }".ljust(127) + b'\n' + bytes(16)
 
@@ -112,20 +112,26 @@ def argument_text(rng, inputs, folder):
 
 
 def mutated_kernel(rng, inputs, folder):
-    """Writes k.py; gives the name and the parameters of one of its kernels, None when it has none."""
-    text = mutate_text(rng, rng.choice(inputs.kernels), inputs.kernel_words, inputs.kernels)
+    """Writes k.py; gives its text, the name and the parameters of one of its kernels, None when it has none."""
+    text = rng.choice(inputs.kernels if rng.random() < 0.85 else inputs.wrong_kernels)
+    if rng.random() < 0.75:
+        text = mutate_program(rng, text, inputs.kernels)
+    else:
+        text = mutate_text(rng, text, inputs.kernel_words, inputs.kernels)
     open(os.path.join(folder, 'k.py'), 'w', errors='replace').write(text)
-    names = re.findall(r'@triton\.jit[^\n]*\n(?:@[^\n]*\n)*def (\w+)\(([^)]*)\)', text)
+    names = re.findall(r'@triton\.jit[^\n]*\n(?:@[^\n]*\n)*def ([A-Za-z_]\w*)\(([^)]*)\)', text)
     if not names:
         return None
     name, parameters = rng.choice(names)
     parameters = [parameter.strip() for parameter in re.sub(r'#[^\n]*', '', parameters).split(',')]
-    return name, [(parameter.split(':')[0].split('=')[0].strip(), 'constexpr' in parameter, '=' in parameter)
-                  for parameter in parameters if parameter and parameter != '*']
+    return text, name, [(parameter.split(':')[0].split('=')[0].strip(), 'constexpr' in parameter, '=' in parameter)
+                        for parameter in parameters if parameter and parameter != '*']
 
 
-def is_pointer(name):
-    return 'ptr' in name or 'signal' in name or name in ('x', 'y', 'out', 'a', 'b', 'c', 'o', 'p', 'q', 'inbox', 'src', 'dst')
+def is_pointer(name, text):
+    """A guess from the parameter's name and from what the kernels of the file do with it."""
+    return re.search(r'ptr|signal|^(x|y|out|inbox|src|dst)$', name) or re.search(
+        r'(load|store|atomic_\w+|put\w*|get\w*|wait|notify|symm_at|make_block_ptr)\(\s*%s\b|\b%s \+ ' % (re.escape(name), re.escape(name)), text)
 
 
 def kernel_file(rng, inputs, folder):
@@ -133,11 +139,11 @@ def kernel_file(rng, inputs, folder):
     found = mutated_kernel(rng, inputs, folder)
     if not found:
         return Trial(['ditron-import', 'k.py', '--describe'])
-    name, parameters = found
+    text, name, parameters = found
     items = []
     for own, is_constant, has_default in parameters:
         if not is_constant:
-            items.append('*fp32' if is_pointer(own) else 'i32')
+            items.append('*fp32' if is_pointer(own, text) else 'i32')
         elif not has_default:
             items.append('constexpr %s=%s' % (own, rng.choice(['16', '32', '64', 'True', '1'])))
     target = rng.choice(['sim:sm_80', 'cuda:sm_80', 'cuda:sm_90a', 'cuda:sm_100a'])
@@ -150,14 +156,14 @@ def kernel_run(rng, inputs, folder):
     found = mutated_kernel(rng, inputs, folder)
     if not found:
         return Trial(['ditron', 'run', 'k.py'])
-    name, parameters = found
+    text, name, parameters = found
     words = ['run', 'k.py:' + name, '--time-limit', '2', '--quiet', '--sms', '2', '--num-warps', rng.choice(['1', '2', '4']),
              '--ranks', rng.choice(['1', '1', '2', '3']), '--seed', str(rng.randrange(1000))]
     for own, is_constant, has_default in parameters:
         if is_constant:
             if not has_default:
                 words += ['--constexpr', '%s=%s' % (own, rng.choice(['16', '32', '64', 'True', '1', '4']))]
-        elif is_pointer(own):
+        elif is_pointer(own, text):
             element = 'i64' if 'signal' in own else rng.choice(['fp32'] * 4 + ['fp16', 'bf16', 'i32', 'i64', 'fp8e5', 'i8', 'fp64'])
             words += ['--arg', '%s=%srand:%s[%s]' % (own, rng.choice(['', 'symm:']), element, rng.choice(['4096', '64,64', '16', '1']))]
         else:
