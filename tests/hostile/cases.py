@@ -149,6 +149,9 @@ COMPILE = ['ditron', 'compile', 'add.py:add', '--signature', '*fp32, *fp32, i32,
 TO_STDOUT = {
     'run': RUN_OUT + ['--print', 'out'],
     'compile': COMPILE,
+    'out-stream': RUN_OUT + ['--out', 'out=-'],
+    'trace-stream': RUN_OUT + ['--trace', '-'],
+    'picture-stream': ['ditron', 'layout', 'tile', '--shape', '4x4', '--svg', '-'],
     'emit': COMPILE + ['--emit', 'llvm'],
     'knobs': ['ditron', 'knobs'],
     'doctor': ['ditron', 'doctor'],
@@ -245,6 +248,7 @@ add('memory-all-ranks', BIG + ['--ranks', '64', '--arg', 'out=zeros:fp32[%d]' % 
 add('memory-symmetric', BIG + ['--ranks', '64', '--arg', 'out=symm:zeros:fp32[%d]' % (1 << 32)], {3}, says='memory')
 add('memory-overflow', BIG + ['--arg', 'out=zeros:fp64[4294967296,4294967296]'], {3})
 add('memory-sum', BIG + ['--arg', 'out=zeros:fp32[1]', '--ranks', '1024', '--arg', 'offset=0'], {1, 3})
+add('addresses-of-many-ranks', RUN_OUT + ['--ranks', '16'], {0}, limits={'RLIMIT_AS': 4 * GIB})
 for mebibytes in (50, 200, 300, 400, 500, 700, 1000, 1500, 2500):
     limit = {'RLIMIT_AS': mebibytes * MIB}
     # Below a point the loader itself has no memory (127).
