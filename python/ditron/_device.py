@@ -44,6 +44,10 @@ class Device:
             return self.own_stream
         torch = sys.modules.get("torch")
         native = torch.cuda.current_stream(self.index).cuda_stream if torch is not None else 0
+        return self.adopted(native)
+
+    def adopted(self, native):
+        """The handle of a stream of PyTorch's."""
         stream = self.streams.get(native)
         if stream is None:
             stream = self.streams[native] = _native.stream_adopt(self.handle, 0, native)

@@ -14,7 +14,7 @@ import weakref
 
 from . import _capture, _device, _native
 from ._errors import CompilationError, InvalidArgumentError
-from ._tensors import MockTensor, Pointer, extent, is_tensor, is_type, pointer_of, type_name
+from ._tensors import MockTensor, extent, is_tensor, is_type, pointer_of, tell_native
 from ._values import BY_SIGNATURE, constexpr, dtype, pointer_dtype, tensor_stub
 
 _PACK = {"i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q", "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q", "fp16": "e6x",
@@ -230,6 +230,9 @@ class KernelInterface:
         return functools.partial(self.run, grid=grid, warmup=False)
 
 
+_MISSING = object()
+
+
 def _options(keywords):
     """Takes the launch options out of the keywords."""
     taken = {}
@@ -350,6 +353,11 @@ class JITFunction(JITCallable, KernelInterface):
         self._kernels = {}  # (device, bindings): handle
         self._variants = {}
         self.device_caches = {}
+        self._dispatcher = _native.Dispatcher(self.run_slowly, tuple(self.arg_names), tuple(each.is_constexpr for each in self.params),
+                                              tuple(each.default if each.has_default else _MISSING for each in self.params), _MISSING)
+
+    def __getitem__(self, grid):
+        return functools.partial(self.run, grid=grid) if self.pre_run_hooks else self._dispatcher[grid]
 
     @property
     def used_global_vals(self):
@@ -449,6 +457,14 @@ class JITFunction(JITCallable, KernelInterface):
         return found
 
     def run(self, *arguments, grid, warmup=False, **keywords):
+        if warmup or self.pre_run_hooks:
+            return self.run_slowly(grid, arguments, keywords, warmup)
+        return self._dispatcher.launch(grid, arguments, keywords)
+
+    def run_slowly(self, grid, arguments, keywords, warmup=False):
+        """A launch in Python, with everything checked. The Dispatcher calls it for what it does not know yet."""
+        keywords = dict(keywords or ())
+        tell_native(_device)
         options = _options(keywords)
         values = self.bind(arguments, keywords)
         for hook in self.pre_run_hooks:
@@ -523,9 +539,21 @@ class CompiledKernel:
 
     def launch(self, blocks, call):
         values = call.values
-        raw = self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters])
-        ranges = [extent(owner) for owner in call.owners] if self.device.index is None else ()
+        self.launch_packed(blocks, self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters]), call.owners)
+
+    def launch_packed(self, blocks, raw, owners):
+        """With 8 bytes for each parameter."""
+        ranges = [extent(owner) for owner in owners] if self.device.index is None else ()
         self.device.run(lambda stream: _native.variant_launch(self.handle, stream, *blocks, raw), ranges)
+
+    @property
+    def plan(self):
+        """What the Dispatcher needs to launch this: (handle, ((argument, code), ...)); None where only Python can."""
+        numbers = {name: number for number, name in enumerate(self.function.arg_names)}
+        if any(name not in numbers or kind in ("fp16", "bf16") for name, kind in self.parameters):
+            return None
+        codes = {"fp32": "f", "fp64": "d"}
+        return self.handle, tuple((numbers[name], codes.get(kind, "i")) for name, kind in self.parameters)
 
     def _init_handles(self):
         """There for programs that call it: the code is loaded already."""

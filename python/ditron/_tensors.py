@@ -4,6 +4,7 @@ Neither NumPy nor PyTorch is imported here: a program that has none of their obj
 """
 import sys
 
+from . import _native
 from ._values import DTYPES, dtype, pointer_dtype
 
 _BY_NAME = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
@@ -106,6 +107,20 @@ def extent(owner):
     if size is None and hasattr(owner, "numel"):
         size = owner.numel() * owner.element_size()
     return owner.data_ptr(), int(size or 0)
+
+
+_told = None
+
+
+def tell_native(device):
+    """Tells the Dispatcher what PyTorch's tensors are, once the program has imported PyTorch."""
+    global _told
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "nn") or _told == (torch, _maps_device(torch)):
+        return
+    _told = torch, _maps_device(torch)
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (lambda index: 0)
+    _native.set_tensors((torch.Tensor, torch.nn.Parameter), raw, lambda index, native: device.device(index).adopted(native), _told[1])
 
 
 class TensorWrapper:
