@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
+#include <future>
 #include <mutex>
 #include <unordered_map>
 
@@ -58,18 +59,24 @@ bool KernelFunction::isConstexpr(std::string_view parameter) const {
 }
 
 struct Jit::State {
-  std::mutex mutex; ///< Ranks on real GPUs have host threads of their own.
+  std::mutex mutex; ///< For all but the observer; never held while something is compiled.
   std::string target;
   Knobs knobs;
   std::unique_ptr<DiskCache> diskCache; ///< Null: every variant is compiled.
   std::unordered_map<std::string, std::shared_ptr<const KernelFunction::Storage>> functions;
-  std::unordered_map<std::string, runtime::Kernel> variants;
+  /// By everything that the code depends on. One that is being compiled is waited for, so that none is compiled twice and others are
+  /// compiled beside it.
+  std::unordered_map<std::string, std::shared_future<Expected<runtime::Kernel>>> variants;
   uint64_t nextFunction = 0;
-  Observer observer;
   JitCounters counters;
+  std::mutex observerMutex; ///< For the observer, which hears of one thing at a time.
+  Observer observer;
 
   Expected<runtime::Kernel> variant(const KernelFunction::Storage &function, const frontend::KernelSignature &signature,
                                     const LaunchOptions &options);
+  Expected<runtime::Kernel> compileVariant(const VariantRequest &request, const frontend::KernelSignature &signature);
+  /// Tells the observer that a compilation begins or, with a report, ends.
+  void observe(const std::string &kernel, const compiler::CompileReport *report);
   /// From the disk or from the compiler.
   Expected<Artifact> artifactOf(const VariantRequest &request, const frontend::KernelSignature &signature,
                                 compiler::CompileReport &report);
@@ -126,40 +133,70 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
   compile.numStages = options.stages();
   compile.debug = options.debug;
   compile.knobs = knobs;
-  std::lock_guard lock(mutex);
   const VariantRequest request = {function.source, function.interface.name, signature.str(), compile};
-  std::string key = fmt::format("{}|{}|{}", function.id, request.signature, compile.key());
-  if (auto found = variants.find(key); found != variants.end()) {
-    ++counters.cacheHits;
-    return found->second;
+  const std::string key = fmt::format("{}|{}|{}", function.id, request.signature, compile.key());
+  std::promise<Expected<runtime::Kernel>> promise;
+  {
+    std::unique_lock lock(mutex);
+    if (auto found = variants.find(key); found != variants.end()) {
+      ++counters.cacheHits;
+      const auto made = found->second;
+      lock.unlock();
+      return made.get();
+    }
+    variants.emplace(key, promise.get_future().share());
   }
-  if (observer)
-    observer(function.interface.name, nullptr);
+  // What fails is not kept: the next call tries again.
+  auto forget = [&] {
+    std::lock_guard lock(mutex);
+    variants.erase(key);
+  };
+  try {
+    Expected<runtime::Kernel> made = compileVariant(request, signature);
+    if (!made.isOk())
+      forget();
+    promise.set_value(made);
+    return made;
+  } catch (...) {
+    forget();
+    promise.set_exception(std::current_exception());
+    throw;
+  }
+}
+
+Expected<runtime::Kernel> Jit::State::compileVariant(const VariantRequest &request, const frontend::KernelSignature &signature) {
+  observe(request.kernel, nullptr);
   compiler::CompileReport report;
   Expected<Artifact> artifact = artifactOf(request, signature, report);
   Expected<runtime::ModuleImage> loaded =
       artifact.isOk() ? load(*artifact, report) : Expected<runtime::ModuleImage>(artifact.status());
-  counters.compileMilliseconds += report.totalMilliseconds();
-  if (observer)
-    observer(function.interface.name, &report);
+  observe(request.kernel, &report);
   if (knobs.timing)
-    fmt::print(stderr, "kernel {} ({})\n{}", function.interface.name, request.signature, report.timesText());
+    fmt::print(stderr, "kernel {} ({})\n{}", request.kernel, request.signature, report.timesText());
   DITRON_ASSIGN_OR_RETURN(runtime::ModuleImage image, std::move(loaded));
   artifact->code.clear(); // linked: the object's bytes are needed no more
-  DITRON_ASSIGN_OR_RETURN(runtime::Kernel kernel,
-                          runtime::Kernel::create(std::move(artifact).value(), std::move(image)));
-  variants.emplace(std::move(key), kernel);
-  return kernel;
+  return runtime::Kernel::create(std::move(artifact).value(), std::move(image));
+}
+
+void Jit::State::observe(const std::string &kernel, const compiler::CompileReport *report) {
+  {
+    std::lock_guard lock(mutex);
+    counters.compileMilliseconds += report ? report->totalMilliseconds() : 0;
+  }
+  std::lock_guard lock(observerMutex);
+  if (observer)
+    observer(kernel, report);
 }
 
 Expected<Artifact> Jit::State::artifactOf(const VariantRequest &request, const frontend::KernelSignature &signature,
                                           compiler::CompileReport &report) {
-  if (diskCache)
-    if (std::optional<Artifact> found = diskCache->find(request, report)) {
-      ++counters.diskHits;
-      return std::move(*found);
-    }
-  ++counters.compilations;
+  std::optional<Artifact> found = diskCache ? diskCache->find(request, report) : std::nullopt;
+  {
+    std::lock_guard lock(mutex);
+    ++(found ? counters.diskHits : counters.compilations);
+  }
+  if (found)
+    return std::move(*found);
   Expected<Artifact> artifact =
       compiler::compileKernel(request.source, request.kernel, signature, request.options, &report);
   if (diskCache && artifact.isOk())
@@ -225,7 +262,10 @@ Expected<std::string> Jit::signatureFor(const KernelFunction &function, const Ca
   return bound.signature.str();
 }
 
-void Jit::setObserver(Observer observer) { state->observer = std::move(observer); }
+void Jit::setObserver(Observer observer) {
+  std::lock_guard lock(state->observerMutex);
+  state->observer = std::move(observer);
+}
 const JitCounters &Jit::counters() const { return state->counters; }
 
 } // namespace ditron::jit

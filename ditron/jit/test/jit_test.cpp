@@ -3,7 +3,10 @@
 #include "ditron/sim/AbiSymbols.h"
 #include "ditron/runtime/World.h"
 
+#include <atomic>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <thread>
 
 using namespace ditron;
 using namespace ditron::jit;
@@ -134,6 +137,37 @@ TEST(Jit, explicitSignatureIsCheckedAtLaunch) {
   EXPECT_THAT(stream.launch(*kernel, {}, {x, half, x, 3}).message(), HasSubstr("expected a fp32 pointer, given fp16"));
   EXPECT_TRUE(ok(world->synchronize()));
   EXPECT_FALSE(jit->compile(add, "*fp32, *fp32").isOk());
+}
+
+TEST(Jit, threadsCompileBesideEachOtherAndNothingTwice) {
+  // PTX is text, so that what two ways of compiling give can be compared.
+  const std::unique_ptr<Jit> alone = *Jit::create("cuda:sm_90a"), together = *Jit::create("cuda:sm_90a");
+  constexpr int variants = 6, threads = 4;
+  auto compile = [](Jit &jit, int variant) -> std::string {
+    Expected<KernelFunction> function = jit.load(source, "add");
+    EXPECT_TRUE(function.isOk()) << function.status().message();
+    Expected<runtime::Kernel> kernel =
+        jit.compile(*function, fmt::format("*fp32:16, *fp32, *fp32, i32, constexpr BLOCK={}", 64 << variant));
+    EXPECT_TRUE(kernel.isOk()) << kernel.status().message();
+    return kernel.isOk() ? kernel->image().code : "";
+  };
+  std::vector<std::string> expected;
+  for (int variant = 0; variant < variants; ++variant)
+    expected.push_back(compile(*alone, variant));
+  std::vector<std::thread> pool;
+  std::atomic<int> equal = 0;
+  for (int thread = 0; thread < threads; ++thread)
+    pool.emplace_back([&, thread] {
+      for (int step = 0; step < variants; ++step) {
+        const int variant = (step + thread / 2) % variants; // two threads ask for the same at once
+        equal += compile(*together, variant) == expected[variant];
+      }
+    });
+  for (std::thread &thread : pool)
+    thread.join();
+  EXPECT_EQ(equal, threads * variants);
+  EXPECT_EQ(together->counters().compilations, static_cast<uint64_t>(variants));
+  EXPECT_EQ(together->counters().cacheHits, static_cast<uint64_t>((threads - 1) * variants));
 }
 
 TEST(Jit, compileErrorsAndTheObserver) {
