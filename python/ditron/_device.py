@@ -21,6 +21,7 @@ class Device:
         self.streams = {}
         self.own_stream = None
         self.process = os.getpid()
+        self.key = id(self)
 
     @property
     def is_simulated(self):
@@ -81,6 +82,8 @@ class Device:
             _native.context_call("restart", self.handle)
 
 
+# The place of launches inside `with world.on(rank)`; None elsewhere.
+placement = [None]
 _devices = {}
 _lock = threading.Lock()
 

@@ -357,7 +357,7 @@ class JITFunction(JITCallable, KernelInterface):
                                               tuple(each.default if each.has_default else _MISSING for each in self.params), _MISSING)
 
     def __getitem__(self, grid):
-        return functools.partial(self.run, grid=grid) if self.pre_run_hooks else self._dispatcher[grid]
+        return functools.partial(self.run, grid=grid) if self.pre_run_hooks or _device.placement[0] else self._dispatcher[grid]
 
     @property
     def used_global_vals(self):
@@ -432,7 +432,7 @@ class JITFunction(JITCallable, KernelInterface):
             statements = "; ".join(writer.statements)
             text = statements + text[len(module.writer.first_line()):]
             modules = extended.all()
-        key = (id(device), text)
+        key = (device.key, text)
         handle = self._kernels.get(key)
         if handle is None:
             handle = _native.kernel_load(device.handle, _capture.display_path(module.path), text,
@@ -448,7 +448,7 @@ class JITFunction(JITCallable, KernelInterface):
             debug = self.debug if self.debug is not None else os.environ.get("TRITON_DEBUG", "0") == "1"
         numbers = (int(options.get("num_warps") or 0), int(options.get("num_stages") or 0), int(bool(debug)),
                    int(bool(options.get("launch_cooperative_grid"))))
-        key = (id(device), signature, numbers, tuple(map(_identity, bindings)))
+        key = (device.key, signature, numbers, tuple(map(_identity, bindings)))
         found = self._variants.get(key)
         if found is None:
             kernel = self.kernel(device, bindings)
@@ -457,7 +457,7 @@ class JITFunction(JITCallable, KernelInterface):
         return found
 
     def run(self, *arguments, grid, warmup=False, **keywords):
-        if warmup or self.pre_run_hooks:
+        if warmup or self.pre_run_hooks or _device.placement[0]:
             return self.run_slowly(grid, arguments, keywords, warmup)
         return self._dispatcher.launch(grid, arguments, keywords)
 
@@ -470,13 +470,13 @@ class JITFunction(JITCallable, KernelInterface):
         for hook in self.pre_run_hooks:
             hook(*arguments, **keywords)
         signature, call = self.specialise(values)
-        device = _device.current() if call.device == "unset" else _device.device(call.device)
+        device = _device.placement[0] or (_device.current() if call.device == "unset" else _device.device(call.device))
         compiled = self.variant(device, signature, options, call.bindings)
         if warmup:
             return compiled
         blocks = _grid(grid, dict(zip(self.arg_names, values)))
         if all(blocks):
-            compiled.launch(blocks, call)
+            compiled.launch(blocks, call, device)
         return compiled
 
     def warmup(self, *arguments, grid, **keywords):
@@ -537,14 +537,15 @@ class CompiledKernel:
     def device_code(self):
         return "ptx" if self.device.index is not None else "asm"
 
-    def launch(self, blocks, call):
+    def launch(self, blocks, call, device=None):
         values = call.values
-        self.launch_packed(blocks, self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters]), call.owners)
+        self.launch_packed(blocks, self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters]), call.owners, device)
 
-    def launch_packed(self, blocks, raw, owners):
+    def launch_packed(self, blocks, raw, owners, device=None):
         """With 8 bytes for each parameter."""
-        ranges = [extent(owner) for owner in owners] if self.device.index is None else ()
-        self.device.run(lambda stream: _native.variant_launch(self.handle, stream, *blocks, raw), ranges)
+        device = device or self.device
+        ranges = [extent(owner) for owner in owners] if device.index is None else ()
+        device.run(lambda stream: _native.variant_launch(self.handle, stream, *blocks, raw), ranges)
 
     @property
     def plan(self):

@@ -33,24 +33,6 @@ PyObject *raise_status(ditron_status_t status) {
   return NULL;
 }
 
-#define CHECK(call)                                                                                                          \
-  do {                                                                                                                       \
-    ditron_status_t status_ = (call);                                                                                        \
-    if (status_ != DITRON_OK)                                                                                                \
-      return raise_status(status_);                                                                                          \
-  } while (0)
-
-/* A call that may compile, wait or run blocks: without the interpreter's lock. */
-#define CHECK_UNLOCKED(call)                                                                                                 \
-  do {                                                                                                                       \
-    ditron_status_t status_;                                                                                                 \
-    Py_BEGIN_ALLOW_THREADS status_ = (call);                                                                                 \
-    Py_END_ALLOW_THREADS if (status_ != DITRON_OK) return raise_status(status_);                                             \
-  } while (0)
-
-static void *handle(unsigned long long value) { return (void *)(uintptr_t)value; }
-static PyObject *from_handle(void *value) { return PyLong_FromUnsignedLongLong((uintptr_t)value); }
-
 static PyObject *load_library(PyObject *self, PyObject *args) {
   const char *path;
   PyObject *errors;
@@ -455,7 +437,6 @@ static PyObject *kernel_launch(PyObject *self, PyObject *args) {
 
 /* clang-format off */
 static PyMethodDef methods[] = {
-#define METHOD(name) {#name, name, METH_VARARGS, NULL},
     METHOD(load_library) METHOD(version_text) METHOD(context_create) METHOD(context_call)
     METHOD(context_device) METHOD(stream_create) METHOD(stream_adopt) METHOD(stream_destroy)
     METHOD(stream_synchronize) METHOD(event_create) METHOD(event_destroy) METHOD(event_call)
@@ -470,7 +451,7 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", "Ditron's 
 
 PyMODINIT_FUNC PyInit__native(void) {
   PyObject *self = PyModule_Create(&module);
-  if (self && add_dispatcher(self) < 0)
+  if (self && (add_dispatcher(self) < 0 || add_operators(self) < 0))
     Py_CLEAR(self);
   return self;
 }

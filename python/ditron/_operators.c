@@ -1,0 +1,92 @@
+/*===- _operators.c - Operators and plans for Python -------------------------------------------------------------------===*
+ *
+ * The calls of ditron.h on operators, with handles as integers.
+ *
+ *===---------------------------------------------------------------------------------------------------------------------===*/
+#define Py_LIMITED_API 0x030A0000
+#define PY_SSIZE_T_CLEAN
+#include "native.h"
+
+static PyObject *operator_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  ditron_operator_options_t options;
+  DITRON_INIT(options);
+  int kind, dtype;
+  long long m, n, k;
+  if (!PyArg_ParseTuple(args, "KiiLLLII", &context, &kind, &dtype, &m, &n, &k, &options.weight_transposed,
+                        &options.chunks_per_rank))
+    return NULL;
+  options.kind = (ditron_operator_kind_t)kind;
+  options.dtype = (ditron_dtype_t)dtype;
+  options.m = m;
+  options.n = n;
+  options.k = k;
+  ditron_operator_h op;
+  CHECK_UNLOCKED(ditron.operator_create(handle(context), &options, &op));
+  return from_handle(op);
+}
+
+static PyObject *operator_destroy(PyObject *self, PyObject *args) {
+  unsigned long long op;
+  if (!PyArg_ParseTuple(args, "K", &op))
+    return NULL;
+  ditron.operator_destroy(handle(op));
+  Py_RETURN_NONE;
+}
+
+static PyObject *operator_prepare(PyObject *self, PyObject *args) {
+  unsigned long long op;
+  long long m, n, k;
+  if (!PyArg_ParseTuple(args, "KLLL", &op, &m, &n, &k))
+    return NULL;
+  ditron_plan_h plan;
+  CHECK_UNLOCKED(ditron.operator_prepare(handle(op), m, n, k, &plan));
+  return from_handle(plan);
+}
+
+static PyObject *plan_destroy(PyObject *self, PyObject *args) {
+  unsigned long long plan;
+  if (!PyArg_ParseTuple(args, "K", &plan))
+    return NULL;
+  ditron.plan_destroy(handle(plan));
+  Py_RETURN_NONE;
+}
+
+static PyObject *plan_rows(PyObject *self, PyObject *args) {
+  unsigned long long plan;
+  unsigned rank;
+  if (!PyArg_ParseTuple(args, "KI", &plan, &rank))
+    return NULL;
+  return PyLong_FromLongLong(ditron.plan_rows(handle(plan), rank));
+}
+
+/* Each tensor: (address, dtype, rows, columns, row stride, column stride). */
+static PyObject *plan_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long plan, stream, address[3];
+  int dtype[3];
+  long long sizes[3][4];
+  if (!PyArg_ParseTuple(args, "KK(KiLLLL)(KiLLLL)(KiLLLL)", &plan, &stream, &address[0], &dtype[0], &sizes[0][0], &sizes[0][1],
+                        &sizes[0][2], &sizes[0][3], &address[1], &dtype[1], &sizes[1][0], &sizes[1][1], &sizes[1][2], &sizes[1][3],
+                        &address[2], &dtype[2], &sizes[2][0], &sizes[2][1], &sizes[2][2], &sizes[2][3]))
+    return NULL;
+  ditron_tensor_t tensors[3];
+  int64_t numbers[3][4];
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 4; ++j)
+      numbers[i][j] = sizes[i][j];
+    DITRON_INIT(tensors[i]);
+    tensors[i].address = handle(address[i]);
+    tensors[i].dtype = (ditron_dtype_t)dtype[i];
+    tensors[i].dimensions = 2;
+    tensors[i].shape = numbers[i];
+    tensors[i].strides = numbers[i] + 2;
+  }
+  CHECK_UNLOCKED(ditron.plan_enqueue(handle(plan), handle(stream), &tensors[0], &tensors[1], &tensors[2]));
+  Py_RETURN_NONE;
+}
+
+int add_operators(PyObject *module) {
+  static PyMethodDef methods[] = {METHOD(operator_create) METHOD(operator_destroy) METHOD(operator_prepare) METHOD(plan_destroy)
+                                      METHOD(plan_rows) METHOD(plan_enqueue){NULL, NULL, 0, NULL}};
+  return PyModule_AddFunctions(module, methods);
+}
