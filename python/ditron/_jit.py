@@ -233,13 +233,13 @@ class KernelInterface:
 _MISSING = object()
 
 
-def _options(keywords):
-    """Takes the launch options out of the keywords."""
+def _options(keywords, parameters):
+    """Takes the launch options out of the keywords; one that is a parameter's name, too, stays."""
     taken = {}
     for name in _OPTIONS:
         if name in keywords:
-            taken[name] = keywords.pop(name)
-    for name in [name for name in keywords if name in _IGNORED]:
+            taken[name] = keywords[name] if name in parameters else keywords.pop(name)
+    for name in [name for name in keywords if name in _IGNORED and name not in parameters]:
         value = keywords.pop(name)
         if name == "num_ctas" and value not in (None, 1):
             raise InvalidArgumentError(f"num_ctas={value}: clusters of blocks are not supported, only num_ctas=1")
@@ -465,7 +465,7 @@ class JITFunction(JITCallable, KernelInterface):
         """A launch in Python, with everything checked. The Dispatcher calls it for what it does not know yet."""
         keywords = dict(keywords or ())
         tell_native(_device)
-        options = _options(keywords)
+        options = _options(keywords, self.arg_names)
         values = self.bind(arguments, keywords)
         for hook in self.pre_run_hooks:
             hook(*arguments, **keywords)

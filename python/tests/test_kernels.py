@@ -180,3 +180,14 @@ def test_configurations_and_heuristics(n, even):
     assert (x == 32 + even).all() and tuned.best_config.num_warps == 1
     with pytest.raises(ValueError, match="Conflicting meta-parameters: BLOCK"):
         tuned[(1,)](x, n, BLOCK=16)
+
+
+@ditron.jit
+def staged(x, num_stages: tl.constexpr):
+    tl.store(x, num_stages)
+
+
+def test_a_parameter_may_have_the_name_of_an_option():
+    x = np.zeros(1, np.int32)
+    compiled = staged[(1,)](x, num_stages=2)
+    assert x[0] == 2 and compiled.metadata.num_stages == 2

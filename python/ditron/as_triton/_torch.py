@@ -61,6 +61,8 @@ def _map_device(torch):
     if getattr(torch, "_ditron_maps_device", False) or torch.cuda.is_available():
         return
     torch._ditron_maps_device = True
+    # torch.compile makes code for real GPUs: here what it is given runs as it is.
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     _device.set_simulated_target(os.environ.get("TRITON_OVERRIDE_ARCH") and f"sim:sm_{os.environ['TRITON_OVERRIDE_ARCH'].removeprefix('sm')}" or "sim:sm_90a")
     torch.cuda._ditron_is_available = lambda: False
     _map_tensors(torch)
@@ -92,16 +94,18 @@ def _map_tensors(torch):
 def _map_mode(torch):
     from torch.overrides import TorchFunctionMode
 
-    takes_device = {torch.Tensor.to, torch.Tensor.type, torch.device, torch.set_default_device, torch.get_default_device}
+    takes_device = {torch.Tensor.to}
 
     class HostMode(TorchFunctionMode):
         """device="cuda" means the host."""
 
         def __torch_function__(self, function, kinds, arguments=(), keywords=None):
             keywords = keywords or {}
+            if function is torch.device:
+                return function(*arguments, **keywords)
             if "device" in keywords:
                 keywords = {**keywords, "device": _to_host(torch, keywords["device"])}
-            if function in takes_device or (arguments and any(isinstance(each, torch.device) for each in arguments)):
+            if function in takes_device or any(isinstance(each, torch.device) for each in arguments):
                 arguments = tuple(_to_host(torch, each) for each in arguments)
             if keywords.get("pin_memory"):
                 keywords = {**keywords, "pin_memory": False}
@@ -110,6 +114,10 @@ def _map_mode(torch):
     mode = HostMode()
     mode.__enter__()
     torch._ditron_mode = mode  # as long as the process
+    load = torch.load
+    torch.load = lambda file, map_location=None, **keywords: load(file, map_location=_to_host(torch, map_location) or "cpu", **keywords)
+    set_default = torch.set_default_device
+    torch.set_default_device = lambda device: set_default(_to_host(torch, device))
     generator = torch.Generator
 
     class Generator(generator):
@@ -219,7 +227,8 @@ def _map_module(torch):
         set_rng_state=lambda state, *_: torch.set_rng_state(state), get_arch_list=lambda: ["sm_90"], is_current_stream_capturing=lambda: False,
         can_device_access_peer=lambda *_: False, StreamContext=lambda *_: contextlib.nullcontext())
     for name, value in answers.items():
-        setattr(cuda, name, value)
+        # TorchDynamo tells functions apart by identity.
+        setattr(cuda, name, value if isinstance(value, type) else _own(value))
     torch._C._cuda_getCurrentRawStream = zero
     cuda.graph = _no_graphs
     cuda.CUDAGraph = _no_graphs
@@ -230,7 +239,12 @@ def _map_module(torch):
         for name, value in dict(is_available=lambda: True, device_count=lambda: 1, current_accelerator=lambda *_, **__: torch.device("cuda"),
                                 synchronize=nothing, current_device_index=lambda: 0, set_device_index=nothing, empty_cache=nothing,
                                 current_stream=lambda *_: Stream()).items():
-            setattr(accelerator, name, value)
+            setattr(accelerator, name, _own(value))
+
+
+def _own(function):
+    """The same function as an object of its own."""
+    return lambda *arguments, **keywords: function(*arguments, **keywords)
 
 
 class _DeviceContext:
