@@ -24,6 +24,11 @@ constexpr HelpExample table[] = {
     {"compile",
      R"(  ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128'
   ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128' --emit tile)"},
+    {"build",
+     R"(  ditron build examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128' -o ring.ditron
+  ditron build --op softmax --shape 'rows=16 columns=1000' --target cuda:sm_90a --target sim -o softmax.ditron)"},
+    {"inspect", R"(  ditron build --op softmax --shape 'rows=16 columns=1000' -o softmax.ditron
+  ditron inspect softmax.ditron)"},
     {"bench", "  ditron bench softmax --shape 16x1000 --json softmax.json"},
     {"bench ag_gemm", "  ditron bench ag_gemm --m 256 --n 256 --k 64 --ranks 4 --check --trace ag_gemm.json"},
     {"bench gemm_rs", "  ditron bench gemm_rs --m 256 --n 128 --k 256 --ranks 4 --check --slow-rank 1:4"},

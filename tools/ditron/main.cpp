@@ -8,6 +8,7 @@
 #include "base/Command.h"
 #include "layout/LayoutCommand.h"
 #include "overlap/OverlapCommands.h"
+#include "package/PackageCommands.h"
 
 #include "ditron/compiler/FatalErrors.h"
 #include "ditron/sim/TimeLimit.h"
@@ -78,7 +79,7 @@ static int runCommand(int argc, char **argv) {
       "running (deadlock, access out of bounds); 3 not enough memory, threads or disk; 4 a bug of Ditron; 5 a result of\n"
       "`ditron run` is not the expected one; 128 + n signal n asked for the end.");
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
-      tool::addRunCommand,    tool::addCompileCommand, tool::addBenchCommand, tool::addDemoCommand,
+      tool::addRunCommand,    tool::addCompileCommand, tool::addBuildCommand, tool::addInspectCommand, tool::addBenchCommand, tool::addDemoCommand,
       tool::addLaunchCommand, tool::addDoctorCommand,  tool::addCacheCommand, tool::addKnobsCommand,
       tool::addLayoutCommand,
   };

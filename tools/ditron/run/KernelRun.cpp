@@ -85,6 +85,9 @@ Status KernelRun::makeWorld() {
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, options.target, worldOptions));
   warnOfIdenticalWorlds(world->machine() != nullptr, options.ranks);
   DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), compileKnobs));
+  if (!options.packages.empty()) {
+    DITRON_ASSIGN_OR_RETURN(packaged, package::PackageProvider::open(options.packages, {.target = world->target()}));
+  }
   arrays = std::make_unique<RunArrays>(*world, options.dataSeed);
   return Status::ok();
 }
@@ -191,7 +194,7 @@ Status KernelRun::compile() {
   // All is compiled and loaded before the first rank starts, since its kernel may wait for the others'.
   for (KernelStage &stage : stages) {
     for (uint32_t rank = 0; rank < options.ranks; ++rank) {
-      DITRON_RETURN_IF_ERROR(stage.specialise(*jit, rank));
+      DITRON_RETURN_IF_ERROR(stage.specialise(*jit, packaged.get(), rank));
       const auto begin = std::chrono::steady_clock::now();
       DITRON_RETURN_IF_ERROR(world->rank(rank).device()->load(stage.kernel(rank)));
       const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;

@@ -14,6 +14,7 @@
 #include "run/Expectation.h"
 #include "run/KernelStage.h"
 
+#include "ditron/package/PackageProvider.h"
 #include "ditron/runtime/World.h"
 
 #include <cstdio>
@@ -37,6 +38,7 @@ struct RunOptions {
   std::vector<std::string> prints;       ///< NAME[SLICES]@RANK
   std::vector<std::string> expectations; ///< NAME=FILE.npy
   std::vector<std::string> tolerances;   ///< ABSOLUTE,RELATIVE
+  std::vector<std::string> packages;     ///< Kernels are taken from these, not compiled.
   std::string trace;
   double boundWaits = 0; ///< Seconds; 0 for unbounded.
   double timeLimit = 0;  ///< Seconds; 0 for none.
@@ -88,6 +90,7 @@ private:
   Progress progress;
   std::unique_ptr<runtime::World> world;
   std::unique_ptr<jit::Jit> jit;
+  std::unique_ptr<package::PackageProvider> packaged; ///< With --package: gives the kernels, and the jit does not.
   std::unique_ptr<RunArrays> arrays;
   std::vector<KernelStage> stages;
   compiler::CompileReport compileReport; ///< Of all variants, with the time that the driver took to load them.

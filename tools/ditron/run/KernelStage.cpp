@@ -7,6 +7,7 @@
 #include "ditron/support/Suggest.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -90,8 +91,14 @@ Status KernelStage::complete(const jit::Jit &jit, const SharedArguments &shared,
   return Status::ok();
 }
 
-Status KernelStage::specialise(jit::Jit &jit, uint32_t rank) {
+Status KernelStage::specialise(jit::Jit &jit, runtime::KernelProvider *packaged, uint32_t rank) {
   Call &call = calls[rank];
+  if (packaged) {
+    const std::string name = std::filesystem::path(source.path).filename();
+    const runtime::KernelReference reference = {name, source.path, source.text, function.name()};
+    DITRON_ASSIGN_OR_RETURN(call.variant, packaged->specialise(reference, call.tuned.arguments, call.tuned.options));
+    return Status::ok();
+  }
   DITRON_ASSIGN_OR_RETURN(call.variant, jit.specialise(function, call.tuned.arguments, call.tuned.options));
   return Status::ok();
 }

@@ -48,8 +48,8 @@ public:
   /// `constants` are the names RANKS and SMS.
   Status complete(const jit::Jit &jit, const SharedArguments &shared, const IntegerNames &constants, uint32_t numRanks,
                   bool debug);
-  /// Compiles the variant of a rank.
-  Status specialise(jit::Jit &jit, uint32_t rank);
+  /// Compiles the variant of a rank, or takes it from packages where there are any.
+  Status specialise(jit::Jit &jit, runtime::KernelProvider *packaged, uint32_t rank);
   const runtime::Kernel &kernel(uint32_t rank) const { return calls[rank].variant.kernel; }
   Status launch(runtime::World &world, uint32_t rank, bool cooperative) const;
 

@@ -94,6 +94,10 @@ void addMachineOptions(CLI::App *command, RunOptions &options) {
   command->add_option("--time-limit", options.timeLimit, "Longest that the run may take, by the clock on the wall; 0 for no limit")
       ->check(secondsFromZero())
       ->type_name("SECONDS");
+  command->add_option("--package", options.packages, "Take the kernels from this ahead-of-time package, and compile none; may be given several times")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
   command->add_flag("--share-gpus", options.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_flag("--cooperative", options.cooperative, "All blocks must be resident at once");
   command->add_flag("--no-bounds-check", options.noBoundsCheck, "Do not check the kernel's memory accesses");
