@@ -1,0 +1,152 @@
+"""ditron.as_triton in processes of their own: what `import triton` gives then, with and without PyTorch."""
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from conftest import needs_torch
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+"""
+
+
+def run(arguments, folder, text=None):
+    if text is not None:
+        (folder / "program.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def passes(tmp_path, text):
+    result = run(["-m", "ditron.as_triton", "program.py", "one", "two"], tmp_path, text)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_a_program_for_triton_runs_on_numpy_arrays(tmp_path):
+    out = passes(tmp_path, KERNEL + """
+import sys
+import numpy as np
+x = np.arange(300, dtype=np.float32)
+out = np.zeros_like(x)
+add[lambda meta: (triton.cdiv(300, meta["BLOCK"]),)](x, x, out, 300)
+assert (out == 2 * x).all()
+print(sys.argv[1:], __name__, add.best_config.num_warps)
+""")
+    assert out == "['one', 'two'] __main__ 2\n"
+
+
+def test_what_programs_look_at(tmp_path):
+    passes(tmp_path, """
+    import importlib.util
+    import triton, triton.testing, triton.runtime.jit
+    import triton.language as tl
+    from triton import Config, JITFunction, next_power_of_2
+    from triton.compiler.errors import CompilationError
+    from triton.language.extra import libdevice
+    from triton.language.extra.cuda import libdevice as same
+    from triton.language import core
+    from triton.runtime import Autotuner, driver
+    from triton.tools.tensor_descriptor import TensorDescriptor
+    assert importlib.util.find_spec("triton") and triton.__version__ >= "3"
+    assert driver.active.get_current_target().backend == "cuda"
+    assert next_power_of_2(100) == 128 and triton.cdiv(7, 2) == 4
+    assert tl.float16.primitive_bitwidth == 16 and str(tl.bfloat16) == "bf16" and tl.int1.is_int()
+    assert libdevice.tanh is same.tanh and tl.math.exp is not None and core.load is tl.load
+    """)
+
+
+def test_what_is_missing_says_so_by_name(tmp_path):
+    out = passes(tmp_path, """
+    import triton
+    for look in (lambda: triton.nonsense, lambda: triton.language.nonsense, lambda: triton.compile(None)):
+        try:
+            look()
+        except (AttributeError, NotImplementedError) as error:
+            print(error)
+    try:
+        from triton.runtime.jit import nonsense
+    except ImportError as error:
+        print(error)
+    try:
+        import triton.experimental.gluon
+    except ImportError as error:
+        print(error)
+    """).splitlines()
+    assert out[0].startswith("module 'triton' has no 'nonsense': Ditron does not have it")
+    assert out[1].startswith("module 'triton.language' has no 'nonsense'")
+    assert out[2].startswith("triton.compile: Ditron does not have it")
+    assert "cannot import name 'nonsense' from 'triton.runtime.jit'" in out[3] and "No module named 'triton.experimental'" in out[4]
+
+
+def test_wrong_command_lines(tmp_path):
+    for arguments, words in ([[], "usage:"], [["-m"], "-m needs the name of a module"], [["none.py"], "there is no file none.py"]):
+        result = run(["-m", "ditron.as_triton", *arguments], tmp_path)
+        assert result.returncode == 2 and words in result.stdout + result.stderr
+
+
+def test_pytest_through_it(tmp_path):
+    (tmp_path / "test_it.py").write_text(KERNEL + """
+import numpy as np
+
+def test_add():
+    out = np.zeros(10, np.int32)
+    add[(1,)](np.ones(10, np.int32), np.ones(10, np.int32), out, 10)
+    assert (out == 2).all()
+""", encoding="utf-8")
+    for arguments in (["-m", "ditron.as_triton", "-m", "pytest"], ["-m", "pytest", "-p", "ditron.as_triton"]):
+        result = run([*arguments, "-q", "-p", "no:cacheprovider", "test_it.py"], tmp_path)
+        assert "1 passed" in result.stdout, result.stdout + result.stderr
+
+
+@needs_torch
+@pytest.mark.parametrize("order", ["import torch, ditron.as_triton", "import ditron.as_triton, torch"])
+def test_cuda_is_the_simulator_without_a_gpu(tmp_path, order):
+    (tmp_path / "program.py").write_text(order + KERNEL + """
+assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+x = torch.arange(1000, device="cuda", dtype=torch.float32)
+out = torch.empty_like(x)
+assert x.is_cuda and x.device == torch.device("cuda:0") and torch.zeros(2).cuda().device.type == "cuda"
+add[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](x, x, out, 1000)
+torch.testing.assert_close(out, 2 * x)
+layer = torch.nn.Linear(4, 4).to("cuda", torch.float16)
+assert layer(torch.ones(2, 4, device=torch.device("cuda"), dtype=torch.float16)).shape == (2, 4)
+with torch.autocast(device_type="cuda", dtype=torch.bfloat16):
+    assert (torch.ones(2, 2, device="cuda") @ torch.ones(2, 2, device="cuda")).dtype == torch.bfloat16
+torch.set_default_device("cuda")
+assert torch.zeros(2).device.type == "cuda" and torch.Generator(device="cuda") is not None
+torch.cuda.synchronize()
+assert triton.testing.do_bench(lambda: add[(8,)](x, x, out, 1000)) > 0
+""", encoding="utf-8")
+    result = run(["program.py"], tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@needs_torch
+def test_torch_tensors_on_the_host(tmp_path):
+    passes(tmp_path, """
+    import torch
+    import triton, triton.language as tl
+
+    @triton.jit
+    def scale(x, n, factor, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(x + i, tl.load(x + i, mask=i < n) * factor, mask=i < n)
+
+    for kind in (torch.float32, torch.bfloat16, torch.float16):
+        for factor in (2.0, 3, 1):
+            x = torch.ones(20, dtype=kind)
+            for repeat in range(2):  # the second is the Dispatcher's
+                scale[(1,)](x[4:], 8, factor, BLOCK=16)
+            assert x.tolist() == [1.0] * 4 + [factor * factor] * 8 + [1.0] * 8, (kind, factor, x)
+    compiled = scale.warmup(torch.float32, 8, 2.0, BLOCK=16, grid=(1,))
+    assert compiled.metadata.num_warps == 4
+    """)
