@@ -95,7 +95,7 @@ Expected<std::vector<int64_t>> parseShape(const std::string &text, size_t count,
 }
 
 std::string errorNote(DataType type, std::string_view elements) {
-  return fmt::format("error: {}, against sums in double precision: the largest difference beyond the rounding to {}, over the root "
+  return fmt::format("the column error: {}, against sums in double precision: the largest difference beyond the rounding to {}, over the root "
                      "mean square; 0: rounding only\n",
                      elements, toString(type));
 }

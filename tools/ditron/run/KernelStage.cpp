@@ -78,6 +78,8 @@ Status KernelStage::complete(const jit::Jit &jit, const SharedArguments &shared,
     jit::CallArguments given;
     IntegerNames integers = constants;
     integers["RANK"] = rank;
+    for (const auto &[name, earlier] : shared)
+      addIntegers(integers, earlier.perRank[rank]); // whether or not this kernel has such a parameter
     for (const std::string &name : order) {
       const std::vector<BoundParameter::Leaf> &leaves = bound[name].perRank[rank];
       given.keywords.insert(given.keywords.end(), leaves.begin(), leaves.end());
@@ -110,13 +112,22 @@ Status KernelStage::launch(runtime::World &world, uint32_t rank, bool cooperativ
   return world.rank(rank).stream().launch(kernel(rank), config, calls[rank].variant.arguments);
 }
 
+/// From its name to the next line that begins something else.
+static std::string_view textOfFunction(std::string_view text, const std::string &name) {
+  const size_t begin = std::min(text.size(), text.find("\ndef " + name + "("));
+  size_t end = text.find('\n', begin + 1);
+  while (end != std::string_view::npos && end + 1 < text.size() && std::string_view(" \t\n#)").find(text[end + 1]) != std::string_view::npos)
+    end = text.find('\n', end + 1);
+  return text.substr(begin, end == std::string_view::npos ? end : end - begin);
+}
+
 std::string KernelStage::describe() const {
   const Call &first = calls[0];
   const bool differ = std::ranges::any_of(calls, [&](const Call &call) {
     return call.grid != first.grid || call.tuned.options.warps() != first.tuned.options.warps();
   });
   const uint32_t warps = first.tuned.options.warps();
-  const bool forgotten = !options.grid && source.text.find("program_id") != std::string::npos;
+  const bool forgotten = !options.grid && textOfFunction(source.text, function.name()).find("program_id") != std::string::npos;
   return fmt::format("grid {}x{}x{}{}, {} per block{}", first.grid[0], first.grid[1], first.grid[2],
                      forgotten ? " (no --grid)" : "", plural(warps, "warp"),
                      differ ? " on rank 0, others elsewhere" : "");

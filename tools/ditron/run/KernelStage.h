@@ -54,7 +54,7 @@ public:
   Status launch(runtime::World &world, uint32_t rank, bool cooperative) const;
 
   /// "grid 3x1x1, 4 warps per block"; where ranks differ, of rank 0, which it says. A kernel that asks for its place in a grid that
-  /// nobody gave has computed a part only: that is said too.
+  /// nobody gave has perhaps computed a part only: that is said too.
   std::string describe() const;
   /// The configuration of rank 0; empty if there is none.
   const std::string &configuration() const { return calls[0].tuned.config; }
