@@ -74,7 +74,24 @@ Expected<std::shared_ptr<runtime::World>> Context::makeWorld() const {
   return std::shared_ptr<runtime::World>(std::move(world).value());
 }
 
+Expected<std::shared_ptr<Context>> Context::group(const std::vector<uint32_t> &ranks) {
+  auto group = std::make_shared<Context>();
+  group->parent = shared_from_this();
+  group->targetText = targetText;
+  group->policy = policy;
+  group->messages = messages;
+  group->maker = maker;
+  group->packages = packages;
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<runtime::World> made, worldValue->group(ranks));
+  // The world of the parent outlives the group's, whatever becomes of the handles.
+  group->worldValue = std::shared_ptr<runtime::World>(made.release(), [whole = worldValue](runtime::World *world) { delete world; });
+  group->numRanks = group->worldValue->numRanks();
+  return group;
+}
+
 Expected<std::shared_ptr<Compiler>> Context::compiler() {
+  if (parent)
+    return parent->compiler();
   if (policy == DITRON_KERNELS_AOT_ONLY)
     return unsupported("the context takes kernels from packages only (DITRON_KERNELS_AOT_ONLY)");
   std::lock_guard lock(mutex);
@@ -152,6 +169,8 @@ Expected<runtime::Rank *> Context::rank(uint32_t rank) const {
 }
 
 Status Context::restart() {
+  if (parent)
+    return unsupported("a group begins again with the context that it was made from: restart that, and make the group again");
   if (!isSimulated())
     return unsupported("real GPUs that failed cannot be used again by this process");
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<runtime::World> fresh, makeWorld());
@@ -242,6 +261,18 @@ ditron_status_t ditron_context_restart(ditron_context_h context) {
     DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
     DITRON_RETURN_IF_ERROR(context->state->checkThread());
     return context->state->restart();
+  });
+}
+
+ditron_status_t ditron_context_group(ditron_context_h context, const uint32_t *ranks, uint32_t count, ditron_context_h *group) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+    DITRON_RETURN_IF_ERROR(checkGiven(ranks, "the list of ranks"));
+    DITRON_RETURN_IF_ERROR(checkGiven(group, "the place of the result"));
+    DITRON_RETURN_IF_ERROR(context->state->checkThread());
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<Context> made, context->state->group({ranks, ranks + count}));
+    *group = new ditron_context{std::move(made)};
+    return Status::ok();
   });
 }
 

@@ -45,6 +45,7 @@ public:
   Expected<runtime::Rank *> rank(uint32_t rank) const;
 
   Status restart();
+  Expected<std::shared_ptr<Context>> group(const std::vector<uint32_t> &ranks);
   Status adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name);
   Status release(uint32_t rank, void *address);
 
@@ -53,6 +54,7 @@ private:
   Status openPackages(const ditron_context_options_t &options);
   Expected<std::shared_ptr<Compiler>> compiler();
 
+  std::shared_ptr<Context> parent; ///< Of a group; its compiler and packages are the parent's.
   std::string targetText;
   uint32_t numRanks = 1;
   bool fromEnvironment = false;

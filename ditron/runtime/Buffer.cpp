@@ -101,6 +101,7 @@ struct SymmetricBuffer::Storage {
   uint64_t count = 0;
   DataType type = DataType::U8;
   std::string name;
+  std::shared_ptr<const Storage> whole; ///< Of a view of some ranks: what owns the memory.
 
   ~Storage() {
     for (size_t i = 0; i < allocated.size(); ++i)
@@ -151,6 +152,22 @@ Expected<SymmetricBuffer> SymmetricBuffer::allocate(std::vector<std::shared_ptr<
   SymmetricBuffer buffer;
   buffer.storage = std::move(storage);
   return buffer;
+}
+
+SymmetricBuffer SymmetricBuffer::of(const std::vector<uint32_t> &members) const {
+  auto part = std::make_shared<Storage>();
+  for (uint32_t member : members) {
+    part->devices.push_back(storage->devices[member]);
+    part->addresses.push_back(storage->addresses[member]);
+  }
+  part->offset = storage->offset;
+  part->count = storage->count;
+  part->type = storage->type;
+  part->name = storage->name;
+  part->whole = storage;
+  SymmetricBuffer result;
+  result.storage = std::move(part);
+  return result;
 }
 
 Pointer SymmetricBuffer::on(uint32_t rank) const { return {storage->addresses[rank], storage->type}; }

@@ -84,6 +84,9 @@ public:
                                             const std::vector<void *> &heaps, DataType type, uint64_t count,
                                             std::string_view name);
 
+  /// The same memory as some of the ranks see it, numbered by their places in the list.
+  SymmetricBuffer of(const std::vector<uint32_t> &members) const;
+
   bool isValid() const { return storage != nullptr; }
   /// The rank's copy, as any rank may address it.
   Pointer on(uint32_t rank) const;

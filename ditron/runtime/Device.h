@@ -10,6 +10,7 @@
 #ifndef DITRON_RUNTIME_DEVICE_H
 #define DITRON_RUNTIME_DEVICE_H
 
+#include "ditron/abi/Compare.h"
 #include "ditron/runtime/Kernel.h"
 #include "ditron/runtime/TensorMap.h"
 
@@ -34,7 +35,14 @@ enum class MemoryKind {
 };
 
 /// Comparisons of signals; signed.
-enum class Compare { Equal, NotEqual, Greater, LessEqual, Less, GreaterEqual };
+enum class Compare {
+  Equal = DITRON_COMPARE_EQ,
+  NotEqual = DITRON_COMPARE_NE,
+  Greater = DITRON_COMPARE_GT,
+  LessEqual = DITRON_COMPARE_LE,
+  Less = DITRON_COMPARE_LT,
+  GreaterEqual = DITRON_COMPARE_GE
+};
 
 /// A copy of rows of bytes; a plain copy has one row.
 struct Copy {

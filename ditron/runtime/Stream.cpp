@@ -18,30 +18,32 @@ Expected<int64_t> Event::elapsedSince(const Event &begin) const {
   return device->elapsedTime(begin.handleValue, handleValue);
 }
 
-Expected<Stream> Stream::create(std::shared_ptr<Device> device, void *worldView, std::string_view name, int priority) {
+Expected<Stream> Stream::create(std::shared_ptr<Device> device, uint32_t rank, void *worldView, std::string_view name, int priority) {
   DITRON_ASSIGN_OR_RETURN(StreamHandle handle, device->createStream(name, priority));
   Stream stream;
   stream.device = std::move(device);
   stream.handle = handle;
   stream.worldView = worldView;
   stream.nameText = name;
+  stream.rankId = rank;
   return stream;
 }
 
-Expected<Stream> Stream::adopt(std::shared_ptr<Device> device, void *worldView, void *native) {
+Expected<Stream> Stream::adopt(std::shared_ptr<Device> device, uint32_t rank, void *worldView, void *native) {
   DITRON_ASSIGN_OR_RETURN(StreamHandle handle, device->adoptStream(native));
   Stream stream;
   stream.device = std::move(device);
   stream.handle = handle;
   stream.worldView = worldView;
   stream.nameText = "adopted";
+  stream.rankId = rank;
   stream.isOwner = false;
   return stream;
 }
 
 Stream::Stream(Stream &&other) noexcept
     : device(std::move(other.device)), handle(other.handle), worldView(other.worldView),
-      nameText(std::move(other.nameText)), isOwner(other.isOwner) {}
+      nameText(std::move(other.nameText)), rankId(other.rankId), isOwner(other.isOwner) {}
 
 Stream &Stream::operator=(Stream &&other) noexcept {
   Stream moved(std::move(other));
@@ -49,6 +51,7 @@ Stream &Stream::operator=(Stream &&other) noexcept {
   std::swap(handle, moved.handle);
   std::swap(worldView, moved.worldView);
   std::swap(nameText, moved.nameText);
+  std::swap(rankId, moved.rankId);
   std::swap(isOwner, moved.isOwner);
   return *this;
 }

@@ -56,15 +56,16 @@ public:
 
   /// Creates; Rank::createStream is the usual way. `worldView` is the address of the rank's world view, the hidden last
   /// argument of every launch.
-  static Expected<Stream> create(std::shared_ptr<Device> device, void *worldView, std::string_view name,
+  static Expected<Stream> create(std::shared_ptr<Device> device, uint32_t rank, void *worldView, std::string_view name,
                                  int priority = 0);
 
   /// A stream that another library made and keeps: destroying the result leaves it as it is. Refused by simulated devices.
-  static Expected<Stream> adopt(std::shared_ptr<Device> device, void *worldView, void *native);
+  static Expected<Stream> adopt(std::shared_ptr<Device> device, uint32_t rank, void *worldView, void *native);
 
   bool isValid() const { return device != nullptr; }
   const std::string &name() const { return nameText; }
-  uint32_t rank() const { return device->rank(); }
+  /// The rank's number in the world that made the stream.
+  uint32_t rank() const { return rankId; }
   /// The backend's own handle, to enqueue work of other libraries: a CUstream on NVIDIA GPUs.
   StreamHandle nativeHandle() const { return handle; }
 
@@ -111,6 +112,7 @@ private:
   StreamHandle handle = 0;
   void *worldView = nullptr;
   std::string nameText;
+  uint32_t rankId = 0;
   bool isOwner = true;
 };
 

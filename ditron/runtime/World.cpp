@@ -6,26 +6,23 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/World.h"
 
-#include "ditron/runtime/ProcessGroup.h"
-#include "ditron/runtime/RankThreads.h"
+#include "ditron/abi/WorldView.h"
+
+#include "ditron/runtime/GroupNode.h"
 #include "ditron/runtime/TargetChoice.h"
-#include "ditron/runtime/cuda/CudaSystem.h"
 #include "ditron/runtime/sim/SimDevice.h"
+#include "ditron/runtime/sim/SimNode.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ditron::runtime {
 
 namespace {
 
 constexpr uint32_t maxRanks = 1024;
-
-/// Words before the world view proper, counted from its end: for code with bounded waits the address of the wait report and the
-/// limit in nanoseconds; ranks per node; multicast address of the own symmetric heap, 0 if there is none; address of the words of team
-/// barriers (target/common/WorldView.h). A multiple of 128 bytes, so that the view stays aligned.
-constexpr uint64_t viewHeaderWords = 16;
 
 /// Teams of OpenSHMEM that have barriers: the world, shared, the node, the same place on all nodes.
 constexpr uint64_t barrierTeams = 4;
@@ -52,7 +49,7 @@ Status checkOptions(uint32_t numRanks, const WorldOptions &options) {
 uint32_t Rank::numRanks() const { return owner->numRanks(); }
 
 Expected<Stream> Rank::createStream(std::string_view name, int priority) {
-  return Stream::create(deviceValue, worldView(), name, priority);
+  return Stream::create(deviceValue, idValue, worldView(), name, priority);
 }
 
 Expected<Event> Rank::createEvent(std::string_view name) {
@@ -65,7 +62,7 @@ Expected<Buffer> Rank::allocate(DataType type, uint64_t count, std::string_view 
 }
 
 Status Rank::synchronize() { return deviceValue->synchronize(); }
-Status Rank::hostBarrier() { return owner->hostBarrier(); }
+Status Rank::hostBarrier() { return owner->node->hostBarrier(); }
 
 World::World() = default;
 World::~World() = default;
@@ -99,16 +96,16 @@ Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const Target
   // Reservations cost addresses only, but a process has just 2^47 of those for three kinds of memory on all ranks.
   machineOptions.memoryPerRank =
       options.heapBytes ? options.heapBytes : std::min(machineOptions.memoryPerRank, (uint64_t(1) << 44) / numRanks);
-  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<sim::Machine> machine, sim::Machine::create(std::move(machineOptions)));
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<sim::Machine> machine, sim::Machine::create(std::move(machineOptions)));
 
   std::unique_ptr<World> world(new World());
   world->targetName = target.text;
   world->optionValues = options;
-  world->simulated = std::move(machine);
+  world->node = std::make_unique<SimNode>(machine);
   world->ranks.resize(numRanks);
   std::vector<void *> bases;
   for (uint32_t id = 0; id < numRanks; ++id) {
-    auto device = std::make_shared<SimDevice>(world->simulated, id, fmt::format("simulated {}", target.architecture));
+    auto device = std::make_shared<SimDevice>(machine, id, fmt::format("simulated {}", target.architecture));
     bases.push_back(device->symmetricBase());
     DITRON_RETURN_IF_ERROR(world->addRank(id, std::move(device)));
   }
@@ -121,9 +118,9 @@ Status World::addRank(uint32_t id, std::shared_ptr<Device> device) {
   rank->owner = this;
   rank->idValue = id;
   rank->deviceValue = std::move(device);
-  const uint64_t words = viewHeaderWords + 2 + ranks.size();
+  const uint64_t words = DITRON_WORLD_WORDS_BEFORE + DITRON_WORLD_HEAPS + ranks.size();
   DITRON_ASSIGN_OR_RETURN(rank->viewBuffer, rank->allocate(DataType::I64, words, "world view"));
-  rank->viewAddress = (rank->viewBuffer.pointer() + viewHeaderWords).address;
+  rank->viewAddress = (rank->viewBuffer.pointer() + DITRON_WORLD_WORDS_BEFORE).address;
   DITRON_ASSIGN_OR_RETURN(rank->defaultStream, rank->createStream("default"));
   ranks[id] = std::move(rank);
   localIds.push_back(id);
@@ -137,31 +134,22 @@ Status World::publishHeaps(std::vector<void *> bases) {
   DITRON_ASSIGN_OR_RETURN(teamBarriers, allocateSymmetric(DataType::I64, barrierTeams * (1 + numRanks()), "team barriers"));
   for (uint32_t id : localIds) {
     Rank &rank = *ranks[id];
-    std::vector<int64_t> words(viewHeaderWords, 0);
+    std::vector<int64_t> words(DITRON_WORLD_WORDS_BEFORE + DITRON_WORLD_HEAPS + numRanks(), 0);
+    auto set = [&](int word, uint64_t value) { words[DITRON_WORLD_WORDS_BEFORE + word] = static_cast<int64_t>(value); };
+    auto addressOf = [](const void *pointer) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer)); };
     const WaitBounds bounds = rank.device()->waitBounds();
-    words[viewHeaderWords - 1] = static_cast<int64_t>(bounds.reportAddress);
-    words[viewHeaderWords - 2] = static_cast<int64_t>(bounds.limitNanoseconds);
-    words[viewHeaderWords - 3] = simulated && optionValues.ranksPerNode ? optionValues.ranksPerNode : numRanks();
-    // The simulator's multimem accesses take ordinary addresses. On GPUs no multicast memory is mapped.
-    words[viewHeaderWords - 4] = simulated ? static_cast<int64_t>(reinterpret_cast<intptr_t>(heaps[id])) : 0;
-    words[viewHeaderWords - 5] = static_cast<int64_t>(reinterpret_cast<intptr_t>(teamBarriers.on(id).address));
-    words.push_back(id);
-    words.push_back(numRanks());
-    for (void *base : heaps)
-      words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(base)));
+    set(DITRON_WORLD_WAIT_REPORT, bounds.reportAddress);
+    set(DITRON_WORLD_WAIT_LIMIT, bounds.limitNanoseconds);
+    set(DITRON_WORLD_RANKS_PER_NODE, machine() && optionValues.ranksPerNode ? optionValues.ranksPerNode : numRanks());
+    set(DITRON_WORLD_MULTICAST_HEAP, addressOf(node->multicastHeap(heaps[id])));
+    set(DITRON_WORLD_TEAM_BARRIERS, addressOf(teamBarriers.on(id).address));
+    set(DITRON_WORLD_RANK, id);
+    set(DITRON_WORLD_NUM_RANKS, numRanks());
+    for (size_t of = 0; of < heaps.size(); ++of)
+      set(DITRON_WORLD_HEAPS + static_cast<int>(of), addressOf(heaps[of]));
     DITRON_RETURN_IF_ERROR(rank.viewBuffer.upload(words.data(), words.size() * sizeof(int64_t)));
   }
   return Status::ok();
-}
-
-std::optional<uint32_t> World::currentRank() const {
-  return simulated ? simulated->currentHostRank() : threads->currentRank();
-}
-
-Status World::hostBarrier() {
-  if (simulated)
-    return simulated->hostBarrier();
-  return processes ? processes->rendezvous().barrier("hostBarrier") : threads->barrier();
 }
 
 Expected<SymmetricBuffer> World::allocateEverywhere(DataType type, uint64_t count, std::string_view name) {
@@ -171,17 +159,52 @@ Expected<SymmetricBuffer> World::allocateEverywhere(DataType type, uint64_t coun
   return SymmetricBuffer::allocate(std::move(devices), heaps, type, count, name);
 }
 
+Expected<std::unique_ptr<World>> World::group(const std::vector<uint32_t> &members) {
+  if (parent)
+    return unsupported("a group of a group; make it from the world itself");
+  std::vector<void *> bases;
+  std::vector<bool> isMember(numRanks());
+  for (uint32_t member : members) {
+    if (member >= numRanks() || isMember[member])
+      return invalidArgument(fmt::format("group of ranks {}: {} {}", fmt::join(members, ", "), member,
+                                         member >= numRanks() ? fmt::format("does not exist; ranks are 0 to {}", numRanks() - 1)
+                                                              : std::string("is there twice")));
+    isMember[member] = true;
+    bases.push_back(heaps[member]);
+  }
+  if (std::ranges::none_of(localIds, [&](uint32_t id) { return isMember[id]; }))
+    return invalidArgument(fmt::format("group of ranks {}: none of them is of this process", fmt::join(members, ", ")));
+  std::unique_ptr<World> group(new World());
+  group->targetName = targetName;
+  group->optionValues = optionValues;
+  group->optionValues.slowRanks.clear(); // is done by the devices
+  group->optionValues.ranksPerNode = 0;
+  group->parent = this;
+  group->memberIds = members;
+  group->node = std::make_unique<GroupNode>(*node, members);
+  group->ranks.resize(members.size());
+  for (uint32_t id = 0; id < members.size(); ++id)
+    if (isLocal(members[id]))
+      DITRON_RETURN_IF_ERROR(group->addRank(id, rank(members[id]).device()));
+  DITRON_RETURN_IF_ERROR(group->publishHeaps(std::move(bases)));
+  return group;
+}
+
 Expected<SymmetricBuffer> World::allocateSymmetric(DataType type, uint64_t count, std::string_view name) {
-  if (processes) {
+  if (parent) {
+    DITRON_ASSIGN_OR_RETURN(const SymmetricBuffer whole, parent->allocateSymmetric(type, count, name));
+    return whole.of(memberIds);
+  }
+  if (node->spansProcesses()) {
     // Each process allocates its own part; the exchange shows that all make the same one, and that all parts are cleared.
     Expected<SymmetricBuffer> buffer = allocateEverywhere(type, count, name);
     const std::string request =
         buffer.isOk() ? fmt::format("'{}' of {} {} at offset {}", name, count, toString(type), buffer->offset())
                       : fmt::format("nothing ({})", buffer.status().message());
-    DITRON_RETURN_IF_ERROR(processes->rendezvous().agree("allocation of symmetric memory", request));
+    DITRON_RETURN_IF_ERROR(node->agree("allocation of symmetric memory", request));
     return buffer;
   }
-  if (const std::optional<uint32_t> caller = currentRank())
+  if (const std::optional<uint32_t> caller = node->currentRank())
     return allocateInTurn(*caller, type, count, name);
   return allocateEverywhere(type, count, name);
 }
@@ -215,30 +238,19 @@ Status World::runRanks(const std::function<Status(Rank &)> &host) {
   // An earlier run that failed may have left the ranks at different positions.
   collectives.clear();
   std::fill(nextCollective.begin(), nextCollective.end(), 0);
-  auto hostOf = [&](uint32_t id) { return host(*ranks[id]); };
-  if (simulated)
-    return simulated->runRanks(hostOf);
-  DITRON_RETURN_IF_ERROR(gpus->status());
-  const Status returned = threads->run(localIds, hostOf);
-  // What ended the run explains more than what a rank made of it.
-  const Status ended = gpus->status();
-  return ended.isOk() ? returned : ended;
+  return node->runRanks(localIds, [&](uint32_t id) { return host(*ranks[id]); });
 }
 
 Status World::synchronize() {
-  if (simulated)
-    return simulated->synchronize();
-  for (uint32_t id : localIds)
-    DITRON_RETURN_IF_ERROR(ranks[id]->synchronize());
-  return gpus->status();
+  return node->synchronize(localIds, [&](uint32_t id) { return ranks[id]->synchronize(); });
 }
 
-Status World::status() const { return simulated ? simulated->status() : gpus->status(); }
+Status World::status() const { return node->status(); }
 
 Status World::writeTrace(const std::string &path) const {
   if (!optionValues.trace)
     return invalidArgument("the world keeps no timeline; make it with WorldOptions::trace");
-  return simulated->writeChromeTrace(path);
+  return machine()->writeChromeTrace(path);
 }
 
 } // namespace ditron::runtime

@@ -20,6 +20,7 @@
 #ifndef DITRON_RUNTIME_WORLD_H
 #define DITRON_RUNTIME_WORLD_H
 
+#include "ditron/runtime/Node.h"
 #include "ditron/runtime/Stream.h"
 #include "ditron/support/TargetName.h"
 
@@ -27,18 +28,9 @@
 
 #include <mutex>
 
-namespace ditron::sim {
-class Machine;
-}
-namespace ditron::cuda {
-class CudaSystem;
-}
-
 namespace ditron::runtime {
 
 class World;
-class ProcessGroup;
-class RankThreads;
 
 struct WorldOptions {
   uint64_t heapBytes = 0; ///< Most memory a rank may have, per kind; 0 for the backend's default.
@@ -115,6 +107,12 @@ public:
   World(const World &) = delete;
   World &operator=(const World &) = delete;
 
+  /// A world of some of this world's ranks, numbered by their places in the list: kernels and operators of the group see only its
+  /// members, on the same devices and in the same memory. Symmetric memory of a group takes its place on every rank of this world, so
+  /// that all heaps stay alike: where ranks are processes, each calls this with a list that holds its own rank, and then makes the same
+  /// allocations. Host code of a group's ranks runs inside runRanks of this world. This world must outlive the group.
+  Expected<std::unique_ptr<World>> group(const std::vector<uint32_t> &members);
+
   uint32_t numRanks() const { return static_cast<uint32_t>(ranks.size()); }
   const std::string &target() const { return targetName; }
   const WorldOptions &options() const { return optionValues; }
@@ -139,7 +137,7 @@ public:
   /// The timeline as Chrome trace JSON, for Perfetto. Needs WorldOptions::trace.
   Status writeTrace(const std::string &path) const;
   /// The simulated machine, for timelines and counters; null for worlds of real GPUs.
-  sim::Machine *machine() const { return simulated.get(); }
+  sim::Machine *machine() const { return node->machine(); }
 
 private:
   friend class Rank;
@@ -152,10 +150,6 @@ private:
   /// Tells every rank of this process where all symmetric heaps are.
   Status publishHeaps(std::vector<void *> bases);
   Expected<SymmetricBuffer> allocateInTurn(uint32_t caller, DataType type, uint64_t count, std::string_view name);
-  Status hostBarrier();
-  /// The rank whose host code the caller is, inside runRanks.
-  std::optional<uint32_t> currentRank() const;
-
   /// An array that some rank's host code has asked for inside runRanks; the others' requests must match.
   struct CollectiveAllocation {
     DataType type;
@@ -168,10 +162,9 @@ private:
 
   std::string targetName;
   WorldOptions optionValues;
-  std::shared_ptr<sim::Machine> simulated; ///< This or `gpus`.
-  std::shared_ptr<cuda::CudaSystem> gpus;
-  std::unique_ptr<RankThreads> threads;     ///< Of runRanks on GPUs.
-  std::unique_ptr<ProcessGroup> processes;  ///< The other ranks, when they are processes.
+  std::unique_ptr<Node> node;
+  World *parent = nullptr;          ///< Of a group.
+  std::vector<uint32_t> memberIds;  ///< Of a group: its ranks as the parent numbers them.
   std::vector<std::unique_ptr<Rank>> ranks; ///< Null for ranks of other processes.
   std::vector<uint32_t> localIds;
   std::vector<void *> heaps; ///< Symmetric heap of every rank, as this process addresses it.

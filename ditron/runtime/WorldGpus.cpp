@@ -3,11 +3,10 @@
 // All ranks in this process, or one per process as a launcher has started them.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "ditron/runtime/ProcessGroup.h"
-#include "ditron/runtime/RankThreads.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/World.h"
 #include "ditron/runtime/bootstrap/RankEnvironment.h"
+#include "ditron/runtime/cuda/GpuNode.h"
 #include "ditron/runtime/cuda/LocalDevices.h"
 
 #include <fmt/format.h>
@@ -60,8 +59,8 @@ Expected<std::unique_ptr<World>> World::onGpus(uint32_t numRanks, const TargetNa
   std::unique_ptr<World> world(new World());
   world->targetName = target.text;
   world->optionValues = options;
-  world->gpus = std::make_shared<cuda::CudaSystem>(driver, options.timeLimitSeconds);
-  world->threads = std::make_unique<RankThreads>();
+  const auto gpus = std::make_shared<cuda::CudaSystem>(driver, options.timeLimitSeconds);
+  world->node = std::make_unique<GpuNode>(gpus);
   world->ranks.resize(numRanks);
   std::vector<cuda::DeviceOrdinal> distinct = ordinals;
   std::sort(distinct.begin(), distinct.end());
@@ -71,7 +70,7 @@ Expected<std::unique_ptr<World>> World::onGpus(uint32_t numRanks, const TargetNa
     cuda::CudaDeviceOptions device = deviceOptions(id, ordinals[id], options);
     device.accessors = distinct;
     DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu,
-                            cuda::CudaDevice::create(world->gpus, std::move(device)));
+                            cuda::CudaDevice::create(gpus, std::move(device)));
     bases.push_back(gpu->symmetricBase());
     DITRON_RETURN_IF_ERROR(world->addRank(id, std::move(gpu)));
   }
@@ -101,9 +100,10 @@ Expected<std::unique_ptr<World>> World::fromEnvironment(std::string_view targetT
   std::unique_ptr<World> world(new World());
   world->targetName = target.text;
   world->optionValues = options;
-  world->gpus = std::make_shared<cuda::CudaSystem>(driver, options.timeLimitSeconds);
-  world->threads = std::make_unique<RankThreads>();
-  world->processes = std::make_unique<ProcessGroup>(std::move(rendezvous));
+  const auto gpus = std::make_shared<cuda::CudaSystem>(driver, options.timeLimitSeconds);
+  auto node = std::make_unique<ProcessNode>(gpus, std::move(rendezvous));
+  ProcessGroup &others = node->group();
+  world->node = std::move(node);
   world->ranks.resize(place.worldSize);
   cuda::CudaDeviceOptions device = deviceOptions(place.rank, ordinal, options);
   device.accessors = {ordinal};
@@ -111,12 +111,12 @@ Expected<std::unique_ptr<World>> World::fromEnvironment(std::string_view targetT
   if (!device.symmetricBytes)
     device.symmetricBytes = defaultSharedHeapBytes;
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu,
-                          cuda::CudaDevice::create(world->gpus, std::move(device)));
+                          cuda::CudaDevice::create(gpus, std::move(device)));
   DITRON_ASSIGN_OR_RETURN(std::vector<void *> bases,
-                          world->processes->exchangeHeaps(driver, ordinal, gpu->symmetricHeap()));
+                          others.exchangeHeaps(driver, ordinal, gpu->symmetricHeap()));
   DITRON_RETURN_IF_ERROR(world->addRank(place.rank, std::move(gpu)));
   DITRON_RETURN_IF_ERROR(world->publishHeaps(std::move(bases)));
-  DITRON_RETURN_IF_ERROR(world->processes->rendezvous().barrier("start"));
+  DITRON_RETURN_IF_ERROR(others.rendezvous().barrier("start"));
   return world;
 }
 

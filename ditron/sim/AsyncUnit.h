@@ -14,7 +14,7 @@
 #ifndef DITRON_SIM_ASYNCUNIT_H
 #define DITRON_SIM_ASYNCUNIT_H
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/sim/Scheduler.h"
 
 #include <array>

@@ -6,7 +6,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Atomics.h"
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 
 #include <bit>
 #include <cmath>

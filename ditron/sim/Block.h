@@ -20,7 +20,7 @@
 #ifndef DITRON_SIM_BLOCK_H
 #define DITRON_SIM_BLOCK_H
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/sim/AsyncUnit.h"
 #include "ditron/sim/Fiber.h"
 #include "ditron/sim/Memory.h"

@@ -6,7 +6,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Mma.h"
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 
 #include <cmath>
 #include <cstring>

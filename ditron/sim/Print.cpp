@@ -3,7 +3,7 @@
 // Formats as C's printf, from 64-bit words instead of variable arguments.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/sim/Block.h"
 
 #include <bit>

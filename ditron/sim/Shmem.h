@@ -13,7 +13,7 @@
 #ifndef DITRON_SIM_SHMEM_H
 #define DITRON_SIM_SHMEM_H
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/sim/Scheduler.h"
 #include "ditron/sim/Writer.h"
 

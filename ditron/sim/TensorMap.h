@@ -7,7 +7,7 @@
 #ifndef DITRON_SIM_TENSORMAP_H
 #define DITRON_SIM_TENSORMAP_H
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/support/Status.h"
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #ifndef DITRON_SIM_WRITER_H
 #define DITRON_SIM_WRITER_H
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/sim/Machine.h"
 
 #include <string>

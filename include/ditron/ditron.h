@@ -178,6 +178,12 @@ DITRON_API ditron_status_t ditron_context_check(ditron_context_h context);
  * valid; streams, events, graphs, operators and memory of the context's own are those of the run that ended. */
 DITRON_API ditron_status_t ditron_context_restart(ditron_context_h context);
 
+/* A context of some of this one's ranks, numbered by their places in the list: its kernels and operators see only the members, on the
+ * same GPUs and in the same memory, from the same source of kernels. Symmetric memory of a group takes its place on every rank of the
+ * context it was made from. Where ranks are processes, each makes a group that holds its own rank, and then the same allocations. */
+DITRON_API ditron_status_t ditron_context_group(ditron_context_h context, const uint32_t *ranks, uint32_t count,
+                                                ditron_context_h *group);
+
 typedef struct ditron_device_info {
   size_t struct_size;
   const char *name; /* As long as the context. */

@@ -406,6 +406,13 @@ public:
     return detail::make<Context, ditron_context_h>([&](ditron_context_h *context) { return ditron_context_create(&options, context); });
   }
 
+  /// A context of some of this one's ranks, numbered by their places in the list.
+  Expected<Context> group(const std::vector<uint32_t> &ranks) {
+    return detail::make<Context, ditron_context_h>([&](ditron_context_h *group) {
+      return ditron_context_group(handle, ranks.data(), static_cast<uint32_t>(ranks.size()), group);
+    });
+  }
+
   std::string target() const { return ditron_context_target(handle); }
   uint32_t ranks() const { return ditron_context_ranks(handle); }
   bool isLocal(uint32_t rank) const { return ditron_context_is_local(handle, rank); }

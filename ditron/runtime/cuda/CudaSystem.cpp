@@ -90,13 +90,13 @@ std::string CudaSystem::describe(const WaitReport &report) const {
   }
   std::string text = fmt::format("  rank {}, {}, block ({},{},{}), thread {}\n", report.rank, site, report.block[0],
                                  report.block[1], report.block[2], report.thread);
-  if (report.kind == 2)
+  if (report.kind == DITRON_WAIT_MBARRIER)
     return text + fmt::format("    waits for another warp of its block, which fetches or frees a tile: phase of parity {} of an "
                               "mbarrier at shared address {}",
                               report.wanted, report.address & 0xffffff);
   text += fmt::format("    waits for {}: has {}, ", nameOf(report.address, report.wordBytes),
                       static_cast<int64_t>(report.seen));
-  if (report.kind == 0)
+  if (report.kind == DITRON_WAIT_SIGNAL)
     text += fmt::format("wants {} {}", compares[report.compare % 6], static_cast<int64_t>(report.wanted));
   else
     text += "polls it in a loop until it changes";
@@ -111,18 +111,18 @@ Status CudaSystem::checkReports() {
   }
   bool any = false;
   for (auto [rank, report] : current)
-    any |= report->state != 0;
+    any |= report->state != DITRON_WAIT_NONE;
   if (!any)
     return Status::ok();
   // The waits of the other ranks run out at about the same time: give them a moment to be reported too.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   for (auto [rank, report] : current)
-    while (report->state != 2 && std::chrono::steady_clock::now() < deadline)
+    while (report->state != DITRON_WAIT_COMPLETE && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::atomic_thread_fence(std::memory_order_acquire);
   std::string text = "deadlock: a wait passed its time limit\nwaiting:";
   for (auto [rank, report] : current) {
-    if (report->state != 2)
+    if (report->state != DITRON_WAIT_COMPLETE)
       continue;
     WaitReport copy;
     auto *words = reinterpret_cast<uint32_t *>(&copy);

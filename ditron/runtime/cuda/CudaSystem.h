@@ -8,6 +8,7 @@
 #ifndef DITRON_RUNTIME_CUDA_CUDASYSTEM_H
 #define DITRON_RUNTIME_CUDA_CUDASYSTEM_H
 
+#include "ditron/abi/WaitReport.h"
 #include "ditron/runtime/cuda/CudaDriver.h"
 
 #include <atomic>
@@ -20,24 +21,7 @@ namespace ditron::cuda {
 
 class KernelCache;
 
-/// What the first wait of a rank that ran out of time writes, in host memory. The layout is a contract with the code that
-/// target/nvptx generates.
-struct WaitReport {
-  uint32_t state; ///< 0 nothing, 1 being written, 2 complete.
-  uint32_t rank;
-  uint32_t block[3];
-  uint32_t thread;
-  uint32_t line, column;
-  uint32_t compare; ///< runtime::Compare
-  uint32_t wordBytes;
-  uint32_t kind;   ///< 0 a wait; 1 a loop of the kernel's own that polls a word; 2 an mbarrier, `wanted` is the parity.
-  uint32_t kernel; ///< hashOfName of the entry symbol, or 0.
-  uint64_t address;
-  uint64_t seen;
-  uint64_t wanted;
-  uint64_t reserved[7];
-};
-static_assert(sizeof(WaitReport) == 128);
+using WaitReport = DitronWaitReport;
 
 /// FNV-1a, 32 bits: stands for a kernel's entry symbol in wait reports.
 uint32_t hashOfName(std::string_view name);

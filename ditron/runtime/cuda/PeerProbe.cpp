@@ -133,8 +133,8 @@ Expected<PeerProbeResult> probePeers(std::shared_ptr<const CudaDriver> driver, D
   };
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<CudaDevice> source, open(0, from));
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<CudaDevice> target, open(1, to));
-  DITRON_ASSIGN_OR_RETURN(runtime::Stream sourceStream, runtime::Stream::create(source, nullptr, "probe"));
-  DITRON_ASSIGN_OR_RETURN(runtime::Stream targetStream, runtime::Stream::create(target, nullptr, "probe"));
+  DITRON_ASSIGN_OR_RETURN(runtime::Stream sourceStream, runtime::Stream::create(source, source->rank(), nullptr, "probe"));
+  DITRON_ASSIGN_OR_RETURN(runtime::Stream targetStream, runtime::Stream::create(target, target->rank(), nullptr, "probe"));
   // The target's memory: pattern, then one signal and one result for each step.
   DITRON_ASSIGN_OR_RETURN(runtime::Buffer pattern, runtime::Buffer::allocate(target, DataType::I64, words, "pattern"));
   DITRON_ASSIGN_OR_RETURN(runtime::Buffer signals, runtime::Buffer::allocate(target, DataType::I64, 8, "signals"));

@@ -6,7 +6,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Timeline.h"
 #include "ditron/runtime/World.h"
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 
 #include <filesystem>
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 // barriers, shuffles, checked accesses, matrix multiply per tile shape, blocks. One line of JSON per figure.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/sim/Machine.h"
 
 #include <chrono>

@@ -62,7 +62,7 @@ public:
     emitIf(e, isFirstThread(e, target), {}, [&](Emitter &inner) -> Values {
       target.fence(inner, tile::MemoryOrder::Release, scope);
       if (target.checksRanks()) {
-        Value numRanks = loadWorldWord(inner, target, world, worldNumRanksWord);
+        Value numRanks = loadWorldWord(inner, target, world, DITRON_WORLD_NUM_RANKS);
         target.checkRank(inner, adaptor.getRank().front(), inner.sextOrTrunc(numRanks, inner.getI32Type()), "notify");
       }
       Value address = peerAddress(inner, target, world, adaptor.getPtr().front(), adaptor.getRank().front());
@@ -150,7 +150,7 @@ public:
 /// For targets without multicast memory: a turn for each rank with the address of the same place there. Gives the loop.
 scf::ForOp forEachRank(Emitter &e, TargetInfo &target, Value world, Value ptr, ValueRange initial,
                        llvm::function_ref<SmallVector<Value>(Emitter &, Value address, ValueRange carried)> body, int from = 0) {
-  Value numRanks = e.sextOrTrunc(loadWorldWord(e, target, world, worldNumRanksWord), e.getI32Type());
+  Value numRanks = e.sextOrTrunc(loadWorldWord(e, target, world, DITRON_WORLD_NUM_RANKS), e.getI32Type());
   auto loop = scf::ForOp::create(e, e.i32(from), numRanks, e.i32(1), initial);
   OpBuilder::InsertionGuard guard(e);
   e.setInsertionPointToStart(loop.getBody());

@@ -2,7 +2,7 @@
 //
 // What NVIDIA's compute capability 9.0 adds to TargetInfo: mbarriers, tensor copies (TMA) and the asynchronous matrix multiply
 // of warpgroups (wgmma). TargetInfo::hopper() gives the interface, or null. The meaning of each leaf is that of the function
-// of the same name in sim/Abi.h. Conventions are those of TargetInfo: storage types, a null predicate means always.
+// of the same name in abi/Simulator.h. Conventions are those of TargetInfo: storage types, a null predicate means always.
 //
 // Addresses (`bar`, `shared`) are pointers into shared memory as lowering makes them. `map` points at a tensor map.
 //

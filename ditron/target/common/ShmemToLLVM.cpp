@@ -204,7 +204,7 @@ void meetTeam(Emitter &e, TargetInfo &target, Value world, const Together &threa
                  Value number) {
   Type i64 = e.getI64Type();
   auto wide = [&](Value value) { return e.sextOrTrunc(value, i64); };
-  Value words = LLVM::IntToPtrOp::create(e, e.pointerType(), loadWorldWord(e, target, world, worldBarriersWord));
+  Value words = LLVM::IntToPtrOp::create(e, e.pointerType(), loadWorldWord(e, target, world, DITRON_WORLD_TEAM_BARRIERS));
   Value counter = e.addBytes(words, e.mul(wide(number), e.mul(e.add(wide(team.numRanks), e.i64(1)), e.i64(8))));
   auto wordOf = [&](Emitter &inner, Value pe) { return inner.addBytes(counter, inner.mul(inner.add(inner.sextOrTrunc(pe, i64), inner.i64(1)), inner.i64(8))); };
   Value generation;
@@ -364,8 +364,8 @@ public:
     if (!world)
       return failure();
     Team team(e, target, world, adaptor.getTeam().front());
-    Value base = loadWorldWord(e, target, world, worldMulticastWord);
-    Value own = loadWorldWord(e, target, world, e.add(e.sextOrTrunc(team.rank, e.getI64Type()), e.i64(worldBasesWord)));
+    Value base = loadWorldWord(e, target, world, DITRON_WORLD_MULTICAST_HEAP);
+    Value own = loadWorldWord(e, target, world, e.add(e.sextOrTrunc(team.rank, e.getI64Type()), e.i64(DITRON_WORLD_HEAPS)));
     Value isNode = e.bitAnd(e.compare(ICmpPredicate::eq, team.size, team.nodeSize), e.compare(ICmpPredicate::eq, team.stride, e.i32(1)));
     Value exists = e.bitAnd(e.isNotZero(base), isNode);
     Value there = e.addBytes(adaptor.getPtr().front(), e.sub(base, own));

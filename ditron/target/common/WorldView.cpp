@@ -23,9 +23,9 @@ Value loadWorldWord(Emitter &e, TargetInfo &target, Value world, Value index) {
 }
 
 Value peerAddress(Emitter &e, TargetInfo &target, Value world, Value ptr, Value rank) {
-  Value own = loadWorldWord(e, target, world, worldRankWord);
-  Value from = loadWorldWord(e, target, world, e.add(own, e.i64(worldBasesWord)));
-  Value to = loadWorldWord(e, target, world, e.add(e.sextOrTrunc(rank, e.getI64Type()), e.i64(worldBasesWord)));
+  Value own = loadWorldWord(e, target, world, DITRON_WORLD_RANK);
+  Value from = loadWorldWord(e, target, world, e.add(own, e.i64(DITRON_WORLD_HEAPS)));
+  Value to = loadWorldWord(e, target, world, e.add(e.sextOrTrunc(rank, e.getI64Type()), e.i64(DITRON_WORLD_HEAPS)));
   return e.addBytes(ptr, e.sub(to, from));
 }
 
@@ -33,9 +33,9 @@ static Value divide(Emitter &e, Value a, Value b) { return LLVM::UDivOp::create(
 
 Team::Team(Emitter &e, TargetInfo &target, Value world, Value number) {
   auto word = [&](int index) { return e.sextOrTrunc(loadWorldWord(e, target, world, index), e.getI32Type()); };
-  rank = word(worldRankWord);
-  numRanks = word(worldNumRanksWord);
-  Value given = word(worldNodeSizeWord);
+  rank = word(DITRON_WORLD_RANK);
+  numRanks = word(DITRON_WORLD_NUM_RANKS);
+  Value given = word(DITRON_WORLD_RANKS_PER_NODE);
   nodeSize = e.select(e.isZero(given), numRanks, given);
   Value isWorld = e.compare(ICmpPredicate::eq, number, e.i32(0)), isAcross = e.compare(ICmpPredicate::eq, number, e.i32(3));
   isValid = e.compare(ICmpPredicate::ule, number, e.i32(3));

@@ -1,20 +1,16 @@
 //===- WorldView.h - The words that tell a kernel where it runs -------------------------------------------*- C++ -*-===//
 //
-// The world view is the kernel's hidden last argument: 64-bit words [rank, number of ranks, symmetric heap of rank 0, of rank 1,
-// ...]; before it, at negative indices, what the runtime tells beside: [-1] and [-2] are of bounded waits (NvptxWait.cpp), [-3]
-// the ranks per node, [-4] the multicast address of this rank's symmetric heap (0: none), [-5] this rank's address of the words
-// of team barriers. Most operations that ask for it were rewritten by dist-lower-world; those of this file are lowered later.
+// The world view is the kernel's hidden last argument; abi/WorldView.h says what its words are. Most operations that ask for it were
+// rewritten by dist-lower-world; those of this file are lowered later.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_COMMON_WORLDVIEW_H
 #define DITRON_TARGET_COMMON_WORLDVIEW_H
 
+#include "ditron/abi/WorldView.h"
 #include "ditron/target/common/TargetInfo.h"
 
 namespace ditron::target {
-
-inline constexpr int worldRankWord = 0, worldNumRanksWord = 1, worldBasesWord = 2;
-inline constexpr int worldNodeSizeWord = -3, worldMulticastWord = -4, worldBarriersWord = -5;
 
 /// The world view, already lowered; null where the kernel has none.
 mlir::Value worldView(mlir::Operation *op);

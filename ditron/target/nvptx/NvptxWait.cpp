@@ -6,15 +6,14 @@
 // runtime must look at the report. A spin loop that the kernel itself wrote cannot be ended from within its load: there the
 // thread reports and traps. Its age is the time in which the load has been repeated without a pause.
 //
-// The limit and the address of the report lie before the world view: word -1 is the address of the report (0: no limit),
-// word -2 the limit in nanoseconds. The report, in memory that the host reads:
-//   byte 0: u32 state (0 none, 1 being written, 2 written)    4: u32 rank       8: 3 x u32 block       20: u32 thread
-//   24: u32 line   28: u32 column   32: u32 comparison (dist::Compare)   36: u32 bytes of the word
-//   40: u32 kind (0 dist.wait, 1 a loop around a load, which has no value wanted, 2 an mbarrier: wanted is the parity)   44: u32 FNV-1a of the kernel's name
-//   48: u64 address   56: i64 value seen   64: i64 value wanted
+// Where the limit and the report are: abi/WorldView.h; what a report says: abi/WaitReport.h.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
+
+#include "ditron/abi/Compare.h"
+#include "ditron/abi/WaitReport.h"
+#include "ditron/abi/WorldView.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -33,6 +32,10 @@ static constexpr llvm::StringLiteral expiredName = "ditron_wait_expired", spinNa
 static constexpr int64_t longestPauseNanoseconds = 100'000;
 /// A younger wait does not look whether it should give up.
 static constexpr int64_t patienceNanoseconds = 50'000;
+
+static_assert(int(dist::Compare::EQ) == DITRON_COMPARE_EQ && int(dist::Compare::NE) == DITRON_COMPARE_NE &&
+              int(dist::Compare::GT) == DITRON_COMPARE_GT && int(dist::Compare::LE) == DITRON_COMPARE_LE &&
+              int(dist::Compare::LT) == DITRON_COMPARE_LT && int(dist::Compare::GE) == DITRON_COMPARE_GE);
 
 static ICmpPredicate predicateOf(dist::Compare compare) {
   switch (compare) {
@@ -70,7 +73,7 @@ public:
   void writeWait(uint32_t kernel) {
     ValueRange in = function.getArguments();
     Value world = in[0], start = in[1], address = in[2], seen = in[3], wanted = in[4];
-    Value report = load(world, -8, e.getI64Type());
+    Value report = loadWord(world, DITRON_WORLD_WAIT_REPORT);
     returnIf(e.isZero(report), false);
     // The report lies in the host's memory: thousands of threads that look at it all the time would fill the way there.
     Value lasted = e.sub(nanoseconds(e), start);
@@ -82,27 +85,34 @@ public:
     std::string state = poll.output(e.getI32Type()), from = poll.input(place);
     returnIf(e.isNotZero(poll.emit(fmt::format("ld.relaxed.sys.global.b32 {}, [{}];", state, from))[0]), true);
     // Who waits for an mbarrier mostly waits for another warp that waits for a signal: that wait must be the first to give up.
-    Value limit = load(world, -16, e.getI64Type());
-    limit = e.select(e.compare(ICmpPredicate::eq, in[9], e.i32(2)), e.add(limit, limit), limit);
+    Value limit = loadWord(world, DITRON_WORLD_WAIT_LIMIT);
+    limit = e.select(e.compare(ICmpPredicate::eq, in[9], e.i32(DITRON_WAIT_MBARRIER)), e.add(limit, limit), limit);
     returnIf(e.compare(ICmpPredicate::slt, lasted, limit), false);
     PtxAsm claim(e);
     std::string old = claim.output(e.getI32Type()), word = claim.input(place);
-    Value owner = claim.emit(fmt::format("atom.relaxed.sys.global.cas.b32 {}, [{}], 0, 1;", old, word))[0];
+    static_assert(offsetof(DitronWaitReport, state) == 0);
+    Value owner = claim.emit(fmt::format("atom.relaxed.sys.global.cas.b32 {}, [{}], {}, {};", old, word, int(DITRON_WAIT_NONE),
+                                         int(DITRON_WAIT_WRITING)))[0];
     returnIf(e.isNotZero(owner), true);
-    store(place, 4, e.zextOrTrunc(load(world, 0, e.getI64Type()), e.getI32Type()));
-    const char *identity[] = {"ctaid.x", "ctaid.y", "ctaid.z", "tid.x"};
-    for (auto [i, name] : llvm::enumerate(identity))
-      store(place, 8 + 4 * int(i),
-            callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name), e.getI32Type(), {}));
-    for (int i = 0; i < 5; ++i) // line, column, comparison, bytes, kind
-      store(place, 24 + 4 * i, in[5 + i]);
-    store(place, 44, e.i32(static_cast<int32_t>(kernel)));
-    store(place, 48, address);
-    store(place, 56, seen);
-    store(place, 64, wanted);
+    store(place, offsetof(DitronWaitReport, rank), e.zextOrTrunc(loadWord(world, DITRON_WORLD_RANK), e.getI32Type()));
+    const std::pair<const char *, size_t> identity[] = {{"ctaid.x", offsetof(DitronWaitReport, block)},
+                                                        {"ctaid.y", offsetof(DitronWaitReport, block) + 4},
+                                                        {"ctaid.z", offsetof(DitronWaitReport, block) + 8},
+                                                        {"tid.x", offsetof(DitronWaitReport, thread)}};
+    for (auto [name, offset] : identity)
+      store(place, offset, callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name), e.getI32Type(), {}));
+    store(place, offsetof(DitronWaitReport, line), in[5]);
+    store(place, offsetof(DitronWaitReport, column), in[6]);
+    store(place, offsetof(DitronWaitReport, compare), in[7]);
+    store(place, offsetof(DitronWaitReport, wordBytes), in[8]);
+    store(place, offsetof(DitronWaitReport, kind), in[9]);
+    store(place, offsetof(DitronWaitReport, kernel), e.i32(static_cast<int32_t>(kernel)));
+    store(place, offsetof(DitronWaitReport, address), address);
+    store(place, offsetof(DitronWaitReport, seen), seen);
+    store(place, offsetof(DitronWaitReport, wanted), wanted);
     PtxAsm publish(e);
     std::string to = publish.input(place);
-    publish.emit(fmt::format("fence.acq_rel.sys; st.release.sys.global.b32 [{}], 2;", to));
+    publish.emit(fmt::format("fence.acq_rel.sys; st.release.sys.global.b32 [{}], {};", to, int(DITRON_WAIT_COMPLETE)));
     LLVM::ReturnOp::create(e, e.i1(true));
   }
 
@@ -117,7 +127,7 @@ public:
     LLVM::StoreOp::create(e, now, e.addBytes(ages, 8), /*alignment=*/8);
     Value expired = LLVM::CallOp::create(e, e.getI1Type(), expiredName,
                                          ValueRange{in[0], start, in[2], in[3], e.i64(0), in[4], in[5], e.i32(0), in[6],
-                                                    e.i32(1)})
+                                                    e.i32(DITRON_WAIT_LOOP)})
                         .getResult();
     Block *stop = function.addBlock(), *goOn = function.addBlock();
     LLVM::CondBrOp::create(e, expired, stop, goOn);
@@ -129,6 +139,8 @@ public:
   }
 
 private:
+  /// A word of the world view.
+  Value loadWord(Value world, int word) { return load(world, int64_t(word) * 8, e.getI64Type()); }
   Value load(Value base, int64_t offset, Type type) {
     return LLVM::LoadOp::create(e, type, e.addBytes(base, offset), /*alignment=*/8);
   }

@@ -1,9 +1,11 @@
 //===- SimCalls.cpp - Calls of the simulator's C interface ----------------------------------------------------------------===//
 //
-// See SimCalls.h. The signatures below are those of sim/Abi.h, one line per function.
+// See SimCalls.h. Types are those of the prototypes in abi/Simulator.h.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/sim/SimCalls.h"
+
+#include "ditron/abi/Simulator.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -21,69 +23,34 @@ static constexpr llvm::StringLiteral zerosName = "ditron_kernel_zeros";
 static constexpr llvm::StringLiteral sinkName = "ditron_kernel_sink";
 
 namespace {
-/// Result and parameters of a function: p pointer, w 32-bit word, d 64-bit word, v void.
-struct Signature {
+
+/// The LLVM type of a C type of the interface: addresses and words of 32 or 64 bits.
+template <typename T> Type llvmType(MLIRContext *context) {
+  if constexpr (std::is_pointer_v<T>)
+    return LLVM::LLVMPointerType::get(context);
+  else if constexpr (std::is_void_v<T>)
+    return LLVM::LLVMVoidType::get(context);
+  else {
+    static_assert(std::is_integral_v<T> && sizeof(T) >= 4, "no narrower words: who extends them differs between ABIs");
+    return IntegerType::get(context, sizeof(T) * 8);
+  }
+}
+
+template <typename Result, typename... Parameters>
+LLVM::LLVMFunctionType llvmTypeOf(Result (*)(Parameters...), MLIRContext *context) {
+  return LLVM::LLVMFunctionType::get(llvmType<Result>(context), {llvmType<Parameters>(context)...});
+}
+
+struct SimFunction {
   llvm::StringLiteral name;
-  llvm::StringLiteral types;
+  LLVM::LLVMFunctionType (*type)(MLIRContext *);
 };
-constexpr Signature signatures[] = {
-    {"self", "p"},
-    {"access", "vppwwwwp"},
-    {"barrier", "vpp"},
-    {"warp_barrier", "vpp"},
-    {"order_lanes", "vppwpwp"},
-    {"shuffle", "dpwdwdp"},
-    {"ballot", "dpdwp"},
-    {"ld", "dppwwwwp"},
-    {"st", "vppdwwwp"},
-    {"atomic_rmw", "dpwwpdwwwp"},
-    {"atomic_cas", "dppddwwwp"},
-    {"wait_until", "dppwwdwwp"},
-    {"fence", "vpwwp"},
-    {"mma", "vpwwwwpppp"},
-    {"fma_dot", "vpwwwwpppp"},
-    {"async_copy", "vpppwwp"},
-    {"async_commit", "vpp"},
-    {"async_wait", "vpwp"},
-    {"load_matrices", "vpwwwppp"},
-    {"store_matrices", "vpwwwppp"},
-    {"mbarrier_init", "vppwp"},
-    {"mbarrier_invalidate", "vppp"},
-    {"mbarrier_expect_tx", "vppwwp"},
-    {"mbarrier_arrive", "vppwwp"},
-    {"mbarrier_wait", "vppwp"},
-    {"tma_load", "vppwpppwp"},
-    {"tma_store", "vppwppwp"},
-    {"tma_store_commit", "vpp"},
-    {"tma_store_wait", "vpwwp"},
-    {"wgmma", "vpwwwwpdwdwpp"},
-    {"wgmma_fence", "vpp"},
-    {"wgmma_commit", "vpp"},
-    {"wgmma_wait", "vpwp"},
-    {"wgmma_result", "vppwp"},
-    {"fence_async", "vpp"},
-    {"named_barrier", "vpwwwp"},
-    {"setmaxnreg", "vpwwp"},
-    {"register", "dpw"},
-    {"mbarrier_transaction", "vppwp"},
-    {"mbarrier_test", "wppwp"},
-    {"bulk_copy", "vpppwpp"},
-    {"map_replace", "vppwwdp"},
-    {"map_publish", "vpppp"},
-    {"map_check", "vppp"},
-    {"shmem_peer", "vppwpp"},
-    {"shmem_put", "vpppdwwp"},
-    {"shmem_value", "vppdwwp"},
-    {"shmem_get", "vpppdwwp"},
-    {"shmem_put_signal", "vpppdpdwwwwp"},
-    {"shmem_signal", "vppdwwwp"},
-    {"shmem_order", "vpwp"},
-    {"check_rank", "vpwwpp"},
-    {"print", "vppp"},
-    {"assertion_failed", "vpppp"},
-    {"time_out", "vpp"},
-    {"trap", "vppp"},
+constexpr SimFunction simFunctions[] = {
+#define DITRON_SIM_FUNCTION(name)                                                                                      \
+  {#name, [](MLIRContext *context) { return llvmTypeOf(static_cast<decltype(&ditron_sim_##name)>(nullptr), context); }},
+#include "ditron/abi/Simulator.def"
 };
+
 } // namespace
 
 SourcePlace sourcePlaceOf(Location location) {
@@ -106,23 +73,12 @@ void SimCalls::declare(ModuleOp target) {
   module = target;
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   MLIRContext *context = module.getContext();
-  auto typeOf = [&](char letter) -> Type {
-    switch (letter) {
-    case 'p': return LLVM::LLVMPointerType::get(context);
-    case 'w': return builder.getI32Type();
-    case 'd': return builder.getI64Type();
-    default: return LLVM::LLVMVoidType::get(context);
-    }
-  };
-  for (const Signature &signature : signatures) {
-    SmallVector<Type> parameters;
-    for (char letter : signature.types.drop_front())
-      parameters.push_back(typeOf(letter));
-    auto type = LLVM::LLVMFunctionType::get(typeOf(signature.types.front()), parameters);
-    auto function = LLVM::LLVMFuncOp::create(builder, module.getLoc(), (prefix + signature.name).str(), type);
+  for (const SimFunction &each : simFunctions) {
+    const LLVM::LLVMFunctionType type = each.type(context);
+    auto function = LLVM::LLVMFuncOp::create(builder, module.getLoc(), (prefix + each.name).str(), type);
     function.setNoUnwind(true);
-    functions[signature.name] = type;
-    if (signature.name == "self") {
+    functions[each.name] = type;
+    if (each.name == "self") {
       // The value never changes while a kernel runs, so calls may be merged and moved.
       SmallVector<LLVM::ModRefInfo> none(6, LLVM::ModRefInfo::NoModRef);
       function.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(context, none));

@@ -1,6 +1,6 @@
 //===- SimCalls.h - Calls of the simulator's C interface --------------------------------------------------*- C++ -*-===//
 //
-// Declares the functions of sim/Abi.h in a module, emits calls of them, and makes the constants that name places in the
+// Declares the functions of abi/Simulator.h in a module, emits calls of them, and makes the constants that name places in the
 // kernel's source.
 //
 //===------------------------------------------------------------------------------------------------------------------===//

@@ -5,7 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/sim/SimCodegen.h"
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/target/common/LargeCode.h"
 #include "ditron/target/sim/CutBlocks.h"
 

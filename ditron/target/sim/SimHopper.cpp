@@ -6,7 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/sim/SimHopper.h"
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/target/common/Patterns.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 //===- SimHopper.h - Simulated leaves: tensor copies and warpgroup multiplies -----------------------------*- C++ -*-===//
 //
-// Each leaf is a call of the function of its name in sim/Abi.h.
+// Each leaf is a call of the function of its name in abi/Simulator.h.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_SIM_SIMHOPPER_H

@@ -6,7 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/sim/SimIntrinsics.h"
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/target/common/Patterns.h"
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/sim/SimLoops.h"
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 
 #include "mlir/IR/Dominance.h"
 #include "llvm/ADT/MapVector.h"

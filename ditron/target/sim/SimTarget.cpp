@@ -1,6 +1,6 @@
 //===- SimTarget.cpp - The leaves of the simulated GPU --------------------------------------------------------------------===//
 //
-// Where a GPU target emits an instruction, these leaves emit a call into the simulator (sim/Abi.h). Plain memory accesses are
+// Where a GPU target emits an instruction, these leaves emit a call into the simulator (abi/Simulator.h). Plain memory accesses are
 // native loads and stores; each is announced by ditron_sim_access before, which checks it in checked mode (a tile in shared
 // memory once for all pieces that a thread accesses). A predicated access does not branch: where the predicate is false, a
 // load reads zeros and a store writes a place that nobody reads.
@@ -8,7 +8,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/sim/SimTarget.h"
 
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/target/common/Partition.h"
 #include "ditron/target/common/Patterns.h"
 #include "ditron/target/common/TargetInfo.h"

@@ -63,7 +63,7 @@ static Expected<SimCode> compile(const std::string &source, const std::string &e
   return emitSimObject(*module);
 }
 
-/// The functions of sim/Abi.h, by address.
+/// The functions of abi/Simulator.h, by address.
 static llvm::orc::SymbolMap engineSymbols(llvm::orc::LLJIT &jit) {
   llvm::orc::SymbolMap symbols;
   for (const sim::AbiSymbol &symbol : sim::abiSymbols())

@@ -3,7 +3,7 @@
 // What the code generator refuses and what it must not take away.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/sim/Abi.h"
+#include "ditron/abi/Simulator.h"
 #include "ditron/target/sim/SimCodegen.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

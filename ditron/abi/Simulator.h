@@ -1,4 +1,4 @@
-//===- Abi.h - What compiled kernels call in the simulator ------------------------------------------------------------===//
+//===- Simulator.h - What compiled kernels call in the simulator ------------------------------------------------------===//
 //
 // The C interface between code generated for the `sim` targets and the simulator engine. target/sim emits calls of these
 // functions by name, and the engine defines them; nobody else calls them. All of them run on the fiber of one GPU thread.
@@ -12,8 +12,10 @@
 //   A thread that has returned from the kernel counts as arrived at block barriers.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_SIM_ABI_H
-#define DITRON_SIM_ABI_H
+#ifndef DITRON_ABI_SIMULATOR_H
+#define DITRON_ABI_SIMULATOR_H
+
+#include "ditron/abi/Compare.h"
 
 #include <stdint.h>
 
@@ -59,13 +61,14 @@ enum DitronSimOrder {
   DITRON_SIM_RELEASE = 2,
   DITRON_SIM_ACQ_REL = 3,
 };
+/// DitronCompare, by names of the simulator.
 enum DitronSimCompare {
-  DITRON_SIM_EQ = 0,
-  DITRON_SIM_NE = 1,
-  DITRON_SIM_GT = 2,
-  DITRON_SIM_LE = 3,
-  DITRON_SIM_LT = 4,
-  DITRON_SIM_GE = 5,
+  DITRON_SIM_EQ = DITRON_COMPARE_EQ,
+  DITRON_SIM_NE = DITRON_COMPARE_NE,
+  DITRON_SIM_GT = DITRON_COMPARE_GT,
+  DITRON_SIM_LE = DITRON_COMPARE_LE,
+  DITRON_SIM_LT = DITRON_COMPARE_LT,
+  DITRON_SIM_GE = DITRON_COMPARE_GE,
 };
 enum DitronSimRmw {
   DITRON_SIM_RMW_ADD = 0,
@@ -361,4 +364,4 @@ void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSim
 #ifdef __cplusplus
 }
 #endif
-#endif // DITRON_SIM_ABI_H
+#endif // DITRON_ABI_SIMULATOR_H

@@ -1,0 +1,57 @@
+//===- GpuNode.h - Real GPUs as a Node --------------------------------------------------------------------*- C++ -*-===//
+//
+// GPUs of this process, each rank's host code on a thread of its own; or, as ProcessNode, the one GPU of this process in a job of
+// several.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_RUNTIME_CUDA_GPUNODE_H
+#define DITRON_RUNTIME_CUDA_GPUNODE_H
+
+#include "ditron/runtime/Node.h"
+#include "ditron/runtime/ProcessGroup.h"
+#include "ditron/runtime/RankThreads.h"
+#include "ditron/runtime/cuda/CudaSystem.h"
+
+namespace ditron::runtime {
+
+class GpuNode : public Node {
+public:
+  explicit GpuNode(std::shared_ptr<cuda::CudaSystem> gpus) : gpus(std::move(gpus)) {}
+
+  std::optional<uint32_t> currentRank() const override { return threads.currentRank(); }
+  Status hostBarrier() override { return threads.barrier(); }
+  Status runRanks(const std::vector<uint32_t> &ranks, const std::function<Status(uint32_t)> &host) override {
+    DITRON_RETURN_IF_ERROR(gpus->status());
+    const Status returned = threads.run(ranks, host);
+    // What ended the run explains more than what a rank made of it.
+    const Status ended = gpus->status();
+    return ended.isOk() ? returned : ended;
+  }
+  Status synchronize(const std::vector<uint32_t> &ranks, const std::function<Status(uint32_t)> &each) override {
+    for (uint32_t rank : ranks)
+      DITRON_RETURN_IF_ERROR(each(rank));
+    return gpus->status();
+  }
+  Status status() const override { return gpus->status(); }
+
+private:
+  std::shared_ptr<cuda::CudaSystem> gpus;
+  RankThreads threads;
+};
+
+class ProcessNode final : public GpuNode {
+public:
+  ProcessNode(std::shared_ptr<cuda::CudaSystem> gpus, std::unique_ptr<bootstrap::Rendezvous> rendezvous)
+      : GpuNode(std::move(gpus)), others(std::move(rendezvous)) {}
+
+  ProcessGroup &group() { return others; }
+  Status hostBarrier() override { return others.rendezvous().barrier("hostBarrier"); }
+  bool spansProcesses() const override { return true; }
+  Status agree(std::string_view step, const std::string &request) override { return others.rendezvous().agree(step, request); }
+
+private:
+  ProcessGroup others;
+};
+
+} // namespace ditron::runtime
+#endif // DITRON_RUNTIME_CUDA_GPUNODE_H
