@@ -30,8 +30,10 @@ struct Workbench {
   }
 };
 
-Expected<ops::TileConfig> readTile(ShapeText &shape, const ops::TileConfig &defaults) {
+/// `chosen` is what the library takes for the problem; where the shape names blocks, the rest has its own defaults.
+Expected<ops::TileConfig> readTile(ShapeText &shape, const ops::TileConfig &chosen) {
   const std::string blocks = shape.text("tile", "");
+  const ops::TileConfig defaults = blocks.empty() ? chosen : ops::TileConfig();
   const int64_t warps = shape.integer("warps", defaults.numWarps), stages = shape.integer("stages", defaults.numStages),
                 group = shape.integer("group", defaults.groupM);
   const std::string rest = fmt::format("warps {} stages {} group {}", warps, stages, group);
@@ -70,7 +72,9 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   options.numNodes = static_cast<uint32_t>(shape.integer("nodes", 1));
   DITRON_ASSIGN_OR_RETURN(options.weightOrder, readOrder(shape, options.weightOrder));
   DITRON_ASSIGN_OR_RETURN(options.precision, readPrecision(shape));
-  DITRON_ASSIGN_OR_RETURN(options.tile, readTile(shape, options.tile));
+  // As the C interface chooses (api/Operators.cpp).
+  const ops::GemmProblem problem = {.m = mostRows, .n = n, .k = k, .dtype = options.dtype, .order = options.weightOrder};
+  DITRON_ASSIGN_OR_RETURN(options.tile, readTile(shape, ops::chooseGemmPlan(problem, bench.order.target, bench.options.sms).tile));
   if (shape.flag("unfused", false))
     options.schedule = ops::Schedule::Unfused;
   options.maxRows = mostRows;
@@ -173,7 +177,7 @@ struct OperatorEntry {
 };
 
 constexpr std::string_view overlappedHelp =
-    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=64x64x32 warps=4 stages=3 group=8 nodes=1 unfused=0";
+    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group nodes=1 unfused=0";
 constexpr std::string_view rowHelp = "rows columns [dtype=bf16]";
 
 const std::vector<OperatorEntry> &operatorTable() {

@@ -47,41 +47,51 @@ bool rowsAreAligned(const runtime::TensorDescriptor &given, uint32_t divisor) {
   return aligned;
 }
 
-/// Why a run-time value is not what an item was compiled for; empty if it is.
-std::string numberProblem(const Item &item, const Parameter &parameter, const Argument &argument) {
+/// Whether a run-time value is what an item was compiled for.
+enum class Fit { Yes, OtherType, BrokenPromise };
+
+Fit fitOfNumber(const Item &item, const Parameter &parameter, const Argument &argument) {
   const std::optional<DataType> type = parseDataType(elementText(item.type));
-  const std::string problem = fmt::format("'{}' is compiled as {}, given {}", item.path, item.type, argument.describe());
-  const std::string promise =
-      fmt::format("'{}' is compiled as a multiple of {}, given {}", item.path, item.divisibility, argument.describe());
+  auto promise = [](bool isKept) { return isKept ? Fit::Yes : Fit::BrokenPromise; };
   if (item.type.starts_with("*")) {
     if (!argument.is<runtime::Pointer>() || argument.get<runtime::Pointer>().type != type)
-      return problem;
-    return isAligned(argument.get<runtime::Pointer>().address, item.divisibility) ? "" : promise;
+      return Fit::OtherType;
+    return promise(isAligned(argument.get<runtime::Pointer>().address, item.divisibility));
   }
   if (argument.forcedType() && argument.forcedType() != type)
-    return problem;
+    return Fit::OtherType;
   if (isFloat(*type)) // an integer is one only where the kernel's annotation says so
-    return argument.is<double>() || (argument.isInteger() && parameter.type == item.type) ? "" : problem;
+    return argument.is<double>() || (argument.isInteger() && parameter.type == item.type) ? Fit::Yes : Fit::OtherType;
   if (type == DataType::I1)
-    return argument.is<bool>() ? "" : problem;
+    return argument.is<bool>() ? Fit::Yes : Fit::OtherType;
   if (!argument.isInteger() || !fitsInteger(*type, argument))
-    return problem;
-  return argument.integerBits() % item.divisibility == 0 ? "" : promise;
+    return Fit::OtherType;
+  return promise(argument.integerBits() % item.divisibility == 0);
 }
 
-std::string descriptorProblem(const Item &item, const Argument &argument) {
-  const std::string problem = fmt::format("'{}' is compiled as tensordesc<{}[{}]{}>, given {}", item.path, item.type,
-                                          fmt::join(item.block, ","), item.fillNan ? ",nan" : "", argument.describe());
+Fit fitOfDescriptor(const Item &item, const Argument &argument) {
   if (!argument.is<runtime::TensorDescriptor>())
-    return problem;
+    return Fit::OtherType;
   const auto &given = argument.get<runtime::TensorDescriptor>();
   if (!given.check().isOk() || given.base.type != parseDataType(item.type) || given.fillNan != item.fillNan ||
       !std::ranges::equal(given.blockShape, item.block))
-    return problem;
-  if (!rowsAreAligned(given, item.divisibility) || given.shape.back() % item.sizeDivisibility != 0)
+    return Fit::OtherType;
+  const bool isKept = rowsAreAligned(given, item.divisibility) && given.shape.back() % item.sizeDivisibility == 0;
+  return isKept ? Fit::Yes : Fit::BrokenPromise;
+}
+
+/// Why it is not.
+std::string misfitText(const Item &item, Fit fit, const Argument &argument) {
+  const bool isDescriptor = item.kind == Item::Kind::Descriptor;
+  std::string compiled = item.type;
+  if (fit == Fit::BrokenPromise)
+    compiled = fmt::format("a multiple of {}", item.divisibility);
+  else if (isDescriptor)
+    compiled = fmt::format("tensordesc<{}[{}]{}>", item.type, fmt::join(item.block, ","), item.fillNan ? ",nan" : "");
+  if (isDescriptor && fit == Fit::BrokenPromise)
     return fmt::format("'{}' is compiled for rows at multiples of {} bytes and of {} elements, given {}", item.path,
                        item.divisibility, item.sizeDivisibility, argument.describe());
-  return "";
+  return fmt::format("'{}' is compiled as {}, given {}", item.path, compiled, argument.describe());
 }
 
 } // namespace
@@ -121,16 +131,20 @@ const Argument *BoundCall::argumentAt(std::string_view path) const {
   return found == values.end() ? nullptr : found->second;
 }
 
-bool BoundCall::matchItem(const Item &item, Score &score, std::string &reason) const {
+bool BoundCall::matchItem(const Item &item, Score &score, std::string *reason) const {
   const Parameter &parameter = parameterOf(item.path);
   const Argument *argument = argumentAt(item.path);
   const Value *fallback = parameter.defaultValue ? &*parameter.defaultValue : nullptr;
+  auto refuse = [&](auto text) {
+    if (reason)
+      *reason = text();
+    return false;
+  };
   switch (item.kind) {
   case Item::Kind::Default:
     if (!argument || (fallback && isSameValue(*argument, *fallback)))
       return true;
-    reason = fmt::format("'{}' is compiled as the kernel's default, given {}", item.path, argument->describe());
-    return false;
+    return refuse([&] { return fmt::format("'{}' is compiled as the kernel's default, given {}", item.path, argument->describe()); });
   case Item::Kind::Constant: {
     if (!argument && parameter.isTuned)
       return true;
@@ -140,30 +154,29 @@ bool BoundCall::matchItem(const Item &item, Score &score, std::string &reason) c
       score.constants += !parameter.isConstexpr;
       return true;
     }
-    reason = fmt::format("'{}' is compiled as {}, given {}", item.path, valueText(item.value),
-                         value ? value->describe() : "nothing");
-    return false;
+    return refuse([&] {
+      return fmt::format("'{}' is compiled as {}, given {}", item.path, valueText(item.value), value ? value->describe() : "nothing");
+    });
   }
   case Item::Kind::Number:
   case Item::Kind::Descriptor:
-    if (!argument || parameter.isConstexpr) {
-      reason = fmt::format("'{}' is compiled as a value of {} at run time, given nothing", item.path, item.type);
-      return false;
-    }
-    reason = item.kind == Item::Kind::Number ? numberProblem(item, parameter, *argument) : descriptorProblem(item, *argument);
-    if (!reason.empty())
-      return false;
+    if (!argument || parameter.isConstexpr)
+      return refuse([&] { return fmt::format("'{}' is compiled as a value of {} at run time, given nothing", item.path, item.type); });
+    const bool isNumber = item.kind == Item::Kind::Number;
+    if (const Fit fit = isNumber ? fitOfNumber(item, parameter, *argument) : fitOfDescriptor(item, *argument); fit != Fit::Yes)
+      return refuse([&] { return misfitText(item, fit, *argument); });
     score.promises += (item.divisibility > 1) + (item.sizeDivisibility > 1);
-    if (item.kind == Item::Kind::Number && !item.type.starts_with("*"))
+    if (isNumber && !item.type.starts_with("*"))
       score.naturalTypes += item.type == (parameter.type.empty() ? toString(naturalType(*argument)) : parameter.type);
     return true;
   }
   return false;
 }
 
-std::optional<BoundCall::Score> BoundCall::score(const Variant &variant, std::string &reason) const {
+std::optional<BoundCall::Score> BoundCall::score(const Variant &variant, std::string *reason) const {
   auto differs = [&](std::string_view what, auto compiled, auto wanted) {
-    reason = fmt::format("{} is {}, wanted {}", what, compiled, wanted);
+    if (reason)
+      *reason = fmt::format("{} is {}, wanted {}", what, compiled, wanted);
     return std::nullopt;
   };
   if (options.config && variant.config != static_cast<int64_t>(*options.config))
@@ -181,7 +194,8 @@ std::optional<BoundCall::Score> BoundCall::score(const Variant &variant, std::st
   // A tuple may have elements that the variant was not compiled for.
   for (const auto &[path, value] : values)
     if (std::ranges::none_of(variant.items, [&](const Item &item) { return item.path == path; })) {
-      reason = fmt::format("'{}' is not there, given {}", path, value->describe());
+      if (reason)
+        *reason = fmt::format("'{}' is not there, given {}", path, value->describe());
       return std::nullopt;
     }
   return score;

@@ -31,12 +31,13 @@ public:
   /// Refuses what the kernel's parameters do not take. The call must outlive the result.
   static Expected<BoundCall> bind(const Kernel &kernel, const runtime::CallArguments &call, const runtime::LaunchOptions &options);
 
-  /// How specialised the variant is for the call; nothing if it is not right for it, and then `reason` says why.
+  /// How specialised the variant is for the call; nothing if it is not right for it, and then `reason`, unless null,
+  /// says why: texts cost more than comparisons, and mostly nobody asks.
   struct Score {
     uint32_t constants = 0, promises = 0, naturalTypes = 0;
     auto operator<=>(const Score &) const = default;
   };
-  std::optional<Score> score(const Variant &variant, std::string &reason) const;
+  std::optional<Score> score(const Variant &variant, std::string *reason) const;
   /// The arguments that the variant takes at run time, in order. For a variant that is right for the call.
   std::vector<runtime::Argument> runTimeArguments(const Variant &variant) const;
   /// What `ditron build --signature` takes to make a variant for this call.
@@ -44,7 +45,7 @@ public:
 
 private:
   BoundCall(const Kernel &kernel, const runtime::LaunchOptions &options) : kernel(&kernel), options(options) {}
-  bool matchItem(const Item &item, Score &score, std::string &reason) const;
+  bool matchItem(const Item &item, Score &score, std::string *reason) const;
   const Parameter &parameterOf(std::string_view path) const;
   const runtime::Argument *argumentAt(std::string_view path) const;
 

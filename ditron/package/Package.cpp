@@ -264,6 +264,13 @@ std::vector<std::string> processorFeatures() {
   DITRON_FEATURE("gfni");
   DITRON_FEATURE("vpclmulqdq");
   DITRON_FEATURE("avx512bf16");
+  DITRON_FEATURE("avx512fp16");
+  DITRON_FEATURE("avx512vp2intersect");
+  DITRON_FEATURE("avxvnni");
+  DITRON_FEATURE("f16c");
+  DITRON_FEATURE("lzcnt");
+  DITRON_FEATURE("movbe");
+  DITRON_FEATURE("vaes");
 #undef DITRON_FEATURE
 #endif
   return features;

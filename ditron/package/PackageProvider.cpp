@@ -142,30 +142,35 @@ Expected<Choice> PackageProvider::State::find(const runtime::KernelReference &re
                                               const runtime::LaunchOptions &options) {
   const std::string name = sourceName(reference);
   Choice best;
-  std::optional<BoundCall> last;
   std::vector<std::string> reasons;
-  for (const auto &[path, package] : packages)
-    for (const Kernel &kernel : package.kernels) {
-      if (kernel.name != reference.kernel || kernel.source.name != name)
-        continue;
-      if (!isSameSource(kernel, reference.text)) {
-        reasons.push_back(fmt::format("package '{}' was built from another version of '{}'", path, name));
-        continue;
+  // Reasons cost texts: they are asked for in a second round, when nothing was found in the first.
+  for (const bool asksWhy : {false, true}) {
+    std::optional<BoundCall> last;
+    for (const auto &[path, package] : packages)
+      for (const Kernel &kernel : package.kernels) {
+        if (kernel.name != reference.kernel || kernel.source.name != name)
+          continue;
+        if (!isSameSource(kernel, reference.text)) {
+          reasons.push_back(fmt::format("package '{}' was built from another version of '{}'", path, name));
+          continue;
+        }
+        DITRON_ASSIGN_OR_RETURN(const BoundCall call, BoundCall::bind(kernel, arguments, options));
+        for (const Variant &variant : kernel.variants) {
+          const std::optional<uint32_t> distance = targetDistance(variant, target);
+          std::string reason;
+          const std::optional<BoundCall::Score> score = distance ? call.score(variant, asksWhy ? &reason : nullptr) : std::nullopt;
+          if (score && (!best.variant || std::pair(*distance, best.score) < std::pair(best.distance, *score)))
+            best = {&package, &kernel, &variant, *distance, *score};
+          else if (asksWhy)
+            reasons.push_back(distance ? std::move(reason) : fmt::format("it is for {}", variant.artifact.target));
+        }
+        last = call;
       }
-      DITRON_ASSIGN_OR_RETURN(const BoundCall call, BoundCall::bind(kernel, arguments, options));
-      for (const Variant &variant : kernel.variants) {
-        const std::optional<uint32_t> distance = targetDistance(variant, target);
-        std::string reason = fmt::format("it is for {}", variant.artifact.target);
-        const std::optional<BoundCall::Score> score = distance ? call.score(variant, reason) : std::nullopt;
-        if (!score)
-          reasons.push_back(std::move(reason));
-        else if (!best.variant || std::pair(*distance, best.score) < std::pair(best.distance, *score))
-          best = {&package, &kernel, &variant, *distance, *score};
-      }
-      last = call;
-    }
-  if (!best.variant)
-    return missing(reference, last ? &*last : nullptr, options, std::move(reasons));
+    if (best.variant)
+      return best;
+    if (asksWhy)
+      return missing(reference, last ? &*last : nullptr, options, std::move(reasons));
+  }
   return best;
 }
 

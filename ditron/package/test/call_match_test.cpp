@@ -26,7 +26,7 @@ std::string choose(const Package &package, const CallArguments &call, const runt
   std::string reasons;
   for (size_t i = 0; i < kernel.variants.size(); ++i) {
     std::string reason;
-    if (std::optional<BoundCall::Score> score = bound->score(kernel.variants[i], reason)) {
+    if (std::optional<BoundCall::Score> score = bound->score(kernel.variants[i], &reason)) {
       if (!best || best->first < *score)
         best = {*score, i};
     } else {
