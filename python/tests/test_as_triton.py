@@ -121,6 +121,11 @@ layer = torch.nn.Linear(4, 4).to("cuda", torch.float16)
 assert layer(torch.ones(2, 4, device=torch.device("cuda"), dtype=torch.float16)).shape == (2, 4)
 with torch.autocast(device_type="cuda", dtype=torch.bfloat16):
     assert (torch.ones(2, 2, device="cuda") @ torch.ones(2, 2, device="cuda")).dtype == torch.bfloat16
+class Doubled(torch.autograd.Function):
+    forward = staticmethod(lambda context, x: 2 * x)
+    backward = staticmethod(lambda context, g: torch.full(g.shape, 2.0, device=g.device) * g)
+leaf = torch.ones(3, device="cuda", requires_grad=True)
+assert torch.autograd.grad(Doubled.apply(leaf).sum(), leaf)[0].tolist() == [2.0] * 3
 torch.set_default_device("cuda")
 assert torch.zeros(2).device.type == "cuda" and torch.Generator(device="cuda") is not None
 torch.cuda.synchronize()

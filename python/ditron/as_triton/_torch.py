@@ -4,6 +4,7 @@ A TorchFunctionMode turns device="cuda" into device="cpu" wherever a function ta
 torch.cuda answers as one GPU would. What PyTorch computes itself it computes on the CPU. With a GPU nothing is changed.
 """
 import contextlib
+import functools
 import importlib.abc
 import importlib.util
 import os
@@ -68,6 +69,37 @@ def _map_device(torch):
     _map_tensors(torch)
     _map_module(torch)
     _map_mode(torch)
+    _map_factories(torch)
+
+
+# What makes tensors and takes a device.
+_FACTORIES = """arange asarray as_tensor bartlett_window blackman_window empty empty_like empty_permuted empty_strided eye full full_like
+    hamming_window hann_window kaiser_window linspace logspace ones ones_like rand rand_like randint randint_like randn randn_like randperm range
+    scalar_tensor sparse_coo_tensor sparse_csr_tensor tensor tril_indices triu_indices zeros zeros_like""".split()
+_METHODS = "new_empty new_empty_strided new_full new_ones new_tensor new_zeros".split()
+
+
+def _map_factories(torch):
+    """The mode is off inside of functions of PyTorch's that are written in Python, and in backward functions that they call."""
+
+    def on_host(function, takes_position=False):
+        @functools.wraps(function)
+        def call(*arguments, **keywords):
+            if keywords.get("device") is not None:
+                keywords["device"] = _to_host(torch, keywords["device"])
+            if keywords.get("pin_memory"):
+                keywords["pin_memory"] = False
+            if takes_position:
+                arguments = (arguments[0], *[_to_host(torch, each) for each in arguments[1:]])
+            return function(*arguments, **keywords)
+
+        return call
+
+    for name in _FACTORIES:
+        setattr(torch, name, on_host(getattr(torch, name)))
+    for name in _METHODS:
+        setattr(torch.Tensor, name, on_host(getattr(torch.Tensor, name)))
+    torch.Tensor.to = on_host(torch.Tensor.to, takes_position=True)
 
 
 def _map_tensors(torch):
