@@ -1,6 +1,7 @@
 """What the fuzzer mutates: numbers and words that are wrong in every way, the kernels and the IR of the tree, options of the programs'
 helps, a folder of compiled kernels."""
 import glob
+import hashlib
 import os
 import re
 import shutil
@@ -145,7 +146,7 @@ def kernel_paths():
 
 
 class Inputs:
-    COMMANDS = ('run', 'compile', 'cache', 'cache ls', 'cache verify', 'cache prune', 'knobs', 'doctor', 'launch', 'bench gemm', 'bench softmax',
+    COMMANDS = ('run', 'compile', 'build', 'inspect', 'cache', 'cache ls', 'cache verify', 'cache prune', 'knobs', 'doctor', 'launch', 'bench gemm', 'bench softmax',
                 'bench ag_gemm', 'bench attention', 'bench rmsnorm', 'bench gemm_rs', 'bench orders', 'demo', 'layout tile', 'layout mma',
                 'layout wgmma', 'layout fma', 'layout swizzled', 'layout text')
 
@@ -163,6 +164,7 @@ class Inputs:
             text = subprocess.run([tools + '/ditron', *command.split(), '--help'], capture_output=True, text=True).stdout
             self.options[command] = sorted(set(re.findall(r'(?<!\w)--?[a-z][\w-]*', text)) - {'--target', '--help', '-h'}) or ['--quiet']
         self.fill_cache(tools, folder)
+        self.build_package(tools, folder)
 
     def read_modules(self):
         self.modules = []
@@ -188,6 +190,24 @@ class Inputs:
         for block in (32, 64):
             subprocess.run([tools + '/ditron', 'run', folder + '/add.py:add', '--arg', 'x=full(2):fp32[40]', '--arg', 'out=zeros:fp32[40]',
                             '--arg', 'n=40', '--constexpr', 'BLOCK=%d' % block, '--quiet'], env=environment, check=True)
+
+    def build_package(self, tools, folder):
+        self.package = os.path.join(folder, 'whole.ditron')
+        subprocess.run([tools + '/ditron', 'build', folder + '/add.py:add', '--target', 'sim', '--target', 'cuda:sm_80', '-o', self.package,
+                        '--signature', '*fp32, *fp32, i32, constexpr BLOCK=32'], stdout=subprocess.DEVNULL, check=True,
+                       env=dict(os.environ, DITRON_CACHE='0'))
+
+    def copy_package(self, rng, path):
+        """A damaged one. True when its length and hash are right all the same, as in a file that somebody made on purpose."""
+        shutil.copy(self.package, path)
+        damage(rng, path, [self.package])
+        data = bytearray(open(path, 'rb').read())
+        if len(data) < 56 or rng.random() < 0.5:
+            return False
+        data[16:24] = struct.pack('<Q', len(data))
+        data[-32:] = hashlib.sha256(data[:-32]).digest()
+        open(path, 'wb').write(data)
+        return True
 
     def copy_cache(self, rng, folder):
         """One that something has damaged."""

@@ -1,4 +1,4 @@
-"""The six kinds of input: functions from (random, Inputs, folder) to a Trial; the folder is the current one of the run, made by prepare()."""
+"""The seven kinds of input: functions from (random, Inputs, folder) to a Trial; the folder is the current one of the run, made by prepare()."""
 import os
 import re
 from dataclasses import dataclass, field
@@ -49,12 +49,14 @@ def command_line(rng, inputs, folder):
     """Options of the program's own help with values that are wrong in every way."""
     command = rng.choice(sorted(inputs.options) + ['run', 'run', 'compile', 'compile'])
     words = command.split()
-    if command in ('run', 'compile'):
+    if command in ('run', 'compile', 'build'):
         words.append(rng.choice(['add.py:add', 'add.py:add', 'add.py', 'add.py:', ':', 'add.py:none', '-:add', pick_value(rng)]))
     if command == 'run':
         words += ['--constexpr', 'BLOCK=32', '--arg', 'n=4', '--arg', 'x=zeros:fp32[4]', '--arg', 'out=zeros:fp32[4]']
-    if command == 'compile':
+    if command in ('compile', 'build'):
         words += ['--signature', '*fp32, *fp32, i32, constexpr BLOCK=32']
+    if command == 'build':
+        words += ['--target', 'sim', '-o', 'app.ditron']
     if command == 'launch':
         words += ['-n', '2']
     if command == 'layout text':
@@ -191,4 +193,17 @@ def cache_entry(rng, inputs, folder):
     return Trial(['ditron', *words], environment=environment, makes=['made.npy'])
 
 
-KINDS = (command_line, argument_text, kernel_file, kernel_run, module, cache_entry)
+def package_file(rng, inputs, folder):
+    """A damaged package. One whose hash is right is looked at and added to, not run: its code is what somebody wished."""
+    is_plausible = inputs.copy_package(rng, os.path.join(folder, 'app.ditron'))
+    choice = rng.randrange(2 if is_plausible else 3)
+    if choice == 0:
+        return Trial(['ditron', 'inspect', 'app.ditron'])
+    if choice == 1:
+        return Trial(['ditron', 'build', 'add.py:add', '--add', '-o', 'app.ditron', '--target', 'sim', '--signature',
+                      '*fp32:16, *fp32, i32, constexpr BLOCK=' + rng.choice(('32', '64'))], makes=['app.ditron'])
+    return Trial(['ditron', 'run', 'add.py:add', '--package', 'app.ditron', '--arg', 'x=full(2):fp32[32]', '--arg', 'out=zeros:fp32[32]', '--arg',
+                  'n=32', '--constexpr', 'BLOCK=32', '--expect', 'out=full(3):fp32[32]', '--out', 'out=made.npy'], makes=['made.npy'])
+
+
+KINDS = (command_line, argument_text, kernel_file, kernel_run, module, cache_entry, package_file)
