@@ -92,7 +92,7 @@ Expected<std::shared_ptr<Context>> Context::group(const std::vector<uint32_t> &r
 Expected<std::shared_ptr<Compiler>> Context::compiler() {
   if (parent)
     return parent->compiler();
-  if (policy == DITRON_KERNELS_AOT_ONLY)
+  if (policy == DITRON_KERNELS_AOT_ONLY && hasCompiler())
     return unsupported("the context takes kernels from packages only (DITRON_KERNELS_AOT_ONLY)");
   std::lock_guard lock(mutex);
   if (!compilerValue) {

@@ -1,6 +1,8 @@
 /* A server's loop in C: AllGather+GEMM over 4 ranks of one process, prepared once, called for every request. What the loop does is
  * append to streams: nothing is compiled, looked up or allocated. Arguments: the target, "sim:sm_80" or "cuda", and a package, from
- * which all kernels then come; without one they are compiled now.
+ * which all kernels then come; without one they are compiled now. The package of this loop:
+ *   ditron build --op ag_gemm --shapes shapes.txt --target sim:sm_80 -o server.ditron     with the line
+ *   m=96 n=64 k=32 ranks=4 dtype=fp32                                                     in shapes.txt
  * Prints:
  *   10 requests of 96 x 64 x 32 on 4 ranks of sim:sm_80: results right
  */

@@ -55,12 +55,27 @@ def run_examples(folder, environment=None):
         expect(printed == promised_output(source), f"{source.name} printed {printed!r}")
 
 
-def with_cmake(prefix, work):
+def run_from_package(ditron, folder, work):
+    """The server's loop without a compiler: from a package, and what it says without one or with another."""
+    shapes, package, other = work / "shapes.txt", work / "server.ditron", work / "other.ditron"
+    shapes.write_text("m=96 n=64 k=32 ranks=4 dtype=fp32\n")
+    run(ditron, "build", "--op", "ag_gemm", "--shapes", shapes, "--target", "sim:sm_80", "-o", package)
+    printed = run(folder / "server_loop_runtime", "sim:sm_80", package)
+    expect(printed == promised_output(EXAMPLES / "server_loop.c"), f"server_loop_runtime printed {printed!r}")
+    shapes.write_text("m=96 n=128 k=64 ranks=2 dtype=bf16\n")
+    run(ditron, "build", "--op", "ag_gemm", "--shapes", shapes, "--target", "sim:sm_80", "-o", other)
+    for arguments, reason in [(["sim:sm_80", other], "ditron build"), (["sim:sm_80"], "libditron_runtime has no compiler")]:
+        done = subprocess.run([folder / "server_loop_runtime", *arguments], capture_output=True, text=True)
+        expect(done.returncode == 1 and reason in done.stderr, f"without its package the server said {done.stderr!r}")
+
+
+def with_cmake(prefix, work, ditron):
     build = work / "with cmake"
     run("cmake", "-S", EXAMPLES, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=clang-22",
         "-DCMAKE_CXX_COMPILER=clang++-22")
     run("cmake", "--build", build)
     run_examples(build)
+    run_from_package(ditron, build, work)
 
 
 def with_pkg_config(prefix, work):
@@ -90,7 +105,7 @@ def main():
             shutil.copy(runtime, stripped)
             run("strip", stripped)
             expect(stripped.stat().st_size <= MOST_RUNTIME_BYTES, f"libditron_runtime.so has {stripped.stat().st_size} bytes")
-        with_cmake(prefix, work)
+        with_cmake(prefix, work, build / "bin/ditron")
         if shutil.which("pkg-config"):
             with_pkg_config(prefix, work)
         else:
