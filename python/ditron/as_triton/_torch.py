@@ -257,13 +257,12 @@ def _map_module(torch):
         stream=lambda *_: contextlib.nullcontext(), device=_DeviceContext, device_of=_DeviceContext, manual_seed=nothing,
         manual_seed_all=nothing, seed=nothing, seed_all=nothing, initial_seed=zero, get_rng_state=lambda *_: torch.get_rng_state(),
         set_rng_state=lambda state, *_: torch.set_rng_state(state), get_arch_list=lambda: ["sm_90"], is_current_stream_capturing=lambda: False,
-        can_device_access_peer=lambda *_: False, StreamContext=lambda *_: contextlib.nullcontext())
+        can_device_access_peer=lambda *_: False, StreamContext=_DeviceContext)
     for name, value in answers.items():
         # TorchDynamo tells functions apart by identity.
         setattr(cuda, name, value if isinstance(value, type) else _own(value))
     torch._C._cuda_getCurrentRawStream = zero
-    cuda.graph = _no_graphs
-    cuda.CUDAGraph = _no_graphs
+    cuda.graph = cuda.CUDAGraph = CUDAGraph
     nvtx = types.SimpleNamespace(range_push=nothing, range_pop=nothing, mark=nothing, range=lambda *_, **__: contextlib.nullcontext())
     cuda.nvtx = nvtx
     accelerator = getattr(torch, "accelerator", None)
@@ -292,5 +291,8 @@ class _DeviceContext:
         return None
 
 
-def _no_graphs(*_, **__):
-    raise NotImplementedError("CUDA graphs: not on the simulated GPU")
+class CUDAGraph:
+    """CUDA graphs are refused where one is made."""
+
+    def __init__(self, *_, **__):
+        raise NotImplementedError("CUDA graphs: not on the simulated GPU")
