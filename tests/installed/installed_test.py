@@ -89,6 +89,17 @@ def with_pkg_config(prefix, work):
     run_examples(folder, dict(os.environ, LD_LIBRARY_PATH=str(prefix / "lib")))
 
 
+def with_packages(prefix, work):
+    """Kernels that are compiled when a program is built; the program links the library that has no compiler."""
+    source, build = ROOT / "examples/packaged", work / "with packages"
+    run("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_COMPILER=clang++-22")
+    run("cmake", "--build", build)
+    printed = run(build / "packaged", cwd="/")
+    expect(printed == promised_output(source / "packaged.cpp"), f"packaged.cpp printed {printed!r}")
+    needed = run("objdump", "-p", build / "packaged")
+    expect("libditron_runtime" in needed and "LLVM" not in needed, f"packaged needs {needed}")
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="ditron installed ") as text:
@@ -106,6 +117,7 @@ def main():
             run("strip", stripped)
             expect(stripped.stat().st_size <= MOST_RUNTIME_BYTES, f"libditron_runtime.so has {stripped.stat().st_size} bytes")
         with_cmake(prefix, work, build / "bin/ditron")
+        with_packages(prefix, work)
         if shutil.which("pkg-config"):
             with_pkg_config(prefix, work)
         else:
