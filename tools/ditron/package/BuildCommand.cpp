@@ -188,8 +188,7 @@ void addBuildCommand(CLI::App &app, CommandContext &context) {
       ->type_name("FILE.py:KERNEL");
   command->add_option("--signature", arguments->signatures, "Types and compile-time values of the parameters, as for ditron compile; one for each kernel, or several for one")
       ->type_name("TEXT")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   command->add_option("--num-warps", arguments->numWarps, "Warps per block")->check(powerOfTwoTo(32))->default_str("4");
   command->add_option("--num-stages", arguments->numStages, "Stages of pipelined loops")->check(integerBetween(1, 16))->default_str("3");
   command->add_option("--config", arguments->config, "Which configuration of @triton.autotune to compile")
@@ -199,8 +198,7 @@ void addBuildCommand(CLI::App &app, CommandContext &context) {
   command->add_option("--op", arguments->op, "Operator of the library to build for")->type_name("NAME");
   command->add_option("--shape", arguments->shapes, "What it is to be called with: NAME=VALUE words; may be given several times")
       ->type_name("TEXT")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   command->add_option("--shapes", arguments->shapesFile, "The same from a file, a shape on each line, which may begin with the operator")
       ->type_name("FILE");
   command->add_option("--multiprocessors", arguments->multiprocessors, "Of the GPU, for operators that choose tiles by it; default is that of the target's usual GPU")
@@ -208,8 +206,7 @@ void addBuildCommand(CLI::App &app, CommandContext &context) {
       ->type_name("N");
   command->add_option("--target", arguments->targets, "What to compile for; may be given several times")
       ->type_name("TARGET")
-      ->expected(1)
-      ->take_all()
+      ->allow_extra_args(false)
       ->capture_default_str();
   command->add_option("-o,--output", arguments->output, "The package")->required()->type_name("FILE");
   command->add_option("--header", arguments->header, "Also write a C++ header with a typed call for each kernel")->type_name("FILE");

@@ -96,8 +96,7 @@ void addMachineOptions(CLI::App *command, RunOptions &options) {
       ->type_name("SECONDS");
   command->add_option("--package", options.packages, "Take the kernels from this ahead-of-time package, and compile none; may be given several times")
       ->type_name("FILE")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   command->add_flag("--share-gpus", options.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_flag("--cooperative", options.cooperative, "All blocks must be resident at once");
   command->add_flag("--no-bounds-check", options.noBoundsCheck, "Do not check the kernel's memory accesses");
