@@ -13,7 +13,7 @@ import types
 import weakref
 
 from . import _capture, _device, _native
-from ._errors import CompilationError, InvalidArgumentError
+from ._errors import CompilationError, InvalidArgumentError, UnsupportedError
 from ._tensors import MockTensor, extent, is_tensor, is_type, pointer_of, tell_native
 from ._values import BY_SIGNATURE, constexpr, dtype, pointer_dtype, tensor_stub
 
@@ -406,6 +406,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     def specialise(self, values):
         call = Specialiser()
+        call.arguments = values
         items = []
         for param, value in zip(self.params, values):
             text = call.item(param.name, value, param, param.is_constexpr)
@@ -508,7 +509,7 @@ class CompiledKernel:
             return f"KernelMetadata({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
     def __init__(self, function, device, handle, signature, numbers, bindings):
-        self.function, self.device, self.handle = function, device, handle
+        self.function, self.device, self.handle, self.numbers = function, device, handle, numbers
         self._finalizer = weakref.finalize(self, _native.variant_destroy, handle)
         self.signature = signature
         self.name, target, warps, self.threads, shared, self.parameters = _native.variant_info(handle)
@@ -539,7 +540,22 @@ class CompiledKernel:
 
     def launch(self, blocks, call, device=None):
         values = call.values
+        if call.uses_descriptors and self.needs_tensor_maps(device or self.device):
+            self.launch_checked(blocks, call, device or self.device)
+            return
         self.launch_packed(blocks, self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters]), call.owners, device)
+
+    @staticmethod
+    def needs_tensor_maps(device):
+        """On GPUs descriptors become tensor maps, which the library makes."""
+        return device.index is not None
+
+    def launch_checked(self, blocks, call, device):
+        """Through the library's own binding of arguments."""
+        arguments = [_native_argument(name, value) for name, value in zip(self.function.arg_names, call.arguments)]
+        kernel = self.function.kernel(device, call.bindings)
+        ranges = [extent(owner) for owner in call.owners] if device.index is None else ()
+        device.run(lambda stream: _native.kernel_launch(kernel, stream, blocks, *self.numbers, arguments), ranges)
 
     def launch_packed(self, blocks, raw, owners, device=None):
         """With 8 bytes for each parameter."""
@@ -584,6 +600,31 @@ def _bits(value, kind):
         except OverflowError:
             return float("inf") if value > 0 else float("-inf")
     return value
+
+
+def _native_argument(name, value):
+    """(name, kind, dtype, value) as ditron.h has them."""
+    value = value.value if isinstance(value, constexpr) else value
+    if value is None:
+        return name, 0, 0, None
+    if isinstance(value, bool):
+        return name, 1, 0, int(value)
+    if isinstance(value, int):
+        return name, 2 if value < 2**63 else 3, 0, value
+    if isinstance(value, float):
+        return name, 4, 0, value
+    if isinstance(value, str):
+        return name, 6, 0, value
+    if isinstance(value, dtype) and value.number is not None:
+        return name, 7, value.number, None
+    if hasattr(value, "block_shape"):
+        base = pointer_of(value.base)
+        sizes = [tuple(int(each) for each in sizes) for sizes in (value.shape, value.strides, value.block_shape)]
+        return name, 8, BY_SIGNATURE[base.type].number, (base.address, *sizes, int(getattr(value, "padding", "zero") == "nan"))
+    if is_tensor(value):
+        pointer = pointer_of(value)
+        return name, 5, BY_SIGNATURE[pointer.type].number, pointer.address
+    raise UnsupportedError(f"argument '{name}': a kernel that takes tensor descriptors on a GPU cannot take a {type(value).__name__} from Python yet")
 
 
 class _Texts(dict):

@@ -132,6 +132,11 @@ def test_descriptors_of_the_host():
     np.testing.assert_array_equal(y, x + 1)
 
 
+def test_descriptors_as_gpus_get_them(monkeypatch):
+    monkeypatch.setattr(ditron.CompiledKernel, "needs_tensor_maps", staticmethod(lambda device: True))
+    test_descriptors_of_the_host()
+
+
 @ditron.jit
 def nothing(x):
     pass
