@@ -5,7 +5,8 @@
 // Until nothing changes:
 // 1. Fold conversions of conversions and conversions to the own layout; merge equal ones.
 // 2. Convert the narrow side of a cast: convert(extend(x)) becomes extend(convert(x)), truncate(convert(x)) becomes
-//    convert(truncate(x)).
+//    convert(truncate(x)). So with a block made of fewer elements: convert(broadcast(x)) becomes broadcast(convert(x)) where that
+//    is cheaper.
 // 3. Rematerialise: when all operations that lead to the converted value are cheap (ranges, splats, constants, arithmetic,
 //    shape changes), compute them again in the wanted layout if that costs less than the conversion. Operations that nobody
 //    else uses cost nothing: they move.
@@ -85,6 +86,7 @@ public:
     for (int round = 0; round < 16; ++round) {
       bool changed = fold();
       changed |= narrow();
+      changed |= shrink();
       changed |= rematerialise();
       changed |= hoist();
       mergeEqual();
@@ -171,6 +173,39 @@ private:
         convert.erase();
         changed = true;
       }
+    }
+    return changed;
+  }
+
+  //===----------------------------------------------------------------------------------------------------------------===//
+  // Broadcasts
+  //===----------------------------------------------------------------------------------------------------------------===//
+
+  /// Converts what is broadcast, not the block: a product of two broadcasts of 128x32x32 elements needed 256 KB of shared memory.
+  bool shrink() {
+    bool changed = false;
+    for (ConvertLayoutOp convert : conversions()) {
+      auto broadcast = convert.getSource().getDefiningOp<tile::BroadcastOp>();
+      if (!broadcast)
+        continue;
+      const DistributedLayout target = dgpu::layoutOf(convert.getResult().getType());
+      const std::optional<DistributedLayout> wanted = operandLayout(broadcast.getSourceMutable(), target);
+      if (!wanted)
+        continue;
+      OpBuilder builder(convert);
+      ConvertLayoutOp small = createConvert(builder, convert.getLoc(), broadcast.getSource(), *wanted);
+      if (conversionCost(small) >= conversionCost(convert)) {
+        small.erase();
+        continue;
+      }
+      Operation *spread = builder.clone(*broadcast);
+      spread->setOperand(0, small);
+      spread->getResult(0).setType(convert.getResult().getType());
+      convert.getResult().replaceAllUsesWith(spread->getResult(0));
+      convert.erase();
+      if (broadcast->use_empty())
+        broadcast.erase();
+      changed = true;
     }
     return changed;
   }

@@ -29,6 +29,19 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     return %y : tensor<32x32xi1, #y>
   }
 
+  // Of a loaded row that is broadcast, the row is converted.
+  // CHECK-LABEL: func.func @broadcast
+  func.func @broadcast(%p: tensor<1x32x!tile.ptr<f32>, #x1e>) -> tensor<32x32xf32, #y> {
+    // CHECK: %[[ROW:.*]] = tile.load
+    // CHECK: %[[MOVED:.*]] = dgpu.convert_layout %[[ROW]] : {{.*}} -> tensor<1x32xf32, #[[$Y1E:L[0-9]*]]>
+    // CHECK-NEXT: tile.broadcast %[[MOVED]] : tensor<1x32xf32, #[[$Y1E]]> -> tensor<32x32xf32, #[[$Y]]>
+    // CHECK-NEXT: return
+    %v = tile.load %p : tensor<1x32x!tile.ptr<f32>, #x1e> -> tensor<1x32xf32, #x1e>
+    %b = tile.broadcast %v : tensor<1x32xf32, #x1e> -> tensor<32x32xf32, #x>
+    %y = dgpu.convert_layout %b : tensor<32x32xf32, #x> -> tensor<32x32xf32, #y>
+    return %y : tensor<32x32xf32, #y>
+  }
+
   // A loaded value is not loaded again; the conversion stays.
   // CHECK-LABEL: func.func @load
   func.func @load(%p: tensor<32x32x!tile.ptr<f32>, #x>) -> tensor<32x32xf32, #y> {
