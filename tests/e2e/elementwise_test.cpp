@@ -522,5 +522,35 @@ def chain(x_ptr, out_ptr, TURNS: tl.constexpr, STRAIGHT: tl.constexpr):
   }
 }
 
+/// Shifts by the width and more move all bits out, on GPUs and so on the simulator, whose host takes amounts modulo the width.
+TEST_F(Elementwise, ShiftsBeyondTheWidth) {
+  const char *text = R"(
+@triton.jit
+def shift(x_ptr, n_ptr, left_ptr, right_ptr, logical_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    n = tl.load(n_ptr + i)
+    tl.store(left_ptr + i, x << n)
+    tl.store(right_ptr + i, x >> n)
+    tl.store(logical_ptr + i, x.to(tl.uint32) >> n)
+)";
+  std::vector<int32_t> x, amounts, left, right, logical;
+  for (int32_t value : {5, -7})
+    for (int32_t amount : {0, 1, 31, 32, 33, 40, 64, 1000}) {
+      x.push_back(value);
+      amounts.push_back(amount);
+      left.push_back(amount < 32 ? static_cast<int32_t>(static_cast<uint32_t>(value) << amount) : 0);
+      right.push_back(value >> std::min(amount, 31));
+      logical.push_back(amount < 32 ? static_cast<int32_t>(static_cast<uint32_t>(value) >> amount) : 0);
+    }
+  Buffer xb = put(x), nb = put(amounts), results[3];
+  for (Buffer &each : results)
+    each = zeros(DataType::I32, x.size());
+  ASSERT_OK(run(text, "shift", {.numWarps = 1}, {{xb, nb, results[0], results[1], results[2]}, {{"N", 16}}}));
+  expectSame(get<int32_t>(results[0]), left);
+  expectSame(get<int32_t>(results[1]), right);
+  expectSame(get<int32_t>(results[2]), logical);
+}
+
 } // namespace
 } // namespace ditron::e2e

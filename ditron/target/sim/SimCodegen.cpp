@@ -89,6 +89,28 @@ static void saturateConversions(llvm::Module &module) {
   }
 }
 
+/// Shifts by the width and more move all bits out, as on GPUs; LLVM's instructions leave it open, and the host's look at the lowest bits.
+static void clampShifts(llvm::Module &module) {
+  llvm::SmallVector<llvm::BinaryOperator *> shifts;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (instruction.isShift() && !llvm::isa<llvm::ConstantInt>(instruction.getOperand(1)))
+        shifts.push_back(llvm::cast<llvm::BinaryOperator>(&instruction));
+  for (llvm::BinaryOperator *shift : shifts) {
+    llvm::IRBuilder<> builder(shift->getNextNode());
+    llvm::Type *type = shift->getType();
+    llvm::Value *most = llvm::ConstantInt::get(type, type->getScalarSizeInBits() - 1), *amount = shift->getOperand(1);
+    if (shift->getOpcode() == llvm::Instruction::AShr) {
+      builder.SetInsertPoint(shift);
+      shift->setOperand(1, builder.CreateBinaryIntrinsic(llvm::Intrinsic::umin, amount, most));
+      continue;
+    }
+    llvm::Value *isInside = builder.CreateICmpULE(amount, most);
+    auto *result = llvm::cast<llvm::Instruction>(builder.CreateSelect(isInside, shift, llvm::Constant::getNullValue(type)));
+    shift->replaceUsesWithIf(result, [&](const llvm::Use &use) { return use.getUser() != result; });
+  }
+}
+
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -234,6 +256,7 @@ Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &
   code->setTargetTriple(machine->getTargetTriple());
   allowContraction(*code);
   saturateConversions(*code);
+  clampShifts(*code);
   clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);
   if (options.optimizationLevel > 0)
