@@ -8,6 +8,7 @@
 #include "ditron/frontend/Evaluator.h"
 
 #include "ditron/frontend/syntax/AstPrinter.h"
+#include "ditron/support/Plural.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -346,8 +347,8 @@ bool Evaluator::bindArguments(const Callee &callee, llvm::ArrayRef<CallArgument>
     else if (variadic)
       extra.push_back(argument.value);
     else
-      return reject(argument.range, fmt::format("function '{}' takes {} positional argument{}, but more are given",
-                                                callee.name, positional.size(), positional.size() == 1 ? "" : "s"));
+      return reject(argument.range, fmt::format("function '{}' takes {}, but more are given", callee.name,
+                                                plural(positional.size(), "positional argument")));
   }
   if (variadic)
     bound.push_back({variadic, LangValue::tuple(std::move(extra)), range});

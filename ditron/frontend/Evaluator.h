@@ -558,6 +558,8 @@ private:
   LangValue subscriptBlock(const LangValue &value, const ast::Subscript *expression);
   LangValue evaluateFString(const ast::JoinedStr *expression);
   LangValue evaluateComprehension(const ast::Comprehension *expression);
+  /// A new environment for the targets of a comprehension, inside the present one.
+  std::shared_ptr<Environment> enterComprehension();
   /// A generator expression, whose first iterable is evaluated now and all else when an element is asked for.
   LangValue makeGenerator(const ast::Comprehension *expression);
   std::optional<LangValue> nextOfGenerator(const ast::Comprehension &expression, std::vector<std::shared_ptr<Iterator>> &open,

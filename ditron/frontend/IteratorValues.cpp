@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 namespace ditron::frontend {
-namespace {
 
 using Element = std::optional<LangValue>;
 
@@ -21,6 +20,8 @@ Iterator::Step walkList(std::shared_ptr<const std::vector<LangValue>> elements, 
     return i < elements->size() ? Element((*elements)[i++]) : std::nullopt;
   };
 }
+
+namespace {
 
 Iterator::Step walkDict(const DictValue &dict, ViewValue::Kind kind) {
   return [items = dict.items, kind, size = dict.items->size(), i = size_t(0)](Evaluator &evaluator, SourceRange range) mutable -> Element {
@@ -43,35 +44,32 @@ Iterator::Step walkText(std::string text) {
   };
 }
 
-/// Of an object with `__next__`, which ends by StopIteration.
+/// An element that a method of the object's class gives, nullopt when it raises `end`; poison after another error.
+Element elementByMethod(Evaluator &evaluator, const LangValue &object, llvm::StringRef method, std::vector<LangValue> arguments,
+                        llvm::StringRef end, SourceRange range) {
+  Emitter::Capture capture(evaluator.emit);
+  std::optional<LangValue> element = evaluator.callProtocol(object, method, std::move(arguments), range);
+  if (element && !element->isPoison())
+    return element;
+  std::vector<Diagnostic> errors = capture.takeBack();
+  if (!errors.empty() && errors.front().exception == end)
+    return std::nullopt;
+  for (const Diagnostic &each : errors)
+    evaluator.emit.report(each);
+  return errors.empty() ? evaluator.fail(range, fmt::format("'{}' object is not an iterator", object.typeName())) : LangValue::poison();
+}
+
+/// Of an object with `__next__`.
 Iterator::Step walkObject(LangValue object) {
-  return [object](Evaluator &evaluator, SourceRange range) -> Element {
-    Emitter::Capture capture(evaluator.emit);
-    std::optional<LangValue> element = evaluator.callProtocol(object, "__next__", {}, range);
-    if (element && !element->isPoison())
-      return element;
-    std::vector<Diagnostic> errors = capture.takeBack();
-    if (!errors.empty() && errors.front().exception == "StopIteration")
-      return std::nullopt;
-    for (const Diagnostic &each : errors)
-      evaluator.emit.report(each);
-    return errors.empty() ? evaluator.fail(range, fmt::format("'{}' object is not an iterator", object.typeName())) : LangValue::poison();
+  return [object](Evaluator &evaluator, SourceRange range) {
+    return elementByMethod(evaluator, object, "__next__", {}, "StopIteration", range);
   };
 }
 
-/// Of an object with `__getitem__` alone, which ends by IndexError.
+/// Of an object with `__getitem__` alone.
 Iterator::Step walkByIndex(LangValue object) {
-  return [object, i = int64_t(0)](Evaluator &evaluator, SourceRange range) mutable -> Element {
-    Emitter::Capture capture(evaluator.emit);
-    std::optional<LangValue> element = evaluator.callProtocol(object, "__getitem__", {LangValue::integer(i++)}, range);
-    if (element && !element->isPoison())
-      return element;
-    std::vector<Diagnostic> errors = capture.takeBack();
-    if (!errors.empty() && errors.front().exception == "IndexError")
-      return std::nullopt;
-    for (const Diagnostic &each : errors)
-      evaluator.emit.report(each);
-    return LangValue::poison();
+  return [object, i = int64_t(0)](Evaluator &evaluator, SourceRange range) mutable {
+    return elementByMethod(evaluator, object, "__getitem__", {LangValue::integer(i++)}, "IndexError", range);
   };
 }
 
@@ -114,6 +112,16 @@ std::shared_ptr<Iterator> Evaluator::iteratorOf(const LangValue &iterable, Sourc
   return make(iterable.typeName() + "_iterator", walkList(std::make_shared<std::vector<LangValue>>(std::move(*elements)), false));
 }
 
+std::shared_ptr<Environment> Evaluator::enterComprehension() {
+  auto environment = std::make_shared<Environment>();
+  environment->parent = frame().environment;
+  environment->file = frame().environment->file;
+  environment->qualifier = frame().environment->qualifier;
+  environment->isComprehension = true;
+  environments.push_back(environment);
+  return environment;
+}
+
 LangValue Evaluator::makeGenerator(const ast::Comprehension *expression) {
   LangValue first = evaluateValue(expression->clauses.front().iterable);
   if (first.isPoison() || first.isUnknown())
@@ -121,12 +129,7 @@ LangValue Evaluator::makeGenerator(const ast::Comprehension *expression) {
   std::shared_ptr<Iterator> outermost = iteratorOf(first, expression->clauses.front().iterable->range);
   if (!outermost)
     return LangValue::poison();
-  auto environment = std::make_shared<Environment>();
-  environment->parent = frame().environment;
-  environment->file = frame().environment->file;
-  environment->qualifier = frame().environment->qualifier;
-  environment->isComprehension = true;
-  environments.push_back(environment);
+  std::shared_ptr<Environment> environment = enterComprehension();
   const ast::FunctionDef *function = frame().function;
   const bool mayEmit = frame().mayEmit;
   auto open = std::make_shared<std::vector<std::shared_ptr<Iterator>>>(1, std::move(outermost));

@@ -9,6 +9,8 @@
 
 #include "ditron/frontend/Value.h"
 
+#include <optional>
+
 namespace ditron::frontend {
 
 class Iterator {
@@ -36,6 +38,9 @@ private:
 inline LangValue makeIterator(std::string type, Iterator::Step step) {
   return LangValue(std::make_shared<Iterator>(std::move(type), std::move(step)));
 }
+
+/// The steps over values that are known already.
+Iterator::Step walkList(std::shared_ptr<const std::vector<LangValue>> elements, bool isSet = false);
 
 } // namespace ditron::frontend
 

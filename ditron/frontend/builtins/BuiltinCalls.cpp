@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/builtins/BlockPointers.h"
 #include "ditron/frontend/Evaluator.h"
+#include "ditron/support/Plural.h"
 
 #include <fmt/format.h>
 
@@ -118,8 +119,7 @@ bool Evaluator::matchBuiltinArguments(const Builtin &builtin, llvm::ArrayRef<Cal
   for (const CallArgument &argument : arguments) {
     if (argument.keyword.empty()) {
       if (next == params.size())
-        return reject(argument.range, fmt::format("{} takes at most {} argument{}, but more are given", name,
-                                                  params.size(), params.size() == 1 ? "" : "s"));
+        return reject(argument.range, fmt::format("{} takes at most {}, but more are given", name, plural(params.size(), "argument")));
       matched[next].push_back(&argument);
       next += !params[next].isVariadic;
       continue;

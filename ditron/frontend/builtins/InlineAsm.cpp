@@ -6,6 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/frontend/builtins/BuiltinHandlers.h"
+#include "ditron/support/Plural.h"
 
 #include <fmt/format.h>
 
@@ -53,9 +54,8 @@ public:
     Registers wanted = registersOf(element, pack);
     for (size_t i = 0; i < wanted.count; ++i) {
       if (next == items.size() || items[next].starts_with("=") != isOutput)
-        return reject(fmt::format("{} of type {} fills {} register{} with pack={}, which the constraints '{}' do not have",
-                                  what.str(), element.str(), wanted.count, wanted.count == 1 ? "" : "s", pack,
-                                  constraints->str()));
+        return reject(fmt::format("{} of type {} fills {} with pack={}, which the constraints '{}' do not have", what.str(),
+                                  element.str(), plural(wanted.count, "register"), pack, constraints->str()));
       llvm::StringRef item = items[next++];
       unsigned tied = 0;
       if (!isOutput && !item.getAsInteger(10, tied)) {

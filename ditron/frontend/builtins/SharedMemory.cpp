@@ -162,34 +162,42 @@ LangValue sharedIndex(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, Va
                     llvm::ArrayRef(memory->shape).drop_front(), memory->swizzle);
 }
 
-LangValue sharedLoad(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, ValueArg indicesArg) {
-  Emitter &emit = evaluator.emit;
+namespace {
+
+/// An element of shared memory that all indices are given for.
+struct Element {
+  LangValue pointer; ///< Poison after a reported error.
+  LangType type;
+};
+
+Element elementOf(Evaluator &evaluator, BuiltinCall &call, const ValueArg &smem, const ValueArg &indicesArg) {
   auto memory = memoryOf(evaluator, call, smem);
   if (!memory)
-    return LangValue::poison();
+    return {LangValue::poison(), {}};
   std::vector<LangValue> indices = indexList(*indicesArg);
   if (indices.size() != memory->shape.size())
-    return emit.fail(indicesArg.range,
-                     fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
-  LangValue pointer = elementPointer(evaluator, *memory, indices, indicesArg.range);
+    return {evaluator.emit.fail(indicesArg.range, fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size())),
+            {}};
+  return {elementPointer(evaluator, *memory, indices, indicesArg.range), memory->element};
+}
+
+} // namespace
+
+LangValue sharedLoad(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, ValueArg indicesArg) {
+  Emitter &emit = evaluator.emit;
+  auto [pointer, elementType] = elementOf(evaluator, call, smem, indicesArg);
   if (pointer.isPoison())
     return pointer;
-  return emit.wrap(emit.create<dist::LdOp>(emit.ir(memory->element), tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir()),
-                   memory->element);
+  return emit.wrap(emit.create<dist::LdOp>(emit.ir(elementType), tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir()), elementType);
 }
 
 LangValue sharedStore(Evaluator &evaluator, BuiltinCall &call, ValueArg smem, ValueArg valueArg, ValueArg indicesArg) {
   Emitter &emit = evaluator.emit;
-  auto memory = memoryOf(evaluator, call, smem);
-  if (!memory)
-    return LangValue::poison();
-  std::vector<LangValue> indices = indexList(*indicesArg);
-  if (indices.size() != memory->shape.size())
-    return emit.fail(indicesArg.range,
-                     fmt::format("{} indices for shared memory of rank {}", indices.size(), memory->shape.size()));
-  LangValue pointer = elementPointer(evaluator, *memory, indices, indicesArg.range);
-  LangValue value = scalarFor(evaluator, call, valueArg, memory->element);
-  if (pointer.isPoison() || value.isPoison())
+  auto [pointer, elementType] = elementOf(evaluator, call, smem, indicesArg);
+  if (pointer.isPoison())
+    return pointer;
+  LangValue value = scalarFor(evaluator, call, valueArg, elementType);
+  if (value.isPoison())
     return LangValue::poison();
   emit.create<dist::StOp>(tile::MemoryOrder::Relaxed, tile::MemoryScope::Block, pointer.ir(), value.ir());
   return LangValue::none();

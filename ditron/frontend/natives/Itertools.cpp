@@ -23,10 +23,7 @@ using Element = std::optional<LangValue>;
 
 /// An iterator over values that are known already.
 LangValue iterate(const NativeCall &call, Values values) {
-  auto elements = std::make_shared<Values>(std::move(values));
-  return makeIterator(llvm::StringRef(call.function.name).str(), [elements, i = size_t(0)](Evaluator &, SourceRange) mutable -> Element {
-    return i < elements->size() ? Element((*elements)[i++]) : std::nullopt;
-  });
+  return makeIterator(llvm::StringRef(call.function.name).str(), walkList(std::make_shared<Values>(std::move(values))));
 }
 
 /// The elements of the iterables that an iterator gives, one after the other.

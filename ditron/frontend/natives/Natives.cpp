@@ -6,6 +6,7 @@
 #include "ditron/frontend/natives/Natives.h"
 
 #include "ditron/frontend/Evaluator.h"
+#include "ditron/support/Plural.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <algorithm>
@@ -51,11 +52,10 @@ bool isMethod(const NativeFunction &function) {
 }
 
 std::string countText(const NativeFunction &function) {
-  auto arguments = [](unsigned count) { return fmt::format("{} argument{}", count, count == 1 ? "" : "s"); };
   if (function.most == NativeFunction::any)
-    return "at least " + arguments(function.least);
-  return function.least == function.most ? arguments(function.least)
-                                         : fmt::format("{} to {}", function.least, arguments(function.most));
+    return "at least " + plural(function.least, "argument");
+  return function.least == function.most ? plural(function.least, "argument")
+                                         : fmt::format("{} to {}", function.least, plural(function.most, "argument"));
 }
 
 bool takesKeyword(const NativeFunction &function, llvm::StringRef keyword) {
