@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/builtins/BuiltinHandlers.h"
+#include "ditron/support/Plural.h"
 
 #include <fmt/format.h>
 
@@ -41,8 +42,8 @@ LangValue Evaluator::construct(const std::shared_ptr<const ClassInfo> &cls, llvm
         return reject(argument.keywordRange,
                       fmt::format("field '{}' of class '{}' is given twice", argument.keyword.str(), cls->name));
     } else if (next++ >= values.size()) {
-      return reject(argument.range, fmt::format("class '{}' has {} field{}, but more values are given", cls->name,
-                                                values.size(), values.size() == 1 ? "" : "s"));
+      return reject(argument.range, fmt::format("class '{}' has {}, but more values are given", cls->name,
+                                                plural(values.size(), "field")));
     }
     values[*index] = checkField(*cls, *index, argument.value, argument.range);
     isSet[*index] = true;
@@ -139,6 +140,9 @@ LangValue Evaluator::classAttribute(const std::shared_ptr<const ClassInfo> &cls,
     return LangValue(MethodValue{nullptr, method->function.node->name.text,
                                  std::make_shared<const LangValue>(ClassValue{cls}), method->function, nullptr});
   }
+  if (member)
+    if (std::optional<LangValue> value = callProtocol(*member, "__get__", {LangValue::none(), LangValue(ClassValue{cls})}, cls->range))
+      return *value;
   if (member)
     return frame().isPython() ? *member : toKernel(*member, cls->range);
   if (cls->isEnum && name == "__members__") {

@@ -84,6 +84,8 @@ bool Evaluator::addBase(ClassInfo &info, const ast::Expr *base, bool isAggregate
     else if (name == "StrEnum")
       info.nativeBase = "str";
     info.isOpaque |= name == "Flag";
+    if (name == "IntFlag")
+      info.combinations = std::make_shared<std::map<int64_t, LangValue>>();
     return true;
   }
   std::shared_ptr<const ClassInfo> parent = cls ? cls->info : nullptr;
@@ -104,6 +106,8 @@ bool Evaluator::addBase(ClassInfo &info, const ast::Expr *base, bool isAggregate
   info.isEnum |= parent->isEnum;
   info.isOpaque |= parent->isOpaque;
   info.showsNumber |= parent->showsNumber;
+  if (parent->combinations)
+    info.combinations = std::make_shared<std::map<int64_t, LangValue>>();
   if (info.nativeBase.empty())
     info.nativeBase = parent->nativeBase;
   info.bases.push_back(parent);
@@ -148,6 +152,10 @@ LangValue Evaluator::defineClass(const ast::ClassDef *node) {
         break;
       }
   LangValue result(ClassValue{info});
+  for (const auto &[name, binding] : std::vector(info->members->names.begin(), info->members->names.end()))
+    if (std::optional<LangValue> done = callProtocol(binding.value, "__set_name__", {result, LangValue::string(name.str())}, binding.range))
+      if (done->isPoison())
+        return *done;
   for (const ast::Expr *decorator : llvm::reverse(node->decorators))
     result = decorateClass(decorator, std::move(result), *info);
   return result;

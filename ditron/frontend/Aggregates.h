@@ -11,6 +11,7 @@
 #include "ditron/frontend/Environment.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include <map>
 #include <optional>
 
 namespace ditron::frontend {
@@ -55,6 +56,8 @@ struct ClassInfo {
   bool isOpaque = false;          ///< Has a base or a decorator that nobody knows: so are its instances.
   std::string nativeBase;         ///< The class of Python's that it inherits from: "ValueError", of an enum "int" or "str".
   bool showsNumber = false;       ///< IntEnum and its kin: the text of a member is that of its number.
+  /// Of an enum.IntFlag: the members that are no constants of the class, such as `F.A | F.B`, by number; else null.
+  std::shared_ptr<std::map<int64_t, LangValue>> combinations = nullptr;
   std::optional<DataclassOptions> dataclass = std::nullopt;
   std::vector<ClassField> fields; ///< Inherited ones first.
   std::vector<std::shared_ptr<const ClassInfo>> bases;

@@ -154,6 +154,9 @@ LangValue Evaluator::evaluateUnary(const ast::UnaryOp *expression) {
     if (std::optional<LangValue> result = callProtocol(operand, method, {}, expression->range))
       return *result;
   }
+  if (expression->op == UnaryOp::Invert && operand.instance() && operand.instance()->cls->combinations)
+    return call(LangValue(ClassValue{operand.instance()->cls}), {emit.unary(expression->op, numberOf(operand), expression->range)}, {},
+                expression->range);
   operand = numberOf(operand);
   if (!operand.isConstant())
     return fail(expression->range, fmt::format("bad operand type for unary {}: '{}'", spelling(expression->op).str(),
@@ -168,7 +171,7 @@ LangValue Evaluator::evaluateCompare(const ast::Compare *expression) {
     emit.error(expression->range, "comparisons cannot be chained in a kernel").hint("write a < b and b < c");
     return LangValue::poison();
   }
-  LangValue left = evaluateValue(expression->left);
+  LangValue left = evaluateValue(expression->left), result = LangValue::boolean(true);
   for (auto [op, operand] : llvm::zip_equal(expression->ops, expression->comparators)) {
     LangValue right = evaluateValue(operand);
     if (!frame().isPython())
@@ -185,11 +188,14 @@ LangValue Evaluator::evaluateCompare(const ast::Compare *expression) {
     auto holds = compareOf(op, left, right, expression->range);
     if (!holds)
       return LangValue::poison();
+    result = LangValue::boolean(*holds);
+    const bool isMembership = op == CompareOp::In || op == CompareOp::NotIn;
+    result.isWrapped = !isIdentity && !isMembership && (left.isWrapped || right.isWrapped); // constexpr's operators give constexprs
     if (!*holds)
-      return LangValue::boolean(false);
+      break;
     left = std::move(right);
   }
-  return LangValue::boolean(true);
+  return result;
 }
 
 LangValue Evaluator::evaluatePythonBoolOp(const ast::BoolOp *expression) {
@@ -406,17 +412,21 @@ LangValue Evaluator::evaluateFString(const ast::JoinedStr *expression) {
           field->value->range,
           fmt::format("the parts of an f-string must be known at compile time, but got {}", value.describe()));
     std::string spec;
-    if (field->formatSpec) {
+    if (field->formatSpec && !frame().isPython()) {
+      emit.warning(field->range, "the format of a value in an f-string has no effect in a kernel, as in Triton");
+    } else if (field->formatSpec) {
       LangValue specValue = evaluateFString(field->formatSpec);
       if (specValue.isPoison() || specValue.isUnknown())
         return specValue;
       spec = specValue.constant().getString();
     }
     bool isRepr = field->conversion == 'r' || field->conversion == 'a';
-    if (value.isWrapped && frame().isPython() && field->conversion == 0 && spec.empty())
-      value = LangValue::string(fmt::format("constexpr[{}]", value.repr()));
-    if (field->conversion != 0)
-      value = LangValue::string(isRepr ? value.repr() : value.display());
+    value.isWrapped &= frame().isPython(); // a kernel sees what constexprs hold
+    if (field->conversion != 0 || (spec.empty() && !value.instance())) {
+      value = textOfValue(*this, value, isRepr, field->range);
+      if (value.isPoison() || value.isUnknown())
+        return value;
+    }
     auto result = formatValue(*this, value, spec, field->range);
     if (!result)
       return LangValue::poison();
@@ -436,14 +446,8 @@ LangValue Evaluator::evaluateComprehension(const ast::Comprehension *expression)
   std::vector<LangValue> keys, values;
   Scope saved = frame().locals;
   std::shared_ptr<Environment> outer = frame().environment;
-  if (frame().isPython()) {
-    frame().environment = std::make_shared<Environment>();
-    frame().environment->parent = outer;
-    frame().environment->file = outer->file;
-    frame().environment->isComprehension = true;
-    frame().environment->qualifier = outer->qualifier;
-    environments.push_back(frame().environment);
-  }
+  if (frame().isPython())
+    frame().environment = enterComprehension();
   bool isGood = comprehend(expression, 0, keys, values);
   frame().environment = std::move(outer);
   frame().locals = std::move(saved);

@@ -16,14 +16,59 @@ namespace ditron::frontend {
 // Construction
 //===------------------------------------------------------------------------------------------------------------------===//
 
+/// The name of a combination of flags as Python composes it: "A|B", "A|8" with bits that no constant has; None without constants.
+static LangValue nameOfFlags(const ClassInfo &cls, int64_t number) {
+  std::string text;
+  int64_t rest = number;
+  for (const auto &[name, binding] : cls.members->names) {
+    const Instance *member = binding.value.instance();
+    const std::optional<int64_t> bit = member && member->cls.get() == &cls ? member->number.constant().toInt64() : std::nullopt;
+    if (!bit || !llvm::has_single_bit(static_cast<uint64_t>(*bit)) || !(rest & *bit))
+      continue;
+    text += (text.empty() ? "" : "|") + name.str();
+    rest &= ~*bit;
+  }
+  if (text.empty())
+    return LangValue::none();
+  return LangValue::string(rest ? fmt::format("{}|{}", text, rest) : text);
+}
+
+/// A number as a combination of an IntFlag's members. A negative one counts from the highest bit of all: ~F.A are the others.
+static LangValue flagsOf(const std::shared_ptr<const ClassInfo> &cls, int64_t number) {
+  if (number < 0) {
+    int64_t all = 0;
+    for (const auto &[name, binding] : cls->members->names)
+      if (const Instance *member = binding.value.instance(); member && member->cls == cls)
+        all |= member->number.constant().toInt64().value_or(0);
+    const uint64_t magnitude = -static_cast<uint64_t>(number);
+    number += static_cast<int64_t>(std::max(llvm::bit_ceil(static_cast<uint64_t>(all) + 1), uint64_t(1) << llvm::bit_width(magnitude)));
+  }
+  LangValue &flags = (*cls->combinations)[number];
+  if (flags.instance())
+    return flags;
+  auto instance = std::make_shared<Instance>();
+  instance->cls = cls;
+  instance->number = LangValue::integer(number);
+  for (llvm::StringRef key : {"value", "_value_"})
+    instance->attributes[key] = instance->number;
+  for (llvm::StringRef key : {"name", "_name_"})
+    instance->attributes[key] = nameOfFlags(*cls, number);
+  return flags = LangValue(instance);
+}
+
 /// The member of an enumeration with a value.
-static LangValue enumMember(Evaluator &evaluator, const ClassInfo &cls, const LangValue &wanted, SourceRange range) {
+static LangValue enumMember(Evaluator &evaluator, const std::shared_ptr<const ClassInfo> &info, const LangValue &wanted, SourceRange range) {
+  const ClassInfo &cls = *info;
   for (const auto &[name, binding] : cls.members->names) {
     const Instance *member = binding.value.instance();
     if (member && member->cls.get() == &cls &&
         (member->attributes.lookup("value").equals(wanted) || binding.value.identical(wanted)))
       return binding.value;
   }
+  const LangValue &number = numberOf(wanted);
+  if (cls.combinations && number.isConstant() && number.constant().isIntegral())
+    if (std::optional<int64_t> bits = number.constant().toInt64(); bits && std::abs(*bits) < int64_t(1) << 62)
+      return *bits < 0 ? enumMember(evaluator, info, numberOf(flagsOf(info, *bits)), range) : flagsOf(info, *bits);
   return evaluator.fail(range, fmt::format("{} is not a valid {}", wanted.repr(), cls.name), "ValueError");
 }
 
@@ -37,7 +82,7 @@ LangValue Evaluator::constructInstance(const std::shared_ptr<const ClassInfo> &c
   if (cls->isEnum) {
     if (arguments.size() != 1)
       return fail(range, fmt::format("{}() takes the value of a member", cls->name));
-    return arguments[0].value.isUnknown() ? arguments[0].value : enumMember(*this, *cls, arguments[0].value, range);
+    return arguments[0].value.isUnknown() ? arguments[0].value : enumMember(*this, cls, arguments[0].value, range);
   }
   // A function that @abstractmethod left in place.
   for (const auto &[name, method] : cls->methods) {
@@ -128,9 +173,16 @@ LangValue Evaluator::constructDataclass(const LangValue &object, llvm::ArrayRef<
 // Attributes
 //===------------------------------------------------------------------------------------------------------------------===//
 
+/// Whether an attribute of a class is an object whose class has the method: one of a descriptor's.
+static bool isDescriptor(const LangValue *member, llvm::StringRef method) {
+  return member && member->instance() && member->instance()->cls->member(method);
+}
+
 LangValue Evaluator::bindMember(const LangValue &member, const LangValue &object, SourceRange range) {
   const auto *function = member.getIf<FunctionValue>();
   if (!function) {
+    if (object.instance() && isDescriptor(&member, "__get__"))
+      return *callProtocol(member, "__get__", {object, LangValue(ClassValue{object.instance()->cls})}, range);
     if (!member.is<LambdaValue>())
       return member;
     return call(LangValue(NativeValue{findNative("functools.partial")}), {member, object}, {}, range);
@@ -156,7 +208,7 @@ LangValue Evaluator::objectAttribute(const LangValue &value, llvm::StringRef nam
   Instance &instance = *value.instance();
   const LangValue *member = instance.cls->member(name);
   const auto *function = member ? member->getIf<FunctionValue>() : nullptr;
-  if (function && function->binding == FunctionValue::Binding::Property)
+  if ((function && function->binding == FunctionValue::Binding::Property) || isDescriptor(member, "__set__"))
     return bindMember(*member, value, range);
   if (auto it = instance.attributes.find(name); it != instance.attributes.end())
     return it->second;
@@ -195,6 +247,10 @@ LangValue Evaluator::setAttribute(const LangValue &object, llvm::StringRef name,
     LangValue setter(MethodValue{nullptr, function->setter->node->name.text, std::make_shared<const LangValue>(object),
                                  *function->setter, nullptr});
     return call(setter, {value}, {}, range);
+  }
+  if (isDescriptor(member, "__set__")) {
+    LangValue done = *callProtocol(*member, "__set__", {object, value}, range);
+    return done.isPoison() || done.isUnknown() ? done : LangValue::none();
   }
   if (instance->cls->member("__setattr__"))
     return fail(range, fmt::format("class '{}' has a method __setattr__, which is not executed at compile time", instance->cls->name), "");
@@ -254,8 +310,14 @@ static bool isNotImplemented(const LangValue &value) {
 }
 
 LangValue Evaluator::operateOnInstance(BinaryOp op, const LangValue &a, const LangValue &b, SourceRange range) {
-  if (!numberOf(a).instance() && !numberOf(b).instance())
-    return binaryOf(op, numberOf(a), numberOf(b), range);
+  if (!numberOf(a).instance() && !numberOf(b).instance()) {
+    LangValue result = binaryOf(op, numberOf(a), numberOf(b), range);
+    const bool isBitwise = op == BinaryOp::BitAnd || op == BinaryOp::BitOr || op == BinaryOp::BitXor;
+    for (const LangValue *flags : {&a, &b})
+      if (isBitwise && result.isConstant() && flags->instance() && flags->instance()->cls->combinations)
+        return enumMember(*this, flags->instance()->cls, result, range);
+    return result;
+  }
   std::string name = methodName(op).str();
   std::optional<LangValue> result = callProtocol(a, "__" + name + "__", {b}, range);
   if (!result || isNotImplemented(*result))
@@ -338,7 +400,8 @@ std::string Evaluator::textOfInstance(const LangValue &value, bool isRepr, unsig
   if (text)
     return text->display();
   if (cls.isEnum) {
-    std::string name = fmt::format("{}.{}", cls.name, instance.attributes.lookup("name").display());
+    const LangValue member = instance.attributes.lookup("name");
+    std::string name = member.isNone() ? cls.name : fmt::format("{}.{}", cls.name, member.display());
     if (isRepr)
       return fmt::format("<{}: {}>", name, instance.attributes.lookup("value").repr(depth + 1));
     return cls.showsNumber ? instance.number.display() : name;

@@ -19,6 +19,11 @@ Flow Evaluator::runPython(ast::StmtList statements) {
   return Flow::Next;
 }
 
+/// Whether the program itself says what a call does.
+static bool isOwnFunction(const LangValue &callee) {
+  return callee.is<FunctionValue>() || callee.is<LambdaValue>() || callee.is<MethodValue>();
+}
+
 Flow Evaluator::runPython(const ast::Stmt *statement) {
   if (!countSteps(1, statement->range))
     return Flow::Failed;
@@ -52,7 +57,16 @@ Flow Evaluator::runPlainStatement(const ast::Stmt *statement) {
   switch (statement->kind) {
   case ast::NodeKind::ExprStmt: {
     const ast::Expr *value = llvm::cast<ast::ExprStmt>(statement)->value;
-    return llvm::isa<ast::Constant>(value) ? Flow::Next : flowOf(evaluate(value)); // docstrings
+    if (llvm::isa<ast::Constant>(value)) // docstrings
+      return Flow::Next;
+    LangValue result = evaluate(value);
+    const auto *call = llvm::dyn_cast<ast::Call>(value);
+    const bool isInFunction = frame().function && !frame().isTolerant;
+    if (!result.isUnknown() || !isInFunction || !call || !isOwnFunction(evaluateQuietly(call->callee)))
+      return flowOf(result);
+    // What the function would have done, had it been executed to its end, is missing from here on.
+    frame().unknownCondition = std::move(result);
+    return Flow::Unknown;
   }
   case ast::NodeKind::Assign: {
     const auto *assignment = llvm::cast<ast::Assign>(statement);
@@ -295,7 +309,9 @@ Flow Evaluator::runWithItem(const ast::With *statement, size_t index) {
   if (item.target)
     assignTarget(item.target, *entered);
   std::vector<Diagnostic> errors;
+  const bool wasTolerant = std::exchange(frame().isTolerant, false); // what fails is for __exit__ to see
   Flow flow = runCaptured([&] { return runWithItem(statement, index + 1); }, errors);
+  frame().isTolerant = wasTolerant;
   const LangValue result = frame().result;
   std::vector<LangValue> why(3, LangValue::none());
   const bool isException = !errors.empty() && !errors.front().exception.empty();

@@ -312,6 +312,81 @@ std::string LangValue::repr(unsigned depth) const {
   return describe();
 }
 
+//===------------------------------------------------------------------------------------------------------------------===//
+// What text depends on
+//===------------------------------------------------------------------------------------------------------------------===//
+
+/// The smallest hash table that holds so many elements: CPython's, which is at most three fifths full.
+static uint64_t leastTableSize(size_t count) {
+  uint64_t size = 8;
+  while (count * 5 >= (size - 1) * 3)
+    size *= 2;
+  return size;
+}
+
+static bool hasCertainOrder(const std::vector<LangValue> &elements) {
+  const uint64_t size = leastTableSize(elements.size());
+  return elements.size() < 2 || llvm::all_of(elements, [&](const LangValue &each) {
+           const std::optional<int64_t> number = each.isConstant() && each.constant().isIntegral() ? each.constant().toInt64() : std::nullopt;
+           return number && *number >= 0 && static_cast<uint64_t>(*number) < size;
+         });
+}
+
+/// Whether the hash is the same in every process; that of text, objects and None (before 3.12) is not.
+static bool hasFixedHash(const LangValue &value) {
+  if (value.isTuple() || value.isSet())
+    return llvm::all_of(*value.sequence(), hasFixedHash);
+  return value.isConstant() && !value.isString() && !value.isNone();
+}
+
+void orderSet(std::vector<LangValue> &elements) {
+  auto isBefore = [](const LangValue &a, const LangValue &b) { return *a.constant().toInt64() < *b.constant().toInt64(); };
+  if (hasCertainOrder(elements) && elements.size() > 1 && !llvm::is_sorted(elements, isBefore))
+    llvm::sort(elements, isBefore);
+}
+
+TextProblem textProblemOf(const LangValue &value, unsigned depth) {
+  if (value.isConstant())
+    return value.constant().isIntegral() && !value.constant().isBool() && value.constant().getInt().toString().empty() ? TextProblem::Digits
+                                                                                                                     : TextProblem::None;
+  if (depth > LangValue::maxNesting)
+    return TextProblem::None;
+  if (value.isSet() && !hasCertainOrder(*value.sequence()) && llvm::all_of(*value.sequence(), hasFixedHash))
+    return TextProblem::SetOrder;
+  if (value.sequence())
+    for (const LangValue &element : *value.sequence())
+      if (TextProblem problem = textProblemOf(element, depth + 1); problem != TextProblem::None)
+        return problem;
+  if (value.isDict())
+    for (const auto &[key, element] : value.items())
+      for (const LangValue *part : {&key, &element})
+        if (TextProblem problem = textProblemOf(*part, depth + 1); problem != TextProblem::None)
+          return problem;
+  return TextProblem::None;
+}
+
+LangValue withShownWrappers(const LangValue &value, unsigned depth) {
+  if (value.isWrapped)
+    return LangValue::object("constexpr", {{"__repr__", LangValue::string(fmt::format("constexpr[{}]", value.display(depth)))}});
+  if (depth > LangValue::maxNesting || value.classInfo())
+    return value;
+  auto shown = [&](std::vector<LangValue> elements) {
+    for (LangValue &element : elements)
+      element = withShownWrappers(element, depth + 1);
+    return elements;
+  };
+  if (value.isTuple())
+    return LangValue::tuple(shown(value.elements()));
+  if (value.isList())
+    return LangValue::list(shown(*value.sequence()));
+  if (!value.isDict())
+    return value;
+  std::vector<std::pair<LangValue, LangValue>> items = value.items();
+  for (auto &[key, element] : items)
+    element = withShownWrappers(element, depth + 1);
+  return LangValue::dict(std::move(items));
+}
+
 static bool equalElements(const std::vector<LangValue> &a, const std::vector<LangValue> &b, unsigned depth) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](const LangValue &x, const LangValue &y) {
            return x.equals(y, depth + 1);

@@ -98,11 +98,22 @@ struct LambdaValue {
   std::shared_ptr<CallCache> cache = nullptr;
 };
 
+/// Puts the elements of a set into CPython's order, where that follows from the elements alone: integers that are smaller than any hash
+/// table of so many lie at the places of their own numbers. Elsewhere the order depends on how the set came about.
+void orderSet(std::vector<LangValue> &elements);
+
+/// Why a value has no text that is the same in Python: a number of too many digits, or a set whose order is not known (textOfValue).
+enum class TextProblem { None, Digits, SetOrder };
+TextProblem textProblemOf(const LangValue &value, unsigned depth = 0);
+
+/// The value with constexprs inside it as Python's text shows them: `[constexpr[3]]`.
+LangValue withShownWrappers(const LangValue &value, unsigned depth = 0);
+
 /// A list, set or dict of Python that runs while compiling: whoever holds it sees its changes. Kernels see the tuple of a
 /// list.
 struct ListValue {
   std::shared_ptr<std::vector<LangValue>> elements;
-  bool isSet = false; ///< No element twice; in the order in which they came.
+  bool isSet = false; ///< No element twice; in CPython's order where it is certain (orderSet), else as they came.
   bool isFrozen = false; ///< A frozenset.
 };
 struct DictValue {
@@ -237,6 +248,7 @@ public:
   }
   /// The elements must differ.
   static LangValue set(std::vector<LangValue> elements, bool isFrozen = false) {
+    orderSet(elements);
     return LangValue(ListValue{std::make_shared<std::vector<LangValue>>(std::move(elements)), true, isFrozen});
   }
   static LangValue dict(std::vector<std::pair<LangValue, LangValue>> items = {}) {

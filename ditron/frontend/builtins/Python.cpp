@@ -4,6 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/frontend/builtins/BuiltinHandlers.h"
+#include "ditron/frontend/natives/PythonNames.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -89,7 +90,12 @@ LangValue convert(Evaluator &evaluator, BuiltinCall &call, const ValueArg &x,
 // Ranges
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue pythonRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step) {
+LangValue pythonRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step, ValueArg numStages,
+                      ValueArg loopUnrollFactor, ValueArg disallowsAccMultiBuffer, ValueArg flattens, ValueArg specializesWarps,
+                      ValueArg disableLicm) {
+  for (const ValueArg *option : {&numStages, &loopUnrollFactor, &disallowsAccMultiBuffer, &flattens, &specializesWarps, &disableLicm})
+    if (!(*option)->isNone())
+      evaluator.emit.warning(option->range, fmt::format("{} has no effect on Python's range: use tl.range", option->name()));
   return makeRange(evaluator, std::make_shared<RangeValue>(), start, stop, step);
 }
 
@@ -210,6 +216,9 @@ LangValue pythonGetattr(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg
 }
 
 LangValue pythonHasattr(Evaluator &evaluator, BuiltinCall &call, ValueArg x, Arg<llvm::StringRef> name) {
+  // Triton asks the number itself, which has no `dtype`, whatever attributes constexprs have in kernels.
+  if (x->isConstant() && !isAttributeOfPython(*name))
+    return LangValue::boolean(false);
   return LangValue::boolean(!evaluator.attributeOf(*x, *name, call.range, false).isPoison());
 }
 

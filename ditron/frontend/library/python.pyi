@@ -4,8 +4,9 @@
 # Python's own functions and compile-time tools.
 
 @handler("pythonRange")
-def range(start, stop=None, step=None) -> any:
-    """iterable of a run-time loop"""
+def range(start, stop=None, step=None, num_stages=None, loop_unroll_factor=None, disallow_acc_multi_buffer=None, flatten=None,
+          warp_specialize=None, disable_licm=None) -> any:
+    """iterable of a run-time loop; the options are those of tl.range, and Triton drops them here"""
 
 @handler("pythonMin")
 def min(*values) -> any:

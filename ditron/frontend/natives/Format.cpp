@@ -87,7 +87,9 @@ private:
       rest = rest.drop_front(conversion.size());
       if (conversion != "r" && conversion != "s" && conversion != "a")
         return give(call.fail(fmt::format("Unknown conversion specifier '{}'", conversion.str()), "ValueError"));
-      value = LangValue::string(conversion == "s" ? value.display() : value.repr());
+      value = textOfValue(call.evaluator, value, conversion != "s", call.range);
+      if (value.isPoison() || value.isUnknown())
+        return give(std::move(value));
     }
     rest.consume_front(":");
     std::optional<std::string> spec = run(rest, depth + 1);
@@ -190,7 +192,7 @@ Expected<std::string> formatConversion(const Conversion &conversion, const LangV
   case 's':
   case 'r':
   case 'a': {
-    std::string text = conversion.type == 's' ? value.display() : value.repr();
+    std::string text = value.constant().getString();
     size_t most = 0;
     if (!conversion.precision.empty() && !llvm::StringRef(conversion.precision).drop_front().getAsInteger(10, most))
       text.resize(codePointOffset(text, static_cast<int64_t>(most)));
@@ -277,6 +279,19 @@ LangValue formatText(NativeCall &call) {
   return result ? LangValue::string(std::move(*result)) : formatter.failure;
 }
 
+LangValue textOfValue(Evaluator &evaluator, const LangValue &value, bool isRepr, SourceRange range) {
+  const LangValue shown = withShownWrappers(value);
+  switch (textProblemOf(value)) {
+  case TextProblem::None: return LangValue::string(isRepr ? shown.repr() : shown.display());
+  case TextProblem::Digits:
+    return evaluator.fail(range, fmt::format("Exceeds the limit ({} digits) for integer string conversion", BigInt::maxDecimalDigits),
+                          "ValueError");
+  case TextProblem::SetOrder:
+    return evaluator.unknown(range, fmt::format("the order of the elements of {}", value.repr()));
+  }
+  return LangValue::poison();
+}
+
 std::optional<std::string> formatValue(Evaluator &evaluator, const LangValue &value, llvm::StringRef spec,
                                        SourceRange range) {
   if (value.instance()) {
@@ -288,11 +303,18 @@ std::optional<std::string> formatValue(Evaluator &evaluator, const LangValue &va
     if (cls.isEnum || spec.empty())
       return formatValue(evaluator, LangValue::string(value.display()), spec, range);
   }
+  if (spec.empty()) {
+    const LangValue text = textOfValue(evaluator, value, false, range);
+    if (text.isString())
+      return text.constant().getString();
+    if (text.isUnknown())
+      evaluator.fail(range, fmt::format("{} is not known at compile time", text.unknown().text), "");
+    return std::nullopt;
+  }
   if (!value.isConstant() || value.isNone()) {
     const ObjectValue *object = value.object();
-    if (spec.empty() || (object && find(*object, "__str__")))
-      return spec.empty() ? std::optional(value.display())
-                          : formatValue(evaluator, LangValue::string(value.display()), spec, range);
+    if (object && find(*object, "__str__"))
+      return formatValue(evaluator, LangValue::string(value.display()), spec, range);
     evaluator.fail(range, fmt::format("unsupported format string passed to {}.__format__", value.typeName()));
     return std::nullopt;
   }
@@ -337,6 +359,10 @@ LangValue formatPercent(Evaluator &evaluator, llvm::StringRef text, const LangVa
     if (!isGood)
       return evaluator.fail(range, "incomplete format", "ValueError");
     LangValue value = keyed ? *keyed : take();
+    if (value.isPoison() || value.isUnknown())
+      return value;
+    if (llvm::StringRef("sra").contains(conversion.type))
+      value = textOfValue(evaluator, value, conversion.type != 's', range);
     if (value.isPoison() || value.isUnknown())
       return value;
     auto formatted = formatConversion(conversion, value);

@@ -158,6 +158,7 @@ LangValue addElement(NativeCall &call) {
     return call.fail(fmt::format("unhashable type: '{}'", call.args[0].typeName()));
   if (!contains(elementsOf(call), call.args[0]))
     elementsOf(call).push_back(call.args[0]);
+  orderSet(elementsOf(call));
   return LangValue::none();
 }
 

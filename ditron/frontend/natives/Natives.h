@@ -127,6 +127,8 @@ std::optional<LangValue> setOperation(Evaluator &evaluator, BinaryOp op, const L
                                       SourceRange range);
 /// `a <= b` and the like of sets; nullopt if the operands are not two sets.
 std::optional<bool> compareSets(CompareOp op, const LangValue &a, const LangValue &b);
+/// str() or repr() of a value: poison after a reported error, unknown where the order of a set is.
+LangValue textOfValue(Evaluator &evaluator, const LangValue &value, bool isRepr, SourceRange range);
 /// format(value, spec); nullopt after a reported error.
 std::optional<std::string> formatValue(Evaluator &evaluator, const LangValue &value, llvm::StringRef spec,
                                        SourceRange range);

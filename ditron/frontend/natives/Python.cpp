@@ -192,12 +192,17 @@ LangValue inRadix(NativeCall &call) {
 // Text
 //===------------------------------------------------------------------------------------------------------------------===//
 
-LangValue textOf(NativeCall &call) { return LangValue::string(call.args.empty() ? "" : call.args[0].display()); }
-LangValue reprOf(NativeCall &call) { return LangValue::string(call.args[0].repr()); }
+LangValue textOf(NativeCall &call) {
+  return call.args.empty() ? LangValue::string("") : textOfValue(call.evaluator, call.args[0], false, call.range);
+}
+LangValue reprOf(NativeCall &call) { return textOfValue(call.evaluator, call.args[0], true, call.range); }
 
 /// repr() with escapes for what is not ASCII.
 LangValue asciiOf(NativeCall &call) {
-  const std::string text = call.args[0].repr();
+  const LangValue shown = reprOf(call);
+  if (!shown.isString())
+    return shown;
+  const std::string text = shown.constant().getString();
   std::string escaped;
   for (llvm::StringRef rest = text; !rest.empty();) {
     llvm::StringRef character = rest.take_front(codePointOffset(rest, 1));

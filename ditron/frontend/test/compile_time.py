@@ -31,13 +31,17 @@ def kernel(p, n, BLOCK: tl.constexpr, KIND: tl.constexpr, OUT: tl.constexpr, NOT
     tl.static_assert([i * i for i in range(4) if i % 2 == 1] == (1, 9))
     tl.static_assert(isinstance(n, int) and isinstance(p, tl.tensor) and not isinstance(n, (tl.tensor, str)))
     tl.static_assert(hasattr(p, "dtype") and not hasattr(p, "size") and getattr(p, "size", 3) == 3)
+    tl.static_assert(not hasattr(BLOCK, "dtype") and hasattr(BLOCK, "bit_length"), "numbers of Python have no dtype")
+    for _ in range(0, 1, num_stages=1):  # which Python's own range does not have: Triton drops it
+        pass
     tl.static_assert((BLOCK).bit_length() == 7 and math.pi > 3.14)
     tl.static_assert((True or undefined_name) and not (False and undefined_name))
 
     # CHECK: // static_print: 64 gelu fp16 None (1, 'x')
-    # CHECK-NEXT: // static_print: <   64> 0x40 2.50 'gelu'
+    # CHECK-NEXT: // static_print: <64> 64 2.5 'gelu'
     # CHECK-NEXT: // static_print: a-b
     tl.static_print(BLOCK, KIND, OUT, NOTHING, (1, "x"))
+    # Triton drops the formats.
     tl.static_print(f"<{BLOCK:5d}> {BLOCK:#x} {2.5:.2f} {KIND!r}")
     tl.static_print("a", "b", sep="-", end="")
 

@@ -101,3 +101,82 @@ try:
     {}[[]] = 1
 except TypeError:
     log("TypeError")
+# --- numbers of too many digits have no text, and a text of too many is no number
+for convert in (str, repr, ascii, lambda n: f"{n}", lambda n: "{}".format(n), lambda n: "%s" % (n,), lambda n: str([n])):
+    try:
+        log(len(convert(10 ** 4300)))
+    except ValueError:
+        log("too long")
+    log(len(convert(10 ** 4200)))
+log(hex(10 ** 4300)[:10])
+# --- the order of small integers in a set
+numbers = {3, 0}
+log(str(numbers))
+log(f"{numbers}")
+log([each for each in {5, 2, 7, 1}])
+numbers.add(1)
+log(str(numbers))
+log(str({1, 2} | {0}))
+log(list(frozenset([6, 4, 0])))
+# --- comparisons of constexprs are constexprs
+t = tl.constexpr(3)
+log(str(t < 4))
+log(repr(t == 3))
+log(f"{t != 3} {t >= 1}")
+log(str([t, t + 1]))
+log("%s %r" % (t, t))
+log(str(t in [3]))
+log(str([tl.constexpr("a"), 2 + t]))
+log(str(t is None))
+# --- combinations of flags
+class Access(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+    RUN = 4
+log(repr(Access(0)))
+log(bool(Access(0)))
+log(repr(Access.READ | Access.RUN))
+log(str(Access.READ | Access.RUN))
+log((Access.READ | Access.RUN).name)
+log((Access.READ | Access.WRITE).value)
+log(repr(Access.READ & Access.WRITE))
+log(repr(Access.READ & Access.READ))
+log(repr(~Access.READ))
+log(repr(Access(9)))
+log(Access(3) is (Access.READ | Access.WRITE))
+log(isinstance(Access.READ | Access.WRITE, Access))
+log(repr(Access.READ + 2))
+# --- a context that swallows the exception
+class Swallow:
+    def __enter__(self):
+        return self
+    def __exit__(self, kind, value, trace):
+        return kind is ValueError
+place = 1
+with Swallow():
+    place = 2
+    raise ValueError("x")
+    place = 3
+log(place)
+# --- descriptors
+class Celsius:
+    def __set_name__(self, owner, name):
+        self.name = name
+    def __get__(self, thing, owner):
+        return (self.name, owner.__name__, thing is None)
+class Whole:
+    def __get__(self, thing, owner):
+        return thing.kept
+    def __set__(self, thing, value):
+        thing.kept = value * 2
+class Room:
+    warmth = Celsius()
+    size = Whole()
+room = Room()
+log(room.warmth)
+log(Room.warmth)
+room.warmth = 1
+log(room.warmth)
+room.size = 4
+log(room.size)
+log(room.kept)

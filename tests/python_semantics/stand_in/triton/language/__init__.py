@@ -20,8 +20,25 @@ class constexpr:
     def __eq__(self, other):
         return constexpr(self.value == plain(other))
 
+    def __ne__(self, other):
+        return constexpr(self.value != plain(other))
+
+    def __lt__(self, other):
+        return constexpr(self.value < plain(other))
+
+    def __le__(self, other):
+        return constexpr(self.value <= plain(other))
+
+    def __gt__(self, other):
+        return constexpr(self.value > plain(other))
+
+    def __ge__(self, other):
+        return constexpr(self.value >= plain(other))
+
     def __add__(self, other):
         return constexpr(self.value + plain(other))
+
+    __radd__ = __add__
 
 
 def plain(value):
