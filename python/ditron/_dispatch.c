@@ -56,11 +56,11 @@ typedef struct {
 } Entry;
 
 typedef struct {
-  PyObject_HEAD PyObject *slowly;   /* JITFunction.run_slowly(grid, arguments, keywords) */
-  PyObject *names;                  /* A tuple of the parameters' names. */
-  PyObject *defaults;               /* A tuple; the name `missing` where there is none. */
+  PyObject_HEAD PyObject *slowly; /* JITFunction.run_slowly(grid, arguments, keywords) */
+  PyObject *names;                /* A tuple of the parameters' names. */
+  PyObject *defaults;             /* A tuple; the name `missing` where there is none. */
   PyObject *missing;
-  PyObject *indices;                /* A dictionary from name to number. */
+  PyObject *indices; /* A dictionary from name to number. */
   size_t parameters;
   Entry **table;
   size_t capacity, used;
@@ -186,7 +186,8 @@ static int read_call(Dispatcher *self, PyObject *arguments, PyObject *keywords, 
         continue;
       }
       /* An option of the launch: name and value. */
-      if (call->count + 2 > MOST_TOKENS || !read_value(name, call, call->count) || !read_value(value, call, call->count + 1))
+      if (call->count + 2 > MOST_TOKENS || !read_value(name, call, call->count) ||
+          !read_value(value, call, call->count + 1))
         return 0;
       call->count += 2;
     }
@@ -216,11 +217,13 @@ static uint64_t hash_of(const Call *call) {
 /*===- The table ----------------------------------------------------------------------------------------------------------===*/
 
 static int matches(const Entry *entry, const Call *call, uint64_t hash) {
-  if (entry->hash != hash || entry->count != call->count || memcmp(entry->tokens, call->tokens, call->count * sizeof(Token)))
+  if (entry->hash != hash || entry->count != call->count ||
+      memcmp(entry->tokens, call->tokens, call->count * sizeof(Token)))
     return 0;
   for (size_t i = 0; i < call->count; ++i) {
     /* Numbers and tensors are told by their tokens alone. */
-    if (call->tokens[i].kind <= TOKEN_TENSOR || is_tensor(call->objects[i]) || Py_TYPE(call->objects[i]) == &PyFloat_Type)
+    if (call->tokens[i].kind <= TOKEN_TENSOR || is_tensor(call->objects[i]) ||
+        Py_TYPE(call->objects[i]) == &PyFloat_Type)
       continue;
     PyObject *known = PyTuple_GetItem(entry->objects, (Py_ssize_t)i);
     if (known == call->objects[i])
@@ -405,7 +408,8 @@ static ditron_stream_h stream_of(int device) {
 }
 
 /* The tensors of the call, for the simulator to borrow their memory. */
-static PyObject *launch_simulated(const Entry *entry, const Call *call, const uint32_t *blocks, const uint64_t *values) {
+static PyObject *launch_simulated(const Entry *entry, const Call *call, const uint32_t *blocks,
+                                  const uint64_t *values) {
   PyObject *owners = PyList_New(0);
   for (size_t i = 0; owners && i < call->count; ++i)
     if (is_tensor(call->objects[i]) && PyList_Append(owners, call->objects[i]) < 0)
@@ -471,8 +475,8 @@ static PyObject *dispatch(Dispatcher *self, PyObject *grid, PyObject *arguments,
 /* Dispatcher(slowly, names, constexprs, defaults, missing) */
 static PyObject *dispatcher_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   PyObject *slowly, *names, *constexprs, *defaults, *missing;
-  if (!PyArg_ParseTuple(arguments, "OO!O!O!O", &slowly, &PyTuple_Type, &names, &PyTuple_Type, &constexprs, &PyTuple_Type, &defaults,
-                        &missing))
+  if (!PyArg_ParseTuple(arguments, "OO!O!O!O", &slowly, &PyTuple_Type, &names, &PyTuple_Type, &constexprs,
+                        &PyTuple_Type, &defaults, &missing))
     return NULL;
   Dispatcher *self = (Dispatcher *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
   if (!self)
@@ -604,14 +608,19 @@ static PyMethodDef set_tensors_method = {"set_tensors", set_tensors, METH_VARARG
 
 int add_dispatcher(PyObject *module) {
   static PyMethodDef methods[] = {{"launch", dispatcher_launch, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
-  static PyType_Slot slots[] = {{Py_tp_new, dispatcher_new},           {Py_tp_dealloc, dispatcher_dealloc},
-                                {Py_tp_traverse, dispatcher_traverse}, {Py_tp_clear, dispatcher_clear},
-                                {Py_tp_methods, methods},              {Py_mp_subscript, dispatcher_subscript},
+  static PyType_Slot slots[] = {{Py_tp_new, dispatcher_new},
+                                {Py_tp_dealloc, dispatcher_dealloc},
+                                {Py_tp_traverse, dispatcher_traverse},
+                                {Py_tp_clear, dispatcher_clear},
+                                {Py_tp_methods, methods},
+                                {Py_mp_subscript, dispatcher_subscript},
                                 {0, NULL}};
-  static PyType_Spec spec = {"ditron._native.Dispatcher", sizeof(Dispatcher), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+  static PyType_Spec spec = {"ditron._native.Dispatcher", sizeof(Dispatcher), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
   static PyType_Slot bound_slots[] = {
       {Py_tp_dealloc, bound_dealloc}, {Py_tp_traverse, bound_traverse}, {Py_tp_call, bound_call}, {0, NULL}};
-  static PyType_Spec bound_spec = {"ditron._native.Bound", sizeof(Bound), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, bound_slots};
+  static PyType_Spec bound_spec = {"ditron._native.Bound", sizeof(Bound), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                                   bound_slots};
   name_data_ptr = PyUnicode_InternFromString("data_ptr");
   name_dtype = PyUnicode_InternFromString("dtype");
   name_get_device = PyUnicode_InternFromString("get_device");
@@ -619,5 +628,7 @@ int add_dispatcher(PyObject *module) {
   PyObject *type = PyType_FromSpec(&spec), *function = PyCFunction_NewEx(&set_tensors_method, NULL, NULL);
   if (!name_data_ptr || !name_dtype || !name_get_device || !bound_type || !type || !function)
     return -1;
-  return PyModule_AddObject(module, "Dispatcher", type) < 0 || PyModule_AddObject(module, "set_tensors", function) < 0 ? -1 : 0;
+  return PyModule_AddObject(module, "Dispatcher", type) < 0 || PyModule_AddObject(module, "set_tensors", function) < 0
+             ? -1
+             : 0;
 }

@@ -24,8 +24,8 @@ PyObject *raise_status(ditron_status_t status) {
     PyErr_SetString(PyExc_RuntimeError, error.message ? error.message : "unknown error");
     return NULL;
   }
-  PyObject *exception = PyObject_CallFunction(make_error, "izzII", (int)status, error.message ? error.message : "", error.file,
-                                              error.line, error.column);
+  PyObject *exception = PyObject_CallFunction(make_error, "izzII", (int)status, error.message ? error.message : "",
+                                              error.file, error.line, error.column);
   if (exception) {
     PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_DECREF(exception);
@@ -45,10 +45,10 @@ static PyObject *load_library(PyObject *self, PyObject *args) {
     PyErr_Format(PyExc_ImportError, "%s", dlerror());
     return NULL;
   }
-#define LOAD(name)                                                                                                           \
-  if (!(ditron.name = (__typeof__(ditron_##name) *)dlsym(opened, "ditron_" #name))) {                                        \
-    PyErr_Format(PyExc_ImportError, "%s has no ditron_" #name ": it is of another version", path);                           \
-    return NULL;                                                                                                             \
+#define LOAD(name)                                                                                                     \
+  if (!(ditron.name = (__typeof__(ditron_##name) *)dlsym(opened, "ditron_" #name))) {                                  \
+    PyErr_Format(PyExc_ImportError, "%s has no ditron_" #name ": it is of another version", path);                     \
+    return NULL;                                                                                                       \
   }
   DITRON_FUNCTIONS(LOAD)
 #undef LOAD
@@ -74,8 +74,8 @@ static PyObject *context_create(PyObject *self, PyObject *args) {
   unsigned long long heap, seed;
   unsigned ranks, environment, multiprocessors, unchecked;
   int gpu;
-  if (!PyArg_ParseTuple(args, "zIIiKdKII", &options.target, &ranks, &environment, &gpu, &heap, &options.time_limit_seconds, &seed,
-                        &multiprocessors, &unchecked))
+  if (!PyArg_ParseTuple(args, "zIIiKdKII", &options.target, &ranks, &environment, &gpu, &heap,
+                        &options.time_limit_seconds, &seed, &multiprocessors, &unchecked))
     return NULL;
   const int32_t gpus[1] = {gpu};
   options.ranks = ranks;
@@ -120,8 +120,8 @@ static PyObject *context_device(PyObject *self, PyObject *args) {
   ditron_device_info_t info;
   DITRON_INIT(info);
   CHECK(ditron.context_device(handle(context), rank, &info));
-  return Py_BuildValue("(sIIKI)", info.name, info.multiprocessors, info.warp_size, (unsigned long long)info.shared_bytes_per_block,
-                       info.max_threads_per_block);
+  return Py_BuildValue("(sIIKI)", info.name, info.multiprocessors, info.warp_size,
+                       (unsigned long long)info.shared_bytes_per_block, info.max_threads_per_block);
 }
 
 /*===- Streams and events -------------------------------------------------------------------------------------------------===*/
@@ -306,8 +306,8 @@ static PyObject *kernel_compile(PyObject *self, PyObject *args) {
   ditron_launch_t launch;
   DITRON_INIT(launch);
   const char *signature;
-  if (!PyArg_ParseTuple(args, "KIIIIs", &kernel, &launch.num_warps, &launch.num_stages, &launch.debug, &launch.cooperative,
-                        &signature))
+  if (!PyArg_ParseTuple(args, "KIIIIs", &kernel, &launch.num_warps, &launch.num_stages, &launch.debug,
+                        &launch.cooperative, &signature))
     return NULL;
   ditron_variant_h variant;
   CHECK_UNLOCKED(ditron.kernel_compile(handle(kernel), &launch, signature, &variant));
@@ -363,7 +363,8 @@ static PyObject *variant_launch(PyObject *self, PyObject *args) {
     return NULL;
   const void *values[MOST_PARAMETERS];
   if (size / 8 > MOST_PARAMETERS) {
-    PyErr_Format(PyExc_ValueError, "a kernel can have at most %d parameters at run time, not %zd", MOST_PARAMETERS, size / 8);
+    PyErr_Format(PyExc_ValueError, "a kernel can have at most %d parameters at run time, not %zd", MOST_PARAMETERS,
+                 size / 8);
     return NULL;
   }
   for (Py_ssize_t i = 0; i < size / 8; ++i)
@@ -401,9 +402,14 @@ static int read_argument(PyObject *item, ditron_argument_t *argument, ditron_des
           return 0;
         sizes[5 * list + i] = PyLong_AsLongLong(size);
       }
-    *descriptor = (ditron_descriptor_t){.struct_size = sizeof *descriptor, .base = handle(base), .dtype = argument->dtype,
-                                        .dimensions = (uint32_t)dimensions, .shape = sizes, .strides = sizes + 5,
-                                        .block_shape = sizes + 10, .fill_nan = nan};
+    *descriptor = (ditron_descriptor_t){.struct_size = sizeof *descriptor,
+                                        .base = handle(base),
+                                        .dtype = argument->dtype,
+                                        .dimensions = (uint32_t)dimensions,
+                                        .shape = sizes,
+                                        .strides = sizes + 5,
+                                        .block_shape = sizes + 10,
+                                        .fill_nan = nan};
     argument->value.descriptor = descriptor;
     break;
   }
@@ -417,8 +423,8 @@ static PyObject *kernel_launch(PyObject *self, PyObject *args) {
   ditron_launch_t launch;
   DITRON_INIT(launch);
   PyObject *list;
-  if (!PyArg_ParseTuple(args, "KK(III)IIIIO", &kernel, &stream, &launch.grid[0], &launch.grid[1], &launch.grid[2], &launch.num_warps,
-                        &launch.num_stages, &launch.debug, &launch.cooperative, &list))
+  if (!PyArg_ParseTuple(args, "KK(III)IIIIO", &kernel, &stream, &launch.grid[0], &launch.grid[1], &launch.grid[2],
+                        &launch.num_warps, &launch.num_stages, &launch.debug, &launch.cooperative, &list))
     return NULL;
   ditron_argument_t arguments[MOST_PARAMETERS];
   ditron_descriptor_t descriptors[MOST_PARAMETERS];
@@ -447,7 +453,8 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL}};
 /* clang-format on */
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", "Ditron's C interface", -1, methods, NULL, NULL, NULL, NULL};
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_native", "Ditron's C interface", -1, methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__native(void) {
   PyObject *self = PyModule_Create(&module);

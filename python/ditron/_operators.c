@@ -65,9 +65,10 @@ static PyObject *plan_enqueue(PyObject *self, PyObject *args) {
   unsigned long long plan, stream, address[3];
   int dtype[3];
   long long sizes[3][4];
-  if (!PyArg_ParseTuple(args, "KK(KiLLLL)(KiLLLL)(KiLLLL)", &plan, &stream, &address[0], &dtype[0], &sizes[0][0], &sizes[0][1],
-                        &sizes[0][2], &sizes[0][3], &address[1], &dtype[1], &sizes[1][0], &sizes[1][1], &sizes[1][2], &sizes[1][3],
-                        &address[2], &dtype[2], &sizes[2][0], &sizes[2][1], &sizes[2][2], &sizes[2][3]))
+  if (!PyArg_ParseTuple(args, "KK(KiLLLL)(KiLLLL)(KiLLLL)", &plan, &stream, &address[0], &dtype[0], &sizes[0][0],
+                        &sizes[0][1], &sizes[0][2], &sizes[0][3], &address[1], &dtype[1], &sizes[1][0], &sizes[1][1],
+                        &sizes[1][2], &sizes[1][3], &address[2], &dtype[2], &sizes[2][0], &sizes[2][1], &sizes[2][2],
+                        &sizes[2][3]))
     return NULL;
   ditron_tensor_t tensors[3];
   int64_t numbers[3][4];
@@ -86,7 +87,7 @@ static PyObject *plan_enqueue(PyObject *self, PyObject *args) {
 }
 
 int add_operators(PyObject *module) {
-  static PyMethodDef methods[] = {METHOD(operator_create) METHOD(operator_destroy) METHOD(operator_prepare) METHOD(plan_destroy)
-                                      METHOD(plan_rows) METHOD(plan_enqueue){NULL, NULL, 0, NULL}};
+  static PyMethodDef methods[] = {METHOD(operator_create) METHOD(operator_destroy) METHOD(operator_prepare)
+                                      METHOD(plan_destroy) METHOD(plan_rows) METHOD(plan_enqueue){NULL, NULL, 0, NULL}};
   return PyModule_AddFunctions(module, methods);
 }

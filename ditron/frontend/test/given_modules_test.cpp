@@ -36,24 +36,28 @@ if True:
 )";
 
 TEST(GivenModules, AreFoundByName) {
-  const SourceText helper{"folder/helper.py", "import triton\n@triton.jit\ndef helper(x):\n    return x + 1\n", "made_up.part"};
+  const SourceText helper{"folder/helper.py", "import triton\n@triton.jit\ndef helper(x):\n    return x + 1\n",
+                          "made_up.part"};
   EXPECT_EQ(import(caller, "*i32", {helper}), "ok");
   EXPECT_THAT(import(caller, "*i32"), HasSubstr("made_up.part"));
 }
 
 TEST(GivenModules, MessagesNameTheirPath) {
-  const SourceText helper{"folder/helper.py", "import triton\n@triton.jit\ndef helper(x):\n    return y\n", "made_up.part"};
+  const SourceText helper{"folder/helper.py", "import triton\n@triton.jit\ndef helper(x):\n    return y\n",
+                          "made_up.part"};
   const std::string messages = import(caller, "*i32", {helper});
   EXPECT_THAT(messages, HasSubstr("folder/helper.py:4:12: error: name 'y' is not defined"));
   EXPECT_THAT(messages, HasSubstr("user.py:6:"));
 }
 
 TEST(GivenModules, LeadToEachOtherAndMayShareAPath) {
-  const SourceText first{"user.py", "import triton; from made_up.b import add as add\n@triton.jit\ndef helper(x):\n    return add(x)\n",
-                         "made_up.part"};
+  const SourceText first{
+      "user.py", "import triton; from made_up.b import add as add\n@triton.jit\ndef helper(x):\n    return add(x)\n",
+      "made_up.part"};
   const SourceText second{"user.py", "import triton\n@triton.jit\ndef add(x):\n    return x + 1\n", "made_up.b"};
   EXPECT_EQ(import(caller, "*i32", {first, second}), "ok");
-  const std::vector<SourceText> read = importedFiles({"user.py", caller}, {}, {second, first, {"other.py", "", "made_up.c"}});
+  const std::vector<SourceText> read =
+      importedFiles({"user.py", caller}, {}, {second, first, {"other.py", "", "made_up.c"}});
   EXPECT_EQ(read, (std::vector<SourceText>{first, second}));
 }
 

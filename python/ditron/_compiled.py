@@ -1,0 +1,203 @@
+"""Compiled kernels: their texts and figures, and how their arguments are packed."""
+import struct
+import weakref
+
+from . import _native
+from ._errors import InvalidArgumentError, UnsupportedError
+from ._tensors import extent, is_tensor, pointer_of
+from ._values import BY_SIGNATURE, constexpr, dtype
+
+_PACK = {"i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q", "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q", "fp16": "e6x",
+         "fp32": "f4x", "fp64": "d"}
+
+
+_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
+
+
+def grid_of(grid, meta):
+    """Three numbers of blocks."""
+    if callable(grid):
+        grid = grid(meta)
+    if isinstance(grid, int):
+        grid = (grid,)
+    sizes = [int(getattr(size, "value", size)) for size in grid]
+    if len(sizes) > 3 or not sizes:
+        raise InvalidArgumentError(f"a grid has one to three dimensions, this one has {len(sizes)}: {tuple(sizes)}")
+    for size, most in zip(sizes, _MOST_BLOCKS):
+        if not 0 <= size <= most:
+            raise InvalidArgumentError(f"grid {tuple(sizes)}: a dimension is from 0 to {_MOST_BLOCKS[0]} (x) or {_MOST_BLOCKS[1]} (y, z) blocks")
+    return tuple(sizes + [1] * (3 - len(sizes)))
+
+
+class CompiledKernel:
+    """A variant: its texts and figures, and its launch."""
+
+    class Metadata:
+        def __init__(self, **fields):
+            self.__dict__.update(fields)
+
+        def _asdict(self):
+            return dict(self.__dict__)
+
+        def __repr__(self):
+            return f"KernelMetadata({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+    def __init__(self, function, device, handle, signature, numbers, bindings):
+        self.function, self.device, self.handle, self.numbers = function, device, handle, numbers
+        self._finalizer = weakref.finalize(self, _native.variant_destroy, handle)
+        self.signature = signature
+        self.name, target, warps, self.threads, shared, self.parameters = _native.variant_info(handle)
+        self.metadata = CompiledKernel.Metadata(name=self.name, target=target, num_warps=warps, num_stages=numbers[1] or 3, num_ctas=1, shared=shared,
+                                                debug=bool(numbers[2]), launch_cooperative_grid=bool(numbers[3]), hash=f"{abs(hash(signature)):x}")
+        self.hash = self.metadata.hash
+        self.src = function
+        self.asm = _Texts(handle, device)
+        self._format = struct.Struct("=" + "".join(_PACK.get("u64" if kind[0] == "*" else "u16" if kind == "bf16" else kind, "Q") for _, kind in self.parameters))
+
+    @property
+    def n_regs(self):
+        return self.asm.figure("registers")
+
+    @property
+    def n_spills(self):
+        return self.asm.figure("spills")
+
+    n_max_threads = property(lambda self: self.device.properties[4])
+
+    @property
+    def kernel(self):
+        return self.asm[self.device_code]
+
+    @property
+    def device_code(self):
+        return "ptx" if self.device.index is not None else "asm"
+
+    def launch(self, blocks, call, device=None):
+        values = call.values
+        if call.uses_descriptors and self.needs_tensor_maps(device or self.device):
+            self.launch_checked(blocks, call, device or self.device)
+            return
+        self.launch_packed(blocks, self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters]), call.owners, device)
+
+    @staticmethod
+    def needs_tensor_maps(device):
+        """On GPUs descriptors become tensor maps, which the library makes."""
+        return device.index is not None
+
+    def launch_checked(self, blocks, call, device):
+        """Through the library's own binding of arguments."""
+        arguments = [_native_argument(name, value) for name, value in zip(self.function.arg_names, call.arguments)]
+        kernel = self.function.kernel(device, call.bindings)
+        ranges = [extent(owner) for owner in call.owners] if device.index is None else ()
+        device.run(lambda stream: _native.kernel_launch(kernel, stream, blocks, *self.numbers, arguments), ranges)
+
+    def launch_packed(self, blocks, raw, owners, device=None):
+        """With 8 bytes for each parameter."""
+        device = device or self.device
+        ranges = [extent(owner) for owner in owners] if device.index is None else ()
+        device.run(lambda stream: _native.variant_launch(self.handle, stream, *blocks, raw), ranges)
+
+    @property
+    def plan(self):
+        """What the Dispatcher needs to launch this: (handle, ((argument, code), ...)); None where only Python can."""
+        numbers = {name: number for number, name in enumerate(self.function.arg_names)}
+        if any(name not in numbers or kind in ("fp16", "bf16") for name, kind in self.parameters):
+            return None
+        codes = {"fp32": "f", "fp64": "d"}
+        return self.handle, tuple((numbers[name], codes.get(kind, "i")) for name, kind in self.parameters)
+
+    def _init_handles(self):
+        """There for programs that call it: the code is loaded already."""
+
+    def __getitem__(self, grid):
+        def runner(*arguments, **keywords):
+            keywords.pop("stream", None)
+            signature, call = self.function.specialise(self.function.bind(arguments, keywords))
+            self.launch(grid_of(grid, {}), call)
+        return runner
+
+
+def _bits(value, kind):
+    if kind == "bf16":
+        bits = struct.unpack("=I", struct.pack("=f", value))[0]
+        return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF if value == value else 0x7FC0
+    if kind[0] in "iu":
+        value = int(value)
+        width = int(kind[1:])
+        if kind == "i1":
+            return bool(value)
+        value &= (1 << width) - 1
+        return value - (1 << width) if kind[0] == "i" and value >> (width - 1) else value
+    if kind == "fp32":
+        try:
+            struct.pack("=f", value)
+        except OverflowError:
+            return float("inf") if value > 0 else float("-inf")
+    return value
+
+
+def _native_argument(name, value):
+    """(name, kind, dtype, value) as ditron.h has them."""
+    value = value.value if isinstance(value, constexpr) else value
+    if value is None:
+        return name, 0, 0, None
+    if isinstance(value, bool):
+        return name, 1, 0, int(value)
+    if isinstance(value, int):
+        return name, 2 if value < 2**63 else 3, 0, value
+    if isinstance(value, float):
+        return name, 4, 0, value
+    if isinstance(value, str):
+        return name, 6, 0, value
+    if isinstance(value, dtype) and value.number is not None:
+        return name, 7, value.number, None
+    if hasattr(value, "block_shape"):
+        base = pointer_of(value.base)
+        sizes = [tuple(int(each) for each in sizes) for sizes in (value.shape, value.strides, value.block_shape)]
+        return name, 8, BY_SIGNATURE[base.type].number, (base.address, *sizes, int(getattr(value, "padding", "zero") == "nan"))
+    if is_tensor(value):
+        pointer = pointer_of(value)
+        return name, 5, BY_SIGNATURE[pointer.type].number, pointer.address
+    raise UnsupportedError(f"argument '{name}': a kernel that takes tensor descriptors on a GPU cannot take a {type(value).__name__} from Python yet")
+
+
+class _Texts(dict):
+    """The stages of a compilation as texts, fetched when asked for: source, ttir, ttgir, llir, ptx (or asm)."""
+
+    STAGES = {"source": "source", "ttir": "tile", "ttgir": "layout", "llir": "llvm", "ptx": "asm", "asm": "asm", "tile": "tile", "layout": "layout",
+              "llvm": "llvm", "sass": "asm", "cubin": "asm"}
+
+    def __init__(self, handle, device):
+        super().__init__()
+        self.handle, self.device = handle, device
+
+    def __missing__(self, stage):
+        if stage not in self.STAGES:
+            raise KeyError(f"'{stage}': there are {', '.join(self.STAGES)}")
+        text = self[stage] = _native.variant_text(self.handle, self.STAGES[stage])
+        return text
+
+    def __contains__(self, stage):
+        return stage in self.STAGES
+
+    def keys(self):
+        return [stage for stage in ("source", "ttir", "ttgir", "llir", "ptx")]
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __len__(self):
+        return len(self.keys())
+
+    def items(self):
+        return [(stage, self[stage]) for stage in self.keys()]
+
+    def values(self):
+        return [self[stage] for stage in self.keys()]
+
+    def get(self, stage, default=None):
+        return self[stage] if stage in self else default
+
+    def figure(self, _):
+        """Registers and spills are the driver's to say; simulated GPUs have none."""
+        return 0
