@@ -321,8 +321,12 @@ std::optional<std::string> formatValue(Evaluator &evaluator, const LangValue &va
   auto text = format(value.constant(), spec);
   if (text.isOk() && text->size() <= ConstValue::maxStringBytes)
     return *text;
-  evaluator.fail(range, text.isOk() ? "the text is too long" : text.status().message(),
-                 text.isOk() ? "" : "ValueError");
+  if (text.isOk()) {
+    evaluator.fail(range, "the text is too long", "");
+    return std::nullopt;
+  }
+  const llvm::StringRef exception = exceptionOf(text.status().message());
+  evaluator.fail(range, text.status().message(), exception == "TypeError" ? "ValueError" : exception);
   return std::nullopt;
 }
 

@@ -380,6 +380,8 @@ llvm::StringRef exceptionOf(llvm::StringRef message) {
       {"cannot convert float NaN", "ValueError"},
       {"cannot convert float infinity", "OverflowError"},
       {"Exceeds the limit", "ValueError"},
+      {"%c arg not in range", "OverflowError"},
+      {"the surrogate", ""},
       {"negative shift count", "ValueError"},
       {"float division", "ZeroDivisionError"},
       {"float floor division", "ZeroDivisionError"},

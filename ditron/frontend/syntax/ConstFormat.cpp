@@ -8,6 +8,7 @@
 #include "ditron/frontend/syntax/ConstValue.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ConvertUTF.h"
 #include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
@@ -217,37 +218,6 @@ Expected<std::string> formatFloat(const ConstValue &original, double value, Form
   return layOut(number, spec);
 }
 
-Expected<std::string> formatInt(const ConstValue &original, const FormatSpec &spec) {
-  if (spec.type && llvm::StringRef("eEfFgG%").contains(spec.type)) {
-    DITRON_ASSIGN_OR_RETURN(double value, original.toDouble());
-    return formatFloat(original, value, spec);
-  }
-  if (spec.precision >= 0)
-    return invalidArgument("Precision not allowed in integer format specifier");
-  if (spec.grouping == ',' && spec.type && llvm::StringRef("boxX").contains(spec.type))
-    return invalidArgument(fmt::format("Cannot specify ',' with '{}'.", spec.type));
-  BigInt value = original.getInt();
-  BigInt magnitude = value.abs();
-  NumberParts number;
-  number.sign = signText(value.isNegative(), spec);
-  switch (spec.type) {
-  case 0:
-  case 'd':
-  case 'n': number.digits = magnitude.toString(); break;
-  case 'b': number.digits = magnitude.toString(2); break;
-  case 'o': number.digits = magnitude.toString(8); break;
-  case 'x': number.digits = magnitude.toString(16); break;
-  case 'X': number.digits = llvm::StringRef(magnitude.toString(16)).upper(); break;
-  default: return unknownCode(spec.type, original);
-  }
-  if (number.digits.empty())
-    return invalidArgument(
-        fmt::format("Exceeds the limit ({} digits) for integer string conversion", BigInt::maxDecimalDigits));
-  if (spec.alternate && spec.type && llvm::StringRef("boxX").contains(spec.type))
-    number.prefix = std::string("0") + spec.type;
-  return layOut(number, spec);
-}
-
 Expected<std::string> formatString(const ConstValue &original, const FormatSpec &spec) {
   if (spec.type && spec.type != 's')
     return unknownCode(spec.type, original);
@@ -275,6 +245,58 @@ Expected<std::string> formatString(const ConstValue &original, const FormatSpec 
   if (spec.align == '^')
     return repeat(spec.fill, missing / 2) + text + repeat(spec.fill, missing - missing / 2);
   return text + repeat(spec.fill, missing);
+}
+
+/// The character with the number.
+Expected<std::string> formatCharacter(const ConstValue &original, FormatSpec spec) {
+  for (const auto &[isGiven, what] : {std::pair(spec.sign != 0, "Sign"), std::pair(spec.alternate, "Alternate form (#)")})
+    if (isGiven)
+      return invalidArgument(fmt::format("{} not allowed with integer format specifier 'c'", what));
+  if (spec.grouping)
+    return invalidArgument(fmt::format("Cannot specify '{}' with 'c'.", spec.grouping));
+  const std::optional<int64_t> code = original.toInt64();
+  if (!code || *code < 0 || *code > 0x10ffff)
+    return invalidArgument("%c arg not in range(0x110000)");
+  char bytes[UNI_MAX_UTF8_BYTES_PER_CODE_POINT], *end = bytes;
+  if (!llvm::ConvertCodePointToUTF8(static_cast<unsigned>(*code), end))
+    return invalidArgument(fmt::format("the surrogate {:#x} is no character at compile time", *code));
+  spec.type = 's';
+  if (spec.align != '<' && spec.align != '^')
+    spec.align = '>';
+  return formatString(ConstValue::string(std::string(bytes, end)), spec);
+}
+
+Expected<std::string> formatInt(const ConstValue &original, const FormatSpec &spec) {
+  if (spec.type && llvm::StringRef("eEfFgG%").contains(spec.type)) {
+    DITRON_ASSIGN_OR_RETURN(double value, original.toDouble());
+    return formatFloat(original, value, spec);
+  }
+  if (spec.precision >= 0)
+    return invalidArgument("Precision not allowed in integer format specifier");
+  if (spec.grouping == ',' && spec.type && llvm::StringRef("boxX").contains(spec.type))
+    return invalidArgument(fmt::format("Cannot specify ',' with '{}'.", spec.type));
+  if (spec.type == 'c')
+    return formatCharacter(original, spec);
+  BigInt value = original.getInt();
+  BigInt magnitude = value.abs();
+  NumberParts number;
+  number.sign = signText(value.isNegative(), spec);
+  switch (spec.type) {
+  case 0:
+  case 'd':
+  case 'n': number.digits = magnitude.toString(); break;
+  case 'b': number.digits = magnitude.toString(2); break;
+  case 'o': number.digits = magnitude.toString(8); break;
+  case 'x': number.digits = magnitude.toString(16); break;
+  case 'X': number.digits = llvm::StringRef(magnitude.toString(16)).upper(); break;
+  default: return unknownCode(spec.type, original);
+  }
+  if (number.digits.empty())
+    return invalidArgument(
+        fmt::format("Exceeds the limit ({} digits) for integer string conversion", BigInt::maxDecimalDigits));
+  if (spec.alternate && spec.type && llvm::StringRef("boxX").contains(spec.type))
+    number.prefix = std::string("0") + spec.type;
+  return layOut(number, spec);
 }
 
 } // namespace

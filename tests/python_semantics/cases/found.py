@@ -180,3 +180,12 @@ log(room.warmth)
 room.size = 4
 log(room.size)
 log(room.kept)
+# --- characters by number
+for number, form in ((65, "c"), (65, "5c"), (65, "<5c"), (0x20ac, "*^5c"), (65, "05c"), (0, "0=c"), (65, "+c"), (65, "#c"), (65, ",c"),
+                     (65, ".2c"), (-1, "c"), (0x110000, "c"), (True, "c")):
+    try:
+        log(format(number, form))
+    except Exception as error:
+        log(type(error).__name__)
+log("{:3c}|".format(66))
+log(f"{67:c}")
