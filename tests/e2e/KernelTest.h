@@ -81,6 +81,8 @@ struct LaunchShape {
 /// What the tests run on: the environment variable TEST_TARGET (for example cuda), or the simulator.
 std::string targetUnderTest();
 bool isSimulated();
+/// How a wait that nothing can end comes back: the simulator knows that it never ends, a GPU that its time limit has passed.
+inline StatusCode endlessWaitCode() { return isSimulated() ? StatusCode::Deadlock : StatusCode::TimeOut; }
 /// How many ranks a test that wants so many can have: as many GPUs as there are, any number of simulated ones. Kernels of
 /// several ranks on one GPU could not wait for each other.
 uint32_t ranksOnTarget(uint32_t wanted);
