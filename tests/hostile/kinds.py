@@ -121,7 +121,7 @@ def mutated_kernel(rng, inputs, folder):
     else:
         text = mutate_text(rng, text, inputs.kernel_words, inputs.kernels)
     open(os.path.join(folder, 'k.py'), 'w', errors='replace').write(text)
-    names = re.findall(r'@triton\.jit[^\n]*\n(?:@[^\n]*\n)*def ([A-Za-z_]\w*)\(([^)]*)\)', text)
+    names = re.findall(r'@[\w.]*jit[^\n]*\n(?:@[^\n]*\n)*def ([A-Za-z_]\w*)\(([^)]*)\)', text)
     if not names:
         return None
     name, parameters = rng.choice(names)
