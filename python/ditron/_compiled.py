@@ -4,7 +4,7 @@ import weakref
 
 from . import _native
 from ._errors import InvalidArgumentError, UnsupportedError
-from ._tensors import extent, is_tensor, pointer_of
+from ._tensors import is_tensor, pointer_of, ranges
 from ._values import BY_SIGNATURE, constexpr, dtype
 
 _PACK = {"i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q", "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q", "fp16": "e6x",
@@ -88,14 +88,14 @@ class CompiledKernel:
         """Through the library's own binding of arguments."""
         arguments = [_native_argument(name, value) for name, value in zip(self.function.arg_names, call.arguments)]
         kernel = self.function.kernel(device, call.bindings)
-        ranges = [extent(owner) for owner in call.owners] if device.index is None else ()
-        device.run(lambda stream: _native.kernel_launch(kernel, stream, blocks, *self.numbers, arguments), ranges)
+        lent = ranges(call.owners) if device.index is None else ()
+        device.run(lambda stream: _native.kernel_launch(kernel, stream, blocks, *self.numbers, arguments), lent)
 
     def launch_packed(self, blocks, raw, owners, device=None):
         """With 8 bytes for each parameter."""
         device = device or self.device
-        ranges = [extent(owner) for owner in owners] if device.index is None else ()
-        device.run(lambda stream: _native.variant_launch(self.handle, stream, *blocks, raw), ranges)
+        lent = ranges(owners) if device.index is None else ()
+        device.run(lambda stream: _native.variant_launch(self.handle, stream, *blocks, raw), lent)
 
     @property
     def plan(self):

@@ -2,6 +2,7 @@
 
 Neither NumPy nor PyTorch is imported here: a program that has none of their objects does not need them.
 """
+import gc
 import sys
 
 from . import _native
@@ -11,6 +12,9 @@ _BY_NAME = {"bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64":
             "uint64": "u64", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "float8_e5m2": "fp8e5",
             "float8_e4m3fn": "fp8e4nv", "float8_e4m3b15": "fp8e4b15", "float4_e2m1fn_x2": "u8", "float8_e8m0fnu": "u8"}
 _known = {}
+# Larger tensors are not looked through for addresses; smaller numbers are none.
+_MOST_POINTERS = 1 << 16
+_LOWEST_ADDRESS = 1 << 32
 
 
 def type_name(kind):
@@ -121,6 +125,30 @@ def tell_native(device):
     _told = torch, _maps_device(torch)
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (lambda index: 0)
     _native.set_tensors((torch.Tensor, torch.nn.Parameter), raw, lambda index, native: device.device(index).adopted(native), _told[1])
+
+
+def ranges(owners):
+    """The memory that a launch on the simulator may touch: that of its tensors, and where one of them holds addresses (a table of
+    pointers), that of the program's tensors in which these lie."""
+    found = [extent(owner) for owner in owners]
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "Tensor"):
+        return found
+    addresses = set()
+    for owner in owners:
+        if isinstance(owner, torch.Tensor) and owner.dtype in (torch.int64, torch.uint64) and 0 < owner.numel() <= _MOST_POINTERS:
+            addresses.update(value for value in owner.flatten().tolist() if _LOWEST_ADDRESS < value < 2**47)
+    if not addresses:
+        return found
+    storages = {}
+    for each in gc.get_objects():
+        if type(each) in (torch.Tensor, torch.nn.Parameter):
+            begin, size = extent(each)
+            storages[begin] = max(size, storages.get(begin, 0))
+    for begin, size in storages.items():
+        if any(begin <= address < begin + size for address in addresses):
+            found.append((begin, size))
+    return found
 
 
 class TensorWrapper:

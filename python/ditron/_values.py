@@ -75,7 +75,8 @@ _KINDS = {
     "void": ("void", 0, 0, 0, None), "int1": ("int1", 1, 0, 0, 0), "int8": ("int8", 8, 0, 0, 1), "int16": ("int16", 16, 0, 0, 2),
     "int32": ("int32", 32, 0, 0, 3), "int64": ("int64", 64, 0, 0, 4), "uint8": ("uint8", 8, 0, 0, 5), "uint16": ("uint16", 16, 0, 0, 6),
     "uint32": ("uint32", 32, 0, 0, 7), "uint64": ("uint64", 64, 0, 0, 8), "fp8e5": ("float8e5", 8, 2, 15, 9),
-    "fp8e4nv": ("float8e4nv", 8, 3, 7, 10), "fp8e4b15": ("float8e4b15", 8, 3, 15, None), "fp16": ("float16", 16, 10, 15, 11),
+    "fp8e4nv": ("float8e4nv", 8, 3, 7, 10), "fp8e4b15": ("float8e4b15", 8, 3, 15, None),
+    "fp8e4b8": ("float8e4b8", 8, 3, 8, None), "fp8e5b16": ("float8e5b16", 8, 2, 16, None), "fp16": ("float16", 16, 10, 15, 11),
     "bf16": ("bfloat16", 16, 7, 127, 12), "fp32": ("float32", 32, 23, 127, 13), "fp64": ("float64", 64, 52, 1023, 14),
 }
 _SIGNATURE = {"int1": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",

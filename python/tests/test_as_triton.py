@@ -155,3 +155,20 @@ def test_torch_tensors_on_the_host(tmp_path):
     compiled = scale.warmup(torch.float32, 8, 2.0, BLOCK=16, grid=(1,))
     assert compiled.metadata.num_warps == 4
     """)
+
+
+@needs_torch
+def test_tables_of_pointers(tmp_path):
+    passes(tmp_path, """
+    import torch
+    import triton, triton.language as tl
+
+    @triton.jit
+    def fill(table, value):
+        pointer = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+        tl.store(pointer + tl.arange(0, 4), value)
+
+    tensors = [torch.zeros(4, device="cuda") for _ in range(3)]
+    fill[(3,)](torch.tensor([each.data_ptr() for each in tensors], dtype=torch.int64, device="cuda"), 2.5)
+    assert all(each.tolist() == [2.5] * 4 for each in tensors)
+    """)

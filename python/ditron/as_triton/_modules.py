@@ -7,6 +7,8 @@ import types
 import ditron
 from ditron import _device, _errors, _jit, _table, _tensors, _tuning, descriptors
 
+from ditron._values import DTYPES
+
 from . import testing
 
 VERSION = "3.6.0"  # of the language that Ditron follows
@@ -200,6 +202,8 @@ def _install_root():
     language.base_value, language.base_type = core.base_value, core.base_type
     core.builtin = lambda function: function
     for module in (core, language):
+        for name, value in DTYPES.items():  # those of other vendors, too: programs name them, kernels that use one do not compile
+            module.__dict__.setdefault(name, value)
         module.extern = _unavailable("tl.extern")
     return triton
 
