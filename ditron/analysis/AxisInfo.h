@@ -18,7 +18,7 @@
 //
 // Two assumptions are made as in Triton. Index arithmetic does not overflow. Dividends of signed divisions and
 // remainders are not negative unless a subtraction or a negative constant made them (nonNegative): kernel arguments and
-// loaded values are taken for sizes and indices.
+// loaded values are taken for sizes and indices. Divisors that are no constants are not negative.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_ANALYSIS_AXISINFO_H

@@ -126,7 +126,8 @@ static AxisInfo transferQuotient(Type type, Operands operands, bool roundsToZero
   if (rhs.constant == 1)
     return lhs;
   AxisInfo info = elementwise(type, operands);
-  info.nonNegative = lhs.nonNegative && rhs.nonNegative;
+  // Divisors are sizes, also where a subtraction made them: the rows of the last group of a matrix, min(rows - first, group).
+  info.nonNegative = lhs.nonNegative && (rhs.nonNegative || !rhs.constant);
   if (roundsToZero && !lhs.nonNegative)
     return info;
   for (int dim = 0; dim < info.rank(); ++dim) {

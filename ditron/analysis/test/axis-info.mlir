@@ -89,6 +89,32 @@ func.func @periods(%n: i32 {tile.divisibility = 16 : i64}, %m: i32) {
 
 // -----
 
+// Tiles in groups of rows, the last of which may be smaller: the divisor comes from a subtraction, and columns still run on up to a
+// size that is a multiple of 16.
+func.func @grouped_columns(%first: i32, %rows: i32, %pid: i32, %n: i32 {tile.divisibility = 16 : i64}) {
+  // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %left = arith.subi %rows, %first : i32
+  // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
+  %column = arith.divsi %pid, %left : i32
+  // expected-remark@+1 {{contiguity = [1], divisibility = [128], constancy = [1], constant = 128}}
+  %c128 = arith.constant 128 : i32
+  // expected-remark@+1 {{contiguity = [1], divisibility = [128], constancy = [1]}}
+  %start = arith.muli %column, %c128 : i32
+  // expected-remark@+1 {{contiguity = [1], divisibility = [128], constancy = [128]}}
+  %starts = tile.splat %start : i32 -> tensor<128xi32>
+  // expected-remark@+1 {{contiguity = [128], divisibility = [1099511627776], constancy = [1]}}
+  %range = tile.arange 0, 128 : tensor<128xi32>
+  // expected-remark@+1 {{contiguity = [128], divisibility = [128], constancy = [1]}}
+  %offsets = arith.addi %starts, %range : tensor<128xi32>
+  // expected-remark@+1 {{contiguity = [1], divisibility = [16], constancy = [128]}}
+  %ns = tile.splat %n : i32 -> tensor<128xi32>
+  // expected-remark@+1 {{contiguity = [16], divisibility = [16], constancy = [1]}}
+  %wrapped = arith.remsi %offsets, %ns : tensor<128xi32>
+  return
+}
+
+// -----
+
 // The example at the head of AxisInfo.h: 16-byte accesses of f16.
 func.func @masked(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %n: i32 {tile.divisibility = 8 : i64}, %odd: i32) {
   // expected-remark@+1 {{contiguity = [1], divisibility = [1], constancy = [1]}}
