@@ -5,7 +5,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import needs_torch
+from conftest import needs_no_gpu, needs_torch
 
 KERNEL = """
 import triton
@@ -108,6 +108,7 @@ def test_add():
 
 
 @needs_torch
+@needs_no_gpu
 @pytest.mark.parametrize("order", ["import torch, ditron.as_triton", "import ditron.as_triton, torch"])
 def test_cuda_is_the_simulator_without_a_gpu(tmp_path, order):
     (tmp_path / "program.py").write_text(order + KERNEL + """

@@ -19,7 +19,7 @@ def wait_for_nobody(flags):
 
 
 def test_kernels_reach_every_rank():
-    with ditron.World(4) as world:
+    with ditron.World(4, target="sim") as world:
         inbox = world.symmetric(4, np.int32)
         for rank in world.local_ranks:
             with world.on(rank):
@@ -30,7 +30,7 @@ def test_kernels_reach_every_rank():
 
 
 def test_a_deadlock_is_an_error_and_not_the_end():
-    world = ditron.World(2)
+    world = ditron.World(2, target="sim")
     flags = world.symmetric(1, np.int32)
     with world.on(0):
         wait_for_nobody[(1,)](flags[0])
@@ -41,7 +41,7 @@ def test_a_deadlock_is_an_error_and_not_the_end():
 def test_ranks_that_are_not_there():
     with pytest.raises(ditron.InvalidArgumentError, match="at least one rank, not 0"):
         ditron.World(0)
-    world = ditron.World(2)
+    world = ditron.World(2, target="sim")
     with pytest.raises(ditron.InvalidArgumentError, match="rank 2 is not of this process"):
         with world.on(2):
             pass
@@ -53,7 +53,7 @@ def test_all_gather_gemm():
     a = [numbers.standard_normal((m // ranks, k)).astype(np.float32) for _ in range(ranks)]
     b = [numbers.standard_normal((n, k)).astype(np.float32) for _ in range(ranks)]
     out = [np.zeros((m, n), np.float32) for _ in range(ranks)]
-    with ditron.World(ranks) as world:
+    with ditron.World(ranks, target="sim") as world:
         operator = ditron.AllGatherGemm(world, m, n, k, np.float32)
         operator(a, b, out)
         world.synchronize()
@@ -66,7 +66,7 @@ def test_gemm_reduce_scatter():
     numbers = np.random.default_rng(1)
     a = [numbers.standard_normal((m, k)).astype(np.float32) for _ in range(ranks)]
     b = [numbers.standard_normal((n, k)).astype(np.float32) for _ in range(ranks)]
-    with ditron.World(ranks) as world:
+    with ditron.World(ranks, target="sim") as world:
         operator = ditron.GemmReduceScatter(world, m, n, k, np.float32)
         out = [np.zeros((operator.rows(rank, m, n, k), n), np.float32) for rank in range(ranks)]
         operator(a, b, out)
