@@ -10,6 +10,7 @@
 import contextlib
 import ctypes
 import math
+import os
 import sys
 import weakref
 
@@ -24,14 +25,25 @@ class RankDevice(_device.Device):
 
     def __init__(self, world, rank):
         self.world, self.rank = world, rank
-        self.handle, self.target, self.index = world.handle, world.target, rank if world.is_gpu else None
+        self.handle, self.target, self.index = world.handle, world.target, world.gpu_of(rank)
         self.key = id(world)
         self.own_stream = None
+        self.streams = {}
 
     def stream(self):
+        """PyTorch's current stream of the rank's GPU, so that its work and ours stay in order; else one of the rank's own."""
+        torch = sys.modules.get("torch")
+        if self.world.is_gpu and torch is not None:
+            return self.adopted(torch.cuda.current_stream(self.index).cuda_stream)
         if self.own_stream is None:
             self.own_stream = _native.stream_create(self.handle, self.rank, f"rank {self.rank}")
         return self.own_stream
+
+    def adopted(self, native):
+        stream = self.streams.get(native)
+        if stream is None:
+            stream = self.streams[native] = _native.stream_adopt(self.handle, self.rank, native)
+        return stream
 
     def run(self, enqueue, ranges):
         for address, size in ranges:
@@ -57,12 +69,26 @@ class World:
         self._finalizer = weakref.finalize(self, _native.context_call, "destroy", self.handle)
         self.target = _native.context_call("target", self.handle)
         self.is_gpu = not self.target.startswith("sim")
+        self.from_environment = from_environment
         self.ranks = _native.context_call("ranks", self.handle)
         first = _native.context_call("first_rank", self.handle)
         self.local_ranks = range(first, first + 1) if from_environment else range(self.ranks)
         self.lent = []
         self.memories = []
         self._devices = {rank: RankDevice(self, rank) for rank in self.local_ranks}
+
+    def gpu_of(self, rank):
+        """PyTorch's number of the GPU that a rank of this process has; None for a simulated one."""
+        if not self.is_gpu:
+            return None
+        if not self.from_environment:
+            return rank
+        # As the library chooses: the only one that is visible, else that of the place among this machine's processes.
+        places = (os.environ.get(name) for name in ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"))
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.device_count() == 1:
+            return 0
+        return int(next((place for place in places if place), rank))
 
     def __enter__(self):
         return self
@@ -162,7 +188,7 @@ def _on_gpu(tensor, rank):
     words = "<i2" if tensor.type == "bf16" else code
     holder = type("Holder", (), {"__cuda_array_interface__": {"shape": tensor.shape, "typestr": words, "data": (tensor.address(rank), False), "version": 3}})()
     holder.owner = tensor
-    made = torch.as_tensor(holder, device=f"cuda:{rank if len(tensor.world.local_ranks) > 1 else 0}")
+    made = torch.as_tensor(holder, device=f"cuda:{tensor.world.gpu_of(rank)}")
     return made.view(torch.bfloat16) if tensor.type == "bf16" else made
 
 
