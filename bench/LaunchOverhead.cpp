@@ -62,7 +62,8 @@ double measure(int calls, const std::function<void()> &call, const std::function
 
 /// cuLaunchKernel and what leads to it; the current context is the GPU's primary one.
 struct Driver {
-  using LaunchKernel = int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+  using LaunchKernel = int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+                               void **, void **);
   void *function = nullptr;
   LaunchKernel launch = nullptr;
 
@@ -74,12 +75,13 @@ struct Driver {
     const size_t at = ptx.find(".entry ");
     const std::string entry = ptx.substr(at + 7, ptx.find('(', at) - at - 7);
     void *context = nullptr, *module = nullptr;
-    const bool loaded = at != std::string::npos &&
-                        reinterpret_cast<int (*)(void **, int)>(get("cuDevicePrimaryCtxRetain"))(&context, 0) == 0 &&
-                        reinterpret_cast<int (*)(void *)>(get("cuCtxSetCurrent"))(context) == 0 &&
-                        reinterpret_cast<int (*)(void **, const void *)>(get("cuModuleLoadData"))(&module, ptx.c_str()) == 0 &&
-                        reinterpret_cast<int (*)(void **, void *, const char *)>(get("cuModuleGetFunction"))(&function, module,
-                                                                                                           entry.c_str()) == 0;
+    const bool loaded =
+        at != std::string::npos &&
+        reinterpret_cast<int (*)(void **, int)>(get("cuDevicePrimaryCtxRetain"))(&context, 0) == 0 &&
+        reinterpret_cast<int (*)(void *)>(get("cuCtxSetCurrent"))(context) == 0 &&
+        reinterpret_cast<int (*)(void **, const void *)>(get("cuModuleLoadData"))(&module, ptx.c_str()) == 0 &&
+        reinterpret_cast<int (*)(void **, void *, const char *)>(get("cuModuleGetFunction"))(&function, module,
+                                                                                             entry.c_str()) == 0;
     if (!loaded)
       fail("the driver does not take the kernel's PTX");
     launch = reinterpret_cast<LaunchKernel>(get("cuLaunchKernel"));
@@ -104,7 +106,9 @@ void launches(Context &context) {
   if (stream.native()) {
     Driver driver(variant.text("asm").value());
     void *parameters[] = {&xAddress, &yAddress, const_cast<int32_t *>(&n), &worldView};
-    own = measure(calls, [&] { driver.launch(driver.function, 1, 1, 1, 128, 1, 1, 0, stream.native(), parameters, nullptr); }, finish);
+    own = measure(
+        calls, [&] { driver.launch(driver.function, 1, 1, 1, 128, 1, 1, 0, stream.native(), parameters, nullptr); },
+        finish);
     std::printf("%-44s %8.2f us\n", "launch, cuLaunchKernel", own);
   }
   const double variants = measure(calls, [&] { check(variant.launch(stream, 1, 1, 1, values)); }, finish);
@@ -134,12 +138,15 @@ void gatherGemm(Context &context, int64_t m) {
   ditron::Plan plan = op.prepare(m, n, k).value();
   std::vector<RankData> data;
   for (uint32_t rank = 0; rank < ranks; ++rank)
-    data.push_back({context.stream(rank).value(), context.allocate(rank, (plan.rows(rank) + 1) * k * 2, "a").value(),
-                    context.allocate(rank, n * k * 2, "b").value(), context.allocate(rank, m * n * 2, "c").value(), {}});
+    data.push_back({context.stream(rank).value(),
+                    context.allocate(rank, (plan.rows(rank) + 1) * k * 2, "a").value(),
+                    context.allocate(rank, n * k * 2, "b").value(),
+                    context.allocate(rank, m * n * 2, "c").value(),
+                    {}});
   auto enqueue = [&](uint32_t rank) {
     RankData &own = data[rank];
-    check(plan.enqueue(own.stream, {own.a.address(rank), DITRON_BF16, {plan.rows(rank), k}}, {own.b.address(rank), DITRON_BF16, {n, k}},
-                       {own.c.address(rank), DITRON_BF16, {m, n}}));
+    check(plan.enqueue(own.stream, {own.a.address(rank), DITRON_BF16, {plan.rows(rank), k}},
+                       {own.b.address(rank), DITRON_BF16, {n, k}}, {own.c.address(rank), DITRON_BF16, {m, n}}));
   };
   auto all = [&](const std::function<void(uint32_t)> &each) {
     for (uint32_t rank = 0; rank < ranks; ++rank)
@@ -168,9 +175,10 @@ void gatherGemm(Context &context, int64_t m) {
     all(replay);
   finish();
   const std::chrono::duration<double, std::micro> replayed = std::chrono::steady_clock::now() - graphBegin;
-  std::printf("AllGather+GEMM m=%-5lld n=%lld k=%lld, %u ranks  %8.2f us host; a call takes %.1f us enqueued, %.1f us in graphs\n",
-              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k), ranks, host, enqueued.count() / calls,
-              replayed.count() / calls);
+  std::printf("AllGather+GEMM m=%-5lld n=%lld k=%lld, %u ranks  %8.2f us host; a call takes %.1f us enqueued, %.1f us "
+              "in graphs\n",
+              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k), ranks, host,
+              enqueued.count() / calls, replayed.count() / calls);
 }
 
 } // namespace

@@ -37,8 +37,8 @@ Expected<ops::TileConfig> readTile(ShapeText &shape, const ops::TileConfig &chos
   const int64_t warps = shape.integer("warps", defaults.numWarps), stages = shape.integer("stages", defaults.numStages),
                 group = shape.integer("group", defaults.groupM);
   const std::string rest = fmt::format("warps {} stages {} group {}", warps, stages, group);
-  DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan,
-                          ops::parseGemmPlan(fmt::format("{} {}", blocks, rest), {ops::GemmMovement::Pointers, defaults}));
+  DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan, ops::parseGemmPlan(fmt::format("{} {}", blocks, rest),
+                                                                       {ops::GemmMovement::Pointers, defaults}));
   return plan.tile;
 }
 
@@ -73,8 +73,10 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   DITRON_ASSIGN_OR_RETURN(options.weightOrder, readOrder(shape, options.weightOrder));
   DITRON_ASSIGN_OR_RETURN(options.precision, readPrecision(shape));
   // As the C interface chooses (api/Operators.cpp).
-  const ops::GemmProblem problem = {.m = mostRows, .n = n, .k = k, .dtype = options.dtype, .order = options.weightOrder};
-  DITRON_ASSIGN_OR_RETURN(options.tile, readTile(shape, ops::chooseGemmPlan(problem, bench.order.target, bench.options.sms).tile));
+  const ops::GemmProblem problem = {
+      .m = mostRows, .n = n, .k = k, .dtype = options.dtype, .order = options.weightOrder};
+  DITRON_ASSIGN_OR_RETURN(options.tile,
+                          readTile(shape, ops::chooseGemmPlan(problem, bench.order.target, bench.options.sms).tile));
   if (shape.flag("unfused", false))
     options.schedule = ops::Schedule::Unfused;
   options.maxRows = mostRows;
@@ -85,7 +87,8 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
     options.columns = n;
   }
   DITRON_RETURN_IF_ERROR(shape.finish());
-  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world, bench.world(static_cast<uint32_t>(std::min<int64_t>(ranks, UINT32_MAX))));
+  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,
+                          bench.world(static_cast<uint32_t>(std::min<int64_t>(ranks, UINT32_MAX))));
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(Operator op, Operator::create(*world, kernels, options));
   for (uint32_t rank : world->localRanks())
@@ -185,7 +188,8 @@ const std::vector<OperatorEntry> &operatorTable() {
       {"ag_gemm", "chunks=1]: n of each rank", addOverlapped<ops::AllGatherGemm>},
       {"gemm_rs", "]: k of each rank", addOverlapped<ops::GemmReduceScatter>},
       {"gemm", "m n k [dtype=bf16 weights=transposed precision=tf32]", addGemm},
-      {"attention", "heads queries [batch=1 kv_heads=heads keys=queries head_dim=128 causal=0 dtype=bf16]", addAttention},
+      {"attention", "heads queries [batch=1 kv_heads=heads keys=queries head_dim=128 causal=0 dtype=bf16]",
+       addAttention},
       {"softmax", rowHelp, addRows<RowOperator::Softmax>},
       {"rms_norm", rowHelp, addRows<RowOperator::RmsNorm>},
       {"layer_norm", rowHelp, addRows<RowOperator::LayerNorm>},
@@ -197,7 +201,10 @@ const std::vector<OperatorEntry> &operatorTable() {
 uint32_t usualMultiprocessors(const TargetName &target) {
   if (target.simulated)
     return runtime::WorldOptions().sms;
-  return target.architecture == "sm_80" ? 108 : target.architecture == "sm_89" ? 142 : target.architecture == "sm_90a" ? 132 : 148;
+  return target.architecture == "sm_80"    ? 108
+         : target.architecture == "sm_89"  ? 142
+         : target.architecture == "sm_90a" ? 132
+                                           : 148;
 }
 
 void nothing(void **) {}
@@ -241,7 +248,8 @@ std::string operatorHelp() {
   for (const OperatorEntry &entry : operatorTable()) {
     const bool isOverlapped = entry.name == "ag_gemm" || entry.name == "gemm_rs";
     const std::string_view separator = entry.help.starts_with("]") ? "" : " ";
-    text += fmt::format("  {:<11}{}{}\n", entry.name, isOverlapped ? fmt::format("{}{}", overlappedHelp, separator) : "", entry.help);
+    text += fmt::format("  {:<11}{}{}\n", entry.name,
+                        isOverlapped ? fmt::format("{}{}", overlappedHelp, separator) : "", entry.help);
   }
   return text;
 }
@@ -249,8 +257,8 @@ std::string operatorHelp() {
 Status addOperator(PackageBuilder &builder, const OperatorOrder &order) {
   const auto entry = std::ranges::find(operatorTable(), std::string_view(order.op), &OperatorEntry::name);
   if (entry == operatorTable().end())
-    return invalidArgument(fmt::format("unknown operator '{}'{}; accepted are {}", order.op, didYouMean(order.op, operatorNames()),
-                                       fmt::join(operatorNames(), ", ")));
+    return invalidArgument(fmt::format("unknown operator '{}'{}; accepted are {}", order.op,
+                                       didYouMean(order.op, operatorNames()), fmt::join(operatorNames(), ", ")));
   DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(order.target));
   const std::string where = fmt::format("{} {}", order.op, order.shape);
   Expected<ShapeText> shape = ShapeText::parse(order.shape);

@@ -21,7 +21,8 @@ public:
   RecordingProvider(PackageBuilder &builder, std::string target) : builder(builder), targetText(std::move(target)) {}
 
   const std::string &target() const override { return targetText; }
-  Expected<runtime::Specialisation> specialise(const runtime::KernelReference &kernel, const runtime::CallArguments &arguments,
+  Expected<runtime::Specialisation> specialise(const runtime::KernelReference &kernel,
+                                               const runtime::CallArguments &arguments,
                                                const runtime::LaunchOptions &options) override;
 
 private:
@@ -37,8 +38,9 @@ std::string operatorHelp();
 struct OperatorOrder {
   std::string op;
   std::string shape;
-  std::string target;          ///< A full name.
-  uint32_t multiprocessors = 0; ///< Of the GPU, for operators that choose tiles by it; 0: those of the usual GPU of the target.
+  std::string target; ///< A full name.
+  uint32_t multiprocessors =
+      0; ///< Of the GPU, for operators that choose tiles by it; 0: those of the usual GPU of the target.
 };
 
 /// Compiles what the operator needs, and notes what it chose.

@@ -53,7 +53,8 @@ Status describeSpec(const ArgumentSpec &spec, const std::string &path, std::vect
   return Status::ok();
 }
 
-package::Parameter describeParameter(const compiler::KernelInterface &interface, const compiler::KernelParameter &parameter) {
+package::Parameter describeParameter(const compiler::KernelInterface &interface,
+                                     const compiler::KernelParameter &parameter) {
   package::Parameter described;
   described.name = parameter.name;
   described.isConstexpr = parameter.isConstexpr;
@@ -62,10 +63,12 @@ package::Parameter describeParameter(const compiler::KernelInterface &interface,
   described.specialiseAlignment = parameter.specialiseAlignment;
   const std::vector<std::string> tuned = interface.tuning.tunedParameters();
   described.isTuned = std::ranges::find(tuned, parameter.name) != tuned.end();
-  described.isComputed = std::ranges::find(interface.tuning.heuristics, parameter.name) != interface.tuning.heuristics.end();
+  described.isComputed =
+      std::ranges::find(interface.tuning.heuristics, parameter.name) != interface.tuning.heuristics.end();
   if (parameter.defaultValue)
     described.defaultValue = jit::toArgument(*parameter.defaultValue);
-  if (const std::optional<frontend::LangType> type = jit::annotatedType(parameter.annotation); type && !parameter.isConstexpr)
+  if (const std::optional<frontend::LangType> type = jit::annotatedType(parameter.annotation);
+      type && !parameter.isConstexpr)
     described.type = type->signatureText();
   return described;
 }
@@ -82,7 +85,8 @@ Status completeSignature(const compiler::KernelInterface &interface, frontend::K
     given.push_back(interface.parameters[*index].name);
     next = *index + 1;
   }
-  DITRON_ASSIGN_OR_RETURN(const frontend::TuningConfig *config, compiler::chooseConfig(interface, given, options.config));
+  DITRON_ASSIGN_OR_RETURN(const frontend::TuningConfig *config,
+                          compiler::chooseConfig(interface, given, options.config));
   if (!config)
     return Status::ok();
   for (const auto &[name, value] : config->values)
@@ -97,7 +101,8 @@ Status completeSignature(const compiler::KernelInterface &interface, frontend::K
 
 Expected<std::vector<Item>> describeSignature(const compiler::KernelInterface &interface,
                                               const frontend::KernelSignature &signature) {
-  DITRON_ASSIGN_OR_RETURN(const std::vector<const ArgumentSpec *> specs, compiler::matchSignature(interface, signature));
+  DITRON_ASSIGN_OR_RETURN(const std::vector<const ArgumentSpec *> specs,
+                          compiler::matchSignature(interface, signature));
   std::vector<Item> items;
   for (size_t i = 0; i < specs.size(); ++i) {
     const std::string &name = interface.parameters[i].name;
@@ -114,9 +119,12 @@ Expected<std::vector<Item>> describeSignature(const compiler::KernelInterface &i
   return items;
 }
 
-PackageBuilder::PackageBuilder(const Knobs &knobs, std::string compiler) : knobs(knobs) { built.compiler = std::move(compiler); }
+PackageBuilder::PackageBuilder(const Knobs &knobs, std::string compiler) : knobs(knobs) {
+  built.compiler = std::move(compiler);
+}
 
-Expected<package::Kernel *> PackageBuilder::kernelFor(const VariantOrder &order, const compiler::KernelInterface &interface) {
+Expected<package::Kernel *> PackageBuilder::kernelFor(const VariantOrder &order,
+                                                      const compiler::KernelInterface &interface) {
   const std::string hash = cache::sha256(order.source.text);
   const auto found = std::ranges::find_if(built.kernels, [&](const package::Kernel &kernel) {
     return kernel.name == order.kernel && kernel.source.name == order.sourceName;
@@ -124,8 +132,9 @@ Expected<package::Kernel *> PackageBuilder::kernelFor(const VariantOrder &order,
   if (found != built.kernels.end()) {
     if (found->source.hash == hash)
       return &*found;
-    return invalidArgument(fmt::format("the package has kernel '{}' from another version of '{}'; build it anew, without --add",
-                                       order.kernel, order.sourceName));
+    return invalidArgument(
+        fmt::format("the package has kernel '{}' from another version of '{}'; build it anew, without --add",
+                    order.kernel, order.sourceName));
   }
   package::Kernel &kernel = built.kernels.emplace_back();
   kernel.name = order.kernel;
@@ -148,8 +157,9 @@ Expected<package::Code> PackageBuilder::compile(const VariantOrder &order, const
   if (observer)
     observer(order.kernel, text, nullptr);
   std::optional<Artifact> found = cache->second ? cache->second->find(request, report) : std::nullopt;
-  Expected<Artifact> artifact =
-      found ? Expected<Artifact>(std::move(*found)) : compiler::compileKernel(order.source, order.kernel, signature, options, &report);
+  Expected<Artifact> artifact = found
+                                    ? Expected<Artifact>(std::move(*found))
+                                    : compiler::compileKernel(order.source, order.kernel, signature, options, &report);
   if (!found && artifact.isOk()) {
     ++compiled;
     if (cache->second)
@@ -166,7 +176,8 @@ Expected<package::Code> PackageBuilder::compile(const VariantOrder &order, const
 }
 
 Expected<package::Variant *> PackageBuilder::add(const VariantOrder &order, const compiler::KernelInterface &interface,
-                                                 const frontend::KernelSignature &signature, const runtime::LaunchOptions &launch) {
+                                                 const frontend::KernelSignature &signature,
+                                                 const runtime::LaunchOptions &launch) {
   package::Variant variant;
   DITRON_ASSIGN_OR_RETURN(variant.items, describeSignature(interface, signature));
   compiler::CompileOptions options;
@@ -196,7 +207,8 @@ Expected<package::Variant *> PackageBuilder::add(const VariantOrder &order, cons
   DITRON_ASSIGN_OR_RETURN(package::Kernel *const kernel, kernelFor(order, interface));
   const auto isSame = [&](const package::Variant &other) {
     return other.signature == variant.signature && other.artifact.target == variant.artifact.target &&
-           other.artifact.numWarps == variant.artifact.numWarps && other.numStages == variant.numStages && other.debug == variant.debug;
+           other.artifact.numWarps == variant.artifact.numWarps && other.numStages == variant.numStages &&
+           other.debug == variant.debug;
   };
   const auto found = std::ranges::find_if(kernel->variants, isSame);
   if (found != kernel->variants.end()) {
@@ -219,7 +231,8 @@ Status PackageBuilder::addSignature(const VariantOrder &given, std::string_view 
   return add(order, interface, signature, options).status();
 }
 
-Expected<PackageBuilder::CallVariant> PackageBuilder::addCall(const VariantOrder &given, const runtime::CallArguments &arguments,
+Expected<PackageBuilder::CallVariant> PackageBuilder::addCall(const VariantOrder &given,
+                                                              const runtime::CallArguments &arguments,
                                                               const runtime::LaunchOptions &options) {
   VariantOrder order = given;
   order.source = compiler::readImports(order.source);

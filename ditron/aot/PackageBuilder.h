@@ -20,7 +20,8 @@ namespace ditron::aot {
 /// What to compile.
 struct VariantOrder {
   compiler::KernelSource source;
-  std::string sourceName; ///< As calls name it (runtime::KernelReference::name): "ditron:gemm", or the name of the file.
+  std::string
+      sourceName; ///< As calls name it (runtime::KernelReference::name): "ditron:gemm", or the name of the file.
   std::string kernel;
   std::string target; ///< A full name.
 };
@@ -45,7 +46,8 @@ public:
   void addPlan(package::OperatorPlan plan);
 
   /// Told of each variant before it is compiled, and afterwards what its compilation had to say.
-  std::function<void(const std::string &kernel, const std::string &signature, const compiler::CompileReport *report)> observer;
+  std::function<void(const std::string &kernel, const std::string &signature, const compiler::CompileReport *report)>
+      observer;
 
   const package::Package &package() const { return built; }
   uint32_t compilations() const { return compiled; }

@@ -58,9 +58,10 @@ Status checkStructSize(const void *given, size_t givenSize, size_t knownSize, st
   const auto *bytes = static_cast<const unsigned char *>(given);
   for (size_t i = knownSize; i < givenSize; ++i)
     if (bytes[i] != 0)
-      return invalidArgument(fmt::format("{}: byte {} is not zero, and this library (version {}) knows {} bytes of it: it is "
-                                         "older than the program",
-                                         type, i, DITRON_VERSION_STRING, knownSize));
+      return invalidArgument(
+          fmt::format("{}: byte {} is not zero, and this library (version {}) knows {} bytes of it: it is "
+                      "older than the program",
+                      type, i, DITRON_VERSION_STRING, knownSize));
   return Status::ok();
 }
 
@@ -68,8 +69,8 @@ Expected<DataType> toDataType(ditron_dtype_t dtype, std::string_view what) {
   static_assert(static_cast<int>(DataType::I1) == DITRON_I1 && static_cast<int>(DataType::U8) == DITRON_U8 &&
                 static_cast<int>(DataType::F8E5) == DITRON_F8E5 && static_cast<int>(DataType::F64) == DITRON_F64);
   if (static_cast<unsigned>(dtype) > DITRON_F64)
-    return invalidArgument(fmt::format("{}: {} is no ditron_dtype_t; accepted are 0 to {}", what, static_cast<unsigned>(dtype),
-                                       static_cast<unsigned>(DITRON_F64)));
+    return invalidArgument(fmt::format("{}: {} is no ditron_dtype_t; accepted are 0 to {}", what,
+                                       static_cast<unsigned>(dtype), static_cast<unsigned>(DITRON_F64)));
   return static_cast<DataType>(dtype);
 }
 

@@ -8,7 +8,8 @@ namespace ditron::api {
 bool hasCompiler() { return false; }
 
 Expected<std::shared_ptr<Compiler>> makeCompiler(const std::string &, MessageSink, bool) {
-  return unsupported("libditron_runtime has no compiler: take the kernel from a package (ditron_kernel_find), or link libditron");
+  return unsupported(
+      "libditron_runtime has no compiler: take the kernel from a package (ditron_kernel_find), or link libditron");
 }
 
 } // namespace ditron::api

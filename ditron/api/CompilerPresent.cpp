@@ -14,7 +14,8 @@ namespace {
 
 class JitTemplate final : public KernelTemplate {
 public:
-  JitTemplate(std::shared_ptr<jit::Jit> jit, std::string target, compiler::KernelSource source, jit::KernelFunction function)
+  JitTemplate(std::shared_ptr<jit::Jit> jit, std::string target, compiler::KernelSource source,
+              jit::KernelFunction function)
       : jit(std::move(jit)), target(std::move(target)), source(std::move(source)), function(std::move(function)),
         names(this->function.parameterNames()) {}
 
@@ -64,7 +65,8 @@ public:
   JitCompiler(std::shared_ptr<jit::Jit> jit, std::string target) : jit(std::move(jit)), target(std::move(target)) {}
 
   runtime::KernelProvider &provider() override { return *jit; }
-  Expected<std::shared_ptr<KernelTemplate>> load(const compiler::KernelSource &source, std::string_view kernel) override {
+  Expected<std::shared_ptr<KernelTemplate>> load(const compiler::KernelSource &source,
+                                                 std::string_view kernel) override {
     DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function, jit->load(source, kernel));
     return std::shared_ptr<KernelTemplate>(std::make_shared<JitTemplate>(jit, target, source, std::move(function)));
   }
@@ -89,7 +91,8 @@ bool hasCompiler() { return true; }
 Expected<std::shared_ptr<Compiler>> makeCompiler(const std::string &target, MessageSink messages, bool warnEach) {
   DITRON_ASSIGN_OR_RETURN(Knobs knobs, Knobs::fromEnvironment());
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<jit::Jit> jit, jit::Jit::create(target, std::move(knobs)));
-  jit->setObserver([messages = std::move(messages), warnEach](const std::string &kernel, const compiler::CompileReport *report) {
+  jit->setObserver([messages = std::move(messages), warnEach](const std::string &kernel,
+                                                              const compiler::CompileReport *report) {
     if (!report)
       return;
     if (warnEach && !report->isFromCache)

@@ -14,9 +14,10 @@ Status checkPolicy(const ditron_context_options_t &options) {
   case DITRON_KERNELS_AOT_ONLY: return Status::ok();
   case DITRON_KERNELS_JIT:
   case DITRON_KERNELS_JIT_WARN:
-    return hasCompiler() ? Status::ok()
-                         : unsupported("the policy asks for the compiler, and libditron_runtime has none: link libditron, or "
-                                       "take DITRON_KERNELS_AOT_ONLY");
+    return hasCompiler()
+               ? Status::ok()
+               : unsupported("the policy asks for the compiler, and libditron_runtime has none: link libditron, or "
+                             "take DITRON_KERNELS_AOT_ONLY");
   }
   return invalidArgument(
       fmt::format("policy {}; accepted are the members of ditron_kernel_policy_t", static_cast<int>(options.policy)));
@@ -84,7 +85,8 @@ Expected<std::shared_ptr<Context>> Context::group(const std::vector<uint32_t> &r
   group->packages = packages;
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<runtime::World> made, worldValue->group(ranks));
   // The world of the parent outlives the group's, whatever becomes of the handles.
-  group->worldValue = std::shared_ptr<runtime::World>(made.release(), [whole = worldValue](runtime::World *world) { delete world; });
+  group->worldValue =
+      std::shared_ptr<runtime::World>(made.release(), [whole = worldValue](runtime::World *world) { delete world; });
   group->numRanks = group->worldValue->numRanks();
   return group;
 }
@@ -124,14 +126,16 @@ Expected<std::shared_ptr<KernelTemplate>> Context::load(const compiler::KernelSo
   // A text that imports modules which only the caller knows is not what a package was built from.
   if (packages && source.imported.empty()) {
     const std::string_view file = std::string_view(source.path).substr(source.path.rfind('/') + 1);
-    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<KernelTemplate> found, findPackaged(packages, file, source.path, source.text, kernel));
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<KernelTemplate> found,
+                            findPackaged(packages, file, source.path, source.text, kernel));
     if (found)
       return found;
   }
   if (policy == DITRON_KERNELS_AOT_ONLY)
-    return notFound(fmt::format("kernel '{}' of '{}' is in no package of the context, whose policy is DITRON_KERNELS_AOT_ONLY; "
-                                "`ditron build '{}:{}' --signature ... --target {} -o app.ditron` makes one",
-                                kernel, source.path, source.path, kernel, target()));
+    return notFound(
+        fmt::format("kernel '{}' of '{}' is in no package of the context, whose policy is DITRON_KERNELS_AOT_ONLY; "
+                    "`ditron build '{}:{}' --signature ... --target {} -o app.ditron` makes one",
+                    kernel, source.path, source.path, kernel, target()));
   DITRON_ASSIGN_OR_RETURN(const std::shared_ptr<Compiler> own, compiler());
   return own->load(source, kernel);
 }
@@ -161,23 +165,26 @@ Status Context::checkThread() const {
 
 Expected<runtime::Rank *> Context::rank(uint32_t rank) const {
   if (rank >= worldValue->numRanks())
-    return invalidArgument(fmt::format("rank {} does not exist; accepted are 0 to {}", rank, worldValue->numRanks() - 1));
+    return invalidArgument(
+        fmt::format("rank {} does not exist; accepted are 0 to {}", rank, worldValue->numRanks() - 1));
   if (!worldValue->isLocal(rank))
-    return invalidArgument(fmt::format("rank {} is of another process; this one has rank {}", rank,
-                                       worldValue->localRanks().front()));
+    return invalidArgument(
+        fmt::format("rank {} is of another process; this one has rank {}", rank, worldValue->localRanks().front()));
   return &worldValue->rank(rank);
 }
 
 Status Context::restart() {
   if (parent)
-    return unsupported("a group begins again with the context that it was made from: restart that, and make the group again");
+    return unsupported(
+        "a group begins again with the context that it was made from: restart that, and make the group again");
   if (!isSimulated())
     return unsupported("real GPUs that failed cannot be used again by this process");
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<runtime::World> fresh, makeWorld());
   std::lock_guard lock(mutex);
   for (const auto &[place, range] : adopted)
-    DITRON_RETURN_IF_ERROR(fresh->rank(place.first).device()->adoptMemory(reinterpret_cast<void *>(place.second), range.bytes,
-                                                                          range.name, 1));
+    DITRON_RETURN_IF_ERROR(fresh->rank(place.first)
+                               .device()
+                               ->adoptMemory(reinterpret_cast<void *>(place.second), range.bytes, range.name, 1));
   worldValue = std::move(fresh);
   return Status::ok();
 }
@@ -207,7 +214,8 @@ Status Context::release(uint32_t rankId, void *address) {
 Status checkUsable(const Context &context, const std::shared_ptr<runtime::World> &world, std::string_view what) {
   DITRON_RETURN_IF_ERROR(context.checkThread());
   if (world != context.world())
-    return invalidArgument(fmt::format("the {} is of the run that ended before ditron_context_restart; make another", what));
+    return invalidArgument(
+        fmt::format("the {} is of the run that ended before ditron_context_restart; make another", what));
   return Status::ok();
 }
 
@@ -230,7 +238,9 @@ ditron_status_t ditron_context_create(const ditron_context_options_t *options, d
 
 void ditron_context_destroy(ditron_context_h context) { delete context; }
 
-const char *ditron_context_target(ditron_context_h context) { return context ? context->state->target().c_str() : nullptr; }
+const char *ditron_context_target(ditron_context_h context) {
+  return context ? context->state->target().c_str() : nullptr;
+}
 uint32_t ditron_context_ranks(ditron_context_h context) { return context ? context->state->world()->numRanks() : 0; }
 
 int ditron_context_is_local(ditron_context_h context, uint32_t rank) {
@@ -264,7 +274,8 @@ ditron_status_t ditron_context_restart(ditron_context_h context) {
   });
 }
 
-ditron_status_t ditron_context_group(ditron_context_h context, const uint32_t *ranks, uint32_t count, ditron_context_h *group) {
+ditron_status_t ditron_context_group(ditron_context_h context, const uint32_t *ranks, uint32_t count,
+                                     ditron_context_h *group) {
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
     DITRON_RETURN_IF_ERROR(checkGiven(ranks, "the list of ranks"));

@@ -66,7 +66,7 @@ private:
 
   std::mutex mutex; ///< For all below.
   std::shared_ptr<Compiler> compilerValue;
-  std::shared_ptr<package::PackageProvider> packages; ///< Null without packages; set once.
+  std::shared_ptr<package::PackageProvider> packages;             ///< Null without packages; set once.
   std::map<std::pair<uint32_t, uintptr_t>, AdoptedRange> adopted; ///< By rank and address.
 };
 

@@ -39,7 +39,8 @@ public:
   virtual ~Compiler() = default;
   /// For operators.
   virtual runtime::KernelProvider &provider() = 0;
-  virtual Expected<std::shared_ptr<KernelTemplate>> load(const compiler::KernelSource &source, std::string_view kernel) = 0;
+  virtual Expected<std::shared_ptr<KernelTemplate>> load(const compiler::KernelSource &source,
+                                                         std::string_view kernel) = 0;
 };
 
 /// Receives a line for the user.

@@ -12,10 +12,10 @@ using namespace ditron::api;
 struct ditron_variant {
   std::shared_ptr<Context> context;
   Variant variant;
-  std::map<std::string, std::string, std::less<>> texts; ///< By stage; what ditron_variant_text has given out.
-  std::shared_ptr<runtime::World> world;                 ///< For which it is loaded.
+  std::map<std::string, std::string, std::less<>> texts;      ///< By stage; what ditron_variant_text has given out.
+  std::shared_ptr<runtime::World> world;                      ///< For which it is loaded.
   std::vector<std::unique_ptr<runtime::LoadedKernel>> loaded; ///< By rank.
-  size_t values = 0; ///< Of a launch, with the world view.
+  size_t values = 0;                                          ///< Of a launch, with the world view.
 
   Status load();
 };
@@ -176,7 +176,8 @@ ditron_status_t ditron_kernel_load(ditron_context_h context, const ditron_source
   });
 }
 
-ditron_status_t ditron_kernel_find(ditron_context_h context, const char *source, const char *name, ditron_kernel_h *kernel) {
+ditron_status_t ditron_kernel_find(ditron_context_h context, const char *source, const char *name,
+                                   ditron_kernel_h *kernel) {
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
     DITRON_RETURN_IF_ERROR(checkGiven(name, "the name of the kernel"));
@@ -216,8 +217,9 @@ ditron_status_t ditron_kernel_launch(ditron_kernel_h kernel, ditron_stream_h str
   });
 }
 
-ditron_status_t ditron_kernel_specialise(ditron_kernel_h kernel, const ditron_launch_t *launch, const ditron_argument_t *arguments,
-                                         uint32_t count, ditron_variant_h *variant) {
+ditron_status_t ditron_kernel_specialise(ditron_kernel_h kernel, const ditron_launch_t *launch,
+                                         const ditron_argument_t *arguments, uint32_t count,
+                                         ditron_variant_h *variant) {
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkKernel(kernel));
     DITRON_RETURN_IF_ERROR(checkGiven(variant, "the place of the result"));

@@ -83,8 +83,8 @@ ditron_status_t ditron_memory_allocate_symmetric(ditron_context_h context, uint6
   });
 }
 
-ditron_status_t ditron_memory_adopt(ditron_context_h context, uint32_t rank, void *address, uint64_t bytes, const char *name,
-                                    ditron_memory_h *memory) {
+ditron_status_t ditron_memory_adopt(ditron_context_h context, uint32_t rank, void *address, uint64_t bytes,
+                                    const char *name, ditron_memory_h *memory) {
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
     DITRON_RETURN_IF_ERROR(checkGiven(address, "the address"));
@@ -108,17 +108,21 @@ void ditron_memory_destroy(ditron_memory_h memory) {
   delete memory;
 }
 
-void *ditron_memory_address(ditron_memory_h memory, uint32_t rank) { return memory ? memory->on(rank).address : nullptr; }
+void *ditron_memory_address(ditron_memory_h memory, uint32_t rank) {
+  return memory ? memory->on(rank).address : nullptr;
+}
 uint64_t ditron_memory_bytes(ditron_memory_h memory) { return memory ? memory->bytes : 0; }
 
-ditron_status_t ditron_memory_upload(ditron_memory_h memory, uint32_t rank, uint64_t offset, const void *source, uint64_t bytes) {
+ditron_status_t ditron_memory_upload(ditron_memory_h memory, uint32_t rank, uint64_t offset, const void *source,
+                                     uint64_t bytes) {
   return guarded([&]() -> Status {
     DITRON_ASSIGN_OR_RETURN(const auto place, placeOf(memory, rank, offset, bytes));
     return place.first->upload(place.second, source, bytes);
   });
 }
 
-ditron_status_t ditron_memory_download(ditron_memory_h memory, uint32_t rank, uint64_t offset, void *destination, uint64_t bytes) {
+ditron_status_t ditron_memory_download(ditron_memory_h memory, uint32_t rank, uint64_t offset, void *destination,
+                                       uint64_t bytes) {
   return guarded([&]() -> Status {
     DITRON_ASSIGN_OR_RETURN(const auto place, placeOf(memory, rank, offset, bytes));
     return place.first->download(destination, place.second, bytes);

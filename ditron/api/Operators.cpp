@@ -68,13 +68,16 @@ ops::TileConfig chooseTile(const Context &context, const ditron_operator_options
   problem.dtype = dtype;
   problem.order = given.weight_transposed ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain;
   runtime::World &world = *context.world();
-  return ops::chooseGemmPlan(problem, world.target(), world.rank(world.localRanks().front()).attributes().multiprocessors).tile;
+  return ops::chooseGemmPlan(problem, world.target(),
+                             world.rank(world.localRanks().front()).attributes().multiprocessors)
+      .tile;
 }
 
 Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> &context,
-                                                        const ditron_operator_options_t &given) {
+                                                 const ditron_operator_options_t &given) {
   if (given.m <= 0 || given.n <= 0 || given.k <= 0)
-    return invalidArgument(fmt::format("ditron_operator_options_t: sizes {} x {} x {}; all must be positive", given.m, given.n, given.k));
+    return invalidArgument(
+        fmt::format("ditron_operator_options_t: sizes {} x {} x {}; all must be positive", given.m, given.n, given.k));
   auto op = std::make_shared<Operator>();
   op->context = context;
   op->world = context->world();
@@ -107,27 +110,32 @@ Expected<PlanOfRank> planOfRank(Operator &op, runtime::Rank &rank, int64_t m, in
     DITRON_ASSIGN_OR_RETURN(ops::AllGatherGemm::Plan plan, gather->plan(rank, m, n));
     return PlanOfRank(std::move(plan));
   }
-  DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter::Plan plan, std::get<ops::GemmReduceScatter>(op.implementation).plan(rank, m, k));
+  DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter::Plan plan,
+                          std::get<ops::GemmReduceScatter>(op.implementation).plan(rank, m, k));
   return PlanOfRank(std::move(plan));
 }
 
 /// The address of a tensor that is dense and has the type and shape that the plan is for.
-Expected<runtime::Pointer> checkTensor(const ditron_plan &plan, const ditron_tensor_t *given, const char *name, const Shape &shape) {
+Expected<runtime::Pointer> checkTensor(const ditron_plan &plan, const ditron_tensor_t *given, const char *name,
+                                       const Shape &shape) {
   if (!given || given->struct_size < sizeof(ditron_tensor_t))
-    return invalidArgument(fmt::format("tensor {}: {}", name, given ? "struct_size is not set; DITRON_INIT does so" : "is null"));
+    return invalidArgument(
+        fmt::format("tensor {}: {}", name, given ? "struct_size is not set; DITRON_INIT does so" : "is null"));
   if (static_cast<DataType>(given->dtype) != plan.dtype)
-    return invalidArgument(fmt::format("tensor {} is of type {}; the operator takes {}", name, ditron_dtype_name(given->dtype),
-                                       toString(plan.dtype)));
-  const bool fits = given->dimensions == 2 && given->shape && given->shape[0] == shape[0] && given->shape[1] == shape[1];
+    return invalidArgument(fmt::format("tensor {} is of type {}; the operator takes {}", name,
+                                       ditron_dtype_name(given->dtype), toString(plan.dtype)));
+  const bool fits =
+      given->dimensions == 2 && given->shape && given->shape[0] == shape[0] && given->shape[1] == shape[1];
   if (!fits)
     return invalidArgument(fmt::format(
         "tensor {} has shape [{}]; the plan for m = {}, n = {}, k = {} takes [{}, {}] on this rank", name,
-        given->shape ? fmt::format("{}", fmt::join(given->shape, given->shape + given->dimensions, ", ")) : "", plan.m, plan.n,
-        plan.k, shape[0], shape[1]));
-  const bool dense = !given->strides || (given->strides[1] == 1 && (given->strides[0] == shape[1] || shape[0] <= 1)) || shape[0] == 0;
+        given->shape ? fmt::format("{}", fmt::join(given->shape, given->shape + given->dimensions, ", ")) : "", plan.m,
+        plan.n, plan.k, shape[0], shape[1]));
+  const bool dense =
+      !given->strides || (given->strides[1] == 1 && (given->strides[0] == shape[1] || shape[0] <= 1)) || shape[0] == 0;
   if (!dense)
-    return invalidArgument(fmt::format("tensor {} has strides [{}, {}]; accepted are dense rows, [{}, 1]", name, given->strides[0],
-                                       given->strides[1], shape[1]));
+    return invalidArgument(fmt::format("tensor {} has strides [{}, {}]; accepted are dense rows, [{}, 1]", name,
+                                       given->strides[0], given->strides[1], shape[1]));
   return runtime::Pointer{given->address, plan.dtype};
 }
 
@@ -147,7 +155,8 @@ Status enqueue(ditron_plan &plan, runtime::Stream &stream, const ditron_tensor_t
 
 extern "C" {
 
-ditron_status_t ditron_operator_create(ditron_context_h context, const ditron_operator_options_t *options, ditron_operator_h *op) {
+ditron_status_t ditron_operator_create(ditron_context_h context, const ditron_operator_options_t *options,
+                                       ditron_operator_h *op) {
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
     DITRON_RETURN_IF_ERROR(checkGiven(options, "the options"));
@@ -172,14 +181,17 @@ ditron_status_t ditron_operator_prepare(ditron_operator_h op, int64_t m, int64_t
     if (gathers ? k != owned->options.k : n != owned->options.n)
       return invalidArgument(gathers ? fmt::format("k is {}; the operator was made for {}", k, owned->options.k)
                                      : fmt::format("n is {}; the operator was made for {}", n, owned->options.n));
-    auto made = std::make_unique<ditron_plan>(ditron_plan{owned, m, n, k, static_cast<DataType>(owned->options.dtype), {}, {}});
+    auto made =
+        std::make_unique<ditron_plan>(ditron_plan{owned, m, n, k, static_cast<DataType>(owned->options.dtype), {}, {}});
     made->ranks.resize(owned->world->numRanks());
     made->shapes.resize(owned->world->numRanks());
     const ops::RowShards shards(m, owned->world->numRanks());
     for (uint32_t id : owned->world->localRanks()) {
       DITRON_ASSIGN_OR_RETURN(made->ranks[id], planOfRank(*owned, owned->world->rank(id), m, n, k));
       const int64_t rows = shards.rowsOf(id);
-      made->shapes[id] = {{gathers ? rows : m, k}, owned->options.weight_transposed ? Shape{n, k} : Shape{k, n}, {gathers ? m : rows, n}};
+      made->shapes[id] = {{gathers ? rows : m, k},
+                          owned->options.weight_transposed ? Shape{n, k} : Shape{k, n},
+                          {gathers ? m : rows, n}};
     }
     *plan = made.release();
     return Status::ok();
@@ -195,8 +207,8 @@ int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank) {
 }
 
 // No guard: nothing in here throws, and this is what a program calls for every layer of a model.
-ditron_status_t ditron_plan_enqueue(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a, const ditron_tensor_t *b,
-                                    const ditron_tensor_t *c) {
+ditron_status_t ditron_plan_enqueue(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
+                                    const ditron_tensor_t *b, const ditron_tensor_t *c) {
   if (!plan || !stream)
     return report(invalidArgument(plan ? "the stream is null" : "the plan is null"));
   if (Status usable = checkUsable(*plan->op->context, plan->op->world, "plan"); !usable.isOk())

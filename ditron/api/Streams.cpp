@@ -17,7 +17,8 @@ Expected<runtime::Rank *> rankOf(ditron_context_h context, uint32_t rank) {
 
 extern "C" {
 
-ditron_status_t ditron_stream_create(ditron_context_h context, uint32_t rank, const char *name, ditron_stream_h *stream) {
+ditron_status_t ditron_stream_create(ditron_context_h context, uint32_t rank, const char *name,
+                                     ditron_stream_h *stream) {
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(stream, "the place of the result"));
     DITRON_ASSIGN_OR_RETURN(runtime::Rank * owner, rankOf(context, rank));
@@ -31,7 +32,8 @@ ditron_status_t ditron_stream_adopt(ditron_context_h context, uint32_t rank, voi
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(stream, "the place of the result"));
     DITRON_ASSIGN_OR_RETURN(runtime::Rank * owner, rankOf(context, rank));
-    DITRON_ASSIGN_OR_RETURN(runtime::Stream made, runtime::Stream::adopt(owner->device(), owner->id(), owner->worldView(), native));
+    DITRON_ASSIGN_OR_RETURN(runtime::Stream made,
+                            runtime::Stream::adopt(owner->device(), owner->id(), owner->worldView(), native));
     *stream = new ditron_stream{context->state, context->state->world(), std::move(made)};
     return Status::ok();
   });

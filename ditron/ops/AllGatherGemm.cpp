@@ -11,7 +11,8 @@ namespace {
 constexpr std::string_view operation = "AllGatherGemm";
 }
 
-Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options) {
+Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::KernelProvider &kernels,
+                                              const Options &options) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
   if (options.maxRows <= 0 || options.depth <= 0)
@@ -78,8 +79,8 @@ Expected<AllGatherGemm::Plan> AllGatherGemm::plan(runtime::Rank &rank, int64_t r
   return makePlan(rank, any, any, rows, columns);
 }
 
-Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,
-                                                      int64_t columns) {
+Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c,
+                                                      int64_t rows, int64_t columns) {
   Plan plan;
   plan.state = std::make_shared<Plan::State>();
   Plan::State &state = *plan.state;
@@ -87,7 +88,8 @@ Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runti
   state.schedule = optionValues.schedule;
   state.dtype = optionValues.dtype;
   DITRON_ASSIGN_OR_RETURN(
-      state.enter, PreparedCall::create(*kernels, rank, words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank)));
+      state.enter,
+      PreparedCall::create(*kernels, rank, words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank)));
   DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, b, c, rows, columns)));
   DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
   DITRON_ASSIGN_OR_RETURN(state.c, state.gemm.pointerParameter("c_ptr"));
@@ -106,12 +108,14 @@ Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runt
   DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
   for (auto [name, pointer] : {std::pair("b", b), std::pair("c", c)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
-  DITRON_ASSIGN_OR_RETURN(Plan * found, ranks[rank.id()]->plans.find(operation, stream, {rows, columns, alignmentOf(b), alignmentOf(c)},
-                                                                     [&] { return makePlan(rank, b, c, rows, columns); }));
+  DITRON_ASSIGN_OR_RETURN(
+      Plan * found, ranks[rank.id()]->plans.find(operation, stream, {rows, columns, alignmentOf(b), alignmentOf(c)},
+                                                 [&] { return makePlan(rank, b, c, rows, columns); }));
   return found->enqueue(stream, a, b, c);
 }
 
-Status AllGatherGemm::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c) {
+Status AllGatherGemm::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                                    runtime::Pointer c) {
   for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
   DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->b, b));

@@ -38,7 +38,8 @@ public:
   static constexpr std::string_view copyName = "ag_push"; ///< Prefix of the copies' names in traces.
 
   /// Allocates workspaces, signals and streams on all ranks. Refuses options that make no sense.
-  static Expected<AllGatherGemm> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options);
+  static Expected<AllGatherGemm> create(runtime::World &world, runtime::KernelProvider &kernels,
+                                        const Options &options);
 
   /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
   class Plan {
@@ -91,8 +92,8 @@ private:
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   CallWords words;
-  runtime::SymmetricBuffer workspace; ///< [maxRows, depth]
-  runtime::SymmetricBuffer ready;     ///< [ranks * chunksPerRank] signals
+  runtime::SymmetricBuffer workspace;          ///< [maxRows, depth]
+  runtime::SymmetricBuffer ready;              ///< [ranks * chunksPerRank] signals
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
 };
 

@@ -13,7 +13,8 @@ constexpr std::string_view operation = "GemmReduceScatter";
 constexpr uint32_t reduceBlockM = 16, reduceBlockN = 128;
 } // namespace
 
-Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options) {
+Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, runtime::KernelProvider &kernels,
+                                                      const Options &options) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
@@ -76,8 +77,9 @@ Expected<GemmReduceScatter::Plan> GemmReduceScatter::plan(runtime::Rank &rank, i
   return makePlan(rank, any, any, any, rows, depth);
 }
 
-Expected<GemmReduceScatter::Plan> GemmReduceScatter::makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
-                                                              runtime::Pointer out, int64_t rows, int64_t depth) {
+Expected<GemmReduceScatter::Plan> GemmReduceScatter::makePlan(runtime::Rank &rank, runtime::Pointer a,
+                                                              runtime::Pointer b, runtime::Pointer out, int64_t rows,
+                                                              int64_t depth) {
   Plan plan;
   plan.state = std::make_shared<Plan::State>();
   Plan::State &state = *plan.state;
@@ -107,13 +109,15 @@ Status GemmReduceScatter::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
   DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
-  DITRON_ASSIGN_OR_RETURN(Plan * found, ranks[rank.id()]->plans.find(
-                                            operation, stream, {rows, depth, alignmentOf(a), alignmentOf(b), alignmentOf(out)},
-                                            [&] { return makePlan(rank, a, b, out, rows, depth); }));
+  DITRON_ASSIGN_OR_RETURN(Plan * found,
+                          ranks[rank.id()]->plans.find(operation, stream,
+                                                       {rows, depth, alignmentOf(a), alignmentOf(b), alignmentOf(out)},
+                                                       [&] { return makePlan(rank, a, b, out, rows, depth); }));
   return found->enqueue(stream, a, b, out);
 }
 
-Status GemmReduceScatter::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out) {
+Status GemmReduceScatter::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                                        runtime::Pointer out) {
   for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
   DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->a, a));
@@ -157,12 +161,12 @@ void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, Plan::State
     const int64_t count = shards.rowsOf(segment);
     if (count == 0)
       continue; // no tile opens its gate, and its owner reduces nothing
-    plan.pushes.push_back(
-        {words.gates(rank.id()) + segment,
-         copyOf(scatter.on(segment) + rank.id() * count * columns,
-                plan.own->partial.pointer() + shards.firstRowOf(segment) * columns, count * columns,
-                fmt::format("{} to {}", copyName, segment)),
-         copyOf(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1, fmt::format("rs_arrived to {}", segment))});
+    plan.pushes.push_back({words.gates(rank.id()) + segment,
+                           copyOf(scatter.on(segment) + rank.id() * count * columns,
+                                  plan.own->partial.pointer() + shards.firstRowOf(segment) * columns, count * columns,
+                                  fmt::format("{} to {}", copyName, segment)),
+                           copyOf(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
+                                  fmt::format("rs_arrived to {}", segment))});
   }
 }
 

@@ -40,7 +40,8 @@ public:
   static constexpr std::string_view copyName = "rs_push"; ///< Prefix of the copies' names in traces.
 
   /// Allocates buffers, signals and streams on all ranks. Refuses options that make no sense.
-  static Expected<GemmReduceScatter> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options);
+  static Expected<GemmReduceScatter> create(runtime::World &world, runtime::KernelProvider &kernels,
+                                            const Options &options);
 
   /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
   class Plan {
@@ -84,8 +85,8 @@ private:
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status verifyShape(int64_t rows, int64_t depth) const;
   void addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const;
-  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out, int64_t rows,
-                          int64_t depth);
+  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
+                          int64_t rows, int64_t depth);
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
                       int64_t depth) const;
   KernelCall reduceCall(const runtime::Rank &rank, runtime::Pointer out, int64_t rows) const;
@@ -94,8 +95,8 @@ private:
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   CallWords words;
-  runtime::SymmetricBuffer scatter; ///< [ranks, rows per rank, columns]: slot s is filled by rank s
-  runtime::SymmetricBuffer arrived; ///< [ranks] signals
+  runtime::SymmetricBuffer scatter;            ///< [ranks, rows per rank, columns]: slot s is filled by rank s
+  runtime::SymmetricBuffer arrived;            ///< [ranks] signals
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
 };
 

@@ -37,9 +37,10 @@ public:
     auto found = plans.find(key);
     if (found == plans.end()) {
       if (stream.isCapturing())
-        return invalidArgument(fmt::format("{}: sizes {} and {}, with addresses that are multiples of {}, were not prepared, and the stream is "
-                                           "being captured: call prepare before the capture begins",
-                                           operation, key[0], key[1], fmt::join(key.begin() + 2, key.end(), ", ")));
+        return invalidArgument(fmt::format(
+            "{}: sizes {} and {}, with addresses that are multiples of {}, were not prepared, and the stream is "
+            "being captured: call prepare before the capture begins",
+            operation, key[0], key[1], fmt::join(key.begin() + 2, key.end(), ", ")));
       DITRON_ASSIGN_OR_RETURN(Plan made, make());
       found = plans.emplace(key, std::move(made)).first;
     }

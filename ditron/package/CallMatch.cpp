@@ -96,10 +96,12 @@ std::string misfitText(const Item &item, Fit fit, const Argument &argument) {
 
 } // namespace
 
-Expected<BoundCall> BoundCall::bind(const Kernel &kernel, const runtime::CallArguments &call, const runtime::LaunchOptions &options) {
+Expected<BoundCall> BoundCall::bind(const Kernel &kernel, const runtime::CallArguments &call,
+                                    const runtime::LaunchOptions &options) {
   std::vector<runtime::CallParameter> parameters;
   for (const Parameter &parameter : kernel.parameters)
-    parameters.push_back({parameter.name, parameter.isConstexpr, parameter.hasDefault || parameter.isTuned || parameter.isComputed});
+    parameters.push_back(
+        {parameter.name, parameter.isConstexpr, parameter.hasDefault || parameter.isTuned || parameter.isComputed});
   DITRON_ASSIGN_OR_RETURN(const std::vector<runtime::GivenArgument> given,
                           runtime::assignArguments(kernel.name, parameters, call));
   BoundCall bound(kernel, options);
@@ -112,9 +114,10 @@ Expected<BoundCall> BoundCall::bind(const Kernel &kernel, const runtime::CallArg
     if (!given[i].isMissing())
       continue;
     if (parameter.isComputed)
-      return unsupported(fmt::format("kernel '{}': '{}' is computed by @triton.heuristics, which needs the compiler; give it "
-                                     "in the call, or allow compilation",
-                                     kernel.name, parameter.name));
+      return unsupported(
+          fmt::format("kernel '{}': '{}' is computed by @triton.heuristics, which needs the compiler; give it "
+                      "in the call, or allow compilation",
+                      kernel.name, parameter.name));
     if (!parameter.isConstexpr && parameter.defaultValue)
       bound.values.emplace_back(parameter.name, &*parameter.defaultValue);
   }
@@ -144,7 +147,9 @@ bool BoundCall::matchItem(const Item &item, Score &score, std::string *reason) c
   case Item::Kind::Default:
     if (!argument || (fallback && isSameValue(*argument, *fallback)))
       return true;
-    return refuse([&] { return fmt::format("'{}' is compiled as the kernel's default, given {}", item.path, argument->describe()); });
+    return refuse([&] {
+      return fmt::format("'{}' is compiled as the kernel's default, given {}", item.path, argument->describe());
+    });
   case Item::Kind::Constant: {
     if (!argument && parameter.isTuned)
       return true;
@@ -155,15 +160,19 @@ bool BoundCall::matchItem(const Item &item, Score &score, std::string *reason) c
       return true;
     }
     return refuse([&] {
-      return fmt::format("'{}' is compiled as {}, given {}", item.path, valueText(item.value), value ? value->describe() : "nothing");
+      return fmt::format("'{}' is compiled as {}, given {}", item.path, valueText(item.value),
+                         value ? value->describe() : "nothing");
     });
   }
   case Item::Kind::Number:
   case Item::Kind::Descriptor:
     if (!argument || parameter.isConstexpr)
-      return refuse([&] { return fmt::format("'{}' is compiled as a value of {} at run time, given nothing", item.path, item.type); });
+      return refuse([&] {
+        return fmt::format("'{}' is compiled as a value of {} at run time, given nothing", item.path, item.type);
+      });
     const bool isNumber = item.kind == Item::Kind::Number;
-    if (const Fit fit = isNumber ? fitOfNumber(item, parameter, *argument) : fitOfDescriptor(item, *argument); fit != Fit::Yes)
+    if (const Fit fit = isNumber ? fitOfNumber(item, parameter, *argument) : fitOfDescriptor(item, *argument);
+        fit != Fit::Yes)
       return refuse([&] { return misfitText(item, fit, *argument); });
     score.promises += (item.divisibility > 1) + (item.sizeDivisibility > 1);
     if (isNumber && !item.type.starts_with("*"))
@@ -222,13 +231,16 @@ std::string itemText(const Parameter &parameter, const Argument &argument) {
   if (argument.is<runtime::TensorDescriptor>()) {
     const auto &given = argument.get<runtime::TensorDescriptor>();
     const bool wholeVectors = promises && !given.shape.empty() && given.shape.back() % alignmentUnit == 0;
-    return given.typeText() + (promises && rowsAreAligned(given, alignmentUnit) ? ":16" : wholeVectors ? ":1" : "") +
+    return given.typeText() +
+           (promises && rowsAreAligned(given, alignmentUnit) ? ":16"
+            : wholeVectors                                   ? ":1"
+                                                             : "") +
            (wholeVectors ? ":16" : "");
   }
   const bool isForced = argument.forcedType().has_value();
-  const bool isConstant = parameter.isConstexpr || argument.is<runtime::None>() || argument.is<std::string>() ||
-                          argument.is<DataType>() ||
-                          (argument.isInteger() && argument.integerBits() == 1 && parameter.specialiseValue && !isForced);
+  const bool isConstant =
+      parameter.isConstexpr || argument.is<runtime::None>() || argument.is<std::string>() || argument.is<DataType>() ||
+      (argument.isInteger() && argument.integerBits() == 1 && parameter.specialiseValue && !isForced);
   if (isConstant)
     return valueText(argument);
   const std::string type(isForced                  ? toString(*argument.forcedType())
@@ -264,7 +276,8 @@ std::string BoundCall::signatureText() const {
     for (const auto &[path, value] : values) {
       const std::string text = itemText(parameter, *value);
       if (path == parameter.name)
-        items.push_back(fmt::format("{}={}", parameter.isConstexpr ? "constexpr " + parameter.name : parameter.name, text));
+        items.push_back(
+            fmt::format("{}={}", parameter.isConstexpr ? "constexpr " + parameter.name : parameter.name, text));
       else if (path.starts_with(prefix))
         elements.emplace_back(path.substr(prefix.size()), text);
     }

@@ -29,7 +29,8 @@ namespace ditron::package {
 class BoundCall {
 public:
   /// Refuses what the kernel's parameters do not take. The call must outlive the result.
-  static Expected<BoundCall> bind(const Kernel &kernel, const runtime::CallArguments &call, const runtime::LaunchOptions &options);
+  static Expected<BoundCall> bind(const Kernel &kernel, const runtime::CallArguments &call,
+                                  const runtime::LaunchOptions &options);
 
   /// How specialised the variant is for the call; nothing if it is not right for it, and then `reason`, unless null,
   /// says why: texts cost more than comparisons, and mostly nobody asks.

@@ -59,7 +59,8 @@ Status checkCubin(std::string_view bytes) {
 /// Checks one variant of a kernel; its messages name neither, which the caller does.
 class VariantChecker {
 public:
-  VariantChecker(const Kernel &kernel, const Variant &variant) : kernel(kernel), variant(variant), artifact(variant.artifact) {}
+  VariantChecker(const Kernel &kernel, const Variant &variant)
+      : kernel(kernel), variant(variant), artifact(variant.artifact) {}
 
   Status check() const {
     DITRON_RETURN_IF_ERROR(checkLaunch());
@@ -75,16 +76,20 @@ private:
   Status checkLaunch() const {
     DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(artifact.target));
     if (target.text != artifact.target || artifact.threadsPerWarp != target.warpSize)
-      return invalidArgument(fmt::format("target '{}' with warps of {} threads", artifact.target, artifact.threadsPerWarp));
+      return invalidArgument(
+          fmt::format("target '{}' with warps of {} threads", artifact.target, artifact.threadsPerWarp));
     if (!std::has_single_bit(artifact.numWarps) || artifact.numWarps > 32 || artifact.launchWarps > mostWarps ||
-        variant.numStages < 1 || variant.numStages > mostStages || artifact.sharedBytes > mostSharedBytes || variant.config < -1)
-      return invalidArgument(fmt::format("{} warps ({} at launch), {} stages, {} bytes of shared memory, configuration {}",
-                                         artifact.numWarps, artifact.launchWarps, variant.numStages, artifact.sharedBytes,
-                                         variant.config));
+        variant.numStages < 1 || variant.numStages > mostStages || artifact.sharedBytes > mostSharedBytes ||
+        variant.config < -1)
+      return invalidArgument(fmt::format(
+          "{} warps ({} at launch), {} stages, {} bytes of shared memory, configuration {}", artifact.numWarps,
+          artifact.launchWarps, variant.numStages, artifact.sharedBytes, variant.config));
     if (artifact.kernel != kernel.name || artifact.entrySymbol.empty())
-      return invalidArgument(fmt::format("code of kernel '{}' with the entry '{}'", artifact.kernel, artifact.entrySymbol));
+      return invalidArgument(
+          fmt::format("code of kernel '{}' with the entry '{}'", artifact.kernel, artifact.entrySymbol));
     if (artifact.parameters.size() > mostParameters)
-      return invalidArgument(fmt::format("{} parameters; at most {} are accepted", artifact.parameters.size(), mostParameters));
+      return invalidArgument(
+          fmt::format("{} parameters; at most {} are accepted", artifact.parameters.size(), mostParameters));
     return Status::ok();
   }
 
@@ -92,7 +97,8 @@ private:
     const bool isSimulated = artifact.target.starts_with("sim");
     std::set<ArtifactCode> seen;
     for (const Code &code : variant.codes) {
-      if ((code.kind == ArtifactCode::HostObject) != isSimulated || code.bytes.empty() || !seen.insert(code.kind).second)
+      if ((code.kind == ArtifactCode::HostObject) != isSimulated || code.bytes.empty() ||
+          !seen.insert(code.kind).second)
         return invalidArgument(fmt::format("code that target '{}' cannot have", artifact.target));
       if (code.kind == ArtifactCode::Cubin)
         DITRON_RETURN_IF_ERROR(checkCubin(code.bytes));
@@ -122,10 +128,12 @@ private:
     for (const auto *numbers : {&map.sizes, &map.strides})
       for (const ArtifactMapNumber &number : *numbers) {
         const bool isThere = number.parameter < 0 || static_cast<size_t>(number.parameter) < artifact.parameters.size();
-        const std::optional<DataType> type =
-            isThere && number.parameter >= 0 ? parseDataType(artifact.parameters[number.parameter].type) : DataType::I64;
+        const std::optional<DataType> type = isThere && number.parameter >= 0
+                                                 ? parseDataType(artifact.parameters[number.parameter].type)
+                                                 : DataType::I64;
         if (!isThere || !type || !isInteger(*type))
-          return invalidArgument(fmt::format("a tensor map takes parameter {}, which is no integer of the kernel", number.parameter));
+          return invalidArgument(
+              fmt::format("a tensor map takes parameter {}, which is no integer of the kernel", number.parameter));
       }
     return Status::ok();
   }
@@ -146,7 +154,8 @@ private:
         return invalidArgument(fmt::format("'{}' is no parameter of its own", item.path));
       if (item.divisibility < 1 || item.divisibility > mostDivisibility || item.sizeDivisibility < 1 ||
           item.sizeDivisibility > mostDivisibility)
-        return invalidArgument(fmt::format("'{}' is a multiple of {} and {}", item.path, item.divisibility, item.sizeDivisibility));
+        return invalidArgument(
+            fmt::format("'{}' is a multiple of {} and {}", item.path, item.divisibility, item.sizeDivisibility));
       bool isRight = true;
       if (item.kind == Item::Kind::Number) {
         isRight = elementOf(item.type).has_value() && take(item.type);
@@ -162,7 +171,8 @@ private:
         return invalidArgument(fmt::format("'{}' of type '{}' is not what the code takes", item.path, item.type));
     }
     if (next != artifact.parameters.size())
-      return invalidArgument(fmt::format("the code takes {} values, and {} are described", artifact.parameters.size(), next));
+      return invalidArgument(
+          fmt::format("the code takes {} values, and {} are described", artifact.parameters.size(), next));
     return Status::ok();
   }
 
@@ -198,7 +208,8 @@ Status verifyKernel(const Kernel &kernel) {
 
 bool isSameValue(const Value &a, const Value &b) {
   if (a.value().index() != b.value().index()) // 5 is the same integer with a sign and without
-    return a.isInteger() && b.isInteger() && a.integerBits() == b.integerBits() && static_cast<int64_t>(a.integerBits()) >= 0;
+    return a.isInteger() && b.isInteger() && a.integerBits() == b.integerBits() &&
+           static_cast<int64_t>(a.integerBits()) >= 0;
   if (a.is<bool>())
     return a.get<bool>() == b.get<bool>();
   if (a.isInteger())
@@ -219,7 +230,9 @@ std::string valueText(const Value &value) {
     std::string operator()(bool truth) const { return truth ? "True" : "False"; }
     std::string operator()(int64_t number) const { return std::to_string(number); }
     std::string operator()(uint64_t number) const { return std::to_string(number); }
-    std::string operator()(double number) const { return std::isfinite(number) ? fmt::format("{:#}", number) : fmt::format("{}", number); }
+    std::string operator()(double number) const {
+      return std::isfinite(number) ? fmt::format("{:#}", number) : fmt::format("{}", number);
+    }
     std::string operator()(const runtime::Pointer &) const { return "pointer"; }
     std::string operator()(const std::string &text) const {
       std::string quoted = "\"";
@@ -242,7 +255,7 @@ std::vector<std::string> processorFeatures() {
   __builtin_cpu_init();
 #define DITRON_FEATURE(name)                                                                                           \
   if (__builtin_cpu_supports(name))                                                                                    \
-    features.emplace_back(name)
+  features.emplace_back(name)
   DITRON_FEATURE("sse4.2");
   DITRON_FEATURE("popcnt");
   DITRON_FEATURE("avx");

@@ -32,10 +32,10 @@ struct Parameter {
   std::string name;
   bool isConstexpr = false;
   bool hasDefault = false;
-  bool specialiseValue = true;     ///< An integer 1 may be a compile-time value.
-  bool specialiseAlignment = true; ///< Multiples of 16 may be compiled as such.
-  bool isTuned = false;            ///< Configurations of @triton.autotune set it.
-  bool isComputed = false;         ///< @triton.heuristics sets it.
+  bool specialiseValue = true;       ///< An integer 1 may be a compile-time value.
+  bool specialiseAlignment = true;   ///< Multiples of 16 may be compiled as such.
+  bool isTuned = false;              ///< Configurations of @triton.autotune set it.
+  bool isComputed = false;           ///< @triton.heuristics sets it.
   std::optional<Value> defaultValue; ///< Where the default is a number, string or dtype.
   std::string type;                  ///< Forced by its annotation ("i64", "*fp16"), else empty.
 };
@@ -91,10 +91,10 @@ struct Kernel {
 
 /// What an operator chose for a problem.
 struct OperatorPlan {
-  std::string op;      ///< "ag_gemm".
-  std::string target;  ///< "cuda:sm_90a".
-  std::string problem; ///< "m=4096 n=2048 k=8192 ranks=4 dtype=bf16".
-  std::string plan;    ///< "tile 128x128x64 warps 8 stages 3 group 8".
+  std::string op;              ///< "ag_gemm".
+  std::string target;          ///< "cuda:sm_90a".
+  std::string problem;         ///< "m=4096 n=2048 k=8192 ranks=4 dtype=bf16".
+  std::string plan;            ///< "tile 128x128x64 warps 8 stages 3 group 8".
   uint64_t workspaceBytes = 0; ///< Symmetric memory of each rank.
 };
 

@@ -350,10 +350,12 @@ Expected<Package> readPackage(std::string_view bytes) {
   header.number(reserved);
   header.number(size);
   if (version != formatVersion || reserved != 0)
-    return unsupported(fmt::format("it is of version {} of the format; this program reads {}: build it again with this version",
-                                   version, formatVersion));
+    return unsupported(
+        fmt::format("it is of version {} of the format; this program reads {}: build it again with this version",
+                    version, formatVersion));
   if (size != bytes.size())
-    return invalidArgument(fmt::format("it has {} bytes and should have {}: it was cut short or appended to", bytes.size(), size));
+    return invalidArgument(
+        fmt::format("it has {} bytes and should have {}: it was cut short or appended to", bytes.size(), size));
   const std::string_view body = bytes.substr(0, bytes.size() - hashBytes);
   if (bytes.substr(body.size()) != rawHash(body))
     return invalidArgument("it is damaged: its contents do not match its hash");

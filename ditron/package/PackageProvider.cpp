@@ -65,7 +65,8 @@ Expected<Policy> parsePolicy(std::string_view text) {
     if (policyNames[i] == text)
       return static_cast<Policy>(i);
   const std::vector<std::string> names(std::begin(policyNames), std::end(policyNames));
-  return invalidArgument(fmt::format("unknown policy '{}'{}; accepted are {}", text, didYouMean(text, names), fmt::join(names, ", ")));
+  return invalidArgument(
+      fmt::format("unknown policy '{}'{}; accepted are {}", text, didYouMean(text, names), fmt::join(names, ", ")));
 }
 
 std::optional<uint32_t> targetDistance(const Variant &variant, std::string_view wanted) {
@@ -73,7 +74,8 @@ std::optional<uint32_t> targetDistance(const Variant &variant, std::string_view 
     return 0;
   const std::optional<uint32_t> own = portableArchitecture(variant.artifact.target);
   // What ends in 'a' runs code of its number without it.
-  const std::optional<uint32_t> device = portableArchitecture(wanted.ends_with('a') ? wanted.substr(0, wanted.size() - 1) : wanted);
+  const std::optional<uint32_t> device =
+      portableArchitecture(wanted.ends_with('a') ? wanted.substr(0, wanted.size() - 1) : wanted);
   if (!own || !device || *own > *device || !findCode(variant, ArtifactCode::Ptx))
     return std::nullopt;
   return *device - *own + 1;
@@ -87,13 +89,14 @@ struct PackageProvider::State {
 
   std::mutex mutex;
   std::map<const Variant *, runtime::Kernel> loaded;
-  std::map<const Kernel *, std::string> sameText; ///< Texts whose hash was found right: comparing is faster than hashing.
+  std::map<const Kernel *, std::string>
+      sameText; ///< Texts whose hash was found right: comparing is faster than hashing.
   std::set<std::string> warned;
 
   Expected<Choice> find(const runtime::KernelReference &reference, const runtime::CallArguments &arguments,
                         const runtime::LaunchOptions &options);
-  Status missing(const runtime::KernelReference &reference, const BoundCall *call, const runtime::LaunchOptions &options,
-                 std::vector<std::string> reasons) const;
+  Status missing(const runtime::KernelReference &reference, const BoundCall *call,
+                 const runtime::LaunchOptions &options, std::vector<std::string> reasons) const;
   bool isSameSource(const Kernel &kernel, std::string_view text);
   Expected<runtime::Kernel> load(const Choice &choice);
   void warn(const Status &problem);
@@ -113,8 +116,8 @@ std::string buildCommand(const runtime::KernelReference &reference, const std::s
                          const runtime::LaunchOptions &options, std::string_view target, const std::string &package) {
   const bool isLibrary = reference.name.starts_with("ditron:");
   const std::string source(isLibrary || reference.path.empty() ? reference.name : reference.path);
-  std::string command = fmt::format("ditron build {} --signature {}", quoted(fmt::format("{}:{}", source, reference.kernel)),
-                                    quoted(signature));
+  std::string command = fmt::format("ditron build {} --signature {}",
+                                    quoted(fmt::format("{}:{}", source, reference.kernel)), quoted(signature));
   if (options.config)
     command += fmt::format(" --config {}", *options.config);
   if (options.numWarps)
@@ -138,7 +141,8 @@ bool PackageProvider::State::isSameSource(const Kernel &kernel, std::string_view
   return true;
 }
 
-Expected<Choice> PackageProvider::State::find(const runtime::KernelReference &reference, const runtime::CallArguments &arguments,
+Expected<Choice> PackageProvider::State::find(const runtime::KernelReference &reference,
+                                              const runtime::CallArguments &arguments,
                                               const runtime::LaunchOptions &options) {
   const std::string name = sourceName(reference);
   Choice best;
@@ -158,7 +162,8 @@ Expected<Choice> PackageProvider::State::find(const runtime::KernelReference &re
         for (const Variant &variant : kernel.variants) {
           const std::optional<uint32_t> distance = targetDistance(variant, target);
           std::string reason;
-          const std::optional<BoundCall::Score> score = distance ? call.score(variant, asksWhy ? &reason : nullptr) : std::nullopt;
+          const std::optional<BoundCall::Score> score =
+              distance ? call.score(variant, asksWhy ? &reason : nullptr) : std::nullopt;
           if (score && (!best.variant || std::pair(*distance, best.score) < std::pair(best.distance, *score)))
             best = {&package, &kernel, &variant, *distance, *score};
           else if (asksWhy)
@@ -182,14 +187,15 @@ Status PackageProvider::State::missing(const runtime::KernelReference &reference
     paths.push_back("'" + path + "'");
   std::ranges::sort(reasons);
   reasons.erase(std::ranges::unique(reasons).begin(), reasons.end());
-  std::string text = fmt::format("kernel '{}' of '{}' for {}: {} {} no variant for this call", reference.kernel,
-                                 sourceName(reference), target, fmt::join(paths, ", "), paths.size() == 1 ? "has" : "have");
+  std::string text =
+      fmt::format("kernel '{}' of '{}' for {}: {} {} no variant for this call", reference.kernel, sourceName(reference),
+                  target, fmt::join(paths, ", "), paths.size() == 1 ? "has" : "have");
   for (size_t i = 0; i < std::min(reasons.size(), mostReasons); ++i)
     text += fmt::format("\n  {}", reasons[i]);
   if (reasons.size() > mostReasons)
     text += fmt::format("\n  ... and {} more reasons", reasons.size() - mostReasons);
   text += fmt::format("\nto add it: {}", buildCommand(reference, call ? call->signatureText() : "...", options, target,
-                                                       packages.empty() ? "app.ditron" : packages.front().first));
+                                                      packages.empty() ? "app.ditron" : packages.front().first));
   return notFound(text);
 }
 
@@ -206,9 +212,10 @@ Expected<runtime::Kernel> PackageProvider::State::load(const Choice &choice) {
   if (code->kind == ArtifactCode::HostObject)
     for (const std::string &feature : choice.package->features)
       if (std::ranges::find(features, feature) == features.end())
-        return unsupported(fmt::format("kernel '{}' was built on a processor with {}, which this one lacks; build the package on "
-                                       "a machine like this",
-                                       choice.kernel->name, feature));
+        return unsupported(
+            fmt::format("kernel '{}' was built on a processor with {}, which this one lacks; build the package on "
+                        "a machine like this",
+                        choice.kernel->name, feature));
   Artifact artifact = variant.artifact;
   artifact.codeKind = code->kind;
   artifact.code = code->bytes;
@@ -242,14 +249,15 @@ Expected<const Kernel *> PackageProvider::findKernel(std::string_view source, st
       if (kernel.name != name || (!source.empty() && kernel.source.name != source))
         continue;
       if (found && found->source.name != kernel.source.name)
-        return invalidArgument(fmt::format("kernel '{}' is of '{}' and of '{}': name the file", name, found->source.name, kernel.source.name));
+        return invalidArgument(fmt::format("kernel '{}' is of '{}' and of '{}': name the file", name,
+                                           found->source.name, kernel.source.name));
       found = found ? found : &kernel;
     }
   return found;
 }
 
-Expected<std::unique_ptr<PackageProvider>> PackageProvider::create(std::vector<std::pair<std::string, Package>> packages,
-                                                                   const PackageOptions &options) {
+Expected<std::unique_ptr<PackageProvider>>
+PackageProvider::create(std::vector<std::pair<std::string, Package>> packages, const PackageOptions &options) {
   auto state = std::make_unique<State>();
   DITRON_ASSIGN_OR_RETURN(const TargetName name, runtime::resolveTarget(options.target));
   if ((options.policy == Policy::AotOnly) != (options.fallback == nullptr))
@@ -265,7 +273,8 @@ Expected<std::unique_ptr<PackageProvider>> PackageProvider::create(std::vector<s
   return std::unique_ptr<PackageProvider>(new PackageProvider(std::move(state)));
 }
 
-Expected<std::unique_ptr<PackageProvider>> PackageProvider::open(const std::vector<std::string> &paths, const PackageOptions &options) {
+Expected<std::unique_ptr<PackageProvider>> PackageProvider::open(const std::vector<std::string> &paths,
+                                                                 const PackageOptions &options) {
   std::vector<std::pair<std::string, Package>> packages;
   for (const std::string &path : paths) {
     DITRON_ASSIGN_OR_RETURN(Package package, loadPackage(path));

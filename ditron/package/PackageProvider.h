@@ -32,14 +32,15 @@ Expected<Policy> parsePolicy(std::string_view text);
 struct PackageOptions {
   std::string target = "sim";
   Policy policy = Policy::AotOnly;
-  runtime::KernelProvider *fallback = nullptr;            ///< Of the same target; outlives the provider. Not for AotOnly.
+  runtime::KernelProvider *fallback = nullptr; ///< Of the same target; outlives the provider. Not for AotOnly.
   std::function<void(const std::string &)> warn = nullptr; ///< Unset: standard error.
 };
 
 class PackageProvider final : public runtime::KernelProvider {
 public:
   /// Reads the files; of equally good variants that of the first file counts.
-  static Expected<std::unique_ptr<PackageProvider>> open(const std::vector<std::string> &paths, const PackageOptions &options);
+  static Expected<std::unique_ptr<PackageProvider>> open(const std::vector<std::string> &paths,
+                                                         const PackageOptions &options);
   /// The same from packages in memory; `name` stands for the path in messages.
   static Expected<std::unique_ptr<PackageProvider>> create(std::vector<std::pair<std::string, Package>> packages,
                                                            const PackageOptions &options);
@@ -50,7 +51,8 @@ public:
   Expected<const Kernel *> findKernel(std::string_view source, std::string_view name) const;
 
   const std::string &target() const override;
-  Expected<runtime::Specialisation> specialise(const runtime::KernelReference &kernel, const runtime::CallArguments &arguments,
+  Expected<runtime::Specialisation> specialise(const runtime::KernelReference &kernel,
+                                               const runtime::CallArguments &arguments,
                                                const runtime::LaunchOptions &options) override;
 
 private:

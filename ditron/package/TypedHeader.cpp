@@ -43,11 +43,14 @@ std::string quoted(std::string_view text) {
 /// A name that C++ takes: "class" becomes "class_", "a.b" "a_b".
 std::string cppName(std::string_view name) {
   static const std::set<std::string_view> taken = {
-      "and", "auto", "bool", "break", "case", "catch", "char", "class", "const", "context", "continue", "default", "delete", "do",
-      "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int",
-      "kernel", "launch", "long", "mutable", "namespace", "new", "not", "operator", "or", "package", "private", "protected",
-      "public", "register", "return", "short", "signed", "sizeof", "static", "stream", "struct", "switch", "template", "this",
-      "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor"};
+      "and",     "auto",     "bool",     "break",     "case",     "catch",     "char",    "class", "const",
+      "context", "continue", "default",  "delete",    "do",       "double",    "else",    "enum",  "explicit",
+      "export",  "extern",   "false",    "float",     "for",      "friend",    "goto",    "if",    "inline",
+      "int",     "kernel",   "launch",   "long",      "mutable",  "namespace", "new",     "not",   "operator",
+      "or",      "package",  "private",  "protected", "public",   "register",  "return",  "short", "signed",
+      "sizeof",  "static",   "stream",   "struct",    "switch",   "template",  "this",    "throw", "true",
+      "try",     "typedef",  "typename", "union",     "unsigned", "using",     "virtual", "void",  "volatile",
+      "while",   "xor"};
   std::string result;
   for (char c : name)
     result += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
@@ -78,7 +81,8 @@ std::optional<CallParameter> describe(const Kernel &kernel, const Parameter &par
   bool mayBeMissing = false;
   for (const Variant &variant : kernel.variants)
     for (const Item &item : variant.items) {
-      if (item.path.starts_with(parameter.name + ".") || (item.path == parameter.name && item.kind == Item::Kind::Descriptor))
+      if (item.path.starts_with(parameter.name + ".") ||
+          (item.path == parameter.name && item.kind == Item::Kind::Descriptor))
         return std::nullopt;
       if (item.path != parameter.name)
         continue;
@@ -92,7 +96,8 @@ std::optional<CallParameter> describe(const Kernel &kernel, const Parameter &par
   const std::string name = cppName(parameter.name);
   if (types.empty() && constants.empty())
     return CallParameter(); // its default, always
-  const bool isNumber = constants.size() == 1 && constants.begin()->find_first_not_of("-0123456789") == std::string::npos;
+  const bool isNumber =
+      constants.size() == 1 && constants.begin()->find_first_not_of("-0123456789") == std::string::npos;
   if (types.empty() && constants.size() == 1 && !mayBeMissing && parameter.isConstexpr) {
     if (isNumber)
       return CallParameter{"", fmt::format("int64_t({})", *constants.begin())};
@@ -103,11 +108,14 @@ std::optional<CallParameter> describe(const Kernel &kernel, const Parameter &par
     return CallParameter{"ditron::Argument " + name, name};
   const std::string &type = *types.begin();
   const bool isPointer = type.starts_with("*");
-  const DataType element = *parseDataType(std::string_view(type).substr(!isPointer ? 0 : type.starts_with("*k") ? 2 : 1));
+  const DataType element = *parseDataType(std::string_view(type).substr(!isPointer               ? 0
+                                                                        : type.starts_with("*k") ? 2
+                                                                                                 : 1));
   const std::string_view cpp = cppElement(element);
   if (isPointer && cpp.empty())
-    return CallParameter{fmt::format("void *{}", name),
-                         fmt::format("ditron::Pointer{{{}, static_cast<ditron_dtype_t>({})}}", name, static_cast<int>(element))};
+    return CallParameter{
+        fmt::format("void *{}", name),
+        fmt::format("ditron::Pointer{{{}, static_cast<ditron_dtype_t>({})}}", name, static_cast<int>(element))};
   if (isPointer)
     return CallParameter{fmt::format("{} *{}", cpp, name), name};
   return CallParameter{fmt::format("{} {}", cpp.empty() || element == DataType::F32 ? "double" : cpp, name), name};
@@ -117,13 +125,15 @@ std::string kernelClass(const Kernel &kernel) {
   std::vector<std::string> declarations = {"ditron::Stream &stream", "const ditron::Launch &launch"}, keywords;
   std::string signatures;
   for (const Variant &variant : kernel.variants)
-    signatures += fmt::format("///   {}, {} warps: {}\n", variant.artifact.target, variant.artifact.numWarps, variant.signature);
+    signatures +=
+        fmt::format("///   {}, {} warps: {}\n", variant.artifact.target, variant.artifact.numWarps, variant.signature);
   std::ranges::replace(signatures, '\\', '/'); // at the end of a comment's line it would go on
   for (const Parameter &parameter : kernel.parameters) {
     const std::optional<CallParameter> described = describe(kernel, parameter);
     if (!described)
-      return fmt::format("// {} of {} takes tuples or descriptors, which a typed call does not have: ditron::Kernel::launch does.\n\n",
-                         kernel.name, kernel.source.name);
+      return fmt::format(
+          "// {} of {} takes tuples or descriptors, which a typed call does not have: ditron::Kernel::launch does.\n\n",
+          kernel.name, kernel.source.name);
     if (!described->declaration.empty())
       declarations.push_back(described->declaration);
     if (!described->argument.empty())
@@ -157,10 +167,11 @@ private:
 } // namespace
 
 std::string typedHeader(const Package &package, const std::string &space, const std::string &path) {
-  std::string text = fmt::format("// Made by ditron build ({}). The kernels of {} with their types.\n#pragma once\n\n"
-                                 "#include <ditron/ditron.hpp>\n\nnamespace {} {{\n\n"
-                                 "/// For ditron_context_options_t::packages.\ninline constexpr const char *packagePath = {};\n\n",
-                                 package.compiler, path, space, quoted(path));
+  std::string text =
+      fmt::format("// Made by ditron build ({}). The kernels of {} with their types.\n#pragma once\n\n"
+                  "#include <ditron/ditron.hpp>\n\nnamespace {} {{\n\n"
+                  "/// For ditron_context_options_t::packages.\ninline constexpr const char *packagePath = {};\n\n",
+                  package.compiler, path, space, quoted(path));
   for (const Kernel &kernel : package.kernels)
     if (!kernel.source.name.starts_with("ditron:"))
       text += kernelClass(kernel);

@@ -27,7 +27,7 @@ struct CallArguments {
 struct LaunchOptions {
   std::optional<uint32_t> numWarps;  ///< Unset: what the kernel's configuration says, else 4.
   std::optional<uint32_t> numStages; ///< The same, else 3.
-  bool debug = false; ///< Assertions of kernels and integer overflow are checked.
+  bool debug = false;                ///< Assertions of kernels and integer overflow are checked.
   /// The configuration of the kernel's @triton.autotune, counted from 0. Unset: the first that can be compiled, unless the
   /// arguments give one of the parameters that configurations set.
   std::optional<uint32_t> config = std::nullopt;

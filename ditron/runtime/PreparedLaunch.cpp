@@ -26,8 +26,8 @@ Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const Devic
   return Status::ok();
 }
 
-Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<Device> device, const Kernel &kernel, const LaunchConfig &config,
-                                                std::span<const Argument> arguments) {
+Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<Device> device, const Kernel &kernel,
+                                                const LaunchConfig &config, std::span<const Argument> arguments) {
   DITRON_RETURN_IF_ERROR(checkLaunch(kernel, config, device->attributes()));
   PreparedLaunch launch;
   launch.state = std::make_shared<State>();
@@ -61,7 +61,8 @@ Expected<uint32_t> PreparedLaunch::pointerParameter(std::string_view name) const
   for (uint32_t i = 0; i < parameters.size(); ++i)
     if (parameters[i].name == name && parameters[i].type.starts_with('*'))
       return i;
-  return notFound(fmt::format("kernel '{}' has no pointer parameter '{}' that is left at run time", kernel().name(), name));
+  return notFound(
+      fmt::format("kernel '{}' has no pointer parameter '{}' that is left at run time", kernel().name(), name));
 }
 
 Status PreparedLaunch::setPointer(uint32_t parameter, void *address) {
@@ -71,8 +72,9 @@ Status PreparedLaunch::setPointer(uint32_t parameter, void *address) {
   const Artifact &artifact = state->kernel.artifact();
   const ArtifactParameter &expected = artifact.parameters[parameter];
   if (reinterpret_cast<uintptr_t>(address) % expected.divisibility != 0)
-    return invalidArgument(fmt::format("kernel '{}', parameter '{}': address {} is no multiple of {}, for which the code was compiled",
-                                       artifact.kernel, expected.name, fmt::ptr(address), expected.divisibility));
+    return invalidArgument(
+        fmt::format("kernel '{}', parameter '{}': address {} is no multiple of {}, for which the code was compiled",
+                    artifact.kernel, expected.name, fmt::ptr(address), expected.divisibility));
   std::memcpy(place, &address, sizeof(address));
   for (size_t map = 0; map < state->maps.size(); ++map)
     if (artifact.tensorMaps[map].base == parameter)

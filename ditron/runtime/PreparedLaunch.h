@@ -18,8 +18,8 @@ Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const Devic
 class PreparedLaunch {
 public:
   PreparedLaunch() = default;
-  static Expected<PreparedLaunch> create(std::shared_ptr<Device> device, const Kernel &kernel, const LaunchConfig &config,
-                                         std::span<const Argument> arguments);
+  static Expected<PreparedLaunch> create(std::shared_ptr<Device> device, const Kernel &kernel,
+                                         const LaunchConfig &config, std::span<const Argument> arguments);
 
   bool isValid() const { return state != nullptr; }
   const Kernel &kernel() const { return state->kernel; }

@@ -53,7 +53,8 @@ static int run(const char *target) {
     return 1;
   }
   const bool right = std::all_of(values.begin(), values.end(), [](float value) { return value == 300; });
-  std::printf("100 replays of 3 kernels on %s: %s\n", context.target().c_str(), right ? "every element is 300" : "something else");
+  std::printf("100 replays of 3 kernels on %s: %s\n", context.target().c_str(),
+              right ? "every element is 300" : "something else");
   return right ? 0 : 1;
 }
 

@@ -39,9 +39,10 @@ static int run(const char *target) {
   launch.x = rows;
   ditron::Status status = xMemory.upload(0, x.data(), bytes);
   if (status.ok())
-    status = softmax.launch(stream, launch,
-                            {ditron::Pointer{xMemory.address(), DITRON_F32}, ditron::Pointer{yMemory.address(), DITRON_F32}, columns},
-                            {{"BLOCK", 512}});
+    status = softmax.launch(
+        stream, launch,
+        {ditron::Pointer{xMemory.address(), DITRON_F32}, ditron::Pointer{yMemory.address(), DITRON_F32}, columns},
+        {{"BLOCK", 512}});
   if (status.ok())
     status = stream.synchronize();
   if (status.ok())

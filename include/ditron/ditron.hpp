@@ -186,7 +186,8 @@ private:
 /// A value for a kernel's parameter, by position or, made by named(), by name.
 class Argument {
 public:
-  template <typename T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0> Argument(T value) {
+  template <typename T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
+  Argument(T value) {
     if constexpr (std::is_signed_v<T>) {
       raw.kind = DITRON_ARGUMENT_INT;
       raw.value.integer = value;
@@ -264,7 +265,9 @@ public:
   Status copy(void *destination, const void *source, uint64_t bytes) {
     return Status::of(ditron_copy(handle, destination, source, bytes));
   }
-  Status fill(void *destination, uint8_t value, uint64_t bytes) { return Status::of(ditron_fill(handle, destination, value, bytes)); }
+  Status fill(void *destination, uint8_t value, uint64_t bytes) {
+    return Status::of(ditron_fill(handle, destination, value, bytes));
+  }
   Status beginCapture() { return Status::of(ditron_capture_begin(handle)); }
   /// A CUstream; null for a simulated stream.
   void *native() const { return ditron_stream_native(handle); }
@@ -274,7 +277,8 @@ class Graph : public detail::Owner<ditron_graph_h, ditron_graph_destroy> {
 public:
   using Owner::Owner;
   static Expected<Graph> endCapture(Stream &stream) {
-    return detail::make<Graph, ditron_graph_h>([&](ditron_graph_h *graph) { return ditron_capture_end(stream.get(), graph); });
+    return detail::make<Graph, ditron_graph_h>(
+        [&](ditron_graph_h *graph) { return ditron_capture_end(stream.get(), graph); });
   }
   Status launch(Stream &stream) { return Status::of(ditron_graph_launch(handle, stream.get())); }
 };
@@ -334,7 +338,8 @@ public:
                 std::initializer_list<Keyword> keywords = {}) {
     const std::vector<ditron_argument_t> list = listOf(arguments, keywords);
     const ditron_launch_t raw = launch.raw();
-    return Status::of(ditron_kernel_launch(handle, stream.get(), &raw, list.data(), static_cast<uint32_t>(list.size())));
+    return Status::of(
+        ditron_kernel_launch(handle, stream.get(), &raw, list.data(), static_cast<uint32_t>(list.size())));
   }
   Expected<Variant> specialise(const Launch &launch, std::initializer_list<Argument> arguments,
                                std::initializer_list<Keyword> keywords = {}) {
@@ -346,7 +351,8 @@ public:
   }
 
 private:
-  static std::vector<ditron_argument_t> listOf(std::initializer_list<Argument> arguments, std::initializer_list<Keyword> keywords) {
+  static std::vector<ditron_argument_t> listOf(std::initializer_list<Argument> arguments,
+                                               std::initializer_list<Keyword> keywords) {
     std::vector<ditron_argument_t> list;
     for (const Argument &argument : arguments)
       list.push_back(argument.raw);
@@ -373,7 +379,8 @@ class Operator : public detail::Owner<ditron_operator_h, ditron_operator_destroy
 public:
   using Owner::Owner;
   Expected<Plan> prepare(int64_t m, int64_t n, int64_t k) {
-    return detail::make<Plan, ditron_plan_h>([&](ditron_plan_h *plan) { return ditron_operator_prepare(handle, m, n, k, plan); });
+    return detail::make<Plan, ditron_plan_h>(
+        [&](ditron_plan_h *plan) { return ditron_operator_prepare(handle, m, n, k, plan); });
   }
 };
 
@@ -382,7 +389,7 @@ public:
   using Owner::Owner;
 
   struct Options {
-    std::string target;           ///< Empty: real GPUs if there are any, else "sim".
+    std::string target; ///< Empty: real GPUs if there are any, else "sim".
     uint32_t ranks = 1;
     bool fromEnvironment = false; ///< Be one rank of the job that torchrun, mpirun, srun or `ditron launch` started.
     std::vector<int32_t> gpus;    ///< Of each rank; empty: the first ones.
@@ -403,7 +410,8 @@ public:
     return create(raw);
   }
   static Expected<Context> create(const ditron_context_options_t &options) {
-    return detail::make<Context, ditron_context_h>([&](ditron_context_h *context) { return ditron_context_create(&options, context); });
+    return detail::make<Context, ditron_context_h>(
+        [&](ditron_context_h *context) { return ditron_context_create(&options, context); });
   }
 
   /// A context of some of this one's ranks, numbered by their places in the list.
@@ -421,7 +429,8 @@ public:
   Status restart() { return Status::of(ditron_context_restart(handle)); }
 
   Expected<Stream> stream(uint32_t rank, const char *name = "stream") {
-    return detail::make<Stream, ditron_stream_h>([&](ditron_stream_h *stream) { return ditron_stream_create(handle, rank, name, stream); });
+    return detail::make<Stream, ditron_stream_h>(
+        [&](ditron_stream_h *stream) { return ditron_stream_create(handle, rank, name, stream); });
   }
   /// A CUstream of the caller's, which stays the caller's.
   Expected<Stream> adoptStream(uint32_t rank, void *native) {
@@ -429,7 +438,8 @@ public:
         [&](ditron_stream_h *stream) { return ditron_stream_adopt(handle, rank, native, stream); });
   }
   Expected<Event> event(uint32_t rank) {
-    return detail::make<Event, ditron_event_h>([&](ditron_event_h *event) { return ditron_event_create(handle, rank, event); });
+    return detail::make<Event, ditron_event_h>(
+        [&](ditron_event_h *event) { return ditron_event_create(handle, rank, event); });
   }
   Expected<Memory> allocate(uint32_t rank, uint64_t bytes, const char *name) {
     return detail::make<Memory, ditron_memory_h>(
@@ -448,7 +458,9 @@ public:
   /// A kernel of a file on disk.
   Expected<Kernel> kernel(const char *path, const char *name) { return kernelOf(path, nullptr, name); }
   /// A kernel of a text; `path` is what messages call it.
-  Expected<Kernel> kernelFromText(const char *path, const char *text, const char *name) { return kernelOf(path, text, name); }
+  Expected<Kernel> kernelFromText(const char *path, const char *text, const char *name) {
+    return kernelOf(path, text, name);
+  }
 
   Expected<Operator> createOperator(const ditron_operator_options_t &options) {
     return detail::make<Operator, ditron_operator_h>(
@@ -461,7 +473,8 @@ private:
     DITRON_INIT(source);
     source.path = path;
     source.text = text;
-    return detail::make<Kernel, ditron_kernel_h>([&](ditron_kernel_h *kernel) { return ditron_kernel_load(handle, &source, name, kernel); });
+    return detail::make<Kernel, ditron_kernel_h>(
+        [&](ditron_kernel_h *kernel) { return ditron_kernel_load(handle, &source, name, kernel); });
   }
 };
 

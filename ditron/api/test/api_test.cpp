@@ -156,7 +156,8 @@ TEST_F(Api, ErrorsCarryKindAndPlace) {
   ditron_source_t source;
   DITRON_INIT(source);
   source.path = "wrong.py";
-  source.text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef wrong(X):\n    tl.store(X, tl.lod(X))\n";
+  source.text =
+      "import triton\nimport triton.language as tl\n\n@triton.jit\ndef wrong(X):\n    tl.store(X, tl.lod(X))\n";
   ASSERT_DONE(ditron_kernel_load(context, &source, "wrong", &kernel));
   float word = 0;
   const ditron_launch_t launch = launchOf(1);
@@ -300,7 +301,8 @@ TEST_F(Api, StructuresOfOtherVersions) {
   newer.future = 1;
   EXPECT_EQ(ditron_context_create(&newer.options, &made), DITRON_INVALID_ARGUMENT);
   EXPECT_THAT(lastMessage(), HasSubstr("it is older than the program"));
-  newer.options.struct_size = offsetof(ditron_context_options_t, ranks); // a program older than all but the first members
+  newer.options.struct_size =
+      offsetof(ditron_context_options_t, ranks); // a program older than all but the first members
   newer.options.ranks = 70000;
   ASSERT_DONE(ditron_context_create(&newer.options, &made));
   EXPECT_EQ(ditron_context_ranks(made), 1u);
@@ -381,8 +383,8 @@ protected:
   }
   ditron_status_t enqueue(const Product &product, uint32_t rank, int64_t extraRows = 0) {
     const int64_t rows = ditron_plan_rows(plan, rank);
-    const int64_t aShape[] = {(product.gathers ? rows : product.m) + extraRows, product.k}, bShape[] = {product.k, product.n},
-                  cShape[] = {product.gathers ? product.m : rows, product.n};
+    const int64_t aShape[] = {(product.gathers ? rows : product.m) + extraRows, product.k},
+                  bShape[] = {product.k, product.n}, cShape[] = {product.gathers ? product.m : rows, product.n};
     const ditron_tensor_t a = tensor(product.a[rank], rank, aShape), b = tensor(product.b[rank], rank, bShape),
                           c = tensor(product.c[rank], rank, cShape);
     return ditron_plan_enqueue(plan, streams[rank], &a, &b, &c);
@@ -399,10 +401,12 @@ protected:
           for (int64_t k = 0; k < product.k; ++k) {
             if (product.gathers) {
               const uint32_t owner = static_cast<uint32_t>(row / shard);
-              sum += Product::valueOf(owner, row % shard * product.k + k) * Product::valueOf(rank, k * product.n + column);
+              sum +=
+                  Product::valueOf(owner, row % shard * product.k + k) * Product::valueOf(rank, k * product.n + column);
             } else {
               for (uint32_t other = 0; other < 2; ++other)
-                sum += Product::valueOf(other, (rank * shard + row) * product.k + k) * Product::valueOf(other, k * product.n + column);
+                sum += Product::valueOf(other, (rank * shard + row) * product.k + k) *
+                       Product::valueOf(other, k * product.n + column);
             }
           }
           ASSERT_EQ(result[row * product.n + column], sum) << "rank " << rank << " [" << row << ", " << column << "]";
@@ -467,7 +471,9 @@ TEST_F(ApiOperator, TensorsOfOtherShapesAreRefused) {
   Product product = {64, 32, 32, true, {}, {}, {}};
   prepare(product);
   EXPECT_EQ(enqueue(product, 0, 1), DITRON_INVALID_ARGUMENT);
-  EXPECT_THAT(lastMessage(), HasSubstr("tensor a has shape [33, 32]; the plan for m = 64, n = 32, k = 32 takes [32, 32] on this rank"));
+  EXPECT_THAT(
+      lastMessage(),
+      HasSubstr("tensor a has shape [33, 32]; the plan for m = 64, n = 32, k = 32 takes [32, 32] on this rank"));
   ditron_plan_h other = nullptr;
   EXPECT_EQ(ditron_operator_prepare(op, 64, 32, 33, &other), DITRON_INVALID_ARGUMENT);
   EXPECT_THAT(lastMessage(), HasSubstr("k is 33; the operator was made for 32"));
@@ -494,9 +500,10 @@ TEST(ApiGroup, TwoGroupsComputeApartFromEachOther) {
   ditron_source_t source;
   DITRON_INIT(source);
   source.path = "neighbour.py";
-  source.text = "import triton\nimport triton.language as tl\nimport triton_dist.language as dl\n\n@triton.jit\ndef tell(X):\n"
-                "    rank = dl.rank()\n    size = dl.num_ranks()\n"
-                "    tl.store(dl.symm_at(X, (rank + 1) % size), rank * 10 + size)\n";
+  source.text =
+      "import triton\nimport triton.language as tl\nimport triton_dist.language as dl\n\n@triton.jit\ndef tell(X):\n"
+      "    rank = dl.rank()\n    size = dl.num_ranks()\n"
+      "    tl.store(dl.symm_at(X, (rank + 1) % size), rank * 10 + size)\n";
   for (int group = 0; group < 2; ++group) {
     ASSERT_DONE(ditron_context_group(whole, members[group], 2, &groups[group]));
     EXPECT_EQ(ditron_context_ranks(groups[group]), 2u);

@@ -47,7 +47,9 @@ public:
   ProcessGroup &group() { return others; }
   Status hostBarrier() override { return others.rendezvous().barrier("hostBarrier"); }
   bool spansProcesses() const override { return true; }
-  Status agree(std::string_view step, const std::string &request) override { return others.rendezvous().agree(step, request); }
+  Status agree(std::string_view step, const std::string &request) override {
+    return others.rendezvous().agree(step, request);
+  }
 
 private:
   ProcessGroup others;

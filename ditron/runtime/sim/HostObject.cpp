@@ -84,7 +84,8 @@ public:
   Expected<ModuleImage> link(std::string_view entrySymbol) {
     DITRON_RETURN_IF_ERROR(readHeaders());
     DITRON_RETURN_IF_ERROR(readSymbols());
-    DITRON_RETURN_IF_ERROR(visitRelocations([&](const Elf64_Shdr &, const Elf64_Rela &each) { return needStub(each); }));
+    DITRON_RETURN_IF_ERROR(
+        visitRelocations([&](const Elf64_Shdr &, const Elf64_Rela &each) { return needStub(each); }));
     DITRON_RETURN_IF_ERROR(place());
     DITRON_RETURN_IF_ERROR(map());
     DITRON_RETURN_IF_ERROR(
@@ -136,7 +137,8 @@ Status ObjectLinker::readHeaders() {
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_REL)
     return malformed("it is no relocatable object of a 64-bit little-endian machine");
   if (header.e_machine != EM_X86_64)
-    return unsupported(fmt::format("the code is for {}; simulated targets run on x86-64", machineName(header.e_machine)));
+    return unsupported(
+        fmt::format("the code is for {}; simulated targets run on x86-64", machineName(header.e_machine)));
 #if !defined(__x86_64__)
   return unsupported("the code is for x86-64, and this machine is another: simulated targets run on x86-64");
 #endif
@@ -161,11 +163,12 @@ Status ObjectLinker::checkSection(const Elf64_Shdr &section) const {
     return unsupported("the object has thread-local data, which is not supported");
   const uint64_t alignment = std::max<uint64_t>(section.sh_addralign, 1);
   if (!std::has_single_bit(alignment) || alignment > 4096 || section.sh_size > mostBytes)
-    return malformed(fmt::format("a section of {} bytes at multiples of {}; at most {} and 4096 are accepted", section.sh_size,
-                                 alignment, mostBytes));
+    return malformed(fmt::format("a section of {} bytes at multiples of {}; at most {} and 4096 are accepted",
+                                 section.sh_size, alignment, mostBytes));
   if (section.sh_type != SHT_PROGBITS && section.sh_type != SHT_NOBITS && section.sh_type != SHT_X86_64_UNWIND &&
       section.sh_type != SHT_NOTE)
-    return unsupported(fmt::format("the object has a section of type {} in memory, which is not supported", section.sh_type));
+    return unsupported(
+        fmt::format("the object has a section of type {} in memory, which is not supported", section.sh_type));
   if (section.sh_type == SHT_NOBITS && partOf(section) == Code)
     return malformed("code without bytes");
   return Status::ok();
@@ -289,7 +292,8 @@ Expected<uint64_t> ObjectLinker::addressOf(uint32_t symbolIndex) const {
     DITRON_ASSIGN_OR_RETURN(const std::string name, nameOf(symbol));
     void *address = name.empty() ? nullptr : findOutside(name);
     if (!address && ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
-      return unsupported(fmt::format("the code calls '{}', which neither the simulator nor the system's libraries have", name));
+      return unsupported(
+          fmt::format("the code calls '{}', which neither the simulator nor the system's libraries have", name));
     return reinterpret_cast<uint64_t>(address);
   }
   if (symbol.st_shndx >= sections.size() || !isInMemory(sections[symbol.st_shndx]) ||
@@ -344,7 +348,8 @@ Status ObjectLinker::protect() const {
   for (int part = 0; part < numParts; ++part)
     if (const uint64_t bytes = partStart[part + 1] - partStart[part];
         bytes > 0 && mprotect(memory->at(partStart[part]), bytes, protection[part]) != 0)
-      return Status(StatusCode::ResourceExhausted, fmt::format("the system does not let code be executable: {}", std::strerror(errno)));
+      return Status(StatusCode::ResourceExhausted,
+                    fmt::format("the system does not let code be executable: {}", std::strerror(errno)));
   return Status::ok();
 }
 
@@ -379,7 +384,8 @@ Expected<ModuleImage> makeImage(const Artifact &artifact) {
   ModuleImage image;
   if (artifact.codeKind == ArtifactCode::HostObject) {
     Expected<ModuleImage> linked = loadHostObject(artifact.code, artifact.entrySymbol);
-    return linked.isOk() ? std::move(linked) : linked.status().withContext(fmt::format("cannot link kernel '{}'", artifact.kernel));
+    return linked.isOk() ? std::move(linked)
+                         : linked.status().withContext(fmt::format("cannot link kernel '{}'", artifact.kernel));
   }
   // The driver loads it, and assembles it if need be, once for each GPU that runs it.
   image.code = artifact.code;

@@ -55,7 +55,8 @@ sim::LaunchDescription describe(const Kernel &kernel, const LaunchConfig &config
 /// The machine keeps a copy of the values, so that there is nothing to save here but the checks.
 class SimKernel final : public LoadedKernel {
 public:
-  SimKernel(std::shared_ptr<sim::Machine> machine, const Kernel &kernel) : machine(std::move(machine)), kernel(kernel) {}
+  SimKernel(std::shared_ptr<sim::Machine> machine, const Kernel &kernel)
+      : machine(std::move(machine)), kernel(kernel) {}
 
   Status launch(StreamHandle stream, const LaunchConfig &config, void *const *values) override {
     PackedArguments arguments;
