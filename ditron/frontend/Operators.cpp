@@ -126,6 +126,32 @@ void Emitter::assertNoOverflow(BinaryOp op, const LangValue &a, const LangValue 
   create<tile::AssertOp>(fits, fmt::format("int{} overflow detected for operation {}", bits, name), mlir::Value());
 }
 
+/// The operation on operands of one type; nothing for an operator that has none. `>>` follows the sign of the original left operand.
+static std::optional<LangValue> emitBinary(Emitter &emit, BinaryOp op, const LangValue &a, const LangValue &b, bool leftIsSigned) {
+  const LangType type = a.type();
+  mlir::Value x = a.ir(), y = b.ir();
+  auto done = [&](mlir::Value value) { return emit.wrap(value, type); };
+  bool isFloat = type.isFloat(), isSigned = type.isSigned();
+  switch (op) {
+  case BinaryOp::Add: return isFloat ? done(emit.create<arith::AddFOp>(x, y)) : done(emit.create<arith::AddIOp>(x, y));
+  case BinaryOp::Sub: return isFloat ? done(emit.create<arith::SubFOp>(x, y)) : done(emit.create<arith::SubIOp>(x, y));
+  case BinaryOp::Mult: return isFloat ? done(emit.create<arith::MulFOp>(x, y)) : done(emit.create<arith::MulIOp>(x, y));
+  case BinaryOp::Div: return done(emit.create<arith::DivFOp>(x, y, arith::FastMathFlags::afn)); // 2 ulp are enough for `/`
+  case BinaryOp::FloorDiv: return isSigned ? done(emit.create<arith::DivSIOp>(x, y)) : done(emit.create<arith::DivUIOp>(x, y));
+  case BinaryOp::Mod:
+    if (isFloat)
+      return done(emit.create<arith::RemFOp>(x, y));
+    return isSigned ? done(emit.create<arith::RemSIOp>(x, y)) : done(emit.create<arith::RemUIOp>(x, y));
+  case BinaryOp::LShift: return done(emit.create<arith::ShLIOp>(x, y));
+  case BinaryOp::RShift:
+    return leftIsSigned ? done(emit.create<arith::ShRSIOp>(x, y)) : done(emit.create<arith::ShRUIOp>(x, y));
+  case BinaryOp::BitAnd: return done(emit.create<arith::AndIOp>(x, y));
+  case BinaryOp::BitOr: return done(emit.create<arith::OrIOp>(x, y));
+  case BinaryOp::BitXor: return done(emit.create<arith::XOrIOp>(x, y));
+  default: return std::nullopt;
+  }
+}
+
 LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRange range) {
   auto invalid = [&](llvm::StringRef why) {
     return fail(range, fmt::format("invalid operands of type {} and {} for operator '{}': {}", a.describe(),
@@ -155,7 +181,6 @@ LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRa
     break;
   default: break;
   }
-  // `>>` follows the sign of the original left operand.
   LangType leftType = a.isTensor() ? a.type().element() : naturalType(a.constant()).value_or(ScalarKind::Int32);
   if ((op == BinaryOp::LShift || op == BinaryOp::RShift) && b.isConstant() && a.isTensor()) {
     auto amount = b.constant().toInt64();
@@ -170,28 +195,8 @@ LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRa
   }
   if (checksOverflow && (op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mult))
     assertNoOverflow(op, a, b);
-  const LangType type = a.type();
-  mlir::Value x = a.ir(), y = b.ir();
-  auto done = [&](mlir::Value value) { return wrap(value, type); };
-  bool isFloat = type.isFloat(), isSigned = type.isSigned();
-  switch (op) {
-  case BinaryOp::Add: return isFloat ? done(create<arith::AddFOp>(x, y)) : done(create<arith::AddIOp>(x, y));
-  case BinaryOp::Sub: return isFloat ? done(create<arith::SubFOp>(x, y)) : done(create<arith::SubIOp>(x, y));
-  case BinaryOp::Mult: return isFloat ? done(create<arith::MulFOp>(x, y)) : done(create<arith::MulIOp>(x, y));
-  case BinaryOp::Div: return done(create<arith::DivFOp>(x, y, arith::FastMathFlags::afn)); // 2 ulp are enough for `/`
-  case BinaryOp::FloorDiv: return isSigned ? done(create<arith::DivSIOp>(x, y)) : done(create<arith::DivUIOp>(x, y));
-  case BinaryOp::Mod:
-    if (isFloat)
-      return done(create<arith::RemFOp>(x, y));
-    return isSigned ? done(create<arith::RemSIOp>(x, y)) : done(create<arith::RemUIOp>(x, y));
-  case BinaryOp::LShift: return done(create<arith::ShLIOp>(x, y));
-  case BinaryOp::RShift:
-    return leftType.isSigned() ? done(create<arith::ShRSIOp>(x, y)) : done(create<arith::ShRUIOp>(x, y));
-  case BinaryOp::BitAnd: return done(create<arith::AndIOp>(x, y));
-  case BinaryOp::BitOr: return done(create<arith::OrIOp>(x, y));
-  case BinaryOp::BitXor: return done(create<arith::XOrIOp>(x, y));
-  default: return invalid("it is not supported");
-  }
+  const std::optional<LangValue> result = emitBinary(*this, op, a, b, leftType.isSigned());
+  return result ? *result : invalid("it is not supported");
 }
 
 //===------------------------------------------------------------------------------------------------------------------===//
