@@ -53,7 +53,8 @@ Status checkStructSize(const void *given, size_t givenSize, size_t knownSize, st
   if (givenSize <= sizeof(size_t))
     return invalidArgument(fmt::format("{}: struct_size is {}; DITRON_INIT sets it to {}", type, givenSize, knownSize));
   constexpr size_t mostBytes = 4096;
-  if (givenSize > mostBytes)
+  if (givenSize > mostBytes || givenSize % sizeof(uint32_t) != 0 ||
+      (givenSize < knownSize && givenSize % alignof(void *) != 0))
     return invalidArgument(fmt::format("{}: struct_size is {}; accepted are up to {}", type, givenSize, mostBytes));
   const auto *bytes = static_cast<const unsigned char *>(given);
   for (size_t i = knownSize; i < givenSize; ++i)

@@ -181,34 +181,52 @@ Status Context::restart() {
     return unsupported("real GPUs that failed cannot be used again by this process");
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<runtime::World> fresh, makeWorld());
   std::lock_guard lock(mutex);
-  for (const auto &[place, range] : adopted)
-    DITRON_RETURN_IF_ERROR(fresh->rank(place.first)
-                               .device()
-                               ->adoptMemory(reinterpret_cast<void *>(place.second), range.bytes, range.name, 1));
+  for (const auto &[begin, range] : adopted)
+    DITRON_RETURN_IF_ERROR(
+        fresh->rank(range.rank).device()->adoptMemory(reinterpret_cast<void *>(begin), range.bytes, range.name, 1));
   worldValue = std::move(fresh);
   return Status::ok();
 }
 
+std::map<uintptr_t, AdoptedRange>::iterator Context::adoptedAround(void *address, uint64_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  auto found = adopted.upper_bound(begin);
+  if (found == adopted.begin())
+    return adopted.end();
+  --found;
+  return begin + bytes <= found->first + found->second.bytes ? found : adopted.end();
+}
+
 Status Context::adopt(uint32_t rankId, void *address, uint64_t bytes, std::string_view name) {
+  if (parent)
+    return parent->adopt(worldValue->rank(rankId).device()->rank(), address, bytes, name);
   DITRON_ASSIGN_OR_RETURN(runtime::Rank * owner, rank(rankId));
   std::lock_guard lock(mutex);
-  const std::pair key(rankId, reinterpret_cast<uintptr_t>(address));
-  if (auto found = adopted.find(key); found != adopted.end() && bytes <= found->second.bytes) {
+  if (const auto found = adoptedAround(address, bytes); found != adopted.end()) {
     ++found->second.owners;
     return Status::ok();
   }
   DITRON_RETURN_IF_ERROR(owner->device()->adoptMemory(address, bytes, name, 1));
-  adopted[key] = {bytes, std::string(name), 1};
+  adopted[reinterpret_cast<uintptr_t>(address)] = {bytes, std::string(name), rankId, 1};
   return Status::ok();
 }
 
-Status Context::release(uint32_t rankId, void *address) {
+Status Context::release(void *address, uint64_t bytes) {
+  if (parent)
+    return parent->release(address, bytes);
   std::lock_guard lock(mutex);
-  const auto found = adopted.find({rankId, reinterpret_cast<uintptr_t>(address)});
+  const auto found = adoptedAround(address, bytes);
   if (found == adopted.end() || --found->second.owners > 0)
     return Status::ok();
+  const auto [begin, range] = *found;
   adopted.erase(found);
-  return worldValue->rank(rankId).device()->releaseMemory(address);
+  return worldValue->rank(range.rank).device()->releaseMemory(reinterpret_cast<void *>(begin));
+}
+
+Status checkTogether(const Context &context, std::string_view what, const ditron_stream &stream) {
+  if (&context.root() == &stream.context->root())
+    return Status::ok();
+  return invalidArgument(fmt::format("the {} and the stream are of different contexts", what));
 }
 
 Status checkUsable(const Context &context, const std::shared_ptr<runtime::World> &world, std::string_view what) {

@@ -23,7 +23,8 @@ namespace ditron::api {
 struct AdoptedRange {
   uint64_t bytes = 0;
   std::string name;
-  uint32_t owners = 0; ///< Handles.
+  uint32_t rank = 0;
+  uint32_t owners = 0; ///< Handles of the range and of parts of it.
 };
 
 class Context : public std::enable_shared_from_this<Context> {
@@ -39,6 +40,8 @@ public:
   Expected<std::shared_ptr<KernelTemplate>> find(std::string_view source, std::string_view kernel) const;
   /// Where operators take their kernels from.
   Expected<runtime::KernelProvider *> kernels();
+  /// The context that this one and its other groups were made from; itself when it is no group.
+  const Context &root() const { return parent ? parent->root() : *this; }
   /// Ok, or an error when the calling thread may not use the context.
   Status checkThread() const;
   /// Ok, or an error that names the rank when this process has none of that number.
@@ -47,10 +50,12 @@ public:
   Status restart();
   Expected<std::shared_ptr<Context>> group(const std::vector<uint32_t> &ranks);
   Status adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name);
-  Status release(uint32_t rank, void *address);
+  Status release(void *address, uint64_t bytes);
 
 private:
   Expected<std::shared_ptr<runtime::World>> makeWorld() const;
+  /// The adopted range that the bytes lie in.
+  std::map<uintptr_t, AdoptedRange>::iterator adoptedAround(void *address, uint64_t bytes);
   Status openPackages(const ditron_context_options_t &options);
   Expected<std::shared_ptr<Compiler>> compiler();
 
@@ -66,8 +71,8 @@ private:
 
   std::mutex mutex; ///< For all below.
   std::shared_ptr<Compiler> compilerValue;
-  std::shared_ptr<package::PackageProvider> packages;             ///< Null without packages; set once.
-  std::map<std::pair<uint32_t, uintptr_t>, AdoptedRange> adopted; ///< By rank and address.
+  std::shared_ptr<package::PackageProvider> packages; ///< Null without packages; set once.
+  std::map<uintptr_t, AdoptedRange> adopted;          ///< By address.
 };
 
 } // namespace ditron::api
@@ -109,6 +114,10 @@ template <typename Handle> Status checkHandle(const Handle *handle, std::string_
   DITRON_RETURN_IF_ERROR(checkGiven(handle, what));
   return checkUsable(*handle->context, handle->world, what);
 }
+
+/// Ok, or an error when the object and the stream are of contexts that have nothing to do with each other: their events and memory are
+/// not each other's.
+Status checkTogether(const Context &context, std::string_view what, const ditron_stream &stream);
 
 } // namespace ditron::api
 #endif // DITRON_API_HANDLES_H

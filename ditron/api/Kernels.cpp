@@ -209,6 +209,7 @@ ditron_status_t ditron_kernel_launch(ditron_kernel_h kernel, ditron_stream_h str
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkKernel(kernel));
     DITRON_RETURN_IF_ERROR(checkHandle(stream, "stream"));
+    DITRON_RETURN_IF_ERROR(checkTogether(*kernel->context, "kernel", *stream));
     DITRON_RETURN_IF_ERROR(checkGiven(launch, "the launch"));
     DITRON_ASSIGN_OR_RETURN(const LaunchChoice choice, readLaunch(launch));
     DITRON_ASSIGN_OR_RETURN(const CallArguments call, readArguments(arguments, count));

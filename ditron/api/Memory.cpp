@@ -104,7 +104,7 @@ ditron_status_t ditron_memory_adopt(ditron_context_h context, uint32_t rank, voi
 
 void ditron_memory_destroy(ditron_memory_h memory) {
   if (memory && memory->adopted)
-    (void)memory->context->release(memory->rank, memory->adopted);
+    (void)memory->context->release(memory->adopted, memory->bytes);
   delete memory;
 }
 
@@ -116,6 +116,7 @@ uint64_t ditron_memory_bytes(ditron_memory_h memory) { return memory ? memory->b
 ditron_status_t ditron_memory_upload(ditron_memory_h memory, uint32_t rank, uint64_t offset, const void *source,
                                      uint64_t bytes) {
   return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(bytes ? checkGiven(source, "the source") : Status::ok());
     DITRON_ASSIGN_OR_RETURN(const auto place, placeOf(memory, rank, offset, bytes));
     return place.first->upload(place.second, source, bytes);
   });
@@ -124,6 +125,7 @@ ditron_status_t ditron_memory_upload(ditron_memory_h memory, uint32_t rank, uint
 ditron_status_t ditron_memory_download(ditron_memory_h memory, uint32_t rank, uint64_t offset, void *destination,
                                        uint64_t bytes) {
   return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(bytes ? checkGiven(destination, "the destination") : Status::ok());
     DITRON_ASSIGN_OR_RETURN(const auto place, placeOf(memory, rank, offset, bytes));
     return place.first->download(destination, place.second, bytes);
   });

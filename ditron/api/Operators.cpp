@@ -136,6 +136,10 @@ Expected<runtime::Pointer> checkTensor(const ditron_plan &plan, const ditron_ten
   if (!dense)
     return invalidArgument(fmt::format("tensor {} has strides [{}, {}]; accepted are dense rows, [{}, 1]", name,
                                        given->strides[0], given->strides[1], shape[1]));
+  constexpr uintptr_t alignment = 16;
+  if (reinterpret_cast<uintptr_t>(given->address) % alignment != 0)
+    return invalidArgument(fmt::format("tensor {} lies at {}; accepted are multiples of {} bytes", name,
+                                       fmt::ptr(given->address), alignment));
   return runtime::Pointer{given->address, plan.dtype};
 }
 

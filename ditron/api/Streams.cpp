@@ -68,6 +68,7 @@ ditron_status_t ditron_event_record(ditron_event_h event, ditron_stream_h stream
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkHandle(event, "event"));
     DITRON_RETURN_IF_ERROR(checkHandle(stream, "stream"));
+    DITRON_RETURN_IF_ERROR(checkTogether(*event->context, "event", *stream));
     return stream->stream.record(event->event);
   });
 }
@@ -76,6 +77,7 @@ ditron_status_t ditron_event_wait(ditron_event_h event, ditron_stream_h stream) 
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkHandle(event, "event"));
     DITRON_RETURN_IF_ERROR(checkHandle(stream, "stream"));
+    DITRON_RETURN_IF_ERROR(checkTogether(*event->context, "event", *stream));
     return stream->stream.wait(event->event);
   });
 }
@@ -92,6 +94,8 @@ ditron_status_t ditron_event_elapsed(ditron_event_h begin, ditron_event_h end, d
     DITRON_RETURN_IF_ERROR(checkHandle(begin, "event"));
     DITRON_RETURN_IF_ERROR(checkHandle(end, "event"));
     DITRON_RETURN_IF_ERROR(checkGiven(microseconds, "the place of the result"));
+    if (&begin->context->root() != &end->context->root())
+      return invalidArgument("the two events are of different contexts");
     DITRON_ASSIGN_OR_RETURN(const int64_t picoseconds, end->event.elapsedSince(begin->event));
     *microseconds = static_cast<double>(picoseconds) * 1e-6;
     return Status::ok();
@@ -119,6 +123,7 @@ ditron_status_t ditron_graph_launch(ditron_graph_h graph, ditron_stream_h stream
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkHandle(graph, "graph"));
     DITRON_RETURN_IF_ERROR(checkHandle(stream, "stream"));
+    DITRON_RETURN_IF_ERROR(checkTogether(*graph->context, "graph", *stream));
     return stream->stream.launch(graph->graph);
   });
 }

@@ -289,7 +289,9 @@ Expected<runtime::Specialisation> PackageProvider::specialise(const runtime::Ker
   Expected<Choice> choice = state->find(reference, arguments, options);
   Expected<runtime::Kernel> kernel = choice.isOk() ? state->load(*choice) : Expected<runtime::Kernel>(choice.status());
   const StatusCode code = kernel.status().code();
-  if (state->options.fallback && (code == StatusCode::NotFound || code == StatusCode::Unsupported)) {
+  // What is known by name only, nobody can compile.
+  const bool hasSource = !reference.text.empty() || !reference.path.empty();
+  if (state->options.fallback && hasSource && (code == StatusCode::NotFound || code == StatusCode::Unsupported)) {
     if (state->options.policy == Policy::JitWarn)
       state->warn(kernel.status());
     return state->options.fallback->specialise(reference, arguments, options);

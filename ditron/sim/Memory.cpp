@@ -213,7 +213,7 @@ Status Memory::adopt(uint32_t rank, void *address, uint64_t bytes, std::string_v
   allocation.end = allocation.begin + bytes;
   allocation.capacity = bytes;
   allocation.rank = rank;
-  allocation.kind = MemoryKind::Device;
+  allocation.kind = MemoryKind::HostPinned; // host memory, which several ranks may be given
   allocation.elementBytes = std::max(1u, elementBytes);
   allocation.adopted = true;
   allocation.name = name.empty() ? std::string("unnamed") : std::string(name);

@@ -206,9 +206,12 @@ TEST_F(Api, AdoptedMemoryIsCounted) {
   ditron_memory_h first = adopt(x, "x"), second = adopt(x, "x");
   ditron_memory_destroy(first);
   ditron_memory_h part = nullptr;
-  EXPECT_EQ(ditron_memory_adopt(context, 0, x.data() + 8, 16, "part", &part), DITRON_INVALID_ARGUMENT);
-  EXPECT_THAT(lastMessage(), HasSubstr("meet memory that the simulator has already"));
+  ASSERT_DONE(ditron_memory_adopt(context, 1, x.data() + 8, 16, "part of it, for another rank", &part));
   ditron_memory_destroy(second);
+  ditron_memory_h meeting = nullptr;
+  EXPECT_EQ(ditron_memory_adopt(context, 0, x.data() + 60, 32, "beyond the end", &meeting), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(lastMessage(), HasSubstr("meet memory that the simulator has already"));
+  ditron_memory_destroy(part);
   ASSERT_DONE(ditron_memory_adopt(context, 0, x.data() + 8, 16, "part", &part));
   EXPECT_EQ(ditron_memory_address(part, 0), x.data() + 8);
   EXPECT_EQ(ditron_memory_address(part, 1), nullptr);
@@ -273,6 +276,11 @@ TEST_F(Api, WrongCallsAreErrors) {
   EXPECT_EQ(ditron_stream_create(nullptr, 0, "s", &none), DITRON_INVALID_ARGUMENT);
   EXPECT_EQ(ditron_stream_adopt(context, 0, nullptr, &none), DITRON_UNSUPPORTED);
   EXPECT_EQ(ditron_stream_synchronize(nullptr), DITRON_INVALID_ARGUMENT);
+  ditron_memory_h memory = nullptr;
+  ASSERT_DONE(ditron_memory_allocate(context, 0, 16, "bytes", &memory));
+  EXPECT_EQ(ditron_memory_upload(memory, 0, 0, nullptr, 9), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_memory_download(memory, 0, 0, nullptr, 9), DITRON_INVALID_ARGUMENT);
+  ditron_memory_destroy(memory);
   EXPECT_EQ(none, nullptr);
   ditron_context_options_t options = {};
   ditron_context_h made = nullptr;
@@ -307,6 +315,23 @@ TEST_F(Api, StructuresOfOtherVersions) {
   ASSERT_DONE(ditron_context_create(&newer.options, &made));
   EXPECT_EQ(ditron_context_ranks(made), 1u);
   ditron_context_destroy(made);
+}
+
+TEST_F(Api, ObjectsOfOtherContextsAreRefused) {
+  ditron_context_h other = nullptr;
+  ditron_event_h event = nullptr;
+  ditron_context_options_t options;
+  DITRON_INIT(options);
+  options.target = "sim:sm_90a";
+  ASSERT_DONE(ditron_context_create(&options, &other));
+  ASSERT_DONE(ditron_event_create(other, 0, &event));
+  EXPECT_EQ(ditron_event_record(event, stream), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(lastMessage(), HasSubstr("the event and the stream are of different contexts"));
+  EXPECT_EQ(ditron_event_wait(event, stream), DITRON_INVALID_ARGUMENT);
+  ditron_event_destroy(event);
+  ditron_context_destroy(other);
+  options.struct_size = 12; // in the middle of a member
+  EXPECT_EQ(ditron_context_create(&options, &other), DITRON_INVALID_ARGUMENT);
 }
 
 TEST_F(Api, ASimulatedContextIsOfItsThread) {
