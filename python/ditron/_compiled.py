@@ -2,7 +2,7 @@
 import struct
 import weakref
 
-from . import _native
+from . import _device, _native
 from ._errors import InvalidArgumentError, UnsupportedError
 from ._tensors import is_tensor, pointer_of, ranges
 from ._values import BY_SIGNATURE, constexpr, dtype
@@ -45,7 +45,7 @@ class CompiledKernel:
     def __init__(self, function, device, handle, signature, numbers, bindings):
         self.function, self.device, self.handle, self.numbers = function, device, handle, numbers
         self._finalizer = weakref.finalize(self, _native.variant_destroy, handle)
-        self.signature = signature
+        self.signature, self.bindings = signature, bindings
         self.name, target, warps, self.threads, shared, self.parameters = _native.variant_info(handle)
         self.metadata = CompiledKernel.Metadata(name=self.name, target=target, num_warps=warps, num_stages=numbers[1] or 3, num_ctas=1, shared=shared,
                                                 debug=bool(numbers[2]), launch_cooperative_grid=bool(numbers[3]), hash=f"{abs(hash(signature)):x}")
@@ -94,6 +94,10 @@ class CompiledKernel:
     def launch_packed(self, blocks, raw, owners, device=None):
         """With 8 bytes for each parameter."""
         device = device or self.device
+        if not device.is_usable_here:
+            here = _device.device(None)
+            self.function.compiled_variant(here, self.signature, self.numbers, self.bindings).launch_packed(blocks, raw, owners, here)
+            return
         lent = ranges(owners) if device.index is None else ()
         device.run(lambda stream: _native.variant_launch(self.handle, stream, *blocks, raw), lent)
 

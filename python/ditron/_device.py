@@ -1,4 +1,5 @@
 """Where kernels run: one context of one rank for the simulator and for each GPU of this process, made when first needed."""
+import itertools
 import os
 import sys
 import threading
@@ -7,6 +8,9 @@ import weakref
 from . import _library  # noqa: F401  opens libditron
 from . import _native
 from ._errors import Error
+
+
+_keys = itertools.count()  # of devices and worlds, in tables of compiled kernels: never used again, unlike id()
 
 
 class Device:
@@ -21,7 +25,12 @@ class Device:
         self.streams = {}
         self.own_stream = None
         self.process = os.getpid()
-        self.key = id(self)
+        self.key = next(_keys)
+
+    @property
+    def is_usable_here(self):
+        """A simulated GPU belongs to the thread that made it."""
+        return self.index is not None or self is getattr(_of_thread, "device", None)
 
     @property
     def is_simulated(self):
@@ -78,8 +87,14 @@ class Device:
         try:
             _native.context_call("check", self.handle)
         except Error:
-            self.own_stream = None
+            self.drop_stream()
             _native.context_call("restart", self.handle)
+
+    def drop_stream(self):
+        """Gives back a stream of a run that ended, which keeps all of that run alive."""
+        if self.own_stream is not None:
+            _native.stream_destroy(self.own_stream)
+            self.own_stream = None
 
 
 # The place of launches inside `with world.on(rank)`; None elsewhere.
@@ -89,7 +104,9 @@ _lock = threading.Lock()
 
 
 def device(index=None):
-    """The device of a GPU, or the simulated one. A forked child makes its own."""
+    """The device of a GPU, or the simulated one, of which each thread has its own. A forked child makes its own."""
+    if index is None:
+        return _simulated()
     found = _devices.get(index)
     if found is not None and found.process == os.getpid():
         return found
@@ -98,8 +115,21 @@ def device(index=None):
         if found is None or found.process != os.getpid():
             if found is not None:
                 found._finalizer.detach()
-            found = _devices[index] = Device(index, _target if index is None else None)
+            found = _devices[index] = Device(index)
         return found
+
+
+_of_thread = threading.local()
+
+
+def _simulated():
+    """A simulated GPU is used by the thread that made it."""
+    found = getattr(_of_thread, "device", None)
+    if found is None or found.process != os.getpid():
+        if found is not None:
+            found._finalizer.detach()
+        found = _of_thread.device = Device(None, _target)
+    return found
 
 
 _target = None
@@ -109,7 +139,7 @@ def set_simulated_target(target):
     """Which GPU the simulator is, for example "sim:sm_90a". Before the first launch."""
     global _target
     _target = target
-    _devices.pop(None, None)
+    _of_thread.device = None
 
 
 def current_index():

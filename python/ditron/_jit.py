@@ -237,6 +237,9 @@ class JITFunction(JITCallable, KernelInterface):
             debug = self.debug if self.debug is not None else os.environ.get("TRITON_DEBUG", "0") == "1"
         numbers = (int(options.get("num_warps") or 0), int(options.get("num_stages") or 0), int(bool(debug)),
                    int(bool(options.get("launch_cooperative_grid"))))
+        return self.compiled_variant(device, signature, numbers, bindings)
+
+    def compiled_variant(self, device, signature, numbers, bindings):
         key = (device.key, signature, numbers, tuple(map(_identity, bindings)))
         found = self._variants.get(key)
         if found is None:

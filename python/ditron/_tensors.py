@@ -67,6 +67,8 @@ def pointer_of(value):
     """The Pointer of a tensor; a TypeError if kernels cannot address it."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray):
+        if not value.flags.writeable:
+            raise TypeError("a read-only array cannot be given to a kernel, which may write into it: pass a copy")
         return Pointer(value.__array_interface__["data"][0], type_name(value.dtype), None, value)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):

@@ -26,7 +26,7 @@ class RankDevice(_device.Device):
     def __init__(self, world, rank):
         self.world, self.rank = world, rank
         self.handle, self.target, self.index = world.handle, world.target, world.gpu_of(rank)
-        self.key = id(world)
+        self.key = world.key
         self.own_stream = None
         self.streams = {}
 
@@ -38,6 +38,10 @@ class RankDevice(_device.Device):
         if self.own_stream is None:
             self.own_stream = _native.stream_create(self.handle, self.rank, f"rank {self.rank}")
         return self.own_stream
+
+    @property
+    def is_usable_here(self):
+        return True
 
     def adopted(self, native):
         stream = self.streams.get(native)
@@ -73,6 +77,8 @@ class World:
         self.ranks = _native.context_call("ranks", self.handle)
         first = _native.context_call("first_rank", self.handle)
         self.local_ranks = range(first, first + 1) if from_environment else range(self.ranks)
+        self.key = next(_device._keys)
+        self.ended = None
         self.lent = []
         self.memories = []
         self._devices = {rank: RankDevice(self, rank) for rank in self.local_ranks}
@@ -101,6 +107,7 @@ class World:
     @contextlib.contextmanager
     def on(self, rank):
         """Launches in the block go to this rank."""
+        self._check()
         if rank not in self._devices:
             raise InvalidArgumentError(f"rank {rank} is not of this process, which has {list(self._devices)}")
         before = _device.placement[0]
@@ -111,10 +118,12 @@ class World:
             _device.placement[0] = before
 
     def synchronize(self):
-        """Waits for the work of all ranks of this process; errors of kernels are raised here."""
+        """Waits for the work of all ranks of this process; errors of kernels are raised here. Then the world has ended."""
+        self._check()
         try:
             _native.context_call("synchronize", self.handle)
-        except Error:
+        except Error as error:
+            self.ended = error
             self._restart()
             raise
         finally:
@@ -122,11 +131,15 @@ class World:
                 _native.memory_destroy(memory)
             self.lent = []
 
+    def _check(self):
+        if self.ended is not None:
+            raise InvalidArgumentError(f"the world ended with an error, and its tensors with it; make another: {self.ended}")
+
     def _restart(self):
         if self.is_gpu:
             return
         for device in self._devices.values():
-            device.own_stream = None
+            device.drop_stream()
         _native.context_call("restart", self.handle)
 
     def owns(self, rank, address):
@@ -134,6 +147,7 @@ class World:
 
     def symmetric(self, shape, dtype):
         """A tensor of every rank, zero at first, that kernels of any rank find from their own."""
+        self._check()
         tensor = SymmetricTensor(self, shape, dtype)
         self.memories.append(tensor)
         return tensor
@@ -224,6 +238,7 @@ class _Operator:
 
     def __call__(self, a, b, out, m=None):
         """Lists of tensors by local rank (or single ones, where this process has one rank). Enqueued; world.synchronize() waits."""
+        self.world._check()
         a, b, out = ([each] if hasattr(each, "shape") else list(each) for each in (a, b, out))
         if not len(a) == len(b) == len(out) == len(self.world.local_ranks):
             raise InvalidArgumentError(f"this process has {len(self.world.local_ranks)} ranks; given are {len(a)}, {len(b)} and {len(out)} tensors")

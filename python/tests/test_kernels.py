@@ -196,3 +196,30 @@ def test_a_parameter_may_have_the_name_of_an_option():
     x = np.zeros(1, np.int32)
     compiled = staged[(1,)](x, num_stages=2)
     assert x[0] == 2 and compiled.metadata.num_stages == 2
+
+
+def test_read_only_arrays_are_refused():
+    x = np.zeros(16, np.float32)
+    x.flags.writeable = False
+    with pytest.raises(TypeError, match="read-only"):
+        add[(1,)](x, x, np.zeros(16, np.float32), 16, BLOCK=16)
+
+
+def test_every_thread_has_a_simulated_gpu():
+    import threading
+    results = {}
+
+    def work(number):
+        x = np.full(100, number, np.float32)
+        out = np.zeros_like(x)
+        add[(1,)](x, x, out, 100, BLOCK=128)
+        results[number] = out.tolist()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    work(5)
+    one = results[1][0]
+    assert one > 1 and results == {number: [one * number] * 100 for number in range(1, 6)}

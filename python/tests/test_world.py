@@ -36,6 +36,11 @@ def test_a_deadlock_is_an_error_and_not_the_end():
         wait_for_nobody[(1,)](flags[0])
     with pytest.raises(ditron.DeadlockError):
         world.synchronize()
+    with pytest.raises(ditron.InvalidArgumentError, match="make another"):
+        world.synchronize()
+    with pytest.raises(ditron.InvalidArgumentError, match="make another"):
+        with world.on(0):
+            pass
 
 
 def test_ranks_that_are_not_there():
