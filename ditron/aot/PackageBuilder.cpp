@@ -126,21 +126,27 @@ PackageBuilder::PackageBuilder(const Knobs &knobs, std::string compiler) : knobs
 Expected<package::Kernel *> PackageBuilder::kernelFor(const VariantOrder &order,
                                                       const compiler::KernelInterface &interface) {
   const std::string hash = cache::sha256(order.source.text);
+  std::vector<package::SourceStamp> imports;
+  for (const SourceText &file : order.source.imported)
+    imports.push_back({file.path, cache::sha256(file.text)});
   const auto found = std::ranges::find_if(built.kernels, [&](const package::Kernel &kernel) {
     return kernel.name == order.kernel && kernel.source.name == order.sourceName;
   });
   if (found != built.kernels.end()) {
-    if (found->source.hash == hash)
+    const auto differs = [&](const package::SourceStamp &stamp) {
+      return std::ranges::find(found->imports, stamp) == found->imports.end();
+    };
+    const auto changed = std::ranges::find_if(imports, differs);
+    if (found->source.hash == hash && changed == imports.end())
       return &*found;
     return invalidArgument(
         fmt::format("the package has kernel '{}' from another version of '{}'; build it anew, without --add",
-                    order.kernel, order.sourceName));
+                    order.kernel, found->source.hash == hash ? changed->name : order.sourceName));
   }
   package::Kernel &kernel = built.kernels.emplace_back();
   kernel.name = order.kernel;
   kernel.source = {order.sourceName, hash};
-  for (const SourceText &file : order.source.imported)
-    kernel.imports.push_back({file.path, cache::sha256(file.text)});
+  kernel.imports = std::move(imports);
   for (const compiler::KernelParameter &parameter : interface.parameters)
     kernel.parameters.push_back(describeParameter(interface, parameter));
   return &kernel;

@@ -79,6 +79,8 @@ struct Variant {
 struct SourceStamp {
   std::string name;
   std::string hash;
+
+  bool operator==(const SourceStamp &) const = default;
 };
 
 struct Kernel {

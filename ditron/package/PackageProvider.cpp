@@ -9,6 +9,7 @@
 #include "ditron/package/PackageFile.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/sim/HostObject.h"
+#include "ditron/support/InputFile.h"
 #include "ditron/support/Suggest.h"
 
 #include <algorithm>
@@ -137,6 +138,12 @@ bool PackageProvider::State::isSameSource(const Kernel &kernel, std::string_view
     return true;
   if (cache::sha256(text) != kernel.source.hash)
     return false;
+  // Files that the source imports count where they still are.
+  constexpr uint64_t mostSourceBytes = 64 << 20;
+  for (const SourceStamp &import : kernel.imports)
+    if (const Expected<std::string> now = readWholeFile(import.name, "kernel file", mostSourceBytes);
+        now.isOk() && cache::sha256(*now) != import.hash)
+      return false;
   sameText[&kernel] = text;
   return true;
 }
@@ -155,7 +162,8 @@ Expected<Choice> PackageProvider::State::find(const runtime::KernelReference &re
         if (kernel.name != reference.kernel || kernel.source.name != name)
           continue;
         if (!isSameSource(kernel, reference.text)) {
-          reasons.push_back(fmt::format("package '{}' was built from another version of '{}'", path, name));
+          reasons.push_back(fmt::format(
+              "package '{}' was built from another version of '{}' or of a file that it imports", path, name));
           continue;
         }
         DITRON_ASSIGN_OR_RETURN(const BoundCall call, BoundCall::bind(kernel, arguments, options));

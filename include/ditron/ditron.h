@@ -383,8 +383,8 @@ DITRON_API void ditron_plan_destroy(ditron_plan_h plan);
 /* Rows of the gathered or scattered matrix that the rank holds. */
 DITRON_API int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank);
 /* Enqueues one call on the stream's rank. Every rank makes the same sequence of calls. Pointers are exchanged and work is appended,
- * nothing is looked up or allocated, and it may be captured (the plan must then outlive the graph). The tensors, dense and row-major at multiples of 16 bytes, are checked
- * against the plan:
+ * nothing is looked up or allocated, and it may be captured (the plan must then outlive the graph). The tensors, dense and row-major
+ * at multiples of 16 bytes, are checked against the plan:
  *   AllGather+GEMM:      a [rows of the rank, k], b [k, n] (transposed [n, k]), c [m, n]
  *   GEMM+ReduceScatter:  a [m, k], b [k, n] (transposed [n, k]), c [rows of the rank, n]
  * Rank r has the rows from r * ceil(m / ranks) on, at most that many; ditron_plan_rows tells. They may be used again once the work
