@@ -66,6 +66,9 @@ class VerifyLayoutsPass : public impl::VerifyLayoutsBase<VerifyLayoutsPass> {
     for (OpOperand &operand : op->getOpOperands()) {
       if (!isTensor(operand.get()))
         continue;
+      // Arguments of the function come after the operations in it.
+      if (!dgpu::layoutAttrOf(operand.get().getType()))
+        return compilerBug(op) << "a tensor has no layout after layout assignment: " << operand.get().getType();
       const layout::DistributedLayout &own = dgpu::layoutOf(operand.get().getType());
       std::optional<layout::DistributedLayout> wanted;
       if (op->getNumResults() != 0 && isTensor(op->getResult(0)))
