@@ -5,7 +5,6 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/compiler/Options.h"
 
-#include "ditron/frontend/syntax/Source.h"
 #include "ditron/support/InputFile.h"
 #include "ditron/support/TargetName.h"
 
@@ -15,7 +14,7 @@
 namespace ditron::compiler {
 
 Expected<KernelSource> KernelSource::read(const std::string &path) {
-  DITRON_ASSIGN_OR_RETURN(std::string text, readWholeFile(path, "kernel file", frontend::maxSourceBytes));
+  DITRON_ASSIGN_OR_RETURN(std::string text, readKernelFile(path));
   return KernelSource{path, std::move(text), {}, {}};
 }
 

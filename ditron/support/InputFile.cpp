@@ -101,4 +101,8 @@ Expected<std::string> readWholeFile(const std::string &path, std::string_view wh
   return readToEnd(file, mostBytes);
 }
 
+Expected<std::string> readKernelFile(const std::string &path) {
+  return readWholeFile(path, "kernel file", maxSourceBytes);
+}
+
 } // namespace ditron

@@ -46,5 +46,9 @@ Expected<std::string> readWholeFile(const std::string &path, std::string_view wh
 /// The rest of one.
 Expected<std::string> readToEnd(InputFile &file, uint64_t mostBytes);
 
+/// The largest source of kernels that is accepted; keeps every offset inside 32 bits with room to spare.
+inline constexpr uint64_t maxSourceBytes = uint64_t(64) << 20;
+Expected<std::string> readKernelFile(const std::string &path);
+
 } // namespace ditron
 #endif // DITRON_SUPPORT_INPUTFILE_H

@@ -25,9 +25,6 @@ using FileId = uint32_t;
 /// The id of no file; a range that carries it has no place in any source.
 inline constexpr FileId noFile = ~FileId(0);
 
-/// The largest text that a SourceFile may hold; keeps every offset inside 32 bits with room to spare.
-inline constexpr size_t maxSourceBytes = size_t(64) << 20;
-
 /// A half-open range of byte offsets [begin, end) in one file.
 struct SourceRange {
   FileId file = noFile;

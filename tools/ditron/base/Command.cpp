@@ -88,7 +88,7 @@ static Expected<compiler::KernelSource> readSource(const std::string &path) {
   // It can be read once, and several kernels may be in it.
   static const Expected<std::string> text = [] {
     InputFile input = InputFile::standardInput();
-    return readToEnd(input, frontend::maxSourceBytes);
+    return readToEnd(input, maxSourceBytes);
   }();
   compiler::KernelSource source;
   source.path = standardInput;
