@@ -162,15 +162,8 @@ Expected<package::Code> PackageBuilder::compile(const VariantOrder &order, const
   compiler::CompileReport report;
   if (observer)
     observer(order.kernel, text, nullptr);
-  std::optional<Artifact> found = cache->second ? cache->second->find(request, report) : std::nullopt;
-  Expected<Artifact> artifact = found
-                                    ? Expected<Artifact>(std::move(*found))
-                                    : compiler::compileKernel(order.source, order.kernel, signature, options, &report);
-  if (!found && artifact.isOk()) {
-    ++compiled;
-    if (cache->second)
-      cache->second->keep(request, *artifact, report);
-  }
+  Expected<Artifact> artifact = jit::findOrCompile(cache->second.get(), request, signature, report);
+  compiled += artifact.isOk() && !report.isFromCache;
   if (observer)
     observer(order.kernel, text, &report);
   DITRON_RETURN_IF_ERROR(artifact.status());
@@ -244,12 +237,8 @@ Expected<PackageBuilder::CallVariant> PackageBuilder::addCall(const VariantOrder
   order.source = compiler::readImports(order.source);
   DITRON_ASSIGN_OR_RETURN(const compiler::KernelInterface interface,
                           compiler::describeKernel(order.source, order.kernel, order.target));
-  std::shared_ptr<frontend::KernelHeuristics> heuristics;
-  if (!interface.tuning.heuristics.empty()) {
-    DITRON_ASSIGN_OR_RETURN(heuristics,
-                            frontend::KernelHeuristics::create({order.source.path, order.source.text}, order.kernel,
-                                                               compiler::importOptions(order.source, order.target)));
-  }
+  DITRON_ASSIGN_OR_RETURN(const std::shared_ptr<frontend::KernelHeuristics> heuristics,
+                          jit::heuristicsOf(order.source, interface, order.target));
   DITRON_ASSIGN_OR_RETURN(const jit::TunedCall call, jit::tuneCall(interface, heuristics.get(), arguments, options));
   DITRON_ASSIGN_OR_RETURN(jit::BoundCall bound, jit::bindArguments(interface, call.arguments));
   DITRON_ASSIGN_OR_RETURN(package::Variant *const variant, add(order, interface, bound.signature, call.options));

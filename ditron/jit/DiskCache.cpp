@@ -6,6 +6,7 @@
 #include "ditron/jit/DiskCache.h"
 
 #include "ditron/cache/Sha256.h"
+#include "ditron/compiler/Compiler.h"
 #include "ditron/compiler/Identity.h"
 
 #include <atomic>
@@ -103,6 +104,17 @@ void DiskCache::keep(const VariantRequest &request, const Artifact &artifact, co
   if (Status kept = store->keep(entry); !kept.isOk())
     warnOnce(kept.message());
   addTime(report, "keeping", start);
+}
+
+Expected<Artifact> findOrCompile(DiskCache *cache, const VariantRequest &request,
+                                 const frontend::KernelSignature &signature, compiler::CompileReport &report) {
+  if (std::optional<Artifact> found = cache ? cache->find(request, report) : std::nullopt)
+    return std::move(*found);
+  Expected<Artifact> artifact =
+      compiler::compileKernel(request.source, request.kernel, signature, request.options, &report);
+  if (cache && artifact.isOk())
+    cache->keep(request, *artifact, report);
+  return artifact;
 }
 
 } // namespace ditron::jit

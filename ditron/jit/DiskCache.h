@@ -10,6 +10,7 @@
 
 #include "ditron/cache/KernelStore.h"
 #include "ditron/compiler/Options.h"
+#include "ditron/frontend/Signature.h"
 
 namespace ditron::jit {
 
@@ -40,6 +41,10 @@ private:
   const std::unique_ptr<cache::KernelStore> store;
   const std::string identity; ///< Of the compiler.
 };
+
+/// The kernel from the cache, which may be null, or from the compiler, and then for the cache; report.isFromCache says which.
+Expected<Artifact> findOrCompile(DiskCache *cache, const VariantRequest &request,
+                                 const frontend::KernelSignature &signature, compiler::CompileReport &report);
 
 } // namespace ditron::jit
 

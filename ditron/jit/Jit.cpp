@@ -77,9 +77,6 @@ struct Jit::State {
   Expected<runtime::Kernel> compileVariant(const VariantRequest &request, const frontend::KernelSignature &signature);
   /// Tells the observer that a compilation begins or, with a report, ends.
   void observe(const std::string &kernel, const compiler::CompileReport *report);
-  /// From the disk or from the compiler.
-  Expected<Artifact> artifactOf(const VariantRequest &request, const frontend::KernelSignature &signature,
-                                compiler::CompileReport &report);
   Expected<runtime::ModuleImage> load(const Artifact &artifact, compiler::CompileReport &report);
 };
 
@@ -109,12 +106,8 @@ Expected<KernelFunction> Jit::load(const compiler::KernelSource &source, std::st
   if (found == state->functions.end() || hasChanged(found->second->source)) {
     compiler::KernelSource complete = compiler::readImports(source);
     DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface, compiler::describeKernel(complete, kernel, state->target));
-    std::shared_ptr<frontend::KernelHeuristics> heuristics;
-    if (!interface.tuning.heuristics.empty()) {
-      DITRON_ASSIGN_OR_RETURN(heuristics,
-                              frontend::KernelHeuristics::create({source.path, source.text}, std::string(kernel),
-                                                                 compiler::importOptions(complete, state->target)));
-    }
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<frontend::KernelHeuristics> heuristics,
+                            heuristicsOf(complete, interface, state->target));
     auto storage = std::make_shared<const KernelFunction::Storage>(KernelFunction::Storage{
         state->nextFunction++, std::move(complete), std::move(interface), std::move(heuristics)});
     found = state->functions.insert_or_assign(std::move(key), std::move(storage)).first;
@@ -167,7 +160,11 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
 Expected<runtime::Kernel> Jit::State::compileVariant(const VariantRequest &request, const frontend::KernelSignature &signature) {
   observe(request.kernel, nullptr);
   compiler::CompileReport report;
-  Expected<Artifact> artifact = artifactOf(request, signature, report);
+  Expected<Artifact> artifact = findOrCompile(diskCache.get(), request, signature, report);
+  {
+    std::lock_guard lock(mutex);
+    ++(report.isFromCache ? counters.diskHits : counters.compilations);
+  }
   Expected<runtime::ModuleImage> loaded =
       artifact.isOk() ? load(*artifact, report) : Expected<runtime::ModuleImage>(artifact.status());
   observe(request.kernel, &report);
@@ -186,22 +183,6 @@ void Jit::State::observe(const std::string &kernel, const compiler::CompileRepor
   std::lock_guard lock(observerMutex);
   if (observer)
     observer(kernel, report);
-}
-
-Expected<Artifact> Jit::State::artifactOf(const VariantRequest &request, const frontend::KernelSignature &signature,
-                                          compiler::CompileReport &report) {
-  std::optional<Artifact> found = diskCache ? diskCache->find(request, report) : std::nullopt;
-  {
-    std::lock_guard lock(mutex);
-    ++(found ? counters.diskHits : counters.compilations);
-  }
-  if (found)
-    return std::move(*found);
-  Expected<Artifact> artifact =
-      compiler::compileKernel(request.source, request.kernel, signature, request.options, &report);
-  if (diskCache && artifact.isOk())
-    diskCache->keep(request, *artifact, report);
-  return artifact;
 }
 
 Expected<runtime::ModuleImage> Jit::State::load(const Artifact &artifact, compiler::CompileReport &report) {

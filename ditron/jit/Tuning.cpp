@@ -49,6 +49,15 @@ std::vector<frontend::HeuristicArgument> visibleArguments(const compiler::Kernel
 
 } // namespace
 
+Expected<std::shared_ptr<frontend::KernelHeuristics>> heuristicsOf(const compiler::KernelSource &source,
+                                                                   const compiler::KernelInterface &kernel,
+                                                                   std::string_view target) {
+  if (kernel.tuning.heuristics.empty())
+    return std::shared_ptr<frontend::KernelHeuristics>();
+  return frontend::KernelHeuristics::create({source.path, source.text}, kernel.name,
+                                            compiler::importOptions(source, target));
+}
+
 Expected<TunedCall> tuneCall(const compiler::KernelInterface &kernel, frontend::KernelHeuristics *heuristics,
                              const CallArguments &arguments, const LaunchOptions &options) {
   TunedCall call = {arguments, options, ""};

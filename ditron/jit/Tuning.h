@@ -12,6 +12,10 @@
 
 namespace ditron::jit {
 
+/// Null when the kernel has none.
+Expected<std::shared_ptr<frontend::KernelHeuristics>>
+heuristicsOf(const compiler::KernelSource &source, const compiler::KernelInterface &kernel, std::string_view target);
+
 /// `heuristics` may be null when the kernel has none.
 Expected<TunedCall> tuneCall(const compiler::KernelInterface &kernel, frontend::KernelHeuristics *heuristics,
                              const CallArguments &arguments, const LaunchOptions &options);
