@@ -152,16 +152,10 @@ void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &pl
   const RowShards shards(rows, numRanks);
   const int64_t depth = optionValues.depth, elementBytes = sizeOf(optionValues.dtype);
   const int64_t shardRows = shards.rowsOf(rank.id()), chunkRows = rowsPerChunk(rows);
-  auto copyOf = [](runtime::Pointer destination, uint64_t bytes, std::string name) {
-    runtime::Copy copy;
-    copy.destination = destination.address;
-    copy.rowBytes = bytes;
-    copy.name = std::move(name);
-    return copy;
-  };
+  const runtime::Pointer shard = {nullptr, optionValues.dtype}; // its address comes with the call
   if (shardRows > 0)
-    plan.keep = copyOf(workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth, shardRows * depth * elementBytes,
-                       fmt::format("{} to {}", copyName, rank.id()));
+    plan.keep = runtime::Copy::of(workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth, shard,
+                                  shardRows * depth, fmt::format("{} to {}", copyName, rank.id()));
   // First the rank below, which computes these rows right after its own; and so on downwards.
   for (uint32_t step = 1; step < numRanks; ++step) {
     const uint32_t peer = (rank.id() + numRanks - step) % numRanks;
@@ -170,14 +164,14 @@ void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &pl
       const int64_t count = std::min(chunkRows, shardRows - firstRow);
       const int64_t row = shards.firstRowOf(rank.id()) + firstRow;
       if (count > 0)
-        plan.pushes.push_back({copyOf(workspace.on(peer) + row * depth, count * depth * elementBytes,
-                                      fmt::format("{} to {}", copyName, peer)),
+        plan.pushes.push_back({runtime::Copy::of(workspace.on(peer) + row * depth, shard, count * depth,
+                                                 fmt::format("{} to {}", copyName, peer)),
                                firstRow * depth * elementBytes});
       // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
       // An empty last chunk is raised too, since a tile may wait for the range that contains it.
       const runtime::Pointer signal = ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk);
-      plan.pushes.push_back({copyOf(signal, sizeOf(signal.type), fmt::format("ag_ready to {}", peer)), -1});
-      plan.pushes.back().copy.source = words.generation(rank.id()).address;
+      plan.pushes.push_back(
+          {runtime::Copy::of(signal, words.generation(rank.id()), 1, fmt::format("ag_ready to {}", peer)), -1});
     }
   }
 }

@@ -147,14 +147,6 @@ void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, Plan::State
   const uint32_t numRanks = rank.numRanks();
   const int64_t columns = optionValues.columns;
   const RowShards shards(rows, numRanks);
-  auto copyOf = [](runtime::Pointer destination, runtime::Pointer source, uint64_t count, std::string name) {
-    runtime::Copy copy;
-    copy.destination = destination.address;
-    copy.source = source.address;
-    copy.rowBytes = count * sizeOf(source.type);
-    copy.name = std::move(name);
-    return copy;
-  };
   // The own segment, last in the GEMM's order, is not sent: the reduction reads it from the partial results.
   for (uint32_t step = 1; step < numRanks; ++step) {
     const uint32_t segment = (rank.id() + step) % numRanks;
@@ -162,11 +154,11 @@ void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, Plan::State
     if (count == 0)
       continue; // no tile opens its gate, and its owner reduces nothing
     plan.pushes.push_back({words.gates(rank.id()) + segment,
-                           copyOf(scatter.on(segment) + rank.id() * count * columns,
-                                  plan.own->partial.pointer() + shards.firstRowOf(segment) * columns, count * columns,
-                                  fmt::format("{} to {}", copyName, segment)),
-                           copyOf(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
-                                  fmt::format("rs_arrived to {}", segment))});
+                           runtime::Copy::of(scatter.on(segment) + rank.id() * count * columns,
+                                             plan.own->partial.pointer() + shards.firstRowOf(segment) * columns,
+                                             count * columns, fmt::format("{} to {}", copyName, segment)),
+                           runtime::Copy::of(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
+                                             fmt::format("rs_arrived to {}", segment))});
   }
 }
 

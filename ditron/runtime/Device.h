@@ -53,13 +53,14 @@ struct Copy {
   uint64_t destinationPitch = 0; ///< Bytes from row to row; 0 means rowBytes.
   uint64_t sourcePitch = 0;
   std::string name = "copy"; ///< In traces and reports.
-};
 
-/// A launch whose arguments have been checked and packed; see Kernel::pack.
-struct PackedLaunch {
-  const Kernel *kernel = nullptr;
-  LaunchConfig config;
-  PackedArguments arguments; ///< With tensor maps and the hidden world view last.
+  /// Of `count` elements of the source's type.
+  static Copy of(Pointer destination, Pointer source, uint64_t count, std::string_view name) {
+    return {.destination = destination.address,
+            .source = source.address,
+            .rowBytes = count * sizeOf(source.type),
+            .name = std::string(name)};
+  }
 };
 
 /// Where a kernel with bounded waits reports a wait that took too long, and how long that is; zeros where waits need no bound.
@@ -130,11 +131,10 @@ public:
   virtual Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) = 0;
   /// Makes the kernel ready to launch, so that launches do nothing but enqueue. Without it the first launch does.
   virtual Status load(const Kernel &kernel) { return Status::ok(); }
-  /// The same for launches past all checks. `kernel`'s code stays loaded as long as the result.
+  /// The same, for launches. `kernel`'s code stays loaded as long as the result.
   virtual Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel) = 0;
   /// The tensor map in the device's own format.
   virtual Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map);
-  virtual Status launch(StreamHandle stream, PackedLaunch launch) = 0;
 
   virtual Status beginCapture(StreamHandle stream) = 0;
   virtual Expected<GraphHandle> endCapture(StreamHandle stream) = 0;

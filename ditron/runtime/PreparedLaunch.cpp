@@ -1,6 +1,7 @@
 //===- PreparedLaunch.cpp - A launch that is repeated with other addresses ----------------------------------------===//
 #include "ditron/runtime/PreparedLaunch.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -28,16 +29,20 @@ Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const Devic
 
 Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<Device> device, const Kernel &kernel,
                                                 const LaunchConfig &config, std::span<const Argument> arguments) {
+  if (!kernel.isValid())
+    return invalidArgument("launch of an empty Kernel");
   DITRON_RETURN_IF_ERROR(checkLaunch(kernel, config, device->attributes()));
   PreparedLaunch launch;
   launch.state = std::make_shared<State>();
   State &state = *launch.state;
   state.kernel = kernel;
   state.config = config;
+  state.isEmpty = std::ranges::find(config.grid, 0u) != config.grid.end();
   DITRON_ASSIGN_OR_RETURN(state.arguments, kernel.pack(arguments));
   DITRON_ASSIGN_OR_RETURN(state.loaded, device->loadForLaunch(kernel));
   state.device = std::move(device);
-  state.maps.resize(kernel.artifact().tensorMaps.size());
+  if (!state.isEmpty) // no map describes a tensor without elements
+    state.maps.resize(kernel.artifact().tensorMaps.size());
   for (size_t map = 0; map < state.maps.size(); ++map)
     DITRON_RETURN_IF_ERROR(launch.encode(map));
   for (uint32_t offset : state.arguments.offsets)
@@ -83,9 +88,8 @@ Status PreparedLaunch::setPointer(uint32_t parameter, void *address) {
 }
 
 Status PreparedLaunch::enqueue(Stream &stream) const {
-  const std::array<uint32_t, 3> &grid = state->config.grid;
-  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
-    return Status::ok(); // an empty grid, as an empty shard asks for, runs nothing
+  if (state->isEmpty)
+    return Status::ok();
   return stream.launch(*state->loaded, state->config, state->values.data(), state->values.size());
 }
 

@@ -1,7 +1,7 @@
 //===- PreparedLaunch.h - A launch that is repeated with other addresses ----------------------------------*- C++ -*-===//
 //
-// What a launch needs, checked, packed and loaded once: repeating it looks nothing up, takes no lock of ours and allocates
-// nothing. Pointers may be exchanged between launches; the maps of the tensors they belong to follow.
+// What a launch needs, checked, packed and loaded once: repeating it does nothing of this again. Pointers may be exchanged
+// between launches; the maps of the tensors they belong to follow.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_PREPAREDLAUNCH_H
@@ -34,6 +34,7 @@ private:
     std::shared_ptr<Device> device;
     Kernel kernel;
     LaunchConfig config;
+    bool isEmpty = false; ///< An empty grid, as an empty shard asks for, runs nothing.
     PackedArguments arguments;
     std::vector<TensorMap> maps;
     std::unique_ptr<LoadedKernel> loaded;

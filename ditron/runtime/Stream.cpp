@@ -62,23 +62,8 @@ Stream::~Stream() {
 }
 
 Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::span<const Argument> arguments) {
-  if (!kernel.isValid())
-    return invalidArgument("launch of an empty Kernel");
-  DITRON_RETURN_IF_ERROR(checkLaunch(kernel, config, device->attributes()));
-  PackedLaunch launch;
-  launch.kernel = &kernel;
-  launch.config = config;
-  DITRON_ASSIGN_OR_RETURN(launch.arguments, kernel.pack(arguments));
-  if (config.grid[0] == 0 || config.grid[1] == 0 || config.grid[2] == 0)
-    return Status::ok(); // an empty grid, as an empty shard asks for, runs nothing
-  for (const ArtifactTensorMap &map : kernel.artifact().tensorMaps) {
-    DITRON_ASSIGN_OR_RETURN(const TensorMapDescription description,
-                            describeTensorMap(kernel.artifact(), map, launch.arguments));
-    DITRON_ASSIGN_OR_RETURN(const TensorMap encoded, device->encodeTensorMap(description));
-    launch.arguments.add(encoded.bytes.data(), sizeof(encoded.bytes));
-  }
-  launch.arguments.add(&worldView, sizeof(worldView));
-  return device->launch(handle, std::move(launch));
+  DITRON_ASSIGN_OR_RETURN(const PreparedLaunch launch, PreparedLaunch::create(device, kernel, config, arguments));
+  return launch.enqueue(*this);
 }
 
 Status Stream::launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count) {
@@ -98,12 +83,7 @@ Status Stream::copy(Pointer destination, Pointer source, uint64_t count, std::st
   if (destination.type != source.type)
     return invalidArgument(fmt::format("copy '{}' from {} to {}: the element types must agree", name,
                                        toString(source.type), toString(destination.type)));
-  Copy copy;
-  copy.destination = destination.address;
-  copy.source = source.address;
-  copy.rowBytes = count * sizeOf(source.type);
-  copy.name = name;
-  return device->copy(handle, copy);
+  return device->copy(handle, Copy::of(destination, source, count, name));
 }
 
 Status Stream::fill(Pointer destination, int byteValue, uint64_t count) {

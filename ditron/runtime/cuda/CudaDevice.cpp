@@ -212,7 +212,7 @@ Expected<runtime::StreamHandle> CudaDevice::createStream(std::string_view name, 
                                       fmt::format("cannot make stream '{}' on rank {}", name, options.rank)));
   std::lock_guard lock(mutex);
   const auto handle = reinterpret_cast<runtime::StreamHandle>(stream);
-  streams[handle] = {std::string(name), ""};
+  streams[handle] = {std::string(name), {}};
   return handle;
 }
 
@@ -233,8 +233,8 @@ std::string CudaDevice::streamText(runtime::StreamHandle stream) {
   if (found == streams.end())
     return fmt::format("rank {}", options.rank);
   std::string text = fmt::format("rank {}, stream {}", options.rank, found->second.name);
-  if (!found->second.lastKernel.empty())
-    text += fmt::format(" (last kernel: {})", found->second.lastKernel);
+  if (found->second.lastKernel.isValid())
+    text += fmt::format(" (last kernel: {})", found->second.lastKernel.name());
   return text;
 }
 

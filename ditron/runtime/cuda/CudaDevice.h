@@ -82,7 +82,6 @@ public:
   Status load(const runtime::Kernel &kernel) override;
   Expected<std::unique_ptr<runtime::LoadedKernel>> loadForLaunch(const runtime::Kernel &kernel) override;
   Expected<runtime::TensorMap> encodeTensorMap(const runtime::TensorMapDescription &map) override;
-  Status launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) override;
 
   Status beginCapture(runtime::StreamHandle stream) override;
   Expected<runtime::GraphHandle> endCapture(runtime::StreamHandle stream) override;
@@ -97,7 +96,7 @@ private:
   static constexpr uint64_t ballastBytes = 4 << 20;
   struct StreamState {
     std::string name;
-    std::string lastKernel;
+    runtime::Kernel lastKernel;
   };
 
   CudaDevice(std::shared_ptr<CudaSystem> system, CudaDeviceOptions options)

@@ -253,8 +253,12 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
   } else {
     result = driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, parameters, nullptr);
   }
-  if (result == success)
+  if (result == success) {
+    std::lock_guard lock(mutex);
+    if (auto found = streams.find(reinterpret_cast<runtime::StreamHandle>(stream)); found != streams.end())
+      found->second.lastKernel = kernel;
     return Status::ok();
+  }
   if (result == errorCooperativeLaunchTooLarge) {
     int blocks = 0;
     driver.occupancyBlocksPerMultiprocessor(&blocks, function, static_cast<int>(threads), shared);
@@ -264,21 +268,6 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
                               uint64_t(blocks) * attributeValues.multiprocessors));
   }
   return check(result, fmt::format("launch of kernel '{}'", kernel.name()));
-}
-
-Status CudaDevice::launch(runtime::StreamHandle stream, runtime::PackedLaunch launch) {
-  DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  const runtime::Kernel &kernel = *launch.kernel;
-  DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadedFunction(kernel));
-  std::vector<void *> values;
-  for (uint32_t offset : launch.arguments.offsets)
-    values.push_back(launch.arguments.bytes.data() + offset);
-  DITRON_RETURN_IF_ERROR(enqueue(function, kernel, streamRef(stream), launch.config, values.data()));
-  std::lock_guard lock(mutex);
-  if (auto found = streams.find(stream); found != streams.end())
-    found->second.lastKernel = kernel.name();
-  return Status::ok();
 }
 
 /// What a launch needs, looked up once.

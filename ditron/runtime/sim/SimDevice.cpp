@@ -207,10 +207,6 @@ Expected<std::unique_ptr<LoadedKernel>> SimDevice::loadForLaunch(const Kernel &k
   return std::unique_ptr<LoadedKernel>(std::make_unique<SimKernel>(machine, kernel));
 }
 
-Status SimDevice::launch(StreamHandle stream, PackedLaunch launch) {
-  return machine->launch(streamId(stream), describe(*launch.kernel, launch.config, std::move(launch.arguments)));
-}
-
 Status SimDevice::beginCapture(StreamHandle stream) { return machine->beginCapture(streamId(stream)); }
 
 Expected<GraphHandle> SimDevice::endCapture(StreamHandle stream) {

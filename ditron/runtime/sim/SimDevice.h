@@ -45,7 +45,6 @@ public:
   Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) override;
   Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map) override;
   Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel) override;
-  Status launch(StreamHandle stream, PackedLaunch launch) override;
 
   Status beginCapture(StreamHandle stream) override;
   Expected<GraphHandle> endCapture(StreamHandle stream) override;

@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "fake_cuda/FakeCuda.h"
 
+#include "ditron/runtime/PreparedLaunch.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/World.h"
 #include "ditron/runtime/cuda/CudaDevice.h"
@@ -354,10 +355,15 @@ TEST(CudaWorld, HangsEndWithinTheTimeLimit) {
   options.timeLimitSeconds = 0.2;
   auto world = makeWorld(2, options);
   SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 2, "words");
+  const auto prepared = PreparedLaunch::create(world->rank(1).device(), storeKernel(), {},
+                                               std::vector<Argument>{words.on(0), int64_t(2)});
+  ASSERT_TRUE(ok(prepared.status()));
+  ASSERT_TRUE(ok(prepared->enqueue(world->rank(1).stream())));
   ASSERT_TRUE(ok(world->rank(1).stream().signalWait(words.on(1), Compare::GreaterEqual, 1)));
   const Status status = world->synchronize();
   EXPECT_EQ(status.code(), StatusCode::TimeOut);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 1, stream default"), HasSubstr("0.2 seconds")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("rank 1, stream default (last kernel: store)"), HasSubstr("0.2 seconds")));
   EXPECT_EQ(world->rank(0).stream().signalAdd(words.on(0), 1).code(), StatusCode::TimeOut); // the run is over
   EXPECT_EQ(world->status().code(), StatusCode::TimeOut);
 }
