@@ -72,11 +72,11 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   options.numNodes = static_cast<uint32_t>(shape.integer("nodes", 1));
   DITRON_ASSIGN_OR_RETURN(options.weightOrder, readOrder(shape, options.weightOrder));
   DITRON_ASSIGN_OR_RETURN(options.precision, readPrecision(shape));
-  // As the C interface chooses (api/Operators.cpp).
+  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,
+                          bench.world(static_cast<uint32_t>(std::min<int64_t>(ranks, UINT32_MAX))));
   const ops::GemmProblem problem = {
       .m = mostRows, .n = n, .k = k, .dtype = options.dtype, .order = options.weightOrder};
-  DITRON_ASSIGN_OR_RETURN(options.tile,
-                          readTile(shape, ops::chooseGemmPlan(problem, bench.order.target, bench.options.sms).tile));
+  DITRON_ASSIGN_OR_RETURN(options.tile, readTile(shape, ops::chooseTile(problem, *world)));
   if (shape.flag("unfused", false))
     options.schedule = ops::Schedule::Unfused;
   options.maxRows = mostRows;
@@ -87,8 +87,6 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
     options.columns = n;
   }
   DITRON_RETURN_IF_ERROR(shape.finish());
-  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,
-                          bench.world(static_cast<uint32_t>(std::min<int64_t>(ranks, UINT32_MAX))));
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(Operator op, Operator::create(*world, kernels, options));
   for (uint32_t rank : world->localRanks())

@@ -52,25 +52,15 @@ struct ditron_plan {
 
 namespace {
 
-template <typename Options> Options commonOptions(const ditron_operator_options_t &given, DataType dtype) {
+template <typename Options>
+Options commonOptions(const ditron_operator_options_t &given, DataType dtype, runtime::World &world) {
   Options options;
   options.dtype = dtype;
   options.maxRows = given.m;
   options.weightOrder = given.weight_transposed ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain;
+  options.tile =
+      ops::chooseTile({.m = given.m, .n = given.n, .k = given.k, .dtype = dtype, .order = options.weightOrder}, world);
   return options;
-}
-
-ops::TileConfig chooseTile(const Context &context, const ditron_operator_options_t &given, DataType dtype) {
-  ops::GemmProblem problem;
-  problem.m = given.m;
-  problem.n = given.n;
-  problem.k = given.k;
-  problem.dtype = dtype;
-  problem.order = given.weight_transposed ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain;
-  runtime::World &world = *context.world();
-  return ops::chooseGemmPlan(problem, world.target(),
-                             world.rank(world.localRanks().front()).attributes().multiprocessors)
-      .tile;
 }
 
 Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> &context,
@@ -88,15 +78,13 @@ Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> 
   op->options.dtype = static_cast<ditron_dtype_t>(dtype);
   DITRON_ASSIGN_OR_RETURN(runtime::KernelProvider * kernels, context->kernels());
   if (given.kind == DITRON_ALL_GATHER_GEMM) {
-    auto options = commonOptions<ops::AllGatherGemmOptions>(given, dtype);
+    auto options = commonOptions<ops::AllGatherGemmOptions>(given, dtype, *op->world);
     options.depth = given.k;
     options.chunksPerRank = given.chunks_per_rank ? given.chunks_per_rank : 1;
-    options.tile = chooseTile(*context, given, dtype);
     DITRON_ASSIGN_OR_RETURN(op->implementation, ops::AllGatherGemm::create(*op->world, *kernels, options));
   } else if (given.kind == DITRON_GEMM_REDUCE_SCATTER) {
-    auto options = commonOptions<ops::GemmReduceScatterOptions>(given, dtype);
+    auto options = commonOptions<ops::GemmReduceScatterOptions>(given, dtype, *op->world);
     options.columns = given.n;
-    options.tile = chooseTile(*context, given, dtype);
     DITRON_ASSIGN_OR_RETURN(op->implementation, ops::GemmReduceScatter::create(*op->world, *kernels, options));
   } else {
     return invalidArgument(fmt::format("an operator of kind {}; accepted are the members of ditron_operator_kind_t",

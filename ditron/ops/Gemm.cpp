@@ -169,6 +169,11 @@ GemmPlan chooseGemmPlan(const GemmProblem &problem, std::string_view target, uin
   return rankGemmPlans(problem, target, multiprocessors).front();
 }
 
+TileConfig chooseTile(const GemmProblem &problem, runtime::World &world) {
+  const runtime::Rank &rank = world.rank(world.localRanks().front());
+  return chooseGemmPlan(problem, world.target(), rank.attributes().multiprocessors).tile;
+}
+
 Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, problem.dtype));
   DITRON_RETURN_IF_ERROR(plan.tile.verify().withContext(operation));

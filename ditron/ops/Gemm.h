@@ -42,6 +42,9 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults);
 
 /// The plan whose predicted time is least, for a target ("cuda:sm_90a") whose GPUs have `multiprocessors`.
 GemmPlan chooseGemmPlan(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
+/// The tile of that plan in a world: what operators that overlap take for one rank's product. The C interface and
+/// `ditron build --op` both ask here, so that packages hold what programs look for.
+TileConfig chooseTile(const GemmProblem &problem, runtime::World &world);
 /// All plans that are considered for the problem, best predicted first.
 std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
 

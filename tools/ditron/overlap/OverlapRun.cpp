@@ -50,8 +50,7 @@ ops::TileConfig chosenTile(const OverlapRunOptions &options, runtime::World &wor
                                     .dtype = options.dtype,
                                     .order = ops::MatrixOrder::Plain,
                                     .precision = options.precision};
-  const runtime::Rank &rank = world.rank(world.localRanks().front());
-  return ops::chooseGemmPlan(problem, world.target(), rank.attributes().multiprocessors).tile;
+  return ops::chooseTile(problem, world);
 }
 
 /// Makes the calls whose results are compared.

@@ -35,7 +35,7 @@ struct OverlapRunOptions {
   std::string target = "sim:sm_80";
   runtime::WorldOptions world;
   ops::TileConfig tile;
-  bool chooseTile = false; ///< Instead of `tile`: what chooseGemmPlan says for one rank's product.
+  bool chooseTile = false; ///< Instead of `tile`: what ops::chooseTile says for one rank's product.
   ops::MultiplyPrecision precision = ops::MultiplyPrecision::Tf32;
   ops::Schedule schedule = ops::Schedule::Overlapped;
   uint32_t chunks = 1; ///< Per shard, AllGather+GEMM only.
