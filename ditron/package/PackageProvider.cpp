@@ -55,6 +55,7 @@ struct Choice {
   const Variant *variant = nullptr;
   uint32_t distance = 0;
   BoundCall::Score score;
+  std::optional<BoundCall> call; ///< Bound to the kernel's parameters.
 };
 
 } // namespace
@@ -90,8 +91,8 @@ struct PackageProvider::State {
 
   std::mutex mutex;
   std::map<const Variant *, runtime::Kernel> loaded;
-  std::map<const Kernel *, std::string>
-      sameText; ///< Texts whose hash was found right: comparing is faster than hashing.
+  /// The text that was last asked for, and whether it is the kernel's: comparing is faster than hashing.
+  std::map<const Kernel *, std::pair<std::string, bool>> compared;
   std::set<std::string> warned;
 
   Expected<Choice> find(const runtime::KernelReference &reference, const runtime::CallArguments &arguments,
@@ -134,18 +135,16 @@ bool PackageProvider::State::isSameSource(const Kernel &kernel, std::string_view
   if (text.empty())
     return true; // the caller does not know it
   std::lock_guard lock(mutex);
-  if (const auto found = sameText.find(&kernel); found != sameText.end() && found->second == text)
-    return true;
-  if (cache::sha256(text) != kernel.source.hash)
-    return false;
+  if (const auto found = compared.find(&kernel); found != compared.end() && found->second.first == text)
+    return found->second.second;
   // Files that the source imports count where they still are.
-  constexpr uint64_t mostSourceBytes = 64 << 20;
-  for (const SourceStamp &import : kernel.imports)
-    if (const Expected<std::string> now = readWholeFile(import.name, "kernel file", mostSourceBytes);
-        now.isOk() && cache::sha256(*now) != import.hash)
-      return false;
-  sameText[&kernel] = text;
-  return true;
+  const bool same =
+      cache::sha256(text) == kernel.source.hash && std::ranges::none_of(kernel.imports, [](const SourceStamp &import) {
+        const Expected<std::string> now = readKernelFile(import.name);
+        return now.isOk() && cache::sha256(*now) != import.hash;
+      });
+  compared[&kernel] = {std::string(text), same};
+  return same;
 }
 
 Expected<Choice> PackageProvider::State::find(const runtime::KernelReference &reference,
@@ -166,18 +165,20 @@ Expected<Choice> PackageProvider::State::find(const runtime::KernelReference &re
               "package '{}' was built from another version of '{}' or of a file that it imports", path, name));
           continue;
         }
-        DITRON_ASSIGN_OR_RETURN(const BoundCall call, BoundCall::bind(kernel, arguments, options));
+        DITRON_ASSIGN_OR_RETURN(BoundCall call, BoundCall::bind(kernel, arguments, options));
         for (const Variant &variant : kernel.variants) {
           const std::optional<uint32_t> distance = targetDistance(variant, target);
           std::string reason;
           const std::optional<BoundCall::Score> score =
               distance ? call.score(variant, asksWhy ? &reason : nullptr) : std::nullopt;
           if (score && (!best.variant || std::pair(*distance, best.score) < std::pair(best.distance, *score)))
-            best = {&package, &kernel, &variant, *distance, *score};
+            best = {&package, &kernel, &variant, *distance, *score, {}};
           else if (asksWhy)
             reasons.push_back(distance ? std::move(reason) : fmt::format("it is for {}", variant.artifact.target));
         }
-        last = call;
+        if (best.kernel == &kernel)
+          best.call = call;
+        last = std::move(call);
       }
     if (best.variant)
       return best;
@@ -305,8 +306,7 @@ Expected<runtime::Specialisation> PackageProvider::specialise(const runtime::Ker
     return state->options.fallback->specialise(reference, arguments, options);
   }
   DITRON_RETURN_IF_ERROR(kernel.status());
-  DITRON_ASSIGN_OR_RETURN(const BoundCall call, BoundCall::bind(*choice->kernel, arguments, options));
-  return runtime::Specialisation{std::move(*kernel), call.runTimeArguments(*choice->variant)};
+  return runtime::Specialisation{std::move(*kernel), choice->call->runTimeArguments(*choice->variant)};
 }
 
 } // namespace ditron::package
