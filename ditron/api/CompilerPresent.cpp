@@ -22,37 +22,34 @@ public:
   const std::vector<std::string> &parameterNames() const override { return names; }
   bool isConstexpr(std::string_view parameter) const override { return function.isConstexpr(parameter); }
 
-  Expected<Variant> specialise(const CallArguments &arguments, const LaunchOptions &options) override {
-    DITRON_ASSIGN_OR_RETURN(jit::Specialisation made, jit->specialise(function, arguments, options));
-    DITRON_ASSIGN_OR_RETURN(std::string signature, jit->signatureFor(function, arguments));
-    return Variant{made.kernel, std::move(made.arguments), textOf(std::move(signature), made.kernel, options)};
+  Expected<runtime::Specialisation> specialise(const CallArguments &arguments, const LaunchOptions &options) override {
+    return jit->specialise(function, arguments, options);
+  }
+  Expected<std::string> signatureOf(const CallArguments &arguments) const override {
+    return jit->signatureFor(function, arguments);
+  }
+  Expected<runtime::Kernel> compile(std::string_view signature, const LaunchOptions &options) override {
+    return jit->compile(function, signature, options);
   }
 
-  Expected<Variant> compile(std::string_view signature, const LaunchOptions &options) override {
-    DITRON_ASSIGN_OR_RETURN(runtime::Kernel kernel, jit->compile(function, signature, options));
-    return Variant{kernel, {}, textOf(std::string(signature), kernel, options)};
+  Expected<std::string> text(const runtime::Kernel &variant, std::string_view signature, const LaunchOptions &options,
+                             std::string_view stage) const override {
+    if (stage == "source")
+      return source.text;
+    if (stage == "asm" && !variant.image().code.empty())
+      return variant.image().code;
+    DITRON_ASSIGN_OR_RETURN(const compiler::EmitStage which, compiler::parseEmitStage(stage));
+    DITRON_ASSIGN_OR_RETURN(const frontend::KernelSignature parsed,
+                            frontend::parseSignature(llvm::StringRef(signature.data(), signature.size())));
+    compiler::CompileOptions compile;
+    compile.target = target;
+    compile.numWarps = options.warps();
+    compile.numStages = options.stages();
+    compile.debug = options.debug;
+    return compiler::emitStage(source, function.name(), parsed, compile, which);
   }
 
 private:
-  std::function<Expected<std::string>(std::string_view)> textOf(std::string signature, const runtime::Kernel &kernel,
-                                                                const LaunchOptions &options) const {
-    return [signature = std::move(signature), kernel, options, source = source, name = function.name(),
-            target = target](std::string_view stage) -> Expected<std::string> {
-      if (stage == "source")
-        return source.text;
-      if (stage == "asm" && !kernel.image().code.empty())
-        return kernel.image().code;
-      DITRON_ASSIGN_OR_RETURN(const compiler::EmitStage which, compiler::parseEmitStage(stage));
-      DITRON_ASSIGN_OR_RETURN(const frontend::KernelSignature parsed, frontend::parseSignature(signature));
-      compiler::CompileOptions compile;
-      compile.target = target;
-      compile.numWarps = options.warps();
-      compile.numStages = options.stages();
-      compile.debug = options.debug;
-      return compiler::emitStage(source, name, parsed, compile, which);
-    };
-  }
-
   std::shared_ptr<jit::Jit> jit;
   std::string target;
   compiler::KernelSource source;
@@ -76,14 +73,6 @@ private:
   std::string target;
 };
 
-void sendLines(const MessageSink &messages, std::string_view text) {
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    messages(std::string(text.substr(0, end)));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  }
-}
-
 } // namespace
 
 bool hasCompiler() { return true; }
@@ -97,7 +86,7 @@ Expected<std::shared_ptr<Compiler>> makeCompiler(const std::string &target, Mess
       return;
     if (warnEach && !report->isFromCache)
       messages(fmt::format("kernel '{}' is in no package: compiled in {:.0f} ms", kernel, report->totalMilliseconds()));
-    sendLines(messages, report->messages);
+    messages(report->messages);
   });
   return std::shared_ptr<Compiler>(std::make_shared<JitCompiler>(std::move(jit), target));
 }

@@ -35,9 +35,18 @@ runtime::WorldOptions worldOptionsOf(const ditron_context_options_t &options) {
 }
 
 MessageSink messageSinkOf(const ditron_context_options_t &options) {
-  if (!options.message)
-    return [](const std::string &line) { fmt::print(stderr, "ditron: {}\n", line); };
-  return [send = options.message, user = options.message_user](const std::string &line) { send(user, line.c_str()); };
+  std::function<void(const std::string &)> line = [](const std::string &text) {
+    fmt::print(stderr, "ditron: {}\n", text);
+  };
+  if (options.message)
+    line = [send = options.message, user = options.message_user](const std::string &text) { send(user, text.c_str()); };
+  return [line = std::move(line)](std::string_view lines) {
+    while (!lines.empty()) {
+      const size_t end = lines.find('\n');
+      line(std::string(lines.substr(0, end)));
+      lines = end == std::string_view::npos ? std::string_view() : lines.substr(end + 1);
+    }
+  };
 }
 
 } // namespace
@@ -194,13 +203,14 @@ std::map<uintptr_t, AdoptedRange>::iterator Context::adoptedAround(void *address
   if (found == adopted.begin())
     return adopted.end();
   --found;
-  return begin + bytes <= found->first + found->second.bytes ? found : adopted.end();
+  const uint64_t before = begin - found->first, room = found->second.bytes;
+  return before <= room && bytes <= room - before ? found : adopted.end();
 }
 
 Status Context::adopt(uint32_t rankId, void *address, uint64_t bytes, std::string_view name) {
-  if (parent)
-    return parent->adopt(worldValue->rank(rankId).device()->rank(), address, bytes, name);
   DITRON_ASSIGN_OR_RETURN(runtime::Rank * owner, rank(rankId));
+  if (parent)
+    return parent->adopt(owner->device()->rank(), address, bytes, name);
   std::lock_guard lock(mutex);
   if (const auto found = adoptedAround(address, bytes); found != adopted.end()) {
     ++found->second.owners;

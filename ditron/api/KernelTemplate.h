@@ -17,21 +17,19 @@ namespace ditron::api {
 using runtime::CallArguments;
 using runtime::LaunchOptions;
 
-/// A variant with the arguments that are left for its launch.
-struct Variant {
-  runtime::Kernel kernel;
-  std::vector<runtime::Argument> arguments;
-  /// A stage of its compilation as text; names as ditron_variant_text's.
-  std::function<Expected<std::string>(std::string_view stage)> text;
-};
-
 class KernelTemplate {
 public:
   virtual ~KernelTemplate() = default;
   virtual const std::vector<std::string> &parameterNames() const = 0;
   virtual bool isConstexpr(std::string_view parameter) const = 0;
-  virtual Expected<Variant> specialise(const CallArguments &arguments, const LaunchOptions &options) = 0;
-  virtual Expected<Variant> compile(std::string_view signature, const LaunchOptions &options) = 0;
+  virtual Expected<runtime::Specialisation> specialise(const CallArguments &arguments,
+                                                       const LaunchOptions &options) = 0;
+  /// What compile() takes for the variant that specialise() gives; empty where arguments alone choose it.
+  virtual Expected<std::string> signatureOf(const CallArguments &arguments) const = 0;
+  virtual Expected<runtime::Kernel> compile(std::string_view signature, const LaunchOptions &options) = 0;
+  /// A stage of the compilation of a variant as text; names as ditron_variant_text's.
+  virtual Expected<std::string> text(const runtime::Kernel &variant, std::string_view signature,
+                                     const LaunchOptions &options, std::string_view stage) const = 0;
 };
 
 class Compiler {
@@ -43,8 +41,8 @@ public:
                                                          std::string_view kernel) = 0;
 };
 
-/// Receives a line for the user.
-using MessageSink = std::function<void(const std::string &line)>;
+/// Receives one or several lines for the user.
+using MessageSink = std::function<void(std::string_view lines)>;
 
 /// The compiler for a target; `warnEach` tells each compilation. Unsupported in the library that has none.
 Expected<std::shared_ptr<Compiler>> makeCompiler(const std::string &target, MessageSink messages, bool warnEach);

@@ -11,11 +11,14 @@ using namespace ditron::api;
 /// A variant loaded on the ranks of this process, and again when the context began again.
 struct ditron_variant {
   std::shared_ptr<Context> context;
-  Variant variant;
+  std::shared_ptr<KernelTemplate> origin;
+  runtime::Kernel kernel;
+  std::string signature; ///< For the texts.
+  LaunchOptions options;
+  bool cooperative = false;
   std::map<std::string, std::string, std::less<>> texts;      ///< By stage; what ditron_variant_text has given out.
   std::shared_ptr<runtime::World> world;                      ///< For which it is loaded.
   std::vector<std::unique_ptr<runtime::LoadedKernel>> loaded; ///< By rank.
-  size_t values = 0;                                          ///< Of a launch, with the world view.
 
   Status load();
 };
@@ -25,9 +28,8 @@ Status ditron_variant::load() {
   loaded.clear();
   loaded.resize(world->numRanks());
   for (uint32_t id : world->localRanks()) {
-    DITRON_ASSIGN_OR_RETURN(loaded[id], world->rank(id).device()->loadForLaunch(variant.kernel));
+    DITRON_ASSIGN_OR_RETURN(loaded[id], world->rank(id).device()->loadForLaunch(kernel));
   }
-  values = variant.kernel.artifact().parameters.size() + 1;
   return Status::ok();
 }
 
@@ -118,8 +120,6 @@ Expected<LaunchChoice> readLaunch(const ditron_launch_t *given) {
   return choice;
 }
 
-constexpr uint64_t mostSourceBytes = 64 << 20;
-
 Expected<compiler::KernelSource> readSource(const ditron_source_t *given) {
   DITRON_RETURN_IF_ERROR(checkGiven(given, "the source"));
   DITRON_ASSIGN_OR_RETURN(const ditron_source_t source, readStruct(given, "ditron_source_t"));
@@ -129,7 +129,7 @@ Expected<compiler::KernelSource> readSource(const ditron_source_t *given) {
   if (source.text) {
     result.text = source.text;
   } else {
-    DITRON_ASSIGN_OR_RETURN(result.text, readWholeFile(source.path, "kernel file", mostSourceBytes));
+    DITRON_ASSIGN_OR_RETURN(result.text, readKernelFile(source.path));
   }
   for (uint32_t i = 0; i < source.module_count; ++i) {
     DITRON_RETURN_IF_ERROR(checkGiven(source.modules[i].name, "the name of a module"));
@@ -149,10 +149,15 @@ Status checkKernel(const ditron_kernel *kernel) {
   return kernel->context->checkThread();
 }
 
-Status giveVariant(const ditron_kernel &kernel, Variant variant, ditron_variant_h *result) {
+Status giveVariant(const ditron_kernel &kernel, runtime::Kernel variant, std::string signature,
+                   const LaunchChoice &choice, ditron_variant_h *result) {
   auto made = std::make_unique<ditron_variant>();
   made->context = kernel.context;
-  made->variant = std::move(variant);
+  made->origin = kernel.kernel;
+  made->kernel = std::move(variant);
+  made->signature = std::move(signature);
+  made->options = choice.options;
+  made->cooperative = choice.config.cooperative;
   DITRON_RETURN_IF_ERROR(made->load());
   *result = made.release();
   return Status::ok();
@@ -213,7 +218,7 @@ ditron_status_t ditron_kernel_launch(ditron_kernel_h kernel, ditron_stream_h str
     DITRON_RETURN_IF_ERROR(checkGiven(launch, "the launch"));
     DITRON_ASSIGN_OR_RETURN(const LaunchChoice choice, readLaunch(launch));
     DITRON_ASSIGN_OR_RETURN(const CallArguments call, readArguments(arguments, count));
-    DITRON_ASSIGN_OR_RETURN(const Variant variant, kernel->kernel->specialise(call, choice.options));
+    DITRON_ASSIGN_OR_RETURN(const runtime::Specialisation variant, kernel->kernel->specialise(call, choice.options));
     return stream->stream.launch(variant.kernel, choice.config, variant.arguments);
   });
 }
@@ -226,8 +231,9 @@ ditron_status_t ditron_kernel_specialise(ditron_kernel_h kernel, const ditron_la
     DITRON_RETURN_IF_ERROR(checkGiven(variant, "the place of the result"));
     DITRON_ASSIGN_OR_RETURN(const LaunchChoice choice, readLaunch(launch));
     DITRON_ASSIGN_OR_RETURN(const CallArguments call, readArguments(arguments, count));
-    DITRON_ASSIGN_OR_RETURN(Variant made, kernel->kernel->specialise(call, choice.options));
-    return giveVariant(*kernel, std::move(made), variant);
+    DITRON_ASSIGN_OR_RETURN(runtime::Specialisation made, kernel->kernel->specialise(call, choice.options));
+    DITRON_ASSIGN_OR_RETURN(std::string signature, kernel->kernel->signatureOf(call));
+    return giveVariant(*kernel, std::move(made.kernel), std::move(signature), choice, variant);
   });
 }
 
@@ -238,8 +244,8 @@ ditron_status_t ditron_kernel_compile(ditron_kernel_h kernel, const ditron_launc
     DITRON_RETURN_IF_ERROR(checkGiven(signature, "the signature"));
     DITRON_RETURN_IF_ERROR(checkGiven(variant, "the place of the result"));
     DITRON_ASSIGN_OR_RETURN(const LaunchChoice choice, readLaunch(launch));
-    DITRON_ASSIGN_OR_RETURN(Variant made, kernel->kernel->compile(signature, choice.options));
-    return giveVariant(*kernel, std::move(made), variant);
+    DITRON_ASSIGN_OR_RETURN(runtime::Kernel made, kernel->kernel->compile(signature, choice.options));
+    return giveVariant(*kernel, std::move(made), signature, choice, variant);
   });
 }
 
@@ -248,12 +254,12 @@ void ditron_variant_destroy(ditron_variant_h variant) { delete variant; }
 ditron_status_t ditron_variant_info(ditron_variant_h variant, ditron_variant_info_t *info) {
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(variant, "the variant"));
-    const Artifact &artifact = variant->variant.kernel.artifact();
+    const Artifact &artifact = variant->kernel.artifact();
     ditron_variant_info_t result = {};
     result.name = artifact.kernel.c_str();
     result.target = artifact.target.c_str();
     result.num_warps = artifact.numWarps;
-    result.threads_per_block = variant->variant.kernel.threadsPerBlock();
+    result.threads_per_block = variant->kernel.threadsPerBlock();
     result.shared_bytes = artifact.sharedBytes;
     result.parameter_count = static_cast<uint32_t>(artifact.parameters.size());
     return writeStruct(info, result, "ditron_variant_info_t");
@@ -261,12 +267,12 @@ ditron_status_t ditron_variant_info(ditron_variant_h variant, ditron_variant_inf
 }
 
 const char *ditron_variant_parameter_name(ditron_variant_h variant, uint32_t index) {
-  const auto *parameters = variant ? &variant->variant.kernel.artifact().parameters : nullptr;
+  const auto *parameters = variant ? &variant->kernel.artifact().parameters : nullptr;
   return parameters && index < parameters->size() ? (*parameters)[index].name.c_str() : nullptr;
 }
 
 const char *ditron_variant_parameter_type(ditron_variant_h variant, uint32_t index) {
-  const auto *parameters = variant ? &variant->variant.kernel.artifact().parameters : nullptr;
+  const auto *parameters = variant ? &variant->kernel.artifact().parameters : nullptr;
   return parameters && index < parameters->size() ? (*parameters)[index].type.c_str() : nullptr;
 }
 
@@ -277,7 +283,8 @@ ditron_status_t ditron_variant_text(ditron_variant_h variant, const char *stage,
     DITRON_RETURN_IF_ERROR(checkGiven(text, "the place of the result"));
     auto found = variant->texts.find(stage);
     if (found == variant->texts.end()) {
-      DITRON_ASSIGN_OR_RETURN(std::string made, variant->variant.text(stage));
+      DITRON_ASSIGN_OR_RETURN(std::string made,
+                              variant->origin->text(variant->kernel, variant->signature, variant->options, stage));
       found = variant->texts.emplace(stage, std::move(made)).first;
     }
     *text = found->second.c_str();
@@ -298,23 +305,23 @@ ditron_status_t ditron_variant_launch(ditron_variant_h variant, ditron_stream_h 
     if (ditron_status_t loaded = guarded([&] { return variant->load(); }); loaded != DITRON_OK)
       return loaded;
   }
-  if (!variant->variant.kernel.artifact().tensorMaps.empty())
+  if (!variant->kernel.artifact().tensorMaps.empty())
     return report(unsupported("the variant has tensor descriptors: launch it by ditron_kernel_launch"));
-  runtime::LaunchConfig config;
-  std::copy(grid, grid + 3, config.grid.begin());
+  runtime::LaunchConfig config = {.grid = {grid[0], grid[1], grid[2]}, .cooperative = variant->cooperative};
   if (!grid[0] || !grid[1] || !grid[2])
     return DITRON_OK;
   constexpr size_t usualValues = 64;
   std::array<void *, usualValues> few;
   std::vector<void *> many;
   void **all = few.data();
-  if (variant->values > usualValues) {
-    many.resize(variant->values);
+  const size_t count = variant->kernel.artifact().parameters.size() + 1; // with the world view
+  if (count > usualValues) {
+    many.resize(count);
     all = many.data();
   }
-  for (size_t i = 0; i + 1 < variant->values; ++i)
+  for (size_t i = 0; i + 1 < count; ++i)
     all[i] = const_cast<void *>(values[i]);
-  return report(stream->stream.launch(*variant->loaded[stream->stream.rank()], config, all, variant->values));
+  return report(stream->stream.launch(*variant->loaded[stream->stream.rank()], config, all, count));
 }
 
 } // extern "C"

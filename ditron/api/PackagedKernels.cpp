@@ -12,7 +12,7 @@ class PackagedTemplate final : public KernelTemplate {
 public:
   PackagedTemplate(std::shared_ptr<package::PackageProvider> packages, const package::Kernel &kernel,
                    std::string_view path, std::string_view text)
-      : packages(std::move(packages)), source(kernel.source.name), path(path), text(text), kernel(kernel.name) {
+      : packages(std::move(packages)), source(kernel.source.name), path(path), sourceText(text), kernel(kernel.name) {
     for (const package::Parameter &parameter : kernel.parameters) {
       names.push_back(parameter.name);
       if (parameter.isConstexpr)
@@ -25,28 +25,27 @@ public:
     return std::ranges::find(constexprNames, parameter) != constexprNames.end();
   }
 
-  Expected<Variant> specialise(const CallArguments &arguments, const LaunchOptions &options) override {
-    DITRON_ASSIGN_OR_RETURN(
-        runtime::Specialisation made,
-        packages->specialise({.name = source, .path = path, .text = text, .kernel = kernel}, arguments, options));
-    return Variant{made.kernel, std::move(made.arguments),
-                   [code = made.kernel.image().code](std::string_view stage) -> Expected<std::string> {
-                     if (stage == "asm" && !code.empty())
-                       return code;
-                     return unsupported(
-                         fmt::format("stage '{}' of a kernel from a package: it holds compiled code only", stage));
-                   }};
+  Expected<runtime::Specialisation> specialise(const CallArguments &arguments, const LaunchOptions &options) override {
+    return packages->specialise({.name = source, .path = path, .text = sourceText, .kernel = kernel}, arguments,
+                                options);
   }
-
-  Expected<Variant> compile(std::string_view signature, const LaunchOptions &) override {
+  Expected<std::string> signatureOf(const CallArguments &) const override { return std::string(); }
+  Expected<runtime::Kernel> compile(std::string_view signature, const LaunchOptions &) override {
     return unsupported(
         fmt::format("kernel '{}' is from a package: its variants are chosen by arguments, not by the signature '{}'",
                     kernel, signature));
   }
 
+  Expected<std::string> text(const runtime::Kernel &variant, std::string_view, const LaunchOptions &,
+                             std::string_view stage) const override {
+    if (stage == "asm" && !variant.image().code.empty())
+      return variant.image().code;
+    return unsupported(fmt::format("stage '{}' of a kernel from a package: it holds compiled code only", stage));
+  }
+
 private:
   std::shared_ptr<package::PackageProvider> packages;
-  std::string source, path, text, kernel;
+  std::string source, path, sourceText, kernel;
   std::vector<std::string> names, constexprNames;
 };
 

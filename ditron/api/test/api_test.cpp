@@ -1,15 +1,11 @@
 //===- api_test.cpp - The C interface, as a program sees it that links the shared library -----------------------------===//
-#include <ditron/ditron.h>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "ditron/api/test/ApiTest.h"
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 #include <thread>
-#include <vector>
 
+namespace ditron::api::test {
 namespace {
 
 using testing::AllOf;
@@ -25,76 +21,6 @@ def add(X, Y, n, BLOCK: tl.constexpr):
     mask = offsets < n
     tl.store(Y + offsets, tl.load(X + offsets, mask=mask) + 1, mask=mask)
 )";
-
-ditron_error_t lastError() {
-  ditron_error_t error;
-  DITRON_INIT(error);
-  ditron_last_error(&error);
-  return error;
-}
-
-std::string lastMessage() { return lastError().message; }
-
-#define EXPECT_DONE(call) EXPECT_EQ((call), DITRON_OK) << lastMessage()
-#define ASSERT_DONE(call) ASSERT_EQ((call), DITRON_OK) << lastMessage()
-
-ditron_argument_t pointer(void *address, ditron_dtype_t dtype) {
-  ditron_argument_t argument = {};
-  argument.kind = DITRON_ARGUMENT_POINTER;
-  argument.dtype = dtype;
-  argument.value.pointer = address;
-  return argument;
-}
-
-ditron_argument_t integer(int64_t value, const char *name = nullptr) {
-  ditron_argument_t argument = {};
-  argument.name = name;
-  argument.kind = DITRON_ARGUMENT_INT;
-  argument.value.integer = value;
-  return argument;
-}
-
-ditron_launch_t launchOf(uint32_t blocks) {
-  ditron_launch_t launch;
-  DITRON_INIT(launch);
-  launch.grid[0] = blocks;
-  launch.grid[1] = launch.grid[2] = 1;
-  return launch;
-}
-
-class Api : public testing::Test {
-protected:
-  void SetUp() override {
-    ditron_context_options_t options;
-    DITRON_INIT(options);
-    options.target = "sim:sm_80";
-    options.ranks = 2;
-    ASSERT_DONE(ditron_context_create(&options, &context));
-    ASSERT_DONE(ditron_stream_create(context, 0, "work", &stream));
-  }
-  void TearDown() override {
-    ditron_kernel_destroy(kernel);
-    ditron_stream_destroy(stream);
-    ditron_context_destroy(context);
-  }
-
-  void load(const char *text, const char *name) {
-    ditron_source_t source;
-    DITRON_INIT(source);
-    source.path = "add.py";
-    source.text = text;
-    ASSERT_DONE(ditron_kernel_load(context, &source, name, &kernel));
-  }
-  ditron_memory_h adopt(std::vector<float> &values, const char *name) {
-    ditron_memory_h memory = nullptr;
-    EXPECT_DONE(ditron_memory_adopt(context, 0, values.data(), values.size() * sizeof(float), name, &memory));
-    return memory;
-  }
-
-  ditron_context_h context = nullptr;
-  ditron_stream_h stream = nullptr;
-  ditron_kernel_h kernel = nullptr;
-};
 
 TEST_F(Api, AKernelRunsOnTheCallersOwnMemory) {
   load(addSource, "add");
@@ -150,6 +76,29 @@ TEST_F(Api, AVariantIsLaunchedAgainWithOtherValues) {
   ditron_variant_destroy(variant);
   for (ditron_memory_h memory : memories)
     ditron_memory_destroy(memory);
+}
+
+TEST_F(Api, AVariantIsLaunchedAsItWasSpecialised) {
+  load(addSource, "add");
+  std::vector<float> x(128, 1);
+  ditron_memory_h memory = adopt(x, "x");
+  ditron_launch_t launch = launchOf(1);
+  launch.cooperative = 1;
+  const ditron_argument_t arguments[] = {pointer(x.data(), DITRON_F32), pointer(x.data(), DITRON_F32), integer(128),
+                                         integer(128, "BLOCK")};
+  ditron_variant_h variant = nullptr;
+  ASSERT_DONE(ditron_kernel_specialise(kernel, &launch, arguments, 4, &variant));
+  const float *address = x.data();
+  const int32_t n = 128;
+  const void *values[] = {&address, &address, &n};
+  ASSERT_DONE(ditron_variant_launch(variant, stream, launch.grid, values));
+  ASSERT_DONE(ditron_stream_synchronize(stream));
+  EXPECT_EQ(std::count(x.begin(), x.end(), 2.0f), 128);
+  const uint32_t tooMany[] = {1u << 20, 1, 1};
+  EXPECT_EQ(ditron_variant_launch(variant, stream, tooMany, values), DITRON_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(lastMessage(), HasSubstr("cooperative launch of 1048576 blocks"));
+  ditron_variant_destroy(variant);
+  ditron_memory_destroy(memory);
 }
 
 TEST_F(Api, ErrorsCarryKindAndPlace) {
@@ -356,221 +305,6 @@ TEST_F(Api, HandlesAreDestroyedInAnyOrder) {
   ditron_memory_destroy(nullptr);
 }
 
-/// One of the two operators with fp32 data on every rank, against sums in double.
-struct Product {
-  int64_t m, n, k;
-  bool gathers;
-  std::vector<ditron_memory_h> a, b, c;
-
-  static float valueOf(uint32_t rank, int64_t index) { return static_cast<float>((index * 7 + rank * 3) % 11 - 5); }
-};
-
-class ApiOperator : public Api {
-protected:
-  void prepare(Product &product) {
-    ditron_operator_options_t options;
-    DITRON_INIT(options);
-    options.kind = product.gathers ? DITRON_ALL_GATHER_GEMM : DITRON_GEMM_REDUCE_SCATTER;
-    options.dtype = DITRON_F32;
-    options.m = product.m;
-    options.n = product.n;
-    options.k = product.k;
-    ASSERT_DONE(ditron_operator_create(context, &options, &op));
-    ASSERT_DONE(ditron_operator_prepare(op, product.m, product.n, product.k, &plan));
-    for (uint32_t rank = 0; rank < 2; ++rank) {
-      ditron_stream_h stream = nullptr;
-      ASSERT_DONE(ditron_stream_create(context, rank, "operator", &stream));
-      streams.push_back(stream);
-      const int64_t rows = ditron_plan_rows(plan, rank);
-      product.a.push_back(filled(rank, (product.gathers ? rows : product.m) * product.k));
-      product.b.push_back(filled(rank, product.k * product.n));
-      product.c.push_back(filled(rank, (product.gathers ? product.m : rows) * product.n));
-    }
-  }
-  ditron_memory_h filled(uint32_t rank, int64_t count) {
-    ditron_memory_h memory = nullptr;
-    std::vector<float> values(count);
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = Product::valueOf(rank, i);
-    EXPECT_DONE(ditron_memory_allocate(context, rank, count * sizeof(float), "operand", &memory));
-    EXPECT_DONE(ditron_memory_upload(memory, rank, 0, values.data(), count * sizeof(float)));
-    memories.push_back(memory);
-    return memory;
-  }
-  static ditron_tensor_t tensor(ditron_memory_h memory, uint32_t rank, const int64_t *shape) {
-    ditron_tensor_t result;
-    DITRON_INIT(result);
-    result.address = ditron_memory_address(memory, rank);
-    result.dtype = DITRON_F32;
-    result.dimensions = 2;
-    result.shape = shape;
-    return result;
-  }
-  ditron_status_t enqueue(const Product &product, uint32_t rank, int64_t extraRows = 0) {
-    const int64_t rows = ditron_plan_rows(plan, rank);
-    const int64_t aShape[] = {(product.gathers ? rows : product.m) + extraRows, product.k},
-                  bShape[] = {product.k, product.n}, cShape[] = {product.gathers ? product.m : rows, product.n};
-    const ditron_tensor_t a = tensor(product.a[rank], rank, aShape), b = tensor(product.b[rank], rank, bShape),
-                          c = tensor(product.c[rank], rank, cShape);
-    return ditron_plan_enqueue(plan, streams[rank], &a, &b, &c);
-  }
-  void verify(const Product &product) {
-    const int64_t shard = (product.m + 1) / 2;
-    for (uint32_t rank = 0; rank < 2; ++rank) {
-      const int64_t rows = product.gathers ? product.m : ditron_plan_rows(plan, rank);
-      std::vector<float> result(rows * product.n);
-      ASSERT_DONE(ditron_memory_download(product.c[rank], rank, 0, result.data(), result.size() * sizeof(float)));
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t column = 0; column < product.n; ++column) {
-          double sum = 0;
-          for (int64_t k = 0; k < product.k; ++k) {
-            if (product.gathers) {
-              const uint32_t owner = static_cast<uint32_t>(row / shard);
-              sum +=
-                  Product::valueOf(owner, row % shard * product.k + k) * Product::valueOf(rank, k * product.n + column);
-            } else {
-              for (uint32_t other = 0; other < 2; ++other)
-                sum += Product::valueOf(other, (rank * shard + row) * product.k + k) *
-                       Product::valueOf(other, k * product.n + column);
-            }
-          }
-          ASSERT_EQ(result[row * product.n + column], sum) << "rank " << rank << " [" << row << ", " << column << "]";
-        }
-    }
-  }
-  void TearDown() override {
-    ditron_operator_destroy(op);
-    ditron_plan_destroy(plan);
-    for (ditron_stream_h each : streams)
-      ditron_stream_destroy(each);
-    for (ditron_memory_h memory : memories)
-      ditron_memory_destroy(memory);
-    Api::TearDown();
-  }
-
-  ditron_operator_h op = nullptr;
-  ditron_plan_h plan = nullptr;
-  std::vector<ditron_stream_h> streams;
-  std::vector<ditron_memory_h> memories;
-};
-
-TEST_F(ApiOperator, AllGatherGemmIsTheProductOfAllRows) {
-  Product product = {65, 40, 32, true, {}, {}, {}};
-  prepare(product);
-  for (int call = 0; call < 2; ++call)
-    for (uint32_t rank = 0; rank < 2; ++rank)
-      ASSERT_DONE(enqueue(product, rank));
-  ASSERT_DONE(ditron_context_synchronize(context));
-  verify(product);
-}
-
-TEST_F(ApiOperator, GemmReduceScatterAddsTheRanks) {
-  Product product = {33, 48, 16, false, {}, {}, {}};
-  prepare(product);
-  for (int call = 0; call < 2; ++call)
-    for (uint32_t rank = 0; rank < 2; ++rank)
-      ASSERT_DONE(enqueue(product, rank));
-  ASSERT_DONE(ditron_context_synchronize(context));
-  verify(product);
-}
-
-TEST_F(ApiOperator, APlanIsCapturedAndReplayed) {
-  Product product = {32, 32, 32, true, {}, {}, {}};
-  prepare(product);
-  std::vector<ditron_graph_h> graphs(2);
-  for (uint32_t rank = 0; rank < 2; ++rank) {
-    ASSERT_DONE(ditron_capture_begin(streams[rank]));
-    ASSERT_DONE(enqueue(product, rank));
-    ASSERT_DONE(ditron_capture_end(streams[rank], &graphs[rank]));
-  }
-  for (int replay = 0; replay < 3; ++replay)
-    for (uint32_t rank = 0; rank < 2; ++rank)
-      ASSERT_DONE(ditron_graph_launch(graphs[rank], streams[rank]));
-  ASSERT_DONE(ditron_context_synchronize(context));
-  verify(product);
-  for (ditron_graph_h graph : graphs)
-    ditron_graph_destroy(graph);
-}
-
-TEST_F(ApiOperator, TensorsOfOtherShapesAreRefused) {
-  Product product = {64, 32, 32, true, {}, {}, {}};
-  prepare(product);
-  EXPECT_EQ(enqueue(product, 0, 1), DITRON_INVALID_ARGUMENT);
-  EXPECT_THAT(
-      lastMessage(),
-      HasSubstr("tensor a has shape [33, 32]; the plan for m = 64, n = 32, k = 32 takes [32, 32] on this rank"));
-  ditron_plan_h other = nullptr;
-  EXPECT_EQ(ditron_operator_prepare(op, 64, 32, 33, &other), DITRON_INVALID_ARGUMENT);
-  EXPECT_THAT(lastMessage(), HasSubstr("k is 33; the operator was made for 32"));
-  EXPECT_EQ(ditron_operator_prepare(op, 65, 32, 32, &other), DITRON_INVALID_ARGUMENT);
-  ASSERT_DONE(ditron_operator_prepare(op, 1, 7, 32, &other));
-  EXPECT_EQ(ditron_plan_rows(other, 0), 1);
-  EXPECT_EQ(ditron_plan_rows(other, 1), 0);
-  ditron_plan_destroy(other);
-}
-
-TEST(ApiGroup, TwoGroupsComputeApartFromEachOther) {
-  ditron_context_options_t options;
-  DITRON_INIT(options);
-  options.target = "sim:sm_80";
-  options.ranks = 4;
-  ditron_context_h whole = nullptr;
-  ASSERT_DONE(ditron_context_create(&options, &whole));
-  const uint32_t members[2][2] = {{2, 0}, {1, 3}};
-  ditron_context_h groups[2] = {};
-  std::vector<ditron_stream_h> streams;
-  std::vector<ditron_kernel_h> kernels;
-  ditron_memory_h words[2] = {};
-  // Every rank writes its number in the group, and the group's size, into its neighbour's memory.
-  ditron_source_t source;
-  DITRON_INIT(source);
-  source.path = "neighbour.py";
-  source.text =
-      "import triton\nimport triton.language as tl\nimport triton_dist.language as dl\n\n@triton.jit\ndef tell(X):\n"
-      "    rank = dl.rank()\n    size = dl.num_ranks()\n"
-      "    tl.store(dl.symm_at(X, (rank + 1) % size), rank * 10 + size)\n";
-  for (int group = 0; group < 2; ++group) {
-    ASSERT_DONE(ditron_context_group(whole, members[group], 2, &groups[group]));
-    EXPECT_EQ(ditron_context_ranks(groups[group]), 2u);
-    ASSERT_DONE(ditron_memory_allocate_symmetric(groups[group], 8, "words", &words[group]));
-    ditron_kernel_h kernel = nullptr;
-    ASSERT_DONE(ditron_kernel_load(groups[group], &source, "tell", &kernel));
-    kernels.push_back(kernel);
-    for (uint32_t rank = 0; rank < 2; ++rank) {
-      ditron_stream_h stream = nullptr;
-      ASSERT_DONE(ditron_stream_create(groups[group], rank, "group", &stream));
-      streams.push_back(stream);
-      const ditron_launch_t launch = launchOf(1);
-      const ditron_argument_t argument = pointer(ditron_memory_address(words[group], rank), DITRON_I64);
-      ASSERT_DONE(ditron_kernel_launch(kernel, stream, &launch, &argument, 1));
-    }
-  }
-  ASSERT_DONE(ditron_context_synchronize(whole));
-  for (int group = 0; group < 2; ++group)
-    for (uint32_t rank = 0; rank < 2; ++rank) {
-      int64_t word = 0;
-      ASSERT_DONE(ditron_memory_download(words[group], rank, 0, &word, 8));
-      EXPECT_EQ(word, (1 - rank) * 10 + 2) << "group " << group << ", rank " << rank;
-    }
-  ditron_context_h wrong = nullptr;
-  const uint32_t twice[] = {1, 1}, absent[] = {1, 4};
-  EXPECT_EQ(ditron_context_group(whole, twice, 2, &wrong), DITRON_INVALID_ARGUMENT);
-  EXPECT_THAT(lastMessage(), HasSubstr("group of ranks 1, 1: 1 is there twice"));
-  EXPECT_EQ(ditron_context_group(whole, absent, 2, &wrong), DITRON_INVALID_ARGUMENT);
-  EXPECT_THAT(lastMessage(), HasSubstr("4 does not exist; ranks are 0 to 3"));
-  EXPECT_EQ(ditron_context_group(whole, absent, 0, &wrong), DITRON_INVALID_ARGUMENT);
-  ditron_context_destroy(whole); // groups keep what they need
-  for (int group = 0; group < 2; ++group) {
-    EXPECT_DONE(ditron_context_synchronize(groups[group]));
-    ditron_memory_destroy(words[group]);
-    ditron_context_destroy(groups[group]);
-  }
-  for (ditron_kernel_h kernel : kernels)
-    ditron_kernel_destroy(kernel);
-  for (ditron_stream_h stream : streams)
-    ditron_stream_destroy(stream);
-}
-
 TEST(ApiVersion, OfLibraryAndHeaderAgree) {
   EXPECT_EQ(ditron_version(), static_cast<uint32_t>(DITRON_VERSION_NUMBER));
   EXPECT_THAT(ditron_version_text(), HasSubstr(DITRON_VERSION_STRING));
@@ -578,3 +312,4 @@ TEST(ApiVersion, OfLibraryAndHeaderAgree) {
 }
 
 } // namespace
+} // namespace ditron::api::test

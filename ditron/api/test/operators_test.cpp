@@ -1,0 +1,163 @@
+//===- operators_test.cpp - The operators through the C interface -----------------------------------------------------===//
+#include "ditron/api/test/ApiTest.h"
+
+namespace ditron::api::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// One of the two operators with fp32 data on every rank, against sums in double.
+struct Product {
+  int64_t m, n, k;
+  bool gathers;
+  std::vector<ditron_memory_h> a, b, c;
+
+  static float valueOf(uint32_t rank, int64_t index) { return static_cast<float>((index * 7 + rank * 3) % 11 - 5); }
+};
+
+class ApiOperator : public Api {
+protected:
+  void prepare(Product &product) {
+    ditron_operator_options_t options;
+    DITRON_INIT(options);
+    options.kind = product.gathers ? DITRON_ALL_GATHER_GEMM : DITRON_GEMM_REDUCE_SCATTER;
+    options.dtype = DITRON_F32;
+    options.m = product.m;
+    options.n = product.n;
+    options.k = product.k;
+    ASSERT_DONE(ditron_operator_create(context, &options, &op));
+    ASSERT_DONE(ditron_operator_prepare(op, product.m, product.n, product.k, &plan));
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+      ditron_stream_h stream = nullptr;
+      ASSERT_DONE(ditron_stream_create(context, rank, "operator", &stream));
+      streams.push_back(stream);
+      const int64_t rows = ditron_plan_rows(plan, rank);
+      product.a.push_back(filled(rank, (product.gathers ? rows : product.m) * product.k));
+      product.b.push_back(filled(rank, product.k * product.n));
+      product.c.push_back(filled(rank, (product.gathers ? product.m : rows) * product.n));
+    }
+  }
+  ditron_memory_h filled(uint32_t rank, int64_t count) {
+    ditron_memory_h memory = nullptr;
+    std::vector<float> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = Product::valueOf(rank, i);
+    EXPECT_DONE(ditron_memory_allocate(context, rank, count * sizeof(float), "operand", &memory));
+    EXPECT_DONE(ditron_memory_upload(memory, rank, 0, values.data(), count * sizeof(float)));
+    memories.push_back(memory);
+    return memory;
+  }
+  static ditron_tensor_t tensor(ditron_memory_h memory, uint32_t rank, const int64_t *shape) {
+    ditron_tensor_t result;
+    DITRON_INIT(result);
+    result.address = ditron_memory_address(memory, rank);
+    result.dtype = DITRON_F32;
+    result.dimensions = 2;
+    result.shape = shape;
+    return result;
+  }
+  ditron_status_t enqueue(const Product &product, uint32_t rank, int64_t extraRows = 0) {
+    const int64_t rows = ditron_plan_rows(plan, rank);
+    const int64_t aShape[] = {(product.gathers ? rows : product.m) + extraRows, product.k},
+                  bShape[] = {product.k, product.n}, cShape[] = {product.gathers ? product.m : rows, product.n};
+    const ditron_tensor_t a = tensor(product.a[rank], rank, aShape), b = tensor(product.b[rank], rank, bShape),
+                          c = tensor(product.c[rank], rank, cShape);
+    return ditron_plan_enqueue(plan, streams[rank], &a, &b, &c);
+  }
+  void verify(const Product &product) {
+    const int64_t shard = (product.m + 1) / 2;
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+      const int64_t rows = product.gathers ? product.m : ditron_plan_rows(plan, rank);
+      std::vector<float> result(rows * product.n);
+      ASSERT_DONE(ditron_memory_download(product.c[rank], rank, 0, result.data(), result.size() * sizeof(float)));
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = 0; column < product.n; ++column) {
+          double sum = 0;
+          for (int64_t k = 0; k < product.k; ++k) {
+            if (product.gathers) {
+              const uint32_t owner = static_cast<uint32_t>(row / shard);
+              sum +=
+                  Product::valueOf(owner, row % shard * product.k + k) * Product::valueOf(rank, k * product.n + column);
+            } else {
+              for (uint32_t other = 0; other < 2; ++other)
+                sum += Product::valueOf(other, (rank * shard + row) * product.k + k) *
+                       Product::valueOf(other, k * product.n + column);
+            }
+          }
+          ASSERT_EQ(result[row * product.n + column], sum) << "rank " << rank << " [" << row << ", " << column << "]";
+        }
+    }
+  }
+  void TearDown() override {
+    ditron_operator_destroy(op);
+    ditron_plan_destroy(plan);
+    for (ditron_stream_h each : streams)
+      ditron_stream_destroy(each);
+    for (ditron_memory_h memory : memories)
+      ditron_memory_destroy(memory);
+    Api::TearDown();
+  }
+
+  ditron_operator_h op = nullptr;
+  ditron_plan_h plan = nullptr;
+  std::vector<ditron_stream_h> streams;
+  std::vector<ditron_memory_h> memories;
+};
+
+TEST_F(ApiOperator, AllGatherGemmIsTheProductOfAllRows) {
+  Product product = {65, 40, 32, true, {}, {}, {}};
+  prepare(product);
+  for (int call = 0; call < 2; ++call)
+    for (uint32_t rank = 0; rank < 2; ++rank)
+      ASSERT_DONE(enqueue(product, rank));
+  ASSERT_DONE(ditron_context_synchronize(context));
+  verify(product);
+}
+
+TEST_F(ApiOperator, GemmReduceScatterAddsTheRanks) {
+  Product product = {33, 48, 16, false, {}, {}, {}};
+  prepare(product);
+  for (int call = 0; call < 2; ++call)
+    for (uint32_t rank = 0; rank < 2; ++rank)
+      ASSERT_DONE(enqueue(product, rank));
+  ASSERT_DONE(ditron_context_synchronize(context));
+  verify(product);
+}
+
+TEST_F(ApiOperator, APlanIsCapturedAndReplayed) {
+  Product product = {32, 32, 32, true, {}, {}, {}};
+  prepare(product);
+  std::vector<ditron_graph_h> graphs(2);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ASSERT_DONE(ditron_capture_begin(streams[rank]));
+    ASSERT_DONE(enqueue(product, rank));
+    ASSERT_DONE(ditron_capture_end(streams[rank], &graphs[rank]));
+  }
+  for (int replay = 0; replay < 3; ++replay)
+    for (uint32_t rank = 0; rank < 2; ++rank)
+      ASSERT_DONE(ditron_graph_launch(graphs[rank], streams[rank]));
+  ASSERT_DONE(ditron_context_synchronize(context));
+  verify(product);
+  for (ditron_graph_h graph : graphs)
+    ditron_graph_destroy(graph);
+}
+
+TEST_F(ApiOperator, TensorsOfOtherShapesAreRefused) {
+  Product product = {64, 32, 32, true, {}, {}, {}};
+  prepare(product);
+  EXPECT_EQ(enqueue(product, 0, 1), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(
+      lastMessage(),
+      HasSubstr("tensor a has shape [33, 32]; the plan for m = 64, n = 32, k = 32 takes [32, 32] on this rank"));
+  ditron_plan_h other = nullptr;
+  EXPECT_EQ(ditron_operator_prepare(op, 64, 32, 33, &other), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(lastMessage(), HasSubstr("k is 33; the operator was made for 32"));
+  EXPECT_EQ(ditron_operator_prepare(op, 65, 32, 32, &other), DITRON_INVALID_ARGUMENT);
+  ASSERT_DONE(ditron_operator_prepare(op, 1, 7, 32, &other));
+  EXPECT_EQ(ditron_plan_rows(other, 0), 1);
+  EXPECT_EQ(ditron_plan_rows(other, 1), 0);
+  ditron_plan_destroy(other);
+}
+
+} // namespace
+} // namespace ditron::api::test
