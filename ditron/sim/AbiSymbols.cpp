@@ -6,7 +6,7 @@
 #include "ditron/sim/AbiSymbols.h"
 
 #include "ditron/abi/Simulator.h"
-#include "ditron/sim/DeviceFunctions.h"
+#include "ditron/sim/arithmetic/DeviceFunctions.h"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 //===- AbiSymbols.h - The simulator's functions by name -------------------------------------------------*- C++ -*-===//
 //
-// Addresses of everything in Abi.h, and of the functions of libdevice, for linking compiled kernels. Naming them also keeps the static linker from dropping
+// Addresses of everything in ditron/abi/Simulator.h, and of the functions of libdevice, for linking compiled kernels. Naming them also keeps the static linker from dropping
 // them.
 //
 //===--------------------------------------------------------------------------------------------------------------===//

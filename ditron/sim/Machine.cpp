@@ -5,7 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/Machine.h"
 
-#include "ditron/sim/Engine.h"
+#include "ditron/sim/engine/Engine.h"
 #include "ditron/support/OutputFile.h"
 
 #include <fmt/format.h>

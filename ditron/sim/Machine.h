@@ -1,7 +1,7 @@
 //===- Machine.h - A node of simulated GPUs -------------------------------------------------------------*- C++ -*-===//
 //
 // The host's side of the simulator engine: N ranks (GPUs) in one process under one deterministic scheduler. The
-// runtime's `sim` device is written against this header; compiled kernels are written against Abi.h.
+// runtime's `sim` device is written against this header; compiled kernels are written against ditron/abi/Simulator.h.
 //
 // How it works, in one paragraph. Everything that can act is an agent with a clock of its own: a resident block, a
 // stream, a copy engine, the host code of a rank. The scheduler always runs the agent with the smallest clock; costs
@@ -13,7 +13,7 @@
 // Threads: a Machine belongs to the operating-system thread that created it. Nothing here throws or exits. An error
 // inside a kernel ends the run: the Status comes back from synchronize/runRanks, and from every later call.
 //
-// Not here: what the code generator needs (Abi.h), weak memory, races (later modes behind the same ABI functions).
+// Not here: what the code generator needs (ditron/abi/Simulator.h), weak memory, races (later modes behind the same ABI functions).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_MACHINE_H

@@ -11,7 +11,7 @@
 #include "package/PackageCommands.h"
 
 #include "ditron/compiler/FatalErrors.h"
-#include "ditron/sim/TimeLimit.h"
+#include "ditron/sim/engine/TimeLimit.h"
 #include "ditron/support/Suggest.h"
 #include "ditron/support/ToolProcess.h"
 

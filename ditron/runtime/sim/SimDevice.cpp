@@ -5,7 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/sim/SimDevice.h"
 
-#include "ditron/sim/TensorMap.h"
+#include "ditron/sim/hopper/TensorMap.h"
 
 #include <cstring>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "ditron/runtime/TensorMap.h"
 
 #include "ditron/runtime/World.h"
-#include "ditron/sim/TensorMap.h"
+#include "ditron/sim/hopper/TensorMap.h"
 
 #include <cstring>
 #include <gmock/gmock.h>

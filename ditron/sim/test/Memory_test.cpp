@@ -1,6 +1,6 @@
 //===- Memory_test.cpp - Allocations, bounds, atomics, asynchronous copies ----------------------------------------===//
 
-#include "ditron/sim/Atomics.h"
+#include "ditron/sim/memory/Atomics.h"
 #include "ditron/sim/test/Harness.h"
 
 #include <bit>

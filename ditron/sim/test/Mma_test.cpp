@@ -1,6 +1,6 @@
 //===- Mma_test.cpp - Matrix multiply against a plain loop --------------------------------------------------------===//
 
-#include "ditron/sim/Atomics.h"
+#include "ditron/sim/memory/Atomics.h"
 #include "ditron/sim/test/Harness.h"
 
 #include <chrono>

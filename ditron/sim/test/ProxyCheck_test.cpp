@@ -1,6 +1,6 @@
 //===- ProxyCheck_test.cpp - Ordinary and asynchronous accesses of shared memory ----------------------------------===//
 
-#include "ditron/sim/MatrixDescriptor.h"
+#include "ditron/sim/hopper/MatrixDescriptor.h"
 #include "ditron/sim/test/Harness.h"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 //===- TensorCopy_test.cpp - Tensor copies (TMA) ------------------------------------------------------------------===//
 
 #include "ditron/layout/SharedLayout.h"
-#include "ditron/sim/TensorMap.h"
+#include "ditron/sim/hopper/TensorMap.h"
 #include "ditron/sim/test/Harness.h"
 
 #include <cmath>

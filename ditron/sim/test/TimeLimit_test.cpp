@@ -1,7 +1,7 @@
 //===- TimeLimit_test.cpp - Runs that do not end ------------------------------------------------------------------===//
 #include "Harness.h"
 
-#include "ditron/sim/TimeLimit.h"
+#include "ditron/sim/engine/TimeLimit.h"
 
 #include <atomic>
 #include <chrono>

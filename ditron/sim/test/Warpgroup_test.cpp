@@ -1,7 +1,7 @@
 //===- Warpgroup_test.cpp - Warpgroup matrix multiply, alone and in GEMM pipelines --------------------------------===//
 
-#include "ditron/sim/Atomics.h"
-#include "ditron/sim/MatrixDescriptor.h"
+#include "ditron/sim/hopper/MatrixDescriptor.h"
+#include "ditron/sim/memory/Atomics.h"
 #include "ditron/sim/test/Harness.h"
 
 #include <cmath>

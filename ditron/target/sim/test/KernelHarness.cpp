@@ -10,7 +10,7 @@
 #include "ditron/dialect/tile/Tile.h"
 #include "ditron/sim/AbiSymbols.h"
 #include "ditron/sim/Machine.h"
-#include "ditron/sim/TensorMap.h"
+#include "ditron/sim/hopper/TensorMap.h"
 #include "ditron/target/Passes.h"
 #include "ditron/target/common/Passes.h"
 #include "ditron/target/sim/SimCodegen.h"

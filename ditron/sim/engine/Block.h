@@ -1,0 +1,260 @@
+//===- Block.h - A resident block and its threads -------------------------------------------------------*- C++ -*-===//
+//
+// A Block is an SM slot of a rank: the place where one block at a time is resident. Its threads are fibers. They run
+// round-robin under the block's one agent and switch to each other directly; control returns to the scheduler only when
+// every thread is parked or finished, or when the block has run ahead of another agent and a thread is about to
+// communicate (yieldIfAhead). Between communications a block runs undisturbed: what others may not observe need not be
+// interleaved.
+//
+// Where a thread can park:
+//   AtBarrier    the block barrier; the last arriving live thread releases all
+//   AtWarp       a meeting of some lanes of a warp (shuffle, ballot, warp barrier, mma); the last lane works for all
+//   AtLaneOrder  before an access that the other lanes of the warp must not be behind of; all go on when the last one comes,
+//                or when nothing else can run (lanes that took another way do not come)
+//   AtMbarrier, AtNamedBarrier, AtWarpgroup, AtWgmmaWait, AtStoreWait  what AsyncUnit.h is about
+//   WaitingWord  a word of memory (Watch.h); released by a write from anywhere
+// If all live threads are parked, none waits for a word and nothing asynchronous is in flight, no write can help: that is
+// reported at once, with who waits where.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_ENGINE_BLOCK_H
+#define DITRON_SIM_ENGINE_BLOCK_H
+
+#include "ditron/abi/Simulator.h"
+#include "ditron/sim/engine/Fiber.h"
+#include "ditron/sim/engine/Scheduler.h"
+#include "ditron/sim/hopper/AsyncUnit.h"
+#include "ditron/sim/memory/Memory.h"
+#include "ditron/sim/memory/Watch.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ditron::sim {
+
+using Engine = Machine::State;
+struct KernelRun;
+struct Rank;
+
+enum class ThreadState : uint8_t {
+  Ready,
+  AtBarrier,
+  AtWarp,
+  AtLaneOrder,
+  AtMbarrier,
+  AtNamedBarrier,
+  AtWarpgroup,
+  AtWgmmaWait,
+  AtStoreWait,
+  WaitingWord,
+  Finished
+};
+enum class CollectiveKind : uint8_t { WarpBarrier, Shuffle, Ballot, Mma, Matrices };
+
+class Block;
+
+/// One asynchronous copy that has been issued and not yet waited for.
+struct AsyncCopy {
+  void *shared;
+  const void *global; ///< Null writes zeros.
+  uint32_t bytes;
+  const DitronSimSite *site;
+};
+
+/// Asynchronous copies of a thread, in groups; carried out when the thread waits for them.
+struct AsyncQueue {
+  std::vector<AsyncCopy> copies;
+  std::vector<uint32_t> groupEnds; ///< End of each committed group in copies.
+  uint32_t doneGroups = 0;         ///< Groups at the front that are complete.
+
+  void clear() {
+    copies.clear();
+    groupEnds.clear();
+    doneGroups = 0;
+  }
+};
+
+struct Warp;
+
+/// A GPU thread. The base is what generated code reads.
+struct Thread : DitronSimThread {
+  Context context = nullptr;
+  Block *block = nullptr;
+  Warp *warp = nullptr;
+  const DitronSimSite *site = nullptr; ///< Where it parked.
+  const DitronSimSite *accessSite = nullptr; ///< Its last access without a bounds check.
+  bool faulted = false;                      ///< See Fault.h.
+  ThreadState state = ThreadState::Finished;
+  // What the thread brought to a rendezvous, and what it takes away.
+  uint32_t operand = 0;
+  uint64_t value = 0;
+  uint64_t result = 0;
+  const void *mmaA = nullptr, *mmaB = nullptr;
+  void *mmaC = nullptr;
+  // The last word read without effect, for noticing a polling loop.
+  const DitronSimSite *pollSite = nullptr;
+  const void *pollAddress = nullptr;
+  uint64_t pollValue = 0;
+  uint32_t pollRepeats = 0;
+  Waiter waiter;
+  AsyncQueue async;
+  AsyncThread asyncWork;
+  Stack stack;
+};
+
+/// A meeting of lanes that has begun and is not complete.
+struct Rendezvous {
+  CollectiveKind kind;
+  uint32_t variant; ///< Shuffle kind or mma type.
+  uint64_t mask = 0;
+  uint64_t arrived = 0; ///< 0 when the slot is free.
+  const DitronSimSite *site = nullptr;
+  uint32_t mTiles = 0, nTiles = 0, kTiles = 0;
+};
+
+struct Warp {
+  static constexpr uint32_t maxMeetings = 8;
+  uint64_t live = 0;
+  uint64_t atLaneOrder = 0; ///< Lanes that are parked there.
+  Rendezvous meetings[maxMeetings];
+};
+
+class Block final : public Agent {
+public:
+  Block(Engine &engine, Rank &rank, uint32_t slot);
+  ~Block() override;
+
+  /// Makes the slot run the block of that linear id. The block acts from `now` on. Threads, stacks and shared memory
+  /// are taken only when it first acts, from pools: blocks that run from start to end without a wait all use the same,
+  /// warm ones.
+  void begin(KernelRun &run, uint64_t linearId, SimTime now);
+  void step(SimTime now) override;
+  /// Ends the residency without running anything further; frames of fibers are dropped.
+  void abandon();
+
+  //===- For the ABI functions, on the fiber of `thread` ----------------------------------------------------------===//
+
+  /// Parks the thread (its state says where) until somebody makes it ready.
+  void park(Thread &thread) { switchAway(thread); }
+  /// Parks the thread on the word that its waiter names.
+  void parkOnWord(Thread &thread);
+  void makeReady(Thread &thread) {
+    thread.state = ThreadState::Ready;
+    ready[readyTail++ & readyMask] = static_cast<uint16_t>(thread.threadId);
+  }
+  /// The same from an event at `when`, while no thread of the block runs.
+  void wakeAt(Thread &thread, SimTime when);
+  /// Lets agents whose clock is behind act first. Called before an effect that others may observe.
+  void yieldIfAhead(Thread &thread);
+  /// Ends the run with an error from this thread; never returns.
+  [[noreturn]] void failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site);
+  /// A write, or the end of patience, releases the thread's wait at `when`.
+  void releaseWaiter(Waiter &waiter, SimTime when);
+  void barrier(Thread &thread, const DitronSimSite *site);
+  /// Meets the lanes of the mask; the last to arrive completes the meeting for all. `shape` holds the tile counts of an
+  /// mma.
+  void meet(Thread &thread, CollectiveKind kind, uint32_t variant, uint64_t mask, const DitronSimSite *site,
+            const uint32_t *shape = nullptr);
+  /// Parks the thread until all lanes of its warp have come here.
+  void orderLanes(Thread &thread, const DitronSimSite *site);
+  /// Turns the work accounted so far into time on the clock.
+  void settle();
+  /// Charges the latency of one access by the whole block: successive threads at the same line share it. True for the
+  /// first of them.
+  bool chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote);
+  /// Writer record of the thread for a write at the present clock.
+  Writer writer(const Thread &thread, const DitronSimSite *site) const;
+
+  //===- For reports ----------------------------------------------------------------------------------------------===//
+
+  /// "kernel k, rank r, block (x,y,z)".
+  std::string describe() const;
+  /// "127 threads wait at the block barrier gemm.py:3:4; ..." about the live threads that do not wait for a word.
+  std::string describeParked() const;
+  uint32_t liveThreads() const { return live; }
+  const std::vector<std::unique_ptr<Thread>> &allThreads() const { return threads; }
+  /// Lets all lanes go on that wait for others at a lane order, since those took another way. False if there are none.
+  bool releaseLanes();
+  /// Ends the run when no thread can ever go on and no word is waited for.
+  void reportIfStuck();
+
+  Engine &engine;
+  Rank &rank;
+  const uint32_t slot;
+  KernelRun *kernel = nullptr; ///< Null when the slot is free.
+  uint32_t blockId[3] = {0, 0, 0};
+  uint64_t linearId = 0;
+  SimTime start = 0;
+  SimTime clock = 0;
+  const bool checked;
+  AccessCache &cache;
+  AsyncUnit asyncUnit;
+  // Work since the last settle.
+  uint64_t globalBytes[2] = {0, 0}; ///< Own rank, other ranks.
+  uint64_t sharedTraffic = 0;
+  double clocks = 0;
+  /// Last checked native store to a word that somebody watched; names the source line when the change is found.
+  Writer nativeStore;
+  const void *nativeStoreAddress = nullptr;
+  SimTime tracedWaitEnd = 0; ///< End of the last wait drawn on the slot's track; spans of a track must not overlap.
+
+private:
+  static void threadMain(Transfer transfer);
+  void finishThread(Thread &thread);
+  /// Switches away from the thread, to a ready thread or else to the scheduler.
+  void switchAway(Thread &thread);
+  void saveArrival(Transfer transfer);
+  void releaseBarrier(Thread *last);
+  void complete(Warp &warp, Rendezvous &meeting, Thread *last);
+  void releaseLanes(Warp &warp);
+  /// Makes lanes of a warp ready, those that come first in the order first.
+  void makeReady(Warp &warp, uint64_t lanes);
+  /// The threads in the order in which the seed lets them run: the one at `place`, or null.
+  Thread *inOrder(uint32_t place) const {
+    const uint32_t id = place ^ orderFlips;
+    return id < threads.size() ? threads[id].get() : nullptr;
+  }
+  /// Matrix loads or stores of 32 lanes (MatrixAccess.cpp); `variant` as ditron_sim_load_matrices puts it together.
+  void moveMatrices(const std::unique_ptr<Thread> *lanes, uint32_t instructions, uint32_t variant);
+  void finish();
+  void reportStuck();
+  bool makeThreads();
+  /// Draws the order in which threads run, from the seed; the seed 0 has that of their numbers.
+  void chooseOrder();
+  void returnThreads();
+
+  std::vector<std::unique_ptr<Thread>> threads; ///< Of the present block once it has acted.
+  std::vector<Warp> warps;
+  std::vector<uint16_t> ready; ///< Ring.
+  uint32_t readyMask = 0, readyHead = 0, readyTail = 0;
+  uint32_t live = 0;
+  uint32_t waitingWord = 0;
+  uint32_t waitingLanes = 0;   ///< Threads at a lane order.
+  uint32_t orderFlips = 0;     ///< Threads run in the order of their number with these bits flipped.
+  bool runsWarpsApart = false; ///< A warp goes on after a meeting of its lanes before others do.
+  uint32_t atBarrier = 0;
+  bool barrierMixed = false;
+  const DitronSimSite *barrierSite = nullptr;
+  bool yielded = false;
+  bool fresh = false; ///< Has not acted yet.
+  Context schedulerContext = nullptr;
+  char *shared = nullptr;
+  const DitronSimSite *latencySite = nullptr;
+  uint32_t latencyPlace = 0; ///< In the order of threads.
+};
+
+/// "file.py:3:4".
+std::string siteText(const DitronSimSite *site);
+/// An error about a place in a kernel's source: "file.py:3:4: what", with the place as data.
+Status failureAt(StatusCode code, const DitronSimSite *site, std::string_view what);
+/// Whether two sites name the same place.
+bool sameSite(const DitronSimSite *a, const DitronSimSite *b);
+std::string_view collectiveName(CollectiveKind kind);
+
+inline Thread &asThread(DitronSimThread *self) { return *static_cast<Thread *>(self); }
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_ENGINE_BLOCK_H

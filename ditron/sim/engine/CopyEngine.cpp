@@ -1,0 +1,120 @@
+//===- CopyEngine.cpp - Asynchronous copies of a rank -------------------------------------------------------------===//
+//
+// The front request moves chunk by chunk; a chunk that crosses ranks occupies the sender's and the receiver's links.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/engine/CopyEngine.h"
+
+#include "ditron/sim/engine/Engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ditron::sim {
+
+CopyEngine::CopyEngine(Engine &engine, Rank &rank, uint32_t number) : number(number), engine(engine), rank(rank) {}
+
+uint64_t CopyEngine::total() const {
+  const CopyDescription &copy = requests.front().op->copy;
+  return copy.rowBytes * copy.rows;
+}
+
+void CopyEngine::submit(Stream &stream, std::shared_ptr<const StreamOp> op, SimTime now) {
+  pendingBytes += op->copy.rowBytes * op->copy.rows;
+  requests.push_back({&stream, std::move(op), now});
+  if (!active)
+    beginRequest(now);
+}
+
+void CopyEngine::beginRequest(SimTime now) {
+  const CopyDescription &copy = requests.front().op->copy;
+  const Allocation *from = copy.source ? engine.memory.find(copy.source) : nullptr;
+  const Allocation *to = engine.memory.find(copy.destination);
+  active = true;
+  moved = 0;
+  destinationRank = to ? to->rank : rank.id;
+  sourceRank = copy.source ? (from ? from->rank : rank.id) : destinationRank;
+  began = now;
+  scheduleChunk(now + engine.scheduler.cost(engine.options.cost.copyStartNs));
+}
+
+void CopyEngine::scheduleChunk(SimTime from) {
+  const CostModel &cost = engine.options.cost;
+  chunk = std::min(total() - moved, std::max<uint64_t>(1, cost.copyChunkBytes));
+  if (sourceRank == destinationRank) {
+    double bandwidth = cost.hbmBytesPerNsPerSm * engine.options.smsPerRank / 2; // read and written
+    engine.scheduler.wake(*this, from + engine.scheduler.cost(static_cast<double>(chunk) / bandwidth));
+    return;
+  }
+  Rank &sender = *engine.ranks[sourceRank], &receiver = *engine.ranks[destinationRank];
+  SimTime start = std::max({from, sender.egressFree, receiver.ingressFree});
+  SimTime end = start + engine.scheduler.cost(static_cast<double>(chunk) / cost.linkBytesPerNs);
+  sender.egressFree = receiver.ingressFree = end;
+  if (moved == 0)
+    end += engine.scheduler.cost(cost.linkLatencyNs);
+  engine.scheduler.wake(*this, end);
+}
+
+void CopyEngine::moveChunk() {
+  const StreamOp &op = *requests.front().op;
+  const CopyDescription &copy = op.copy;
+  const uint64_t sourcePitch = copy.sourcePitch ? copy.sourcePitch : copy.rowBytes;
+  const uint64_t destinationPitch = copy.destinationPitch ? copy.destinationPitch : copy.rowBytes;
+  Writer writer;
+  writer.kind = Writer::Kind::Copy;
+  writer.rank = rank.id;
+  writer.name = engine.trace.intern(op.name);
+  writer.track = copyTracks + number;
+  for (uint64_t done = 0; done < chunk;) {
+    uint64_t row = (moved + done) / copy.rowBytes, column = (moved + done) % copy.rowBytes;
+    uint64_t bytes = std::min(copy.rowBytes - column, chunk - done);
+    char *destination = static_cast<char *>(copy.destination) + row * destinationPitch + column;
+    if (op.kind == OpKind::Memset)
+      std::memset(destination, static_cast<int>(op.value), bytes);
+    else
+      std::memmove(destination, static_cast<const char *>(copy.source) + row * sourcePitch + column, bytes);
+    writer.time = engine.scheduler.now;
+    engine.rangeWritten(destination, bytes, writer);
+    done += bytes;
+  }
+  moved += chunk;
+  engine.counters.copyBytes += chunk;
+}
+
+void CopyEngine::step(SimTime now) {
+  Request request = requests.front();
+  const CopyDescription &copy = request.op->copy;
+  uint64_t extent = (copy.rows - 1) * (copy.destinationPitch ? copy.destinationPitch : copy.rowBytes) + copy.rowBytes;
+  uint64_t sourceExtent = (copy.rows - 1) * (copy.sourcePitch ? copy.sourcePitch : copy.rowBytes) + copy.rowBytes;
+  // Checked again when it happens: the memory may have been freed since the operation was enqueued.
+  if (total() != 0)
+    for (std::string problem : {engine.memory.checkBulk(copy.destination, extent),
+                                copy.source ? engine.memory.checkBulk(copy.source, sourceExtent) : std::string()})
+      if (!problem.empty()) {
+        engine.fail({StatusCode::OutOfBounds, fmt::format("rank {}, stream {}, copy engine {}, {}: {}", rank.id,
+                                                          request.stream->name, number, request.op->name, problem)});
+        return;
+      }
+  if (chunk)
+    moveChunk();
+  if (moved < total()) {
+    scheduleChunk(now);
+    return;
+  }
+  pendingBytes -= total();
+  if (engine.trace.isEnabled()) {
+    engine.trace.span(rank.id, copyTracks + number, engine.trace.intern(request.op->name), SpanKind::Copy, began, now,
+                      fmt::format("\"bytes\":{},\"from\":{},\"to\":{}", total(), sourceRank, destinationRank));
+    engine.trace.copies.push_back(
+        {request.op->name, rank.id, sourceRank, destinationRank, number, total(), began, now});
+  }
+  requests.pop_front();
+  active = false;
+  if (!requests.empty())
+    beginRequest(now);
+  request.stream->operationDone(now);
+}
+
+} // namespace ditron::sim

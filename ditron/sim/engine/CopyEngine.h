@@ -1,0 +1,56 @@
+//===- CopyEngine.h - Asynchronous copies of a rank -----------------------------------------------------*- C++ -*-===//
+//
+// A copy engine carries out copies and fills one after the other, in chunks: the bytes of a chunk appear at the virtual
+// time at which the chunk is through, not when the copy was asked for and not all at once.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_ENGINE_COPYENGINE_H
+#define DITRON_SIM_ENGINE_COPYENGINE_H
+
+#include "ditron/sim/engine/Scheduler.h"
+
+#include <deque>
+#include <memory>
+
+namespace ditron::sim {
+
+using Engine = Machine::State;
+struct Rank;
+struct StreamOp;
+class Stream;
+
+class CopyEngine final : public Agent {
+public:
+  CopyEngine(Engine &engine, Rank &rank, uint32_t number);
+
+  /// Takes a Copy or Memset operation; tells the stream when it is done.
+  void submit(Stream &stream, std::shared_ptr<const StreamOp> op, SimTime now);
+  void step(SimTime now) override;
+  bool isIdle() const { return requests.empty(); }
+  uint64_t queuedBytes() const { return pendingBytes; }
+  const uint32_t number;
+
+private:
+  struct Request {
+    Stream *stream;
+    std::shared_ptr<const StreamOp> op;
+    SimTime submitted;
+  };
+  void beginRequest(SimTime now);
+  void scheduleChunk(SimTime from);
+  void moveChunk();
+  uint64_t total() const;
+
+  Engine &engine;
+  Rank &rank;
+  std::deque<Request> requests;
+  uint64_t pendingBytes = 0;
+  bool active = false; ///< The front request has begun.
+  SimTime began = 0;
+  uint64_t moved = 0, chunk = 0;
+  uint32_t sourceRank = 0, destinationRank = 0;
+};
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_ENGINE_COPYENGINE_H

@@ -1,0 +1,53 @@
+//===- HostFiber.h - Host code of a rank ----------------------------------------------------------------*- C++ -*-===//
+//
+// The host code that runRanks runs for a rank, as a fiber and an agent. Unlike GPU threads host code owns things, so
+// its frames are never dropped: after an error every blocking call returns the error at once, and the code runs to its
+// end.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_ENGINE_HOSTFIBER_H
+#define DITRON_SIM_ENGINE_HOSTFIBER_H
+
+#include "ditron/sim/engine/Fiber.h"
+#include "ditron/sim/engine/Scheduler.h"
+
+#include <functional>
+#include <string>
+
+namespace ditron::sim {
+
+using Engine = Machine::State;
+
+class HostFiber final : public Agent {
+public:
+  HostFiber(Engine &engine, uint32_t rank, const std::function<Status(uint32_t)> &body);
+  ~HostFiber() override;
+
+  /// False when there is no memory for a stack.
+  bool prepare();
+  void step(SimTime now) override;
+  /// Parks until the condition holds; called on this fiber.
+  void park(std::function<bool()> condition, std::string description);
+  /// Lets agents that are behind this host's clock act; called on this fiber.
+  void yield();
+
+  Engine &engine;
+  const uint32_t rank;
+  SimTime clock = 0;
+  bool finished = false;
+  Status result;
+  std::function<bool()> condition; ///< Set while parked.
+  std::string description;
+
+private:
+  static void main(Transfer transfer);
+  void switchToScheduler();
+
+  const std::function<Status(uint32_t)> &body;
+  Stack stack;
+  Context context = nullptr, schedulerContext = nullptr;
+};
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_ENGINE_HOSTFIBER_H

@@ -1,0 +1,85 @@
+//===- Shmem.h - Puts and gets of kernels, delivered late ------------------------------------------------*- C++ -*-===//
+//
+// What a kernel hands to the network of its rank. OpenSHMEM promises little about when a put arrives: in any order with other
+// puts unless a fence lies between, and not before a quiet (or barrier) unless it is lucky. So here it is unlucky: each put is an
+// event in virtual time, after a delay that the seed chooses, long enough that a forgotten fence or quiet shows as stale
+// data. A non-blocking put reads its source only when it is delivered. A kernel has ended when all that it put has arrived, as
+// what lies in the memory system of a GPU has.
+//
+// A rank has one network: a quiet by any thread completes what all its threads have begun, as the standard says of the
+// default context.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_ENGINE_SHMEM_H
+#define DITRON_SIM_ENGINE_SHMEM_H
+
+#include "ditron/abi/Simulator.h"
+#include "ditron/sim/engine/Scheduler.h"
+#include "ditron/sim/memory/Writer.h"
+
+#include <string>
+#include <vector>
+
+namespace ditron::sim {
+
+struct KernelRun;
+struct Rank;
+struct Thread;
+
+/// Something that has been begun and has not arrived.
+struct PendingTransfer {
+  void *destination = nullptr;
+  const void *source = nullptr; ///< Read at delivery; null when `data` holds the bytes.
+  std::vector<char> data;
+  uint64_t bytes = 0;
+  uint32_t peer = 0;
+  uint64_t epoch = 0; ///< Number of fences before it.
+  SimTime due = 0;
+  uint64_t tie = 0; ///< Order among those that nothing orders.
+  Writer writer;
+  std::string place; ///< Of the call, for messages: its code may be gone when it is delivered.
+  // A put with a signal: the word that changes after the bytes have arrived.
+  void *signal = nullptr;
+  uint64_t signalValue = 0;
+  uint32_t signalBytes = 0, signalOp = 0;
+};
+
+class Shmem final : public Agent {
+public:
+  Shmem(Machine::State &engine, Rank &rank) : engine(engine), rank(rank) {}
+
+  /// What is due arrives.
+  void step(SimTime now) override;
+  /// Begins a transfer at the thread's time; at a time of its own choice it arrives. `soon`: no longer than the way takes.
+  void begin(Thread &thread, PendingTransfer transfer, bool soon, const DitronSimSite *site);
+  /// Later operations to a PE arrive after earlier ones.
+  void fence() { ++epoch; }
+  /// What was begun towards a PE before the last fence arrives now.
+  void settleFenced(uint32_t peer) { deliverIf([&](const PendingTransfer &t) { return t.peer == peer && t.epoch < epoch; }); }
+  /// Everything arrives now.
+  void quiet() { deliverIf([](const PendingTransfer &) { return true; }); }
+  void clear() {
+    pending.clear();
+    finishing.clear();
+  }
+  bool isIdle() const { return pending.empty(); }
+  /// Ends a kernel, all of whose blocks are done at `now`, when what is under way has arrived.
+  void finishLater(KernelRun &run, SimTime now);
+
+private:
+  template <typename Condition> void deliverIf(Condition condition);
+  void deliver(PendingTransfer &transfer);
+
+  Machine::State &engine;
+  Rank &rank;
+  uint64_t epoch = 0;
+  std::vector<PendingTransfer> pending;
+  std::vector<std::pair<KernelRun *, SimTime>> finishing;
+};
+
+/// Sets or adds to a word.
+void applySignal(void *address, uint32_t bytes, uint32_t op, uint64_t value);
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_ENGINE_SHMEM_H

@@ -1,0 +1,180 @@
+//===- Streams.cpp - In-order queues of operations ----------------------------------------------------------------===//
+//
+// The stream as an agent. An operation passes through up to three phases: its start-up latency, the act itself, and,
+// for kernels, copies, waits, the time until somebody reports it done.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/engine/Streams.h"
+
+#include "ditron/sim/engine/Engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ditron::sim {
+
+Stream::Stream(Engine &engine, Rank &rank, uint32_t id, std::string_view name, int priority)
+    : engine(engine), rank(rank), id(id), name(name), nameNumber(engine.trace.intern(name)), priority(priority),
+      track(streamTracks + id) {
+  waiter.stream = this;
+  engine.trace.nameTrack(rank.id, track, fmt::format("stream {}", name));
+}
+
+Writer Stream::writer(SimTime when) const {
+  Writer writer;
+  writer.kind = Writer::Kind::Stream;
+  writer.rank = rank.id;
+  writer.name = nameNumber;
+  writer.track = track;
+  writer.time = when;
+  return writer;
+}
+
+void Stream::enqueue(std::shared_ptr<const StreamOp> op, SimTime issued) {
+  queue.push_back({std::move(op), issued});
+  if (queue.size() == 1)
+    engine.scheduler.wake(*this, std::max(clock, issued));
+}
+
+double Stream::startLatency(const StreamOp &op) const {
+  const CostModel &cost = engine.options.cost;
+  switch (op.kind) {
+  case OpKind::Launch: return cost.launchLatencyNs * rank.slowFactor;
+  case OpKind::SignalWrite:
+  case OpKind::SignalAdd: {
+    const Allocation *home = engine.memory.find(op.address);
+    return home && home->rank != rank.id ? cost.linkLatencyNs : cost.localLatencyNs;
+  }
+  case OpKind::SignalWait: return cost.localLatencyNs;
+  case OpKind::Copy:
+  case OpKind::Memset:
+  case OpKind::EventRecord:
+  case OpKind::EventWait:
+  case OpKind::Callback: return 0;
+  }
+  return 0;
+}
+
+void Stream::step(SimTime now) {
+  clock = std::max(clock, now);
+  if (queue.empty() || phase == Phase::Elsewhere)
+    return;
+  if (phase == Phase::Fresh) {
+    opStart = clock;
+    phase = Phase::Latency;
+    double latency = startLatency(head());
+    SimTime begin = opStart + (latency > 0 ? engine.scheduler.cost(latency) : 0);
+    if (begin > clock || engine.scheduler.nextTime() < begin) {
+      engine.scheduler.wake(*this, begin);
+      return;
+    }
+  }
+  perform(clock);
+}
+
+void Stream::writeSignal(const StreamOp &op, SimTime now) {
+  if (std::string problem = engine.memory.checkBulk(op.address, op.bytes); !problem.empty()) {
+    engine.fail({StatusCode::OutOfBounds, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op.name, problem)});
+    return;
+  }
+  uint64_t value = op.value;
+  if (op.kind == OpKind::SignalAdd)
+    value += static_cast<uint64_t>(loadSigned(op.address, op.bytes));
+  if (op.bytes == 4)
+    *static_cast<volatile uint32_t *>(op.address) = static_cast<uint32_t>(value);
+  else
+    *static_cast<volatile uint64_t *>(op.address) = value;
+  if (engine.trace.isEnabled())
+    engine.trace.span(rank.id, track, engine.trace.intern("signal " + engine.memory.signalName(op.address)),
+                      SpanKind::Signal, opStart, now, fmt::format("\"value\":{}", value));
+  engine.wordWritten(op.address, op.bytes, writer(now));
+}
+
+void Stream::perform(SimTime now) {
+  std::shared_ptr<const StreamOp> op = queue.front().op;
+  phase = Phase::Elsewhere;
+  switch (op->kind) {
+  case OpKind::Launch: engine.submitKernel(*this, op->launch, now); return;
+  case OpKind::Copy:
+  case OpKind::Memset: {
+    auto &engines = rank.copyEngines;
+    auto best = std::min_element(engines.begin(), engines.end(),
+                                 [](const auto &a, const auto &b) { return a->queuedBytes() < b->queuedBytes(); });
+    (*best)->submit(*this, op, now);
+    return;
+  }
+  case OpKind::SignalWrite:
+  case OpKind::SignalAdd:
+    writeSignal(*op, now);
+    operationDone(now);
+    return;
+  case OpKind::SignalWait:
+    if (std::string problem = engine.memory.checkBulk(op->address, op->bytes); !problem.empty()) {
+      engine.fail(
+          {StatusCode::OutOfBounds, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op->name, problem)});
+      return;
+    }
+    waiter.address = op->address;
+    waiter.bytes = op->bytes;
+    waiter.compare = op->compare;
+    waiter.value = op->bytes == 4 ? static_cast<int32_t>(op->value) : static_cast<int64_t>(op->value);
+    waiter.since = now;
+    if (waiter.satisfied())
+      releaseWaiter(now);
+    else
+      engine.watches.add(waiter);
+    return;
+  case OpKind::EventRecord: {
+    Event &event = *engine.events[op->event.value];
+    event.completed = op->recording;
+    event.time = now;
+    std::vector<Stream *> waiters = std::move(event.waiters);
+    event.waiters.clear();
+    for (Stream *waiting : waiters)
+      waiting->eventCompleted(now);
+    operationDone(now);
+    return;
+  }
+  case OpKind::EventWait:
+    if (engine.events[op->event.value]->completed >= op->recording)
+      operationDone(now);
+    else
+      engine.events[op->event.value]->waiters.push_back(this);
+    return;
+  case OpKind::Callback:
+    engine.insideCallback = true;
+    op->callback();
+    engine.insideCallback = false;
+    operationDone(now);
+    engine.rescan(nullptr);
+    return;
+  }
+}
+
+void Stream::releaseWaiter(SimTime when) {
+  if (engine.trace.isEnabled())
+    engine.trace.waits.push_back(
+        {rank.id, {}, {0, 0, 0}, engine.memory.signalName(waiter.address), waiter.since, when});
+  operationDone(when);
+}
+
+void Stream::eventCompleted(SimTime when) {
+  const StreamOp &op = head();
+  if (engine.events[op.event.value]->completed >= op.recording)
+    operationDone(when);
+  else
+    engine.events[op.event.value]->waiters.push_back(this);
+}
+
+void Stream::operationDone(SimTime when) {
+  clock = std::max(clock, when);
+  queue.pop_front();
+  phase = Phase::Fresh;
+  ++engine.progress;
+  engine.hostConditionsDirty = true;
+  if (!queue.empty())
+    engine.scheduler.wake(*this, std::max(clock, queue.front().issued));
+}
+
+} // namespace ditron::sim

@@ -1,0 +1,255 @@
+//===- AsyncUnit.h - What runs beside the threads of a block --------------------------------------------*- C++ -*-===//
+//
+// The asynchronous part of a resident block on machines with tensor copies (TMA) and warpgroup matrix multiply: mbarriers,
+// named barriers, copies in flight, multiplies in flight, and the record of who wrote shared memory through which proxy.
+// The unit is an agent of its own: a copy or a multiply is an event in virtual time, and when the event comes, the unit
+// moves the bytes, counts them at the mbarrier, and makes the threads ready that waited for it. So copies and multiplies
+// overlap each other and the threads' work.
+//
+// Matrix products are computed when they are issued, into an accumulator of the unit, and delivered to the threads when
+// they wait: what is wrong in between (operands overwritten too early, results read too early) is found by the marks in
+// the shadow of shared memory and by the tokens that stand for a result in flight.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_HOPPER_ASYNCUNIT_H
+#define DITRON_SIM_HOPPER_ASYNCUNIT_H
+
+#include "ditron/abi/Simulator.h"
+#include "ditron/sim/engine/Scheduler.h"
+
+#include <array>
+#include <bitset>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ditron::sim {
+
+class Block;
+struct Thread;
+
+/// What a thread remembers about its asynchronous work.
+struct AsyncThread {
+  /// Operations of one committed or open group of tensor stores.
+  struct StoreGroup {
+    uint32_t unread = 0;    ///< That have not read their source.
+    uint32_t unwritten = 0; ///< That are not visible in global memory.
+  };
+  /// Shared memory that a store of a group reads until the thread has waited for it (checked mode).
+  struct StoreMark {
+    uint32_t group, shared, bytes;
+    const DitronSimSite *site;
+  };
+  /// Where the result of a multiply goes when it is waited for.
+  struct Delivery {
+    uint32_t *registers;
+    uint32_t accumulator;
+  };
+
+  uint32_t fences = 0;                  ///< fence_async calls so far.
+  uint64_t fenceSync = 0;               ///< The block's meetings at the last of them.
+  bool registersFenced = false;         ///< wgmma_fence since the start or the last wait.
+  uint64_t issued = 0;                  ///< Number of the last multiply that it took part in; they count from 1.
+  std::vector<uint64_t> multiplyGroups; ///< Number of the last multiply of each committed group.
+  std::vector<Delivery> deliveries;
+  std::vector<StoreGroup> storeGroups;
+  std::vector<StoreMark> storeMarks;
+  uint32_t closedStoreGroups = 0;
+  uint32_t firstOpenStore = 0; ///< Groups before it are complete.
+  // What it is parked for.
+  uint32_t waitIndex = 0;  ///< Of the mbarrier, or the named barrier.
+  uint64_t waitTarget = 0; ///< Number of a multiply, or of store groups.
+  bool waitRead = false;
+
+  void clear() { *this = {}; }
+};
+
+/// An mbarrier. Its word in shared memory holds only a tag and its index here.
+struct Mbarrier {
+  uint32_t offset = 0; ///< In shared memory.
+  uint32_t count = 0;
+  uint32_t pendingArrivals = 0;
+  int64_t pendingBytes = 0; ///< Expected less received; negative when bytes come first.
+  uint32_t phase = 0;
+  uint32_t inFlight = 0; ///< Tensor loads that will count here.
+  bool live = false;
+  bool countsBytes = false; ///< Bytes have been expected: it says when a tile is full.
+  const DitronSimSite *site = nullptr;
+  std::vector<Thread *> waiters;
+};
+
+struct NamedBarrier {
+  uint32_t expected = 0; ///< 0 while nobody has arrived.
+  uint32_t count = 0;
+  std::bitset<4096> arrived;
+  std::vector<Thread *> waiters;
+  const DitronSimSite *site = nullptr;
+};
+
+/// A tensor copy in flight.
+struct TensorCopy {
+  bool store = false;
+  bool remote = false;
+  DitronSimTensorMap map{};
+  std::array<int32_t, 5> coords{};
+  uint32_t shared = 0;  ///< Offset.
+  uint32_t bytes = 0;   ///< Of the whole box.
+  uint32_t barrier = 0; ///< Loads: index of the mbarrier.
+  uint32_t group = 0;   ///< Stores: the thread's group.
+  Thread *thread = nullptr;
+  const DitronSimSite *site = nullptr;
+  SimTime begin = 0;
+  std::vector<char> staged; ///< Stores: the box, once read.
+  bool active = false;
+};
+
+/// The operands and options of a multiply, equal for all threads of the warpgroup.
+struct WarpgroupCall {
+  uint32_t type, n, kSteps, flags;
+  uint64_t aDesc, bDesc;
+  uint32_t aStep, bStep;
+  bool aInRegisters;
+  bool operator==(const WarpgroupCall &) const = default;
+};
+
+/// An accumulator of 64 rows.
+struct Accumulator {
+  struct alignas(64) Line {
+    uint32_t words[16];
+  };
+  uint32_t n = 0;
+  uint32_t columns = 0; ///< n, rounded up to 16.
+  uint64_t last = 0;    ///< The last multiply into it; 0 when it is unused.
+  std::vector<Line> panel;
+  uint32_t *words() { return panel.data()->words; }
+};
+
+/// Four warps that multiply together.
+struct Warpgroup {
+  struct Operation {
+    uint64_t number;
+    SimTime end;
+    const DitronSimSite *site;
+    std::vector<uint32_t> chunks; ///< Of shared memory that it reads (checked mode).
+  };
+  uint32_t arrived = 0;
+  WarpgroupCall call{};
+  const DitronSimSite *site = nullptr;
+  uint64_t issued = 0, completed = 0, waited = 0; ///< Numbers of multiplies.
+  std::vector<Operation> operations;              ///< Not yet waited for.
+  std::vector<Accumulator> accumulators;
+  uint32_t nextAccumulator = 0;
+};
+
+/// Sixteen bytes of shared memory as the checks see them.
+struct SharedChunk {
+  const DitronSimSite *site = nullptr; ///< Last ordinary write that no asynchronous read has accepted; null when none.
+  uint32_t fences = 0;                 ///< The writer's fences then.
+  uint16_t thread = 0;                 ///< The writer.
+  uint8_t readers = 0;                 ///< Asynchronous reads in flight.
+  uint8_t writers = 0;                 ///< Tensor loads in flight.
+};
+
+class AsyncUnit final : public Agent {
+public:
+  explicit AsyncUnit(Block &block) : block(block) {}
+
+  /// Prepares for a block with that much shared memory.
+  void reset(uint64_t sharedBytes, uint32_t threads);
+  /// Drops everything.
+  void clear();
+  void step(SimTime now) override;
+  /// Whether an event is still to come.
+  bool inFlight() const { return !events.empty(); }
+  /// All threads have returned: false, with the run failed, when a copy still needs the shared memory. Completes stores.
+  bool finish();
+  void threadFinished(Thread &thread);
+  /// "mbarrier", and what is to know beyond the line, of a thread parked at something of this unit.
+  std::pair<std::string, std::string> describeWait(const Thread &thread) const;
+  /// "full[2] of the ring of 3 at gemm.py:40:5", for messages.
+  std::string barrierName(const Mbarrier &barrier) const;
+
+  //===- Mbarriers and named barriers (Mbarrier.cpp) --------------------------------------------------------------===//
+
+  void initBarrier(Thread &thread, void *bar, uint32_t count, const DitronSimSite *site);
+  /// The mbarrier at the address, or the end of the run.
+  Mbarrier &barrierAt(Thread &thread, const void *bar, const DitronSimSite *site);
+  void invalidateBarrier(Thread &thread, void *bar, const DitronSimSite *site);
+  void arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const DitronSimSite *site);
+  /// Expects bytes, and arrives once or not.
+  void expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site, bool arrives = true);
+  void waitBarrier(Thread &thread, Mbarrier &barrier, uint32_t parity, const DitronSimSite *site);
+  void namedBarrier(Thread &thread, uint32_t id, uint32_t count, bool wait, const DitronSimSite *site);
+
+  //===- Tensor copies (TensorCopy.cpp) ---------------------------------------------------------------------------===//
+
+  /// `bar` is null for a store. The shared memory of plain bytes need not be aligned to 128.
+  void startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
+                 const void *shared, void *bar, const DitronSimSite *site, bool isPlain = false);
+  void waitStores(Thread &thread, uint32_t pending, bool read, const DitronSimSite *site);
+
+  //===- Warpgroups (Warpgroup.cpp) -------------------------------------------------------------------------------===//
+
+  void multiply(Thread &thread, const WarpgroupCall &call, const void *aRegs, void *c, const DitronSimSite *site);
+  void waitMultiplies(Thread &thread, uint32_t pending, const DitronSimSite *site);
+  void deliver(Thread &thread, uint32_t *values, uint32_t count);
+
+  //===- Checks (ProxyCheck.cpp); no effect when accesses are not checked -----------------------------------------===//
+
+  void noteStore(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site);
+  void noteLoad(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site) {
+    if (loadsInFlight)
+      checkLoad(thread, address, bytes, site);
+  }
+  /// An asynchronous read of a chunk by the thread, on behalf of `what`.
+  void checkAsyncRead(Thread &thread, uint32_t chunk, std::string_view what, const DitronSimSite *site);
+  void fence(Thread &thread);
+  /// Threads of the block have met: ordinary writes before it are ordered before what follows.
+  void noteMeeting() { ++meetings; }
+
+  std::vector<SharedChunk> chunks; ///< Empty when accesses are not checked.
+
+private:
+  enum class EventKind : uint8_t { LoadDone, StoreRead, StoreDone, MultiplyDone };
+  struct Event {
+    SimTime time;
+    uint64_t order;
+    EventKind kind;
+    uint32_t index; ///< Of the copy or the warpgroup.
+  };
+  static bool later(const Event &a, const Event &b) { return a.time != b.time ? a.time > b.time : a.order > b.order; }
+  void schedule(SimTime time, EventKind kind, uint32_t index);
+  void handle(const Event &event);
+  void finishLoad(TensorCopy &copy, SimTime now);
+  void readStore(TensorCopy &copy, SimTime now);
+  void finishStore(TensorCopy &copy, SimTime now);
+  void wakeStoreWaiter(Thread &thread, SimTime now);
+  bool storesDone(Thread &thread, uint64_t target, bool read) const;
+  /// Begins the next phase if nothing is pending any more. `when` is null for a call of a thread of the block.
+  void advance(Mbarrier &barrier, const SimTime *when);
+  void multiplyDone(Warpgroup &group, SimTime now);
+  void runMultiply(Thread &last, uint32_t groupIndex);
+  Accumulator &accumulatorFor(Thread &last, uint32_t groupIndex, uint32_t &id);
+  void deliverAccumulator(Thread &thread, Accumulator &accumulator, uint32_t *registers);
+  void checkLoad(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site);
+  void markReaders(uint32_t shared, uint32_t bytes, int change);
+  void markWriters(uint32_t shared, uint32_t bytes, int change);
+  std::string flightText(uint32_t chunk) const;
+
+  Block &block;
+  std::vector<Event> events; ///< Heap.
+  uint64_t eventOrder = 0;
+  std::vector<Mbarrier> barriers;
+  std::vector<NamedBarrier> namedBarriers;
+  std::vector<TensorCopy> copies;
+  std::vector<Warpgroup> groups;
+  std::vector<std::array<const void *, 2>> registers; ///< Per thread: A's and the accumulator's, while it meets.
+  uint32_t loadsInFlight = 0;
+  uint64_t meetings = 0;
+  SimTime copyFree = 0;   ///< When the copy unit can begin the next copy.
+  SimTime tensorFree = 0; ///< When the tensor cores can begin the next multiply.
+};
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_HOPPER_ASYNCUNIT_H

@@ -1,0 +1,397 @@
+//===- Memory.cpp - Simulated memory and its table of allocations -------------------------------------------------===//
+//
+// Arenas, the allocation table, and the texts about addresses.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/memory/Memory.h"
+
+#include "ditron/support/HostMemory.h"
+#include "ditron/support/Plural.h"
+
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace ditron::sim {
+
+namespace {
+constexpr uint64_t alignment = 256;
+constexpr uint64_t redZoneBytes = 256;
+constexpr unsigned char redZoneByte = 0xdb;
+constexpr uint64_t commitStep = uint64_t(1) << 21;
+constexpr uint64_t pageBytes = 4096;
+
+/// No larger than what a step divides: an absurd size stays absurd.
+uint64_t roundUp(uint64_t value, uint64_t step) {
+  return value > UINT64_MAX - 2 * step ? UINT64_MAX / step * step : (value + step - 1) / step * step;
+}
+
+std::string_view kindName(MemoryKind kind) {
+  switch (kind) {
+  case MemoryKind::Device: return "device memory";
+  case MemoryKind::Symmetric: return "symmetric memory";
+  case MemoryKind::HostPinned: return "pinned host memory";
+  }
+  return "memory";
+}
+} // namespace
+
+std::string byteCount(uint64_t bytes) { return plural(bytes, "byte"); }
+
+Memory::Memory(const MachineOptions &options) : options(options), arenas(options.ranks * arenasPerRank), caches(options.ranks) {}
+
+Memory::~Memory() { release(); }
+
+bool Memory::reserve(uint64_t bytes) {
+  for (Arena &arena : arenas) {
+    void *base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+      release();
+      return false;
+    }
+    arena.base = static_cast<char *>(base);
+    arena.bytes = bytes;
+  }
+  return true;
+}
+
+void Memory::release() {
+  for (Arena &arena : arenas)
+    if (char *base = std::exchange(arena.base, nullptr))
+      munmap(base, arena.bytes);
+}
+
+Status Memory::reserve() {
+  // Inaccessible memory counts nowhere, but some systems limit the address range itself: then all arenas get less, and as much as
+  // one of them stays free for the rest of the process.
+  constexpr uint64_t least = uint64_t(32) << 20;
+  for (uint64_t bytes = roundUp(options.memoryPerRank, commitStep);; bytes = roundUp(bytes / 4 * 3, commitStep)) {
+    arenas.emplace_back();
+    const bool fits = reserve(bytes);
+    if (fits)
+      munmap(arenas.back().base, arenas.back().bytes);
+    arenas.pop_back();
+    if (fits)
+      return Status::ok();
+    if (bytes / 4 * 3 < least)
+      return {StatusCode::ResourceExhausted,
+              fmt::format("cannot reserve {} of addresses for each of {} kinds of memory on {}: a limit of this process "
+                          "(ulimit -v) or of the system is too low; raise it, or take fewer ranks",
+                          byteCount(bytes), arenasPerRank, plural(options.ranks, "simulated GPU"))};
+  }
+}
+
+Status Memory::commit(Arena &arena, uint64_t upTo) {
+  if (upTo <= arena.committed)
+    return Status::ok();
+  uint64_t target = std::min(roundUp(upTo, commitStep), arena.bytes);
+  if (mprotect(arena.base + arena.committed, target - arena.committed, PROT_READ | PROT_WRITE) != 0)
+    return {StatusCode::ResourceExhausted, "the system refuses more memory for a simulated GPU"};
+  arena.committed = target;
+  return Status::ok();
+}
+
+Allocation *Memory::recycle(Arena &arena, uint64_t capacity) {
+  for (auto it = arena.freed.begin(); it != arena.freed.end(); ++it) {
+    Allocation &old = table.at(reinterpret_cast<uintptr_t>(*it));
+    if (old.capacity < capacity)
+      continue;
+    arena.freed.erase(it);
+    return &old;
+  }
+  return nullptr;
+}
+
+Expected<char *> Memory::cut(Arena &arena, uint64_t capacity) {
+  // Red zone, allocation, and room for the red zone behind it (which the next allocation then shares).
+  uint64_t needed = arena.used + redZoneBytes + capacity + redZoneBytes;
+  if (needed > arena.bytes || capacity > arena.bytes)
+    return Status(StatusCode::ResourceExhausted, fmt::format("out of simulated memory: {} asked for, {} of {} in use",
+                                                             byteCount(capacity), arena.used, byteCount(arena.bytes)));
+  DITRON_RETURN_IF_ERROR(commit(arena, needed));
+  char *begin = arena.base + arena.used + redZoneBytes;
+  std::memset(begin - redZoneBytes, redZoneByte, redZoneBytes);
+  arena.used += redZoneBytes + capacity;
+  return begin;
+}
+
+void Memory::place(char *begin, uint64_t bytes, uint64_t capacity, uint32_t rank, MemoryKind kind,
+                   std::string_view name, uint32_t elementBytes) {
+  Allocation allocation;
+  allocation.begin = begin;
+  allocation.end = begin + bytes;
+  allocation.capacity = capacity;
+  allocation.rank = rank;
+  allocation.kind = kind;
+  allocation.elementBytes = std::max(1u, elementBytes);
+  allocation.name = name.empty() ? std::string("unnamed") : std::string(name);
+  std::memset(begin + bytes, redZoneByte, capacity - bytes + redZoneBytes);
+  table.insert_or_assign(reinterpret_cast<uintptr_t>(begin), std::move(allocation));
+  clearCaches();
+}
+
+Status Memory::askFor(uint64_t bytes, std::string_view name, uint32_t copies) {
+  // Asking costs some file reads.
+  constexpr uint64_t worthAsking = uint64_t(64) << 20;
+  uint64_t total = 0;
+  const bool overflows = __builtin_mul_overflow(bytes, uint64_t(copies), &total);
+  if (!overflows && total + unasked < worthAsking) {
+    unasked += total;
+    return Status::ok();
+  }
+  unasked = 0;
+  const uint64_t available = availableHostMemory();
+  // What was allocated and not yet touched is not missing from what is available.
+  if (atStart == 0)
+    atStart = available;
+  if (overflows || total > available || total > atStart - std::min(atStart, claimed))
+    return {StatusCode::ResourceExhausted,
+            fmt::format("allocation {}: {}{} do not fit the memory of this machine: {} available, {} in simulated GPUs already",
+                        name, copies == 1 ? "" : fmt::format("{} ranks times ", copies), memoryText(bytes),
+                        memoryText(available), memoryText(claimed))};
+  return Status::ok();
+}
+
+Expected<void *> Memory::allocate(uint32_t rank, uint64_t bytes, std::string_view name, uint32_t elementBytes,
+                                  MemoryKind kind) {
+  if (rank >= options.ranks)
+    return invalidArgument(
+        fmt::format("allocation {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
+  Arena &target = arena(rank, kind);
+  uint64_t capacity = roundUp(std::max<uint64_t>(bytes, 1), alignment);
+  if (target.used + capacity + 2 * redZoneBytes > target.bytes)
+    if (Allocation *old = recycle(target, capacity)) {
+      char *begin = old->begin;
+      uint64_t oldCapacity = old->capacity;
+      std::memset(begin, 0, bytes);
+      claimed += oldCapacity;
+      place(begin, bytes, oldCapacity, rank, kind, name, elementBytes);
+      return static_cast<void *>(begin);
+    }
+  DITRON_RETURN_IF_ERROR(askFor(capacity, name, 1));
+  DITRON_ASSIGN_OR_RETURN(char *begin, cut(target, capacity));
+  claimed += capacity;
+  place(begin, bytes, capacity, rank, kind, name, elementBytes);
+  return static_cast<void *>(begin);
+}
+
+Expected<uint64_t> Memory::allocateSymmetric(uint64_t bytes, std::string_view name, uint32_t elementBytes) {
+  uint64_t used = 0;
+  for (uint32_t rank = 0; rank < options.ranks; ++rank)
+    used = std::max(used, arena(rank, MemoryKind::Symmetric).used);
+  uint64_t capacity = roundUp(std::max<uint64_t>(bytes, 1), alignment);
+  uint64_t offset = used + redZoneBytes;
+  DITRON_RETURN_IF_ERROR(askFor(capacity, name, options.ranks));
+  for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+    Arena &target = arena(rank, MemoryKind::Symmetric);
+    target.used = used;
+    DITRON_ASSIGN_OR_RETURN(char *begin, cut(target, capacity));
+    claimed += capacity;
+    place(begin, bytes, capacity, rank, MemoryKind::Symmetric, name, elementBytes);
+  }
+  return offset;
+}
+
+Status Memory::adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  if (rank >= options.ranks)
+    return invalidArgument(fmt::format("memory {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
+  if (!address || bytes == 0 || begin + bytes < begin)
+    return invalidArgument(fmt::format("memory {}: {} at {} cannot be adopted", name, byteCount(bytes), fmt::ptr(address)));
+  auto next = table.upper_bound(begin);
+  const bool meetsNext = next != table.end() && next->first < begin + bytes;
+  const bool meetsPrevious = next != table.begin() && reinterpret_cast<uintptr_t>(std::prev(next)->second.end) > begin;
+  if (meetsNext || meetsPrevious || isSimulated(address))
+    return invalidArgument(fmt::format("memory {}: {} at {} meet memory that the simulator has already: {}", name,
+                                       byteCount(bytes), fmt::ptr(address), describeNearest(address, bytes)));
+  Allocation allocation;
+  allocation.begin = static_cast<char *>(address);
+  allocation.end = allocation.begin + bytes;
+  allocation.capacity = bytes;
+  allocation.rank = rank;
+  allocation.kind = MemoryKind::HostPinned; // host memory, which several ranks may be given
+  allocation.elementBytes = std::max(1u, elementBytes);
+  allocation.adopted = true;
+  allocation.name = name.empty() ? std::string("unnamed") : std::string(name);
+  table.insert_or_assign(begin, std::move(allocation));
+  clearCaches();
+  return Status::ok();
+}
+
+Status Memory::release(void *address) {
+  auto it = table.find(reinterpret_cast<uintptr_t>(address));
+  if (it == table.end() || !it->second.adopted)
+    return invalidArgument(fmt::format("release of {}, which is no adopted memory", fmt::ptr(address)));
+  table.erase(it);
+  clearCaches();
+  return Status::ok();
+}
+
+Status Memory::free(void *address) {
+  auto it = table.find(reinterpret_cast<uintptr_t>(address));
+  if (it == table.end() || it->second.adopted)
+    return invalidArgument(fmt::format("free of {}, which is not the start of an allocation; {}", fmt::ptr(address),
+                                       describeNearest(address, 0)));
+  Allocation &allocation = it->second;
+  if (allocation.freed)
+    return invalidArgument(fmt::format("double free of {} (rank {})", allocation.name, allocation.rank));
+  allocation.freed = true;
+  arena(allocation.rank, allocation.kind).freed.push_back(allocation.begin);
+  // Whole pages inside go back to the system; they read as zeros from now on.
+  uintptr_t first = roundUp(reinterpret_cast<uintptr_t>(allocation.begin), pageBytes);
+  uintptr_t last = reinterpret_cast<uintptr_t>(allocation.end) / pageBytes * pageBytes;
+  claimed -= std::min(claimed, allocation.capacity);
+  if (last > first)
+    madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
+  clearCaches();
+  return Status::ok();
+}
+
+Status Memory::freeSymmetric(uint64_t offset) {
+  for (uint32_t rank = 0; rank < options.ranks; ++rank)
+    DITRON_RETURN_IF_ERROR(free(arena(rank, MemoryKind::Symmetric).base + offset));
+  return Status::ok();
+}
+
+void Memory::clearCaches() {
+  for (AccessCache &cache : caches)
+    cache.clear();
+  for (ApartCache &known : apart)
+    known = {};
+}
+
+bool Memory::findApart(uint32_t rank, const void *a, const void *b) {
+  const Allocation *first = find(a), *second = find(b);
+  return first && second && first != second && first->rank == rank && second->rank == rank;
+}
+
+Allocation *Memory::find(const void *address) {
+  auto it = table.upper_bound(reinterpret_cast<uintptr_t>(address));
+  if (it == table.begin())
+    return nullptr;
+  Allocation &candidate = std::prev(it)->second;
+  return address < candidate.end ? &candidate : nullptr;
+}
+
+bool Memory::isSimulated(const void *address) const {
+  return std::any_of(arenas.begin(), arenas.end(),
+                     [&](const Arena &a) { return address >= a.base && address < a.base + a.bytes; });
+}
+
+const Allocation *Memory::nearest(const void *address) const {
+  const auto arena = std::find_if(arenas.begin(), arenas.end(),
+                                  [&](const Arena &a) { return address >= a.base && address < a.base + a.bytes; });
+  const Allocation *best = nullptr;
+  uintptr_t bestDistance = UINTPTR_MAX;
+  auto consider = [&](const Allocation &allocation) {
+    // In a rank's memory, a neighbour of the same kind and rank explains more than one that is closer by accident.
+    if (arena != arenas.end() && (allocation.begin < arena->base || allocation.begin >= arena->base + arena->bytes))
+      return;
+    const auto a = reinterpret_cast<uintptr_t>(address), begin = reinterpret_cast<uintptr_t>(allocation.begin),
+               end = reinterpret_cast<uintptr_t>(allocation.end);
+    const uintptr_t distance = a < begin ? begin - a : a >= end ? a - end + 1 : 0;
+    if (distance < bestDistance) {
+      best = &allocation;
+      bestDistance = distance;
+    }
+  };
+  auto it = table.upper_bound(reinterpret_cast<uintptr_t>(address));
+  if (it != table.end())
+    consider(it->second);
+  if (it != table.begin())
+    consider(std::prev(it)->second);
+  return best;
+}
+
+std::string Memory::describeNearest(const void *address, uint64_t bytes) const {
+  const std::string_view foreign = isSimulated(address) ? "" : "the address is in no memory of any rank; ";
+  const Allocation *near = nearest(address);
+  if (!near)
+    return fmt::format("{}there is no allocation near it", foreign);
+  const auto a = reinterpret_cast<uintptr_t>(address), begin = reinterpret_cast<uintptr_t>(near->begin),
+             end = reinterpret_cast<uintptr_t>(near->end);
+  std::string what = fmt::format("{}{} ({}, {} of rank {})", near->freed ? "freed " : "", near->name,
+                                 byteCount(near->size()), kindName(near->kind), near->rank);
+  if (!foreign.empty())
+    what = "the nearest allocation, " + what;
+  if (a < begin)
+    return fmt::format("{}{} before the start of {}", foreign, byteCount(begin - a), what);
+  if (a >= end)
+    return a == end ? fmt::format("{}just past the end of {}", foreign, what)
+                    : fmt::format("{}{} past the end of {}", foreign, byteCount(a - end), what);
+  if (bytes > end - a)
+    return fmt::format("it begins {} before the end of {} and runs {} past it", byteCount(end - a), what,
+                       byteCount(bytes - (end - a)));
+  return fmt::format("at offset {} of {}", a - begin, what);
+}
+
+std::string Memory::checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry) {
+  Allocation *allocation = find(address);
+  const char *a = static_cast<const char *>(address);
+  if (!allocation || bytes > static_cast<uint64_t>(allocation->end - a))
+    return fmt::format("is outside of every allocation: {}", describeNearest(address, bytes));
+  if (allocation->freed)
+    return fmt::format("is a use after free: {}", describeNearest(address, bytes));
+  if (allocation->rank != rank && allocation->kind == MemoryKind::Device)
+    return fmt::format("touches another rank's memory that is not symmetric: {}", describeNearest(address, bytes));
+  entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != rank};
+  return {};
+}
+
+std::string Memory::checkUnchecked(const void *address, uint64_t bytes) const {
+  constexpr uint64_t mostBytes = uint64_t(1) << 40;
+  const auto a = reinterpret_cast<uintptr_t>(address);
+  if (bytes > mostBytes || a + bytes < a)
+    return fmt::format("is larger than any memory: {}", describeNearest(address, bytes));
+  for (const Arena &arena : arenas) {
+    const auto base = reinterpret_cast<uintptr_t>(arena.base);
+    const bool isInside = a >= base && a + bytes <= base + arena.committed;
+    if (!isInside && a < base + arena.bytes && a + bytes > base)
+      return fmt::format("leaves the memory of its rank: {}", describeNearest(address, bytes));
+  }
+  return {};
+}
+
+std::string Memory::checkBulk(const void *address, uint64_t bytes) {
+  if (bytes == 0 || !isSimulated(address))
+    return {};
+  Allocation *allocation = find(address);
+  const char *a = static_cast<const char *>(address);
+  if (!allocation || bytes > static_cast<uint64_t>(allocation->end - a))
+    return fmt::format("{} at {} lie outside of every allocation: {}", byteCount(bytes), fmt::ptr(address),
+                       describeNearest(address, bytes));
+  if (allocation->freed)
+    return fmt::format("{} at {} are freed memory: {}", byteCount(bytes), fmt::ptr(address),
+                       describeNearest(address, bytes));
+  return {};
+}
+
+std::string Memory::signalName(const void *address) {
+  Allocation *allocation = find(address);
+  if (!allocation)
+    return fmt::format("{}", fmt::ptr(address));
+  uint64_t offset = static_cast<const char *>(address) - allocation->begin;
+  uint64_t rest = offset % allocation->elementBytes;
+  std::string text = fmt::format("{}[{}]", allocation->name, offset / allocation->elementBytes);
+  return rest ? fmt::format("{}+{} bytes", text, rest) : text;
+}
+
+std::string Memory::findDamagedRedZone() const {
+  for (const auto &[begin, allocation] : table) {
+    if (allocation.adopted)
+      continue;
+    const auto *behind = reinterpret_cast<const unsigned char *>(allocation.end);
+    uint64_t zone = allocation.capacity - allocation.size() + redZoneBytes;
+    for (uint64_t i = 0; i < zone; ++i)
+      if (behind[i] != redZoneByte)
+        return fmt::format("something wrote {} past the end of {} (rank {}); run with bounds checks to see where",
+                           byteCount(i), allocation.name, allocation.rank);
+  }
+  return {};
+}
+
+} // namespace ditron::sim

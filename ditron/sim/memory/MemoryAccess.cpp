@@ -1,0 +1,424 @@
+//===- MemoryAccess.cpp - What threads do to memory ---------------------------------------------------------------===//
+//
+// The memory half of the ABI: the check before native accesses, ordered loads and stores, atomics, waits, fences,
+// asynchronous copies. Everything that another agent may observe first lets agents that are behind catch up
+// (yieldIfAhead), so that communication happens in the order of virtual time.
+//
+// Orders and scopes are accepted and not yet used: memory here is sequentially consistent. A weak-memory mode belongs
+// into these functions.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/memory/Atomics.h"
+#include "ditron/sim/report/DeadlockReport.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+using namespace ditron;
+using namespace ditron::sim;
+
+namespace {
+
+std::string_view accessName(uint32_t access) {
+  return access == DITRON_SIM_LOAD ? "load" : access == DITRON_SIM_STORE ? "store" : "atomic operation";
+}
+
+bool isShared(const Thread &thread, const void *address) {
+  auto offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
+  return offset < thread.sharedBytes;
+}
+
+[[noreturn]] __attribute__((noinline)) void failAccess(Thread &thread, const void *address, uint64_t bytes,
+                                                       uint32_t access, const std::string &problem,
+                                                       const DitronSimSite *site) {
+  thread.block->failThread(
+      thread, StatusCode::OutOfBounds,
+      fmt::format("{} of {} at {} {}", accessName(access), byteCount(bytes), fmt::ptr(address), problem), site);
+}
+
+[[noreturn]] __attribute__((noinline)) void failShared(Thread &thread, const void *address, uint64_t bytes,
+                                                       uint32_t access, const DitronSimSite *site) {
+  auto offset = static_cast<const char *>(address) - thread.sharedMemory;
+  failAccess(thread, address, bytes, access,
+             fmt::format("is outside of the block's shared memory: offset {}, size {}", offset, thread.sharedBytes),
+             site);
+}
+
+/// Fills the cache entry or ends the run.
+__attribute__((noinline)) void checkSlowly(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
+                                           const DitronSimSite *site) {
+  Block &block = *thread.block;
+  std::string problem = block.engine.memory.checkAccess(block.rank.id, address, bytes, block.cache.at(site));
+  if (!problem.empty())
+    failAccess(thread, address, bytes, access, problem, site);
+}
+
+inline bool hits(const AccessCache::Entry &entry, const void *address, uint64_t bytes) {
+  uint64_t offset = reinterpret_cast<uintptr_t>(address) - entry.begin;
+  return offset < entry.size && bytes <= entry.size - offset;
+}
+
+/// Tells the checks of asynchronous operations about an access of shared memory.
+inline void noteShared(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
+                       const DitronSimSite *site) {
+  if (access == DITRON_SIM_LOAD)
+    thread.block->asyncUnit.noteLoad(thread, address, bytes, site);
+  else
+    thread.block->asyncUnit.noteStore(thread, address, bytes, site);
+}
+
+/// Checks a thread-level access and charges it; `remote` says whether it goes to another rank. False for shared memory.
+bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t access, const DitronSimSite *site) {
+  Block &block = *thread.block;
+  if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
+    block.failThread(thread, StatusCode::InvalidArgument,
+                     fmt::format("{} of {}: only 1, 2, 4 and 8 bytes exist", accessName(access), byteCount(bytes)),
+                     site);
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
+    failAccess(thread, address, bytes, access, "is not aligned to its size", site);
+  if (isShared(thread, address)) {
+    if (static_cast<const char *>(address) + bytes > thread.sharedMemory + thread.sharedBytes)
+      failShared(thread, address, bytes, access, site);
+    noteShared(thread, address, bytes, access, site);
+    block.sharedTraffic += bytes;
+    return false;
+  }
+  AccessCache::Entry &entry = block.cache.at(site);
+  if (!hits(entry, address, bytes)) {
+    if (block.checked)
+      checkSlowly(thread, address, bytes, access, site);
+    else if (thread.accessSite = site; Allocation *allocation = block.engine.memory.find(address))
+      entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != block.rank.id};
+    else
+      entry = {reinterpret_cast<uintptr_t>(address), bytes, 0};
+  }
+  // Memory moves sectors, not words.
+  constexpr uint64_t sectorBytes = 32;
+  block.globalBytes[entry.remote] += sectorBytes;
+  // Threads that follow each other at one line act together: only the first can find the block ahead.
+  if (block.chargeLatency(thread, site, entry.remote))
+    block.yieldIfAhead(thread);
+  return true;
+}
+
+void announceWrite(Thread &thread, const void *address, uint32_t bytes, const DitronSimSite *site) {
+  Block &block = *thread.block;
+  ++block.engine.progress;
+  block.engine.wordWritten(address, bytes, block.writer(thread, site));
+}
+
+uint64_t loadBits(const void *address, uint32_t bytes) {
+  switch (bytes) {
+  case 1: return *static_cast<const volatile uint8_t *>(address);
+  case 2: return *static_cast<const volatile uint16_t *>(address);
+  case 4: return *static_cast<const volatile uint32_t *>(address);
+  default: return *static_cast<const volatile uint64_t *>(address);
+  }
+}
+
+void storeBits(void *address, uint64_t value, uint32_t bytes) {
+  switch (bytes) {
+  case 1: *static_cast<volatile uint8_t *>(address) = static_cast<uint8_t>(value); break;
+  case 2: *static_cast<volatile uint16_t *>(address) = static_cast<uint16_t>(value); break;
+  case 4: *static_cast<volatile uint32_t *>(address) = static_cast<uint32_t>(value); break;
+  default: *static_cast<volatile uint64_t *>(address) = value; break;
+  }
+}
+
+/// Parks the thread on a word and gives the time at which it parked.
+SimTime sleepOn(Thread &thread, const void *address, uint32_t bytes, Waiter::Kind kind, Compare compare, int64_t value,
+                const DitronSimSite *site) {
+  Block &block = *thread.block;
+  Waiter &waiter = thread.waiter;
+  waiter.address = address;
+  waiter.bytes = bytes;
+  waiter.kind = kind;
+  waiter.compare = compare;
+  waiter.value = value;
+  waiter.since = block.clock;
+  thread.site = site;
+  thread.state = ThreadState::WaitingWord;
+  block.parkOnWord(thread);
+  return waiter.since;
+}
+
+/// Notes that the thread read `value` at `address` without effect; true when it has done so over and over, that is,
+/// polls.
+bool notePoll(Thread &thread, const void *address, uint64_t value, uint32_t patience, const DitronSimSite *site) {
+  if (thread.pollSite == site && thread.pollAddress == address && thread.pollValue == value)
+    return ++thread.pollRepeats >= patience;
+  thread.pollSite = site;
+  thread.pollAddress = address;
+  thread.pollValue = value;
+  thread.pollRepeats = 0;
+  return false;
+}
+
+/// A load or atomic without effect that comes back unchanged this often is taken for a polling loop.
+constexpr uint32_t pollPatience = 3;
+
+/// Whether an atomic operation can only ever read: adding 0 and the like, the usual way to load atomically.
+bool isAtomicRead(uint32_t op, uint32_t bytes, uint64_t value) {
+  uint64_t ones = bytes == 8 ? ~uint64_t(0) : (uint64_t(1) << (8 * bytes)) - 1;
+  if (op == DITRON_SIM_RMW_ADD || op == DITRON_SIM_RMW_OR || op == DITRON_SIM_RMW_XOR)
+    return (value & ones) == 0;
+  return op == DITRON_SIM_RMW_AND && (value & ones) == ones;
+}
+
+void recordWait(Block &block, const void *address, SimTime since) {
+  Trace &trace = block.engine.trace;
+  if (!trace.isEnabled())
+    return;
+  WaitRecord record{block.rank.id,
+                    block.kernel->description().name,
+                    {block.blockId[0], block.blockId[1], block.blockId[2]},
+                    block.engine.memory.signalName(address),
+                    since,
+                    block.clock};
+  // Threads of a block that wait for the same word make one record.
+  if (!trace.waits.empty()) {
+    const WaitRecord &last = trace.waits.back();
+    if (last.rank == record.rank && last.block == record.block && last.kernel == record.kernel &&
+        last.signal == record.signal && last.end == record.end)
+      return;
+  }
+  trace.waits.push_back(std::move(record));
+}
+
+void completeGroups(Thread &thread, uint32_t pending) {
+  AsyncQueue &queue = thread.async;
+  while (queue.groupEnds.size() - queue.doneGroups > pending) {
+    uint32_t from = queue.doneGroups ? queue.groupEnds[queue.doneGroups - 1] : 0;
+    uint32_t to = queue.groupEnds[queue.doneGroups++];
+    for (uint32_t i = from; i < to; ++i) {
+      const AsyncCopy &copy = queue.copies[i];
+      if (!copy.global)
+        std::memset(copy.shared, 0, copy.bytes);
+      else if (copy.bytes == 16)
+        std::memcpy(copy.shared, copy.global, 16);
+      else
+        std::memcpy(copy.shared, copy.global, copy.bytes);
+      // An ordinary write, which tensor stores and multiplies see only after a fence.
+      noteShared(thread, copy.shared, copy.bytes, DITRON_SIM_STORE, copy.site);
+    }
+  }
+  if (queue.doneGroups == 0)
+    return;
+  // Drop what is done: all of it, or when it has become much.
+  uint32_t done = queue.groupEnds[queue.doneGroups - 1];
+  if (done == queue.copies.size() && queue.doneGroups == queue.groupEnds.size()) {
+    queue.clear();
+  } else if (done > 256) {
+    queue.copies.erase(queue.copies.begin(), queue.copies.begin() + done);
+    queue.groupEnds.erase(queue.groupEnds.begin(), queue.groupEnds.begin() + queue.doneGroups);
+    for (uint32_t &end : queue.groupEnds)
+      end -= done;
+    queue.doneGroups = 0;
+  }
+}
+
+} // namespace
+
+extern "C" {
+
+void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t predicate, uint32_t access,
+                       uint32_t space, const DitronSimSite *site) {
+  if (!predicate)
+    return;
+  Thread &thread = asThread(self);
+  Block &block = *thread.block;
+  if (space == DITRON_SIM_SHARED || (space == DITRON_SIM_GENERIC && isShared(thread, address))) {
+    block.sharedTraffic += bytes;
+    if (block.checked) {
+      uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
+      if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
+        failShared(thread, address, bytes, access, site);
+      noteShared(thread, address, bytes, access, site);
+    }
+    return;
+  }
+  if (!block.checked) {
+    thread.accessSite = site;
+    block.globalBytes[0] += bytes;
+    thread.pollSite = nullptr;
+    return;
+  }
+  AccessCache::Entry &entry = block.cache.at(site);
+  if (!hits(entry, address, bytes))
+    checkSlowly(thread, address, bytes, access, site);
+  block.globalBytes[entry.remote] += bytes;
+  thread.pollSite = nullptr;
+  if (access == DITRON_SIM_STORE && block.engine.watches.mayWatch(address)) {
+    block.nativeStore = block.writer(thread, site);
+    block.nativeStoreAddress = address;
+  }
+}
+
+uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t order, uint32_t scope,
+                       uint32_t spin, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);
+  uint64_t value = loadBits(address, bytes);
+  if (notePoll(thread, address, value, spin ? 1 : pollPatience, site)) {
+    SimTime since = sleepOn(thread, address, bytes, spin ? Waiter::Kind::Spin : Waiter::Kind::Poll, Compare::NotEqual,
+                            loadSigned(address, bytes), site);
+    value = loadBits(address, bytes);
+    if (value != thread.pollValue) {
+      if (global)
+        recordWait(*thread.block, address, since);
+      notePoll(thread, address, value, pollPatience, site);
+    }
+  }
+  return value;
+}
+
+void ditron_sim_st(DitronSimThread *self, void *address, uint64_t value, uint32_t bytes, uint32_t order, uint32_t scope,
+                   const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  thread.pollSite = nullptr;
+  bool global = enterGlobal(thread, address, bytes, DITRON_SIM_STORE, site);
+  storeBits(address, value, bytes);
+  if (global)
+    announceWrite(thread, address, bytes, site);
+}
+
+uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type, void *address, uint64_t value,
+                               uint32_t predicate, uint32_t order, uint32_t scope, const DitronSimSite *site) {
+  if (!predicate)
+    return 0;
+  Thread &thread = asThread(self);
+  const uint32_t bytes = typeBytes(type);
+  bool global = enterGlobal(thread, address, bytes, DITRON_SIM_ATOMIC, site);
+  uint64_t old = loadBits(address, bytes);
+  std::optional<uint64_t> result = atomicResult(op, type, old, value);
+  if (!result)
+    thread.block->failThread(thread, StatusCode::Unsupported,
+                             fmt::format("no atomic operation {} on element type {}", op, type), site);
+  storeBits(address, *result, bytes);
+  if (!isAtomicRead(op, bytes, value)) {
+    thread.pollSite = nullptr;
+    if (global)
+      announceWrite(thread, address, bytes, site);
+  } else if (notePoll(thread, address, old, pollPatience, site)) {
+    // Read again and again without change: sleeps after having given its answer once more.
+    sleepOn(thread, address, bytes, Waiter::Kind::Poll, Compare::NotEqual, loadSigned(address, bytes), site);
+    thread.pollRepeats = 0;
+  }
+  return old;
+}
+
+uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t compare, uint64_t value, uint32_t bytes,
+                               uint32_t order, uint32_t scope, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  bool global = enterGlobal(thread, address, bytes, DITRON_SIM_ATOMIC, site);
+  uint64_t old = loadBits(address, bytes);
+  if (bytes < 8)
+    compare &= (uint64_t(1) << (8 * bytes)) - 1;
+  if (old != compare && notePoll(thread, address, old, pollPatience, site)) {
+    // A failed exchange repeated: sleeps until the word changes, then tries once more.
+    SimTime since =
+        sleepOn(thread, address, bytes, Waiter::Kind::Poll, Compare::NotEqual, loadSigned(address, bytes), site);
+    old = loadBits(address, bytes);
+    if (global && old != thread.pollValue)
+      recordWait(*thread.block, address, since);
+  }
+  if (old != compare)
+    return old;
+  thread.pollSite = nullptr;
+  storeBits(address, value, bytes);
+  if (global)
+    announceWrite(thread, address, bytes, site);
+  return old;
+}
+
+uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare, uint64_t value,
+                           uint32_t order, uint32_t scope, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  Block &block = *thread.block;
+  if (bytes != 4 && bytes != 8)
+    block.failThread(thread, StatusCode::InvalidArgument,
+                     fmt::format("wait on {}: only 4 and 8 bytes exist", byteCount(bytes)), site);
+  if (compare > DITRON_SIM_GE)
+    block.failThread(thread, StatusCode::InvalidArgument, fmt::format("wait with unknown comparison {}", compare),
+                     site);
+  thread.pollSite = nullptr;
+  auto comparison = static_cast<Compare>(compare);
+  int64_t wanted = bytes == 4 ? static_cast<int32_t>(value) : static_cast<int64_t>(value);
+  bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);
+  SimTime since = block.clock;
+  if (!compareHolds(comparison, loadSigned(address, bytes), wanted))
+    since = sleepOn(thread, address, bytes, Waiter::Kind::Until, comparison, wanted, site);
+  ++block.engine.progress;
+  if (global)
+    recordWait(block, address, since);
+  return loadBits(address, bytes);
+}
+
+void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  Block &block = *thread.block;
+  if (scope == DITRON_SIM_SCOPE_BLOCK)
+    return;
+  block.chargeLatency(thread, site, scope == DITRON_SIM_SCOPE_SYSTEM);
+}
+
+void ditron_sim_async_copy(DitronSimThread *self, void *shared, const void *global, uint32_t bytes, uint32_t predicate,
+                           const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  Block &block = *thread.block;
+  if (bytes != 4 && bytes != 8 && bytes != 16)
+    block.failThread(thread, StatusCode::InvalidArgument,
+                     fmt::format("asynchronous copy of {}: only 4, 8 and 16 bytes exist", byteCount(bytes)), site);
+  if (block.checked) {
+    uint64_t offset = reinterpret_cast<uintptr_t>(shared) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
+    if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
+      failShared(thread, shared, bytes, DITRON_SIM_STORE, site);
+    if (predicate && reinterpret_cast<uintptr_t>(global) % bytes != 0)
+      failAccess(thread, global, bytes, DITRON_SIM_LOAD, "by an asynchronous copy is not aligned to its size", site);
+    AccessCache::Entry &entry = block.cache.at(site);
+    if (predicate && !hits(entry, global, bytes))
+      checkSlowly(thread, global, bytes, DITRON_SIM_LOAD, site);
+    // Whoever reads before the wait, or still reads what was here, shall notice.
+    std::memset(shared, 0xff, bytes);
+    block.globalBytes[predicate ? entry.remote : 0] += predicate ? bytes : 0;
+  } else if (predicate) {
+    block.globalBytes[0] += bytes;
+  }
+  block.sharedTraffic += bytes;
+  thread.async.copies.push_back({shared, predicate ? global : nullptr, bytes, site});
+}
+
+void ditron_sim_async_commit(DitronSimThread *self, const DitronSimSite *site) {
+  AsyncQueue &queue = asThread(self).async;
+  queue.groupEnds.push_back(static_cast<uint32_t>(queue.copies.size()));
+}
+
+void ditron_sim_async_wait(DitronSimThread *self, uint32_t pending, const DitronSimSite *site) {
+  completeGroups(asThread(self), pending);
+}
+
+void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks, const char *function,
+                           const DitronSimSite *site) {
+  if (rank >= 0 && rank < numRanks)
+    return;
+  Thread &thread = asThread(self);
+  thread.block->failThread(thread, StatusCode::OutOfBounds,
+                           fmt::format("{}: rank {} is not one of 0..{}", function, rank, numRanks - 1), site);
+}
+
+void ditron_sim_time_out(DitronSimThread *self, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  Block &block = *thread.block;
+  block.failThread(thread, StatusCode::TimeOut,
+                   describeTimeLimit(block.engine) + ", and this loop still runs", site);
+}
+
+void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  thread.block->failThread(thread, StatusCode::InvalidArgument,
+                           fmt::format("trap: {}", message ? message : "no message"), site);
+}
+
+} // extern "C"
