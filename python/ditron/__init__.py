@@ -23,9 +23,10 @@ from ._device import set_simulated_target
 from ._jit import CompiledKernel, JITFunction, KernelInterface, aggregate, constexpr_function, jit
 from ._native import version_text as _version_text
 from ._table import _cdiv as cdiv, _next_power_of_2 as next_power_of_2
+from ._operators import AllGatherGemm, GemmReduceScatter
 from ._tensors import MockTensor, TensorWrapper, reinterpret
 from ._tuning import Autotuner, Config, Heuristics, autotune, heuristics
-from ._world import AllGatherGemm, GemmReduceScatter, SymmetricTensor, World
+from ._world import SymmetricTensor, World
 from .descriptors import TensorDescriptor
 
 __version__ = _version_text().split()[0]
@@ -33,4 +34,4 @@ __version__ = _version_text().split()[0]
 
 def target():
     """The target of launches without tensors: "cuda:sm_90a", or "sim:sm_80" where there is no GPU."""
-    return _current().target
+    return _current().context.target

@@ -279,7 +279,8 @@ def function_module(owner, fn, decorator):
     try:
         path, lines, number = read_source(fn)
     except (OSError, TypeError) as error:
-        raise Unrepresentable(f"the source of {fn!r} cannot be read: {error}") from None
+        raise Unrepresentable(f"the source of function '{fn.__qualname__}' cannot be read ({error}): kernels are compiled from their text, so a function "
+                              "from exec() or an interactive prompt has to be put into a file") from None
     tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     if not isinstance(tree, ast.FunctionDef):
         raise Unrepresentable(f"{fn!r} is no function that was defined with def")

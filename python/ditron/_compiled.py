@@ -3,7 +3,7 @@ import struct
 import weakref
 
 from . import _device, _native
-from ._errors import InvalidArgumentError, UnsupportedError
+from ._errors import InvalidArgumentError, NotFoundError, UnsupportedError
 from ._tensors import is_tensor, pointer_of, ranges
 from ._values import BY_SIGNATURE, constexpr, dtype
 
@@ -29,7 +29,7 @@ def grid_of(grid, meta):
     return tuple(sizes + [1] * (3 - len(sizes)))
 
 
-class CompiledKernel:
+class CompiledKernel(_device.Loaded):
     """A variant: its texts and figures, and its launch."""
 
     class Metadata:
@@ -42,16 +42,16 @@ class CompiledKernel:
         def __repr__(self):
             return f"KernelMetadata({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
-    def __init__(self, function, device, handle, signature, numbers, bindings):
-        self.function, self.device, self.handle, self.numbers = function, device, handle, numbers
-        self._finalizer = weakref.finalize(self, _native.variant_destroy, handle)
+    def __init__(self, function, device, key, handle, signature, numbers, bindings):
+        super().__init__(device.context, function.variants, key, _native.variant_destroy, handle)
+        self.function, self.index, self.numbers = function, device.index, numbers
         self.signature, self.bindings = signature, bindings
         self.name, target, warps, self.threads, shared, self.parameters = _native.variant_info(handle)
         self.metadata = CompiledKernel.Metadata(name=self.name, target=target, num_warps=warps, num_stages=numbers[1] or 3, num_ctas=1, shared=shared,
                                                 debug=bool(numbers[2]), launch_cooperative_grid=bool(numbers[3]), hash=f"{abs(hash(signature)):x}")
         self.hash = self.metadata.hash
         self.src = function
-        self.asm = _Texts(handle, device)
+        self.asm = _Texts(self)
         self._format = struct.Struct("=" + "".join(_PACK.get("u64" if kind[0] == "*" else "u16" if kind == "bf16" else kind, "Q") for _, kind in self.parameters))
 
     @property
@@ -65,17 +65,23 @@ class CompiledKernel:
     n_max_threads = property(lambda self: self.device.properties[4])
 
     @property
+    def device(self):
+        """Where this thread launches it."""
+        return _device.of_thread.placed or _device.device(self.index)
+
+    @property
     def kernel(self):
         return self.asm[self.device_code]
 
     @property
     def device_code(self):
-        return "ptx" if self.device.index is not None else "asm"
+        return "ptx" if self.index is not None else "asm"
 
     def launch(self, blocks, call, device=None):
         values = call.values
-        if call.uses_descriptors and self.needs_tensor_maps(device or self.device):
-            self.launch_checked(blocks, call, device or self.device)
+        device = device or self.device
+        if call.uses_descriptors and self.needs_tensor_maps(device):
+            self.launch_checked(blocks, call, device)
             return
         self.launch_packed(blocks, self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters]), call.owners, device)
 
@@ -87,19 +93,17 @@ class CompiledKernel:
     def launch_checked(self, blocks, call, device):
         """Through the library's own binding of arguments."""
         arguments = [_native_argument(name, value) for name, value in zip(self.function.arg_names, call.arguments)]
-        kernel = self.function.kernel(device, call.bindings)
+        kernel = self.function.kernel(device.context, call.bindings)
         lent = ranges(call.owners) if device.index is None else ()
-        device.run(lambda stream: _native.kernel_launch(kernel, stream, blocks, *self.numbers, arguments), lent)
+        device.run(lambda stream: _native.kernel_launch(kernel.handle, stream, blocks, *self.numbers, arguments), lent)
 
     def launch_packed(self, blocks, raw, owners, device=None):
-        """With 8 bytes for each parameter."""
+        """With 8 bytes for each parameter. On another device than the one it was compiled for (each thread has a simulated GPU), the
+        same variant for that."""
         device = device or self.device
-        if not device.is_usable_here:
-            here = _device.device(None)
-            self.function.compiled_variant(here, self.signature, self.numbers, self.bindings).launch_packed(blocks, raw, owners, here)
-            return
+        own = self if self.context() is device.context else self.function.compiled_variant(device, self.signature, self.numbers, self.bindings)
         lent = ranges(owners) if device.index is None else ()
-        device.run(lambda stream: _native.variant_launch(self.handle, stream, *blocks, raw), lent)
+        device.run(lambda stream: _native.variant_launch(own.handle, stream, *blocks, raw), lent)
 
     @property
     def plan(self):
@@ -171,14 +175,17 @@ class _Texts(dict):
     STAGES = {"source": "source", "ttir": "tile", "ttgir": "layout", "llir": "llvm", "ptx": "asm", "asm": "asm", "tile": "tile", "layout": "layout",
               "llvm": "llvm", "sass": "asm", "cubin": "asm"}
 
-    def __init__(self, handle, device):
+    def __init__(self, compiled):
         super().__init__()
-        self.handle, self.device = handle, device
+        self.compiled = weakref.ref(compiled)
 
     def __missing__(self, stage):
         if stage not in self.STAGES:
             raise KeyError(f"'{stage}': there are {', '.join(self.STAGES)}")
-        text = self[stage] = _native.variant_text(self.handle, self.STAGES[stage])
+        compiled = self.compiled()
+        if compiled is None or compiled.context() is None:
+            raise NotFoundError(f"asm['{stage}']: the device that this kernel was compiled for is gone, and its texts with it")
+        text = self[stage] = _native.variant_text(compiled.handle, self.STAGES[stage])
         return text
 
     def __contains__(self, stage):

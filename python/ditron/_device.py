@@ -1,4 +1,5 @@
-"""Where kernels run: one context of one rank for the simulator and for each GPU of this process, made when first needed."""
+"""Where kernels run: one context of one rank for each simulated GPU and for each GPU of this process, made when first needed."""
+import contextlib
 import itertools
 import os
 import sys
@@ -9,59 +10,107 @@ from . import _library  # noqa: F401  opens libditron
 from . import _native
 from ._errors import Error
 
+_keys = itertools.count()  # of contexts, in tables of compiled kernels: never used again, unlike id()
 
-_keys = itertools.count()  # of devices and worlds, in tables of compiled kernels: never used again, unlike id()
+
+class Context:
+    """A context of the library. What was loaded into it goes with it: a compiled kernel that is still known somewhere would keep
+    all of its memory alive."""
+
+    def __init__(self, target=None, ranks=1, from_environment=False, gpu=None, heap_bytes=0, time_limit=0.0, seed=0):
+        self.handle = _native.context_create(target, ranks, int(from_environment), -1 if gpu is None else gpu, heap_bytes, time_limit, seed, 0, 0)
+        self.target = _native.context_call("target", self.handle)
+        self.key = next(_keys)
+        self.process = os.getpid()
+        self.loaded = weakref.WeakSet()
+        self._finalizer = weakref.finalize(self, _close, self.handle, self.process, self.loaded)
+
+    @property
+    def is_gpu(self):
+        return not self.target.startswith("sim")
+
+
+def _close(handle, process, loaded):
+    if process != os.getpid():  # a forked child: it is the parent's
+        return
+    for each in list(loaded):
+        each.release()
+    _native.context_destroy(handle)
+
+
+class Loaded:
+    """A handle made from a context, known in a table of the function that it belongs to."""
+
+    def __init__(self, context, table, key, destroy, handle):
+        self.handle = handle
+        self.context = weakref.ref(context)
+        self._finalizer = weakref.finalize(self, destroy, handle)
+        self._finalizer.atexit = False  # the context's does it, if this is the context's process
+        self._place = table, key
+        table[key] = self
+        context.loaded.add(self)
+
+    def release(self):
+        """Gives the handle back."""
+        self._finalizer()
+        table, key = self._place
+        table.pop(key, None)
 
 
 class Device:
-    """A context with one rank, and its streams. `index` is the GPU's number, None for the simulated one."""
+    """A rank of a context as the place of launches, and its streams. `index` is the GPU's number, None for a simulated one."""
 
-    def __init__(self, index, target=None, seed=0):
-        self.index = index
-        target = target or ("sim" if index is None else "cuda")
-        self.handle = _native.context_create(target, 1, 0, -1 if index is None else index, 0, 0.0, seed, 0, 0)
-        self._finalizer = weakref.finalize(self, _native.context_call, "destroy", self.handle)
-        self.target = _native.context_call("target", self.handle)
-        self.streams = {}
-        self.own_stream = None
-        self.process = os.getpid()
-        self.key = next(_keys)
+    # Held while a kernel is compiled for the device.
+    compiling = contextlib.nullcontext()
 
-    @property
-    def is_usable_here(self):
-        """A simulated GPU belongs to the thread that made it."""
-        return self.index is not None or self is getattr(_of_thread, "device", None)
-
-    @property
-    def is_simulated(self):
-        return self.index is None
+    def __init__(self, context, rank, index):
+        self.context, self.rank, self.index = context, rank, index
+        self.streams = {}  # by CUDA's handle; None for a simulated one
+        weakref.finalize(self, _destroy_streams, context.process, self.streams).atexit = False
 
     @property
     def capability(self):
-        digits = "".join(c for c in self.target.rpartition("sm_")[2] if c.isdigit())
+        digits = "".join(c for c in self.context.target.rpartition("sm_")[2] if c.isdigit())
         return int(digits or 80)
 
     @property
     def properties(self):
         """(name, multiprocessors, warp size, shared bytes of a block, most threads of a block)"""
-        return _native.context_device(self.handle, 0)
+        return _native.context_device(self.context.handle, self.rank)
 
     def stream(self):
-        """The handle of the stream that launches go to: PyTorch's current one on a GPU."""
+        """The handle of the stream that launches go to: on a GPU PyTorch's current one, so that its work and ours stay in order."""
         if self.index is None:
-            if self.own_stream is None:
-                self.own_stream = _native.stream_create(self.handle, 0, "python")
-            return self.own_stream
+            if None not in self.streams:
+                self.streams[None] = _native.stream_create(self.context.handle, self.rank, f"rank {self.rank}")
+            return self.streams[None]
         torch = sys.modules.get("torch")
-        native = torch.cuda.current_stream(self.index).cuda_stream if torch is not None else 0
-        return self.adopted(native)
+        return self.adopted(torch.cuda.current_stream(self.index).cuda_stream if torch is not None else 0)
 
     def adopted(self, native):
         """The handle of a stream of PyTorch's."""
         stream = self.streams.get(native)
         if stream is None:
-            stream = self.streams[native] = _native.stream_adopt(self.handle, 0, native)
+            stream = self.streams[native] = _native.stream_adopt(self.context.handle, self.rank, native)
         return stream
+
+    def drop_streams(self):
+        """Gives back the streams of a run that ended, which keep all of that run alive."""
+        _destroy_streams(self.context.process, self.streams)
+
+
+def _destroy_streams(process, streams):
+    while streams:
+        stream = streams.popitem()[1]
+        if process == os.getpid():
+            _native.stream_destroy(stream)
+
+
+class OwnDevice(Device):
+    """A GPU with a context of its own. Launches on a simulated one are waited for."""
+
+    def __init__(self, index, target):
+        super().__init__(Context(target, gpu=index), 0, index)
 
     def run(self, enqueue, ranges):
         """Enqueues work on the stream. On the simulator host memory is lent to it and the work is waited for."""
@@ -72,9 +121,9 @@ class Device:
         try:
             for address, size in ranges:
                 if size:
-                    lent.append(_native.memory_adopt(self.handle, 0, address, size, None))
+                    lent.append(_native.memory_adopt(self.context.handle, 0, address, size, None))
             enqueue(self.stream())
-            _native.context_call("synchronize", self.handle)
+            _native.context_call("synchronize", self.context.handle)
         except Error:
             self.recover()
             raise
@@ -85,61 +134,46 @@ class Device:
     def recover(self):
         """After an error that ended the simulated run: begins again."""
         try:
-            _native.context_call("check", self.handle)
+            _native.context_call("check", self.context.handle)
         except Error:
-            self.drop_stream()
-            _native.context_call("restart", self.handle)
-
-    def drop_stream(self):
-        """Gives back a stream of a run that ended, which keeps all of that run alive."""
-        if self.own_stream is not None:
-            _native.stream_destroy(self.own_stream)
-            self.own_stream = None
+            self.drop_streams()
+            _native.context_call("restart", self.context.handle)
 
 
-# The place of launches inside `with world.on(rank)`; None elsewhere.
-placement = [None]
-_devices = {}
+class _OfThread(threading.local):
+    """What each thread has of its own."""
+
+    placed = None  # the device of launches inside `with world.on(rank)`
+    simulated = None  # the simulated GPU: it is used by the thread that made it
+
+
+of_thread = _OfThread()
+_gpus = {}
 _lock = threading.Lock()
+_target = "sim"
 
 
 def device(index=None):
     """The device of a GPU, or the simulated one, of which each thread has its own. A forked child makes its own."""
     if index is None:
-        return _simulated()
-    found = _devices.get(index)
-    if found is not None and found.process == os.getpid():
+        found = of_thread.simulated
+        if found is None or found.context.process != os.getpid():
+            found = of_thread.simulated = OwnDevice(None, _target)
         return found
-    with _lock:
-        found = _devices.get(index)
-        if found is None or found.process != os.getpid():
-            if found is not None:
-                found._finalizer.detach()
-            found = _devices[index] = Device(index)
-        return found
-
-
-_of_thread = threading.local()
-
-
-def _simulated():
-    """A simulated GPU is used by the thread that made it."""
-    found = getattr(_of_thread, "device", None)
-    if found is None or found.process != os.getpid():
-        if found is not None:
-            found._finalizer.detach()
-        found = _of_thread.device = Device(None, _target)
+    found = _gpus.get(index)
+    if found is None or found.context.process != os.getpid():
+        with _lock:
+            found = _gpus.get(index)
+            if found is None or found.context.process != os.getpid():
+                found = _gpus[index] = OwnDevice(index, "cuda")
     return found
-
-
-_target = None
 
 
 def set_simulated_target(target):
     """Which GPU the simulator is, for example "sim:sm_90a". Before the first launch."""
     global _target
     _target = target
-    _of_thread.device = None
+    of_thread.simulated = None
 
 
 def current_index():

@@ -9,7 +9,6 @@ import inspect
 import os
 import sys
 import types
-import weakref
 
 from . import _capture, _device, _native
 from ._compiled import CompiledKernel, grid_of
@@ -101,6 +100,10 @@ class JITCallable:
     def __hash__(self):
         return id(self)
 
+    def __reduce__(self):
+        """As a function of Python's: copies are the same object, and it is pickled by its name."""
+        return self.__qualname__
+
     def parse(self):
         import ast
         return ast.parse(self.src)
@@ -138,14 +141,14 @@ class JITFunction(JITCallable, KernelInterface):
         self.arg_names = [each.name for each in self.params]
         self.constexprs = [each.num for each in self.params if each.is_constexpr]
         self.pre_run_hooks = []
-        self._kernels = {}  # (device, bindings): handle
-        self._variants = {}
+        self.kernels = {}  # (context, text): Loaded
+        self.variants = {}  # (context, signature, ...): CompiledKernel
         self.device_caches = {}
         self._dispatcher = _native.Dispatcher(self.run_slowly, tuple(self.arg_names), tuple(each.is_constexpr for each in self.params),
                                               tuple(each.default if each.has_default else _MISSING for each in self.params), _MISSING)
 
     def __getitem__(self, grid):
-        return functools.partial(self.run, grid=grid) if self.pre_run_hooks or _device.placement[0] else self._dispatcher[grid]
+        return functools.partial(self.run, grid=grid) if self.pre_run_hooks or _device.of_thread.placed else self._dispatcher[grid]
 
     @property
     def used_global_vals(self):
@@ -201,8 +204,8 @@ class JITFunction(JITCallable, KernelInterface):
             items.append(f"constexpr {param.name}={text[10:]}" if text.startswith("constexpr ") else f"{param.name}={text}")
         return ", ".join(items), call
 
-    def kernel(self, device, bindings):
-        """The library's handle of this kernel."""
+    def kernel(self, context, bindings):
+        """This kernel, loaded into a context."""
         module = self.ditron_module()
         text, modules = module.text, module.all()
         if bindings:
@@ -221,14 +224,12 @@ class JITFunction(JITCallable, KernelInterface):
             statements = "; ".join(writer.statements)
             text = statements + text[len(module.writer.first_line()):]
             modules = extended.all()
-        key = (device.key, text)
-        handle = self._kernels.get(key)
-        if handle is None:
-            handle = _native.kernel_load(device.handle, _capture.display_path(module.path), text,
-                                         self.__name__, [(each.name, _capture.display_path(each.path), each.text) for each in modules])
-            self._kernels[key] = handle
-            weakref.finalize(self, _native.kernel_destroy, handle)
-        return handle
+        found = self.kernels.get((context.key, text))
+        if found is None:
+            handle = _native.kernel_load(context.handle, _capture.display_path(module.path), text, self.__name__,
+                                         [(each.name, _capture.display_path(each.path), each.text) for each in modules])
+            found = _device.Loaded(context, self.kernels, (context.key, text), _native.kernel_destroy, handle)
+        return found
 
     def variant(self, device, signature, options, bindings):
         """The compiled kernel for a signature."""
@@ -240,21 +241,27 @@ class JITFunction(JITCallable, KernelInterface):
         return self.compiled_variant(device, signature, numbers, bindings)
 
     def compiled_variant(self, device, signature, numbers, bindings):
-        key = (device.key, signature, numbers, tuple(map(_identity, bindings)))
-        found = self._variants.get(key)
+        context = device.context
+        key = (context.key, signature, numbers, tuple(map(_identity, bindings)))
+        found = self.variants.get(key)
         if found is None:
-            kernel = self.kernel(device, bindings)
-            handle = _native.kernel_compile(kernel, *numbers, signature)
-            found = self._variants[key] = CompiledKernel(self, device, handle, signature, numbers, bindings)
+            with device.compiling:
+                found = self.variants.get(key)
+                if found is None:
+                    handle = _native.kernel_compile(self.kernel(context, bindings).handle, *numbers, signature)
+                    found = CompiledKernel(self, device, key, handle, signature, numbers, bindings)
         return found
 
     def run(self, *arguments, grid, warmup=False, **keywords):
-        if warmup or self.pre_run_hooks or _device.placement[0]:
+        if warmup or self.pre_run_hooks or _device.of_thread.placed:
             return self.run_slowly(grid, arguments, keywords, warmup)
         return self._dispatcher.launch(grid, arguments, keywords)
 
     def run_slowly(self, grid, arguments, keywords, warmup=False):
         """A launch in Python, with everything checked. The Dispatcher calls it for what it does not know yet."""
+        placed = _device.of_thread.placed
+        if placed is not None and placed.is_elsewhere:
+            return placed.at_home(self.run_slowly, grid, arguments, keywords, warmup)
         keywords = dict(keywords or ())
         tell_native(_device)
         options = _options(keywords, self.arg_names)
@@ -262,7 +269,7 @@ class JITFunction(JITCallable, KernelInterface):
         for hook in self.pre_run_hooks:
             hook(*arguments, **keywords)
         signature, call = self.specialise(values)
-        device = _device.placement[0] or (_device.current() if call.device == "unset" else _device.device(call.device))
+        device = placed or (_device.current() if call.device == "unset" else _device.device(call.device))
         compiled = self.variant(device, signature, options, call.bindings)
         if warmup:
             return compiled

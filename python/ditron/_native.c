@@ -90,14 +90,14 @@ static PyObject *context_create(PyObject *self, PyObject *args) {
   return from_handle(context);
 }
 
+DESTROY(context)
+
 static PyObject *context_call(PyObject *self, PyObject *args) {
   const char *what;
   unsigned long long context;
   if (!PyArg_ParseTuple(args, "sK", &what, &context))
     return NULL;
-  if (!strcmp(what, "destroy"))
-    ditron.context_destroy(handle(context));
-  else if (!strcmp(what, "synchronize"))
+  if (!strcmp(what, "synchronize"))
     CHECK_UNLOCKED(ditron.context_synchronize(handle(context)));
   else if (!strcmp(what, "check"))
     CHECK(ditron.context_check(handle(context)));
@@ -109,6 +109,10 @@ static PyObject *context_call(PyObject *self, PyObject *args) {
     return PyLong_FromUnsignedLong(ditron.context_ranks(handle(context)));
   else if (!strcmp(what, "first_rank"))
     return PyLong_FromUnsignedLong(ditron.context_first_rank(handle(context)));
+  else
+    return PyErr_Format(PyExc_ValueError,
+                        "context_call('%s'): there are synchronize, check, restart, target, ranks and first_rank",
+                        what);
   Py_RETURN_NONE;
 }
 
@@ -124,7 +128,7 @@ static PyObject *context_device(PyObject *self, PyObject *args) {
                        (unsigned long long)info.shared_bytes_per_block, info.max_threads_per_block);
 }
 
-/*===- Streams and events -------------------------------------------------------------------------------------------------===*/
+/*===- Streams ------------------------------------------------------------------------------------------------------------===*/
 
 static PyObject *stream_create(PyObject *self, PyObject *args) {
   unsigned long long context;
@@ -147,62 +151,7 @@ static PyObject *stream_adopt(PyObject *self, PyObject *args) {
   return from_handle(stream);
 }
 
-static PyObject *stream_destroy(PyObject *self, PyObject *args) {
-  unsigned long long stream;
-  if (!PyArg_ParseTuple(args, "K", &stream))
-    return NULL;
-  ditron.stream_destroy(handle(stream));
-  Py_RETURN_NONE;
-}
-
-static PyObject *stream_synchronize(PyObject *self, PyObject *args) {
-  unsigned long long stream;
-  if (!PyArg_ParseTuple(args, "K", &stream))
-    return NULL;
-  CHECK_UNLOCKED(ditron.stream_synchronize(handle(stream)));
-  Py_RETURN_NONE;
-}
-
-static PyObject *event_create(PyObject *self, PyObject *args) {
-  unsigned long long context;
-  unsigned rank;
-  if (!PyArg_ParseTuple(args, "KI", &context, &rank))
-    return NULL;
-  ditron_event_h event;
-  CHECK(ditron.event_create(handle(context), rank, &event));
-  return from_handle(event);
-}
-
-static PyObject *event_destroy(PyObject *self, PyObject *args) {
-  unsigned long long event;
-  if (!PyArg_ParseTuple(args, "K", &event))
-    return NULL;
-  ditron.event_destroy(handle(event));
-  Py_RETURN_NONE;
-}
-
-static PyObject *event_call(PyObject *self, PyObject *args) {
-  const char *what;
-  unsigned long long event, stream;
-  if (!PyArg_ParseTuple(args, "sKK", &what, &event, &stream))
-    return NULL;
-  if (!strcmp(what, "record"))
-    CHECK(ditron.event_record(handle(event), handle(stream)));
-  else if (!strcmp(what, "wait"))
-    CHECK(ditron.event_wait(handle(event), handle(stream)));
-  else
-    CHECK_UNLOCKED(ditron.event_synchronize(handle(event)));
-  Py_RETURN_NONE;
-}
-
-static PyObject *event_elapsed(PyObject *self, PyObject *args) {
-  unsigned long long begin, end;
-  double microseconds;
-  if (!PyArg_ParseTuple(args, "KK", &begin, &end))
-    return NULL;
-  CHECK(ditron.event_elapsed(handle(begin), handle(end), &microseconds));
-  return PyFloat_FromDouble(microseconds);
-}
+DESTROY(stream)
 
 /*===- Memory -------------------------------------------------------------------------------------------------------------===*/
 
@@ -231,13 +180,7 @@ static PyObject *memory_adopt(PyObject *self, PyObject *args) {
   return from_handle(memory);
 }
 
-static PyObject *memory_destroy(PyObject *self, PyObject *args) {
-  unsigned long long memory;
-  if (!PyArg_ParseTuple(args, "K", &memory))
-    return NULL;
-  ditron.memory_destroy(handle(memory));
-  Py_RETURN_NONE;
-}
+DESTROY(memory)
 
 static PyObject *memory_address(PyObject *self, PyObject *args) {
   unsigned long long memory;
@@ -245,19 +188,6 @@ static PyObject *memory_address(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "KI", &memory, &rank))
     return NULL;
   return from_handle(ditron.memory_address(handle(memory), rank));
-}
-
-static PyObject *memory_copy(PyObject *self, PyObject *args) {
-  const char *what;
-  unsigned long long memory, offset, host, bytes;
-  unsigned rank;
-  if (!PyArg_ParseTuple(args, "sKIKKK", &what, &memory, &rank, &offset, &host, &bytes))
-    return NULL;
-  if (!strcmp(what, "upload"))
-    CHECK(ditron.memory_upload(handle(memory), rank, offset, handle(host), bytes));
-  else
-    CHECK(ditron.memory_download(handle(memory), rank, offset, handle(host), bytes));
-  Py_RETURN_NONE;
 }
 
 /*===- Kernels ------------------------------------------------------------------------------------------------------------===*/
@@ -293,13 +223,7 @@ static PyObject *kernel_load(PyObject *self, PyObject *args) {
   return status == DITRON_OK ? from_handle(kernel) : raise_status(status);
 }
 
-static PyObject *kernel_destroy(PyObject *self, PyObject *args) {
-  unsigned long long kernel;
-  if (!PyArg_ParseTuple(args, "K", &kernel))
-    return NULL;
-  ditron.kernel_destroy(handle(kernel));
-  Py_RETURN_NONE;
-}
+DESTROY(kernel)
 
 static PyObject *kernel_compile(PyObject *self, PyObject *args) {
   unsigned long long kernel;
@@ -314,13 +238,7 @@ static PyObject *kernel_compile(PyObject *self, PyObject *args) {
   return from_handle(variant);
 }
 
-static PyObject *variant_destroy(PyObject *self, PyObject *args) {
-  unsigned long long variant;
-  if (!PyArg_ParseTuple(args, "K", &variant))
-    return NULL;
-  ditron.variant_destroy(handle(variant));
-  Py_RETURN_NONE;
-}
+DESTROY(variant)
 
 /* (name, target, num_warps, threads, shared bytes, [(name, type)]) */
 static PyObject *variant_info(PyObject *self, PyObject *args) {
@@ -443,13 +361,11 @@ static PyObject *kernel_launch(PyObject *self, PyObject *args) {
 
 /* clang-format off */
 static PyMethodDef methods[] = {
-    METHOD(load_library) METHOD(version_text) METHOD(context_create) METHOD(context_call)
-    METHOD(context_device) METHOD(stream_create) METHOD(stream_adopt) METHOD(stream_destroy)
-    METHOD(stream_synchronize) METHOD(event_create) METHOD(event_destroy) METHOD(event_call)
-    METHOD(event_elapsed) METHOD(memory_allocate) METHOD(memory_adopt) METHOD(memory_destroy)
-    METHOD(memory_address) METHOD(memory_copy) METHOD(kernel_load) METHOD(kernel_destroy)
-    METHOD(kernel_compile) METHOD(variant_destroy) METHOD(variant_info) METHOD(variant_text)
-    METHOD(variant_launch) METHOD(kernel_launch)
+    METHOD(load_library) METHOD(version_text) METHOD(context_create) METHOD(context_destroy) METHOD(context_call)
+    METHOD(context_device) METHOD(stream_create) METHOD(stream_adopt) METHOD(stream_destroy) METHOD(memory_allocate)
+    METHOD(memory_adopt) METHOD(memory_destroy) METHOD(memory_address) METHOD(kernel_load) METHOD(kernel_destroy)
+    METHOD(kernel_compile) METHOD(variant_destroy) METHOD(variant_info) METHOD(variant_text) METHOD(variant_launch)
+    METHOD(kernel_launch)
     {NULL, NULL, 0, NULL}};
 /* clang-format on */
 

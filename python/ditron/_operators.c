@@ -26,13 +26,7 @@ static PyObject *operator_create(PyObject *self, PyObject *args) {
   return from_handle(op);
 }
 
-static PyObject *operator_destroy(PyObject *self, PyObject *args) {
-  unsigned long long op;
-  if (!PyArg_ParseTuple(args, "K", &op))
-    return NULL;
-  ditron.operator_destroy(handle(op));
-  Py_RETURN_NONE;
-}
+DESTROY(operator)
 
 static PyObject *operator_prepare(PyObject *self, PyObject *args) {
   unsigned long long op;
@@ -44,13 +38,7 @@ static PyObject *operator_prepare(PyObject *self, PyObject *args) {
   return from_handle(plan);
 }
 
-static PyObject *plan_destroy(PyObject *self, PyObject *args) {
-  unsigned long long plan;
-  if (!PyArg_ParseTuple(args, "K", &plan))
-    return NULL;
-  ditron.plan_destroy(handle(plan));
-  Py_RETURN_NONE;
-}
+DESTROY(plan)
 
 static PyObject *plan_rows(PyObject *self, PyObject *args) {
   unsigned long long plan;

@@ -17,17 +17,16 @@
 /* A kernel takes at most 4 KiB of parameters, which are 512 pointers. */
 #define MOST_PARAMETERS 512
 
-#define DITRON_FUNCTIONS(F)                                                                                            \
-  F(last_error)                                                                                                        \
-  F(version) F(version_text) F(context_create) F(context_destroy) F(context_target) F(context_ranks)                   \
-      F(context_first_rank) F(context_synchronize) F(context_check) F(context_restart) F(context_device)               \
-          F(stream_create) F(stream_adopt) F(stream_destroy) F(stream_synchronize) F(event_create) F(event_destroy)    \
-              F(event_record) F(event_wait) F(event_synchronize) F(event_elapsed) F(memory_allocate)                   \
-                  F(memory_allocate_symmetric) F(memory_adopt) F(memory_destroy) F(memory_address) F(memory_upload)    \
-                      F(memory_download) F(kernel_load) F(kernel_destroy) F(kernel_compile) F(kernel_launch)           \
-                          F(variant_destroy) F(variant_info) F(variant_parameter_name) F(variant_parameter_type)       \
-                              F(variant_text) F(variant_launch) F(operator_create) F(operator_destroy)                 \
-                                  F(operator_prepare) F(plan_destroy) F(plan_rows) F(plan_enqueue)
+/* clang-format off */
+#define DITRON_FUNCTIONS(F)          \
+  F(last_error) F(version) F(version_text) F(context_create) F(context_destroy) F(context_target) F(context_ranks)    \
+  F(context_first_rank) F(context_synchronize) F(context_check) F(context_restart) F(context_device)                  \
+  F(stream_create) F(stream_adopt) F(stream_destroy) F(memory_allocate) F(memory_allocate_symmetric) F(memory_adopt)  \
+  F(memory_destroy) F(memory_address) F(kernel_load) F(kernel_destroy) F(kernel_compile) F(kernel_launch)             \
+  F(variant_destroy) F(variant_info) F(variant_parameter_name) F(variant_parameter_type) F(variant_text)              \
+  F(variant_launch) F(operator_create) F(operator_destroy) F(operator_prepare) F(plan_destroy) F(plan_rows)           \
+  F(plan_enqueue)
+/* clang-format on */
 
 struct ditron_functions {
 #define MEMBER(name) __typeof__(ditron_##name) *name;
@@ -61,5 +60,15 @@ static inline void *handle(unsigned long long value) { return (void *)(uintptr_t
 static inline PyObject *from_handle(void *value) { return PyLong_FromUnsignedLongLong((uintptr_t)value); }
 
 #define METHOD(name) {#name, name, METH_VARARGS, NULL},
+
+/* The function that gives a handle back. */
+#define DESTROY(object)                                                                                                \
+  static PyObject *object##_destroy(PyObject *self, PyObject *args) {                                                  \
+    unsigned long long value;                                                                                          \
+    if (!PyArg_ParseTuple(args, "K", &value))                                                                          \
+      return NULL;                                                                                                     \
+    ditron.object##_destroy(handle(value));                                                                            \
+    Py_RETURN_NONE;                                                                                                    \
+  }
 
 #endif

@@ -73,3 +73,10 @@ def test_language_is_for_kernels():
         tl.load(0)
     with pytest.raises(AttributeError, match="no attribute 'loda'"):
         tl.loda
+
+
+def test_a_kernel_without_source():
+    names = {"ditron": ditron, "tl": tl}
+    exec("def made(x):\n    tl.store(x, 1)\n", names)
+    with pytest.raises(ditron.CompilationError, match=r"source of function 'made' cannot be read .*: kernels are compiled from their text"):
+        ditron.jit(names["made"])[(1,)](np.zeros(1, np.int32))

@@ -1,4 +1,10 @@
 """Kernels of the user's on NumPy arrays: launches, arguments, specialisation."""
+import copy
+import gc
+import pickle
+import threading
+import weakref
+
 import numpy as np
 import pytest
 
@@ -206,7 +212,6 @@ def test_read_only_arrays_are_refused():
 
 
 def test_every_thread_has_a_simulated_gpu():
-    import threading
     results = {}
 
     def work(number):
@@ -223,3 +228,39 @@ def test_every_thread_has_a_simulated_gpu():
     work(5)
     one = results[1][0]
     assert one > 1 and results == {number: [one * number] * 100 for number in range(1, 6)}
+
+
+def test_the_simulated_gpu_of_a_thread_goes_with_it():
+    context = []
+
+    def work():
+        x = np.zeros(4, np.int32)
+        compiled = staged[(1,)](x, num_stages=3)
+        context.append(weakref.ref(ditron._device.device().context))
+        context.append(compiled)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert context[0]() is None and context[1] not in staged.variants.values()
+    x = np.zeros(4, np.int32)
+    context[1][(1,)](x, 3)  # compiled again for this thread
+    assert x[0] == 3
+    with pytest.raises(ditron.NotFoundError, match="is gone"):
+        context[1].asm["llir"]
+
+
+def test_kernels_are_copied_and_pickled_as_functions_are():
+    assert copy.deepcopy({"kernel": staged})["kernel"] is staged and copy.copy(staged) is staged
+    assert pickle.loads(pickle.dumps(staged)) is staged
+    copied = copy.deepcopy(tuned)
+    x = np.zeros(4, np.int32)
+    copied[(1,)](x, 4)
+    assert (x == 32).all()
+
+
+def test_calls_that_the_extension_does_not_have():
+    context = ditron._device.device().context
+    with pytest.raises(ValueError, match=r"context_call\('sychronize'\): there are synchronize"):
+        ditron._native.context_call("sychronize", context.handle)
