@@ -116,6 +116,11 @@ class World:
             return cls(from_environment=True, **options)
 
     @property
+    def target(self):
+        """"cuda:sm_90a", "sim:sm_80"."""
+        return self.context.target
+
+    @property
     def rank(self):
         """The rank of this process, or of this thread in run() and on()."""
         if len(self.local_ranks) == 1:
@@ -175,7 +180,7 @@ class World:
             return [start(self.local_ranks[0])]
         if self.threads is not None or threading.get_ident() != self.home:
             raise InvalidArgumentError("world.run is called by the thread that made the world, and not again inside of it")
-        self.threads = RankThreads(self.local_ranks)
+        self.threads = RankThreads(self.local_ranks, takes_turns=not self.is_gpu)
         try:
             return self.threads.run(start)
         finally:
@@ -194,23 +199,24 @@ class World:
 
     def collective(self, rank, what, prepare, enqueue):
         """A call that all ranks make: enqueue(plan) is this rank's part. The plan is what prepare() gives, once for every `what`."""
-        def plan():
+        def plan_all(_):
             if what not in self.plans:
+                self._synchronize()  # loading code waits for a GPU, on which a call of the other ranks must not wait then
                 self.plans[what] = prepare()
-            return self.plans[what]
 
         def simulate(parts):
+            plan_all(parts)
             for part in parts:
-                part(plan())
-            self._synchronize()
+                part(self.plans[what])
+            self._synchronize()  # PyTorch takes tensors of the host for computed
 
         if not self.is_gpu:
-            self.meet(rank, what, enqueue, simulate)  # tensors of the host are there when the call returns
+            self.meet(rank, what, enqueue, simulate)
             return
         if what not in self.plans:
             if sys.modules["torch"].cuda.is_current_stream_capturing():
                 raise InvalidArgumentError(f"{what} is captured before it was ever called: call it once on all ranks, then capture")
-            self.meet(rank, f"preparing {what}", None, lambda _: self._synchronize() or plan() and None)
+            self.meet(rank, f"preparing {what}", None, plan_all)
         enqueue(self.plans[what])
 
     def synchronize(self):

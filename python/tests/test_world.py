@@ -1,4 +1,8 @@
 """Several simulated ranks in one process: symmetric tensors, kernels that talk to each other, operators."""
+import gc
+import threading
+import weakref
+
 import numpy as np
 import pytest
 
@@ -77,3 +81,93 @@ def test_gemm_reduce_scatter():
         operator(a, b, out)
         world.synchronize()
     np.testing.assert_allclose(np.concatenate(out), sum(x @ w.T for x, w in zip(a, b)), rtol=1e-2, atol=5e-2)
+
+
+def test_one_program_on_every_rank():
+    def program(world, factor):
+        inbox = world.symmetric(world.ranks, np.int32)
+        assert threading.current_thread() is not threading.main_thread()
+        tell_all[(1,)](inbox[world.rank], world.ranks)
+        world.synchronize()
+        return world.rank * factor, inbox[world.rank].tolist()
+
+    results = ditron.World(3, target="sim").run(program, 100)
+    assert results == [(100 * rank, [rank, 10 + rank, 20 + rank]) for rank in range(3)]
+    assert ditron.World(1, target="sim").run(lambda world: world.rank) == [0]
+
+
+def test_ranks_take_turns():
+    def program(world):
+        seen.append(world.rank)
+        world.synchronize()
+        seen.append(world.rank)
+
+    seen = []
+    ditron.World(3, target="sim").run(program)
+    assert seen == [0, 1, 2, 0, 1, 2]
+
+
+def leaves_out_a_call(world):
+    if world.rank != 1:
+        world.synchronize()
+
+
+def makes_another_call(world):
+    world.symmetric(4, np.int32) if world.rank == 1 else world.synchronize()
+
+
+def fails(world):
+    if world.rank == 1:
+        raise KeyError("mine")
+    world.synchronize()
+
+
+@pytest.mark.parametrize("program, kind, words", [
+    (leaves_out_a_call, ditron.InvalidArgumentError, "rank 1 has returned and will not call what the others wait in: rank 0 world.synchronize; rank 2"),
+    (makes_another_call, ditron.InvalidArgumentError, r"different calls, which would wait for ever: rank 0 world.synchronize; rank 1 world.symmetric\(\(4,\)"),
+    (fails, KeyError, "mine"),
+    (lambda world: world.run(fails), ditron.InvalidArgumentError, "not again inside of it"),
+    (lambda world: [tl.rank()], ValueError, "can only be called in a kernel"),
+])
+def test_ranks_that_would_wait_for_ever(program, kind, words):
+    world = ditron.World(3, target="sim")
+    with pytest.raises(kind, match=words):
+        world.run(program)
+    assert world.run(lambda world: world.rank) == [0, 1, 2]  # goes on
+
+
+def test_a_deadlock_of_kernels_is_told_to_every_rank():
+    def program(world):
+        flags = world.symmetric(1, np.int32)
+        wait_for_nobody[(1,)](flags[world.rank])
+        with pytest.raises(ditron.DeadlockError):
+            world.synchronize()
+
+    ditron.World(2, target="sim").run(program)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float64, np.int64, np.uint8, np.bool_])
+def test_symmetric_arrays(kind):
+    world = ditron.World(2, target="sim")
+    tensor = world.symmetric((2, 3), kind)
+    tensor[1][:] = 1
+    assert tensor[0].dtype == kind and not tensor[0].any() and tensor[1].all()
+    assert world.symmetric((0, 3), kind)[0].shape == (0, 3)
+    with pytest.raises(ditron.InvalidArgumentError, match=r"shape \(-1, 2\): sizes are from 0"):
+        world.symmetric((-1, 2), kind)
+    with pytest.raises(TypeError, match="no element type complex64"):
+        world.symmetric(2, np.complex64)
+    with pytest.raises(ditron.InvalidArgumentError, match="rank 2 is not of this process"):
+        tensor[2]
+
+
+def test_a_world_goes_with_its_kernels():
+    world = ditron.World(2, target="sim")
+    inbox = world.symmetric(2, np.int32)
+    with world.on(0):
+        compiled = tell_all[(1,)](inbox[0], 2)
+    world.synchronize()
+    context = weakref.ref(world.context)
+    del world, inbox
+    gc.collect()
+    assert context() is None and compiled not in tell_all.variants.values()

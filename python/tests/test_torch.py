@@ -1,0 +1,235 @@
+"""ditron.torch: operators with gradients on simulated ranks, torch.compile, CUDA graphs, process groups, and the example that trains."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from conftest import HAS_TORCH, needs_gpus, needs_no_gpu, needs_torch
+
+import ditron
+
+if HAS_TORCH:
+    import torch
+
+    import ditron.torch
+
+pytestmark = needs_torch
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / "tensor_parallel_mlp.py"
+LIMITS = {"float32": 3e-3, "bfloat16": 3e-2, "float16": 4e-3}
+
+
+def run(*arguments, **options):
+    result = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300,
+                            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}, **options)
+    return result.returncode, result.stdout + result.stderr
+
+
+def torchrun(*arguments, ranks=2):
+    return run("-m", "torch.distributed.run", "--nproc_per_node", ranks, *arguments)
+
+
+def close(found, expected):
+    limit = LIMITS[str(found.dtype).removeprefix("torch.")]
+    torch.testing.assert_close(found.float(), expected.float(), rtol=0, atol=limit * expected.abs().max().item())
+
+
+def mlp(world, x, up, down, transposed=True):
+    hidden = ditron.torch.ag_gemm(x, up, world, transposed)
+    return ditron.torch.gemm_rs(torch.tanh(hidden), down, world, transposed)
+
+
+def check_mlp(world, forward, dtype, transposed=True, m=64, d=32, h=48):
+    """The rank's part of the result and of all gradients is that of the same MLP on one rank."""
+    numbers = torch.Generator().manual_seed(1)
+    ranks, rank = world.ranks, world.rank
+    x, up, down = torch.randn(m, d, generator=numbers), torch.randn(h * ranks, d, generator=numbers) / 6, torch.randn(d, h * ranks, generator=numbers) / 14
+    x, up, down = (each.to(dtype).to("cuda" if world.is_gpu else "cpu") for each in (x, up, down))
+    parts = [x.chunk(ranks)[rank], up.chunk(ranks)[rank], down.chunk(ranks, 1)[rank]]
+    parts = [each.clone().requires_grad_() for each in parts]
+    own = parts if transposed else [parts[0], parts[1].t(), parts[2].t()]
+    out = forward(world, *own, transposed)
+    out.square().sum().backward()
+
+    whole = [each.float().requires_grad_() for each in (x, up, down)]
+    expected = torch.tanh(whole[0] @ whole[1].T) @ whole[2].T
+    expected.square().sum().backward()
+    close(out, expected.chunk(ranks)[rank])
+    for part, all_of_it, dimension in zip(parts, whole, (0, 0, 1)):
+        close(part.grad, all_of_it.grad.chunk(ranks, dimension)[rank])
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("dtype", LIMITS)
+def test_gradients(dtype, transposed):
+    ditron.World(4, target="sim").run(check_mlp, mlp, getattr(torch, dtype), transposed)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_compiled_without_graph_breaks(backend):
+    torch._dynamo.reset()
+    ditron.World(2, target="sim").run(check_mlp, torch.compile(mlp, fullgraph=True, backend=backend), torch.float32)
+
+
+def test_compiled_for_any_number_of_rows():
+    torch._dynamo.reset()
+    world = ditron.World(2, target="sim")
+    compiled = torch.compile(mlp, fullgraph=True, backend="aot_eager", dynamic=True)
+    for m in (64, 32, 16):
+        world.run(lambda world: check_mlp(world, compiled, torch.float32, m=m))
+
+
+def check_operators(world):
+    x, weight = torch.randn(32, 48, requires_grad=True), torch.randn(16, 48, requires_grad=True)
+    torch.library.opcheck(torch.ops.ditron.ag_gemm.default, (x, weight, world.name, True))
+    torch.library.opcheck(torch.ops.ditron.gemm_rs.default, (x, weight.t(), world.name, False))
+    torch.library.opcheck(torch.ops.ditron.all_gather.default, (x.detach(), world.name))
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_operators_are_registered_as_pytorch_wants(ranks):
+    ditron.World(ranks, target="sim").run(check_operators)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8", "bool", "float8_e4m3fn"])
+@pytest.mark.parametrize("shape", [(3, 5), (1,), (0, 4), (9000,)])
+def test_all_gather(dtype, shape):
+    def program(world):
+        x = (torch.arange(torch.Size(shape).numel()) % 7 + world.rank).reshape(shape).to(getattr(torch, dtype))
+        return x, ditron.torch.all_gather(x, world), ditron.torch.all_gather(x, world)
+
+    results = ditron.World(3, target="sim").run(program)
+    expected = torch.cat([x.view(torch.uint8) for x, _, _ in results])
+    assert all(torch.equal(each.view(torch.uint8), expected) for _, *gathered in results for each in gathered)
+
+
+def test_wrong_tensors():
+    world = ditron.World(2, target="sim")
+    x, weight = torch.zeros(5, 8), torch.zeros(4, 8)
+    with pytest.raises(RuntimeError, match="x has 8 columns, weight takes 4"):
+        ditron.torch.ag_gemm(x, weight.t(), world)
+    with pytest.raises(RuntimeError, match="x is torch.float32 and weight torch.float16"):
+        ditron.torch.ag_gemm(x, weight.half(), world)
+    with pytest.raises(RuntimeError, match="5 rows, which 2 ranks cannot share equally"):
+        ditron.torch.gemm_rs(x, weight, world)
+    with pytest.raises(RuntimeError, match="x has 1 dimensions and weight 2"):
+        ditron.torch.ag_gemm(x[0], weight, world)
+    with pytest.raises(ditron.InvalidArgumentError, match="known in a function that world.run starts"):
+        ditron.torch.ag_gemm(x, weight, world)
+    with pytest.raises(ditron.UnsupportedError, match="fp64; bf16, fp16 and fp32 are accepted"):
+        ditron.World(1, target="sim").run(lambda world: ditron.torch.ag_gemm(x.double(), weight.double(), world))
+    with pytest.raises(ditron.InvalidArgumentError, match="the world 'nowhere' is gone"):
+        torch.ops.ditron.ag_gemm(x, weight, "nowhere", True)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int64", "bool", "float8_e4m3fn", "float8_e5m2"])
+def test_symmetric_tensors(dtype):
+    dtype = getattr(torch, dtype)
+    world = ditron.World(2, target="sim")
+    tensor = world.symmetric((3, 4), dtype)
+    for rank in world.local_ranks:
+        assert tensor[rank].dtype == dtype and tensor[rank].shape == (3, 4) and not tensor[rank].view(torch.uint8).any()
+        tensor[rank].copy_(torch.full((3, 4), rank + 1).to(dtype))
+    assert (tensor[0].float() == 1).all() and (tensor[1].float() == (1 if dtype == torch.bool else 2)).all()
+    assert world.symmetric((0, 4), dtype)[1].shape == (0, 4)
+
+
+@needs_no_gpu
+def test_the_example_trains_on_simulated_ranks():
+    code, text = run(EXAMPLE, "--steps", 11)
+    assert code == 0 and "4 ranks of sim" in text and "step 10" in text, text
+
+
+@needs_gpus(2)
+@pytest.mark.parametrize("options", [[], ["--compile", "inductor"]])
+def test_the_example_trains_on_gpus(options):
+    for start in (run, torchrun):
+        code, text = start(EXAMPLE, *options)
+        assert code == 0 and "2 ranks of cuda" in text, text
+
+
+GROUP = """
+import os
+import sys
+import torch
+import torch.distributed as distributed
+import ditron.torch
+
+if torch.cuda.is_available():
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+try:
+    ditron.World.from_process_group()
+except ditron.InvalidArgumentError as error:
+    assert "call init_process_group first" in str(error)
+distributed.init_process_group("gloo")
+try:
+    world = ditron.World.from_process_group()
+except ditron.Error as error:
+    sys.exit(str(error))
+x = torch.full((2, 4), float(distributed.get_rank()), device="cuda")
+assert world.rank == distributed.get_rank() and world.ranks == 2
+assert ditron.torch.all_gather(x, world).tolist() == [[0.0] * 4] * 2 + [[1.0] * 4] * 2
+"""
+
+
+@needs_no_gpu
+def test_processes_cannot_share_simulated_ranks(tmp_path):
+    (tmp_path / "program.py").write_text(GROUP, encoding="utf-8")
+    code, text = torchrun(tmp_path / "program.py")
+    assert code and "the processes of ranks [0, 1] have no GPU" in text and "ditron.World(2).run(function)" in text, text
+
+
+@needs_gpus(2)
+def test_a_world_from_a_process_group(tmp_path):
+    (tmp_path / "program.py").write_text(GROUP, encoding="utf-8")
+    code, text = torchrun(tmp_path / "program.py")
+    assert code == 0, text
+
+
+def captured(world):
+    """A captured step, replayed, is the step."""
+    torch.manual_seed(world.rank)
+    x, up, down = (torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((64, 128), (256, 128), (128, 256)))
+
+    def step():
+        return mlp(world, x, up, down), ditron.torch.all_gather(x, world)
+
+    step()
+    world.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out, gathered = step()
+    for scale in (1, 2, 0.5):
+        x.mul_(scale)
+        graph.replay()
+        expected = step()
+        torch.cuda.synchronize()
+        assert torch.equal(out, expected[0]) and torch.equal(gathered, expected[1])
+
+
+@needs_gpus(1)
+def test_cuda_graphs():
+    world = ditron.World(1, target="cuda")
+    world.run(captured)
+    x = torch.zeros(8, device="cuda")
+    with pytest.raises(ditron.InvalidArgumentError, match="captured before it was ever called"), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        ditron.torch.all_gather(x, world)
+
+
+@needs_gpus(2)
+def test_cuda_graphs_of_two_processes(tmp_path):
+    (tmp_path / "program.py").write_text(f"""
+import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import ditron
+from test_torch import captured
+
+ditron.World(from_environment=True).run(captured)
+""", encoding="utf-8")
+    code, text = torchrun(tmp_path / "program.py")
+    assert code == 0, text
+
+
+@needs_gpus(2)
+def test_gradients_on_gpus():
+    ditron.World(2, target="cuda").run(check_mlp, mlp, torch.bfloat16)
