@@ -2,6 +2,7 @@
 import collections
 import glob
 import importlib.util
+import os
 
 import pytest
 
@@ -14,6 +15,11 @@ needs_no_gpu = pytest.mark.skipif(GPUS > 0, reason="this machine has a GPU")
 
 def needs_gpus(count):
     return pytest.mark.skipif(GPUS < count, reason=f"this machine has {GPUS} GPUs, the test needs {count}")
+
+
+def environment(**variables):
+    """Of the processes that tests start."""
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", **variables}
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,11 +1,10 @@
 """ditron.as_triton in processes of their own: what `import triton` gives then, with and without PyTorch."""
-import os
 import subprocess
 import sys
 import textwrap
 
 import pytest
-from conftest import needs_no_gpu, needs_torch
+from conftest import environment, needs_no_gpu, needs_torch
 
 KERNEL = """
 import triton
@@ -22,7 +21,7 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 def run(arguments, folder, text=None):
     if text is not None:
         (folder / "program.py").write_text(textwrap.dedent(text), encoding="utf-8")
-    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, env=environment())
 
 
 def passes(tmp_path, text):

@@ -1,11 +1,10 @@
 """ditron.torch: operators with gradients on simulated ranks, torch.compile, CUDA graphs, process groups, and the example that trains."""
-import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
-from conftest import HAS_TORCH, needs_gpus, needs_no_gpu, needs_torch
+from conftest import HAS_TORCH, environment, needs_gpus, needs_no_gpu, needs_torch
 
 import ditron
 
@@ -20,8 +19,7 @@ LIMITS = {"float32": 3e-3, "bfloat16": 3e-2, "float16": 4e-3}
 
 
 def run(*arguments, **options):
-    result = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300,
-                            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}, **options)
+    result = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment(), **options)
     return result.returncode, result.stdout + result.stderr
 
 
@@ -149,7 +147,6 @@ def test_the_example_trains_on_gpus(options):
 
 
 GROUP = """
-import os
 import sys
 import torch
 import torch.distributed as distributed
