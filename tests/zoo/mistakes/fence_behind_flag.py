@@ -1,0 +1,35 @@
+# The fence stands behind the flag, where it orders nothing that matters.
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+from triton_dist.language.extra.language_extra import __syncthreads, fence, membar, st, tid
+
+
+@triton.jit
+def buggy(data_ptr, flag_ptr, out_ptr):
+    i = tl.arange(0, 128)
+    if dl.rank() == 0:
+        tl.store(dl.symm_at(data_ptr, 1) + i, i + 1)  # !store
+        __syncthreads()
+        if tid(0) == 0:
+            st(dl.symm_at(flag_ptr, 1), 1, "sys", "relaxed")
+            fence("acq_rel", "sys")
+    else:
+        token = dl.wait(flag_ptr, 1, "sys", "acquire")
+        data_ptr = dl.consume_token(data_ptr, token)
+        tl.store(out_ptr + i, tl.load(data_ptr + i))  # !load
+
+
+@triton.jit
+def fixed(data_ptr, flag_ptr, out_ptr):
+    i = tl.arange(0, 128)
+    if dl.rank() == 0:
+        tl.store(dl.symm_at(data_ptr, 1) + i, i + 1)
+        __syncthreads()
+        if tid(0) == 0:
+            membar("sys")
+            st(dl.symm_at(flag_ptr, 1), 1, "sys", "relaxed")
+    else:
+        token = dl.wait(flag_ptr, 1, "sys", "acquire")
+        data_ptr = dl.consume_token(data_ptr, token)
+        tl.store(out_ptr + i, tl.load(data_ptr + i))
