@@ -1,0 +1,38 @@
+# A row of shared memory is stored by a bulk copy and filled anew, but the wait leaves one group incomplete: the one that
+# still reads.
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+from triton_dist.language.extra.language_extra import (__syncthreads, cp_async_bulk_commit_group,
+                                                       cp_async_bulk_shared_to_global, cp_async_bulk_wait_group,
+                                                       fence_async_shared, tid)
+
+
+@triton.jit
+def buggy(out_ptr):
+    thread = tid(0)
+    row = dl.allocate_smem(tl.int32, [128])
+    for step in range(2):
+        dl.smem_store(row, 100 * step + thread, thread)  # !store
+        fence_async_shared()
+        __syncthreads()
+        if thread == 0:
+            cp_async_bulk_shared_to_global(out_ptr + 128 * step, dl.smem_get_ptr(row), 512)  # !copy
+            cp_async_bulk_commit_group()
+            cp_async_bulk_wait_group(1)
+        __syncthreads()
+
+
+@triton.jit
+def fixed(out_ptr):
+    thread = tid(0)
+    row = dl.allocate_smem(tl.int32, [128])
+    for step in range(2):
+        dl.smem_store(row, 100 * step + thread, thread)
+        fence_async_shared()
+        __syncthreads()
+        if thread == 0:
+            cp_async_bulk_shared_to_global(out_ptr + 128 * step, dl.smem_get_ptr(row), 512)
+            cp_async_bulk_commit_group()
+            cp_async_bulk_wait_group(0)
+        __syncthreads()
