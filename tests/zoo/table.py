@@ -1,0 +1,281 @@
+"""What is in the zoo: how each program is run, and what the report about a mistake must say.
+
+`run` is the command line of `ditron run` behind the kernel, where name=value stands for `--arg`, NAME=value for `--constexpr`, and
+{form} for the function: buggy, fixed, or kernel. What follows in `buggy` or `fixed` is for that form alone. A report is right if it
+is of the `kind`, has all `words`, and names the source lines that the program marks (README.md).
+
+`needs` says what the simulator has to learn before it can report the mistake for what it is, or leave the correct program alone;
+without it, it does today.
+"""
+from dataclasses import dataclass, field
+
+# The exit code, and words of which one must be in the report.
+KINDS = {
+    'race': (2, ('data race', 'is still writing', 'may still be reading', 'without fence_async')),
+    'deadlock': (2, ('deadlock', 'threads wait for each other')),
+    'bounds': (2, ('outside of every allocation', 'outside of', 'is not one of', 'negative')),
+    'misaligned': (2, ('misaligned',)),
+    'refused': (1, ('only some of them arrive here',)),  # by the compiler
+    'wrong numbers': (5, ('is not as expected',)),
+}
+
+
+@dataclass
+class Program:
+    name: str
+    kind: str  # of KINDS; '' for a program that is correct
+    run: str
+    zoo: str = ''
+    words: tuple = ()
+    buggy: str = ''
+    fixed: str = ''
+    needs: str = ''
+    schedules: int = 200
+    forms: tuple = field(init=False)
+
+    def __post_init__(self):
+        self.forms = ('buggy', 'fixed') if self.kind else ('kernel',)
+
+    @property
+    def file(self):
+        return ('mistakes/' if self.kind else 'correct/') + self.name + '.py'
+
+
+def race(name, buffer, run, **more):
+    more.setdefault('needs', 'races')
+    return Program(name, 'race', run, words=(buffer,), **more)
+
+
+def deadlock(name, words, run, **more):
+    return Program(name, 'deadlock', run, words=words if isinstance(words, tuple) else (words,), **more)
+
+
+def bounds(name, buffer, run, **more):
+    return Program(name, 'bounds', run, words=(buffer,), **more)
+
+
+def correct(name, run, **more):
+    return Program(name, '', run, **more)
+
+
+def numbers(values):
+    return 'i32:[%s]' % ','.join(map(str, values))
+
+
+def on_rank_1(values):
+    values = list(values)
+    return 'per-rank:zeros:i32[%d],%s' % (len(values), numbers(values))
+
+
+TILE = range(128)
+FOUR_STEPS = ' --expect out_ptr=' + on_rank_1(100 * step + i for step in range(4) for i in TILE)
+
+
+# Rank 0 sends 1, 2, ... to rank 1.
+MESSAGE = ('--ranks 2 data_ptr=symm:zeros:i32[128] flag_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128] '
+           '--expect out_ptr=per-rank:zeros:i32[128],arange(1):i32[128]')
+# Block 0 does so to block 1.
+BLOCK_MESSAGE = ('--grid 2 data_ptr=zeros:i32[128] flag_ptr=zeros:i32[1] out_ptr=zeros:i32[128] '
+                 '--expect out_ptr=arange(1):i32[128]')
+# Every rank sends to its right neighbour.
+RING = '--ranks 2 inbox_ptr=symm:zeros:i32[128] signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128] '
+# Puts of rank 0 to rank 1, or of both to each other.
+PUT = ('--ranks 2 data_ptr=symm:zeros:i32[128] source_ptr=arange(1):i32[128] signal_ptr=symm:zeros:i64[1] out_ptr=zeros:i32[128] '
+       '--expect out_ptr=per-rank:zeros:i32[128],arange(1):i32[128]')
+EXCHANGE = ('--ranks 2 data_ptr=symm:zeros:i32[128] source_ptr=arange(1):i32[128] out_ptr=zeros:i32[128] '
+            '--expect out_ptr=arange(1):i32[128]')
+TWO_PUTS = ('--ranks 2 data_ptr=symm:zeros:i32[256] source_ptr=arange(1):i32[256] signal_ptr=symm:zeros:i64[2] '
+            'out_ptr=zeros:i32[256] --expect out_ptr=per-rank:zeros:i32[256],arange(1):i32[256]')
+LOCK = '--grid 6 lock_ptr=zeros:i32[1] sum_ptr=zeros:i32[1] --expect sum_ptr=i32:[6]'
+HOPPER = '--target sim:sm_90a '
+
+PROGRAMS = [
+    # Order and scope of a flag.
+    race('message_relaxed', 'data_ptr', MESSAGE, zoo='Z1'),
+    race('flag_raised_relaxed', 'data_ptr', MESSAGE),
+    race('flag_read_relaxed', 'data_ptr', MESSAGE),
+    race('flag_read_plainly', '_ptr', MESSAGE),
+    race('release_scope_gpu', '_ptr', MESSAGE),
+    race('acquire_scope_gpu', '_ptr', MESSAGE, zoo='Z2'),
+    race('notify_scope_gpu', '_ptr', MESSAGE),
+    race('fence_scope_gpu', 'data_ptr', MESSAGE),
+    race('fence_behind_flag', 'data_ptr', MESSAGE),
+    race('release_by_one_thread', 'data_ptr', MESSAGE, zoo='Z4'),
+    race('acquire_by_one_thread', 'data_ptr', MESSAGE),
+    race('flag_by_other_warp', 'data_ptr',
+         '--ranks 2 data_ptr=symm:zeros:i32[32] flag_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128] '
+         '--expect out_ptr=' + on_rank_1(i + 1 if i < 32 else 0 for i in TILE)),
+    race('release_scope_cta', '_ptr', BLOCK_MESSAGE),
+    race('acquire_scope_cta', '_ptr', BLOCK_MESSAGE),
+    race('flag_of_two_writers', 'flag_ptr', '--ranks 3 flag_ptr=symm:zeros:i64[1] out_ptr=zeros:i32[1] '
+         '--expect out_ptr=per-rank:i32:[1],i32:[0],i32:[0]', zoo='Z3'),
+    race('flag_in_two_halves', 'flag_ptr', '--ranks 2 flag_ptr=symm:zeros:i64[1] out_ptr=zeros:i64[1] '
+         '--expect out_ptr=per-rank:i64:[0],i64:[21474836487]'),
+    Program('data_and_flag_in_two_words', 'wrong numbers', '--ranks 2 slots_ptr=symm:zeros:i32[256] out_ptr=zeros:i32[128] '
+            '--expect out_ptr=per-rank:zeros:i32[128],arange(100):i32[128]', needs='weak memory'),
+
+    # Threads of a block, blocks of a grid.
+    race('block_barrier_missing', 'scratch_ptr', 'x_ptr=arange:i32[128] scratch_ptr=zeros:i32[128] out_ptr=zeros:i32[128] '
+         '--expect out_ptr=arange(127,-1):i32[128]'),
+    race('reverse_in_place', 'x_ptr', 'x_ptr=arange:i32[128] --expect x_ptr=arange(127,-1):i32[128]'),
+    race('second_barrier_missing', 'scratch_ptr', 'x_ptr=arange:i32[256] scratch_ptr=zeros:i32[128] out_ptr=zeros:i32[256] '
+         '--expect out_ptr=' + numbers(128 * step + 127 - i for step in range(2) for i in TILE)),
+    race('shared_memory_barrier_missing', 'shared', 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
+         '--expect out_ptr=arange(127,-1):i32[128]'),
+    race('named_barrier_of_half', 'shared', 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
+         '--expect out_ptr=' + numbers(127 - i if i < 64 else 0 for i in TILE)),
+    deadlock('named_barrier_count', 'barrier', 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128]'),
+    Program('divergent_barrier', 'refused', 'word_ptr=zeros:i32[1] out_ptr=zeros:i32[128]'),
+    race('read_modify_write', 'counter_ptr', '--grid 6 counter_ptr=zeros:i32[1] --expect counter_ptr=i32:[6]'),
+    race('atomic_and_store', 'sum_ptr', '--grid 6 sum_ptr=zeros:i32[1] --expect sum_ptr=i32:[6]'),
+    race('overlapping_tiles', 'out_ptr', '--grid 3 out_ptr=zeros:i32[368]'),
+    race('in_place_stencil', 'x_ptr', '--grid 3 x_ptr=ones:i32[384]',
+         buggy='--expect x_ptr=' + numbers(1 + (i > 0) for i in range(384)),
+         fixed='y_ptr=zeros:i32[384] --expect y_ptr=' + numbers(1 + (i > 0) for i in range(384))),
+    race('grid_barrier_relaxed', 'data_ptr', '--grid 4 count_ptr=zeros:i32[1] data_ptr=zeros:i32[512] out_ptr=zeros:i32[512] '
+         '--expect out_ptr=' + numbers(3 - block + i for block in range(4) for i in TILE)),
+    deadlock('grid_barrier_not_resident', ('count_ptr[0]', 'not started'), 'count_ptr=zeros:i32[1] out_ptr=zeros:i32[64]',
+             buggy='--sms 2 --grid 4', fixed='--grid SMS --cooperative', zoo='Z14'),
+    race('lock_released_relaxed', 'sum_ptr', LOCK),
+    race('lock_taken_relaxed', 'sum_ptr', LOCK),
+    deadlock('lock_not_given_back', 'lock_ptr[0]', LOCK),
+    deadlock('two_locks_crossed', 'locks_ptr[', '--grid 6 locks_ptr=zeros:i32[2] sum_ptr=zeros:i32[1] --expect sum_ptr=i32:[6]'),
+    race('last_arriver_relaxed', 'partial_ptr', '--grid 4 count_ptr=zeros:i32[1] partial_ptr=zeros:i32[512] '
+         'out_ptr=zeros:i32[128] --expect out_ptr=arange(6,4):i32[128]'),
+    deadlock('next_block_waited_for', ('done_ptr[', 'not started'), '--grid 20 done_ptr=zeros:i32[20] out_ptr=zeros:i32[20]'),
+
+    # Addresses.
+    bounds('overflow_of_offset', 'counts_ptr', 'x_ptr=arange(0,131072):i32[128] counts_ptr=zeros:i32[256]'),
+    bounds('last_chunk', 'x_ptr', '--grid 4 x_ptr=arange:i32[100] out_ptr=zeros:i32[100] n=100'),
+    bounds('overrun_into_next_array', 'a_ptr', 'a_ptr=symm:zeros:i32[128] b_ptr=symm:zeros:i32[4096] row=8', needs='provenance'),
+    bounds('overrun_in_shared_memory', 'shared', 'out_ptr=zeros:i32[128] --expect out_ptr=arange:i32[128]', needs='provenance'),
+    bounds('tail_of_k', 'a_ptr', 'a_ptr=ones:fp32[16,40] b_ptr=ones:fp32[40,16] c_ptr=zeros:fp32[16,16] depth=40 '
+           '--expect c_ptr=full(40):fp32[16,16]', zoo='Z23'),
+    bounds('index_from_data', 'x_ptr', 'index_ptr=arange(-1):i32[128] x_ptr=ones:i32[128] out_ptr=zeros:i32[128]'),
+    Program('misaligned_vector', 'misaligned', 'x_ptr=arange:i32[520] out_ptr=zeros:i32[128]', words=('x_ptr',)),
+
+    # Who signals whom.
+    deadlock('nobody_signals', ('signal_ptr[0] on rank 0', 'never written'), RING),
+    race('signal_to_myself', 'inbox_ptr', RING + '--expect out_ptr=arange:i32[128]'),
+    deadlock('wrong_word', 'words_ptr[', '--ranks 2 words_ptr=symm:zeros:i32[2] out_ptr=zeros:i32[1]'),
+    bounds('peer_out_of_range', 'rank 2', '--ranks 2 inbox_ptr=symm:zeros:i32[128] signal_ptr=symm:zeros:i32[1]'),
+    deadlock('crossed_waits', ('signal_ptr[0] on rank 0', 'signal_ptr[0] on rank 1'),
+             '--ranks 2 signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]'),
+    deadlock('poll_two_words', 'words_ptr[', '--ranks 2 --time-limit 3 words_ptr=symm:zeros:i32[2] out_ptr=zeros:i32[1]',
+             needs='state', schedules=3),
+    deadlock('subgroup_then_world', ('pair_ptr[0]', 'world_ptr[0]'),
+             '--ranks 4 pair_ptr=symm:zeros:i32[1] world_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]', zoo='Z13'),
+    deadlock('tile_counts_differ', 'signal_ptr[0] on rank 1', '--ranks 2 data_ptr=symm:zeros:i32[128] '
+             'signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128]', buggy='TILE=per-rank:64,32', fixed='TILE=32', zoo='Z16'),
+    deadlock('world_of_eight', 'words_ptr[', '--ranks 2 words_ptr=symm:zeros:i32[8] out_ptr=zeros:i32[1] WORLD=8', zoo='Z25'),
+    deadlock('exact_wait', ('signal_ptr[0] on rank 0', 'has 2'), '--ranks 3 signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]',
+             needs='exploration'),
+    race('shared_slot', 'slots_ptr', '--ranks 3 slots_ptr=symm:zeros:i32[384] words_ptr=symm:zeros:i32[3] '
+         'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:full(1):i32[128],zeros:i32[128],zeros:i32[128]'),
+    race('wait_for_one_of_two', 'slots_ptr', '--ranks 3 slots_ptr=symm:zeros:i32[384] words_ptr=symm:zeros:i32[3] '
+         'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:full(3):i32[128],zeros:i32[128],zeros:i32[128]'),
+    race('only_rank_0_waits', 'inbox_ptr', RING + '--expect out_ptr=arange(1):i32[128]'),
+    race('no_wait', 'inbox_ptr', RING + '--expect out_ptr=arange(1):i32[128]'),
+    race('signal_before_data', 'inbox_ptr', RING + '--expect out_ptr=arange(1):i32[128]'),
+
+    # Slots that are used again, calls one after the other.
+    race('credit_before_reads', 'slot_ptr', '--ranks 2 slot_ptr=symm:zeros:i32[128] full_ptr=symm:zeros:i32[1] '
+         'free_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[512]' + FOUR_STEPS),
+    race('no_credits', 'slots_ptr', '--ranks 2 slots_ptr=symm:zeros:i32[256] full_ptr=symm:zeros:i32[1] '
+         'free_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[512]' + FOUR_STEPS),
+    race('constant_flag', 'slots_ptr', '--ranks 2 slots_ptr=symm:zeros:i32[256] flags_ptr=symm:zeros:i32[2] '
+         'out_ptr=zeros:i32[512]' + FOUR_STEPS, zoo='Z6'),
+    race('barrier_never_reset', 'data_ptr', '--ranks 3 count_ptr=symm:zeros:i32[1] data_ptr=symm:zeros:i32[256] '
+         'out_ptr=zeros:i32[256] --expect out_ptr=per-rank:' +
+         ','.join(numbers(10 * step + peer for step in range(2) for i in TILE) for peer in (1, 2, 0)), zoo='Z8'),
+    deadlock('add_and_subtract_barrier', 'count_ptr[0]', '--ranks 3 count_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]', zoo='Z10'),
+    race('no_exit_barrier', 'row_ptr', '--ranks 2 row_ptr=symm:zeros:i32[128] words_ptr=symm:zeros:i32[2] '
+         'out_ptr=zeros:i32[256] --expect out_ptr=per-rank:' +
+         ','.join(numbers(100 * call + peer for call in (1, 2) for i in TILE) for peer in (1, 0)), zoo='Z11'),
+    race('reused_in_next_call', 'inbox_ptr', '--ranks 2 inbox_ptr=symm:zeros:i32[256] flag_ptr=symm:zeros:i32[1] '
+         'call_ptr=zeros:i32[1] out_ptr=zeros:i32[128] x=5 --then {form} x=7 --expect out_ptr=full(7):i32[128]'),
+    race('round_is_an_argument', 'inbox_ptr', '--ranks 2 inbox_ptr=symm:zeros:i32[256] flag_ptr=symm:zeros:i32[1] '
+         'call_ptr=zeros:i32[1] out_ptr=zeros:i32[128] round=1 --then {form} round=2 --then {form} round=1 --then {form} round=2 '
+         '--expect out_ptr=full(4):i32[128]', zoo='Z7'),
+    deadlock('flag_taken_down', 'flag_ptr[0]', '--ranks 2 flag_ptr=symm:zeros:i32[1] call_ptr=zeros:i32[1] '
+             'out_ptr=zeros:i32[1] --then {form} --then {form}', zoo='Z9', needs='exploration'),
+    race('counter_of_two_paths', 'inbox_ptr', '--ranks 2 inbox_ptr=symm:zeros:i32[256] count_ptr=symm:zeros:i32[1] '
+         'out_ptr=zeros:i32[128] x=5 call=1 arrived=0 SHOTS=2 --then {form} x=7 call=2 arrived=2 SHOTS=1 '
+         '--expect out_ptr=full(7):i32[128]', zoo='Z17'),
+    race('slots_change_role', 'workspace_ptr', '--ranks 2 workspace_ptr=symm:zeros:i32[264] out_ptr=zeros:i32[128] '
+         'x=5 n=128 call=1 --then {form} x=7 n=64 call=2 --expect out_ptr=' + numbers(7 * (i < 64) for i in TILE), zoo='Z15'),
+
+    # Puts, gets and signals of OpenSHMEM.
+    race('put_without_fence', 'data_ptr', PUT, zoo='Z20'),
+    race('put_before_notify', 'data_ptr', PUT),
+    race('barrier_without_quiet', 'data_ptr', EXCHANGE),
+    race('source_reused', 'source_ptr', EXCHANGE),
+    race('put_before_block_barrier', 'source_ptr', EXCHANGE),
+    race('get_read_early', 'copy_ptr', '--ranks 2 data_ptr=symm:arange:i32[128] copy_ptr=zeros:i32[128] out_ptr=zeros:i32[128] '
+         '--expect out_ptr=arange:i32[128]'),
+    race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5'),
+    race('earlier_put_not_covered', 'data_ptr', TWO_PUTS),
+    bounds('negative_count', 'bytes', '--ranks 8 data_ptr=symm:zeros:i32[128] source_ptr=full({rank}):i32[16] n=100 '
+           'out_ptr=zeros:i32[128]', zoo='Z22'),
+    Program('elements_for_bytes', 'wrong numbers', EXCHANGE + ' n=128', words=('96 of 128',)),
+    deadlock('barrier_by_some_ranks', 'team barriers', '--ranks 3 out_ptr=zeros:i32[1]'),
+
+    # Copies by the hardware of Hopper.
+    race('mbarrier_parity', 'shared', HOPPER + 'x_ptr=arange:i32[256] out_ptr=zeros:i32[256] --expect out_ptr=arange:i32[256]',
+         needs=''),
+    deadlock('mbarrier_bytes', 'mbarrier', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128]'),
+    race('wait_group_off_by_one', 'shared', HOPPER + 'out_ptr=zeros:i32[256]', needs=''),
+    race('proxy_fence_missing', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]', needs=''),
+    race('bulk_load_not_waited_for', 'shared', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
+         '--expect out_ptr=arange:i32[128]', needs=''),
+
+    # Numbers.
+    Program('average_for_sum', 'wrong numbers', '--ranks 4 x_ptr=symm:full({rank}):fp32[128] out_ptr=zeros:fp32[128] '
+            '--expect out_ptr=full(6):fp32[128]', words=('128 of 128',), zoo='Z24'),
+    Program('rounded_at_each_hop', 'wrong numbers', '--ranks 4 x_ptr=per-rank:symm:full(256):fp32[128],symm:ones:fp32[128],'
+            'symm:ones:fp32[128],symm:full(2):fp32[128] out_ptr=zeros:bf16[128] --expect out_ptr=full(260):bf16[128]',
+            words=('128 of 128',), zoo='Z24'),
+
+    # Correct, and never to be reported.
+    correct('message_release_acquire', '--ranks 2 --grid 2 data_ptr=symm:zeros:i32[128] flag_ptr=symm:zeros:i32[1] '
+            'local_ptr=zeros:i32[128] local_flag_ptr=zeros:i32[1] out_ptr=zeros:i32[128] '
+            '--expect out_ptr=per-rank:zeros:i32[128],arange(3,3):i32[128]'),
+    correct('message_fences', MESSAGE),
+    correct('ticket_lock', '--grid 6 ticket_ptr=zeros:i32[1] serving_ptr=zeros:i32[1] sum_ptr=zeros:i32[1] '
+            '--expect sum_ptr=i32:[6]'),
+    correct('spin_lock', '--ranks 3 --grid 2 lock_ptr=symm:zeros:i32[1] sum_ptr=symm:zeros:i32[1] '
+            '--expect sum_ptr=per-rank:i32:[6],i32:[0],i32:[0]'),
+    correct('grid_barrier', '--grid 4 --cooperative count_ptr=zeros:i32[1] data_ptr=zeros:i32[1024] out_ptr=zeros:i32[1536] '
+            '--expect out_ptr=' + numbers(100 * step + (block + 1) % 4 for step in range(3) for block in range(4) for i in TILE)),
+    correct('all_gather_generations', '--ranks 3 x={rank} generation_ptr=zeros:i32[1] inbox_ptr=symm:zeros:i32[768] '
+            'words_ptr=symm:zeros:i32[3] out_ptr=zeros:i32[384] --then {form} --then {form} x=9 '
+            '--expect out_ptr=full(9):i32[384]'),
+    correct('ring_with_credits', '--ranks 4 slot_ptr=symm:zeros:i32[128] full_ptr=symm:zeros:i32[1] free_ptr=symm:zeros:i32[1] '
+            'out_ptr=zeros:i32[384] --expect out_ptr=per-rank:' +
+            ','.join(numbers((rank - step - 1) % 4 for step in range(3) for i in TILE) for rank in range(4))),
+    correct('producer_consumer', '--grid 2 slots_ptr=zeros:i32[384] filled_ptr=zeros:i32[1] taken_ptr=zeros:i32[1] '
+            'out_ptr=zeros:i32[1024] --expect out_ptr=' + numbers(10 * item + i for item in range(8) for i in TILE)),
+    correct('split_k', '--grid 4 x_ptr=ones:i32[512] count_ptr=zeros:i32[1] partial_ptr=zeros:i32[512] out_ptr=zeros:i32[128] '
+            '--then {form} --grid 4 --expect out_ptr=full(8):i32[128]'),
+    correct('double_buffer', '--ranks 2 buffers_ptr=symm:zeros:i32[256] full_ptr=symm:zeros:i32[1] read_ptr=symm:zeros:i32[1] '
+            'out_ptr=zeros:i32[768] --expect out_ptr=' + on_rank_1(100 * step + i for step in range(6) for i in TILE)),
+    correct('put_with_signal', '--ranks 2 data_ptr=symm:zeros:i32[384] source_ptr=zeros:i32[128] signals_ptr=symm:zeros:i64[3] '
+            'out_ptr=zeros:i32[384] --expect out_ptr=' + numbers(100 * chunk + i for chunk in range(3) for i in TILE)),
+    correct('tree_reduction', '--grid 8 x_ptr=ones:i32[1024] rows_ptr=zeros:i32[1024] flags_ptr=zeros:i32[8] '
+            'out_ptr=zeros:i32[128] ROUNDS=3 --expect out_ptr=full(8):i32[128]'),
+    correct('low_latency', '--ranks 2 words_ptr=symm:zeros:i64[128] read_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[384] '
+            '--expect out_ptr=' + on_rank_1(100 * step + i for step in range(1, 4) for i in TILE)),
+    correct('transitive', '--ranks 3 data_ptr=symm:zeros:i32[128] flag_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128] '
+            '--expect out_ptr=per-rank:zeros:i32[128],zeros:i32[128],arange(1):i32[128]'),
+    correct('release_sequence', '--ranks 4 rows_ptr=symm:zeros:i32[512] count_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128] '
+            '--expect out_ptr=per-rank:full(6):i32[128],zeros:i32[128],zeros:i32[128],zeros:i32[128]'),
+    correct('neighbours_in_a_word', '--ranks 2 --grid 2 bytes_ptr=symm:zeros:i8[512] halves_ptr=symm:zeros:i16[512] '
+            'out_ptr=zeros:i32[256] --expect out_ptr=arange:i32[256]'),
+    correct('named_barriers', 'x_ptr=arange:i32[192] out_ptr=zeros:i32[192] '
+            '--expect out_ptr=' + numbers(64 * step + 63 - i for step in range(3) for i in range(64))),
+    correct('bulk_copies', HOPPER + 'x_ptr=arange:i32[384] out_ptr=zeros:i32[384] --expect out_ptr=arange(1):i32[384]'),
+    correct('kernels_in_turn', '--ranks 2 --grid 2 row_ptr=zeros:i32[256] inbox_ptr=symm:zeros:i32[128] '
+            'signal_ptr=symm:zeros:i32[1] --then {form}_second --grid 2 out_ptr=zeros:i32[256] '
+            '--expect out_ptr=' + numbers(10 * block + 128 for block in range(2) for i in TILE)),
+    correct('bounded_poll', '--ranks 2 word_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1] --expect out_ptr=i32:[0]', needs='state'),
+]
