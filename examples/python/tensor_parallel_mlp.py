@@ -1,6 +1,6 @@
 """A tensor-parallel MLP that trains, next to the same MLP on one rank.
 
-    python examples/python/tensor_parallel_mlp.py                              # four ranks of this process: its GPUs, else simulated ones
+    python examples/python/tensor_parallel_mlp.py                              # the GPUs of this process, else four simulated ones
     torchrun --nproc_per_node 2 examples/python/tensor_parallel_mlp.py         # a process and a GPU for each rank
 
 Prints the loss of every fifth step of both, ends with 0 if they agree.
@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--steps", type=int, default=21)
     parser.add_argument("--compile", metavar="BACKEND", help="through torch.compile: inductor, aot_eager, eager")
     options = parser.parse_args()
-    world = ditron.World(from_environment=True) if "RANK" in os.environ else ditron.World(4)
+    world = ditron.World(from_environment=True) if "RANK" in os.environ else ditron.World(torch.cuda.device_count() or 4)
     parallel, plain = world.run(train, options)[0]
     if world.local_ranks[0] == 0:
         print(f"{world.ranks} ranks of {world.target}")

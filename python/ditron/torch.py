@@ -10,6 +10,7 @@ order, backward too: the gradient of one operator is a call of the other. On GPU
 ranks (`world.run`) a call returns when all ranks have made it and the result is there.
 """
 import functools
+import weakref
 
 import torch
 
@@ -70,7 +71,8 @@ def _all_gather(x: torch.Tensor, world: str) -> torch.Tensor:
     if out.numel():
         rank = world.rank_of(x)
         x = x.detach().contiguous()
-        world.collective(rank, f"all_gather of {x.numel()} elements, {x.dtype}", lambda: _Gather(world, x), lambda gather: gather.enqueue(rank, x, out))
+        world.collective(rank, f"all_gather of {x.numel()} elements, {x.dtype}", lambda: _Gather(weakref.proxy(world), x),
+                         lambda gather: gather.enqueue(rank, x, out))
     return out
 
 
@@ -142,7 +144,7 @@ def _multiply(operator, x, weight, out, world, weight_transposed, m):
     rank = world.rank_of(x)
 
     def prepare():
-        made = operator(world, m, n, k, x.dtype, weight_transposed)
+        made = operator(weakref.proxy(world), m, n, k, x.dtype, weight_transposed)  # the world keeps it
         return made, made.prepare(m, n, k)
 
     name = "ag_gemm" if operator is AllGatherGemm else "gemm_rs"

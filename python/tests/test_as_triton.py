@@ -21,7 +21,7 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 def run(arguments, folder, text=None):
     if text is not None:
         (folder / "program.py").write_text(textwrap.dedent(text), encoding="utf-8")
-    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300, env=environment())
+    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, env=environment())
 
 
 def passes(tmp_path, text):

@@ -26,7 +26,8 @@ def work(number):
 def passes(folder, text):
     (folder / "kernels.py").write_text(KERNELS, encoding="utf-8")
     (folder / "program.py").write_text(text, encoding="utf-8")
-    result = subprocess.run([sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=120, env=environment(DITRON_CACHE_DIR=str(folder / "cache")))
+    result = subprocess.run([sys.executable, "program.py"], cwd=folder, capture_output=True, text=True, timeout=300,
+                            env=environment(DITRON_CACHE_DIR=str(folder / "cache")))
     assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -1,7 +1,9 @@
 """ditron.torch: operators with gradients on simulated ranks, torch.compile, CUDA graphs, process groups, and the example that trains."""
+import gc
 import pathlib
 import subprocess
 import sys
+import weakref
 
 import pytest
 from conftest import HAS_TORCH, environment, needs_gpus, needs_no_gpu, needs_torch
@@ -19,7 +21,7 @@ LIMITS = {"float32": 3e-3, "bfloat16": 3e-2, "float16": 4e-3}
 
 
 def run(*arguments, **options):
-    result = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment(), **options)
+    result = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=600, env=environment(), **options)
     return result.returncode, result.stdout + result.stderr
 
 
@@ -61,6 +63,16 @@ def check_mlp(world, forward, dtype, transposed=True, m=64, d=32, h=48):
 @pytest.mark.parametrize("dtype", LIMITS)
 def test_gradients(dtype, transposed):
     ditron.World(4, target="sim").run(check_mlp, mlp, getattr(torch, dtype), transposed)
+
+
+def test_a_world_goes_with_its_operators():
+    world = ditron.World(2, target="sim")
+    world.run(lambda world: ditron.torch.all_gather(ditron.torch.ag_gemm(torch.ones(8, 16), torch.ones(16, 16), world), world))
+    context = weakref.ref(world.context)
+    gc.disable()
+    del world
+    gc.enable()
+    assert context() is None
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
@@ -147,6 +159,7 @@ def test_the_example_trains_on_gpus(options):
 
 
 GROUP = """
+import os
 import sys
 import torch
 import torch.distributed as distributed
