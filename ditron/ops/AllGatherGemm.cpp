@@ -39,8 +39,6 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
     op.ranks[id] = std::make_unique<PerRank>();
     PerRank &own = *op.ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("ag_gemm copies", /*priority=*/1));
-    DITRON_ASSIGN_OR_RETURN(own.begun, world.rank(id).createEvent("ag_gemm begun"));
-    DITRON_ASSIGN_OR_RETURN(own.kept, world.rank(id).createEvent("ag_gemm kept"));
     DITRON_ASSIGN_OR_RETURN(own.entered, world.rank(id).createEvent("ag_gemm entered"));
     DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("ag_gemm copied"));
   }
@@ -63,33 +61,27 @@ struct AllGatherGemm::Plan::State {
   Schedule schedule = Schedule::Overlapped;
   DataType dtype = DataType::BF16;
   PreparedCall enter, gemm;
-  uint32_t b = 0, c = 0; ///< Parameters of `gemm`.
-  struct Push {
-    runtime::Copy copy;
-    int64_t fromShard = -1; ///< Offset of the source in `a`, in bytes; negative for a signal.
-  };
-  std::optional<runtime::Copy> keep; ///< The own shard; none for a rank without rows.
-  std::vector<Push> pushes;
+  uint32_t a = 0, b = 0, c = 0; ///< Parameters: `a` of `enter`, the others of `gemm`.
+  std::vector<runtime::Copy> pushes; ///< To the peers: chunks of the own shard from the own workspace, and their signals.
 };
 
 Expected<AllGatherGemm::Plan> AllGatherGemm::plan(runtime::Rank &rank, int64_t rows, int64_t columns) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
-  // The workspace stands for B and C: only their type and alignment matter here, and all buffers are aligned alike.
+  // The workspace stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
   const runtime::Pointer any = workspace.on(rank.id());
-  return makePlan(rank, any, any, rows, columns);
+  return makePlan(rank, any, any, any, rows, columns);
 }
 
-Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c,
-                                                      int64_t rows, int64_t columns) {
+Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
+                                                      runtime::Pointer c, int64_t rows, int64_t columns) {
   Plan plan;
   plan.state = std::make_shared<Plan::State>();
   Plan::State &state = *plan.state;
   state.own = ranks[rank.id()].get();
   state.schedule = optionValues.schedule;
   state.dtype = optionValues.dtype;
-  DITRON_ASSIGN_OR_RETURN(
-      state.enter,
-      PreparedCall::create(*kernels, rank, words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank)));
+  DITRON_ASSIGN_OR_RETURN(state.enter, PreparedCall::create(*kernels, rank, enterCall(rank, a, rows)));
+  DITRON_ASSIGN_OR_RETURN(state.a, state.enter.pointerParameter("shard_ptr"));
   DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, b, c, rows, columns)));
   DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
   DITRON_ASSIGN_OR_RETURN(state.c, state.gemm.pointerParameter("c_ptr"));
@@ -99,18 +91,19 @@ Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runti
 
 Status AllGatherGemm::prepare(runtime::Rank &rank, int64_t rows, int64_t columns) {
   DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, columns));
-  ranks[rank.id()]->plans.keep({rows, columns, planAlignment, planAlignment}, std::move(made));
+  ranks[rank.id()]->plans.keep({rows, columns, planAlignment, planAlignment, planAlignment}, std::move(made));
   return Status::ok();
 }
 
 Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                               runtime::Pointer c, int64_t rows, int64_t columns) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
-  for (auto [name, pointer] : {std::pair("b", b), std::pair("c", c)})
+  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
-  DITRON_ASSIGN_OR_RETURN(
-      Plan * found, ranks[rank.id()]->plans.find(operation, stream, {rows, columns, alignmentOf(b), alignmentOf(c)},
-                                                 [&] { return makePlan(rank, b, c, rows, columns); }));
+  DITRON_ASSIGN_OR_RETURN(Plan * found,
+                          ranks[rank.id()]->plans.find(operation, stream,
+                                                       {rows, columns, alignmentOf(a), alignmentOf(b), alignmentOf(c)},
+                                                       [&] { return makePlan(rank, a, b, c, rows, columns); }));
   return found->enqueue(stream, a, b, c);
 }
 
@@ -118,26 +111,15 @@ Status AllGatherGemm::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a,
                                     runtime::Pointer c) {
   for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
+  DITRON_RETURN_IF_ERROR(state->enter.setPointer(state->a, a));
   DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->b, b));
   DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->c, c));
   PerRank &own = *state->own;
-  // The own shard is copied beside the meeting of the ranks.
-  DITRON_RETURN_IF_ERROR(stream.record(own.begun));
-  DITRON_RETURN_IF_ERROR(own.copies.wait(own.begun));
-  if (state->keep) {
-    state->keep->source = a.address;
-    DITRON_RETURN_IF_ERROR(own.copies.copy(*state->keep));
-  }
-  DITRON_RETURN_IF_ERROR(own.copies.record(own.kept));
   DITRON_RETURN_IF_ERROR(state->enter.enqueue(stream));
   DITRON_RETURN_IF_ERROR(stream.record(own.entered));
-  DITRON_RETURN_IF_ERROR(stream.wait(own.kept));
   DITRON_RETURN_IF_ERROR(own.copies.wait(own.entered));
-  for (State::Push &push : state->pushes) {
-    if (push.fromShard >= 0)
-      push.copy.source = static_cast<const std::byte *>(a.address) + push.fromShard;
-    DITRON_RETURN_IF_ERROR(own.copies.copy(push.copy));
-  }
+  for (const runtime::Copy &push : state->pushes)
+    DITRON_RETURN_IF_ERROR(own.copies.copy(push));
   DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
   if (state->schedule == Schedule::Unfused) {
     DITRON_RETURN_IF_ERROR(stream.wait(own.copied));
@@ -150,12 +132,8 @@ Status AllGatherGemm::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a,
 void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const {
   const uint32_t numRanks = rank.numRanks();
   const RowShards shards(rows, numRanks);
-  const int64_t depth = optionValues.depth, elementBytes = sizeOf(optionValues.dtype);
+  const int64_t depth = optionValues.depth;
   const int64_t shardRows = shards.rowsOf(rank.id()), chunkRows = rowsPerChunk(rows);
-  const runtime::Pointer shard = {nullptr, optionValues.dtype}; // its address comes with the call
-  if (shardRows > 0)
-    plan.keep = runtime::Copy::of(workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth, shard,
-                                  shardRows * depth, fmt::format("{} to {}", copyName, rank.id()));
   // First the rank below, which computes these rows right after its own; and so on downwards.
   for (uint32_t step = 1; step < numRanks; ++step) {
     const uint32_t peer = (rank.id() + numRanks - step) % numRanks;
@@ -164,16 +142,24 @@ void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &pl
       const int64_t count = std::min(chunkRows, shardRows - firstRow);
       const int64_t row = shards.firstRowOf(rank.id()) + firstRow;
       if (count > 0)
-        plan.pushes.push_back({runtime::Copy::of(workspace.on(peer) + row * depth, shard, count * depth,
-                                                 fmt::format("{} to {}", copyName, peer)),
-                               firstRow * depth * elementBytes});
+        plan.pushes.push_back(runtime::Copy::of(workspace.on(peer) + row * depth, workspace.on(rank.id()) + row * depth,
+                                                count * depth, fmt::format("{} to {}", copyName, peer)));
       // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
       // An empty last chunk is raised too, since a tile may wait for the range that contains it.
       const runtime::Pointer signal = ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk);
       plan.pushes.push_back(
-          {runtime::Copy::of(signal, words.generation(rank.id()), 1, fmt::format("ag_ready to {}", peer)), -1});
+          runtime::Copy::of(signal, words.generation(rank.id()), 1, fmt::format("ag_ready to {}", peer)));
     }
   }
+}
+
+KernelCall AllGatherGemm::enterCall(const runtime::Rank &rank, runtime::Pointer a, int64_t rows) const {
+  const RowShards shards(rows, rank.numRanks());
+  const int64_t depth = optionValues.depth;
+  return words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank,
+                     {.destination = workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth,
+                      .source = a,
+                      .elements = shards.rowsOf(rank.id()) * depth});
 }
 
 KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,

@@ -3,8 +3,9 @@
 // Each rank holds a shard of the rows of A (see RowShards) and its own B. The copy engines push the shards into every peer's
 // workspace and raise a signal per chunk; the GEMM's tiles wait for the chunks with their rows and are ordered as the chunks
 // arrive (DITRON, appendix E.1; the protocol and why it is right: docs/memory-model.md). The own shard is in the workspace
-// before the GEMM begins: GPUs make copies inside one memory by a kernel, for which a GEMM whose blocks wait leaves no
-// place. Device code: kernels/tensor_parallel_gemm.
+// before the GEMM begins, put there by the kernel that begins the call: GPUs make copies inside one memory by a kernel, for
+// which a GEMM whose blocks wait leaves no place. The pushes read it there, so that only kernels know the caller's addresses.
+// Device code: kernels/tensor_parallel_gemm.
 //
 // A Plan holds all that calls of one shape need; its enqueue exchanges pointers and appends to the two streams, and nothing else: it
 // can be captured and replayed.
@@ -75,14 +76,16 @@ public:
 private:
   struct PerRank {
     runtime::Stream copies;
-    runtime::Event begun, kept, entered, copied;
+    runtime::Event entered, copied;
     KeptPlans<Plan> plans;
   };
 
   Status verifyShape(int64_t rows, int64_t columns) const;
   int64_t rowsPerChunk(int64_t rows) const;
   void addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const;
-  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows, int64_t columns);
+  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c, int64_t rows,
+                          int64_t columns);
+  KernelCall enterCall(const runtime::Rank &rank, runtime::Pointer a, int64_t rows) const;
   /// The rank's own signals: those of its chunks.
   runtime::Pointer ownSignals(uint32_t rank) const { return ready.on(rank) + rank * optionValues.chunksPerRank; }
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,

@@ -11,6 +11,8 @@ namespace ditron::ops {
 namespace {
 /// One thread of `enter` serves one rank, one segment and one signal of the own rank.
 constexpr uint32_t enterWarps = 4;
+/// Of its copy: enough loads on their way for each thread, and enough blocks to fill a GPU's memory with them.
+constexpr uint32_t copyBlockBytes = 16384, copyBlocksPerMultiprocessor = 2;
 } // namespace
 
 Expected<CallWords> CallWords::create(runtime::World &world, std::string_view name, uint32_t segments) {
@@ -34,18 +36,34 @@ Expected<CallWords> CallWords::create(runtime::World &world, std::string_view na
   return words;
 }
 
-KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count) const {
-  uint32_t id = rank.id();
+KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count, const OwnCopy &copy) const {
+  const uint32_t id = rank.id(), block = copyBlockBytes / sizeOf(copy.source.type);
+  const int64_t copyBlocks = std::min<int64_t>(ceilDivide(copy.elements, block),
+                                               copyBlocksPerMultiprocessor * rank.attributes().multiprocessors);
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = "enter";
   call.numWarps = enterWarps;
-  call.arguments = {{"generation_ptr", generation(id)}, {"entered_ptr", entered.on(id)},
-                    {"counter_ptr", counters(id)},      {"gate_ptr", gates(id)},
-                    {"raised_ptr", raised},             {"num_segments", segmentCount},
-                    {"num_raised", count},              {"rank", id},
-                    {"world_size", rank.numRanks()}};
+  call.grid = {static_cast<uint32_t>(1 + copyBlocks), 1, 1};
+  call.arguments = {{"generation_ptr", generation(id)},
+                    {"entered_ptr", entered.on(id)},
+                    {"counter_ptr", counters(id)},
+                    {"gate_ptr", gates(id)},
+                    {"raised_ptr", raised},
+                    {"own_ptr", copy.destination},
+                    {"shard_ptr", copy.source},
+                    {"num_segments", segmentCount},
+                    {"num_raised", count},
+                    {"num_own", copy.elements},
+                    {"rank", id},
+                    {"world_size", rank.numRanks()},
+                    {"BLOCK", block}};
   return call;
+}
+
+KernelCall CallWords::enter(const runtime::Rank &rank) const {
+  const runtime::Pointer any = generation(rank.id());
+  return enter(rank, any, 0, {.destination = any, .source = any, .elements = 0});
 }
 
 } // namespace ditron::ops

@@ -22,10 +22,15 @@ public:
   /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank.
   static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments);
 
+  /// What a call copies inside this rank's memory when it begins; the source is the kernel's parameter `shard_ptr`.
+  struct OwnCopy {
+    runtime::Pointer destination, source;
+    int64_t elements = 0;
+  };
   /// The beginning of a call: after it, the generation word holds the call's number on every rank, and so do `count` signals of
   /// this rank from `raised` on, which stand for what is there without a peer's doing.
-  KernelCall enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count) const;
-  KernelCall enter(const runtime::Rank &rank) const { return enter(rank, generation(rank.id()), 0); }
+  KernelCall enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count, const OwnCopy &copy) const;
+  KernelCall enter(const runtime::Rank &rank) const;
 
   /// The rank's number of the current call: i64, device memory, advanced by `enter`.
   runtime::Pointer generation(uint32_t rank) const { return ranks[rank].generation.pointer(); }

@@ -1,7 +1,8 @@
 """Device code of AllGather+GEMM and GEMM+ReduceScatter (host side: ditron/ops/).
 
 One call on a rank is: `enter` on the compute stream, then the GEMM on the compute stream while a second stream moves
-shards with the copy engine, and, for ReduceScatter, `reduce_segments` on the compute stream.
+shards with the copy engine, and, for ReduceScatter, `reduce_segments` on the compute stream. What moves inside the rank's
+own memory is copied by `enter`: a GPU does that by a kernel in any case, and this one is launched already.
 
 Two kinds of words synchronise a call:
 - signals: 64-bit words in the symmetric heap that carry the generation (the number of the call). They only grow; waits
@@ -16,13 +17,8 @@ from triton_dist.language.extra.language_extra import __syncthreads, atomic_add,
 
 
 @triton.jit
-def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size):
-    """Begins a call: next generation, local counters and gates to zero, then a barrier over all ranks. raised_ptr[0, num_raised)
-    are signals of this rank that no other rank's data belongs to: they get the generation at once.
-
-    A rank that has passed knows that every rank has finished the previous call on its compute stream, so that peers'
-    workspaces may be overwritten. One block; world_size, num_segments and num_raised are at most the number of threads.
-    """
+def begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size):
+    """Next generation, local counters and gates to zero, then a barrier over all ranks; one block."""
     thread = tid(0)
     generation = tl.load(generation_ptr) + 1
     __syncthreads()
@@ -38,6 +34,26 @@ def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_se
         st(dl.symm_at(entered_ptr, thread) + rank, generation, scope="sys", semantic="release")
     __syncthreads()
     dl.wait(entered_ptr, world_size, "sys", "acquire", waitValue=generation, compare="ge")
+
+
+@triton.jit(do_not_specialize=["rank"])
+def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, own_ptr, shard_ptr, num_segments, num_raised,
+          num_own, rank, world_size, BLOCK: tl.constexpr):
+    """Begins a call. Program 0 advances the generation, clears the counters and gates and meets the other ranks;
+    raised_ptr[0, num_raised) are signals of this rank that no other rank's data belongs to: they get the generation at once.
+    The other programs copy shard_ptr[0, num_own) to own_ptr, where only this rank's previous call has been reading.
+
+    A rank that has passed knows that every rank has finished the previous call on its compute stream, so that peers'
+    workspaces may be overwritten. world_size, num_segments and num_raised are at most the number of threads of a block.
+    """
+    if tl.program_id(0) == 0:
+        begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size)
+    else:
+        step = tl.cast(tl.num_programs(0) - 1, tl.int64) * BLOCK
+        for start in range(tl.cast(tl.program_id(0) - 1, tl.int64) * BLOCK, num_own, step):
+            offsets = tl.arange(0, BLOCK)
+            mask = offsets < num_own - start
+            tl.store(own_ptr + start + offsets, tl.load(shard_ptr + start + offsets, mask=mask), mask=mask)
 
 
 @triton.jit

@@ -81,7 +81,8 @@ cases += [
     (small, "atomic_add_only", "*fp16:16, *fp16:16" + constexpr(BLOCK=256)),
     (small, "threads", "*i32, *i32, i32"),
     (small, "signals", "*fp32:16, *u64, i32"),
-    (library("tensor_parallel_gemm"), "enter", "*u64:16, *u64:16, *i32:16, *u64:16, *u64:16, i32, i32, i32, i32"),
+    (library("tensor_parallel_gemm"), "enter", "*u64:16, *u64:16, *i32:16, *u64:16, *u64:16, *bf16:16, *bf16:16, i32, i32, i64:16, i32, i32" +
+     constexpr(BLOCK=8192)),
     (library("tensor_parallel_gemm"), "all_gather_gemm", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16" + ", i32:16" * 5 + ", i32" +
      constexpr(**nodes, CHUNKS=2, **tiles), "--num-warps 8", "tight"),
     (library("tensor_parallel_gemm"), "gemm_reduce_scatter", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 4 + ", i32" +
