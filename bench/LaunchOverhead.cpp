@@ -3,8 +3,10 @@
 // usage: ditron-launch-overhead [TARGET [RANKS]]      default: cuda, 1
 //
 // Host time per call, in microseconds, of: the driver's own launch (the same code, by cuLaunchKernel, in the same run),
-// ditron_variant_launch, ditron_kernel_launch with all its checks, and AllGather+GEMM for all ranks from one thread, enqueued and as
-// graphs. Median over rounds; the queue is empty at the start of a round and never full. Through the shared library only.
+// ditron_variant_launch, ditron_kernel_launch with all its checks, and the operators for all ranks from one thread: with the same
+// tensors each time, with two sets by turns, with one operation after the other (no_call_graphs), and as graphs of the caller's.
+// Median over rounds; the queue is empty at the start of a round and never full. Through the shared library only. On the tests'
+// stand-in for the driver (LD_LIBRARY_PATH=build/fake-cuda) it also prints how many calls of the driver a rank's call takes.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include <ditron/ditron.hpp>
@@ -60,6 +62,13 @@ double measure(int calls, const std::function<void()> &call, const std::function
   return times[rounds / 2];
 }
 
+/// Of the tests' stand-in for the driver: the calls it got; null on a real driver.
+using TakeLog = const char *(*)();
+TakeLog standInLog() {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  return library ? reinterpret_cast<TakeLog>(dlsym(library, "fakeCudaTakeLog")) : nullptr;
+}
+
 /// cuLaunchKernel and what leads to it; the current context is the GPU's primary one.
 struct Driver {
   using LaunchKernel = int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
@@ -103,7 +112,7 @@ void launches(Context &context) {
   auto finish = [&] { check(stream.synchronize()); };
 
   double own = 0;
-  if (stream.native()) {
+  if (stream.native() && !standInLog()) {
     Driver driver(variant.text("asm").value());
     void *parameters[] = {&xAddress, &yAddress, const_cast<int32_t *>(&n), &worldView};
     own = measure(
@@ -118,67 +127,124 @@ void launches(Context &context) {
   std::printf("%-44s %8.2f us   %+.2f us\n", "launch, ditron_kernel_launch", checked, checked - own);
 }
 
+/// What a rank's calls take and give; two sets of tensors.
 struct RankData {
   ditron::Stream stream;
-  ditron::Memory a, b, c;
+  ditron::Memory a[2], b[2], c[2];
   ditron::Graph graph;
 };
 
-void gatherGemm(Context &context, int64_t m) {
-  constexpr int64_t n = 4096, k = 1024;
-  const uint32_t ranks = context.ranks();
-  ditron_operator_options_t options;
-  DITRON_INIT(options);
-  options.kind = DITRON_ALL_GATHER_GEMM;
-  options.m = m;
-  options.n = n;
-  options.k = k;
-  options.weight_transposed = 1;
-  ditron::Operator op = context.createOperator(options).value();
-  ditron::Plan plan = op.prepare(m, n, k).value();
-  std::vector<RankData> data;
-  for (uint32_t rank = 0; rank < ranks; ++rank)
-    data.push_back({context.stream(rank).value(),
-                    context.allocate(rank, (plan.rows(rank) + 1) * k * 2, "a").value(),
-                    context.allocate(rank, n * k * 2, "b").value(),
-                    context.allocate(rank, m * n * 2, "c").value(),
-                    {}});
-  auto enqueue = [&](uint32_t rank) {
-    RankData &own = data[rank];
-    check(plan.enqueue(own.stream, {own.a.address(rank), DITRON_BF16, {plan.rows(rank), k}},
-                       {own.b.address(rank), DITRON_BF16, {n, k}}, {own.c.address(rank), DITRON_BF16, {m, n}}));
-  };
-  auto all = [&](const std::function<void(uint32_t)> &each) {
-    for (uint32_t rank = 0; rank < ranks; ++rank)
-      each(rank);
-  };
-  auto finish = [&] { check(context.synchronize()); };
-  all(enqueue);
-  finish();
-  const double host = measure(5, [&] { all(enqueue); }, finish);
-  const auto begin = std::chrono::steady_clock::now();
-  constexpr int calls = 200;
-  for (int call = 0; call < calls; ++call)
-    all(enqueue);
-  finish();
-  const std::chrono::duration<double, std::micro> enqueued = std::chrono::steady_clock::now() - begin;
-  for (RankData &own : data) {
-    check(own.stream.beginCapture());
-    enqueue(static_cast<uint32_t>(&own - data.data()));
-    own.graph = ditron::Graph::endCapture(own.stream).value();
+/// An operator on all ranks.
+class Calls {
+public:
+  Calls(Context &context, ditron_operator_kind_t kind, int64_t m)
+      : context(context), gathers(kind == DITRON_ALL_GATHER_GEMM), m(m) {
+    ditron_operator_options_t options;
+    DITRON_INIT(options);
+    options.kind = kind;
+    options.m = m;
+    options.n = n;
+    options.k = k;
+    options.weight_transposed = 1;
+    op = context.createOperator(options).value();
+    plan = op.prepare(m, n, k).value();
+    for (uint32_t rank = 0; rank < context.ranks(); ++rank) {
+      data.push_back({});
+      data.back().stream = context.stream(rank).value();
+      for (int set : {0, 1}) {
+        data.back().a[set] = context.allocate(rank, m * k * 2, "a").value();
+        data.back().b[set] = context.allocate(rank, n * k * 2, "b").value();
+        data.back().c[set] = context.allocate(rank, m * n * 2, "c").value();
+      }
+    }
   }
-  auto replay = [&](uint32_t rank) { check(data[rank].graph.launch(data[rank].stream)); };
-  all(replay);
-  finish();
-  const auto graphBegin = std::chrono::steady_clock::now();
-  for (int call = 0; call < calls; ++call)
-    all(replay);
-  finish();
-  const std::chrono::duration<double, std::micro> replayed = std::chrono::steady_clock::now() - graphBegin;
-  std::printf("AllGather+GEMM m=%-5lld n=%lld k=%lld, %u ranks  %8.2f us host; a call takes %.1f us enqueued, %.1f us "
-              "in graphs\n",
-              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k), ranks, host,
-              enqueued.count() / calls, replayed.count() / calls);
+
+  void enqueue(uint32_t rank, int set) {
+    RankData &own = data[rank];
+    const int64_t rows = plan.rows(rank);
+    check(plan.enqueue(own.stream, {own.a[set].address(rank), DITRON_BF16, {gathers ? rows : m, k}},
+                       {own.b[set].address(rank), DITRON_BF16, {n, k}},
+                       {own.c[set].address(rank), DITRON_BF16, {gathers ? m : rows, n}}));
+  }
+  void all(int set) {
+    for (uint32_t rank = 0; rank < data.size(); ++rank)
+      enqueue(rank, set);
+  }
+  void capture() {
+    for (uint32_t rank = 0; rank < data.size(); ++rank) {
+      check(data[rank].stream.beginCapture());
+      enqueue(rank, 0);
+      data[rank].graph = ditron::Graph::endCapture(data[rank].stream).value();
+    }
+  }
+  void replay() {
+    for (RankData &own : data)
+      check(own.graph.launch(own.stream));
+  }
+  void finish() { check(context.synchronize()); }
+
+  /// Microseconds of the host per call on all ranks.
+  double host(const std::function<void()> &call) {
+    call();
+    finish();
+    return measure(5, call, [&] { finish(); });
+  }
+  /// Microseconds from a call to the next when the ranks have always enough to do.
+  double device(const std::function<void()> &call) {
+    constexpr int calls = 200;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i)
+      call();
+    finish();
+    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - begin;
+    return elapsed.count() / calls;
+  }
+
+private:
+  static constexpr int64_t n = 4096, k = 1024;
+  Context &context;
+  bool gathers;
+  int64_t m;
+  ditron::Operator op;
+  ditron::Plan plan;
+  std::vector<RankData> data;
+};
+
+/// How many calls of the driver it takes, per rank; -1 on a real driver, which does not tell.
+double driverCalls(const std::function<void()> &call, uint32_t ranks) {
+  const TakeLog takeLog = standInLog();
+  if (!takeLog)
+    return -1;
+  takeLog();
+  call();
+  const std::string log = takeLog();
+  return static_cast<double>(std::count(log.begin(), log.end(), '\n')) / ranks;
+}
+
+void print(const char *what, Calls &calls, uint32_t ranks, const std::function<void()> &call) {
+  const double host = calls.host(call);
+  std::printf("  %-32s %8.2f us   a call takes %6.1f us", what, host, calls.device(call));
+  const double perRank = driverCalls(call, ranks);
+  calls.finish();
+  if (perRank >= 0)
+    std::printf("   %.1f driver calls a rank", perRank);
+  std::printf("\n");
+}
+
+void operators(Context &context, Context &oneByOne, ditron_operator_kind_t kind, int64_t m) {
+  const uint32_t ranks = context.ranks();
+  std::printf("%s m=%lld n=4096 k=1024, %u ranks from one thread, host time of a call on all:\n",
+              kind == DITRON_ALL_GATHER_GEMM ? "AllGather+GEMM" : "GEMM+ReduceScatter", static_cast<long long>(m), ranks);
+  {
+    Calls calls(context, kind, m);
+    int turn = 0;
+    print("same tensors", calls, ranks, [&] { calls.all(0); });
+    print("two sets of tensors by turns", calls, ranks, [&] { calls.all(turn ^= 1); });
+    calls.capture();
+    print("the caller's graphs", calls, ranks, [&] { calls.replay(); });
+  }
+  Calls calls(oneByOne, kind, m);
+  print("one operation after the other", calls, ranks, [&] { calls.all(0); });
 }
 
 } // namespace
@@ -193,9 +259,14 @@ int main(int count, char **arguments) {
     std::printf("%s, %u ranks\n", context.target().c_str(), context.ranks());
     launches(context);
     // Simulated ranks compute for seconds what this measures the host of.
-    if (context.target().rfind("sim", 0) != 0)
+    if (context.target().rfind("sim", 0) == 0)
+      return 0;
+    options.callGraphs = false;
+    Context oneByOne = Context::create(options).value();
+    for (ditron_operator_kind_t kind : {DITRON_ALL_GATHER_GEMM, DITRON_GEMM_REDUCE_SCATTER})
       for (int64_t m : {64, 1024})
-        gatherGemm(context, m);
+        if (kind == DITRON_ALL_GATHER_GEMM || !standInLog()) // its kernels open no gates, so that the other would wait for ever
+          operators(context, oneByOne, kind, m);
     return 0;
   } catch (const ditron::Error &error) {
     fail(error.what());

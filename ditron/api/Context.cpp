@@ -31,6 +31,7 @@ runtime::WorldOptions worldOptionsOf(const ditron_context_options_t &options) {
   if (options.multiprocessors)
     world.sms = options.multiprocessors;
   world.checkBounds = !options.no_bounds_check;
+  world.callGraphs = !options.no_call_graphs;
   return world;
 }
 

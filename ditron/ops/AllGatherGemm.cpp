@@ -37,10 +37,7 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
   op.ranks.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
     op.ranks[id] = std::make_unique<PerRank>();
-    PerRank &own = *op.ranks[id];
-    DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("ag_gemm copies", /*priority=*/1));
-    DITRON_ASSIGN_OR_RETURN(own.entered, world.rank(id).createEvent("ag_gemm entered"));
-    DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("ag_gemm copied"));
+    DITRON_ASSIGN_OR_RETURN(op.ranks[id]->side, runtime::SideStream::create(world.rank(id), "ag_gemm"));
   }
   return op;
 }
@@ -57,19 +54,19 @@ int64_t AllGatherGemm::rowsPerChunk(int64_t rows) const {
 }
 
 struct AllGatherGemm::Plan::State {
-  PerRank *own = nullptr;
-  Schedule schedule = Schedule::Overlapped;
   DataType dtype = DataType::BF16;
   PreparedCall enter, gemm;
   uint32_t a = 0, b = 0, c = 0; ///< Parameters: `a` of `enter`, the others of `gemm`.
-  std::vector<runtime::Copy> pushes; ///< To the peers: chunks of the own shard from the own workspace, and their signals.
+  runtime::CallSequence sequence;
 };
 
 Expected<AllGatherGemm::Plan> AllGatherGemm::plan(runtime::Rank &rank, int64_t rows, int64_t columns) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
   // The workspace stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
   const runtime::Pointer any = workspace.on(rank.id());
-  return makePlan(rank, any, any, any, rows, columns);
+  DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, columns));
+  DITRON_RETURN_IF_ERROR(plan.state->sequence.record(rank).withContext(operation));
+  return plan;
 }
 
 Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
@@ -77,15 +74,22 @@ Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runti
   Plan plan;
   plan.state = std::make_shared<Plan::State>();
   Plan::State &state = *plan.state;
-  state.own = ranks[rank.id()].get();
-  state.schedule = optionValues.schedule;
   state.dtype = optionValues.dtype;
   DITRON_ASSIGN_OR_RETURN(state.enter, PreparedCall::create(*kernels, rank, enterCall(rank, a, rows)));
   DITRON_ASSIGN_OR_RETURN(state.a, state.enter.pointerParameter("shard_ptr"));
   DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, b, c, rows, columns)));
   DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
   DITRON_ASSIGN_OR_RETURN(state.c, state.gemm.pointerParameter("c_ptr"));
-  addPushes(rank, rows, state);
+  using runtime::Lane;
+  state.sequence = runtime::CallSequence(ranks[rank.id()]->side);
+  state.sequence.launch(Lane::Main, state.enter.prepared());
+  state.sequence.join(Lane::Side);
+  addPushes(rank, rows, state.sequence);
+  if (optionValues.schedule == Schedule::Overlapped)
+    state.sequence.launch(Lane::Main, state.gemm.prepared());
+  state.sequence.join(Lane::Main);
+  if (optionValues.schedule == Schedule::Unfused)
+    state.sequence.launch(Lane::Main, state.gemm.prepared());
   return plan;
 }
 
@@ -114,22 +118,10 @@ Status AllGatherGemm::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a,
   DITRON_RETURN_IF_ERROR(state->enter.setPointer(state->a, a));
   DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->b, b));
   DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->c, c));
-  PerRank &own = *state->own;
-  DITRON_RETURN_IF_ERROR(state->enter.enqueue(stream));
-  DITRON_RETURN_IF_ERROR(stream.record(own.entered));
-  DITRON_RETURN_IF_ERROR(own.copies.wait(own.entered));
-  for (const runtime::Copy &push : state->pushes)
-    DITRON_RETURN_IF_ERROR(own.copies.copy(push));
-  DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
-  if (state->schedule == Schedule::Unfused) {
-    DITRON_RETURN_IF_ERROR(stream.wait(own.copied));
-    return state->gemm.enqueue(stream);
-  }
-  DITRON_RETURN_IF_ERROR(state->gemm.enqueue(stream));
-  return stream.wait(own.copied);
+  return state->sequence.enqueue(stream);
 }
 
-void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const {
+void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {
   const uint32_t numRanks = rank.numRanks();
   const RowShards shards(rows, numRanks);
   const int64_t depth = optionValues.depth;
@@ -142,13 +134,14 @@ void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &pl
       const int64_t count = std::min(chunkRows, shardRows - firstRow);
       const int64_t row = shards.firstRowOf(rank.id()) + firstRow;
       if (count > 0)
-        plan.pushes.push_back(runtime::Copy::of(workspace.on(peer) + row * depth, workspace.on(rank.id()) + row * depth,
-                                                count * depth, fmt::format("{} to {}", copyName, peer)));
+        sequence.copy(runtime::Lane::Side,
+                      runtime::Copy::of(workspace.on(peer) + row * depth, workspace.on(rank.id()) + row * depth,
+                                        count * depth, fmt::format("{} to {}", copyName, peer)));
       // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
       // An empty last chunk is raised too, since a tile may wait for the range that contains it.
       const runtime::Pointer signal = ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk);
-      plan.pushes.push_back(
-          runtime::Copy::of(signal, words.generation(rank.id()), 1, fmt::format("ag_ready to {}", peer)));
+      sequence.copy(runtime::Lane::Side,
+                    runtime::Copy::of(signal, words.generation(rank.id()), 1, fmt::format("ag_ready to {}", peer)));
     }
   }
 }

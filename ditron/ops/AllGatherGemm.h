@@ -7,8 +7,8 @@
 // which a GEMM whose blocks wait leaves no place. The pushes read it there, so that only kernels know the caller's addresses.
 // Device code: kernels/tensor_parallel_gemm.
 //
-// A Plan holds all that calls of one shape need; its enqueue exchanges pointers and appends to the two streams, and nothing else: it
-// can be captured and replayed.
+// A Plan holds all that calls of one shape need; its enqueue exchanges pointers and launches the plan's graph, or, in a capture or
+// where the plan was made by enqueue itself, appends to the two streams, and nothing else: it can be captured and replayed.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_ALLGATHERGEMM_H
@@ -17,6 +17,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/KeptPlans.h"
+#include "ditron/runtime/CallSequence.h"
 
 namespace ditron::ops {
 
@@ -58,14 +59,14 @@ public:
     std::shared_ptr<State> state;
   };
 
-  /// Compiles and loads what calls with this shape need on a rank: on a GPU that may wait until nothing runs there, so it must not
-  /// happen when a part of a call waits for another already.
+  /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
+  /// runs there, so it must not happen when a part of a call waits for another already.
   Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t columns);
 
   /// Makes the plan that enqueue() then finds.
   Status prepare(runtime::Rank &rank, int64_t rows, int64_t columns);
-  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow. Also takes
-  /// addresses that are no multiples of 16 bytes.
+  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
+  /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                  runtime::Pointer c, int64_t rows, int64_t columns);
 
@@ -75,14 +76,13 @@ public:
 
 private:
   struct PerRank {
-    runtime::Stream copies;
-    runtime::Event entered, copied;
+    std::shared_ptr<runtime::SideStream> side;
     KeptPlans<Plan> plans;
   };
 
   Status verifyShape(int64_t rows, int64_t columns) const;
   int64_t rowsPerChunk(int64_t rows) const;
-  void addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const;
+  void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c, int64_t rows,
                           int64_t columns);
   KernelCall enterCall(const runtime::Rank &rank, runtime::Pointer a, int64_t rows) const;

@@ -39,9 +39,7 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   for (uint32_t id : world.localRanks()) {
     op.ranks[id] = std::make_unique<PerRank>();
     PerRank &own = *op.ranks[id];
-    DITRON_ASSIGN_OR_RETURN(own.copies, world.rank(id).createStream("gemm_rs copies", /*priority=*/1));
-    DITRON_ASSIGN_OR_RETURN(own.ready, world.rank(id).createEvent("gemm_rs ready"));
-    DITRON_ASSIGN_OR_RETURN(own.copied, world.rank(id).createEvent("gemm_rs copied"));
+    DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world.rank(id), "gemm_rs"));
     DITRON_ASSIGN_OR_RETURN(
         own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns, "gemm_rs_partial"));
   }
@@ -56,25 +54,20 @@ Status GemmReduceScatter::verifyShape(int64_t rows, int64_t depth) const {
 }
 
 struct GemmReduceScatter::Plan::State {
-  PerRank *own = nullptr;
-  Schedule schedule = Schedule::Overlapped;
   DataType dtype = DataType::BF16;
   PreparedCall enter, gemm;
   std::optional<PreparedCall> reduce; ///< None for a rank without rows.
   uint32_t a = 0, b = 0, out = 0;     ///< Parameters of `gemm` and `reduce`.
-  /// A segment to its owner, when its gate is open, and the owner's signal.
-  struct Push {
-    runtime::Pointer gate;
-    runtime::Copy segment, signal;
-  };
-  std::vector<Push> pushes;
+  runtime::CallSequence sequence;
 };
 
 Expected<GemmReduceScatter::Plan> GemmReduceScatter::plan(runtime::Rank &rank, int64_t rows, int64_t depth) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   // The scatter buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
   const runtime::Pointer any = scatter.on(rank.id()).as(optionValues.dtype);
-  return makePlan(rank, any, any, any, rows, depth);
+  DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, depth));
+  DITRON_RETURN_IF_ERROR(plan.state->sequence.record(rank).withContext(operation));
+  return plan;
 }
 
 Expected<GemmReduceScatter::Plan> GemmReduceScatter::makePlan(runtime::Rank &rank, runtime::Pointer a,
@@ -83,8 +76,6 @@ Expected<GemmReduceScatter::Plan> GemmReduceScatter::makePlan(runtime::Rank &ran
   Plan plan;
   plan.state = std::make_shared<Plan::State>();
   Plan::State &state = *plan.state;
-  state.own = ranks[rank.id()].get();
-  state.schedule = optionValues.schedule;
   state.dtype = optionValues.dtype;
   DITRON_ASSIGN_OR_RETURN(state.enter, PreparedCall::create(*kernels, rank, words.enter(rank)));
   DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, a, b, rows, depth)));
@@ -94,7 +85,18 @@ Expected<GemmReduceScatter::Plan> GemmReduceScatter::makePlan(runtime::Rank &ran
     DITRON_ASSIGN_OR_RETURN(state.reduce, PreparedCall::create(*kernels, rank, reduceCall(rank, out, rows)));
     DITRON_ASSIGN_OR_RETURN(state.out, state.reduce->pointerParameter("out_ptr"));
   }
-  addPushes(rank, rows, state);
+  using runtime::Lane;
+  state.sequence = runtime::CallSequence(ranks[rank.id()]->side);
+  state.sequence.launch(Lane::Main, state.enter.prepared());
+  if (optionValues.schedule == Schedule::Unfused)
+    state.sequence.launch(Lane::Main, state.gemm.prepared());
+  state.sequence.join(Lane::Side);
+  addPushes(rank, rows, state.sequence);
+  if (optionValues.schedule == Schedule::Overlapped)
+    state.sequence.launch(Lane::Main, state.gemm.prepared());
+  if (state.reduce)
+    state.sequence.launch(Lane::Main, state.reduce->prepared());
+  state.sequence.join(Lane::Main);
   return plan;
 }
 
@@ -124,26 +126,10 @@ Status GemmReduceScatter::Plan::enqueue(runtime::Stream &stream, runtime::Pointe
   DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->b, b));
   if (state->reduce)
     DITRON_RETURN_IF_ERROR(state->reduce->setPointer(state->out, out));
-  PerRank &own = *state->own;
-  DITRON_RETURN_IF_ERROR(state->enter.enqueue(stream));
-  if (state->schedule == Schedule::Unfused)
-    DITRON_RETURN_IF_ERROR(state->gemm.enqueue(stream));
-  DITRON_RETURN_IF_ERROR(stream.record(own.ready));
-  DITRON_RETURN_IF_ERROR(own.copies.wait(own.ready));
-  for (const State::Push &push : state->pushes) {
-    DITRON_RETURN_IF_ERROR(own.copies.signalWait(push.gate, runtime::Compare::GreaterEqual, 1));
-    DITRON_RETURN_IF_ERROR(own.copies.copy(push.segment));
-    DITRON_RETURN_IF_ERROR(own.copies.copy(push.signal));
-  }
-  DITRON_RETURN_IF_ERROR(own.copies.record(own.copied));
-  if (state->schedule == Schedule::Overlapped)
-    DITRON_RETURN_IF_ERROR(state->gemm.enqueue(stream));
-  if (state->reduce)
-    DITRON_RETURN_IF_ERROR(state->reduce->enqueue(stream));
-  return stream.wait(own.copied);
+  return state->sequence.enqueue(stream);
 }
 
-void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const {
+void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {
   const uint32_t numRanks = rank.numRanks();
   const int64_t columns = optionValues.columns;
   const RowShards shards(rows, numRanks);
@@ -153,12 +139,14 @@ void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, Plan::State
     const int64_t count = shards.rowsOf(segment);
     if (count == 0)
       continue; // no tile opens its gate, and its owner reduces nothing
-    plan.pushes.push_back({words.gates(rank.id()) + segment,
-                           runtime::Copy::of(scatter.on(segment) + rank.id() * count * columns,
-                                             plan.own->partial.pointer() + shards.firstRowOf(segment) * columns,
-                                             count * columns, fmt::format("{} to {}", copyName, segment)),
-                           runtime::Copy::of(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
-                                             fmt::format("rs_arrived to {}", segment))});
+    const runtime::Pointer own = ranks[rank.id()]->partial.pointer() + shards.firstRowOf(segment) * columns;
+    // A segment to its owner, when its gate is open, and the owner's signal.
+    sequence.signalWait(runtime::Lane::Side, words.gates(rank.id()) + segment, runtime::Compare::GreaterEqual, 1);
+    sequence.copy(runtime::Lane::Side,
+                  runtime::Copy::of(scatter.on(segment) + rank.id() * count * columns, own, count * columns,
+                                    fmt::format("{} to {}", copyName, segment)));
+    sequence.copy(runtime::Lane::Side, runtime::Copy::of(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
+                                                         fmt::format("rs_arrived to {}", segment)));
   }
 }
 

@@ -5,8 +5,8 @@
 // engine pushes it to its owner and raises a signal there; the owner adds the partial results in ascending rank order in fp32
 // (DITRON, appendix E.2; the protocol: docs/memory-model.md). Device code: kernels/tensor_parallel_gemm.
 //
-// A Plan holds all that calls of one shape need; its enqueue exchanges pointers and appends to the two streams, and nothing else: it
-// can be captured and replayed.
+// A Plan holds all that calls of one shape need; its enqueue exchanges pointers and launches the plan's graph, or, in a capture or
+// where the plan was made by enqueue itself, appends to the two streams, and nothing else: it can be captured and replayed.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_GEMMREDUCESCATTER_H
@@ -15,6 +15,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/KeptPlans.h"
+#include "ditron/runtime/CallSequence.h"
 
 #include <optional>
 
@@ -59,14 +60,14 @@ public:
     std::shared_ptr<State> state;
   };
 
-  /// Compiles and loads what calls with this shape need on a rank: on a GPU that may wait until nothing runs there, so it must not
-  /// happen when a part of a call waits for another already.
+  /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
+  /// runs there, so it must not happen when a part of a call waits for another already.
   Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t depth);
 
   /// Makes the plan that enqueue() then finds.
   Status prepare(runtime::Rank &rank, int64_t rows, int64_t depth);
-  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow. Also takes
-  /// addresses that are no multiples of 16 bytes.
+  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
+  /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
                  runtime::Pointer out, int64_t rows, int64_t depth);
 
@@ -76,15 +77,14 @@ public:
 
 private:
   struct PerRank {
-    runtime::Stream copies;
-    runtime::Event ready, copied;
+    std::shared_ptr<runtime::SideStream> side;
     runtime::Buffer partial; ///< [maxRows, columns]
     KeptPlans<Plan> plans;
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status verifyShape(int64_t rows, int64_t depth) const;
-  void addPushes(runtime::Rank &rank, int64_t rows, Plan::State &plan) const;
+  void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
                           int64_t rows, int64_t depth);
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,

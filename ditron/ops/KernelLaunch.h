@@ -41,6 +41,7 @@ public:
   static Expected<PreparedCall> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &call);
 
   Status enqueue(runtime::Stream &stream) const { return launch.enqueue(stream); }
+  const runtime::PreparedLaunch &prepared() const { return launch; }
   const runtime::Kernel &kernel() const { return launch.kernel(); }
   /// Another address for a pointer, as PreparedLaunch's.
   Expected<uint32_t> pointerParameter(std::string_view name) const { return launch.pointerParameter(name); }

@@ -73,6 +73,8 @@ using StreamHandle = uint64_t;
 using EventHandle = uint64_t;
 /// A captured graph; its type is the backend's.
 using GraphHandle = std::shared_ptr<const void>;
+/// A kernel of a captured graph.
+using GraphNode = uint64_t;
 
 /// A kernel that one device holds ready: launching it does nothing but enqueue.
 class LoadedKernel {
@@ -140,7 +142,25 @@ public:
   virtual Expected<GraphHandle> endCapture(StreamHandle stream) = 0;
   virtual bool isCapturing(StreamHandle stream) const = 0;
   virtual Status launchGraph(StreamHandle stream, GraphHandle graph) = 0;
+
+  /// Whether the kernels of captured graphs can get other values, so that the following work.
+  virtual bool canPatchGraphs() const { return false; }
+  /// The kernel that the stream's capture has taken last.
+  virtual Expected<GraphNode> capturedKernel(StreamHandle stream);
+  /// Other values for it, as LoadedKernel::launch takes them, from the graph's next launch on; launches under way keep theirs.
+  virtual Status patchGraph(const GraphHandle &graph, GraphNode node, const LoadedKernel &kernel, const LaunchConfig &config,
+                            void *const *values);
+  /// Brings the graph to the device, so that its first launch does nothing but enqueue.
+  virtual Status loadGraph(const GraphHandle &graph);
 };
+
+inline Expected<GraphNode> Device::capturedKernel(StreamHandle) {
+  return unsupported(attributes().name + " does not change captured graphs");
+}
+inline Status Device::patchGraph(const GraphHandle &, GraphNode, const LoadedKernel &, const LaunchConfig &, void *const *) {
+  return unsupported(attributes().name + " does not change captured graphs");
+}
+inline Status Device::loadGraph(const GraphHandle &) { return Status::ok(); }
 
 inline Expected<TensorMap> Device::encodeTensorMap(const TensorMapDescription &) {
   return unsupported(attributes().name + " has no tensor copies");

@@ -80,9 +80,21 @@ Status PreparedLaunch::setPointer(uint32_t parameter, void *address) {
     return invalidArgument(
         fmt::format("kernel '{}', parameter '{}': address {} is no multiple of {}, for which the code was compiled",
                     artifact.kernel, expected.name, fmt::ptr(address), expected.divisibility));
+  void *before = nullptr;
+  std::memcpy(&before, place, sizeof(before));
   std::memcpy(place, &address, sizeof(address));
+  ++state->version;
+  Status encoded = encodeMapsOf(parameter);
+  if (!encoded.isOk()) {
+    std::memcpy(place, &before, sizeof(before)); // the launch stays as it was
+    (void)encodeMapsOf(parameter);
+  }
+  return encoded;
+}
+
+Status PreparedLaunch::encodeMapsOf(uint32_t parameter) {
   for (size_t map = 0; map < state->maps.size(); ++map)
-    if (artifact.tensorMaps[map].base == parameter)
+    if (kernel().artifact().tensorMaps[map].base == parameter)
       DITRON_RETURN_IF_ERROR(encode(map));
   return Status::ok();
 }
@@ -91,6 +103,10 @@ Status PreparedLaunch::enqueue(Stream &stream) const {
   if (state->isEmpty)
     return Status::ok();
   return stream.launch(*state->loaded, state->config, state->values.data(), state->values.size());
+}
+
+Status PreparedLaunch::patch(Stream &stream, const Graph &graph, GraphNode node) const {
+  return stream.patch(graph, node, *state->loaded, state->config, state->values.data(), state->values.size());
 }
 
 } // namespace ditron::runtime

@@ -29,18 +29,27 @@ public:
   Status setPointer(uint32_t parameter, void *address);
   Status enqueue(Stream &stream) const;
 
+  /// An empty grid, as an empty shard asks for, runs nothing.
+  bool isEmpty() const { return state->isEmpty; }
+  /// Grows with every address that is exchanged.
+  uint64_t version() const { return state->version; }
+  /// Gives the launch's present addresses to the kernel that it has become in a captured graph.
+  Status patch(Stream &stream, const Graph &graph, GraphNode node) const;
+
 private:
   struct State {
     std::shared_ptr<Device> device;
     Kernel kernel;
     LaunchConfig config;
-    bool isEmpty = false; ///< An empty grid, as an empty shard asks for, runs nothing.
+    bool isEmpty = false;
+    uint64_t version = 1;
     PackedArguments arguments;
     std::vector<TensorMap> maps;
     std::unique_ptr<LoadedKernel> loaded;
     std::vector<void *> values; ///< Into `arguments` and `maps`; the last is for the world view.
   };
   Status encode(size_t map);
+  Status encodeMapsOf(uint32_t parameter);
 
   std::shared_ptr<State> state;
 };

@@ -77,6 +77,14 @@ Status Stream::launch(const Graph &graph) {
   return device->launchGraph(handle, graph.handle());
 }
 
+Expected<GraphNode> Stream::capturedKernel() const { return device->capturedKernel(handle); }
+
+Status Stream::patch(const Graph &graph, GraphNode node, const LoadedKernel &kernel, const LaunchConfig &config, void **values,
+                     size_t count) {
+  values[count - 1] = &worldView;
+  return device->patchGraph(graph.handle(), node, kernel, config, values);
+}
+
 Status Stream::copy(const Copy &copy) { return device->copy(handle, copy); }
 
 Status Stream::copy(Pointer destination, Pointer source, uint64_t count, std::string_view name) {

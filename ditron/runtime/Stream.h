@@ -78,6 +78,11 @@ public:
   /// the last is free for the world view.
   Status launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count);
   Status launch(const Graph &graph);
+  /// While this stream is being captured: the kernel that it was given last.
+  Expected<GraphNode> capturedKernel() const;
+  /// Other values for a kernel of a graph that runs on this stream's rank, as launch takes them, from the graph's next launch on.
+  Status patch(const Graph &graph, GraphNode node, const LoadedKernel &kernel, const LaunchConfig &config, void **values,
+               size_t count);
 
   /// Copies bytes between any two ranks by the copy engine of this one.
   Status copy(const Copy &copy);

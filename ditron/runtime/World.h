@@ -52,6 +52,7 @@ struct WorldOptions {
   std::vector<int> gpus;             ///< The GPU of each rank, by the driver's numbers; empty: the first ones.
   bool shareGpus = false;            ///< More ranks than GPUs: for trying protocols, not for speed.
   bool kernelSignals = false;        ///< Stream signals by small kernels instead of the driver's own operations.
+  bool callGraphs = true;            ///< Operators' calls are launched as graphs, not one operation after the other.
 };
 
 /// One rank. Owned by its World.

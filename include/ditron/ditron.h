@@ -158,6 +158,8 @@ typedef struct ditron_context_options {
   ditron_kernel_policy_t policy;
   ditron_message_fn message;    /* Null: messages go to the standard error stream. */
   void *message_user;
+  uint32_t no_call_graphs;      /* 1: calls of operators are not launched as graphs, one call of the driver each, but one operation
+                                 * after the other, as in a capture: to look at with a profiler, or to compare. */
 } ditron_context_options_t;
 
 /* `options` may be null. Collective over the job when from_environment is set. */
@@ -377,13 +379,14 @@ typedef struct ditron_operator_options {
 DITRON_API ditron_status_t ditron_operator_create(ditron_context_h context, const ditron_operator_options_t *options,
                                                   ditron_operator_h *op);
 DITRON_API void ditron_operator_destroy(ditron_operator_h op);
-/* Compiles and loads what calls of this shape need on all ranks of this process. Must not run while a call of some rank runs. */
+/* Compiles and loads what calls of this shape need on all ranks of this process, and makes each rank's call a graph. Must not run while
+ * a call of some rank runs. */
 DITRON_API ditron_status_t ditron_operator_prepare(ditron_operator_h op, int64_t m, int64_t n, int64_t k, ditron_plan_h *plan);
 DITRON_API void ditron_plan_destroy(ditron_plan_h plan);
 /* Rows of the gathered or scattered matrix that the rank holds. */
 DITRON_API int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank);
-/* Enqueues one call on the stream's rank. Every rank makes the same sequence of calls. Pointers are exchanged and work is appended,
- * nothing is looked up or allocated, and it may be captured (the plan must then outlive the graph). The tensors, dense and row-major
+/* Enqueues one call on the stream's rank. Every rank makes the same sequence of calls. Pointers are exchanged and the plan's
+ * graph is launched, nothing is looked up or allocated, and it may be captured (the plan must then outlive the graph). The tensors, dense and row-major
  * at multiples of 16 bytes, are checked against the plan:
  *   AllGather+GEMM:      a [rows of the rank, k], b [k, n] (transposed [n, k]), c [m, n]
  *   GEMM+ReduceScatter:  a [m, k], b [k, n] (transposed [n, k]), c [rows of the rank, n]

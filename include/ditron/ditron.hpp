@@ -395,6 +395,7 @@ public:
     std::vector<int32_t> gpus;    ///< Of each rank; empty: the first ones.
     double timeLimitSeconds = 0;
     uint64_t seed = 0;
+    bool callGraphs = true; ///< Calls of operators are launched as graphs.
   };
   static Expected<Context> create(const Options &options) {
     ditron_context_options_t raw;
@@ -405,6 +406,7 @@ public:
     raw.gpus = options.gpus.empty() ? nullptr : options.gpus.data();
     raw.time_limit_seconds = options.timeLimitSeconds;
     raw.seed = options.seed;
+    raw.no_call_graphs = !options.callGraphs;
     if (!options.gpus.empty() && options.gpus.size() != options.ranks)
       raw.ranks = static_cast<uint32_t>(options.gpus.size());
     return create(raw);

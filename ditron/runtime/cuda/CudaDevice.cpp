@@ -238,6 +238,18 @@ std::string CudaDevice::streamText(runtime::StreamHandle stream) {
   return text;
 }
 
+void CudaDevice::setLastKernel(StreamRef stream, const runtime::Kernel &kernel) {
+  std::lock_guard lock(mutex);
+  if (auto found = streams.find(reinterpret_cast<runtime::StreamHandle>(stream)); found != streams.end())
+    found->second.lastKernel = kernel;
+}
+
+runtime::Kernel CudaDevice::lastKernel(StreamRef stream) {
+  std::lock_guard lock(mutex);
+  const auto found = streams.find(reinterpret_cast<runtime::StreamHandle>(stream));
+  return found == streams.end() ? runtime::Kernel() : found->second.lastKernel;
+}
+
 Status CudaDevice::check(Result result, std::string_view action) {
   if (result == success)
     return Status::ok();

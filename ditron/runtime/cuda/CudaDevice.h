@@ -87,6 +87,11 @@ public:
   Expected<runtime::GraphHandle> endCapture(runtime::StreamHandle stream) override;
   bool isCapturing(runtime::StreamHandle stream) const override;
   Status launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) override;
+  bool canPatchGraphs() const override;
+  Expected<runtime::GraphNode> capturedKernel(runtime::StreamHandle stream) override;
+  Status patchGraph(const runtime::GraphHandle &graph, runtime::GraphNode node, const runtime::LoadedKernel &kernel,
+                    const runtime::LaunchConfig &config, void *const *values) override;
+  Status loadGraph(const runtime::GraphHandle &graph) override;
 
   /// Leaves everything to the end of the process.
   void abandon();
@@ -117,6 +122,9 @@ private:
   /// Of an operation on a stream; an error that ends the run is remembered.
   Status check(Result result, std::string_view action);
   std::string streamText(runtime::StreamHandle stream);
+  /// For reports: what the stream was given last.
+  void setLastKernel(StreamRef stream, const runtime::Kernel &kernel);
+  runtime::Kernel lastKernel(StreamRef stream);
   /// The capture that the stream takes part in, or 0.
   uint64_t captureOf(StreamRef stream) const;
 

@@ -1,10 +1,11 @@
 //===- CudaLaunch.cpp - An NVIDIA GPU as a Device: what runs on streams -------------------------------------------===//
 //
-// Copies, signals, kernels and graphs. Everything here only enqueues, except that a kernel that nobody has loaded before its
+// Copies, signals and kernels; graphs are in CudaGraph.cpp. Everything here only enqueues, except that a kernel that nobody has loaded before its
 // first launch is loaded then.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/cuda/CudaDevice.h"
+#include "ditron/runtime/cuda/CudaKernel.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -19,22 +20,6 @@ StreamRef streamRef(runtime::StreamHandle handle) { return reinterpret_cast<Stre
 struct HostCall {
   std::function<void()> function;
   bool once;
-};
-
-/// What a GraphHandle points to.
-struct CudaGraph {
-  std::shared_ptr<CudaDevice> device; ///< Whose modules the graph's kernels are in.
-  std::shared_ptr<const CudaDriver> driver;
-  GraphRef graph = nullptr;
-  GraphExecRef executable = nullptr;
-  KeepAlive kept;
-
-  ~CudaGraph() {
-    if (executable)
-      driver->graphExecDestroy(executable);
-    if (graph)
-      driver->graphDestroy(graph);
-  }
 };
 
 void runHostCall(void *userData) {
@@ -254,9 +239,7 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
     result = driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, parameters, nullptr);
   }
   if (result == success) {
-    std::lock_guard lock(mutex);
-    if (auto found = streams.find(reinterpret_cast<runtime::StreamHandle>(stream)); found != streams.end())
-      found->second.lastKernel = kernel;
+    setLastKernel(stream, kernel);
     return Status::ok();
   }
   if (result == errorCooperativeLaunchTooLarge) {
@@ -270,76 +253,18 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
   return check(result, fmt::format("launch of kernel '{}'", kernel.name()));
 }
 
-/// What a launch needs, looked up once.
-class CudaKernel final : public runtime::LoadedKernel {
-public:
-  CudaKernel(std::shared_ptr<CudaDevice> device, FunctionRef function, const runtime::Kernel &kernel)
-      : device(std::move(device)), function(function), kernel(kernel) {}
-
-  Status launch(runtime::StreamHandle stream, const runtime::LaunchConfig &config, void *const *values) override {
-    if (device->system->hasEnded())
-      return device->system->status();
-    ContextScope scope(device->driver, device->context);
-    return device->enqueue(function, kernel, streamRef(stream), config, values);
-  }
-
-private:
-  std::shared_ptr<CudaDevice> device;
-  FunctionRef function;
-  runtime::Kernel kernel;
-};
+Status CudaKernel::launch(runtime::StreamHandle stream, const runtime::LaunchConfig &config, void *const *values) {
+  if (device->system->hasEnded())
+    return device->system->status();
+  ContextScope scope(device->driver, device->context);
+  return device->enqueue(functionRef, kernelValue, streamRef(stream), config, values);
+}
 
 Expected<std::unique_ptr<runtime::LoadedKernel>> CudaDevice::loadForLaunch(const runtime::Kernel &kernel) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
   DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadedFunction(kernel));
   return std::unique_ptr<runtime::LoadedKernel>(std::make_unique<CudaKernel>(shared_from_this(), function, kernel));
-}
-
-// Graphs
-
-uint64_t CudaDevice::captureOf(StreamRef stream) const {
-  CaptureStatus status = CaptureStatus::None;
-  uint64_t id = 0;
-  if (driver.streamGetCaptureInfo(stream, &status, &id) != success || status != CaptureStatus::Active)
-    return 0;
-  return id;
-}
-
-Status CudaDevice::beginCapture(runtime::StreamHandle stream) {
-  DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  // Relaxed: other threads, and the loading of a kernel that prepare() missed, do not spoil the capture.
-  DITRON_RETURN_IF_ERROR(
-      check(driver.streamBeginCapture(streamRef(stream), CaptureMode::Relaxed), "begin of a capture"));
-  system->beginCapture(captureOf(streamRef(stream)));
-  return Status::ok();
-}
-
-Expected<runtime::GraphHandle> CudaDevice::endCapture(runtime::StreamHandle stream) {
-  DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  const uint64_t capture = captureOf(streamRef(stream));
-  auto graph = std::make_shared<CudaGraph>();
-  graph->device = shared_from_this();
-  graph->driver = system->driver;
-  DITRON_RETURN_IF_ERROR(check(driver.streamEndCapture(streamRef(stream), &graph->graph), "end of a capture"));
-  graph->kept = system->endCapture(capture);
-  DITRON_RETURN_IF_ERROR(
-      check(driver.graphInstantiate(&graph->executable, graph->graph, 0), "instantiation of a graph"));
-  return runtime::GraphHandle(std::move(graph));
-}
-
-bool CudaDevice::isCapturing(runtime::StreamHandle stream) const {
-  ContextScope scope(driver, context);
-  return captureOf(streamRef(stream)) != 0;
-}
-
-Status CudaDevice::launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) {
-  DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  const auto &captured = *std::static_pointer_cast<const CudaGraph>(graph);
-  return check(driver.graphLaunch(captured.executable, streamRef(stream)), "launch of a graph");
 }
 
 } // namespace ditron::cuda

@@ -21,6 +21,8 @@ uint32_t hashOfName(std::string_view name) {
 }
 
 Status CudaSystem::status() const {
+  if (!hasEnded())
+    return Status::ok();
   std::lock_guard lock(mutex);
   return endStatus;
 }

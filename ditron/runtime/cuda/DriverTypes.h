@@ -24,6 +24,7 @@ using ModuleRef = struct ModuleRecord *;
 using FunctionRef = struct FunctionRecord *;
 using GraphRef = struct GraphRecord *;
 using GraphExecRef = struct GraphExecRecord *;
+using GraphNodeRef = struct GraphNodeRecord *;
 using HostFunction = void (*)(void *userData);
 
 /// CUresult, those that we tell apart.
@@ -174,6 +175,17 @@ struct LaunchConfiguration {
   unsigned numAttributes;
 };
 static_assert(sizeof(LaunchConfiguration) == 56);
+
+/// CUDA_KERNEL_NODE_PARAMS, in its first version, which every driver has.
+struct KernelNodeParameters {
+  FunctionRef function;
+  unsigned gridX, gridY, gridZ;
+  unsigned blockX, blockY, blockZ;
+  unsigned sharedBytes;
+  void **parameters;
+  void **extra;
+};
+static_assert(sizeof(KernelNodeParameters) == 56);
 
 /// CUtensorMapDataType
 enum class TensorElement : int {

@@ -3,16 +3,11 @@
 // The program's run path has fake_cuda's libcuda.so.1 in it: a machine of four GPUs, two of which cannot reach each other.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "fake_cuda/FakeCuda.h"
+#include "CudaTest.h"
 
-#include "ditron/runtime/PreparedLaunch.h"
 #include "ditron/runtime/TargetChoice.h"
-#include "ditron/runtime/World.h"
 #include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/CudaSystem.h"
-
-#include <dlfcn.h>
-#include <gmock/gmock.h>
 
 using namespace ditron;
 using namespace ditron::runtime;
@@ -22,65 +17,7 @@ using testing::Not;
 
 namespace {
 
-/// Before anything opens the driver.
-const int machineChosen = setenv("FAKE_CUDA", "gpus=4;no_p2p=0-3;memory_mib=512", 1);
-
-template <typename Function> Function *hook(const char *name) {
-  static void *library = dlopen("libcuda.so.1", RTLD_NOW);
-  return reinterpret_cast<Function *>(dlsym(library, name));
-}
-std::string takeLog() { return hook<decltype(fakeCudaTakeLog)>("fakeCudaTakeLog")(); }
-uint64_t livePhysicalBytes() { return hook<decltype(fakeCudaLivePhysicalBytes)>("fakeCudaLivePhysicalBytes")(); }
-
-testing::AssertionResult ok(const Status &status) {
-  return status.isOk() ? testing::AssertionSuccess()
-                       : testing::AssertionFailure() << toString(status.code()) << ": " << status.message();
-}
-
-const char *const testPtx = R"(
-.version 8.0
-.target sm_90a
-.file 1 "store.py"
-.visible .entry store(.param .u64 p0, .param .u64 p1, .param .u64 view)
-{ ret; }
-.visible .entry sum(.param .u64 x, .param .u64 y, .param .u64 out, .param .u32 n, .param .u64 view)
-{ ret; }
-)";
-
-Kernel makeKernel(const std::string &name, std::vector<ArtifactParameter> parameters, uint64_t sharedBytes = 0,
-                  std::string ptx = testPtx) {
-  Artifact artifact;
-  artifact.kernel = artifact.entrySymbol = name;
-  artifact.target = "cuda:sm_90a";
-  artifact.sourceFile = name + ".py";
-  artifact.codeKind = ArtifactCode::Ptx;
-  artifact.code = std::move(ptx);
-  artifact.parameters = std::move(parameters);
-  artifact.sharedBytes = sharedBytes;
-  Expected<Kernel> kernel = Kernel::create(std::move(artifact), {});
-  EXPECT_TRUE(ok(kernel.status()));
-  return *kernel;
-}
-
-Kernel storeKernel(uint64_t sharedBytes = 0) {
-  return makeKernel("store", {{"p0", "*i64", 8, 1}, {"p1", "i64", 8, 1}}, sharedBytes);
-}
-
-std::unique_ptr<World> makeWorld(uint32_t ranks, const WorldOptions &options = {}) {
-  Expected<std::unique_ptr<World>> world = World::local(ranks, "cuda", options);
-  EXPECT_TRUE(ok(world.status()));
-  (void)takeLog();
-  return std::move(world).value();
-}
-
-int64_t word(const SymmetricBuffer &buffer, uint32_t rank) {
-  int64_t value = -1;
-  EXPECT_TRUE(ok(buffer.download(rank, &value, sizeof(value))));
-  return value;
-}
-
 TEST(CudaWorld, TargetOfTheMachine) {
-  ASSERT_EQ(machineChosen, 0);
   EXPECT_EQ(resolveTarget("cuda")->text, "cuda:sm_90a");
   EXPECT_EQ(resolveTarget("sim")->text, "sim:sm_80");
   EXPECT_EQ(cudaTargetFor(8, 6)->text, "cuda:sm_80");
@@ -194,7 +131,7 @@ TEST(CudaWorld, HeapsAreAccessibleToAllGpusAndGrow) {
   auto big = world->allocateSymmetric(DataType::U8, 200 << 20, "big");
   ASSERT_TRUE(ok(big.status()));
   EXPECT_THAT(takeLog(), AllOf(HasSubstr("cuMemCreate("), HasSubstr(": 0 1)")));
-  const Status status = world->rank(0).allocate(DataType::U8, uint64_t(450) << 20, "too big").status();
+  const Status status = world->rank(0).allocate(DataType::U8, uint64_t(960) << 20, "too big").status();
   EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("'too big'"), HasSubstr("GPU 0"), HasSubstr("MiB are free")));
   EXPECT_TRUE(ok(world->rank(0).allocate(DataType::U8, 1 << 20, "still works").status()));

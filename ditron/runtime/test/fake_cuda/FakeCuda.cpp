@@ -63,14 +63,32 @@ Machine readMachine() {
 /// One step of a stream: true when it is over.
 using Step = std::function<bool()>;
 
+struct FakeFunction {
+  std::string name;
+  std::vector<uint32_t> parameterBytes;
+};
+
+/// An operation in a graph, which runs them in the order of their capture.
+struct FakeNode {
+  size_t index;
+  FakeFunction *function; ///< Null if it is no kernel.
+};
+
 struct FakeGraph {
   std::vector<Step> steps;
+  std::vector<std::unique_ptr<FakeNode>> nodes;
+};
+
+struct FakeExecutable {
+  std::vector<Step> steps;
+  bool uploaded = false;
 };
 
 struct FakeStream {
   std::deque<Step> queue;
   FakeGraph *capture = nullptr;
   uint64_t captureId = 0;
+  GraphNodeRef lastNode = nullptr;
 };
 
 struct FakeEvent {
@@ -82,11 +100,6 @@ struct FakeEvent {
 
 struct FakeModule {
   std::string ptx;
-};
-
-struct FakeFunction {
-  std::string name;
-  std::vector<uint32_t> parameterBytes;
 };
 
 struct Physical {
@@ -108,6 +121,7 @@ struct State {
   std::vector<std::unique_ptr<FakeModule>> modules;
   std::vector<std::unique_ptr<FakeFunction>> functions;
   std::vector<std::unique_ptr<FakeGraph>> graphs;
+  std::vector<std::unique_ptr<FakeExecutable>> executables;
   std::map<int, int> retained;
   std::set<void *> pinned;
   int broken = 0;
@@ -141,14 +155,17 @@ void pump() {
   }
 }
 
-Result enqueue(StreamRef handle, Step step) {
+Result enqueue(StreamRef handle, Step step, FakeFunction *function = nullptr) {
   if (contexts.empty())
     return 201; // CUDA_ERROR_INVALID_CONTEXT
   if (state().broken)
     return state().broken;
   FakeStream *target = stream(handle);
   if (target->capture) {
-    target->capture->steps.push_back(std::move(step));
+    FakeGraph &graph = *target->capture;
+    graph.nodes.push_back(std::make_unique<FakeNode>(FakeNode{graph.steps.size(), function}));
+    graph.steps.push_back(std::move(step));
+    target->lastNode = reinterpret_cast<GraphNodeRef>(graph.nodes.back().get());
     return success;
   }
   target->queue.push_back(std::move(step));
@@ -211,20 +228,24 @@ Step kernelStep(const FakeFunction &function, std::vector<uint64_t> values) {
   };
 }
 
+std::vector<uint64_t> readValues(const FakeFunction &function, void **parameters) {
+  std::vector<uint64_t> values;
+  for (size_t i = 0; i < function.parameterBytes.size(); ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, parameters[i], function.parameterBytes[i]);
+    values.push_back(value);
+  }
+  return values;
+}
+
 Result launchFunction(FunctionRef handle, const char *api, unsigned grid, unsigned threads, unsigned shared,
                       bool cooperative, StreamRef target, void **parameters) {
   auto *function = reinterpret_cast<FakeFunction *>(handle);
-  std::vector<uint64_t> values;
-  for (size_t i = 0; i < function->parameterBytes.size(); ++i) {
-    uint64_t value = 0;
-    std::memcpy(&value, parameters[i], function->parameterBytes[i]);
-    values.push_back(value);
-  }
   record(std::string(api) + "(" + function->name + " blocks=" + std::to_string(grid) + " threads=" +
          std::to_string(threads) + " shared=" + std::to_string(shared) + (cooperative ? " cooperative" : "") + ")");
   if (cooperative && grid > 264)
     return errorCooperativeLaunchTooLarge;
-  return enqueue(target, kernelStep(*function, std::move(values)));
+  return enqueue(target, kernelStep(*function, readValues(*function, parameters)), function);
 }
 
 } // namespace
@@ -576,6 +597,7 @@ Result cuEventDestroy_v2(EventRef) { return success; }
 Result cuEventRecord(EventRef handle, StreamRef target) {
   Lock lock(state().mutex);
   FakeEvent *recorded = event(handle);
+  record("cuEventRecord");
   if (FakeGraph *capture = stream(target)->capture) {
     // Only an edge of the graph; later waits join the capture.
     recorded->capture = capture;
@@ -594,6 +616,7 @@ Result cuEventRecord(EventRef handle, StreamRef target) {
 Result cuStreamWaitEvent(StreamRef target, EventRef handle, unsigned) {
   Lock lock(state().mutex);
   FakeEvent *awaited = event(handle);
+  record("cuStreamWaitEvent");
   if (awaited->capture) {
     stream(target)->capture = awaited->capture;
     stream(target)->captureId = awaited->captureId;
@@ -714,8 +737,10 @@ Result cuStreamEndCapture(StreamRef target, GraphRef *graph) {
   if (!captured)
     return invalidValue;
   for (const std::unique_ptr<FakeStream> &other : state().streams)
-    if (other->capture == captured)
+    if (other->capture == captured) {
       other->capture = nullptr;
+      other->lastNode = nullptr;
+    }
   *graph = reinterpret_cast<GraphRef>(captured);
   return success;
 }
@@ -725,13 +750,49 @@ Result cuStreamGetCaptureInfo(StreamRef target, CaptureStatus *status, uint64_t 
   *id = stream(target)->captureId;
   return success;
 }
+Result cuStreamGetCaptureInfo_v2(StreamRef target, CaptureStatus *status, uint64_t *id, GraphRef *graph,
+                                 const GraphNodeRef **dependencies, size_t *count) {
+  Lock lock(state().mutex);
+  *graph = reinterpret_cast<GraphRef>(stream(target)->capture);
+  *dependencies = &stream(target)->lastNode;
+  *count = stream(target)->lastNode ? 1 : 0;
+  return cuStreamGetCaptureInfo(target, status, id);
+}
 Result cuGraphInstantiateWithFlags(GraphExecRef *executable, GraphRef graph, unsigned long long) {
-  *executable = reinterpret_cast<GraphExecRef>(graph);
+  Lock lock(state().mutex);
+  record("cuGraphInstantiate");
+  state().executables.push_back(
+      std::make_unique<FakeExecutable>(FakeExecutable{reinterpret_cast<FakeGraph *>(graph)->steps}));
+  *executable = reinterpret_cast<GraphExecRef>(state().executables.back().get());
+  return success;
+}
+Result cuGraphUpload(GraphExecRef executable, StreamRef) {
+  Lock lock(state().mutex);
+  record("cuGraphUpload");
+  reinterpret_cast<FakeExecutable *>(executable)->uploaded = true;
+  return success;
+}
+Result cuGraphExecKernelNodeSetParams(GraphExecRef executable, GraphNodeRef handle, const KernelNodeParameters *given) {
+  Lock lock(state().mutex);
+  const auto *node = reinterpret_cast<FakeNode *>(handle);
+  auto *function = reinterpret_cast<FakeFunction *>(given->function);
+  if (contexts.empty() || !node->function || node->function->name != function->name || given->gridX == 0)
+    return invalidValue;
+  record("cuGraphExecKernelNodeSetParams(" + function->name + ")");
+  if (state().broken)
+    return state().broken;
+  // Launches under way have copies of the steps, as the real ones keep their values.
+  reinterpret_cast<FakeExecutable *>(executable)->steps[node->index] =
+      kernelStep(*function, readValues(*function, given->parameters));
   return success;
 }
 Result cuGraphLaunch(GraphExecRef executable, StreamRef target) {
   Lock lock(state().mutex);
-  for (const Step &step : reinterpret_cast<FakeGraph *>(executable)->steps)
+  const auto *launched = reinterpret_cast<FakeExecutable *>(executable);
+  record(launched->uploaded ? "cuGraphLaunch" : "cuGraphLaunch(first brings the graph to the GPU)");
+  if (stream(target)->capture)
+    return 900; // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+  for (const Step &step : launched->steps)
     if (Result result = enqueue(target, step); result != success)
       return result;
   return success;
