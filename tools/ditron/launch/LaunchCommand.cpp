@@ -2,9 +2,11 @@
 //
 // Starts a program once for each rank on this machine, with the environment variables that torchrun sets and a random job
 // name, so that World::fromEnvironment and torch.distributed find their rank. The first process that fails ends the others: politely at first, for
-// good a few seconds later. Its exit code is ours.
+// good a few seconds later. Its exit code is ours. What the processes have started themselves ends too: a program that a script
+// of the user's runs would otherwise go on waiting, on its GPU, for ranks that are gone.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
+#include "arguments/TextPieces.h"
 #include "base/Command.h"
 
 #include "ditron/runtime/bootstrap/Rendezvous.h"
@@ -16,8 +18,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
+#include <map>
 #include <optional>
+#include <sstream>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -43,7 +49,7 @@ struct Process {
   int status = 0;
 };
 
-/// Set by the handler of SIGINT and SIGTERM.
+/// Set by the handler of SIGINT, SIGTERM and SIGHUP.
 volatile std::sig_atomic_t interruption = 0;
 
 constexpr auto grace = std::chrono::seconds(3);
@@ -52,6 +58,34 @@ std::string describeEnd(int status) {
   if (WIFSIGNALED(status))
     return fmt::format("was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   return fmt::format("returned {}", WEXITSTATUS(status));
+}
+
+/// The parent of a process, of /proc/ID/stat: "ID (NAME) STATE PARENT ...", where NAME may hold anything.
+pid_t parentOf(pid_t id) {
+  std::ifstream file(fmt::format("/proc/{}/stat", id));
+  std::string line, state;
+  std::getline(file, line, '\0');
+  const size_t name = line.rfind(')');
+  std::istringstream rest(name == std::string::npos ? "" : line.substr(name + 1));
+  pid_t parent = -1;
+  rest >> state >> parent;
+  return state == "Z" ? -1 : parent;
+}
+
+/// The processes that descend from this one and are of its session: one of a session of its own is a daemon, which stays.
+std::vector<pid_t> descendants() {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code ignored;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc", ignored))
+    if (const auto id = wholeNumber<pid_t>(entry.path().filename().string()))
+      children.emplace(parentOf(*id), *id);
+  std::vector<pid_t> found = {getpid()};
+  for (size_t next = 0; next < found.size(); ++next)
+    for (auto [child, end] = children.equal_range(found[next]); child != end; ++child)
+      if (getsid(child->second) == getsid(0))
+        found.push_back(child->second);
+  found.erase(found.begin());
+  return found;
 }
 
 /// A TCP port of this machine that nobody listens on now; the kernel does not give it to the next who asks at once.
@@ -128,7 +162,6 @@ public:
     const auto begin = Clock::now();
     int code = 0;
     std::optional<Clock::time_point> endingSince;
-    bool killed = false;
     auto fail = [&](int value, const std::string &why) {
       if (!why.empty())
         fmt::print(stderr, "ditron launch: {}\n", why);
@@ -139,7 +172,7 @@ public:
         end(SIGTERM);
       }
     };
-    while (numRunning() > 0) {
+    while (numRunning() > 0 || (endingSince && !descendants().empty())) {
       collect([&](const Process &process) {
         const bool failed = !WIFEXITED(process.status) || WEXITSTATUS(process.status) != 0;
         if (failed && !endingSince)
@@ -151,10 +184,8 @@ public:
       const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       if (arguments.timeLimit > 0 && seconds > arguments.timeLimit && !endingSince)
         fail(124, fmt::format("not done within {:g} s; still running: {}", arguments.timeLimit, runningRanks()));
-      if (endingSince && !killed && Clock::now() - *endingSince > grace) {
+      if (endingSince && Clock::now() - *endingSince > grace)
         end(SIGKILL);
-        killed = true;
-      }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     return code;
@@ -173,16 +204,19 @@ private:
     return text;
   }
   template <typename Callback> void collect(Callback ended) {
-    for (Process &process : processes)
-      if (process.running && waitpid(process.id, &process.status, WNOHANG) == process.id) {
-        process.running = false;
-        ended(process);
-      }
+    int status = 0;
+    // Those whose parent has ended are this process's children too.
+    for (pid_t id; (id = waitpid(-1, &status, WNOHANG)) > 0;)
+      for (Process &process : processes)
+        if (process.running && process.id == id) {
+          process.running = false;
+          process.status = status;
+          ended(process);
+        }
   }
   void end(int signal) {
-    for (const Process &process : processes)
-      if (process.running)
-        kill(process.id, signal);
+    for (pid_t id : descendants())
+      kill(id, signal);
   }
 
   const LaunchArguments &arguments;
@@ -211,8 +245,10 @@ Expected<int> runLaunch(const LaunchArguments &arguments) {
     return invalidArgument("the number of ranks is missing; write -n N before the program, from 1 to 128");
   DITRON_RETURN_IF_ERROR(setMeetingPoint());
   Job job(arguments);
-  std::signal(SIGINT, [](int signal) { interruption = signal; });
-  std::signal(SIGTERM, [](int signal) { interruption = signal; });
+  prctl(PR_SET_CHILD_SUBREAPER, 1); // or what a rank has started would be out of sight when the rank ends
+  for (int number : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(number, [](int signal) { interruption = signal; }) == SIG_IGN)
+      std::signal(number, SIG_IGN); // as with nohup
   DITRON_RETURN_IF_ERROR(job.start());
   return job.wait();
 }
