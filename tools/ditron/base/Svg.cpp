@@ -2,6 +2,7 @@
 #include "base/Svg.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace ditron::tool {
@@ -45,9 +46,15 @@ std::string Svg::element() const {
 }
 
 std::string colourOf(unsigned id, double shade) {
-  // Steps of the golden angle: any few consecutive numbers get hues that are far apart.
-  return fmt::format("hsl({:.0f},{:.0f}%,{:.0f}%)", id * 137.508 - 360 * static_cast<unsigned>(id * 137.508 / 360),
-                     65.0, 88 - 38 * std::clamp(shade, 0.0, 1.0));
+  // Steps of the golden angle: any few consecutive numbers get hues that are far apart. Written as #rrggbb and not as hsl(),
+  // which SVG 1.1 does not have: programs that go by it would paint black on black.
+  const double hue = std::fmod(id * 137.508, 360), lightness = 0.88 - 0.38 * std::clamp(shade, 0.0, 1.0);
+  const auto channel = [&](int offset) {
+    const double third = std::fmod(offset + hue / 30, 12);
+    const double value = lightness - 0.65 * std::min(lightness, 1 - lightness) * std::clamp(std::min(third - 3, 9 - third), -1.0, 1.0);
+    return static_cast<int>(std::lround(value * 255));
+  };
+  return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
 }
 
 } // namespace ditron::tool
