@@ -117,9 +117,10 @@ Expected<ArgumentText> parseArgumentText(std::string_view name, std::string_view
   }
   if (symmetric)
     return badArgument(name, text, "symm: takes an array, as in symm:@x.npy or symm:zeros:fp32[128,64]");
-  if (std::optional<Argument> literal = parseLiteral(text))
+  DITRON_ASSIGN_OR_RETURN(std::optional<Argument> literal, parseScalar(name, text));
+  if (literal)
     return ArgumentText(std::move(*literal));
-  return badArgument(name, text, isIntegerText(text) ? outOfRange : acceptedForms);
+  return badArgument(name, text, acceptedForms);
 }
 
 } // namespace ditron::tool

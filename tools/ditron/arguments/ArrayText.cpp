@@ -153,6 +153,8 @@ private:
       array.elements.emplace_back(std::move(address));
       return 1;
     }
+    if (std::optional<std::string> problem = tooLargeLiteral(piece))
+      return badArgument(name, text, *problem);
     const std::optional<Argument> literal = parseLiteral(piece);
     if (!literal)
       return badArgument(
@@ -212,6 +214,8 @@ Expected<ArrayText> parseGenerator(std::string_view name, std::string_view text,
     return badArgument(name, text, fmt::format("'{}' has {} in parentheses; write {}", word,
                                                plural(pieces.size(), "value"), row.form));
   for (std::string_view piece : pieces) {
+    if (std::optional<std::string> problem = tooLargeLiteral(piece))
+      return badArgument(name, text, *problem);
     const std::optional<Argument> value = parseLiteral(piece);
     std::byte scratch[8];
     if (!value || !(value->isInteger() || value->is<double>() || value->is<bool>()))

@@ -19,9 +19,6 @@ namespace ditron::tool {
 
 using runtime::Argument;
 
-const std::string_view outOfRange =
-    "the integer does not fit into 64 bits; accepted are -9223372036854775808 to 18446744073709551615";
-
 Status badArgument(std::string_view name, std::string_view text, std::string_view problem) {
   return invalidArgument(fmt::format("argument {}='{}': {}", name, text, problem));
 }
@@ -55,6 +52,12 @@ std::optional<double> parseFloat(std::string_view text) {
   char *end = nullptr;
   const double value = std::strtod(copy.c_str(), &end);
   return end == copy.c_str() + copy.size() ? std::optional<double>(value) : std::nullopt;
+}
+
+/// A finite number that not even fp64 holds: strtod makes an infinity of it.
+bool isBeyondDoubles(std::string_view text) {
+  const std::optional<double> value = parseFloat(text);
+  return value && std::isinf(*value) && !text.ends_with("inf") && !isIntegerText(text);
 }
 
 std::optional<bool> parseBool(std::string_view text) {
@@ -164,9 +167,29 @@ std::optional<Argument> parseLiteral(std::string_view text) {
     return Argument(*value);
   if (std::optional<Argument> value = parseInteger(text))
     return value;
-  if (std::optional<double> value = parseFloat(text); value && !isIntegerText(text))
+  if (std::optional<double> value = parseFloat(text); value && !isIntegerText(text) && !isBeyondDoubles(text))
     return Argument(*value);
   return std::nullopt;
+}
+
+std::optional<std::string> tooLargeLiteral(std::string_view text) {
+  if (isBeyondDoubles(text))
+    return outsideOf(DataType::F64, std::string(text)).message();
+  if (isIntegerText(text) && !parseInteger(text))
+    return fmt::format("the integer does not fit into 64 bits; accepted are {} to {}", INT64_MIN, UINT64_MAX);
+  return std::nullopt;
+}
+
+Expected<std::optional<Argument>> parseScalar(std::string_view name, std::string_view text) {
+  if (std::optional<std::string> problem = tooLargeLiteral(text))
+    return badArgument(name, text, *problem);
+  std::optional<Argument> literal = parseLiteral(text);
+  if (!literal || !literal->is<double>())
+    return literal;
+  std::byte scratch[4];
+  if (Status stored = storeFloat(DataType::F32, literal->get<double>(), scratch); !stored.isOk())
+    return badArgument(name, text, fmt::format("{}; a float without a type is fp32; write fp64:{}", stored.message(), text));
+  return literal;
 }
 
 Expected<Argument> parseTypedLiteral(std::string_view name, std::string_view text, size_t colon) {
@@ -176,8 +199,8 @@ Expected<Argument> parseTypedLiteral(std::string_view name, std::string_view tex
   const bool fits = value && (type == DataType::I1 ? value->is<bool>()
                               : isFloat(type)      ? value->is<double>() || value->isInteger()
                                                    : value->isInteger());
-  if (!value && isIntegerText(literal))
-    return badArgument(name, text, outOfRange);
+  if (std::optional<std::string> problem = tooLargeLiteral(literal))
+    return badArgument(name, text, *problem);
   if (!fits)
     return badArgument(name, text, fmt::format("'{}' is no literal of type {}", literal, toString(type)));
   std::byte scratch[8];
@@ -195,7 +218,8 @@ Expected<Argument> readScalar(std::string_view name, std::string_view text) {
     return element.isOk() ? element : element.status().withContext(fmt::format("argument {}", name));
   }
   const std::string &content = std::get<std::string>(*file);
-  if (std::optional<Argument> literal = parseLiteral(content))
+  DITRON_ASSIGN_OR_RETURN(std::optional<Argument> literal, parseScalar(name, content));
+  if (literal)
     return std::move(*literal);
   const size_t colon = content.find(':');
   if (colon != std::string::npos && parseDataType(content.substr(0, colon)))

@@ -17,14 +17,15 @@ namespace ditron::tool {
 
 /// What comes before the name of a file that holds a scalar.
 inline constexpr std::string_view scalarMark = "scalar@";
-/// The problem of an integer literal that needs more than 64 bits.
-extern const std::string_view outOfRange;
-
 /// An error about the value of a parameter: argument NAME='TEXT': PROBLEM.
 Status badArgument(std::string_view name, std::string_view text, std::string_view problem);
 
-/// A literal without a type before it. Integers that do not fit into 64 bits are none, rather than floats.
+/// A literal without a type before it. A number that does not fit into 64 bits is none, rather than another number.
 std::optional<runtime::Argument> parseLiteral(std::string_view text);
+/// The problem of a number that does not fit into 64 bits; nothing of other texts.
+std::optional<std::string> tooLargeLiteral(std::string_view text);
+/// A literal that is an argument by itself, where floats are fp32; nothing when the text is no literal.
+Expected<std::optional<runtime::Argument>> parseScalar(std::string_view name, std::string_view text);
 /// Decimal or hexadecimal digits, with or without a sign.
 bool isIntegerText(std::string_view text);
 

@@ -169,6 +169,11 @@ TEST(ArgumentText, elementsOutsideOfTheirTypeAreRefused) {
   EXPECT_THAT(errorOf("full(500):fp8e4nv[2]"), HasSubstr("500 is outside of fp8e4nv; accepted are -448 to 448"));
   EXPECT_THAT(errorOf("full(70000):fp8e5[2]"), HasSubstr("outside of fp8e5; accepted are -57344 to 57344"));
   EXPECT_THAT(errorOf("full(1e300):fp32[2]"), HasSubstr("1e+300 is outside of fp32"));
+  EXPECT_THAT(errorOf("1e39"), HasSubstr("1e+39 is outside of fp32; accepted are -3.40282347e+38 to 3.40282347e+38; a float "
+                                         "without a type is fp32; write fp64:1e39"));
+  for (const char *text : {"1e999", "-1e999", "fp64:1e999", "fp32:1e999", "fp64:[1e999]", "full(-1e999):fp64[2]"})
+    EXPECT_THAT(errorOf(text), HasSubstr("1e999 is outside of fp64; accepted are -1.79769313e+308 to 1.79769313e+308")) << text;
+  EXPECT_THAT(errorOf("i64:[99999999999999999999]"), HasSubstr("the integer does not fit into 64 bits"));
   EXPECT_THAT(errorOf("full(1):i1[2]"), HasSubstr("accepted are true and false"));
   EXPECT_THAT(errorOf("i8:300"), HasSubstr("300 is outside of i8; accepted are -128 to 127"));
   EXPECT_THAT(errorOf("zeros:fp32[99999999999999999999]"), HasSubstr("write integers from 0 to 9223372036854775807"));
