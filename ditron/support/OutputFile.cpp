@@ -15,6 +15,7 @@
 #include <map>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace ditron {
 
@@ -132,6 +133,8 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
       ::close(file.descriptor);
     const std::string name = temporaryName(file.folder);
     file.descriptor = ::open(name.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0666);
+    if (file.descriptor < 0 && exists)
+      return file.fail(fmt::format("make a file in '{}' to replace", file.folder), errno);
     if (file.descriptor < 0)
       return file.fail("write", errno);
     file.temporary = name;
@@ -194,6 +197,28 @@ Status OutputFile::complete() {
   return Status::ok();
 }
 
+/// Writes what the temporary file holds into the file that is there; only here can the old one be lost and no new one
+/// be whole. 0, or the error's number.
+static int refill(const std::string &target, const std::string &temporary) {
+  const int from = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
+  const int into = ::open(target.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  int error = from < 0 || into < 0 ? errno : 0;
+  std::vector<char> piece(bufferBytes);
+  while (!error) {
+    const ssize_t got = ::read(from, piece.data(), piece.size());
+    if (got <= 0) {
+      error = got < 0 ? errno : 0;
+      break;
+    }
+    error = writeAll(into, std::string_view(piece.data(), static_cast<size_t>(got)));
+  }
+  if (from >= 0)
+    ::close(from);
+  if (into >= 0 && ::close(into) != 0 && !error)
+    error = errno;
+  return error;
+}
+
 Status OutputFile::commit() {
   if (descriptor >= 0 && !isDirect && temporary.empty()) {
     // A name that is free needs no detour.
@@ -207,8 +232,14 @@ Status OutputFile::commit() {
   DITRON_RETURN_IF_ERROR(complete());
   if (isDirect)
     return Status::ok();
-  if (::rename(temporary.c_str(), target.c_str()) != 0)
-    return fail("replace", errno);
+  if (::rename(temporary.c_str(), target.c_str()) != 0) {
+    // A file that is a mount point, as containers have them, cannot be replaced.
+    if (errno != EBUSY)
+      return fail("replace", errno);
+    if (const int error = refill(target, temporary))
+      return fail("write all of", error);
+    ::unlink(temporary.c_str());
+  }
   forget(temporary);
   temporary.clear();
   return Status::ok();

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -103,6 +105,26 @@ TEST_F(Files, AFileThatDoesNotFitLeavesTheOldOne) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
   EXPECT_EQ(read("old"), "old");
   EXPECT_EQ(count(), 1u);
+}
+
+// As in `docker run -v $PWD/out.npy:/out.npy`: the file cannot be replaced, and what a long run computed must not be lost.
+TEST_F(Files, AMountPointIsFilledAnew) {
+  make("outside", "something longer than the new text");
+  make("mounted", "");
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool may = unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                     mount(at("outside").c_str(), at("mounted").c_str(), nullptr, MS_BIND, nullptr) == 0;
+    _exit(!may ? 9 : writeWholeFile(at("mounted"), "text").isOk() ? 7 : 8);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 9)
+    GTEST_SKIP() << "this user may not mount";
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(read("outside"), "text");
+  EXPECT_EQ(read("mounted"), "");
+  EXPECT_EQ(count(), 2u);
 }
 
 TEST_F(Files, PrivateFilesAreNew) {
