@@ -435,7 +435,11 @@ Expected<std::vector<std::pair<std::string, std::string>>> parseDefines(const st
     llvm::StringRef name = text.take_front(at).trim(), value = at == llvm::StringRef::npos ? "" : text.drop_front(at + 1).trim();
     if (name.empty() || value.empty())
       return invalidArgument(fmt::format("'{}' is no NAME=VALUE; for example USE_TMA=True, or 'torch.cuda.device_count()=8'", text.str()));
-    defines.emplace_back(name.str(), value.str());
+    const auto same = llvm::find_if(defines, [&](const auto &define) { return define.first == name; });
+    if (same == defines.end())
+      defines.emplace_back(name.str(), value.str());
+    else if (same->second != value)
+      return invalidArgument(fmt::format("'{}' is defined twice, as {} and as {}", name.str(), same->second, value.str()));
   }
   return defines;
 }

@@ -24,19 +24,37 @@ using namespace ditron;
 
 namespace {
 
+/// The subcommand of a command line, as far as it is one.
+struct Chosen {
+  const CLI::App *command = nullptr;
+  std::string path = "ditron";
+  int next = 1; ///< The first word behind it.
+  std::vector<std::string> subcommands; ///< Of `command`; one of them is missing if there are any.
+};
+
+Chosen chosenCommand(const CLI::App &app) {
+  Chosen chosen;
+  chosen.command = &app;
+  while (!chosen.command->get_subcommands().empty()) {
+    chosen.command = chosen.command->get_subcommands().front();
+    chosen.path += " " + chosen.command->get_name();
+    ++chosen.next;
+  }
+  for (const CLI::App *candidate : chosen.command->get_subcommands([](const CLI::App *) { return true; }))
+    chosen.subcommands.push_back(candidate->get_name());
+  return chosen;
+}
+
+/// Whether help is asked for of a subcommand that there is not.
+bool isHelpOfNothing(const CLI::App &app, int argc, char **argv) {
+  const Chosen chosen = chosenCommand(app);
+  return !chosen.subcommands.empty() && chosen.next < argc && argv[chosen.next][0] != '-';
+}
+
 /// Prints what was wrong with the command line, with the nearest option or subcommand.
 int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, char **argv) {
-  const CLI::App *command = &app;
-  std::string path = "ditron", problem = error.what();
-  int next = 1; // the first word behind the subcommands
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    path += " " + command->get_name();
-    ++next;
-  }
-  std::vector<std::string> subcommands;
-  for (const CLI::App *candidate : command->get_subcommands([](const CLI::App *) { return true; }))
-    subcommands.push_back(candidate->get_name());
+  const auto [command, path, next, subcommands] = chosenCommand(app);
+  std::string problem = error.what();
   if (!subcommands.empty() && next < argc) {
     const std::string word = argv[next];
     problem = word.starts_with("-") ? fmt::format("'{}' is no option of {}{}", word, path, tool::meantOption(*command, word))
@@ -49,11 +67,16 @@ int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, cha
     const size_t colon = problem.rfind(": "), dashes = problem.find(" -");
     const size_t start = dashes != std::string::npos ? dashes + 1 : colon == std::string::npos ? 0 : colon + 2;
     const std::string word = problem.substr(start, problem.find_first_of(" =", start) - start);
-    problem = fmt::format("'{}' is not expected here{}", word, tool::meantOption(*command, word));
+    const bool isOption = word.starts_with("-") && command->get_option_no_throw(word);
+    problem = fmt::format("'{}' is not expected here{}", word,
+                          isOption ? ": behind -- nothing is an option" : tool::meantOption(*command, word));
   } else if (dynamic_cast<const CLI::ArgumentMismatch *>(&error)) {
     // "--seed: 1 required UINT missing"
     if (const size_t colon = problem.find(": "); colon != std::string::npos && problem.ends_with(" missing"))
       problem = fmt::format("{} needs a value", problem.substr(0, colon));
+    // "--seed: At Most 1 required but received 2"
+    else if (problem.find("At Most 1 required") != std::string::npos)
+      problem = problem.substr(0, colon) + " is given more than once";
   }
   fmt::print(stderr, "ditron: error: {}; see {} --help\n", problem, path);
   return ExitUserError;
@@ -100,7 +123,8 @@ static int runCommand(int argc, char **argv) {
     app.parse(std::move(words));
   } catch (const CLI::ParseError &error) {
     // "Errors" with code 0 are --help and --version.
-    return error.get_exit_code() == 0 ? app.exit(error) : reportUsage(app, error, argc, argv);
+    const bool isWanted = error.get_exit_code() == 0 && !isHelpOfNothing(app, argc, argv);
+    return isWanted ? app.exit(error) : reportUsage(app, error, argc, argv);
   }
   return context.exitCode;
 }
