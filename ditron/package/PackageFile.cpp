@@ -376,8 +376,20 @@ Status savePackage(const std::string &path, const Package &package) {
   return writeWholeFile(path, writePackage(package));
 }
 
+/// The file's bytes, but no more than the first ones if it is no package: a device that never ends is seen at once.
+static Expected<std::string> readPackageFile(const std::string &path) {
+  DITRON_ASSIGN_OR_RETURN(InputFile file, InputFile::open(path, "package"));
+  std::string bytes(magic.size(), 0);
+  DITRON_ASSIGN_OR_RETURN(const uint64_t got, file.read(bytes.data(), bytes.size()));
+  bytes.resize(got);
+  if (bytes != magic)
+    return bytes;
+  DITRON_ASSIGN_OR_RETURN(const std::string rest, readToEnd(file, mostPackageBytes));
+  return bytes + rest;
+}
+
 Expected<Package> loadPackage(const std::string &path) {
-  DITRON_ASSIGN_OR_RETURN(const std::string bytes, readWholeFile(path, "package", mostPackageBytes));
+  DITRON_ASSIGN_OR_RETURN(const std::string bytes, readPackageFile(path));
   Expected<Package> package = readPackage(bytes);
   if (!package.isOk())
     return package.status().withContext(fmt::format("package '{}'", path));

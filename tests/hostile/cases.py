@@ -216,6 +216,11 @@ add('emit-disk-full', COMPILE + ['--emit', 'llvm', '-o', 'old.npy'], {1, 3}, lim
 add('emit-over-source', COMPILE + ['--emit', 'llvm', '-o', 'add.py'], {1}, says='same file')
 add('json-disk-full', TO_STDOUT['bench'] + ['--json', 'old.npy'], {1, 3}, limits={'RLIMIT_FSIZE': 100}, after=keeps_old)
 add('json-into-nothing', TO_STDOUT['bench-softmax'] + ['--json', 'none/x.json'], {1}, says='none/x.json')
+for kernel in ('softmax', 'rmsnorm'):
+    add('bench-json-and-html-' + kernel, ['ditron', 'bench', kernel, '--shape', '4x64', '--json', 'a', '--html', './a'], {1}, says='same file')
+add('bench-gemm-json-and-html', ['ditron', 'bench', 'gemm', '--shape', '16x16x16', '--json', 'a', '--html', './a'], {1}, says='same file')
+add('build-to-stdout', ['ditron', 'build', 'add.py:add', '--signature', '*fp32, *fp32, i32, constexpr BLOCK=128', '-o', '-'], {1},
+    says='standard output', after=lambda folder, out, err: 'a file of this name' if os.path.exists(os.path.join(folder, '-')) else '')
 add('bench-json-and-trace', TO_STDOUT['bench'] + ['--json', 'a', '--trace', './a'], {1}, says='same file')
 add('opt-output-full', ['ditron-opt', 'ok.mlir', '-o', '/dev/full'], {1}, before=with_ok_module)
 add('opt-output-disk-full', ['ditron-opt', 'ok.mlir', '-o', 'old.npy'], {1}, before=with_ok_module,
@@ -234,6 +239,8 @@ for name, path in (('zero', '/dev/zero'), ('random', '/dev/urandom'), ('folder',
     add('import-source-' + name, ['ditron-import', path + ':k'], {1})
     add('array-' + name, RUN + ['--arg', 'out=@' + path], {1})
     add('opt-source-' + name, ['ditron-opt', path], {0, 1})
+    add('inspect-source-' + name, ['ditron', 'inspect', path], {1}, seconds=20)
+    add('package-source-' + name, RUN_OUT + ['--package', path], {1}, seconds=20)
 add('source-pipe-without-writer', ['ditron', 'compile', 'pipe:k'], {1}, says='gave nothing')
 add('array-pipe-without-writer', RUN + ['--arg', 'out=@pipe'], {1}, says='gave nothing')
 add('stdin-without-end', ['ditron', 'run', '-:k'], {1}, stdin='/dev/zero', says='standard input')

@@ -119,6 +119,8 @@ constexpr std::string_view style =
 Status checkReportFiles(const std::string &jsonFile, const std::string &htmlFile) {
   if (jsonFile == "-" && htmlFile == "-")
     return invalidArgument("--json - and --html -: only one of them can be standard output");
+  if (const NamedFile files[] = {{"--json", jsonFile}, {"--html", htmlFile}}; !jsonFile.empty() && !htmlFile.empty())
+    DITRON_RETURN_IF_ERROR(checkDistinctFiles(files));
   DITRON_RETURN_IF_ERROR(checkCanWrite("--json", jsonFile));
   return checkCanWrite("--html", htmlFile);
 }

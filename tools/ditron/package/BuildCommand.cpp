@@ -131,6 +131,8 @@ Status build(const BuildArguments &arguments, const Knobs &knobs) {
   DITRON_ASSIGN_OR_RETURN(const std::vector<std::string> targets, readTargets(arguments.targets));
   if (pairs.empty() && shapes.empty())
     return invalidArgument("nothing to build: name kernels as FILE.py:KERNEL, or an operator by --op");
+  if (arguments.output == "-")
+    return invalidArgument("--output -: a package is not written to standard output; write the path of a file");
   DITRON_RETURN_IF_ERROR(checkCanWrite("--output", arguments.output));
   DITRON_RETURN_IF_ERROR(checkCanWrite("--header", arguments.header));
   const NamedFile outputs[] = {{"--output", arguments.output}, {"--header", arguments.header}};
