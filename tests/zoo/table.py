@@ -114,6 +114,9 @@ PROGRAMS = [
     Program('data_and_flag_in_two_words', 'wrong numbers', '--ranks 2 slots_ptr=symm:zeros:i32[256] out_ptr=zeros:i32[128] '
             '--expect out_ptr=per-rank:zeros:i32[128],arange(100):i32[128]', needs='weak memory'),
 
+    Program('after_you', 'wrong numbers', '--grid 2 flags_ptr=zeros:i32[2] seen_ptr=zeros:i32[1] --expect seen_ptr=i32:[1]',
+            needs='weak memory'),
+
     # Threads of a block, blocks of a grid.
     race('block_barrier_missing', 'scratch_ptr', 'x_ptr=arange:i32[128] scratch_ptr=zeros:i32[128] out_ptr=zeros:i32[128] '
          '--expect out_ptr=arange(127,-1):i32[128]'),
@@ -144,6 +147,10 @@ PROGRAMS = [
          'out_ptr=zeros:i32[128] --expect out_ptr=arange(6,4):i32[128]'),
     deadlock('next_block_waited_for', ('done_ptr[', 'not started'), '--grid 20 done_ptr=zeros:i32[20] out_ptr=zeros:i32[20]'),
 
+    deadlock('reset_for_next_launch', 'count_ptr[0]', '--grid 4 count_ptr=zeros:i32[1] data_ptr=zeros:i32[4] out_ptr=zeros:i32[4]',
+             fixed='--then {form} --grid 4 --expect out_ptr=i32:[4,3,2,1]'),
+    race('half_precision_neighbours', 'x_ptr', '--grid 2 x_ptr=zeros:i16[128] --expect x_ptr=ones:i16[128]'),
+
     # Addresses.
     bounds('overflow_of_offset', 'counts_ptr', 'x_ptr=arange(0,131072):i32[128] counts_ptr=zeros:i32[256]'),
     bounds('last_chunk', 'x_ptr', '--grid 4 x_ptr=arange:i32[100] out_ptr=zeros:i32[100] n=100'),
@@ -170,6 +177,9 @@ PROGRAMS = [
     deadlock('world_of_eight', 'words_ptr[', '--ranks 2 words_ptr=symm:zeros:i32[8] out_ptr=zeros:i32[1] WORLD=8', zoo='Z25'),
     deadlock('exact_wait', ('signal_ptr[0] on rank 0', 'has 2'), '--ranks 3 signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]',
              needs='exploration'),
+    deadlock('all_send_first', 'free_ptr[0] on rank 0', '--ranks 3 slot_ptr=symm:zeros:i32[128] full_ptr=symm:zeros:i32[1] '
+             'free_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[256] --expect out_ptr=' +
+             numbers(100 * step + i for step in range(2) for i in TILE)),
     race('shared_slot', 'slots_ptr', '--ranks 3 slots_ptr=symm:zeros:i32[384] words_ptr=symm:zeros:i32[3] '
          'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:full(1):i32[128],zeros:i32[128],zeros:i32[128]'),
     race('wait_for_one_of_two', 'slots_ptr', '--ranks 3 slots_ptr=symm:zeros:i32[384] words_ptr=symm:zeros:i32[3] '
@@ -224,6 +234,8 @@ PROGRAMS = [
     race('mbarrier_parity', 'shared', HOPPER + 'x_ptr=arange:i32[256] out_ptr=zeros:i32[256] --expect out_ptr=arange:i32[256]',
          needs=''),
     deadlock('mbarrier_bytes', 'mbarrier', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128]'),
+    deadlock('mbarrier_arrivals', 'mbarrier', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
+             '--expect out_ptr=' + numbers(i ^ 32 for i in TILE)),
     race('wait_group_off_by_one', 'shared', HOPPER + 'out_ptr=zeros:i32[256]', needs=''),
     race('proxy_fence_missing', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]', needs=''),
     race('bulk_load_not_waited_for', 'shared', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
@@ -277,5 +289,19 @@ PROGRAMS = [
     correct('kernels_in_turn', '--ranks 2 --grid 2 row_ptr=zeros:i32[256] inbox_ptr=symm:zeros:i32[128] '
             'signal_ptr=symm:zeros:i32[1] --then {form}_second --grid 2 out_ptr=zeros:i32[256] '
             '--expect out_ptr=' + numbers(10 * block + 128 for block in range(2) for i in TILE)),
+    correct('arrive_and_wait', '--grid 4 count_ptr=zeros:i32[1] rows_ptr=zeros:i32[512] out_ptr=zeros:i32[128] '
+            '--expect out_ptr=arange(6,4):i32[128]'),
+    correct('library_barriers', '--ranks 2 --grid 2 --cooperative grid_word_ptr=zeros:i32[1] flags_ptr=symm:zeros:i32[2] '
+            'data_ptr=symm:zeros:i32[256] out_ptr=zeros:i32[512] --expect out_ptr=per-rank:' +
+            ','.join(numbers(100 * step + 10 * peer + 1 - block for step in range(2) for block in range(2) for i in TILE)
+                     for peer in (1, 0))),
+    correct('collectives', '--ranks 3 x_ptr=symm:zeros:i32[128] all_ptr=symm:zeros:i32[384] copy_ptr=zeros:i32[128] '
+            'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:arange(400,4):i32[128],arange(500,4):i32[128],arange(300,4):i32[128]'),
+    correct('rotating_warps', 'out_ptr=zeros:i32[32] --expect out_ptr=arange(3):i32[32]'),
+    correct('racing_atomics', '--ranks 2 --grid 1 sum_ptr=symm:zeros:i32[128] most_ptr=symm:zeros:i32[128] out_ptr=zeros:i32[128] '
+            '--expect out_ptr=per-rank:full(2):i32[128],zeros:i32[128]'),
+    correct('descriptor_ring', HOPPER + '--ranks 2 x_ptr=ones:fp32[32,32] inbox_ptr=symm:zeros:fp32[32,32] '
+            'signal_ptr=symm:zeros:i32[1] out_ptr=zeros:fp32[32,32] --expect out_ptr=full(2):fp32[32,32]'),
+    correct('in_place', '--grid 3 x_ptr=ones:i32[384] --expect x_ptr=full(128):i32[384]'),
     correct('bounded_poll', '--ranks 2 word_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1] --expect out_ptr=i32:[0]', needs='state'),
 ]
