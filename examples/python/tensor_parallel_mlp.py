@@ -62,9 +62,9 @@ def losses(model, forward, x, target, steps, total):
 
 def train(world, options):
     """The program of every rank."""
-    torch.manual_seed(0)
-    up, down = torch.randn(HIDDEN, WIDTH) / WIDTH**0.5, torch.randn(WIDTH, HIDDEN) / HIDDEN**0.5
-    x = torch.randn(TOKENS, WIDTH)
+    numbers = torch.Generator().manual_seed(0)  # of its own: ranks may be threads, and all begin with the same
+    up, down = torch.randn(HIDDEN, WIDTH, generator=numbers) / WIDTH**0.5, torch.randn(WIDTH, HIDDEN, generator=numbers) / HIDDEN**0.5
+    x = torch.randn(TOKENS, WIDTH, generator=numbers)
     target = torch.tanh(x.flip(1))
     up, down, x, target = (each.to("cuda" if world.is_gpu else "cpu") for each in (up, down, x, target))
 

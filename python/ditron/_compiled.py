@@ -83,7 +83,11 @@ class CompiledKernel(_device.Loaded):
         if call.uses_descriptors and self.needs_tensor_maps(device):
             self.launch_checked(blocks, call, device)
             return
-        self.launch_packed(blocks, self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters]), call.owners, device)
+        self.launch_packed(blocks, self.pack(values), call.owners, device)
+
+    def pack(self, values):
+        """8 bytes for each parameter, from their values by name."""
+        return self._format.pack(*[_bits(values[name], kind) for name, kind in self.parameters])
 
     @staticmethod
     def needs_tensor_maps(device):
@@ -98,7 +102,7 @@ class CompiledKernel(_device.Loaded):
         device.run(lambda stream: _native.kernel_launch(kernel.handle, stream, blocks, *self.numbers, arguments), lent)
 
     def launch_packed(self, blocks, raw, owners, device=None):
-        """With 8 bytes for each parameter. On another device than the one it was compiled for (each thread has a simulated GPU), the
+        """With the parameters as pack() gives them. On another device than the one it was compiled for (each thread has a simulated GPU), the
         same variant for that."""
         device = device or self.device
         own = self if self.context() is device.context else self.function.compiled_variant(device, self.signature, self.numbers, self.bindings)

@@ -6,6 +6,7 @@ import os
 from . import _device
 from ._errors import CompilationError, Error, ResourceExhaustedError
 from ._jit import KernelInterface
+from ._tensors import is_tensor, pointer_of
 
 
 class Config:
@@ -132,7 +133,7 @@ class Autotuner(KernelInterface):
         nargs = self.nargs
         if len(configs) == 1:
             return configs[0]
-        simulated = _device.current_index() is None
+        simulated = _is_simulated([*nargs.values(), *keywords.values()])
         failures, times = [], {}
         for config in configs:
             self.nargs = nargs
@@ -233,6 +234,15 @@ class Heuristics(KernelInterface):
 
     def __call__(self, *arguments, **keywords):
         raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
+
+
+def _is_simulated(values):
+    """True if a launch with these arguments goes to the simulator: where its tensors are, as JITFunction.run_slowly has it."""
+    if _device.of_thread.placed is not None:
+        return _device.of_thread.placed.index is None
+    tensors = [getattr(value, "base", value) if hasattr(value, "block_shape") else value for value in values]
+    first = next((pointer_of(each).device for each in tensors if is_tensor(each)), _device.current_index())
+    return first is None
 
 
 def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_value=None, pre_hook=None, post_hook=None, warmup=None, rep=None,

@@ -9,7 +9,6 @@ They are torch.ops.ditron.ag_gemm, gemm_rs and all_gather, which know a world by
 order, backward too: the gradient of one operator is a call of the other. On GPUs calls go to PyTorch's current stream; on simulated
 ranks (`world.run`) a call returns when all ranks have made it and the result is there.
 """
-import functools
 import weakref
 
 import torch
@@ -18,6 +17,7 @@ from . import language as tl
 from ._errors import InvalidArgumentError
 from ._jit import jit
 from ._operators import AllGatherGemm, GemmReduceScatter
+from ._tensors import pointer_of
 from ._world import SymmetricTensor, worlds
 
 
@@ -159,22 +159,26 @@ class _Gather:
 
     def __init__(self, world, x):
         self.world, self.count = world, x.numel()
-        self.rows = SymmetricTensor(world, (self.count,), x.dtype)
-        self.arrived = SymmetricTensor(world, (world.ranks,), torch.int64)
-        self.calls = SymmetricTensor(world, (1,), torch.int64)
+        self.memory = SymmetricTensor(world, (self.count,), x.dtype)
+        calls, arrived = SymmetricTensor(world, (1,), torch.int64), SymmetricTensor(world, (world.ranks,), torch.int64)
+        self.rows = {rank: self.memory[rank] for rank in world.local_ranks}
         # Compiled and loaded now: that may wait for the GPU, on which others' calls wait for us later.
-        rank = world.local_ranks[0]
-        with world.on(rank):
-            _meet.warmup(self.calls[rank], self.arrived[rank], RANKS=world.ranks, grid=(1,))
-            _take.warmup(self.rows[rank], self.rows[rank], self.count, BLOCK=self.BLOCK, grid=(1, 1))
+        first = world.local_ranks[0]
+        with world.on(first):
+            self.meet = _meet.warmup(calls[first], arrived[first], RANKS=world.ranks, grid=(1,))
+            self.take = _take.warmup(self.rows[first], self.rows[first], self.count, BLOCK=self.BLOCK, grid=(1, 1))
+        self.meetings = {rank: self.meet.pack({"calls": calls.address(rank), "arrived": arrived.address(rank)}) for rank in world.local_ranks}
+        self.words = calls, arrived
 
     def enqueue(self, rank, x, out):
-        with self.world.on(rank):
-            self.rows[rank].copy_(x.view(-1))
-            meet = functools.partial(_meet[(1,)], self.calls[rank], self.arrived[rank], RANKS=self.world.ranks)
-            meet()
-            _take[(-(-self.count // self.BLOCK), self.world.ranks)](self.rows[rank], out, self.count, BLOCK=self.BLOCK)
-            meet()  # nobody's rows are overwritten before all have them
+        device = self.world.device(rank)
+        device.lend_tensor(pointer_of(out))
+        self.rows[rank].copy_(x.view(-1))
+        self.meet.launch_packed((1, 1, 1), self.meetings[rank], (), device)
+        blocks = -(-self.count // self.BLOCK), self.world.ranks, 1
+        arguments = self.take.pack({"rows": self.memory.address(rank), "out": out.data_ptr(), "count": self.count})
+        self.take.launch_packed(blocks, arguments, (), device)
+        self.meet.launch_packed((1, 1, 1), self.meetings[rank], (), device)  # nobody's rows are overwritten before all have them
 
 
 @jit

@@ -193,6 +193,13 @@ def test_configurations_and_heuristics(n, even):
         tuned[(1,)](x, n, BLOCK=16)
 
 
+def test_arrays_are_tuned_on_the_simulator_beside_a_gpu(monkeypatch):
+    monkeypatch.setattr(ditron._device, "current_index", lambda: 0)
+    x = np.zeros(17, np.int32)
+    tuned[(1,)](x, 17)
+    assert (x == 32).all()
+
+
 @ditron.jit
 def staged(x, num_stages: tl.constexpr):
     tl.store(x, num_stages)
