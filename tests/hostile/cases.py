@@ -230,6 +230,8 @@ add('stubs-disk-full', ['ditron-import', '--write-stubs', 'stubs'], {1, 3}, limi
 add('dump-disk-full', COMPILE, {0}, environment={'DITRON_DUMP': '*', 'DITRON_DUMP_DIR': '{folder}/dump'},
     limits={'RLIMIT_FSIZE': 100}, says='cannot write')
 add('dump-into-file', COMPILE, {0}, environment={'DITRON_DUMP': '*', 'DITRON_DUMP_DIR': '{folder}/add.py'}, says='dump')
+for variable in ('HOME', 'DITRON_CACHE_DIR', 'DITRON_LIBDEVICE', 'DITRON_PTXAS'):  # a path is bytes, JSON is UTF-8
+    add('doctor-json-of-bytes-' + variable, ['ditron', 'doctor', '--json'], {0}, environment={'DITRON_CACHE': '1', variable: '/tmp/\udcff'})
 add('cache-folder-is-file', RUN_OUT, {0}, environment={'DITRON_CACHE': '1', 'DITRON_CACHE_DIR': '{folder}/add.py'})
 
 # Sources that are none, or have no end.

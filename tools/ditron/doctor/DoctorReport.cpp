@@ -41,7 +41,8 @@ std::string DoctorReport::json() const {
   for (const DoctorLine &line : lines)
     list.push_back(
         {{"subject", line.subject}, {"verdict", toString(line.verdict)}, {"finding", line.finding}, {"fix", line.fix}});
-  return list.dump(2);
+  // Folders of this machine are among the findings, and a path may hold any bytes.
+  return list.dump(2, ' ', false, decltype(list)::error_handler_t::replace);
 }
 
 } // namespace ditron::tool
