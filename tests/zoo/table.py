@@ -149,7 +149,7 @@ PROGRAMS = [
 
     deadlock('reset_for_next_launch', 'count_ptr[0]', '--grid 4 count_ptr=zeros:i32[1] data_ptr=zeros:i32[4] out_ptr=zeros:i32[4]',
              fixed='--then {form} --grid 4 --expect out_ptr=i32:[4,3,2,1]'),
-    race('half_precision_neighbours', 'x_ptr', '--grid 2 x_ptr=zeros:i16[128] --expect x_ptr=ones:i16[128]'),
+    race('half_precision_neighbours', 'x_ptr', '--grid 2 x_ptr=zeros:i16[256] --expect x_ptr=ones:i16[256]'),
 
     # Addresses.
     bounds('overflow_of_offset', 'counts_ptr', 'x_ptr=arange(0,131072):i32[128] counts_ptr=zeros:i32[256]'),
@@ -303,5 +303,6 @@ PROGRAMS = [
     correct('descriptor_ring', HOPPER + '--ranks 2 x_ptr=ones:fp32[32,32] inbox_ptr=symm:zeros:fp32[32,32] '
             'signal_ptr=symm:zeros:i32[1] out_ptr=zeros:fp32[32,32] --expect out_ptr=full(2):fp32[32,32]'),
     correct('in_place', '--grid 3 x_ptr=ones:i32[384] --expect x_ptr=full(128):i32[384]'),
+    correct('copies_of_an_element', '--grid 3 x_ptr=zeros:i32[192] --expect x_ptr=ones:i32[192]'),
     correct('bounded_poll', '--ranks 2 word_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1] --expect out_ptr=i32:[0]', needs='state'),
 ]
