@@ -31,6 +31,7 @@ class Program:
     fixed: str = ''
     needs: str = ''
     schedules: int = 200
+    source: str = ''  # of several programs with one file; empty: `name`
     forms: tuple = field(init=False)
 
     def __post_init__(self):
@@ -38,7 +39,7 @@ class Program:
 
     @property
     def file(self):
-        return ('mistakes/' if self.kind else 'correct/') + self.name + '.py'
+        return ('mistakes/' if self.kind else 'correct/') + (self.source or self.name) + '.py'
 
 
 def race(name, buffer, run, **more):
@@ -88,6 +89,8 @@ TWO_PUTS = ('--ranks 2 data_ptr=symm:zeros:i32[256] source_ptr=arange(1):i32[256
             'out_ptr=zeros:i32[256] --expect out_ptr=per-rank:zeros:i32[256],arange(1):i32[256]')
 LOCK = '--grid 6 lock_ptr=zeros:i32[1] sum_ptr=zeros:i32[1] --expect sum_ptr=i32:[6]'
 HOPPER = '--target sim:sm_90a '
+PRODUCT = '--grid 2,1 a_ptr=ones:fp16[128,128] b_ptr=ones:fp16[128,64] c_ptr=zeros:fp32[128,64] rows=128 columns=64 depth=128 '\
+          '--expect c_ptr=full(128):fp32[128,64]'
 
 PROGRAMS = [
     # Order and scope of a flag.
@@ -296,7 +299,8 @@ PROGRAMS = [
             ','.join(numbers(100 * step + 10 * peer + 1 - block for step in range(2) for block in range(2) for i in TILE)
                      for peer in (1, 0))),
     correct('collectives', '--ranks 3 x_ptr=symm:zeros:i32[128] all_ptr=symm:zeros:i32[384] copy_ptr=zeros:i32[128] '
-            'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:arange(400,4):i32[128],arange(500,4):i32[128],arange(300,4):i32[128]'),
+            'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:' +
+            ','.join('arange(%d,4):i32[128]' % (300 + 100 * right) for right in (1, 2, 0))),
     correct('rotating_warps', 'out_ptr=zeros:i32[32] --expect out_ptr=arange(3):i32[32]'),
     correct('racing_atomics', '--ranks 2 --grid 1 sum_ptr=symm:zeros:i32[128] most_ptr=symm:zeros:i32[128] out_ptr=zeros:i32[128] '
             '--expect out_ptr=per-rank:full(2):i32[128],zeros:i32[128]'),
@@ -304,5 +308,11 @@ PROGRAMS = [
             'signal_ptr=symm:zeros:i32[1] out_ptr=zeros:fp32[32,32] --expect out_ptr=full(2):fp32[32,32]'),
     correct('in_place', '--grid 3 x_ptr=ones:i32[384] --expect x_ptr=full(128):i32[384]'),
     correct('copies_of_an_element', '--grid 3 x_ptr=zeros:i32[192] --expect x_ptr=ones:i32[192]'),
+    correct('pipelined_product', PRODUCT),
+    correct('pipelined_product_hopper', HOPPER + PRODUCT, source='pipelined_product'),
+    correct('descriptor_product', PRODUCT),
+    correct('descriptor_product_hopper', HOPPER + PRODUCT, source='descriptor_product'),
+    correct('scratch_of_the_compiler', 'x_ptr=rand(3):i32[16,32] out_ptr=zeros:i32[16,32]'),
+    correct('threads_of_a_region', 'out_ptr=zeros:i32[256] --expect out_ptr=' + numbers([255] + [255 - i for i in range(1, 256)])),
     correct('bounded_poll', '--ranks 2 word_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1] --expect out_ptr=i32:[0]', needs='state'),
 ]
