@@ -17,7 +17,7 @@ PyTorch CUDA tensors run on their GPU, on PyTorch's current stream. docs/python.
 """
 from . import language
 from ._device import current as _current
-from ._errors import (CompilationError, DeadlockError, Error, InternalError, InvalidArgumentError, NotFoundError, OutOfBoundsError,
+from ._errors import (CompilationError, DataRaceError, DeadlockError, Error, InternalError, InvalidArgumentError, NotFoundError, OutOfBoundsError,
                       ResourceExhaustedError, TimeoutError, UnsupportedError)
 from ._device import set_simulated_target
 from ._jit import CompiledKernel, JITFunction, KernelInterface, aggregate, constexpr_function, jit

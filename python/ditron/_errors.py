@@ -37,6 +37,10 @@ class OutOfBoundsError(Error):
     """A kernel touched memory outside of every tensor that it was given, or failed an assertion."""
 
 
+class DataRaceError(Error):
+    """Two accesses of one byte that nothing orders (simulated GPUs)."""
+
+
 class ResourceExhaustedError(Error, MemoryError):
     """Memory, shared memory, threads or residency."""
 
@@ -54,7 +58,7 @@ class InterpreterError(Error):
 
 
 _BY_STATUS = {1: InvalidArgumentError, 2: NotFoundError, 3: UnsupportedError, 4: CompilationError, 5: DeadlockError, 6: OutOfBoundsError,
-              7: ResourceExhaustedError, 8: InternalError, 9: TimeoutError}
+              7: ResourceExhaustedError, 8: InternalError, 9: TimeoutError, 10: DataRaceError}
 
 
 def make_error(status, message, file, line, column):
