@@ -11,7 +11,7 @@ from ._values import BY_SIGNATURE
 class Operator:
     """An operator over all ranks: created for sizes, prepared for shapes, called with the tensors of this process's ranks."""
 
-    kind = 0
+    kind, name = 0, ""
 
     def __init__(self, world, m, n, k, dtype, weight_transposed=True, chunks_per_rank=0):
         self.world = world
@@ -61,7 +61,7 @@ class Operator:
 class AllGatherGemm(Operator):
     """C[m, n] = allgather(A[m / ranks, k]) B on every rank; B is [n, k], or [k, n] with weight_transposed=False."""
 
-    kind = 1
+    kind, name = 1, "ag_gemm"
 
     @staticmethod
     def whole_rows(a, out):
@@ -71,7 +71,7 @@ class AllGatherGemm(Operator):
 class GemmReduceScatter(Operator):
     """C[m / ranks, n] = reduce_scatter(A[m, k] B)."""
 
-    kind = 2
+    kind, name = 2, "gemm_rs"
 
     @staticmethod
     def whole_rows(a, out):

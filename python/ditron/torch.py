@@ -9,15 +9,18 @@ They are torch.ops.ditron.ag_gemm, gemm_rs and all_gather, which know a world by
 order, backward too: the gradient of one operator is a call of the other. On GPUs calls go to PyTorch's current stream; on simulated
 ranks (`world.run`) a call returns when all ranks have made it and the result is there.
 """
+import typing
 import weakref
 
 import torch
 
+from . import _native
 from . import language as tl
 from ._errors import InvalidArgumentError
 from ._jit import jit
 from ._operators import AllGatherGemm, GemmReduceScatter
 from ._tensors import pointer_of
+from ._values import BY_SIGNATURE
 from ._world import SymmetricTensor, worlds
 
 
@@ -38,9 +41,7 @@ def all_gather(x, world):
 
 @torch.library.custom_op("ditron::ag_gemm", mutates_args=())
 def _ag_gemm(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool) -> torch.Tensor:
-    out = _like_ag_gemm(x, weight, world, weight_transposed)
-    _multiply(AllGatherGemm, x, weight, out, _world(world), weight_transposed, m=out.shape[0])
-    return out
+    return _multiply(AllGatherGemm, _like_ag_gemm, x, weight, world, weight_transposed)
 
 
 @_ag_gemm.register_fake
@@ -51,9 +52,7 @@ def _like_ag_gemm(x, weight, world, weight_transposed):
 
 @torch.library.custom_op("ditron::gemm_rs", mutates_args=())
 def _gemm_rs(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool) -> torch.Tensor:
-    out = _like_gemm_rs(x, weight, world, weight_transposed)
-    _multiply(GemmReduceScatter, x, weight, out, _world(world), weight_transposed, m=x.shape[0])
-    return out
+    return _multiply(GemmReduceScatter, _like_gemm_rs, x, weight, world, weight_transposed)
 
 
 @_gemm_rs.register_fake
@@ -138,18 +137,49 @@ def _dense(tensor):
     return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
 
 
-def _multiply(operator, x, weight, out, world, weight_transposed, m):
-    n, k = weight.shape if weight_transposed else weight.shape[::-1]
+def _multiply(operator, like, x, weight, world_name, weight_transposed):
+    world = _world(world_name)
+    call = _Call(operator.name, x.shape, weight.shape, x.dtype, weight.dtype, weight_transposed)
+    known = world.plans.get(call)
+    out = like(x, weight, world_name, weight_transposed) if known is None else x.new_empty(known.shape)  # like() checks what it is given
     tensors = _dense(x), _dense(weight), out
     rank = world.rank_of(x)
+    world.collective(rank, call, lambda: _Product(operator, weakref.proxy(world), *tensors, weight_transposed), lambda made: made.enqueue(rank, tensors))
+    return out
 
-    def prepare():
-        made = operator(weakref.proxy(world), m, n, k, x.dtype, weight_transposed)  # the world keeps it
-        return made, made.prepare(m, n, k)
 
-    name = "ag_gemm" if operator is AllGatherGemm else "gemm_rs"
-    world.collective(rank, f"{name} of m = {m}, n = {n}, k = {k}, {x.dtype}{'' if weight_transposed else ', plain weight'}", prepare,
-                     lambda made: made[0].enqueue(made[1], rank, tensors))
+class _Call(typing.NamedTuple):
+    """What ranks have to agree on."""
+
+    name: str
+    x: torch.Size
+    weight: torch.Size
+    dtype: torch.dtype
+    weight_dtype: torch.dtype
+    weight_transposed: bool
+
+    def __str__(self):
+        return f"{self.name} of x {list(self.x)}, weight {list(self.weight)}{'' if self.weight_transposed else ' (plain)'}, {self.dtype}"
+
+
+class _Product:
+    """A prepared AllGather+GEMM or GEMM+ReduceScatter of tensors like these."""
+
+    def __init__(self, operator, world, x, weight, out, weight_transposed):
+        self.world, self.shape = world, out.shape
+        n, k = weight.shape if weight_transposed else weight.shape[::-1]
+        m = max(x.shape[0], out.shape[0])
+        self.operator = operator(world, m, n, k, x.dtype, weight_transposed)
+        self.plan = self.operator.prepare(m, n, k)
+        number = BY_SIGNATURE[self.operator.type].number
+        self.words = [(number, *each.shape, each.shape[1], 1) for each in (x, weight, out)]
+
+    def enqueue(self, rank, tensors):
+        device = self.world.device(rank)
+        for tensor in tensors:
+            if device.index is None or tensor.get_device() != device.index:
+                device.lend_tensor(pointer_of(tensor))  # which refuses other GPUs' tensors
+        _native.plan_enqueue(self.plan, device.stream(), *[(tensor.data_ptr(), *words) for tensor, words in zip(tensors, self.words)])
 
 
 class _Gather:
