@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { RANKS = 4, M = 96, N = 64, K = 32, REQUESTS = 10 };
 
@@ -51,75 +50,98 @@ static int is_right(int request, int rank, const float *c) {
   return 1;
 }
 
-int main(int count, char **arguments) {
-  ditron_context_options_t options;
-  ditron_operator_options_t problem;
+/* What lives as long as the server. */
+struct server {
   ditron_context_h context;
   ditron_operator_h product;
   ditron_plan_h plan;
   ditron_stream_h streams[RANKS];
   ditron_memory_h a[RANKS], b[RANKS], c[RANKS];
-  static float host[M * N];
-  const int64_t a_shape[2] = {M / RANKS, K}, b_shape[2] = {K, N}, c_shape[2] = {M, N};
+};
 
+static float host[M * N]; /* What goes to and comes from the ranks. */
+
+/* `package` may be null: then the kernels are compiled now. */
+static void open_context(struct server *server, const char *target, const char *package) {
+  ditron_context_options_t options;
   DITRON_INIT(options);
-  options.target = count > 1 ? arguments[1] : "sim:sm_80";
+  options.target = target;
   options.ranks = RANKS;
   options.time_limit_seconds = 60;
-  if (count > 2) {
-    options.packages = (const char *const *)&arguments[2];
+  if (package) {
+    options.packages = &package;
     options.package_count = 1;
     options.policy = DITRON_KERNELS_AOT_ONLY;
   }
-  check(ditron_context_create(&options, &context), "context");
+  check(ditron_context_create(&options, &server->context), "context");
+}
+
+static void prepare(struct server *server) {
+  ditron_operator_options_t problem;
   DITRON_INIT(problem);
   problem.kind = DITRON_ALL_GATHER_GEMM;
   problem.dtype = DITRON_F32;
   problem.m = M;
   problem.n = N;
   problem.k = K;
-  check(ditron_operator_create(context, &problem, &product), "operator");
-  check(ditron_operator_prepare(product, M, N, K, &plan), "plan");
+  check(ditron_operator_create(server->context, &problem, &server->product), "operator");
+  check(ditron_operator_prepare(server->product, M, N, K, &server->plan), "plan");
   for (uint32_t rank = 0; rank < RANKS; ++rank) {
-    check(ditron_stream_create(context, rank, "requests", &streams[rank]), "stream");
-    check(ditron_memory_allocate(context, rank, sizeof(float) * M / RANKS * K, "a", &a[rank]), "a");
-    check(ditron_memory_allocate(context, rank, sizeof(float) * K * N, "b", &b[rank]), "b");
-    check(ditron_memory_allocate(context, rank, sizeof(float) * M * N, "c", &c[rank]), "c");
+    check(ditron_stream_create(server->context, rank, "requests", &server->streams[rank]), "stream");
+    check(ditron_memory_allocate(server->context, rank, sizeof(float) * M / RANKS * K, "a", &server->a[rank]), "a");
+    check(ditron_memory_allocate(server->context, rank, sizeof(float) * K * N, "b", &server->b[rank]), "b");
+    check(ditron_memory_allocate(server->context, rank, sizeof(float) * M * N, "c", &server->c[rank]), "c");
     for (int i = 0; i < K * N; ++i)
       host[i] = weight((int)rank, i);
-    check(ditron_memory_upload(b[rank], rank, 0, host, sizeof(float) * K * N), "upload of b");
+    check(ditron_memory_upload(server->b[rank], rank, 0, host, sizeof(float) * K * N), "upload of b");
   }
+}
 
-  for (int request = 0; request < REQUESTS; ++request) {
-    for (uint32_t rank = 0; rank < RANKS; ++rank) {
-      for (int i = 0; i < M / RANKS * K; ++i)
-        host[i] = activation(request, (int)rank, i);
-      check(ditron_memory_upload(a[rank], rank, 0, host, sizeof(float) * M / RANKS * K), "upload of a");
-    }
-    for (uint32_t rank = 0; rank < RANKS; ++rank) {
-      const ditron_tensor_t a_tensor = tensor(a[rank], rank, a_shape), b_tensor = tensor(b[rank], rank, b_shape),
-                            c_tensor = tensor(c[rank], rank, c_shape);
-      check(ditron_plan_enqueue(plan, streams[rank], &a_tensor, &b_tensor, &c_tensor), "enqueue");
-    }
-    check(ditron_context_synchronize(context), "request");
-    for (uint32_t rank = 0; rank < RANKS; ++rank) {
-      check(ditron_memory_download(c[rank], rank, 0, host, sizeof(host)), "download of c");
-      if (!is_right(request, (int)rank, host)) {
-        printf("request %d: rank %u computed something else\n", request, rank);
-        return 1;
-      }
-    }
-  }
-  printf("%d requests of %d x %d x %d on %d ranks of %s: results right\n", REQUESTS, M, N, K, RANKS, ditron_context_target(context));
-
+/* 1 if all ranks computed what they should. */
+static int serve(struct server *server, int request) {
+  const int64_t a_shape[2] = {M / RANKS, K}, b_shape[2] = {K, N}, c_shape[2] = {M, N};
   for (uint32_t rank = 0; rank < RANKS; ++rank) {
-    ditron_memory_destroy(a[rank]);
-    ditron_memory_destroy(b[rank]);
-    ditron_memory_destroy(c[rank]);
-    ditron_stream_destroy(streams[rank]);
+    for (int i = 0; i < M / RANKS * K; ++i)
+      host[i] = activation(request, (int)rank, i);
+    check(ditron_memory_upload(server->a[rank], rank, 0, host, sizeof(float) * M / RANKS * K), "upload of a");
   }
-  ditron_plan_destroy(plan);
-  ditron_operator_destroy(product);
-  ditron_context_destroy(context);
+  for (uint32_t rank = 0; rank < RANKS; ++rank) {
+    const ditron_tensor_t a = tensor(server->a[rank], rank, a_shape), b = tensor(server->b[rank], rank, b_shape),
+                          c = tensor(server->c[rank], rank, c_shape);
+    check(ditron_plan_enqueue(server->plan, server->streams[rank], &a, &b, &c), "enqueue");
+  }
+  check(ditron_context_synchronize(server->context), "request");
+  for (uint32_t rank = 0; rank < RANKS; ++rank) {
+    check(ditron_memory_download(server->c[rank], rank, 0, host, sizeof(host)), "download of c");
+    if (!is_right(request, (int)rank, host)) {
+      printf("request %d: rank %u computed something else\n", request, rank);
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static void close_server(struct server *server) {
+  for (uint32_t rank = 0; rank < RANKS; ++rank) {
+    ditron_memory_destroy(server->a[rank]);
+    ditron_memory_destroy(server->b[rank]);
+    ditron_memory_destroy(server->c[rank]);
+    ditron_stream_destroy(server->streams[rank]);
+  }
+  ditron_plan_destroy(server->plan);
+  ditron_operator_destroy(server->product);
+  ditron_context_destroy(server->context);
+}
+
+int main(int count, char **arguments) {
+  struct server server;
+  open_context(&server, count > 1 ? arguments[1] : "sim:sm_80", count > 2 ? arguments[2] : NULL);
+  prepare(&server);
+  for (int request = 0; request < REQUESTS; ++request)
+    if (!serve(&server, request))
+      return 1;
+  printf("%d requests of %d x %d x %d on %d ranks of %s: results right\n", REQUESTS, M, N, K, RANKS,
+         ditron_context_target(server.context));
+  close_server(&server);
   return 0;
 }
