@@ -6,6 +6,7 @@
 #include "ditron/jit/ArgumentBinding.h"
 
 #include "ditron/runtime/CallBinding.h"
+#include "ditron/runtime/CompiledAs.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -40,8 +41,7 @@ std::optional<LangType> annotatedType(std::string_view annotation) {
 
 namespace {
 
-/// Addresses and integers that are multiples of this are compiled as such.
-constexpr unsigned alignmentUnit = 16;
+using runtime::alignmentUnit;
 
 LangType langTypeOf(DataType type) { return *frontend::parseSignatureType(std::string(toString(type))); }
 
@@ -68,10 +68,8 @@ public:
       return bindDescriptor();
     if (annotated && annotated->isPointer())
       return fail(fmt::format("it is annotated {}, given {}", annotated->signatureText(), argument.describe()));
-    if (argument.is<bool>())
-      return ArgumentSpec::runTime(chosenType(annotated, DataType::I1), 1, parameter.name);
-    if (argument.is<double>())
-      return ArgumentSpec::runTime(chosenType(annotated, DataType::F32), 1, parameter.name);
+    if (!argument.isInteger())
+      return ArgumentSpec::runTime(chosenType(annotated, runtime::naturalType(argument)), 1, parameter.name);
     return bindInteger(annotated);
   }
 
@@ -94,7 +92,7 @@ private:
         return fail(fmt::format("it is annotated {}, given {}", annotated->signatureText(), argument.describe()));
       type = *annotated;
     }
-    const bool aligned = reinterpret_cast<uintptr_t>(pointer.address) % alignmentUnit == 0;
+    const bool aligned = runtime::isMultiple(pointer.address, alignmentUnit);
     return ArgumentSpec::runTime(type, aligned && parameter.specialiseAlignment ? alignmentUnit : 1, parameter.name);
   }
 
@@ -102,11 +100,8 @@ private:
   Expected<ArgumentSpec> bindDescriptor() const {
     if (const Status status = argument.get<runtime::TensorDescriptor>().check(); !status.isOk())
       return fail(status.message());
-    const runtime::TensorDescriptor descriptor = argument.get<runtime::TensorDescriptor>().withStrides();
-    const uint32_t bytes = sizeOf(descriptor.base.type);
-    bool aligned = reinterpret_cast<uintptr_t>(descriptor.base.address) % alignmentUnit == 0;
-    for (size_t dim = 0; dim + 1 < descriptor.strides.size(); ++dim)
-      aligned &= descriptor.strides[dim] * bytes % alignmentUnit == 0;
+    const auto &descriptor = argument.get<runtime::TensorDescriptor>();
+    const bool aligned = runtime::rowsAreMultiples(descriptor, alignmentUnit);
     const bool wholeVectors = descriptor.shape.back() % alignmentUnit == 0;
     return ArgumentSpec::descriptorOf(langTypeOf(descriptor.base.type).withShape(descriptor.blockShape),
                                       descriptor.fillNan, aligned && parameter.specialiseAlignment ? alignmentUnit : 1,
@@ -119,12 +114,7 @@ private:
     const bool isForced = argument.forcedType().has_value();
     if (bits == 1 && parameter.specialiseValue && !isForced)
       return ArgumentSpec::constexprOf(ConstValue::integer(int64_t(1)), parameter.name);
-    DataType natural = DataType::I64;
-    if (argument.is<uint64_t>() && bits > INT64_MAX)
-      natural = DataType::U64;
-    else if (static_cast<int64_t>(bits) >= INT32_MIN && static_cast<int64_t>(bits) <= INT32_MAX)
-      natural = DataType::I32;
-    const LangType type = chosenType(annotated, natural);
+    const LangType type = chosenType(annotated, runtime::naturalType(argument));
     const bool aligned = type.isInt() && !type.isBool() && bits % alignmentUnit == 0;
     return ArgumentSpec::runTime(type, aligned && parameter.specialiseAlignment ? alignmentUnit : 1, parameter.name);
   }

@@ -1,6 +1,8 @@
 //===- CallMatch.cpp - The variant that was compiled for a call ----------------------------------------------------------===//
 #include "ditron/package/CallMatch.h"
 
+#include "ditron/runtime/CompiledAs.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -10,41 +12,8 @@ using runtime::Argument;
 
 namespace {
 
-/// What the jit takes as "a multiple of 16".
-constexpr uint32_t alignmentUnit = 16;
-
-bool fitsInteger(DataType type, const Argument &argument) {
-  const uint64_t value = argument.integerBits();
-  const unsigned bits = sizeOf(type) * 8;
-  const bool isNegative = argument.is<int64_t>() && argument.get<int64_t>() < 0;
-  const uint64_t largest = (isSignedInteger(type) ? ~uint64_t(0) >> 1 : ~uint64_t(0)) >> (64 - bits);
-  return isNegative ? isSignedInteger(type) && ~value <= largest : value <= largest;
-}
-
-/// The type that a value has when nothing forces one.
-DataType naturalType(const Argument &argument) {
-  if (argument.is<bool>())
-    return DataType::I1;
-  if (argument.is<double>())
-    return DataType::F32;
-  if (fitsInteger(DataType::I32, argument))
-    return DataType::I32;
-  return fitsInteger(DataType::I64, argument) ? DataType::I64 : DataType::U64;
-}
-
-bool isAligned(const void *address, uint32_t divisor) { return reinterpret_cast<uintptr_t>(address) % divisor == 0; }
-
 std::string elementText(std::string_view type) {
   return std::string(type.substr(type.starts_with("*k") ? 2 : type.starts_with("*") ? 1 : 0));
-}
-
-/// The address and all strides but the last are multiples of so many bytes.
-bool rowsAreAligned(const runtime::TensorDescriptor &given, uint32_t divisor) {
-  const runtime::TensorDescriptor descriptor = given.withStrides();
-  bool aligned = isAligned(descriptor.base.address, divisor);
-  for (size_t dim = 0; dim + 1 < descriptor.strides.size(); ++dim)
-    aligned &= descriptor.strides[dim] * int64_t(sizeOf(descriptor.base.type)) % divisor == 0;
-  return aligned;
 }
 
 /// Whether a run-time value is what an item was compiled for.
@@ -56,7 +25,7 @@ Fit fitOfNumber(const Item &item, const Parameter &parameter, const Argument &ar
   if (item.type.starts_with("*")) {
     if (!argument.is<runtime::Pointer>() || argument.get<runtime::Pointer>().type != type)
       return Fit::OtherType;
-    return promise(isAligned(argument.get<runtime::Pointer>().address, item.divisibility));
+    return promise(runtime::isMultiple(argument.get<runtime::Pointer>().address, item.divisibility));
   }
   if (argument.forcedType() && argument.forcedType() != type)
     return Fit::OtherType;
@@ -64,7 +33,7 @@ Fit fitOfNumber(const Item &item, const Parameter &parameter, const Argument &ar
     return argument.is<double>() || (argument.isInteger() && parameter.type == item.type) ? Fit::Yes : Fit::OtherType;
   if (type == DataType::I1)
     return argument.is<bool>() ? Fit::Yes : Fit::OtherType;
-  if (!argument.isInteger() || !fitsInteger(*type, argument))
+  if (!argument.isInteger() || !runtime::fitsInteger(*type, argument))
     return Fit::OtherType;
   return promise(argument.integerBits() % item.divisibility == 0);
 }
@@ -76,7 +45,7 @@ Fit fitOfDescriptor(const Item &item, const Argument &argument) {
   if (!given.check().isOk() || given.base.type != parseDataType(item.type) || given.fillNan != item.fillNan ||
       !std::ranges::equal(given.blockShape, item.block))
     return Fit::OtherType;
-  const bool isKept = rowsAreAligned(given, item.divisibility) && given.shape.back() % item.sizeDivisibility == 0;
+  const bool isKept = runtime::rowsAreMultiples(given, item.divisibility) && given.shape.back() % item.sizeDivisibility == 0;
   return isKept ? Fit::Yes : Fit::BrokenPromise;
 }
 
@@ -176,7 +145,7 @@ bool BoundCall::matchItem(const Item &item, Score &score, std::string *reason) c
       return refuse([&] { return misfitText(item, fit, *argument); });
     score.promises += (item.divisibility > 1) + (item.sizeDivisibility > 1);
     if (isNumber && !item.type.starts_with("*"))
-      score.naturalTypes += item.type == (parameter.type.empty() ? toString(naturalType(*argument)) : parameter.type);
+      score.naturalTypes += item.type == (parameter.type.empty() ? toString(runtime::naturalType(*argument)) : parameter.type);
     return true;
   }
   return false;
@@ -226,13 +195,13 @@ std::string itemText(const Parameter &parameter, const Argument &argument) {
   if (argument.is<runtime::Pointer>()) {
     const runtime::Pointer pointer = argument.get<runtime::Pointer>();
     return fmt::format("{}{}", parameter.type.empty() ? fmt::format("*{}", toString(pointer.type)) : parameter.type,
-                       promises && isAligned(pointer.address, alignmentUnit) ? ":16" : "");
+                       promises && runtime::isMultiple(pointer.address, runtime::alignmentUnit) ? ":16" : "");
   }
   if (argument.is<runtime::TensorDescriptor>()) {
     const auto &given = argument.get<runtime::TensorDescriptor>();
-    const bool wholeVectors = promises && !given.shape.empty() && given.shape.back() % alignmentUnit == 0;
+    const bool wholeVectors = promises && !given.shape.empty() && given.shape.back() % runtime::alignmentUnit == 0;
     return given.typeText() +
-           (promises && rowsAreAligned(given, alignmentUnit) ? ":16"
+           (promises && runtime::rowsAreMultiples(given, runtime::alignmentUnit) ? ":16"
             : wholeVectors                                   ? ":1"
                                                              : "") +
            (wholeVectors ? ":16" : "");
@@ -245,8 +214,8 @@ std::string itemText(const Parameter &parameter, const Argument &argument) {
     return valueText(argument);
   const std::string type(isForced                  ? toString(*argument.forcedType())
                          : !parameter.type.empty() ? std::string_view(parameter.type)
-                                                   : toString(naturalType(argument)));
-  return type + (argument.isInteger() && promises && argument.integerBits() % alignmentUnit == 0 ? ":16" : "");
+                                                   : toString(runtime::naturalType(argument)));
+  return type + (argument.isInteger() && promises && argument.integerBits() % runtime::alignmentUnit == 0 ? ":16" : "");
 }
 
 /// "name=text", or the elements of a tuple by their paths as "name=(a, b)".

@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Argument.h"
 
+#include "ditron/runtime/CompiledAs.h"
+
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -61,7 +63,7 @@ private:
     const std::string_view element = std::string_view(parameter.type).substr(parameter.type.starts_with("*k") ? 2 : 1);
     if (parseDataType(element) != pointer.type)
       return mismatch();
-    if (parameter.divisibility > 1 && reinterpret_cast<uintptr_t>(pointer.address) % parameter.divisibility != 0)
+    if (parameter.divisibility > 1 && !isMultiple(pointer.address, parameter.divisibility))
       return fail(fmt::format("the kernel was compiled for addresses that are multiples of {}, given {}",
                               parameter.divisibility, argument.describe()));
     packed.add(&pointer.address, sizeof(void *));
@@ -90,12 +92,7 @@ private:
     if (!argument.isInteger())
       return mismatch();
     const uint64_t value = argument.integerBits();
-    const unsigned bits = sizeOf(type) * 8;
-    const bool negative = argument.is<int64_t>() && argument.get<int64_t>() < 0;
-    // The largest value of the type; the smallest is its complement (signed) or 0.
-    const uint64_t largest = (isSignedInteger(type) ? ~uint64_t(0) >> 1 : ~uint64_t(0)) >> (64 - bits);
-    const bool fits = negative ? isSignedInteger(type) && ~value <= largest : value <= largest;
-    if (!fits)
+    if (!fitsInteger(type, argument))
       return fail(fmt::format("{} does not fit into {}", argument.describe(), parameter.type));
     if (parameter.divisibility > 1 && value % parameter.divisibility != 0)
       return fail(fmt::format("the kernel was compiled for multiples of {}, given {}", parameter.divisibility,
