@@ -85,20 +85,48 @@ Expected<std::shared_ptr<runtime::World>> Context::makeWorld() const {
   return std::shared_ptr<runtime::World>(std::move(world).value());
 }
 
+std::shared_ptr<Context> Context::child() {
+  auto made = std::make_shared<Context>();
+  made->parent = shared_from_this();
+  made->targetText = targetText;
+  made->policy = policy;
+  made->messages = messages;
+  made->maker = maker;
+  made->packages = packages;
+  return made;
+}
+
+void Context::giveWorld(Context &child, std::unique_ptr<runtime::World> world) {
+  // The world of the parent outlives the child's, whatever becomes of the handles.
+  child.worldValue =
+      std::shared_ptr<runtime::World>(world.release(), [whole = worldValue](runtime::World *own) { delete own; });
+  child.numRanks = child.worldValue->numRanks();
+}
+
 Expected<std::shared_ptr<Context>> Context::group(const std::vector<uint32_t> &ranks) {
-  auto group = std::make_shared<Context>();
-  group->parent = shared_from_this();
-  group->targetText = targetText;
-  group->policy = policy;
-  group->messages = messages;
-  group->maker = maker;
-  group->packages = packages;
+  std::shared_ptr<Context> group = child();
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<runtime::World> made, worldValue->group(ranks));
-  // The world of the parent outlives the group's, whatever becomes of the handles.
-  group->worldValue =
-      std::shared_ptr<runtime::World>(made.release(), [whole = worldValue](runtime::World *world) { delete world; });
-  group->numRanks = group->worldValue->numRanks();
+  giveWorld(*group, std::move(made));
   return group;
+}
+
+Expected<std::shared_ptr<Context>> Context::over(runtime::AdoptedHeapOptions heap) {
+  // Whether the pieces can be a heap is known before the simulator learns of them.
+  DITRON_RETURN_IF_ERROR(runtime::AdoptedHeap::create(heap, worldValue->numRanks()).status());
+  auto adopted = std::make_shared<std::vector<void *>>();
+  std::shared_ptr<void> hold(nullptr, [self = shared_from_this(), adopted, bytes = heap.bytes](void *) {
+    for (void *piece : *adopted)
+      (void)self->release(piece, bytes);
+  });
+  for (uint32_t id : worldValue->localRanks()) {
+    DITRON_RETURN_IF_ERROR(adopt(id, heap.addresses[id], heap.bytes, heap.name));
+    adopted->push_back(heap.addresses[id]);
+  }
+  std::shared_ptr<Context> over = child();
+  over->heapHold = std::move(hold);
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<runtime::World> made, worldValue->over(std::move(heap)));
+  giveWorld(*over, std::move(made));
+  return over;
 }
 
 Expected<std::shared_ptr<Compiler>> Context::compiler() {
@@ -312,6 +340,27 @@ ditron_status_t ditron_context_group(ditron_context_h context, const uint32_t *r
     DITRON_RETURN_IF_ERROR(context->state->checkThread());
     DITRON_ASSIGN_OR_RETURN(std::shared_ptr<Context> made, context->state->group({ranks, ranks + count}));
     *group = new ditron_context{std::move(made)};
+    return Status::ok();
+  });
+}
+
+ditron_status_t ditron_context_adopt_symmetric(ditron_context_h context, const ditron_symmetric_heap_t *heap,
+                                               ditron_context_h *adopted) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+    DITRON_RETURN_IF_ERROR(checkGiven(heap, "ditron_symmetric_heap_t"));
+    DITRON_RETURN_IF_ERROR(checkGiven(adopted, "the place of the result"));
+    DITRON_RETURN_IF_ERROR(context->state->checkThread());
+    DITRON_ASSIGN_OR_RETURN(const ditron_symmetric_heap_t given, readStruct(heap, "ditron_symmetric_heap_t"));
+    DITRON_RETURN_IF_ERROR(checkGiven(given.addresses, "the table of addresses"));
+    runtime::AdoptedHeapOptions options;
+    options.addresses.assign(given.addresses, given.addresses + given.count);
+    options.bytes = given.bytes;
+    options.reservedBytes = given.reserved_bytes;
+    if (given.name)
+      options.name = given.name;
+    DITRON_ASSIGN_OR_RETURN(std::shared_ptr<Context> made, context->state->over(std::move(options)));
+    *adopted = new ditron_context{std::move(made)};
     return Status::ok();
   });
 }

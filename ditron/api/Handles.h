@@ -49,11 +49,16 @@ public:
 
   Status restart();
   Expected<std::shared_ptr<Context>> group(const std::vector<uint32_t> &ranks);
+  /// The same ranks with symmetric memory of the caller's.
+  Expected<std::shared_ptr<Context>> over(runtime::AdoptedHeapOptions heap);
   Status adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name);
   Status release(void *address, uint64_t bytes);
 
 private:
   Expected<std::shared_ptr<runtime::World>> makeWorld() const;
+  /// A context that shares everything with this one but the world.
+  std::shared_ptr<Context> child();
+  void giveWorld(Context &child, std::unique_ptr<runtime::World> world);
   /// The adopted range that the bytes lie in.
   std::map<uintptr_t, AdoptedRange>::iterator adoptedAround(void *address, uint64_t bytes);
   Status openPackages(const ditron_context_options_t &options);
@@ -67,6 +72,7 @@ private:
   ditron_kernel_policy_t policy = DITRON_KERNELS_DEFAULT;
   MessageSink messages;
   std::thread::id maker;
+  std::shared_ptr<void> heapHold; ///< Over a heap of the caller's: gives its pieces back, after the world.
   std::shared_ptr<runtime::World> worldValue;
 
   std::mutex mutex; ///< For all below.

@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/Buffer.h"
 
+#include "ditron/runtime/AdoptedHeap.h"
 #include "ditron/runtime/Device.h"
 
 #include <fmt/format.h>
@@ -102,8 +103,11 @@ struct SymmetricBuffer::Storage {
   DataType type = DataType::U8;
   std::string name;
   std::shared_ptr<const Storage> whole; ///< Of a view of some ranks: what owns the memory.
+  std::shared_ptr<AdoptedHeap> heap;    ///< That the array is a piece of.
 
   ~Storage() {
+    if (heap)
+      heap->free(offset);
     for (size_t i = 0; i < allocated.size(); ++i)
       if (allocated[i])
         (void)devices[i]->free(allocated[i]);
@@ -149,6 +153,25 @@ Expected<SymmetricBuffer> SymmetricBuffer::allocate(std::vector<std::shared_ptr<
   }
   for (void *heap : heaps)
     storage->addresses.push_back(static_cast<std::byte *>(heap) + storage->offset);
+  SymmetricBuffer buffer;
+  buffer.storage = std::move(storage);
+  return buffer;
+}
+
+Expected<SymmetricBuffer> SymmetricBuffer::allocateIn(std::shared_ptr<AdoptedHeap> heap,
+                                                      std::vector<std::shared_ptr<Device>> devices, DataType type,
+                                                      uint64_t count, std::string_view name) {
+  DITRON_RETURN_IF_ERROR(checkCount(type, count, name));
+  DITRON_ASSIGN_OR_RETURN(const uint64_t offset, heap->allocate(count * sizeOf(type), name));
+  auto storage = std::make_shared<Storage>();
+  storage->devices = std::move(devices);
+  for (void *part : heap->addresses())
+    storage->addresses.push_back(static_cast<std::byte *>(part) + offset);
+  storage->offset = offset;
+  storage->count = count;
+  storage->type = type;
+  storage->name = name;
+  storage->heap = std::move(heap);
   SymmetricBuffer buffer;
   buffer.storage = std::move(storage);
   return buffer;

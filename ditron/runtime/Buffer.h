@@ -20,6 +20,7 @@
 
 namespace ditron::runtime {
 
+class AdoptedHeap;
 class Device;
 
 /// A typed device address.
@@ -83,6 +84,10 @@ public:
   static Expected<SymmetricBuffer> allocate(std::vector<std::shared_ptr<Device>> devices,
                                             const std::vector<void *> &heaps, DataType type, uint64_t count,
                                             std::string_view name);
+
+  /// Cuts the array off an adopted heap; the devices are for access by the host. Nothing is cleared.
+  static Expected<SymmetricBuffer> allocateIn(std::shared_ptr<AdoptedHeap> heap, std::vector<std::shared_ptr<Device>> devices,
+                                              DataType type, uint64_t count, std::string_view name);
 
   /// The same memory as some of the ranks see it, numbered by their places in the list.
   SymmetricBuffer of(const std::vector<uint32_t> &members) const;

@@ -68,7 +68,7 @@ public:
   /// What the lane gets from here on comes after what the other lane has got so far. The main lane joins the side lane last.
   void join(Lane waiting);
 
-  /// Makes the sequence a graph where that helps: the world asks for it and the device can.
+  /// Makes the sequence a graph where that helps: the world asks for it, and the device can capture and patch the operations.
   Status record(Rank &rank);
   bool isRecorded() const { return graph.isValid(); }
 

@@ -3,11 +3,11 @@
 // Two ordered maps. The number of live pieces is small (buffers, not tensors of a framework), so first fit is quick.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "ditron/runtime/cuda/OffsetAllocator.h"
+#include "ditron/runtime/OffsetAllocator.h"
 
 #include <algorithm>
 
-namespace ditron::cuda {
+namespace ditron::runtime {
 
 OffsetAllocator::OffsetAllocator(uint64_t capacity, uint64_t granule) : capacityValue(capacity), granule(granule) {
   if (capacity)
@@ -59,4 +59,4 @@ uint64_t OffsetAllocator::largestGap() const {
   return largest;
 }
 
-} // namespace ditron::cuda
+} // namespace ditron::runtime

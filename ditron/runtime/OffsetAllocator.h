@@ -5,14 +5,14 @@
 // is elsewhere.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_RUNTIME_CUDA_OFFSETALLOCATOR_H
-#define DITRON_RUNTIME_CUDA_OFFSETALLOCATOR_H
+#ifndef DITRON_RUNTIME_OFFSETALLOCATOR_H
+#define DITRON_RUNTIME_OFFSETALLOCATOR_H
 
 #include <cstdint>
 #include <map>
 #include <optional>
 
-namespace ditron::cuda {
+namespace ditron::runtime {
 
 class OffsetAllocator {
 public:
@@ -35,5 +35,5 @@ private:
   std::map<uint64_t, uint64_t> pieces; ///< Offset -> bytes, rounded up.
 };
 
-} // namespace ditron::cuda
-#endif // DITRON_RUNTIME_CUDA_OFFSETALLOCATOR_H
+} // namespace ditron::runtime
+#endif // DITRON_RUNTIME_OFFSETALLOCATOR_H

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -156,7 +157,15 @@ Expected<SymmetricBuffer> World::allocateEverywhere(DataType type, uint64_t coun
   std::vector<std::shared_ptr<Device>> devices;
   for (const std::unique_ptr<Rank> &rank : ranks)
     devices.push_back(rank ? rank->device() : nullptr);
-  return SymmetricBuffer::allocate(std::move(devices), heaps, type, count, name);
+  if (!adopted)
+    return SymmetricBuffer::allocate(std::move(devices), heaps, type, count, name);
+  DITRON_ASSIGN_OR_RETURN(SymmetricBuffer buffer,
+                          SymmetricBuffer::allocateIn(adopted, std::move(devices), type, count, name));
+  for (uint32_t id : localIds) {
+    DITRON_RETURN_IF_ERROR(ranks[id]->stream().fill(buffer.on(id), 0, count));
+    DITRON_RETURN_IF_ERROR(ranks[id]->stream().synchronize());
+  }
+  return buffer;
 }
 
 Expected<std::unique_ptr<World>> World::group(const std::vector<uint32_t> &members) {
@@ -174,6 +183,22 @@ Expected<std::unique_ptr<World>> World::group(const std::vector<uint32_t> &membe
   }
   if (std::ranges::none_of(localIds, [&](uint32_t id) { return isMember[id]; }))
     return invalidArgument(fmt::format("group of ranks {}: none of them is of this process", fmt::join(members, ", ")));
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<World> group, part(members));
+  DITRON_RETURN_IF_ERROR(group->publishHeaps(std::move(bases)));
+  return group;
+}
+
+Expected<std::unique_ptr<World>> World::over(AdoptedHeapOptions options) {
+  DITRON_ASSIGN_OR_RETURN(std::shared_ptr<AdoptedHeap> heap, AdoptedHeap::create(std::move(options), numRanks()));
+  std::vector<uint32_t> everyone(numRanks());
+  std::iota(everyone.begin(), everyone.end(), 0);
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<World> world, part(everyone));
+  world->adopted = heap;
+  DITRON_RETURN_IF_ERROR(world->publishHeaps(heap->addresses()));
+  return world;
+}
+
+Expected<std::unique_ptr<World>> World::part(const std::vector<uint32_t> &members) {
   std::unique_ptr<World> group(new World());
   group->targetName = targetName;
   group->optionValues = optionValues;
@@ -186,12 +211,11 @@ Expected<std::unique_ptr<World>> World::group(const std::vector<uint32_t> &membe
   for (uint32_t id = 0; id < members.size(); ++id)
     if (isLocal(members[id]))
       DITRON_RETURN_IF_ERROR(group->addRank(id, rank(members[id]).device()));
-  DITRON_RETURN_IF_ERROR(group->publishHeaps(std::move(bases)));
   return group;
 }
 
 Expected<SymmetricBuffer> World::allocateSymmetric(DataType type, uint64_t count, std::string_view name) {
-  if (parent) {
+  if (parent && !adopted) {
     DITRON_ASSIGN_OR_RETURN(const SymmetricBuffer whole, parent->allocateSymmetric(type, count, name));
     return whole.of(memberIds);
   }

@@ -20,6 +20,7 @@
 #ifndef DITRON_RUNTIME_WORLD_H
 #define DITRON_RUNTIME_WORLD_H
 
+#include "ditron/runtime/AdoptedHeap.h"
 #include "ditron/runtime/Node.h"
 #include "ditron/runtime/Stream.h"
 #include "ditron/support/TargetName.h"
@@ -114,6 +115,12 @@ public:
   /// allocations. Host code of a group's ranks runs inside runRanks of this world. This world must outlive the group.
   Expected<std::unique_ptr<World>> group(const std::vector<uint32_t> &members);
 
+  /// A world of the same ranks whose symmetric memory is the caller's: its symmetric arrays are cut off `heap`, and kernels and operators
+  /// of it reach peers there, on the same devices. Kernels of this world keep reaching them in its own heap. The memory is the
+  /// caller's to keep until the result and all that was made from it are gone; simulated devices must have adopted it already.
+  /// Collective where ranks are processes. This world must outlive the result.
+  Expected<std::unique_ptr<World>> over(AdoptedHeapOptions heap);
+
   uint32_t numRanks() const { return static_cast<uint32_t>(ranks.size()); }
   const std::string &target() const { return targetName; }
   const WorldOptions &options() const { return optionValues; }
@@ -150,6 +157,8 @@ private:
   Status addRank(uint32_t id, std::shared_ptr<Device> device);
   /// Tells every rank of this process where all symmetric heaps are.
   Status publishHeaps(std::vector<void *> bases);
+  /// Some of the ranks, before they know of heaps.
+  Expected<std::unique_ptr<World>> part(const std::vector<uint32_t> &members);
   Expected<SymmetricBuffer> allocateInTurn(uint32_t caller, DataType type, uint64_t count, std::string_view name);
   /// An array that some rank's host code has asked for inside runRanks; the others' requests must match.
   struct CollectiveAllocation {
@@ -166,6 +175,7 @@ private:
   std::unique_ptr<Node> node;
   World *parent = nullptr;          ///< Of a group.
   std::vector<uint32_t> memberIds;  ///< Of a group: its ranks as the parent numbers them.
+  std::shared_ptr<AdoptedHeap> adopted; ///< Of a world over a caller's heap.
   std::vector<std::unique_ptr<Rank>> ranks; ///< Null for ranks of other processes.
   std::vector<uint32_t> localIds;
   std::vector<void *> heaps; ///< Symmetric heap of every rank, as this process addresses it.

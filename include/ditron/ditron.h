@@ -186,6 +186,27 @@ DITRON_API ditron_status_t ditron_context_restart(ditron_context_h context);
 DITRON_API ditron_status_t ditron_context_group(ditron_context_h context, const uint32_t *ranks, uint32_t count,
                                                 ditron_context_h *group);
 
+/* Symmetric memory that another library made, as a table: one piece on every rank, all of one size. */
+typedef struct ditron_symmetric_heap {
+  size_t struct_size;
+  void *const *addresses;  /* [count] where each rank's piece lies as this process and the kernels of its ranks address it:
+                            * `buffer_ptrs` of PyTorch's symmetric memory. Multiples of 16 bytes, no two overlap. */
+  uint32_t count;          /* The ranks of the context. */
+  uint64_t bytes;          /* Of a piece. */
+  uint64_t reserved_bytes; /* At the beginning of each piece: the caller's own data, which stays as it is. */
+  const char *name;        /* In messages; null: "adopted heap". */
+} ditron_symmetric_heap_t;
+
+/* A context of the same ranks, GPUs and kernels whose symmetric memory is the caller's. Kernels launched on its streams find a peer's
+ * copy (symm_at) of every address in that memory, the caller's reserved data included; its operators and
+ * ditron_memory_allocate_symmetric cut their memory off what is not reserved, which they clear. Kernels on streams of `context`
+ * reach peers in the context's own symmetric memory as before: a kernel reaches them in one of the two. On simulated ranks the
+ * pieces are host memory. They stay the caller's, and must live until the result and everything made from it is destroyed.
+ * Collective where ranks are processes: each gives its own table. DITRON_INVALID_ARGUMENT names a piece that cannot be one,
+ * DITRON_RESOURCE_EXHAUSTED says how much room is missing: a few hundred bytes are needed in any case. */
+DITRON_API ditron_status_t ditron_context_adopt_symmetric(ditron_context_h context, const ditron_symmetric_heap_t *heap,
+                                                          ditron_context_h *adopted);
+
 typedef struct ditron_device_info {
   size_t struct_size;
   const char *name; /* As long as the context. */

@@ -423,6 +423,21 @@ public:
     });
   }
 
+  /// A context of the same ranks whose symmetric memory is the caller's: `addresses[rank]` is where the rank's piece of `bytes` lies, the
+  /// first `reserved` of which stay the caller's own data.
+  Expected<Context> adoptSymmetric(const std::vector<void *> &addresses, uint64_t bytes, uint64_t reserved = 0,
+                                   const char *name = nullptr) {
+    ditron_symmetric_heap_t heap;
+    DITRON_INIT(heap);
+    heap.addresses = addresses.data();
+    heap.count = static_cast<uint32_t>(addresses.size());
+    heap.bytes = bytes;
+    heap.reserved_bytes = reserved;
+    heap.name = name;
+    return detail::make<Context, ditron_context_h>(
+        [&](ditron_context_h *adopted) { return ditron_context_adopt_symmetric(handle, &heap, adopted); });
+  }
+
   std::string target() const { return ditron_context_target(handle); }
   uint32_t ranks() const { return ditron_context_ranks(handle); }
   bool isLocal(uint32_t rank) const { return ditron_context_is_local(handle, rank); }

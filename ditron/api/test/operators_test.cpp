@@ -88,6 +88,33 @@ protected:
         }
     }
   }
+  /// From here on the context is one whose symmetric memory is the test's own.
+  void adoptHeap() {
+    constexpr uint64_t bytes = 1 << 20;
+    void *addresses[2];
+    for (int rank : {0, 1}) {
+      heap[rank].resize(bytes / sizeof(double) + 16 * rank);
+      addresses[rank] = heap[rank].data() + 16 * rank;
+    }
+    ditron_symmetric_heap_t given;
+    DITRON_INIT(given);
+    given.addresses = addresses;
+    given.count = 2;
+    given.bytes = bytes;
+    whole = context;
+    ASSERT_DONE(ditron_context_adopt_symmetric(whole, &given, &context));
+  }
+  void computeInAdoptedHeap(Product product) {
+    adoptHeap();
+    prepare(product);
+    for (int call = 0; call < 3; ++call)
+      for (uint32_t rank = 0; rank < 2; ++rank)
+        ASSERT_DONE(enqueue(product, rank));
+    ASSERT_DONE(ditron_context_synchronize(context));
+    verify(product);
+    for (uint32_t rank : {0, 1}) // the workspace is there and was used
+      EXPECT_NE(heap[rank], std::vector<double>(heap[rank].size()));
+  }
   void TearDown() override {
     ditron_operator_destroy(op);
     ditron_plan_destroy(plan);
@@ -95,11 +122,14 @@ protected:
       ditron_stream_destroy(each);
     for (ditron_memory_h memory : memories)
       ditron_memory_destroy(memory);
+    ditron_context_destroy(whole);
     Api::TearDown();
   }
 
   ditron_operator_h op = nullptr;
   ditron_plan_h plan = nullptr;
+  std::vector<double> heap[2]; ///< Outlives what was made from it.
+  ditron_context_h whole = nullptr;
   std::vector<ditron_stream_h> streams;
   std::vector<ditron_memory_h> memories;
 };
@@ -122,6 +152,11 @@ TEST_F(ApiOperator, GemmReduceScatterAddsTheRanks) {
       ASSERT_DONE(enqueue(product, rank));
   ASSERT_DONE(ditron_context_synchronize(context));
   verify(product);
+}
+
+TEST_F(ApiOperator, AllGatherGemmInSymmetricMemoryOfTheCallers) { computeInAdoptedHeap({65, 40, 32, true, {}, {}, {}}); }
+TEST_F(ApiOperator, GemmReduceScatterInSymmetricMemoryOfTheCallers) {
+  computeInAdoptedHeap({33, 48, 16, false, {}, {}, {}});
 }
 
 TEST_F(ApiOperator, APlanIsCapturedAndReplayed) {

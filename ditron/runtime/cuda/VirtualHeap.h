@@ -15,7 +15,7 @@
 #define DITRON_RUNTIME_CUDA_VIRTUALHEAP_H
 
 #include "ditron/runtime/cuda/CudaDriver.h"
-#include "ditron/runtime/cuda/OffsetAllocator.h"
+#include "ditron/runtime/OffsetAllocator.h"
 
 #include <vector>
 
@@ -62,7 +62,7 @@ private:
   };
   std::shared_ptr<const CudaDriver> driver;
   Options options;
-  OffsetAllocator offsets;
+  runtime::OffsetAllocator offsets;
   uint64_t granularity;
   DevicePointer baseValue = 0;
   uint64_t mapped = 0;

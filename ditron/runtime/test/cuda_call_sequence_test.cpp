@@ -120,7 +120,9 @@ TEST(CudaCallSequence, ACaptureAndAWorldWithoutGraphsGetTheOperationsOneByOne) {
   ASSERT_TRUE(ok(stream.launch(graph)));
   EXPECT_THAT(call.values(0), testing::ElementsAre(7, 0, 0, 9, 9, 0, 0, 0));
 
-  Call plain({.callGraphs = false});
+  WorldOptions oneByOneOptions;
+  oneByOneOptions.callGraphs = false;
+  Call plain(oneByOneOptions);
   EXPECT_FALSE(plain.sequence.isRecorded());
   ASSERT_TRUE(ok(plain.enqueue(3)));
   EXPECT_EQ(takeLog(), oneByOne);
@@ -148,7 +150,9 @@ TEST(CudaCallSequence, AfterALaunchThatFailedTheNextOneWorks) {
 }
 
 TEST(CudaCallSequence, ReportsNameTheKernelThatTheGraphEndsWith) {
-  Call call({.timeLimitSeconds = 0.2});
+  WorldOptions options;
+  options.timeLimitSeconds = 0.2;
+  Call call(options);
   Stream &stream = call.world->rank(0).stream();
   SymmetricBuffer gate = *call.world->allocateSymmetric(DataType::I64, 1, "gate");
   ASSERT_TRUE(ok(stream.signalWait(gate.on(0), Compare::GreaterEqual, 1)));

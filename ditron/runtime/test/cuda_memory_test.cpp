@@ -1,5 +1,5 @@
 //===- cuda_memory_test.cpp - The free list behind the heaps ------------------------------------------------------===//
-#include "ditron/runtime/cuda/OffsetAllocator.h"
+#include "ditron/runtime/OffsetAllocator.h"
 #include "ditron/runtime/cuda/PtxLog.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <vector>
 
 using namespace ditron::cuda;
+using ditron::runtime::OffsetAllocator;
 
 namespace {
 

@@ -137,6 +137,42 @@ TEST(CudaWorld, HeapsAreAccessibleToAllGpusAndGrow) {
   EXPECT_TRUE(ok(world->rank(0).allocate(DataType::U8, 1 << 20, "still works").status()));
 }
 
+TEST(CudaWorld, SymmetricMemoryOfTheCallers) {
+  auto world = makeWorld(2);
+  constexpr uint64_t bytes = 1 << 16, reserved = 96;
+  const Buffer before = *world->rank(1).allocate(DataType::U8, 4096, "before"); // the pieces lie at no equal offsets
+  Buffer pieces[2];
+  for (uint32_t r : {0, 1}) {
+    pieces[r] = *world->rank(r).allocate(DataType::U8, bytes, "torch buffer");
+    const std::vector<std::byte> given(bytes, std::byte(0x55));
+    ASSERT_TRUE(ok(pieces[r].upload(given.data(), bytes)));
+  }
+  AdoptedHeapOptions heap;
+  heap.addresses = {pieces[0].address(), pieces[1].address()};
+  heap.bytes = bytes;
+  heap.reservedBytes = reserved;
+  auto over = world->over(heap);
+  ASSERT_TRUE(ok(over.status()));
+  SymmetricBuffer words = *(*over)->allocateSymmetric(DataType::I64, 4, "words");
+  for (uint32_t r : {0, 1}) {
+    EXPECT_EQ(words.on(r).address, static_cast<std::byte *>(pieces[r].address()) + words.offset());
+    EXPECT_EQ(word(words, r), 0); // cleared
+    int64_t view[4], first = 0;
+    ASSERT_TRUE(ok(world->rank(r).device()->download(view, (*over)->rank(r).worldView(), sizeof(view))));
+    EXPECT_THAT(view, testing::ElementsAre(r, 2, reinterpret_cast<int64_t>(pieces[0].address()),
+                                           reinterpret_cast<int64_t>(pieces[1].address())));
+    ASSERT_TRUE(ok(pieces[r].download(&first, 8, reserved - 8)));
+    EXPECT_EQ(first, 0x5555555555555555); // the caller's
+  }
+  ASSERT_TRUE(ok((*over)->rank(0).stream().launch(storeKernel(), {}, {words.on(1), int64_t(7)})));
+  ASSERT_TRUE(ok((*over)->synchronize()));
+  EXPECT_EQ(word(words, 1), 7);
+  // What is given back is there again.
+  const uint64_t offset = words.offset();
+  words = SymmetricBuffer();
+  EXPECT_EQ((*over)->allocateSymmetric(DataType::I64, 4, "again")->offset(), offset);
+}
+
 TEST(CudaWorld, EverythingIsReleased) {
   const uint64_t before = livePhysicalBytes();
   {
