@@ -217,24 +217,40 @@ def captured(world):
         assert torch.equal(out, expected[0]) and torch.equal(gathered, expected[1])
 
 
+def compiled_into_graphs(world):
+    """What torch.compile captures and replays itself is the step."""
+    torch.manual_seed(world.rank)
+    x, up, down = (torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((64, 128), (256, 128), (128, 256)))
+    compiled = torch.compile(mlp, fullgraph=True, mode="reduce-overhead")
+    for scale in (1, 2, 0.5, 1):  # run, captured, replayed
+        x.mul_(scale)
+        torch.compiler.cudagraph_mark_step_begin()
+        close(compiled(world, x, up, down), mlp(world, x, up, down))
+
+
 @needs_gpus(1)
-def test_cuda_graphs():
-    world = ditron.World(1, target="cuda")
-    world.run(captured)
-    x = torch.zeros(8, device="cuda")
+@pytest.mark.parametrize("program", ["captured", "compiled_into_graphs"])
+def test_cuda_graphs(program):
+    ditron.World(1, target="cuda").run(globals()[program])
+
+
+@needs_gpus(1)
+def test_a_capture_of_what_was_never_called():
+    world, x = ditron.World(1, target="cuda"), torch.zeros(8, device="cuda")
     with pytest.raises(ditron.InvalidArgumentError, match="captured before it was ever called"), torch.cuda.graph(torch.cuda.CUDAGraph()):
         ditron.torch.all_gather(x, world)
 
 
 @needs_gpus(2)
-def test_cuda_graphs_of_two_processes(tmp_path):
+@pytest.mark.parametrize("program", ["captured", "compiled_into_graphs"])
+def test_cuda_graphs_of_two_processes(tmp_path, program):
     (tmp_path / "program.py").write_text(f"""
 import sys
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
 import ditron
-from test_torch import captured
+from test_torch import {program}
 
-ditron.World(from_environment=True).run(captured)
+ditron.World(from_environment=True).run({program})
 """, encoding="utf-8")
     code, text = torchrun(tmp_path / "program.py")
     assert code == 0, text
