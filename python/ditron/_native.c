@@ -107,13 +107,18 @@ static PyObject *context_call(PyObject *self, PyObject *args) {
     return PyUnicode_FromString(ditron.context_target(handle(context)));
   else if (!strcmp(what, "ranks"))
     return PyLong_FromUnsignedLong(ditron.context_ranks(handle(context)));
-  else if (!strcmp(what, "first_rank"))
-    return PyLong_FromUnsignedLong(ditron.context_first_rank(handle(context)));
   else
-    return PyErr_Format(PyExc_ValueError,
-                        "context_call('%s'): there are synchronize, check, restart, target, ranks and first_rank",
+    return PyErr_Format(PyExc_ValueError, "context_call('%s'): there are synchronize, check, restart, target and ranks",
                         what);
   Py_RETURN_NONE;
+}
+
+static PyObject *context_is_local(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  unsigned rank;
+  if (!PyArg_ParseTuple(args, "KI", &context, &rank))
+    return NULL;
+  return PyBool_FromLong(ditron.context_is_local(handle(context), rank));
 }
 
 static PyObject *context_device(PyObject *self, PyObject *args) {
@@ -362,7 +367,7 @@ static PyObject *kernel_launch(PyObject *self, PyObject *args) {
 /* clang-format off */
 static PyMethodDef methods[] = {
     METHOD(load_library) METHOD(version_text) METHOD(context_create) METHOD(context_destroy) METHOD(context_call)
-    METHOD(context_device) METHOD(stream_create) METHOD(stream_adopt) METHOD(stream_destroy) METHOD(memory_allocate)
+    METHOD(context_is_local)     METHOD(context_device) METHOD(stream_create) METHOD(stream_adopt) METHOD(stream_destroy) METHOD(memory_allocate)
     METHOD(memory_adopt) METHOD(memory_destroy) METHOD(memory_address) METHOD(kernel_load) METHOD(kernel_destroy)
     METHOD(kernel_compile) METHOD(variant_destroy) METHOD(variant_info) METHOD(variant_text) METHOD(variant_launch)
     METHOD(kernel_launch)

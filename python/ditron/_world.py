@@ -81,8 +81,7 @@ class World:
         self.is_gpu = self.context.is_gpu
         self.from_environment = from_environment
         self.ranks = _native.context_call("ranks", self.context.handle)
-        first = _native.context_call("first_rank", self.context.handle)
-        self.local_ranks = range(first, first + 1) if from_environment else range(self.ranks)
+        self.local_ranks = [rank for rank in range(self.ranks) if _native.context_is_local(self.context.handle, rank)]
         self.name = f"ditron:{self.context.key}"
         self.ended = None
         self.lent = []
@@ -127,7 +126,7 @@ class World:
             return self.local_ranks[0]
         placed = _device.of_thread.placed
         if placed is None or placed.context is not self.context:
-            raise InvalidArgumentError(f"this process has the ranks {list(self.local_ranks)}: which one is meant is known in a function that "
+            raise InvalidArgumentError(f"this process has the ranks {self.local_ranks}: which one is meant is known in a function that "
                                        "world.run starts, and inside `with world.on(rank)`")
         return placed.rank
 

@@ -20,7 +20,7 @@
 /* clang-format off */
 #define DITRON_FUNCTIONS(F)          \
   F(last_error) F(version) F(version_text) F(context_create) F(context_destroy) F(context_target) F(context_ranks)    \
-  F(context_first_rank) F(context_synchronize) F(context_check) F(context_restart) F(context_device)                  \
+  F(context_is_local) F(context_synchronize) F(context_check) F(context_restart) F(context_device)                   \
   F(stream_create) F(stream_adopt) F(stream_destroy) F(memory_allocate) F(memory_allocate_symmetric) F(memory_adopt)  \
   F(memory_destroy) F(memory_address) F(kernel_load) F(kernel_destroy) F(kernel_compile) F(kernel_launch)             \
   F(variant_destroy) F(variant_info) F(variant_parameter_name) F(variant_parameter_type) F(variant_text)              \
