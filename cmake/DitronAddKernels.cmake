@@ -6,9 +6,14 @@
 #   NAMESPACE name                   of the header (default TARGET)
 # )
 #
-# Compiles the kernels ahead of time into TARGET.ditron in the build folder, when they change, and writes TARGET_kernels.hpp, with a
+# Compiles the kernels ahead of time into TARGET.ditron in the build folder, when they or what they import change (imports are
+# watched from CMake 3.20 on), and writes TARGET_kernels.hpp, with a
 # typed call for each kernel; TARGET finds it in its include path. Link TARGET with Ditron::runtime or Ditron::ditron. The program
 # that compiles is `ditron`: DITRON_EXECUTABLE, else what find_program finds.
+
+if(POLICY CMP0116) # paths in depfiles
+  cmake_policy(SET CMP0116 NEW)
+endif()
 
 function(ditron_add_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "NUM_WARPS;NUM_STAGES;NAMESPACE" "TARGETS;OPERATORS")
@@ -49,10 +54,16 @@ function(ditron_add_kernels target)
   endforeach()
   get_filename_component(folder ${header} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
+  set(depfile)
+  if(CMAKE_GENERATOR MATCHES "Ninja" OR NOT CMAKE_VERSION VERSION_LESS 3.20)
+    set(depfile DEPFILE ${package}.d)
+    list(APPEND words --depfile ${package}.d)
+  endif()
   add_custom_command(
     OUTPUT ${package} ${header}
     COMMAND ${DITRON_EXECUTABLE} build ${words} --output ${package} --header ${header} --namespace ${ARG_NAMESPACE} --quiet
     DEPENDS ${files} ${DITRON_EXECUTABLE}
+    ${depfile}
     VERBATIM
     COMMENT "Compiling the kernels of ${target}")
   target_sources(${target} PRIVATE ${header})

@@ -100,6 +100,24 @@ def with_packages(prefix, work):
     expect("libditron_runtime" in needed and "LLVM" not in needed, f"packaged needs {needed}")
 
 
+def with_imports(prefix, work):
+    """A package is made anew when a file changes that its kernel file imports."""
+    source, build = work / "importing", work / "importing build"
+    shutil.copytree(ROOT / "examples/packaged", source)
+    part, kernels = source / "part.py", source / "kernels.py"
+    part.write_text("import triton\n\n\n@triton.jit\ndef moved(value, by):\n    return value + by\n")
+    loaded = "tl.load(x_ptr + offsets, mask=mask)"
+    kernels.write_text("from part import moved\n" + kernels.read_text().replace(f"{loaded} + by", f"moved({loaded}, by)"))
+    run("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_COMPILER=clang++-22")
+    run("cmake", "--build", build)
+    first = run(build / "packaged", cwd="/")
+    expect(first == promised_output(source / "packaged.cpp"), f"with an import packaged.cpp printed {first!r}")
+    part.write_text(part.read_text().replace("value + by", "value + by + 1"))
+    run("cmake", "--build", build)
+    done = subprocess.run([build / "packaged"], capture_output=True, text=True, cwd="/")
+    expect(done.stdout != first, "a changed import did not make the package anew")
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="ditron installed ") as text:
@@ -118,6 +136,7 @@ def main():
             expect(stripped.stat().st_size <= MOST_RUNTIME_BYTES, f"libditron_runtime.so has {stripped.stat().st_size} bytes")
         with_cmake(prefix, work, build / "bin/ditron")
         with_packages(prefix, work)
+        with_imports(prefix, work)
         if shutil.which("pkg-config"):
             with_pkg_config(prefix, work)
         else:

@@ -19,6 +19,7 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <set>
 #include <sstream>
 
 namespace ditron::tool {
@@ -29,7 +30,7 @@ struct BuildArguments {
   std::vector<std::string> kernels, signatures, targets;
   std::string op, shapesFile;
   std::vector<std::string> shapes;
-  std::string output, header, space = "kernels";
+  std::string output, header, depfile, space = "kernels";
   SourceOptions source;
   std::optional<uint32_t> numWarps, numStages, config;
   uint32_t multiprocessors = 0;
@@ -125,6 +126,36 @@ Expected<std::vector<std::string>> readTargets(const std::vector<std::string> &t
   return targets;
 }
 
+/// "package: files", as make and ninja read it.
+Status writeDepfile(const BuildArguments &arguments, const std::set<std::string> &files) {
+  auto escape = [](const std::string &path) {
+    std::string text;
+    for (const char character : std::filesystem::absolute(path).string()) {
+      if (character == '$')
+        text += '$';
+      else if (character == ' ' || character == '#')
+        text += '\\';
+      text += character;
+    }
+    return text;
+  };
+  std::string text = escape(arguments.output) + ":";
+  for (const std::string &file : files)
+    text += " \\\n  " + escape(file);
+  return writeWholeFile(arguments.depfile, text + "\n");
+}
+
+Status checkOutputs(const BuildArguments &arguments) {
+  std::vector<NamedFile> outputs;
+  for (const auto &[option, path] : {std::pair("--output", arguments.output), std::pair("--header", arguments.header),
+                                     std::pair("--depfile", arguments.depfile)}) {
+    DITRON_RETURN_IF_ERROR(checkCanWrite(option, path));
+    if (!path.empty())
+      outputs.push_back({option, path});
+  }
+  return checkDistinctFiles(outputs);
+}
+
 Status build(const BuildArguments &arguments, const Knobs &knobs) {
   DITRON_ASSIGN_OR_RETURN(const auto pairs, pairSignatures(arguments));
   DITRON_ASSIGN_OR_RETURN(const std::vector<WantedShape> shapes, wantedShapes(arguments));
@@ -133,10 +164,7 @@ Status build(const BuildArguments &arguments, const Knobs &knobs) {
     return invalidArgument("nothing to build: name kernels as FILE.py:KERNEL, or an operator by --op");
   if (arguments.output == "-")
     return invalidArgument("--output -: a package is not written to standard output; write the path of a file");
-  DITRON_RETURN_IF_ERROR(checkCanWrite("--output", arguments.output));
-  DITRON_RETURN_IF_ERROR(checkCanWrite("--header", arguments.header));
-  const NamedFile outputs[] = {{"--output", arguments.output}, {"--header", arguments.header}};
-  DITRON_RETURN_IF_ERROR(checkDistinctFiles(std::span(outputs).first(arguments.header.empty() ? 1 : 2)));
+  DITRON_RETURN_IF_ERROR(checkOutputs(arguments));
   aot::PackageBuilder builder(knobs, versionText());
   if (std::error_code error; arguments.add && std::filesystem::exists(arguments.output, error)) {
     DITRON_ASSIGN_OR_RETURN(package::Package existing, package::loadPackage(arguments.output));
@@ -152,11 +180,18 @@ Status build(const BuildArguments &arguments, const Knobs &knobs) {
     progress.stop();
     fmt::print(stderr, "{}{}", report->printed, report->messages);
   };
+  std::set<std::string> filesRead;
   for (const std::string &target : targets) {
     for (const auto &[kernel, signature] : pairs) {
       DITRON_ASSIGN_OR_RETURN(aot::VariantOrder order, readOrder(kernel, arguments.source));
+      order.source = compiler::readImports(std::move(order.source));
       const NamedFile files[] = {{"--output", arguments.output}, {"the kernel file", order.source.path, /*isRead=*/true}};
       DITRON_RETURN_IF_ERROR(checkDistinctFiles(files));
+      if (!kernel.starts_with(libraryPrefix)) {
+        filesRead.insert(order.source.path);
+        for (const SourceText &imported : order.source.imported)
+          filesRead.insert(imported.path);
+      }
       order.target = target;
       runtime::LaunchOptions options = {.numWarps = arguments.numWarps, .numStages = arguments.numStages, .debug = arguments.debug};
       options.config = arguments.config;
@@ -171,6 +206,8 @@ Status build(const BuildArguments &arguments, const Knobs &knobs) {
   if (!arguments.header.empty())
     DITRON_RETURN_IF_ERROR(writeWholeFile(arguments.header, package::typedHeader(builder.package(), arguments.space,
                                                                                  std::filesystem::absolute(arguments.output))));
+  if (!arguments.depfile.empty())
+    DITRON_RETURN_IF_ERROR(writeDepfile(arguments, filesRead));
   size_t variants = 0;
   for (const package::Kernel &kernel : builder.package().kernels)
     variants += kernel.variants.size();
@@ -212,6 +249,8 @@ void addBuildCommand(CLI::App &app, CommandContext &context) {
       ->capture_default_str();
   command->add_option("-o,--output", arguments->output, "The package")->required()->type_name("FILE");
   command->add_option("--header", arguments->header, "Also write a C++ header with a typed call for each kernel")->type_name("FILE");
+  command->add_option("--depfile", arguments->depfile, "Also write which kernel files the package depends on, imported ones too, for make and ninja")
+      ->type_name("FILE");
   command->add_option("--namespace", arguments->space, "Of that header")->type_name("NAME")->capture_default_str();
   command->add_flag("--add", arguments->add, "Add to what the package has");
   addSourceOptions(command, arguments->source);
