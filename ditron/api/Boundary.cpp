@@ -21,6 +21,7 @@ ditron_status_t toNumber(StatusCode code) {
   case StatusCode::Deadlock: return DITRON_DEADLOCK;
   case StatusCode::TimeOut: return DITRON_TIMEOUT;
   case StatusCode::OutOfBounds: return DITRON_OUT_OF_BOUNDS;
+  case StatusCode::DataRace: return DITRON_DATA_RACE;
   case StatusCode::ResourceExhausted: return DITRON_RESOURCE_EXHAUSTED;
   case StatusCode::Internal: return DITRON_INTERNAL;
   }
@@ -105,6 +106,7 @@ const char *ditron_status_name(ditron_status_t status) {
   case DITRON_COMPILE_ERROR: return "compile error";
   case DITRON_DEADLOCK: return "deadlock";
   case DITRON_OUT_OF_BOUNDS: return "out of bounds";
+  case DITRON_DATA_RACE: return "data race";
   case DITRON_RESOURCE_EXHAUSTED: return "resource exhausted";
   case DITRON_INTERNAL: return "internal error";
   case DITRON_TIMEOUT: return "time limit passed";

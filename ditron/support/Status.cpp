@@ -13,6 +13,7 @@ std::string_view toString(StatusCode code) {
   case StatusCode::Deadlock: return "deadlock";
   case StatusCode::TimeOut: return "time limit passed";
   case StatusCode::OutOfBounds: return "out of bounds";
+  case StatusCode::DataRace: return "data race";
   case StatusCode::ResourceExhausted: return "resource exhausted";
   case StatusCode::Internal: return "internal error (a bug of Ditron)";
   }

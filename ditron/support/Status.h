@@ -21,15 +21,16 @@ namespace ditron {
 
 enum class StatusCode {
   Ok,
-  InvalidArgument,    ///< The caller's value is wrong; the message names the value, the limit and what is accepted.
-  NotFound,           ///< A file, kernel, buffer or parameter of that name does not exist.
-  Unsupported,        ///< Correct in principle, refused by this version.
-  CompileError,       ///< The kernel's source is wrong; the message is the rendered diagnostic.
-  Deadlock,           ///< Nothing can run and nothing is in flight.
-  TimeOut,            ///< A time limit passed: of a run, a wait of a kernel, or a meeting of processes.
-  OutOfBounds,        ///< A kernel touched memory outside of every allocation.
-  ResourceExhausted,  ///< Memory, shared memory, threads or residency.
-  Internal,           ///< A bug of Ditron itself.
+  InvalidArgument,   ///< The caller's value is wrong; the message names the value, the limit and what is accepted.
+  NotFound,          ///< A file, kernel, buffer or parameter of that name does not exist.
+  Unsupported,       ///< Correct in principle, refused by this version.
+  CompileError,      ///< The kernel's source is wrong; the message is the rendered diagnostic.
+  Deadlock,          ///< Nothing can run and nothing is in flight.
+  TimeOut,           ///< A time limit passed: of a run, a wait of a kernel, or a meeting of processes.
+  OutOfBounds,       ///< A kernel touched memory outside of every allocation.
+  ResourceExhausted, ///< Memory, shared memory, threads or residency.
+  Internal,          ///< A bug of Ditron itself.
+  DataRace,          ///< Two accesses of one byte that nothing orders.
 };
 
 /// The name of a code as users see it, for example "invalid argument".

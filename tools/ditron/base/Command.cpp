@@ -34,7 +34,8 @@ int exitCodeOf(StatusCode code) {
   case StatusCode::CompileError: return ExitUserError;
   case StatusCode::Deadlock:
   case StatusCode::TimeOut:
-  case StatusCode::OutOfBounds: return ExitKernelFailed;
+  case StatusCode::OutOfBounds:
+  case StatusCode::DataRace: return ExitKernelFailed;
   case StatusCode::ResourceExhausted: return ExitExhausted;
   case StatusCode::Internal: return ExitBug;
   }
