@@ -1,0 +1,80 @@
+//===- Shadow.h - Who touched a word last ---------------------------------------------------------------*- C++ -*-===//
+//
+// Sixteen bytes beside every four bytes of memory that kernels touch: the last write and the reads since. Accesses are
+// exact to the byte: masks say which of the four bytes they touched, and a word whose bytes were touched by different
+// threads gets a cell for each half, and those for each byte where they must. Zero means that nobody has touched the word, so that shadow memory comes from the
+// system as it is, and only pages that are touched cost anything.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_RACE_SHADOW_H
+#define DITRON_SIM_RACE_SHADOW_H
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ditron::sim::race {
+
+constexpr uint64_t wordBytes = 4;
+
+/// How an access synchronises, in five bits: 0 for an ordinary one.
+struct Strength {
+  uint8_t bits = 0;
+
+  static Strength ordinary() { return {}; }
+  /// Atomic or with an order: scope as DitronSimScope, 1 to 8 bytes.
+  static Strength strong(uint32_t scope, uint32_t bytes) {
+    const uint32_t log2 = bytes >= 8 ? 3 : bytes >= 4 ? 2 : bytes >= 2 ? 1 : 0;
+    return {static_cast<uint8_t>(1 | scope << 1 | log2 << 3)};
+  }
+  bool isStrong() const { return bits & 1; }
+  uint32_t scope() const { return bits >> 1 & 3; }
+  uint32_t log2Bytes() const { return bits >> 3; }
+};
+
+/// See the top of the file. `write` and `reads` are strands (Strand.h); with `manyReaders` set, `reads` is a list of readers.
+struct Cell {
+  uint32_t write = 0;
+  uint32_t reads = 0;
+  uint16_t writeSite = 0, readSite = 0;
+  uint32_t writeLane : 6 = 0, readLane : 6 = 0;
+  uint32_t writeMask : 4 = 0, readMask : 4 = 0;
+  uint32_t writeStrength : 5 = 0, readStrength : 5 = 0;
+  uint32_t manyReaders : 1 = 0;
+  uint32_t isSplit : 1 = 0; ///< The halves of the bytes have a cell each; `write` is their place in the table.
+};
+static_assert(sizeof(Cell) == 16);
+
+/// The cells of a range of memory: zero at first, given back when the object goes.
+class Shadow {
+public:
+  /// Null cells when the system refuses.
+  explicit Shadow(uint64_t memoryBytes);
+  ~Shadow();
+  Shadow(Shadow &&other) noexcept;
+  Shadow(const Shadow &) = delete;
+  Shadow &operator=(const Shadow &) = delete;
+
+  Cell *cells() const { return memory; }
+  /// Nobody has touched anything.
+  void forget();
+
+private:
+  Cell *memory = nullptr;
+  size_t bytes = 0;
+};
+
+/// One of several that have read a word since it was written.
+struct Reader {
+  uint32_t strand = 0;
+  uint16_t site = 0;
+  uint8_t lane = 0;
+  uint8_t strength = 0;
+  uint32_t mask : 4 = 0;
+  uint32_t manyLanes : 1 = 0; ///< Several lanes of the warp have; `lane` is one of them.
+  bool operator==(const Reader &) const = default;
+};
+
+} // namespace ditron::sim::race
+
+#endif // DITRON_SIM_RACE_SHADOW_H

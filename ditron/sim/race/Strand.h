@@ -1,0 +1,136 @@
+//===- Strand.h - Who acts, between which synchronisations ----------------------------------------------*- C++ -*-===//
+//
+// A strand is what a warp does between two synchronisations: the unit of which memory remembers the last accesses. What
+// works beside threads (tensor copies, warpgroup products, the network, stream operations, host code) has warps of its own
+// here, of one lane, which no barrier of the block orders: only who waits for them knows that they are done.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_RACE_STRAND_H
+#define DITRON_SIM_RACE_STRAND_H
+
+#include "ditron/abi/Simulator.h"
+#include "ditron/sim/Machine.h"
+#include "ditron/sim/race/Knowledge.h"
+
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace ditron::sim::race {
+
+constexpr uint32_t nobody = UINT32_MAX;
+
+enum class ActorKind : uint8_t {
+  Threads,
+  TensorLoad,
+  TensorStoreRead,
+  TensorStoreWrite,
+  Warpgroup,
+  Network,
+  StreamOperation,
+  Host
+};
+
+/// An operation of a stream that touches memory: a launch, a copy, a signal.
+struct Operation {
+  uint32_t stream = nobody;
+  uint64_t number = 0; ///< In its stream, from 1.
+  uint32_t rank = 0;
+  uint32_t name = 0;  ///< In the trace's table.
+  KnowledgeRef begin; ///< What is ordered before it.
+};
+
+struct BlockIdentity {
+  uint32_t operation = nobody;
+  std::array<uint32_t, 3> id = {};
+};
+
+struct WarpIdentity {
+  uint32_t block = nobody;
+  uint32_t index = 0; ///< In its block.
+  ActorKind kind = ActorKind::Threads;
+};
+
+struct Strand {
+  uint32_t warp = 0;
+  uint32_t epoch = 0; ///< Releases by its lanes so far.
+  uint32_t sync = 0;  ///< Meetings of its lanes so far; the greatest number for what meetings do not order.
+  uint32_t phase = 0; ///< Barriers of its block so far; likewise.
+  SimTime since = 0;
+};
+
+/// Who makes an access or synchronises, in this moment.
+struct Actor {
+  uint32_t strand = 0;
+  uint32_t warp = nobody, block = nobody, rank = 0;
+  uint32_t sync = 0, phase = 0;
+  uint8_t lane = 0;
+  const KnowledgeRef *known = nullptr;
+};
+
+//===- What threads, warps, blocks and words carry ------------------------------------------------------------------===//
+
+/// Knowledge with the scope at which it was released: who is outside of that scope does not get it.
+struct Release {
+  KnowledgeRef known;
+  uint32_t block = nobody, rank = 0, scope = 0;
+};
+
+struct ThreadOrder {
+  KnowledgeRef known;                                 ///< Null: what its block knows.
+  Release fenced;                                     ///< At its last releasing fence.
+  std::vector<Release> seen;                          ///< By relaxed loads, for the next acquiring fence.
+  uint32_t storeReads = nobody, storeWrites = nobody; ///< Warps of its tensor stores.
+
+  void clear() { *this = {}; }
+};
+
+struct WarpOrder {
+  uint32_t warp = nobody;
+  uint32_t index = 0; ///< In its block.
+  uint32_t epoch = 1, sync = 1;
+  uint32_t strand = 0; ///< 0: the next access makes one.
+};
+
+/// A strong store that a load has seen without being ordered after it.
+struct NearMiss {
+  KnowledgeRef known; ///< What it would have told.
+  const void *address = nullptr;
+  uint16_t storeSite = 0, loadSite = 0;
+  uint8_t storeOrder = 0, storeScope = 0, loadOrder = 0, loadScope = 0;
+};
+
+struct BlockOrder {
+  uint32_t block = nobody;
+  uint32_t phase = 1;
+  KnowledgeRef known;
+  KnowledgeRef left;                ///< What its threads that have returned knew.
+  std::vector<NearMiss> nearMisses; ///< The newest ones.
+};
+
+/// Something at which some arrive and others wait: an mbarrier, a named barrier.
+struct MeetingOrder {
+  KnowledgeRef arrived;     ///< By those of the present phase.
+  KnowledgeRef completed;   ///< By those of the last complete phase.
+  uint32_t copies = nobody; ///< The warp of the tensor loads that count there.
+};
+
+struct StreamOrder {
+  KnowledgeRef known;
+  uint64_t number = 0;
+};
+
+/// The last strong store to a word, and what an acquiring load of it gets.
+struct SyncWord {
+  std::vector<Release> releases;
+  uint32_t strand = 0; ///< Of the store: when memory says that another came later, this one tells nothing.
+  uint8_t lane = 0;
+  uint8_t order = 0, scope = 0;
+  uint16_t site = 0;
+  Release all; ///< What the store would have told had it been a release at system scope.
+};
+
+} // namespace ditron::sim::race
+
+#endif // DITRON_SIM_RACE_STRAND_H
