@@ -49,9 +49,16 @@ typedef struct DitronSimThread {
 /// needs on top; the code generator refuses kernels that need more.
 enum { DITRON_SIM_KERNEL_STACK_BYTES = 192 * 1024 };
 
-enum DitronSimAccess { DITRON_SIM_LOAD = 0, DITRON_SIM_STORE = 1, DITRON_SIM_ATOMIC = 2 };
-/// Generic: whichever of the two the address lies in.
-enum DitronSimSpace { DITRON_SIM_GLOBAL = 0, DITRON_SIM_SHARED = 1, DITRON_SIM_GENERIC = 2 };
+/// Load copy: of an element that another thread of the block loads as well, who answers for it when it is stored again.
+enum DitronSimAccess { DITRON_SIM_LOAD = 0, DITRON_SIM_STORE = 1, DITRON_SIM_ATOMIC = 2, DITRON_SIM_LOAD_COPY = 3 };
+/// Generic: whichever of the two the address lies in. Shared tile: shared memory that the compiler keeps a tile in, as many bytes
+/// as the thread accesses in pieces somewhere behind the address; races are not looked for there.
+enum DitronSimSpace {
+  DITRON_SIM_GLOBAL = 0,
+  DITRON_SIM_SHARED = 1,
+  DITRON_SIM_GENERIC = 2,
+  DITRON_SIM_SHARED_TILE = 3
+};
 /// Scope of visibility: who else may observe the effect in order.
 enum DitronSimScope { DITRON_SIM_SCOPE_BLOCK = 0, DITRON_SIM_SCOPE_GPU = 1, DITRON_SIM_SCOPE_SYSTEM = 2 };
 /// Memory order. Volatile is relaxed that is never cached.

@@ -113,6 +113,14 @@ Status Machine::adopt(uint32_t rank, void *address, uint64_t bytes, std::string_
 Status Machine::release(void *address) { return impl->memory.release(address); }
 Status Machine::free(void *address) { return impl->memory.free(address); }
 Status Machine::freeSymmetric(uint64_t offset) { return impl->memory.freeSymmetric(offset); }
+Status Machine::hostAccess(const void *address, uint64_t bytes, bool isWrite) {
+  if (!impl->races)
+    return Status::ok();
+  const race::Actor host = impl->races->hostActor(impl->hostKnown());
+  if (const std::string *race = impl->races->access(host, address, bytes, {isWrite, race::Strength::ordinary(), 0}))
+    return {StatusCode::DataRace, "host code: " + *race};
+  return Status::ok();
+}
 void *Machine::symmetricBase(uint32_t rank) const { return impl->memory.symmetricBase(rank); }
 
 std::optional<AddressInfo> Machine::describe(const void *address) const {
@@ -136,6 +144,8 @@ Expected<StreamId> Machine::createStream(uint32_t rank, std::string_view name, i
   impl->ranks[rank]->streams.push_back(impl->streams.back().get());
   return StreamId{id};
 }
+
+void Machine::observeProgress(std::function<void(double)> observer) { impl->progressObserver = std::move(observer); }
 
 Status Machine::destroyStream(StreamId id) {
   Stream *stream = nullptr;
@@ -186,6 +196,7 @@ Status Machine::launch(StreamId id, LaunchDescription launch) {
   for (uint32_t offset : prepared->description.arguments.offsets)
     prepared->pointers.push_back(prepared->description.arguments.bytes.data() + offset);
   op.launch = std::move(prepared);
+  impl->enqueuedBlocks += blocks;
   return impl->enqueue(*stream, std::move(op));
 }
 
@@ -290,8 +301,11 @@ Status Machine::synchronizeEvent(EventId id) {
   DITRON_RETURN_IF_ERROR(checkEvent(*impl, id));
   Event &event = *impl->events[id.value];
   const uint64_t recording = event.recorded;
-  return impl->blockHost([&event, recording] { return event.completed >= recording; },
-                         fmt::format("event {}", event.name));
+  Status done = impl->blockHost([&event, recording] { return event.completed >= recording; },
+                                fmt::format("event {}", event.name));
+  if (impl->races)
+    impl->races->learnHost(impl->hostKnown(), event.known);
+  return done;
 }
 
 std::optional<SimTime> Machine::eventTime(EventId id) const {
@@ -301,6 +315,12 @@ std::optional<SimTime> Machine::eventTime(EventId id) const {
 }
 
 //===- Host code --------------------------------------------------------------------------------------------------===//
+
+/// The calling host code has waited for what the stream did.
+static void learnFrom(Machine::State &state, const Stream &stream) {
+  if (state.races)
+    state.races->learnHost(state.hostKnown(), stream.order.known);
+}
 
 /// Without checked accesses the red zones are the only witnesses of an overrun.
 static Status afterSynchronize(Machine::State &state, Status status) {
@@ -317,8 +337,9 @@ Status Machine::synchronize(StreamId id) {
   Stream *stream = impl->streams[id.value].get();
   if (stream->capture)
     return invalidArgument(fmt::format("stream {} is being captured and cannot be waited for", stream->name));
-  return afterSynchronize(
-      *impl, impl->blockHost([stream] { return stream->isIdle(); }, fmt::format("stream {}", stream->name)));
+  Status done = impl->blockHost([stream] { return stream->isIdle(); }, fmt::format("stream {}", stream->name));
+  learnFrom(*impl, *stream);
+  return afterSynchronize(*impl, std::move(done));
 }
 
 Status Machine::synchronizeRank(uint32_t rank) {
@@ -329,14 +350,20 @@ Status Machine::synchronizeRank(uint32_t rank) {
     return std::all_of(target->streams.begin(), target->streams.end(),
                        [](const Stream *stream) { return stream->isIdle(); });
   };
-  return afterSynchronize(*impl, impl->blockHost(idle, fmt::format("all streams of rank {}", rank)));
+  Status done = impl->blockHost(idle, fmt::format("all streams of rank {}", rank));
+  for (const Stream *stream : target->streams)
+    learnFrom(*impl, *stream);
+  return afterSynchronize(*impl, std::move(done));
 }
 
 Status Machine::synchronize() {
   auto idle = [this] {
     return std::all_of(impl->streams.begin(), impl->streams.end(), [](const auto &stream) { return stream->isIdle(); });
   };
-  return afterSynchronize(*impl, impl->blockHost(idle, "all streams of all ranks"));
+  Status done = impl->blockHost(idle, "all streams of all ranks");
+  for (const auto &stream : impl->streams)
+    learnFrom(*impl, *stream);
+  return afterSynchronize(*impl, std::move(done));
 }
 
 Status Machine::runRanks(const std::function<Status(uint32_t rank)> &host) {
@@ -353,6 +380,7 @@ Status Machine::runRanks(const std::function<Status(uint32_t rank)> &host) {
       return {StatusCode::ResourceExhausted, "no memory for the host code's stacks"};
     }
     fiber->clock = now();
+    fiber->known = impl->outsideKnown;
     impl->hosts.push_back(std::move(fiber));
   }
   for (auto &fiber : impl->hosts) {
@@ -365,6 +393,8 @@ Status Machine::runRanks(const std::function<Status(uint32_t rank)> &host) {
   Status result = impl->status;
   for (auto &fiber : impl->hosts) {
     impl->outsideClock = std::max(impl->outsideClock, fiber->clock);
+    if (impl->races)
+      impl->races->learnHost(impl->outsideKnown, fiber->known);
     if (result.isOk() && !fiber->result.isOk())
       result = fiber->result.withContext(fmt::format("rank {}", fiber->rank));
   }
@@ -382,6 +412,9 @@ Status Machine::hostBarrier() {
   const uint64_t generation = impl->barrierGeneration;
   if (++impl->barrierArrived == impl->options.ranks) {
     impl->barrierArrived = 0;
+    if (impl->races)
+      for (const auto &other : impl->hosts)
+        impl->races->learnHost(impl->hostKnown(), other->known);
     ++impl->barrierGeneration;
     impl->hostConditionsDirty = true;
     return impl->status;
@@ -393,7 +426,12 @@ Status Machine::hostBarrier() {
 Status Machine::hostWait(std::function<bool()> condition, std::string_view description) {
   if (!impl->currentHost)
     return invalidArgument("hostWait outside of runRanks");
-  return impl->blockHost(std::move(condition), std::string(description));
+  Status done = impl->blockHost(std::move(condition), std::string(description));
+  // Whatever made the condition true is other host code.
+  if (impl->races)
+    for (const auto &other : impl->hosts)
+      impl->races->learnHost(impl->hostKnown(), other->known);
+  return done;
 }
 
 //===- What happened ----------------------------------------------------------------------------------------------===//

@@ -13,7 +13,7 @@
 // Threads: a Machine belongs to the operating-system thread that created it. Nothing here throws or exits. An error
 // inside a kernel ends the run: the Status comes back from synchronize/runRanks, and from every later call.
 //
-// Not here: what the code generator needs (ditron/abi/Simulator.h), weak memory, races (later modes behind the same ABI functions).
+// Not here: what the code generator needs (ditron/abi/Simulator.h), weak memory (a later mode behind the same ABI functions).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_MACHINE_H
@@ -81,6 +81,7 @@ struct MachineOptions {
   double jitter = 0.1; ///< Costs are multiplied by a factor in [1 - jitter, 1 + jitter]; the seed chooses.
   std::map<uint32_t, double> slowRanks; ///< Rank -> factor on the costs of its SMs and launches.
   bool checkBounds = true;              ///< Check each access of a kernel against the allocations.
+  bool detectRaces = true;              ///< Look for data races of kernels, streams and host code; needs checkBounds.
   bool preemptAtBarriers = false;       ///< Also leave a block at its barriers: finer interleavings, slower runs.
   bool recordTrace = false;             ///< Keep spans and arrows for writeChromeTrace, and the timeline queries.
   double timeLimitSeconds = 0; ///< Longest that one call may run the machine, by the clock on the wall; 0: no limit.
@@ -251,6 +252,8 @@ public:
   Status freeSymmetric(uint64_t offset);
   /// Start of the rank's symmetric heap: symm_at(p, r) is p - symmetricBase(me) + symmetricBase(r).
   void *symmetricBase(uint32_t rank) const;
+  /// Host code reads or writes the memory, after what it has synchronised with: an error when that races with something.
+  Status hostAccess(const void *address, uint64_t bytes, bool isWrite);
   /// The allocation (also a freed one) that holds the address.
   std::optional<AddressInfo> describe(const void *address) const;
 
@@ -266,6 +269,9 @@ public:
   bool isIdle(StreamId stream) const;
 
   Status launch(StreamId stream, LaunchDescription launch);
+  /// Tells the observer now and then what share of the blocks of all launches so far has finished, from 0 to 1; graphs are not counted
+  /// before they run.
+  void observeProgress(std::function<void(double)> observer);
   Status copy(StreamId stream, CopyDescription copy);
   Status memset(StreamId stream, void *address, int byteValue, uint64_t bytes);
   /// Writes a 4 or 8 byte word, after the stream's earlier operations are visible.

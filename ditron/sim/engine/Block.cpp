@@ -92,7 +92,10 @@ bool Block::makeThreads() {
     thread.faulted = false;
     thread.async.clear();
     thread.asyncWork.clear();
+    thread.order.clear();
   }
+  if (engine.races)
+    engine.races->beginBlock(*this);
   chooseOrder();
   for (uint32_t place = 0; place < ready.size(); ++place)
     if (Thread *thread = inOrder(place))
@@ -191,6 +194,8 @@ void Block::finishThread(Thread &thread) {
   thread.state = ThreadState::Finished;
   --live;
   ++engine.progress;
+  if (engine.races)
+    engine.races->threadFinished(thread);
   Warp &warp = *thread.warp;
   warp.live &= ~(uint64_t(1) << thread.laneId);
   // The others may have waited only for this thread.
@@ -260,6 +265,8 @@ void Block::reportIfStuck() {
 void Block::finish() {
   if (!asyncUnit.finish())
     return;
+  if (engine.races)
+    engine.races->blockFinished(*this);
   ++engine.counters.blocksRun;
   ++engine.progress;
   if (engine.trace.isEnabled()) {

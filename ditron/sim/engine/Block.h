@@ -26,6 +26,8 @@
 #include "ditron/sim/hopper/AsyncUnit.h"
 #include "ditron/sim/memory/Memory.h"
 #include "ditron/sim/memory/Watch.h"
+#include "ditron/sim/race/Shadow.h"
+#include "ditron/sim/race/Strand.h"
 
 #include <algorithm>
 #include <memory>
@@ -101,6 +103,7 @@ struct Thread : DitronSimThread {
   Waiter waiter;
   AsyncQueue async;
   AsyncThread asyncWork;
+  race::ThreadOrder order;
   Stack stack;
 };
 
@@ -119,6 +122,7 @@ struct Warp {
   uint64_t live = 0;
   uint64_t atLaneOrder = 0; ///< Lanes that are parked there.
   Rendezvous meetings[maxMeetings];
+  race::WarpOrder order;
 };
 
 class Block final : public Agent {
@@ -150,6 +154,11 @@ public:
   void yieldIfAhead(Thread &thread);
   /// Ends the run with an error from this thread; never returns.
   [[noreturn]] void failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site);
+  /// The same with a race, if there is one.
+  void failIf(const std::string *race, Thread &thread, const DitronSimSite *site) {
+    if (race) [[unlikely]]
+      failThread(thread, StatusCode::DataRace, *race, site);
+  }
   /// A write, or the end of patience, releases the thread's wait at `when`.
   void releaseWaiter(Waiter &waiter, SimTime when);
   void barrier(Thread &thread, const DitronSimSite *site);
@@ -175,6 +184,15 @@ public:
   std::string describeParked() const;
   uint32_t liveThreads() const { return live; }
   const std::vector<std::unique_ptr<Thread>> &allThreads() const { return threads; }
+  std::vector<Warp> &allWarps() { return warps; }
+  char *sharedMemory() const { return shared; }
+  /// What its warps do from now on is not what they did before.
+  void forgetStrands() {
+    for (Warp &warp : warps) {
+      ++warp.order.sync;
+      warp.order.strand = 0;
+    }
+  }
   /// Lets all lanes go on that wait for others at a lane order, since those took another way. False if there are none.
   bool releaseLanes();
   /// Ends the run when no thread can ever go on and no word is waited for.
@@ -191,6 +209,8 @@ public:
   const bool checked;
   AccessCache &cache;
   AsyncUnit asyncUnit;
+  race::BlockOrder order;
+  std::vector<race::Cell> sharedCells; ///< Of its shared memory, when races are looked for.
   // Work since the last settle.
   uint64_t globalBytes[2] = {0, 0}; ///< Own rank, other ranks.
   uint64_t sharedTraffic = 0;

@@ -68,6 +68,8 @@ void Block::releaseBarrier(Thread *last) {
     }
   atBarrier = 0;
   asyncUnit.noteMeeting();
+  if (engine.races)
+    engine.races->blockBarrier(*this);
   clocks += engine.options.cost.barrierClocks;
   for (uint32_t place = 0; place < ready.size(); ++place)
     if (Thread *thread = inOrder(place); thread && thread->state == ThreadState::AtBarrier)
@@ -148,7 +150,11 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
   const std::unique_ptr<Thread> *lanes = threads.data() + static_cast<size_t>(&warp - warps.data()) * warpSize;
   const uint64_t arrived = meeting.arrived;
   switch (meeting.kind) {
-  case CollectiveKind::WarpBarrier: asyncUnit.noteMeeting(); break;
+  case CollectiveKind::WarpBarrier:
+    asyncUnit.noteMeeting();
+    if (engine.races)
+      engine.races->warpBarrier(*this, warp);
+    break;
   case CollectiveKind::Shuffle:
     for (uint64_t rest = arrived; rest; rest &= rest - 1) {
       Thread &lane = *lanes[std::countr_zero(rest)];
@@ -174,6 +180,8 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
     }
     if (meeting.kind == CollectiveKind::Matrices) {
       moveMatrices(lanes, meeting.mTiles, meeting.variant);
+      if (engine.races)
+        engine.races->warpBarrier(*this, warp);
       break;
     }
     MmaCall call{meeting.variant, meeting.mTiles, meeting.nTiles, meeting.kTiles};
@@ -231,6 +239,8 @@ void Block::orderLanes(Thread &thread, const DitronSimSite *site) {
 
 void Block::releaseLanes(Warp &warp) {
   waitingLanes -= std::popcount(warp.atLaneOrder);
+  if (engine.races && warp.atLaneOrder)
+    engine.races->warpBarrier(*this, warp);
   makeReady(warp, std::exchange(warp.atLaneOrder, 0));
 }
 

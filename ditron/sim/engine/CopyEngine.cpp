@@ -71,6 +71,11 @@ void CopyEngine::moveChunk() {
     uint64_t row = (moved + done) / copy.rowBytes, column = (moved + done) % copy.rowBytes;
     uint64_t bytes = std::min(copy.rowBytes - column, chunk - done);
     char *destination = static_cast<char *>(copy.destination) + row * destinationPitch + column;
+    if (engine.races && !checkRaces(copy.source && op.kind == OpKind::Copy
+                                        ? static_cast<const char *>(copy.source) + row * sourcePitch + column
+                                        : nullptr,
+                                    destination, bytes))
+      return;
     if (op.kind == OpKind::Memset)
       std::memset(destination, static_cast<int>(op.value), bytes);
     else
@@ -81,6 +86,22 @@ void CopyEngine::moveChunk() {
   }
   moved += chunk;
   engine.counters.copyBytes += chunk;
+}
+
+bool CopyEngine::checkRaces(const void *source, void *destination, uint64_t bytes) {
+  const Request &request = requests.front();
+  race::Detector &races = *engine.races;
+  // A word that a copy brings is like a signal: polled by those who know that it comes last.
+  const race::Strength strength = bytes == 4 || bytes == 8
+                                      ? race::Strength::strong(DITRON_SIM_SCOPE_SYSTEM, static_cast<uint32_t>(bytes))
+                                      : race::Strength();
+  const std::string *race = source ? races.access(request.stream->actor, source, bytes, {false, strength, 0}) : nullptr;
+  if (!race)
+    race = races.access(request.stream->actor, destination, bytes, {true, strength, 0});
+  if (race)
+    engine.fail({StatusCode::DataRace, fmt::format("rank {}, stream {}, copy engine {}, {}: {}", rank.id,
+                                                   request.stream->name, number, request.op->name, *race)});
+  return !race;
 }
 
 void CopyEngine::step(SimTime now) {
@@ -99,6 +120,8 @@ void CopyEngine::step(SimTime now) {
       }
   if (chunk)
     moveChunk();
+  if (engine.stopped())
+    return;
   if (moved < total()) {
     scheduleChunk(now);
     return;

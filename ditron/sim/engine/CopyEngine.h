@@ -39,6 +39,8 @@ private:
   void beginRequest(SimTime now);
   void scheduleChunk(SimTime from);
   void moveChunk();
+  /// False, with the run failed, when the piece races with something. The source is null for a fill.
+  bool checkRaces(const void *source, void *destination, uint64_t bytes);
   uint64_t total() const;
 
   Engine &engine;

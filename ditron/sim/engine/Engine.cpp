@@ -22,6 +22,8 @@ constexpr uint32_t threadStacksPerSlab = 64;
 /// may count its own attempts and give up: it gets many.
 constexpr uint64_t spinRounds = 16;
 constexpr uint64_t pollRounds = 10000;
+/// How late a rank may start.
+constexpr uint64_t latestStartNs = 50'000;
 } // namespace
 
 Machine::State::State(MachineOptions machineOptions)
@@ -41,9 +43,14 @@ Machine::State::~State() {
 
 Status Machine::State::start() {
   DITRON_RETURN_IF_ERROR(memory.reserve());
+  if (options.detectRaces && options.checkBounds)
+    races = std::make_unique<race::Detector>(*this);
   for (uint32_t r = 0; r < options.ranks; ++r) {
     auto rank = std::make_unique<Rank>();
     rank->id = r;
+    // Ranks of a real job never start together. The seed 0 keeps to the model's times.
+    if (options.seed != 0 && options.ranks > 1)
+      rank->startDelayNs = static_cast<double>(Random(options.seed * 1024 + r).below(latestStartNs));
     if (auto it = options.slowRanks.find(r); it != options.slowRanks.end())
       rank->slowFactor = it->second;
     for (uint32_t s = 0; s < options.smsPerRank * options.blocksPerSm; ++s) {

@@ -16,6 +16,7 @@
 #include "ditron/sim/engine/TimeLimit.h"
 #include "ditron/sim/memory/Memory.h"
 #include "ditron/sim/memory/Watch.h"
+#include "ditron/sim/race/Detector.h"
 #include "ditron/sim/report/Trace.h"
 
 #include <functional>
@@ -33,6 +34,8 @@ struct KernelRun {
   uint64_t totalBlocks = 0, startedBlocks = 0, finishedBlocks = 0;
   SimTime submitted = 0, started = 0;
   size_t record = SIZE_MAX; ///< Index into the trace's launches.
+  uint32_t operation = 0;   ///< Of the race detector.
+  race::KnowledgeRef left;  ///< What its blocks knew at their end.
 
   const LaunchDescription &description() const { return launch->description; }
 };
@@ -41,6 +44,7 @@ struct KernelRun {
 struct Rank {
   uint32_t id = 0;
   double slowFactor = 1;
+  double startDelayNs = 0; ///< By which its first launch is late; drawn from the seed.
   std::vector<std::unique_ptr<Block>> slots;
   std::vector<uint32_t> freeSlots; ///< Ascending.
   /// Launches with blocks not yet started: higher priority first, then by submission.
@@ -113,6 +117,7 @@ struct Machine::State {
   Trace trace;
   Counters counters;
   TimeLimit timeLimit;
+  std::unique_ptr<race::Detector> races; ///< Null when races are not looked for.
   Status status;
   StackPool threadStacks, hostStacks;
   std::vector<std::unique_ptr<Rank>> ranks;
@@ -120,11 +125,16 @@ struct Machine::State {
   std::vector<std::unique_ptr<Event>> events;
   std::vector<std::unique_ptr<HostFiber>> hosts;
   HostFiber *currentHost = nullptr;
+  race::KnowledgeRef outsideKnown; ///< What host code outside of runRanks knows.
+  race::KnowledgeRef &hostKnown() { return currentHost ? currentHost->known : outsideKnown; }
   uint32_t barrierArrived = 0;
   uint64_t barrierGeneration = 0;
   bool hostConditionsDirty = false; ///< Something happened that host code may wait for.
   bool insideCallback = false;
   SimTime outsideClock = 0; ///< Clock of host code outside of runRanks.
+  // Of all launches so far.
+  uint64_t enqueuedBlocks = 0, finishedBlocks = 0;
+  std::function<void(double)> progressObserver; ///< Is told what share of them has finished.
   /// Counts effects that could let a polling thread get further; see wakePollers.
   uint64_t progress = 0;
 

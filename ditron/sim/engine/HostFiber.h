@@ -10,6 +10,7 @@
 
 #include "ditron/sim/engine/Fiber.h"
 #include "ditron/sim/engine/Scheduler.h"
+#include "ditron/sim/race/Knowledge.h"
 
 #include <functional>
 #include <string>
@@ -34,6 +35,7 @@ public:
   Engine &engine;
   const uint32_t rank;
   SimTime clock = 0;
+  race::KnowledgeRef known; ///< What happened before what this code does next.
   bool finished = false;
   Status result;
   std::function<bool()> condition; ///< Set while parked.

@@ -26,6 +26,8 @@ void Machine::State::submitKernel(Stream &stream, std::shared_ptr<const Prepared
     trace.launches.push_back({run->description().name, stream.rank.id, {stream.id}, now, now, {}});
     trace.launches.back().blocks.resize(run->totalBlocks);
   }
+  if (races)
+    races->beginKernel(stream, *run);
   stream.running = run.get();
   std::vector<std::unique_ptr<KernelRun>> &runs = stream.rank.runs;
   auto place = std::find_if(runs.begin(), runs.end(),
@@ -57,6 +59,10 @@ void Machine::State::blockFinished(Block &block) {
   SimTime now = block.clock;
   block.kernel = nullptr;
   rank.freeSlots.insert(std::lower_bound(rank.freeSlots.begin(), rank.freeSlots.end(), block.slot), block.slot);
+  constexpr uint64_t toldEvery = 64;
+  if (++finishedBlocks % toldEvery == 0 && progressObserver)
+    progressObserver(static_cast<double>(finishedBlocks) /
+                     static_cast<double>(std::max(enqueuedBlocks, finishedBlocks)));
   if (++run->finishedBlocks == run->totalBlocks) {
     if (run->record != SIZE_MAX)
       for (const BlockRecord &record : trace.launches[run->record].blocks)
@@ -77,6 +83,10 @@ void Machine::State::kernelFinished(KernelRun &run, SimTime now) {
   if (run.record != SIZE_MAX) {
     trace.launches[run.record].start = run.started;
     trace.launches[run.record].end = now;
+  }
+  if (races) {
+    run.left = races->joined(run.left, rank.shmem->arrived());
+    races->kernelFinished(run);
   }
   stream.running = nullptr;
   auto place =

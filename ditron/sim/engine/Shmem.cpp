@@ -19,6 +19,7 @@ namespace {
 /// Longest delay of a put that nothing makes hurry: many times what a signal takes.
 constexpr uint64_t longestDelayNs = 40'000;
 constexpr uint64_t shortestDelayNs = 4'000;
+constexpr uint64_t longestHurryNs = 8'000;
 } // namespace
 
 void applySignal(void *address, uint32_t bytes, uint32_t op, uint64_t value) {
@@ -35,13 +36,17 @@ void Shmem::begin(Thread &thread, PendingTransfer transfer, bool soon, const Dit
   const CostModel &cost = engine.options.cost;
   Block &block = *thread.block;
   double wayNs = cost.linkLatencyNs + static_cast<double>(transfer.bytes) / cost.linkBytesPerNs;
-  uint64_t delayNs = soon ? engine.scheduler.random.below(500)
-                          : shortestDelayNs + engine.scheduler.random.below(longestDelayNs - shortestDelayNs);
+  Random &random = engine.scheduler.random;
+  // Even what hurries may be overtaken by what was begun later.
+  uint64_t delayNs = soon ? random.below(random.below(4) ? 500 : longestHurryNs)
+                          : shortestDelayNs + random.below(longestDelayNs - shortestDelayNs);
   transfer.due = block.clock + engine.scheduler.cost(wayNs + static_cast<double>(delayNs));
   transfer.epoch = epoch;
   transfer.tie = engine.scheduler.random.next();
   transfer.writer = block.writer(thread, site);
   transfer.place = siteText(site);
+  if (engine.races)
+    beginOrdered(thread, transfer, site);
   engine.scheduler.wake(*this, transfer.due);
   pending.push_back(std::move(transfer));
   ++engine.progress;
@@ -56,6 +61,8 @@ void Shmem::deliver(PendingTransfer &transfer) {
                                rank.id, problem)});
       return;
     }
+  if (engine.races && !checkRaces(transfer, transfer.source))
+    return;
   transfer.writer.time = std::max(engine.scheduler.now, transfer.writer.time);
   if (transfer.bytes) {
     std::memmove(transfer.destination, from, transfer.bytes);
@@ -67,6 +74,83 @@ void Shmem::deliver(PendingTransfer &transfer) {
     engine.wordWritten(transfer.signal, transfer.signalBytes, transfer.writer);
   }
 }
+
+//===- Races ------------------------------------------------------------------------------------------------------===//
+
+void Shmem::beginOrdered(Thread &thread, PendingTransfer &transfer, const DitronSimSite *site) {
+  race::Detector &races = *engine.races;
+  Begun &begun = transfer.signal ? signalled[transfer.signal] : plain;
+  if (begun.warp == race::nobody)
+    begun.warp = races.makeWarp(race::ActorKind::Network, race::nobody, rank.id);
+  transfer.known = races.joined(races.release(thread), fenced);
+  transfer.warp = begun.warp;
+  transfer.number = ++begun.count;
+  transfer.site = races.siteNumber(site);
+}
+
+bool Shmem::checkRaces(const PendingTransfer &transfer, const void *from) {
+  race::Detector &races = *engine.races;
+  const race::Actor actor = races.actorOf(transfer.warp, transfer.number, 0, transfer.known);
+  const race::KnowledgeRef released = races.withLane(transfer.known, transfer.warp, 0, transfer.number);
+  auto isWord = [](uint64_t bytes) { return bytes == 4 || bytes == 8; };
+  const std::string *race = from ? races.access(actor, from, transfer.bytes, {false, {}, transfer.site}) : nullptr;
+  // A put of a word can be a flag: what a fence has put before it comes first.
+  if (!race && isWord(transfer.bytes))
+    race =
+        races.signal(actor, released, transfer.destination, static_cast<uint32_t>(transfer.bytes), /*isUpdate=*/false);
+  else if (!race && transfer.bytes)
+    race = races.access(actor, transfer.destination, transfer.bytes, {true, {}, transfer.site});
+  if (!race && transfer.signal)
+    race = races.signal(actor, released, transfer.signal, transfer.signalBytes,
+                        transfer.signalOp == DITRON_SIM_SIGNAL_ADD);
+  if (race)
+    engine.fail({StatusCode::DataRace,
+                 fmt::format("{}: rank {}, a transfer of that line: {}", transfer.place, rank.id, *race)});
+  return !race;
+}
+
+race::KnowledgeRef Shmem::arrived() {
+  race::KnowledgeRef known;
+  auto add = [&](const Begun &begun) {
+    if (begun.count)
+      known = engine.races->withLane(known, begun.warp, 0, begun.count);
+  };
+  add(plain);
+  for (const auto &[address, begun] : signalled)
+    add(begun);
+  return known;
+}
+
+void Shmem::fence(Thread &thread) {
+  ++epoch;
+  if (engine.races)
+    fenced = engine.races->joined(engine.races->joined(fenced, engine.races->release(thread)), arrived());
+}
+
+void Shmem::quiet(Thread &thread) {
+  deliverIf([](const PendingTransfer &) { return true; });
+  if (!engine.races)
+    return;
+  engine.races->learn(thread, arrived());
+  fenced = engine.races->joined(fenced, engine.races->release(thread));
+}
+
+const std::string *Shmem::signal(Thread &thread, void *address, uint32_t bytes, uint32_t op,
+                                 const DitronSimSite *site) {
+  if (!engine.races)
+    return nullptr;
+  race::Detector &races = *engine.races;
+  // What the thread itself has done is only part of it when a fence comes between.
+  Begun &begun = signalled[address];
+  if (begun.warp == race::nobody)
+    begun.warp = races.makeWarp(race::ActorKind::Network, race::nobody, rank.id);
+  const race::KnowledgeRef known = races.release(thread);
+  const race::Actor actor = races.actorOf(begun.warp, ++begun.count, 0, known);
+  return races.signal(actor, races.withLane(fenced, begun.warp, 0, begun.count), address, bytes,
+                      op == DITRON_SIM_SIGNAL_ADD);
+}
+
+//===- Delivery ---------------------------------------------------------------------------------------------------===//
 
 template <typename Condition> void Shmem::deliverIf(Condition condition) {
   std::vector<PendingTransfer> now;
@@ -157,6 +241,15 @@ PendingTransfer transferOf(void *destination, const void *source, uint64_t bytes
   return transfer;
 }
 
+/// The thread itself reads or writes one end.
+void touch(Thread &thread, const void *address, uint64_t bytes, bool isWrite, const DitronSimSite *site) {
+  Block &block = *thread.block;
+  if (race::Detector *races = block.engine.races.get())
+    block.failIf(races->access(thread, isShared(thread, address) ? nullptr : block.engine.memory.find(address), address,
+                               bytes, isWrite ? DITRON_SIM_STORE : DITRON_SIM_LOAD, site),
+                 thread, site);
+}
+
 /// The bytes of a source that may change after the call.
 void capture(PendingTransfer &transfer) {
   const char *from = static_cast<const char *>(transfer.source);
@@ -203,8 +296,10 @@ void ditron_sim_shmem_put(DitronSimThread *self, void *destination, const void *
   enter(thread, "put from the source", source, bytes, site);
   charge(thread, site);
   PendingTransfer transfer = transferOf(destination, source, bytes, pe);
-  if (!nonblocking || isShared(thread, source))
+  if (!nonblocking || isShared(thread, source)) {
+    touch(thread, source, bytes, /*isWrite=*/false, site);
     capture(transfer);
+  }
   thread.block->rank.shmem->begin(thread, std::move(transfer), /*soon=*/false, site);
 }
 
@@ -227,6 +322,8 @@ void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *
   enter(thread, "get from the source", source, bytes, site);
   charge(thread, site);
   if (!nonblocking || isShared(thread, destination)) {
+    touch(thread, source, bytes, /*isWrite=*/false, site);
+    touch(thread, destination, bytes, /*isWrite=*/true, site);
     std::memmove(destination, source, bytes);
     if (!isShared(thread, destination))
       thread.block->engine.rangeWritten(destination, bytes, thread.block->writer(thread, site));
@@ -248,8 +345,11 @@ void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const
   enterSignal(thread, signal, signalBytes, site);
   charge(thread, site);
   PendingTransfer transfer = transferOf(destination, source, bytes, pe);
-  if (!nonblocking || isShared(thread, source) || !bytes)
+  if (!nonblocking || isShared(thread, source) || !bytes) {
+    if (bytes)
+      touch(thread, source, bytes, /*isWrite=*/false, site);
     capture(transfer);
+  }
   transfer.signal = signal;
   transfer.signalValue = value;
   transfer.signalBytes = signalBytes;
@@ -264,6 +364,7 @@ void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value
   enterSignal(thread, signal, signalBytes, site);
   charge(thread, site);
   block.rank.shmem->settleFenced(pe);
+  block.failIf(block.rank.shmem->signal(thread, signal, signalBytes, op, site), thread, site);
   applySignal(signal, signalBytes, op, value);
   ++block.engine.progress;
   block.engine.wordWritten(signal, signalBytes, block.writer(thread, site));
@@ -273,9 +374,9 @@ void ditron_sim_shmem_order(DitronSimThread *self, uint32_t kind, const DitronSi
   Thread &thread = asThread(self);
   charge(thread, site);
   if (kind == DITRON_SIM_SHMEM_FENCE)
-    thread.block->rank.shmem->fence();
+    thread.block->rank.shmem->fence(thread);
   else
-    thread.block->rank.shmem->quiet();
+    thread.block->rank.shmem->quiet(thread);
 }
 
 } // extern "C"

@@ -16,7 +16,9 @@
 #include "ditron/abi/Simulator.h"
 #include "ditron/sim/engine/Scheduler.h"
 #include "ditron/sim/memory/Writer.h"
+#include "ditron/sim/race/Strand.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,10 @@ struct PendingTransfer {
   SimTime due = 0;
   uint64_t tie = 0; ///< Order among those that nothing orders.
   Writer writer;
+  // Who acts, for the race detector, and what whoever began it knew.
+  race::KnowledgeRef known;
+  uint32_t warp = race::nobody, number = 0;
+  uint16_t site = 0;
   std::string place; ///< Of the call, for messages: its code may be gone when it is delivered.
   // A put with a signal: the word that changes after the bytes have arrived.
   void *signal = nullptr;
@@ -52,12 +58,16 @@ public:
   void step(SimTime now) override;
   /// Begins a transfer at the thread's time; at a time of its own choice it arrives. `soon`: no longer than the way takes.
   void begin(Thread &thread, PendingTransfer transfer, bool soon, const DitronSimSite *site);
-  /// Later operations to a PE arrive after earlier ones.
-  void fence() { ++epoch; }
+  /// Later operations to a PE arrive after earlier ones, and after what the thread has done.
+  void fence(Thread &thread);
   /// What was begun towards a PE before the last fence arrives now.
   void settleFenced(uint32_t peer) { deliverIf([&](const PendingTransfer &t) { return t.peer == peer && t.epoch < epoch; }); }
-  /// Everything arrives now.
-  void quiet() { deliverIf([](const PendingTransfer &) { return true; }); }
+  /// Everything arrives now, and the thread knows it.
+  void quiet(Thread &thread);
+  /// A thread changes a signal word at once.
+  const std::string *signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, const DitronSimSite *site);
+  /// Knowledge of everything that has been begun, all of which has arrived.
+  race::KnowledgeRef arrived();
   void clear() {
     pending.clear();
     finishing.clear();
@@ -69,12 +79,22 @@ public:
 private:
   template <typename Condition> void deliverIf(Condition condition);
   void deliver(PendingTransfer &transfer);
+  /// False, with the run failed, when it races with something.
+  bool checkRaces(const PendingTransfer &transfer, const void *from);
+  void beginOrdered(Thread &thread, PendingTransfer &transfer, const DitronSimSite *site);
 
   Machine::State &engine;
   Rank &rank;
   uint64_t epoch = 0;
   std::vector<PendingTransfer> pending;
   std::vector<std::pair<KernelRun *, SimTime>> finishing;
+  // For the race detector: the warp of plain transfers and those of each signal word, with the transfers begun so far.
+  struct Begun {
+    uint32_t warp = race::nobody, count = 0;
+  };
+  Begun plain;
+  std::map<const void *, Begun> signalled;
+  race::KnowledgeRef fenced; ///< What comes before the last fence.
 };
 
 /// Sets or adds to a word.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace ditron::sim {
 
@@ -32,15 +33,15 @@ Writer Stream::writer(SimTime when) const {
 }
 
 void Stream::enqueue(std::shared_ptr<const StreamOp> op, SimTime issued) {
-  queue.push_back({std::move(op), issued});
+  queue.push_back({std::move(op), issued, engine.races ? engine.races->releaseHost(engine.hostKnown()) : nullptr});
   if (queue.size() == 1)
     engine.scheduler.wake(*this, std::max(clock, issued));
 }
 
-double Stream::startLatency(const StreamOp &op) const {
+double Stream::startLatency(const StreamOp &op) {
   const CostModel &cost = engine.options.cost;
   switch (op.kind) {
-  case OpKind::Launch: return cost.launchLatencyNs * rank.slowFactor;
+  case OpKind::Launch: return cost.launchLatencyNs * rank.slowFactor + std::exchange(rank.startDelayNs, 0);
   case OpKind::SignalWrite:
   case OpKind::SignalAdd: {
     const Allocation *home = engine.memory.find(op.address);
@@ -81,6 +82,12 @@ void Stream::writeSignal(const StreamOp &op, SimTime now) {
   uint64_t value = op.value;
   if (op.kind == OpKind::SignalAdd)
     value += static_cast<uint64_t>(loadSigned(op.address, op.bytes));
+  if (engine.races)
+    if (const std::string *race = engine.races->signal(engine.races->beginOperation(*this, op.name), order.known,
+                                                       op.address, op.bytes, op.kind == OpKind::SignalAdd)) {
+      fail(op, *race);
+      return;
+    }
   if (op.bytes == 4)
     *static_cast<volatile uint32_t *>(op.address) = static_cast<uint32_t>(value);
   else
@@ -94,6 +101,8 @@ void Stream::writeSignal(const StreamOp &op, SimTime now) {
 void Stream::perform(SimTime now) {
   std::shared_ptr<const StreamOp> op = queue.front().op;
   phase = Phase::Elsewhere;
+  if (engine.races)
+    engine.races->wait(order, queue.front().known);
   switch (op->kind) {
   case OpKind::Launch: engine.submitKernel(*this, op->launch, now); return;
   case OpKind::Copy:
@@ -101,6 +110,8 @@ void Stream::perform(SimTime now) {
     auto &engines = rank.copyEngines;
     auto best = std::min_element(engines.begin(), engines.end(),
                                  [](const auto &a, const auto &b) { return a->queuedBytes() < b->queuedBytes(); });
+    if (engine.races)
+      actor = engine.races->beginOperation(*this, op->name);
     (*best)->submit(*this, op, now);
     return;
   }
@@ -129,6 +140,7 @@ void Stream::perform(SimTime now) {
     Event &event = *engine.events[op->event.value];
     event.completed = op->recording;
     event.time = now;
+    event.known = order.known;
     std::vector<Stream *> waiters = std::move(event.waiters);
     event.waiters.clear();
     for (Stream *waiting : waiters)
@@ -138,7 +150,7 @@ void Stream::perform(SimTime now) {
   }
   case OpKind::EventWait:
     if (engine.events[op->event.value]->completed >= op->recording)
-      operationDone(now);
+      eventCompleted(now);
     else
       engine.events[op->event.value]->waiters.push_back(this);
     return;
@@ -156,19 +168,36 @@ void Stream::releaseWaiter(SimTime when) {
   if (engine.trace.isEnabled())
     engine.trace.waits.push_back(
         {rank.id, {}, {0, 0, 0}, engine.memory.signalName(waiter.address), waiter.since, when});
+  if (engine.races)
+    if (const std::string *race = engine.races->sawSignal(*this, waiter.address, waiter.bytes)) {
+      fail(head(), *race);
+      return;
+    }
   operationDone(when);
 }
 
 void Stream::eventCompleted(SimTime when) {
   const StreamOp &op = head();
-  if (engine.events[op.event.value]->completed >= op.recording)
-    operationDone(when);
-  else
-    engine.events[op.event.value]->waiters.push_back(this);
+  Event &event = *engine.events[op.event.value];
+  if (event.completed < op.recording) {
+    event.waiters.push_back(this);
+    return;
+  }
+  if (engine.races)
+    engine.races->wait(order, event.known);
+  operationDone(when);
+}
+
+void Stream::fail(const StreamOp &op, const std::string &race) {
+  engine.fail({StatusCode::DataRace, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op.name, race)});
 }
 
 void Stream::operationDone(SimTime when) {
   clock = std::max(clock, when);
+  const OpKind kind = head().kind;
+  if (engine.races &&
+      (kind == OpKind::Copy || kind == OpKind::Memset || kind == OpKind::SignalWrite || kind == OpKind::SignalAdd))
+    engine.races->operationDone(*this);
   queue.pop_front();
   phase = Phase::Fresh;
   ++engine.progress;

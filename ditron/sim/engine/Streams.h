@@ -11,6 +11,7 @@
 
 #include "ditron/sim/engine/Scheduler.h"
 #include "ditron/sim/memory/Watch.h"
+#include "ditron/sim/race/Strand.h"
 
 #include <deque>
 #include <memory>
@@ -62,6 +63,7 @@ struct Event {
   uint64_t recorded = 0;  ///< Recordings enqueued so far.
   uint64_t completed = 0; ///< The latest completed one.
   SimTime time = 0;
+  race::KnowledgeRef known; ///< What is ordered before the latest completed recording.
   std::vector<Stream *> waiters;
   // Capture: the graph node that recorded it last, while that capture is open.
   Graph *capture = nullptr;
@@ -98,6 +100,8 @@ public:
   Graph *capture = nullptr; ///< Into which operations go instead of the queue.
   KernelRun *running = nullptr;
   Waiter waiter;
+  race::StreamOrder order;
+  race::Actor actor; ///< Who makes the accesses of the operation at the head, when races are looked for.
 
 private:
   enum class Phase : uint8_t {
@@ -108,10 +112,13 @@ private:
   struct Queued {
     std::shared_ptr<const StreamOp> op;
     SimTime issued;
+    race::KnowledgeRef known; ///< What the host code knew.
   };
-  double startLatency(const StreamOp &op) const;
+  double startLatency(const StreamOp &op);
   void perform(SimTime now);
   void writeSignal(const StreamOp &op, SimTime now);
+  /// Ends the run: the operation races with something.
+  void fail(const StreamOp &op, const std::string &race);
 
   std::deque<Queued> queue;
   Phase phase = Phase::Fresh;

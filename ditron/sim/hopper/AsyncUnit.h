@@ -16,6 +16,7 @@
 
 #include "ditron/abi/Simulator.h"
 #include "ditron/sim/engine/Scheduler.h"
+#include "ditron/sim/race/Strand.h"
 
 #include <array>
 #include <bitset>
@@ -76,6 +77,7 @@ struct Mbarrier {
   bool countsBytes = false; ///< Bytes have been expected: it says when a tile is full.
   const DitronSimSite *site = nullptr;
   std::vector<Thread *> waiters;
+  race::MeetingOrder order;
 };
 
 struct NamedBarrier {
@@ -84,6 +86,7 @@ struct NamedBarrier {
   std::bitset<4096> arrived;
   std::vector<Thread *> waiters;
   const DitronSimSite *site = nullptr;
+  race::MeetingOrder order;
 };
 
 /// A tensor copy in flight.
@@ -137,6 +140,7 @@ struct Warpgroup {
   const DitronSimSite *site = nullptr;
   uint64_t issued = 0, completed = 0, waited = 0; ///< Numbers of multiplies.
   std::vector<Operation> operations;              ///< Not yet waited for.
+  uint32_t warp = race::nobody;                   ///< Of the race detector.
   std::vector<Accumulator> accumulators;
   uint32_t nextAccumulator = 0;
 };
@@ -186,6 +190,7 @@ public:
   /// `bar` is null for a store. The shared memory of plain bytes need not be aligned to 128.
   void startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
                  const void *shared, void *bar, const DitronSimSite *site, bool isPlain = false);
+  void checkCopyRaces(Thread &thread, const TensorCopy &copy);
   void waitStores(Thread &thread, uint32_t pending, bool read, const DitronSimSite *site);
 
   //===- Warpgroups (Warpgroup.cpp) -------------------------------------------------------------------------------===//

@@ -50,6 +50,8 @@ void AsyncUnit::initBarrier(Thread &thread, void *bar, uint32_t count, const Dit
   barrier.count = barrier.pendingArrivals = count;
   barrier.live = true;
   barrier.site = site;
+  if (block.engine.races)
+    block.failIf(block.engine.races->access(thread, nullptr, bar, 8, DITRON_SIM_STORE, site), thread, site);
   const uint64_t word = barrierTag << 32 | index;
   std::memcpy(bar, &word, 8);
 }
@@ -85,6 +87,8 @@ void AsyncUnit::advance(Mbarrier &barrier, const SimTime *when) {
     return;
   ++barrier.phase;
   barrier.pendingArrivals = barrier.count;
+  if (block.engine.races)
+    block.engine.races->complete(barrier.order);
   ++block.engine.progress;
   noteMeeting();
   for (Thread *waiter : barrier.waiters)
@@ -105,6 +109,8 @@ void AsyncUnit::arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const 
                     barrier.count),
         site);
   barrier.pendingArrivals -= count;
+  if (block.engine.races)
+    block.engine.races->arrive(thread, barrier.order);
   advance(barrier, nullptr);
 }
 
@@ -128,13 +134,16 @@ void AsyncUnit::waitBarrier(Thread &thread, Mbarrier &barrier, uint32_t parity, 
     block.clocks += block.engine.options.cost.shuffleClocks;
     ++block.engine.counters.mbarrierWaits;
   }
-  if ((barrier.phase & 1) != parity)
-    return;
-  thread.site = site;
-  thread.state = ThreadState::AtMbarrier;
-  thread.asyncWork.waitIndex = static_cast<uint32_t>(&barrier - barriers.data());
-  barrier.waiters.push_back(&thread);
-  block.park(thread);
+  const auto index = static_cast<uint32_t>(&barrier - barriers.data());
+  if ((barrier.phase & 1) == parity) {
+    thread.site = site;
+    thread.state = ThreadState::AtMbarrier;
+    thread.asyncWork.waitIndex = index;
+    barrier.waiters.push_back(&thread);
+    block.park(thread);
+  }
+  if (block.engine.races)
+    block.engine.races->acquire(thread, barriers[index].order);
 }
 
 void AsyncUnit::namedBarrier(Thread &thread, uint32_t id, uint32_t count, bool wait, const DitronSimSite *site) {
@@ -162,8 +171,18 @@ void AsyncUnit::namedBarrier(Thread &thread, uint32_t id, uint32_t count, bool w
     block.failThread(thread, StatusCode::InvalidArgument,
                      fmt::format("the thread arrives twice at named barrier {} before the others have", id), site);
   barrier.arrived[thread.threadId] = true;
+  race::Detector *races = block.engine.races.get();
+  if (races)
+    races->arrive(thread, barrier.order);
   if (++barrier.count == barrier.expected) {
     block.clocks += block.engine.options.cost.barrierClocks;
+    if (races) {
+      races->complete(barrier.order);
+      for (Thread *waiter : barrier.waiters)
+        races->acquire(*waiter, barrier.order);
+      if (wait)
+        races->acquire(thread, barrier.order);
+    }
     for (Thread *waiter : barrier.waiters)
       block.makeReady(*waiter);
     barrier = {};

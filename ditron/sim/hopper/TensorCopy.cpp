@@ -184,6 +184,8 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
     thread.asyncWork.storeMarks.push_back({copy.group, copy.shared, bytes, site});
     markReaders(copy.shared, bytes, 1);
   }
+  if (engine.races)
+    checkCopyRaces(thread, copy);
 
   block.settle();
   const CostModel &cost = engine.options.cost;
@@ -212,6 +214,35 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
   }
 }
 
+void AsyncUnit::checkCopyRaces(Thread &thread, const TensorCopy &copy) {
+  race::Detector &races = *block.engine.races;
+  const race::KnowledgeRef known = races.release(thread);
+  auto warpOf = [&](uint32_t &warp, race::ActorKind kind) {
+    if (warp == race::nobody)
+      warp = races.makeWarp(kind, block.order.block, block.rank.id);
+    return warp;
+  };
+  const race::Access read{false, {}, races.siteNumber(copy.site)}, write{true, {}, read.site};
+  race::Actor reader, writer;
+  if (copy.store) {
+    reader = races.actorOf(warpOf(thread.order.storeReads, race::ActorKind::TensorStoreRead), copy.group + 1, 0, known);
+    writer =
+        races.actorOf(warpOf(thread.order.storeWrites, race::ActorKind::TensorStoreWrite), copy.group + 1, 0, known);
+  } else {
+    Mbarrier &barrier = barriers[copy.barrier];
+    reader = writer =
+        races.actorOf(warpOf(barrier.order.copies, race::ActorKind::TensorLoad), barrier.phase + 1, 0, known);
+  }
+  block.failIf(
+      races.accessShared(copy.store ? reader : writer, block, copy.shared, copy.bytes, copy.store ? read : write),
+      thread, copy.site);
+  forEachRow(copy, [&](uint32_t, const char *row, uint32_t, uint32_t bytes) {
+    if (row && bytes)
+      block.failIf(races.access(copy.store ? writer : reader, row, bytes, copy.store ? write : read), thread,
+                   copy.site);
+  });
+}
+
 void AsyncUnit::finishLoad(TensorCopy &copy, SimTime now) {
   const uint32_t rowBytes = copy.map.box[0] * copy.map.elementBytes;
   char *shared = copy.thread->sharedMemory;
@@ -233,6 +264,8 @@ void AsyncUnit::finishLoad(TensorCopy &copy, SimTime now) {
   copy.active = false;
   Mbarrier &barrier = barriers[copy.barrier];
   --barrier.inFlight;
+  if (race::Detector *races = block.engine.races.get())
+    barrier.order.arrived = races->withLane(barrier.order.arrived, barrier.order.copies, 0, barrier.phase + 1);
   barrier.pendingBytes -= copy.bytes;
   advance(barrier, &now);
 }
@@ -287,6 +320,11 @@ void AsyncUnit::waitStores(Thread &thread, uint32_t pending, bool read, const Di
     mine.waitTarget = target;
     mine.waitRead = read;
     block.park(thread);
+  }
+  if (block.engine.races) {
+    block.engine.races->waitedFor(thread, thread.order.storeReads, 0, static_cast<uint32_t>(target));
+    if (!read)
+      block.engine.races->waitedFor(thread, thread.order.storeWrites, 0, static_cast<uint32_t>(target));
   }
   // The thread now knows that the source may be written again.
   std::erase_if(mine.storeMarks, [&](const AsyncThread::StoreMark &mark) {

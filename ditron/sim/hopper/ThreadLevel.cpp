@@ -74,7 +74,13 @@ uint32_t ditron_sim_mbarrier_test(DitronSimThread *self, void *bar, uint32_t par
   AsyncUnit &unit = block.asyncUnit;
   if (parity > 1)
     refuse(thread, fmt::format("test of parity {} of an mbarrier; accepted is 0 and 1", parity), site);
-  auto isComplete = [&] { return (unit.barrierAt(thread, bar, site).phase & 1) != parity; };
+  auto isComplete = [&] {
+    const Mbarrier &barrier = unit.barrierAt(thread, bar, site);
+    const bool complete = (barrier.phase & 1) != parity;
+    if (complete && block.engine.races)
+      block.engine.races->acquire(thread, barrier.order);
+    return complete;
+  };
   if (isComplete())
     return 1;
   // The hardware gives up after a while: the other threads of the block have their turn, then copies that are due.

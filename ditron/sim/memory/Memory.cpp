@@ -338,7 +338,7 @@ std::string Memory::checkAccess(uint32_t rank, const void *address, uint64_t byt
     return fmt::format("is a use after free: {}", describeNearest(address, bytes));
   if (allocation->rank != rank && allocation->kind == MemoryKind::Device)
     return fmt::format("touches another rank's memory that is not symmetric: {}", describeNearest(address, bytes));
-  entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != rank};
+  entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != rank, allocation};
   return {};
 }
 

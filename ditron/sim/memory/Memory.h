@@ -13,10 +13,12 @@
 
 #include "ditron/sim/Machine.h"
 #include "ditron/sim/memory/Writer.h"
+#include "ditron/sim/race/Shadow.h"
 
 #include <deque>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace ditron::sim {
@@ -35,7 +37,15 @@ struct Allocation {
   Writer bulkWriter;
   uint64_t bulkBegin = 0, bulkEnd = 0; ///< Its range, as offsets.
 
+  std::unique_ptr<race::Shadow> shadow; ///< Made when races are looked for and somebody touches it.
+
   uint64_t size() const { return static_cast<uint64_t>(end - begin); }
+  /// Who touched its words; null when the system refuses memory for it.
+  race::Cell *cells() {
+    if (!shadow)
+      shadow = std::make_unique<race::Shadow>(size());
+    return shadow->cells();
+  }
 };
 
 /// Per rank: the range last found valid for accesses of a source line.
@@ -45,6 +55,7 @@ public:
     uintptr_t begin = 0;
     uint64_t size = 0;
     uint32_t remote = 0; ///< 1 when the range is on another rank.
+    Allocation *allocation = nullptr; ///< Of the range; null when accesses are not checked.
   };
   Entry &at(const void *site) { return entries[(reinterpret_cast<uintptr_t>(site) >> 4) % count]; }
   void clear() {
@@ -105,6 +116,11 @@ public:
   }
   /// name[index], or name[index]+k bytes, of an address in an allocation; the address itself otherwise.
   std::string signalName(const void *address);
+  /// Forgets who touched what.
+  void forgetAccesses() {
+    for (auto &[begin, allocation] : table)
+      allocation.shadow.reset();
+  }
   /// Names the first allocation whose red zone was overwritten; empty when all are intact.
   std::string findDamagedRedZone() const;
 

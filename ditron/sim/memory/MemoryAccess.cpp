@@ -22,7 +22,9 @@ using namespace ditron::sim;
 namespace {
 
 std::string_view accessName(uint32_t access) {
-  return access == DITRON_SIM_LOAD ? "load" : access == DITRON_SIM_STORE ? "store" : "atomic operation";
+  return access == DITRON_SIM_LOAD || access == DITRON_SIM_LOAD_COPY ? "load"
+         : access == DITRON_SIM_STORE                                ? "store"
+                                                                     : "atomic operation";
 }
 
 bool isShared(const Thread &thread, const void *address) {
@@ -63,7 +65,7 @@ inline bool hits(const AccessCache::Entry &entry, const void *address, uint64_t 
 /// Tells the checks of asynchronous operations about an access of shared memory.
 inline void noteShared(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
                        const DitronSimSite *site) {
-  if (access == DITRON_SIM_LOAD)
+  if (access == DITRON_SIM_LOAD || access == DITRON_SIM_LOAD_COPY)
     thread.block->asyncUnit.noteLoad(thread, address, bytes, site);
   else
     thread.block->asyncUnit.noteStore(thread, address, bytes, site);
@@ -187,6 +189,14 @@ void recordWait(Block &block, const void *address, SimTime since) {
   trace.waits.push_back(std::move(record));
 }
 
+/// Tells the race detector about an atomic or ordered access.
+void synchronise(Thread &thread, const void *address, uint32_t bytes, race::Detector::Effect effect, uint32_t order,
+                 uint32_t scope, const DitronSimSite *site) {
+  Block &block = *thread.block;
+  if (block.engine.races)
+    block.failIf(block.engine.races->synchronise(thread, address, bytes, effect, order, scope, site), thread, site);
+}
+
 void completeGroups(Thread &thread, uint32_t pending) {
   AsyncQueue &queue = thread.async;
   while (queue.groupEnds.size() - queue.doneGroups > pending) {
@@ -202,6 +212,9 @@ void completeGroups(Thread &thread, uint32_t pending) {
         std::memcpy(copy.shared, copy.global, copy.bytes);
       // An ordinary write, which tensor stores and multiplies see only after a fence.
       noteShared(thread, copy.shared, copy.bytes, DITRON_SIM_STORE, copy.site);
+      if (race::Detector *races = thread.block->engine.races.get())
+        thread.block->failIf(races->access(thread, nullptr, copy.shared, copy.bytes, DITRON_SIM_STORE, copy.site),
+                             thread, copy.site);
     }
   }
   if (queue.doneGroups == 0)
@@ -229,13 +242,16 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
     return;
   Thread &thread = asThread(self);
   Block &block = *thread.block;
-  if (space == DITRON_SIM_SHARED || (space == DITRON_SIM_GENERIC && isShared(thread, address))) {
+  if (space == DITRON_SIM_SHARED || space == DITRON_SIM_SHARED_TILE ||
+      (space == DITRON_SIM_GENERIC && isShared(thread, address))) {
     block.sharedTraffic += bytes;
     if (block.checked) {
       uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
       if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
         failShared(thread, address, bytes, access, site);
       noteShared(thread, address, bytes, access, site);
+      if (race::Detector *races = block.engine.races.get(); races && space != DITRON_SIM_SHARED_TILE)
+        block.failIf(races->access(thread, nullptr, address, bytes, access, site), thread, site);
     }
     return;
   }
@@ -250,6 +266,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
     checkSlowly(thread, address, bytes, access, site);
   block.globalBytes[entry.remote] += bytes;
   thread.pollSite = nullptr;
+  if (race::Detector *races = block.engine.races.get())
+    block.failIf(races->access(thread, entry.allocation, address, bytes, access, site), thread, site);
   if (access == DITRON_SIM_STORE && block.engine.watches.mayWatch(address)) {
     block.nativeStore = block.writer(thread, site);
     block.nativeStoreAddress = address;
@@ -271,6 +289,7 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
       notePoll(thread, address, value, pollPatience, site);
     }
   }
+  synchronise(thread, address, bytes, race::Detector::Effect::Load, order, scope, site);
   return value;
 }
 
@@ -279,6 +298,7 @@ void ditron_sim_st(DitronSimThread *self, void *address, uint64_t value, uint32_
   Thread &thread = asThread(self);
   thread.pollSite = nullptr;
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_STORE, site);
+  synchronise(thread, address, bytes, race::Detector::Effect::Store, order, scope, site);
   storeBits(address, value, bytes);
   if (global)
     announceWrite(thread, address, bytes, site);
@@ -296,6 +316,7 @@ uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type
   if (!result)
     thread.block->failThread(thread, StatusCode::Unsupported,
                              fmt::format("no atomic operation {} on element type {}", op, type), site);
+  synchronise(thread, address, bytes, race::Detector::Effect::Update, order, scope, site);
   storeBits(address, *result, bytes);
   if (!isAtomicRead(op, bytes, value)) {
     thread.pollSite = nullptr;
@@ -324,6 +345,8 @@ uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t co
     if (global && old != thread.pollValue)
       recordWait(*thread.block, address, since);
   }
+  synchronise(thread, address, bytes, old == compare ? race::Detector::Effect::Update : race::Detector::Effect::Load,
+              order, scope, site);
   if (old != compare)
     return old;
   thread.pollSite = nullptr;
@@ -353,12 +376,15 @@ uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint3
   ++block.engine.progress;
   if (global)
     recordWait(block, address, since);
+  synchronise(thread, address, bytes, race::Detector::Effect::Load, order, scope, site);
   return loadBits(address, bytes);
 }
 
 void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   Block &block = *thread.block;
+  if (block.engine.races)
+    block.engine.races->fence(thread, order, scope);
   if (scope == DITRON_SIM_SCOPE_BLOCK)
     return;
   block.chargeLatency(thread, site, scope == DITRON_SIM_SCOPE_SYSTEM);
@@ -383,6 +409,9 @@ void ditron_sim_async_copy(DitronSimThread *self, void *shared, const void *glob
     // Whoever reads before the wait, or still reads what was here, shall notice.
     std::memset(shared, 0xff, bytes);
     block.globalBytes[predicate ? entry.remote : 0] += predicate ? bytes : 0;
+    if (block.engine.races && predicate)
+      block.failIf(block.engine.races->access(thread, entry.allocation, global, bytes, DITRON_SIM_LOAD, site), thread,
+                   site);
   } else if (predicate) {
     block.globalBytes[0] += bytes;
   }

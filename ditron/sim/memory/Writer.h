@@ -47,6 +47,11 @@ public:
     }
     return it->second;
   }
+  /// Whether the first place stands on a line before that of the second in one file; both are numbers that are not 0.
+  bool isOnEarlierLine(uint32_t first, uint32_t second) const {
+    const Place &a = places[first - 1], &b = places[second - 1];
+    return a.file == b.file && a.line < b.line;
+  }
   /// "file.py:3:4" of a number that is not 0.
   std::string text(uint32_t number) const {
     const Place &place = places[number - 1];

@@ -143,7 +143,7 @@ std::string describeHead(Engine &engine, const Stream &stream) {
   }
 }
 
-std::string describeRank(Engine &engine, const Rank &rank) {
+std::string describeRank(Engine &engine, const Rank &rank, bool isStuck) {
   std::string text;
   for (const auto &host : engine.hosts)
     if (host->rank == rank.id) {
@@ -164,7 +164,11 @@ std::string describeRank(Engine &engine, const Rank &rank) {
   for (const auto &run : rank.runs)
     if (uint64_t waiting = run->totalBlocks - run->startedBlocks) {
       const std::string &name = run->description().name;
-      if (run->description().cooperative && run->startedBlocks == 0)
+      if (!isStuck)
+        text += fmt::format("    {} of kernel {}: {} finished, {} resident, {} not started\n",
+                            plural(run->totalBlocks, "block"), name, run->finishedBlocks,
+                            run->startedBlocks - run->finishedBlocks, waiting);
+      else if (run->description().cooperative && run->startedBlocks == 0)
         text += fmt::format(
             "    {} of cooperative kernel {} never started: {} of {} SM slots are held by waiting blocks, and it "
             "needs {} free at once\n",
@@ -173,23 +177,24 @@ std::string describeRank(Engine &engine, const Rank &rank) {
         text += fmt::format("    {} of kernel {} never started: all {} SM slots are held by waiting blocks{}\n",
                             plural(waiting, "block"), name, slots,
                             run->startedBlocks > run->finishedBlocks
-                                ? fmt::format("; if its own blocks wait for each other, as in a barrier of the grid, at most {} can be launched; a "
+                                ? fmt::format("; if its own blocks wait for each other, as in a barrier of the grid, "
+                                              "at most {} can be launched; a "
                                               "cooperative launch refuses more",
                                               slots)
                                 : "");
     } else {
-      text +=
-          fmt::format("    {} of kernel {} resident and waiting, {} of {} SM slots in use\n",
-                      plural(run->startedBlocks - run->finishedBlocks, "block"), run->description().name, held, slots);
+      text += fmt::format("    {} of kernel {} resident{}, {} of {} SM slots in use\n",
+                          plural(run->startedBlocks - run->finishedBlocks, "block"), run->description().name,
+                          isStuck ? " and waiting" : "", held, slots);
     }
   return text.empty() ? "    idle\n" : text;
 }
 
 /// A line or more for each rank.
-std::string describeRanks(Engine &engine) {
+std::string describeRanks(Engine &engine, bool isStuck) {
   std::string text = "what the ranks are doing:\n";
   for (const auto &rank : engine.ranks)
-    text += fmt::format("  rank {}:\n{}", rank->id, describeRank(engine, *rank));
+    text += fmt::format("  rank {}:\n{}", rank->id, describeRank(engine, *rank, isStuck));
   text.pop_back();
   return text;
 }
@@ -204,7 +209,7 @@ std::string describeTimeLimit(const Engine &engine) {
 
 std::string describeTimeOut(Engine &engine) {
   return fmt::format("{} at virtual time {}; the run still made progress\n{}", describeTimeLimit(engine),
-                     micros(engine.scheduler.now), describeRanks(engine));
+                     micros(engine.scheduler.now), describeRanks(engine, /*isStuck=*/false));
 }
 
 std::string describeDeadlock(Engine &engine) {
@@ -212,7 +217,7 @@ std::string describeDeadlock(Engine &engine) {
                                  micros(engine.scheduler.now));
   std::string waits = describeWaits(engine);
   text += waits.empty() ? "  no kernel and no stream waits for a signal\n" : waits;
-  return text + describeRanks(engine);
+  return text + describeRanks(engine, /*isStuck=*/true);
 }
 
 } // namespace ditron::sim

@@ -66,6 +66,10 @@ public:
     }
 
     MemoryFlags flags{op.getCache(), op.getEvict(), op.getIsVolatile()};
+    if (target.wantsRepresentatives())
+      flags.represents = isa<RankedTensorType>(op.getType()) ? isRepresentative(e, target, dgpu::layoutOf(op.getType()))
+                         : op->hasAttr(perThreadAttrName)    ? Value()
+                                                             : isFirstThread(e, target);
     Values results(ptr.size());
     for (const SmallVector<int> &regs : accessesOf(op, op.getType())) {
       Values fallback;

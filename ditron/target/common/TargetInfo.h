@@ -85,6 +85,9 @@ struct MemoryFlags {
   tile::EvictionPolicy evict = tile::EvictionPolicy::Normal;
   bool isVolatile = false;
   bool isAnnounced = false; ///< Part of a tile access that announceTile has announced.
+  /// Loads: whether the thread is the one that stands for all that hold copies of the elements; null: it holds no copies. Given
+  /// to targets that ask for it.
+  mlir::Value represents = {};
 };
 
 /// One tensor core dot of a warp: all fragments of a tl.dot at once.
@@ -179,6 +182,8 @@ public:
 
   /// Says that this thread will now access a tile in shared memory at `base`: `bytes` bytes of its own in all. Targets that
   /// check or account accesses do it here, once instead of for each piece; layouts cannot leave the tile.
+  /// Whether loads shall say who stands for copies.
+  virtual bool wantsRepresentatives() const { return false; }
   virtual void announceTile(Emitter &e, mlir::Value base, int64_t bytes, mlir::Value predicate, bool isStore) {}
 
   /// Returns the old value; unspecified where the predicate is false.

@@ -153,7 +153,10 @@ public:
                                 AddressSpace space, const MemoryFlags &flags) override {
     unsigned bytes = Emitter::bitWidth(element) / 8;
     if (!flags.isAnnounced)
-      announce(e, ptr, bytes * count, predicate, DITRON_SIM_LOAD, space);
+      announce(e, ptr, bytes * count, predicate,
+               flags.represents ? e.select(flags.represents, e.i32(DITRON_SIM_LOAD), e.i32(DITRON_SIM_LOAD_COPY))
+                                : e.i32(DITRON_SIM_LOAD),
+               spaceCode(space));
     Value address = predicate ? e.select(predicate, ptr, sim.zeros(e)) : ptr;
     Type type = count == 1 ? element : VectorType::get({count}, element);
     Value loaded = LLVM::LoadOp::create(e, type, address, /*alignment=*/bytes, flags.isVolatile);
@@ -168,14 +171,15 @@ public:
                    const MemoryFlags &flags) override {
     unsigned bytes = Emitter::bitWidth(values.front().getType()) / 8;
     if (!flags.isAnnounced)
-      announce(e, ptr, bytes * values.size(), predicate, DITRON_SIM_STORE, space);
+      announce(e, ptr, bytes * values.size(), predicate, e.i32(DITRON_SIM_STORE), spaceCode(space));
     Value address = predicate ? e.select(predicate, ptr, sim.sink(e)) : ptr;
     Value stored = values.size() == 1 ? values.front() : e.packVector(values);
     LLVM::StoreOp::create(e, stored, address, /*alignment=*/bytes, flags.isVolatile);
   }
 
+  bool wantsRepresentatives() const override { return true; }
   void announceTile(Emitter &e, Value base, int64_t bytes, Value predicate, bool isStore) override {
-    announce(e, base, bytes, predicate, isStore ? DITRON_SIM_STORE : DITRON_SIM_LOAD, AddressSpace::Shared);
+    announce(e, base, bytes, predicate, e.i32(isStore ? DITRON_SIM_STORE : DITRON_SIM_LOAD), DITRON_SIM_SHARED_TILE);
   }
 
   Value atomicRmw(Emitter &e, tile::AtomicOp op, Type semanticType, Value ptr, Value value, Value predicate,
@@ -376,13 +380,14 @@ private:
     return partition && partition->isProducer();
   }
 
-  void announce(Emitter &e, Value ptr, int64_t bytes, Value predicate, DitronSimAccess access, AddressSpace space) {
+  DitronSimSpace spaceCode(AddressSpace space) const {
+    return space == AddressSpace::Shared ? DITRON_SIM_SHARED
+           : hasGenericAddresses         ? DITRON_SIM_GENERIC
+                                         : DITRON_SIM_GLOBAL;
+  }
+  void announce(Emitter &e, Value ptr, int64_t bytes, Value predicate, Value access, DitronSimSpace space) {
     sim.call(e, "access",
-             {sim.self(e), ptr, e.i32(bytes), predicateWord(e, predicate), e.i32(access),
-              e.i32(space == AddressSpace::Shared ? DITRON_SIM_SHARED
-                    : hasGenericAddresses         ? DITRON_SIM_GENERIC
-                                                  : DITRON_SIM_GLOBAL),
-              sim.site(e)});
+             {sim.self(e), ptr, e.i32(bytes), predicateWord(e, predicate), access, e.i32(space), sim.site(e)});
   }
 
   template <typename Enum> static Value code(Emitter &e, Enum value) { return e.i32(static_cast<int>(value)); }

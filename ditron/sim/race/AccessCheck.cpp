@@ -1,0 +1,442 @@
+//===- AccessCheck.cpp - Comparing an access with those before ----------------------------------------------------===//
+//
+// Most accesses repeat what their strand has just done, or touch a word for the first time, and are done after one
+// comparison. The others ask whether those that the word remembers are ordered before them; the answers for the words of a
+// tile are the same, and are kept.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/race/Detector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ditron::sim::race {
+
+namespace {
+constexpr uint8_t manyLanes = 0xff;
+constexpr size_t mostReaders = 64;
+
+bool includes(uint32_t scope, uint32_t blockA, uint32_t rankA, uint32_t blockB, uint32_t rankB) {
+  if (scope == DITRON_SIM_SCOPE_BLOCK)
+    return blockA == blockB;
+  return scope == DITRON_SIM_SCOPE_SYSTEM || rankA == rankB;
+}
+
+bool sameReaders(const Cell &a, const Cell &b) {
+  return a.reads == b.reads && a.readSite == b.readSite && a.readLane == b.readLane && a.readMask == b.readMask &&
+         a.readStrength == b.readStrength && a.manyReaders == b.manyReaders;
+}
+
+void takeReaders(Cell &cell, const Cell &from) {
+  cell.reads = from.reads;
+  cell.readSite = from.readSite;
+  cell.readLane = from.readLane;
+  cell.readMask = from.readMask;
+  cell.readStrength = from.readStrength;
+  cell.manyReaders = from.manyReaders;
+}
+} // namespace
+
+//===- What is ordered --------------------------------------------------------------------------------------------===//
+
+bool Detector::knows(const Knowledge &known, const Strand &strand, uint8_t lane) const {
+  const WarpIdentity &warp = warps[strand.warp];
+  if (warp.block != nobody) {
+    if (const uint32_t index = blocks[warp.block].operation; index != nobody) {
+      const Operation &operation = operations[index];
+      if (known.upTo(Key::stream(operation.stream)) >= operation.number)
+        return true;
+    }
+    if (known.upTo(Key::block(warp.block)) > strand.phase)
+      return true;
+  }
+  return known.upTo(Key::warp(strand.warp)) > strand.sync ||
+         (lane != manyLanes && known.upTo(Key::lane(strand.warp, lane)) >= strand.epoch);
+}
+
+bool Detector::isOrdered(uint32_t previous, uint8_t lane, const Actor &actor) {
+  const Strand &strand = strands[previous];
+  if (strand.warp == actor.warp && (lane == actor.lane || strand.sync < actor.sync))
+    return true;
+  if (strand.phase < actor.phase && warps[strand.warp].block == actor.block)
+    return true;
+  if (!*actor.known)
+    return false;
+  const Knowledge &known = **actor.known;
+  const uint64_t who = uint64_t(previous) << 8 | lane;
+  OrderCache &cached = ordered[(who * 31 + known.serial) % std::size(ordered)];
+  if (cached.who == who && cached.known == known.serial)
+    return true;
+  if (!knows(known, strand, lane))
+    return false;
+  cached = {who, known.serial};
+  return true;
+}
+
+bool Detector::areBothAtomic(uint32_t previous, Strength earlier, const Actor &actor, Strength now) const {
+  if (!earlier.isStrong() || !now.isStrong() || earlier.log2Bytes() != now.log2Bytes())
+    return false;
+  const uint32_t warp = strands[previous].warp, block = warps[warp].block, rank = warpRanks[warp];
+  return includes(earlier.scope(), block, rank, actor.block, actor.rank) &&
+         includes(now.scope(), block, rank, actor.block, actor.rank);
+}
+
+//===- One word ---------------------------------------------------------------------------------------------------===//
+
+/// Whether a load of a copy comes before the store that it meets, in the program.
+bool Detector::comesLater(const Cell &cell, const Actor &actor, const Access &access) const {
+  return access.isCopy && warps[strands[cell.write].warp].block == actor.block &&
+         !(cell.writeSite && access.site && engine.places.isOnEarlierLine(cell.writeSite, access.site));
+}
+
+std::optional<Detector::Found> Detector::findConflict(const Cell &cell, uint32_t mask, const Actor &actor,
+                                                      const Access &access) {
+  auto conflicts = [&](uint32_t strand, uint8_t lane, Strength strength) {
+    return !isOrdered(strand, lane, actor) && !areBothAtomic(strand, strength, actor, access.strength);
+  };
+  if (cell.writeMask & mask) {
+    const Strength strength{static_cast<uint8_t>(cell.writeStrength)};
+    // Several elements of one store at one address leave one of their values.
+    const bool sameStore = access.isWrite && access.site && access.site == cell.writeSite && !access.isShared &&
+                           warps[strands[cell.write].warp].block == actor.block;
+    if (!sameStore && !comesLater(cell, actor, access) && conflicts(cell.write, cell.writeLane, strength))
+      return Found{cell.write, static_cast<uint8_t>(cell.writeLane), cell.writeSite, strength, true};
+  }
+  if (!access.isWrite || !(cell.readMask & mask))
+    return std::nullopt;
+  if (!cell.manyReaders) {
+    const Strength strength{static_cast<uint8_t>(cell.readStrength)};
+    if (conflicts(cell.reads, cell.readLane, strength))
+      return Found{cell.reads, static_cast<uint8_t>(cell.readLane), cell.readSite, strength, false};
+    return std::nullopt;
+  }
+  for (uint32_t node = cell.reads; node; node = readerNodes[node].next) {
+    const Reader &reader = readerNodes[node].reader;
+    if (reader.mask & cell.readMask & mask)
+      if (const uint8_t lane = reader.manyLanes ? manyLanes : reader.lane;
+          conflicts(reader.strand, lane, Strength{reader.strength}))
+        return Found{reader.strand, reader.lane, reader.site, Strength{reader.strength}, false};
+  }
+  return std::nullopt;
+}
+
+void Detector::split(Cell &cell, uint32_t region) {
+  std::array<Cell, 2> halves;
+  const uint32_t low = region == 0xf ? 0x3 : region & -region;
+  for (uint32_t half = 0; half < 2; ++half) {
+    const uint32_t mine = half == 0 ? low : region & ~low;
+    Cell &part = halves[half];
+    part = cell;
+    part.writeMask &= mine;
+    part.readMask &= mine;
+    if (!part.writeMask)
+      part.write = 0;
+    if (!part.readMask)
+      part.reads = part.manyReaders = 0;
+  }
+  cell = {};
+  cell.isSplit = 1;
+  if (freeSplits.empty()) {
+    cell.write = static_cast<uint32_t>(splits.size());
+    splits.push_back(halves);
+  } else {
+    cell.write = freeSplits.back();
+    freeSplits.pop_back();
+    splits[cell.write] = halves;
+  }
+}
+
+void Detector::unite(Cell &cell) {
+  if (!cell.isSplit)
+    return;
+  for (Cell &half : splits[cell.write])
+    unite(half);
+  freeSplits.push_back(cell.write);
+  cell = {};
+}
+
+Cell &Detector::innermost(Cell &cell, const void *address) {
+  if (!cell.isSplit)
+    return cell;
+  const uint64_t byte = reinterpret_cast<uintptr_t>(address) % wordBytes;
+  Cell &half = splits[cell.write][byte / 2];
+  return half.isSplit ? splits[half.write][byte % 2] : half;
+}
+
+void Detector::record(Cell &cell, uint32_t region, uint32_t mask, const Actor &actor, const Access &access) {
+  const bool mine =
+      cell.write == actor.strand && cell.writeLane == actor.lane && cell.writeStrength == access.strength.bits;
+  const bool sameReader = !cell.manyReaders && cell.reads == actor.strand && cell.readLane == actor.lane;
+  // Accesses of other bytes by others are kept apart.
+  if (access.isWrite ? cell.writeMask & ~mask && !mine : cell.readMask && !(cell.readMask & mask) && !sameReader) {
+    split(cell, region);
+    touch(cell, region, mask, actor, access);
+    return;
+  }
+  if (!access.isWrite) {
+    addReader(cell, mask, actor, access);
+    return;
+  }
+  cell.writeMask = (mine ? cell.writeMask : 0) | mask;
+  cell.write = actor.strand;
+  cell.writeLane = actor.lane;
+  cell.writeSite = access.site;
+  cell.writeStrength = access.strength.bits;
+  cell.readMask &= ~mask;
+  if (!cell.readMask)
+    cell.reads = cell.manyReaders = 0;
+}
+
+uint32_t Detector::makeReaders(const std::vector<Reader> &readers) {
+  uint32_t first = 0;
+  for (const Reader &reader : readers) {
+    readerNodes.push_back({reader, first});
+    first = static_cast<uint32_t>(readerNodes.size() - 1);
+  }
+  return first;
+}
+
+void Detector::addReader(Cell &cell, uint32_t mask, const Actor &actor, const Access &access) {
+  Reader reader{actor.strand, access.site, actor.lane, access.strength.bits, mask, 0};
+  auto setSingle = [](Cell &target, const Reader &one) {
+    target.reads = one.strand;
+    target.readSite = one.site;
+    target.readLane = one.lane;
+    target.readStrength = one.strength;
+    target.readMask = one.mask;
+    target.manyReaders = 0;
+  };
+  if (!cell.readMask) {
+    setSingle(cell, reader);
+    return;
+  }
+  if (!cell.manyReaders && cell.reads == actor.strand && cell.readLane == actor.lane &&
+      cell.readStrength == access.strength.bits) {
+    cell.readMask |= mask;
+    return;
+  }
+  ReaderStep &step =
+      readerSteps[(cell.reads * 31u + actor.strand * 7u + actor.lane * 3u + cell.readLane + cell.readMask) %
+                  std::size(readerSteps)];
+  if (sameReaders(step.before, cell) && step.reader == reader) {
+    takeReaders(cell, step.after);
+    return;
+  }
+  step.before = cell;
+  step.reader = reader;
+  static thread_local std::vector<Reader> readers;
+  readers.clear();
+  if (cell.manyReaders)
+    for (uint32_t node = cell.reads; node; node = readerNodes[node].next)
+      readers.push_back(readerNodes[node].reader);
+  else
+    readers.push_back({cell.reads, cell.readSite, static_cast<uint8_t>(cell.readLane),
+                       static_cast<uint8_t>(cell.readStrength), cell.readMask, 0});
+  const size_t before = readers.size();
+  // Whoever is ordered before this reader is ordered before all that come after this reader.
+  std::erase_if(readers, [&](const Reader &other) {
+    return !(other.mask & ~mask) && isOrdered(other.strand, other.manyLanes ? manyLanes : other.lane, actor);
+  });
+  auto sameWarp = std::find_if(readers.begin(), readers.end(), [&](const Reader &other) {
+    return other.strand == reader.strand && other.strength == reader.strength;
+  });
+  if (sameWarp != readers.end()) {
+    sameWarp->manyLanes |= sameWarp->lane != reader.lane;
+    sameWarp->mask |= reader.mask;
+  } else {
+    if (readers.size() >= mostReaders)
+      readers.erase(readers.begin() + actor.strand % mostReaders);
+    readers.push_back(reader);
+  }
+  if (readers.size() == 1 && !readers[0].manyLanes) {
+    setSingle(cell, readers[0]);
+  } else {
+    uint32_t all = 0;
+    for (const Reader &one : readers)
+      all |= one.mask;
+    cell.readMask = all;
+    // Mostly one more has come.
+    if (cell.manyReaders && readers.size() == before + 1) {
+      readerNodes.push_back({readers.back(), cell.reads});
+      cell.reads = static_cast<uint32_t>(readerNodes.size() - 1);
+    } else {
+      cell.reads = makeReaders(readers);
+    }
+    cell.manyReaders = 1;
+  }
+  step.after = cell;
+}
+
+std::optional<Detector::Found> Detector::touch(Cell &cell, uint32_t region, uint32_t mask, const Actor &actor,
+                                               const Access &access) {
+  if (cell.isSplit) {
+    const uint32_t low = region == 0xf ? 0x3 : region & -region;
+    for (uint32_t half = 0; half < 2; ++half)
+      if (const uint32_t mine = half == 0 ? low : region & ~low; mine & mask)
+        if (std::optional<Found> found = touch(splits[cell.write][half], mine, mine & mask, actor, access))
+          return found;
+    if (access.isWrite && mask == region) {
+      unite(cell);
+      record(cell, region, mask, actor, access);
+    }
+    return std::nullopt;
+  }
+  if (std::optional<Found> found = findConflict(cell, mask, actor, access)) {
+    if (!access.mayBeEqual || !found->isWrite || found->strength.isStrong())
+      return found;
+    if (!equalStore)
+      equalStore = found;
+  }
+  if (!access.isCopy)
+    record(cell, region, mask, actor, access);
+  return std::nullopt;
+}
+
+//===- Ranges -----------------------------------------------------------------------------------------------------===//
+
+bool Detector::repeatsOrder(RecentOrder &recent, uint32_t previous, uint8_t lane, const Actor &actor) {
+  const uint64_t known = *actor.known ? (*actor.known)->serial : 0;
+  if (recent.previous == previous && recent.lane == lane && recent.strand == actor.strand &&
+      recent.actorLane == actor.lane && recent.known == known)
+    return true;
+  if (!isOrdered(previous, lane, actor))
+    return false;
+  recent = {previous, actor.strand, known, lane, actor.lane};
+  return true;
+}
+
+/// What most accesses find: nobody there, or one access that the last word's answer is about as well.
+bool Detector::touchSimply(Cell &cell, uint32_t mask, const Actor &actor, const Access &access) {
+  if (cell.isSplit || access.isCopy)
+    return false;
+  if (cell.writeMask & (access.isWrite ? 0xf : mask) && !repeatsOrder(recentWrite, cell.write, cell.writeLane, actor))
+    return false;
+  const bool replacesReader = !cell.readMask || (!cell.manyReaders && !(cell.readMask & ~mask) &&
+                                                 repeatsOrder(recentRead, cell.reads, cell.readLane, actor));
+  if (!access.isWrite) {
+    if (!replacesReader) {
+      if (!(cell.readMask & mask))
+        return false;
+      addReader(cell, mask, actor, access);
+      return true;
+    }
+    cell.reads = actor.strand;
+    cell.manyReaders = 0;
+    cell.readLane = actor.lane;
+    cell.readSite = access.site;
+    cell.readStrength = access.strength.bits;
+    cell.readMask = mask;
+    return true;
+  }
+  if (!replacesReader)
+    return false;
+  if (cell.writeMask & ~mask)
+    return false;
+  cell.write = actor.strand;
+  cell.writeLane = actor.lane;
+  cell.writeSite = access.site;
+  cell.writeStrength = access.strength.bits;
+  cell.writeMask = mask;
+  cell.reads = cell.readMask = 0;
+  return true;
+}
+
+std::optional<Detector::Found> Detector::touchRange(Cell *cells, uint64_t offset, uint64_t bytes, const Actor &actor,
+                                                    const Access &access, uint64_t &where) {
+  for (uint64_t at = offset, end = offset + bytes; at < end;) {
+    const uint64_t word = at / wordBytes, next = std::min(end, (word + 1) * wordBytes);
+    const uint32_t mask = ((1u << (next - at)) - 1) << at % wordBytes;
+    Cell &cell = cells[word];
+    const bool repeats =
+        access.isWrite ? cell.write == actor.strand && cell.writeLane == actor.lane && !(mask & ~cell.writeMask) &&
+                             !cell.readMask && cell.writeStrength == access.strength.bits && !cell.isSplit
+                       : cell.reads == actor.strand && cell.readLane == actor.lane && !(mask & ~cell.readMask) &&
+                             !cell.manyReaders && cell.readStrength == access.strength.bits && !cell.isSplit;
+    if (!repeats && !touchSimply(cell, mask, actor, access))
+      if (std::optional<Found> found = touch(cell, 0xf, mask, actor, access)) {
+        where = at;
+        return found;
+      }
+    at = next;
+  }
+  return std::nullopt;
+}
+
+Detector::Race Detector::access(Thread &thread, Allocation *allocation, const void *address, uint64_t bytes,
+                                uint32_t kind, const DitronSimSite *site) {
+  settle();
+  Cell *cells = nullptr;
+  const char *begin = nullptr;
+  if (allocation) {
+    cells = allocation->cells();
+    begin = allocation->begin;
+  } else {
+    cells = thread.block->sharedCells.data();
+    begin = thread.sharedMemory;
+  }
+  if (!cells)
+    return nullptr;
+  const Actor actor = actorOf(thread);
+  const bool isWrite = kind == DITRON_SIM_STORE || kind == DITRON_SIM_ATOMIC;
+  const Access access{
+      isWrite,     Strength::ordinary(),         siteNumber(site),
+      !allocation, kind == DITRON_SIM_LOAD_COPY, isWrite && allocation && bytes <= sizeof(pending.before)};
+  equalStore.reset();
+  uint64_t where = 0;
+  std::optional<Found> found =
+      touchRange(cells, static_cast<uint64_t>(static_cast<const char *>(address) - begin), bytes, actor, access, where);
+  if (found)
+    return report(actor, *found, begin + where, bytes, access);
+  if (equalStore) {
+    pending.address = static_cast<const char *>(address);
+    pending.bytes = static_cast<uint32_t>(bytes);
+    std::memcpy(pending.before, address, bytes);
+    pending.failure = failureAt(StatusCode::DataRace, site,
+                                thread.block->describe() + fmt::format(", thread {}: ", thread.threadId) +
+                                    *report(actor, *equalStore, address, bytes, access));
+  }
+  return nullptr;
+}
+
+void Detector::settlePending() {
+  const bool isEqual = std::memcmp(pending.before, pending.address, pending.bytes) == 0;
+  pending.address = nullptr;
+  if (!isEqual)
+    engine.fail(std::move(pending.failure));
+}
+
+Detector::Race Detector::access(const Actor &actor, const void *address, uint64_t bytes, const Access &access) {
+  Allocation *allocation = engine.memory.find(address);
+  Cell *cells = allocation ? allocation->cells() : nullptr;
+  const uint64_t offset =
+      allocation ? static_cast<uint64_t>(static_cast<const char *>(address) - allocation->begin) : 0;
+  if (!cells || offset > allocation->size() || bytes > allocation->size() - offset)
+    return nullptr;
+  uint64_t where = 0;
+  std::optional<Found> found = touchRange(cells, offset, bytes, actor, access, where);
+  return found ? report(actor, *found, allocation->begin + where, bytes, access) : nullptr;
+}
+
+Detector::Race Detector::accessShared(const Actor &actor, Block &block, uint64_t offset, uint64_t bytes,
+                                      const Access &access) {
+  uint64_t where = 0;
+  std::optional<Found> found = touchRange(block.sharedCells.data(), offset, bytes, actor, access, where);
+  return found ? report(actor, *found, block.sharedMemory() + where, bytes, access) : nullptr;
+}
+
+Cell *Detector::cellOf(const void *address) {
+  Allocation *allocation = engine.memory.find(address);
+  Cell *cells = allocation ? allocation->cells() : nullptr;
+  return cells ? cells + static_cast<uint64_t>(static_cast<const char *>(address) - allocation->begin) / wordBytes
+               : nullptr;
+}
+
+Cell *Detector::cellOf(Thread &thread, const void *address) {
+  const uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
+  return offset < thread.sharedBytes ? &thread.block->sharedCells[offset / wordBytes] : cellOf(address);
+}
+
+} // namespace ditron::sim::race

@@ -1,0 +1,243 @@
+//===- Detector.h - Data races by happens-before --------------------------------------------------------*- C++ -*-===//
+//
+// Two accesses of a byte race when one is a write, they are not both atomic with scopes that include each other (and of one
+// size), and no chain of synchronisation orders them: program order, barriers, releases that acquires have seen, the order
+// of streams, the completion of what was waited for. That does not depend on who came first in this run, so a race is
+// found in a run that gives the right numbers.
+//
+// The rules are those of the PTX memory model (causality order, morally strong operations), with the synchronisation that
+// tile programs use: what the lanes of a warp do one instruction after the other is ordered where the compiler relies on it
+// (order_lanes), and a stream's signal is released after everything before it in the stream.
+//
+// Two ordinary stores of the same bytes are no race here, though the PTX model calls it one: programs rely on it, and no order of
+// them can be told from another.
+//
+// Known to be lost, never invented: of several unordered atomic writes of a word the last is remembered; of more than 64
+// readers of a word some; and everything, when more than `mostStrands` have been made.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_RACE_DETECTOR_H
+#define DITRON_SIM_RACE_DETECTOR_H
+
+#include "ditron/sim/memory/Memory.h"
+#include "ditron/sim/race/Shadow.h"
+#include "ditron/sim/race/Strand.h"
+
+#include <deque>
+#include <optional>
+
+namespace ditron::sim {
+class AsyncUnit;
+class Block;
+class Stream;
+struct KernelRun;
+struct Thread;
+struct Warp;
+} // namespace ditron::sim
+
+namespace ditron::sim::race {
+
+struct Access {
+  bool isWrite = false;
+  Strength strength;
+  uint16_t site = 0;
+  bool isShared = false; ///< Of shared memory.
+  /// Another thread of the block answers for it: races only with what the program stores before.
+  bool isCopy = false;
+  /// An ordinary store that races with nothing when it leaves what is there.
+  bool mayBeEqual = false;
+};
+
+class Detector {
+public:
+  explicit Detector(Machine::State &engine);
+
+  //===- Accesses (AccessCheck.cpp) -------------------------------------------------------------------------------===//
+  // Each gives the race that it finds, valid until the next call.
+
+  using Race = const std::string *; ///< Null: none.
+  /// An ordinary access by a thread, of a kind of DitronSimAccess. The allocation is null for shared memory.
+  Race access(Thread &thread, Allocation *allocation, const void *address, uint64_t bytes, uint32_t kind,
+              const DitronSimSite *site);
+  /// By anything else, wherever in global memory the address lies; what is not simulated memory has no races.
+  Race access(const Actor &actor, const void *address, uint64_t bytes, const Access &access);
+  /// Of the shared memory of a block by something that works beside its threads.
+  Race accessShared(const Actor &actor, Block &block, uint64_t offset, uint64_t bytes, const Access &access);
+
+  //===- Ordered accesses and fences (Ordering.cpp) ---------------------------------------------------------------===//
+
+  enum class Effect : uint8_t { Load, Store, Update };
+  /// An atomic or ordered access by a thread was made, with an order and a scope of DitronSimOrder and DitronSimScope.
+  Race synchronise(Thread &thread, const void *address, uint32_t bytes, Effect effect, uint32_t order, uint32_t scope,
+                   const DitronSimSite *site);
+  void fence(Thread &thread, uint32_t order, uint32_t scope);
+
+  //===- Meetings of threads --------------------------------------------------------------------------------------===//
+
+  void blockBarrier(Block &block);
+  void warpBarrier(Block &block, Warp &warp);
+  /// Arrives with what the thread knows and has done.
+  void arrive(Thread &thread, MeetingOrder &meeting);
+  void complete(MeetingOrder &meeting);
+  /// Waits for the last complete phase.
+  void acquire(Thread &thread, const MeetingOrder &meeting) { learn(thread, meeting.completed); }
+
+  //===- Kernels, streams, hosts ----------------------------------------------------------------------------------===//
+
+  void beginKernel(Stream &stream, KernelRun &run);
+  void beginBlock(Block &block);
+  void threadFinished(Thread &thread);
+  void blockFinished(Block &block);
+  void kernelFinished(KernelRun &run);
+  /// Another operation that touches memory: who makes its accesses.
+  Actor beginOperation(Stream &stream, std::string_view name);
+  /// The operation at the head of the stream is done.
+  void operationDone(Stream &stream);
+  void wait(StreamOrder &stream, const KnowledgeRef &what) { stream.known = joiner.join(stream.known, what); }
+  /// Something that is no thread of a kernel writes a word strongly, and releases what it gives; `isUpdate`: adds to it.
+  Race signal(const Actor &actor, const KnowledgeRef &released, const void *address, uint32_t bytes, bool isUpdate);
+  /// A stream has waited for a word.
+  Race sawSignal(Stream &stream, const void *address, uint32_t bytes);
+  /// What the calling host code knows, and everything that it has done.
+  KnowledgeRef releaseHost(KnowledgeRef &host);
+  void learnHost(KnowledgeRef &host, const KnowledgeRef &what) { host = joiner.join(host, what); }
+  Actor hostActor(KnowledgeRef &host);
+
+  //===- What works beside the threads ----------------------------------------------------------------------------===//
+
+  /// A new warp of one lane.
+  uint32_t makeWarp(ActorKind kind, uint32_t block, uint32_t rank);
+  /// What such a warp does from now on under the number, with the knowledge of whoever began it (kept alive by the caller).
+  Actor actorOf(uint32_t warp, uint32_t number, uint8_t lane, const KnowledgeRef &known);
+  /// What the thread knows and has done; what it does from now on is not part of it.
+  KnowledgeRef release(Thread &thread);
+  void learn(Thread &thread, const KnowledgeRef &what);
+  /// The thread has waited for everything that the warp did up to the number.
+  void waitedFor(Thread &thread, uint32_t warp, uint8_t lane, uint32_t number);
+  KnowledgeRef joined(const KnowledgeRef &a, const KnowledgeRef &b) { return joiner.join(a, b); }
+  KnowledgeRef withLane(const KnowledgeRef &a, uint32_t warp, uint8_t lane, uint32_t number) {
+    return joiner.with(a, {{Key::lane(warp, lane), number}});
+  }
+  uint16_t siteNumber(const DitronSimSite *site);
+  /// The store that was announced last has been made: a race with a store of the same value is none. Before anything that may let
+  /// others go on.
+  void settle() {
+    if (pending.address) [[unlikely]]
+      settlePending();
+  }
+
+private:
+  struct Found {
+    uint32_t strand;
+    uint8_t lane;
+    uint16_t site;
+    Strength strength;
+    bool isWrite;
+  };
+  Actor actorOf(Thread &thread);
+  uint32_t strandOf(Thread &thread);
+  uint32_t makeStrand(const Strand &strand);
+  const KnowledgeRef &knownBy(const Thread &thread) const;
+  /// The cell of the word that holds the address; null for what is not simulated memory.
+  Cell *cellOf(const void *address);
+  Cell *cellOf(Thread &thread, const void *address);
+  /// Checks and records the words of a range.
+  std::optional<Found> touchRange(Cell *cells, uint64_t offset, uint64_t bytes, const Actor &actor,
+                                  const Access &access, uint64_t &where);
+
+  /// One word: checks and records. The race, if any.
+  std::optional<Found> touch(Cell &cell, uint32_t region, uint32_t mask, const Actor &actor, const Access &access);
+  std::optional<Found> findConflict(const Cell &cell, uint32_t mask, const Actor &actor, const Access &access);
+  /// An answer of isOrdered, for the next words of a range.
+  struct RecentOrder {
+    uint32_t previous = 0, strand = 0;
+    uint64_t known = 0;
+    uint8_t lane = 0, actorLane = 0;
+  };
+  bool repeatsOrder(RecentOrder &recent, uint32_t previous, uint8_t lane, const Actor &actor);
+  bool touchSimply(Cell &cell, uint32_t mask, const Actor &actor, const Access &access);
+  void settlePending();
+  bool comesLater(const Cell &cell, const Actor &actor, const Access &access) const;
+  /// `region`: the bytes that the cell is about.
+  void record(Cell &cell, uint32_t region, uint32_t mask, const Actor &actor, const Access &access);
+  void addReader(Cell &cell, uint32_t mask, const Actor &actor, const Access &access);
+  void split(Cell &cell, uint32_t region);
+  void unite(Cell &cell);
+  /// The cell that holds the word's first byte, or the byte at the address.
+  Cell &innermost(Cell &cell, const void *address);
+  bool isOrdered(uint32_t strand, uint8_t lane, const Actor &actor);
+  bool areBothAtomic(uint32_t strand, Strength earlier, const Actor &actor, Strength now) const;
+  bool knows(const Knowledge &known, const Strand &strand, uint8_t lane) const;
+  uint32_t rankOf(uint32_t warp) const { return warpRanks[warp]; }
+  /// The readers as a list of nodes; 0 when there are none.
+  uint32_t makeReaders(const std::vector<Reader> &readers);
+
+  /// Who released is within reach of who acquires, and the other way round.
+  static bool reaches(const Release &release, uint32_t block, uint32_t rank, uint32_t scope);
+  /// The releases that a load finds at a word that was written so last.
+  const std::vector<Release> &releasesAt(const SyncWord *word, const Cell &lastWrite);
+  void loaded(Thread &thread, const void *address, const SyncWord *word, const Cell &lastWrite, uint32_t order,
+              uint32_t scope, uint16_t site);
+  void stored(Thread &thread, SyncWord &word, const Cell &lastWrite, Cell &cell, bool isUpdate, uint32_t order,
+              uint32_t scope, uint16_t site);
+  static void addRelease(std::vector<Release> &releases, const Release &release, Joiner &joiner);
+  bool isImplied(const Knowledge &known, const Known &entry) const;
+  void forgetIfFull();
+
+  // RaceReport.cpp
+  Race report(const Actor &actor, const Found &found, const void *address, uint64_t bytes, const Access &access);
+  std::string describe(uint32_t strand, uint8_t lane) const;
+  std::string explain(const Actor &actor, const Found &found, const Access &access) const;
+  std::string explainMiss(const NearMiss &miss) const;
+
+  Machine::State &engine;
+  Joiner joiner;
+  std::vector<Operation> operations;
+  std::vector<BlockIdentity> blocks;
+  std::vector<WarpIdentity> warps;
+  std::vector<uint32_t> warpRanks;
+  std::vector<Strand> strands;
+  std::deque<std::array<Cell, 2>> splits; ///< Its elements stay where they are: a cell in it may be split.
+  std::vector<uint32_t> freeSplits;
+  struct ReaderNode {
+    Reader reader;
+    uint32_t next = 0;
+  };
+  std::vector<ReaderNode> readerNodes;
+  std::unordered_map<const void *, SyncWord> words;
+  std::vector<Release> streamRelease; ///< The one of the last load that saw a stream's write.
+  std::string lastRace;
+  RecentOrder recentWrite, recentRead;
+  std::optional<Found> equalStore; ///< The store that the access at hand races with, unless it stores the same.
+  /// A store that has been announced and races with another store, unless both leave the same.
+  struct PendingStore {
+    const char *address = nullptr;
+    uint32_t bytes = 0;
+    char before[64];
+    Status failure;
+  };
+  PendingStore pending;
+  uint32_t hostWarp = nobody;
+  uint32_t hostEpoch = 1;
+
+  struct SiteCache {
+    const DitronSimSite *site = nullptr;
+    uint16_t number = 0;
+  };
+  SiteCache sites[1024];
+  /// Strands that were found ordered before a certain knowledge.
+  struct OrderCache {
+    uint64_t who = 0, known = 0;
+  };
+  OrderCache ordered[4096];
+  /// The last steps from one set of readers to the next: the words of a tile have the same readers.
+  struct ReaderStep {
+    Cell before, after;
+    Reader reader;
+  };
+  ReaderStep readerSteps[4096];
+};
+
+} // namespace ditron::sim::race
+
+#endif // DITRON_SIM_RACE_DETECTOR_H

@@ -1,0 +1,431 @@
+//===- Ordering.cpp - Who learns what from whom -------------------------------------------------------------------===//
+//
+// Releases, acquires and fences of threads, meetings, kernels, streams, host code, and what works beside the threads.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/race/Detector.h"
+
+#include <algorithm>
+
+namespace ditron::sim::race {
+
+namespace {
+constexpr size_t mostStrands = size_t(1) << 26, mostReaders = size_t(1) << 24, mostSplits = size_t(1) << 23;
+constexpr size_t keptMisses = 8, keptSeen = 16;
+
+bool acquires(uint32_t order) { return order == DITRON_SIM_ACQUIRE || order == DITRON_SIM_ACQ_REL; }
+bool releases(uint32_t order) { return order == DITRON_SIM_RELEASE || order == DITRON_SIM_ACQ_REL; }
+} // namespace
+
+Detector::Detector(Machine::State &engine)
+    : engine(engine), joiner([this](const Knowledge &known, const Known &entry) { return isImplied(known, entry); }) {
+  strands.emplace_back(); // 0 is nobody
+  readerNodes.emplace_back();
+}
+
+bool Detector::isImplied(const Knowledge &known, const Known &entry) const {
+  uint32_t block = entry.key.id();
+  if (entry.key.kind() == KeyKind::Stream)
+    return false;
+  if (entry.key.kind() != KeyKind::Block)
+    block = warps[block].block;
+  if (block == nobody || blocks[block].operation == nobody)
+    return false;
+  const Operation &operation = operations[blocks[block].operation];
+  return known.upTo(Key::stream(operation.stream)) >= operation.number;
+}
+
+//===- Strands ----------------------------------------------------------------------------------------------------===//
+
+uint32_t Detector::makeStrand(const Strand &strand) {
+  strands.push_back(strand);
+  return static_cast<uint32_t>(strands.size() - 1);
+}
+
+uint32_t Detector::strandOf(Thread &thread) {
+  WarpOrder &warp = thread.warp->order;
+  if (warp.strand == 0)
+    warp.strand = makeStrand({warp.warp, warp.epoch, warp.sync, thread.block->order.phase, thread.block->clock});
+  return warp.strand;
+}
+
+const KnowledgeRef &Detector::knownBy(const Thread &thread) const {
+  return thread.order.known ? thread.order.known : thread.block->order.known;
+}
+
+Actor Detector::actorOf(Thread &thread) {
+  const Block &block = *thread.block;
+  const WarpOrder &warp = thread.warp->order;
+  return {strandOf(thread),
+          warp.warp,
+          block.order.block,
+          block.rank.id,
+          warp.sync,
+          block.order.phase,
+          static_cast<uint8_t>(thread.laneId),
+          &knownBy(thread)};
+}
+
+uint16_t Detector::siteNumber(const DitronSimSite *site) {
+  SiteCache &cached = sites[(reinterpret_cast<uintptr_t>(site) >> 4) % std::size(sites)];
+  if (cached.site != site) {
+    const uint32_t number = engine.places.record(site);
+    cached = {site, static_cast<uint16_t>(number <= UINT16_MAX ? number : 0)};
+  }
+  return cached.number;
+}
+
+void Detector::forgetIfFull() {
+  if (strands.size() < mostStrands && readerNodes.size() < mostReaders && splits.size() < mostSplits)
+    return;
+  engine.memory.forgetAccesses();
+  for (auto &rank : engine.ranks)
+    for (auto &slot : rank->slots) {
+      std::fill(slot->sharedCells.begin(), slot->sharedCells.end(), Cell());
+      slot->forgetStrands();
+    }
+  strands.resize(1);
+  readerNodes.resize(1);
+  splits.clear();
+  freeSplits.clear();
+  // What is under way goes on under a new name.
+  for (auto &stream : engine.streams)
+    if (stream->actor.strand)
+      stream->actor.strand = makeStrand({stream->actor.warp, 1, UINT32_MAX, UINT32_MAX, engine.scheduler.now});
+  words.clear();
+  recentWrite = recentRead = {};
+  std::fill(std::begin(ordered), std::end(ordered), OrderCache());
+  std::fill(std::begin(readerSteps), std::end(readerSteps), ReaderStep());
+}
+
+//===- Threads ----------------------------------------------------------------------------------------------------===//
+
+KnowledgeRef Detector::release(Thread &thread) {
+  settle();
+  WarpOrder &warp = thread.warp->order;
+  KnowledgeRef result =
+      joiner.with(knownBy(thread), {{Key::block(thread.block->order.block), thread.block->order.phase},
+                                    {Key::warp(warp.warp), warp.sync},
+                                    {Key::lane(warp.warp, thread.laneId), warp.epoch}});
+  ++warp.epoch;
+  warp.strand = 0;
+  return result;
+}
+
+void Detector::learn(Thread &thread, const KnowledgeRef &what) {
+  const KnowledgeRef &before = knownBy(thread);
+  if (KnowledgeRef after = joiner.join(before, what); after != before)
+    thread.order.known = std::move(after);
+}
+
+void Detector::waitedFor(Thread &thread, uint32_t warp, uint8_t lane, uint32_t number) {
+  if (warp != nobody && number != 0)
+    learn(thread, withLane(nullptr, warp, lane, number));
+}
+
+bool Detector::reaches(const Release &release, uint32_t block, uint32_t rank, uint32_t scope) {
+  const uint32_t narrower = std::min(release.scope, scope);
+  return narrower == DITRON_SIM_SCOPE_SYSTEM || (narrower == DITRON_SIM_SCOPE_GPU && release.rank == rank) ||
+         (narrower == DITRON_SIM_SCOPE_BLOCK && release.block == block);
+}
+
+const std::vector<Release> &Detector::releasesAt(const SyncWord *word, const Cell &lastWrite) {
+  streamRelease.clear();
+  if (!lastWrite.writeMask)
+    return streamRelease;
+  if (word && word->strand == lastWrite.write && word->lane == lastWrite.writeLane)
+    return word->releases;
+  // What a stream writes comes after everything before it in the stream, as if it was released.
+  const WarpIdentity &warp = warps[strands[lastWrite.write].warp];
+  if (warp.kind == ActorKind::StreamOperation) {
+    const Operation &operation = operations[blocks[warp.block].operation];
+    streamRelease.push_back({operation.begin, nobody, operation.rank, DITRON_SIM_SCOPE_SYSTEM});
+  }
+  return streamRelease;
+}
+
+void Detector::loaded(Thread &thread, const void *address, const SyncWord *word, const Cell &lastWrite, uint32_t order,
+                      uint32_t scope, uint16_t site) {
+  Block &block = *thread.block;
+  bool isOrdered = false;
+  for (const Release &release : releasesAt(word, lastWrite)) {
+    if (acquires(order)) {
+      if (!reaches(release, block.order.block, block.rank.id, scope))
+        continue;
+      learn(thread, release.known);
+      isOrdered = true;
+      continue;
+    }
+    std::vector<Release> &seen = thread.order.seen;
+    Release narrowed = release;
+    narrowed.scope = std::min(release.scope, scope);
+    if (std::none_of(seen.begin(), seen.end(), [&](const Release &other) { return other.known == release.known; })) {
+      if (seen.size() == keptSeen)
+        seen.erase(seen.begin());
+      seen.push_back(std::move(narrowed));
+    }
+  }
+  if (isOrdered || !word || word->strand != lastWrite.write || !word->all.known ||
+      strands[word->strand].warp == thread.warp->order.warp)
+    return;
+  std::vector<NearMiss> &misses = block.order.nearMisses;
+  NearMiss miss{word->all.known,
+                address,
+                word->site,
+                site,
+                word->order,
+                word->scope,
+                static_cast<uint8_t>(order),
+                static_cast<uint8_t>(scope)};
+  if (std::any_of(misses.begin(), misses.end(),
+                  [&](const NearMiss &other) { return other.known == miss.known && other.loadSite == site; }))
+    return;
+  if (misses.size() == keptMisses)
+    misses.erase(misses.begin());
+  misses.push_back(std::move(miss));
+}
+
+void Detector::addRelease(std::vector<Release> &releases, const Release &release, Joiner &joiner) {
+  for (Release &other : releases)
+    if (other.rank == release.rank && other.scope == release.scope &&
+        (other.block == release.block || release.scope != DITRON_SIM_SCOPE_BLOCK)) {
+      other.known = joiner.join(other.known, release.known);
+      if (other.block != release.block)
+        other.block = nobody;
+      return;
+    }
+  releases.push_back(release);
+}
+
+void Detector::stored(Thread &thread, SyncWord &word, const Cell &lastWrite, Cell &cell, bool isUpdate, uint32_t order,
+                      uint32_t scope, uint16_t site) {
+  const Block &block = *thread.block;
+  std::vector<Release> now;
+  if (isUpdate)
+    now = releasesAt(&word, lastWrite);
+  const WarpOrder before = thread.warp->order;
+  word.all = {joiner.with(knownBy(thread), {{Key::block(block.order.block), block.order.phase},
+                                            {Key::warp(before.warp), before.sync},
+                                            {Key::lane(before.warp, thread.laneId), before.epoch}}),
+              block.order.block, block.rank.id, DITRON_SIM_SCOPE_SYSTEM};
+  if (releases(order)) {
+    addRelease(now, {word.all.known, block.order.block, block.rank.id, scope}, joiner);
+    ++thread.warp->order.epoch;
+    thread.warp->order.strand = 0;
+  } else if (const Release &fenced = thread.order.fenced; fenced.known) {
+    addRelease(now, {fenced.known, fenced.block, fenced.rank, std::min(fenced.scope, scope)}, joiner);
+  }
+  word.releases = std::move(now);
+  word.strand = cell.write;
+  word.lane = static_cast<uint8_t>(cell.writeLane);
+  word.order = static_cast<uint8_t>(order);
+  word.scope = static_cast<uint8_t>(scope);
+  word.site = site;
+}
+
+Detector::Race Detector::synchronise(Thread &thread, const void *address, uint32_t bytes, Effect effect, uint32_t order,
+                                     uint32_t scope, const DitronSimSite *site) {
+  settle();
+  Cell *cell = cellOf(thread, address);
+  if (!cell)
+    return nullptr;
+  const Cell before = innermost(*cell, address);
+  // A block's own shared memory is read and written like a tile's elements unless an order or an atomic says otherwise.
+  const bool isShared =
+      reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory) < thread.sharedBytes;
+  const bool isOrdinary = isShared && order == DITRON_SIM_RELAXED && effect != Effect::Update;
+  const Access access{effect != Effect::Load, isOrdinary ? Strength::ordinary() : Strength::strong(scope, bytes),
+                      siteNumber(site), isShared};
+  const Actor actor = actorOf(thread);
+  // One whole cell, or two.
+  const uint64_t offset = reinterpret_cast<uintptr_t>(address) % wordBytes;
+  uint64_t where = 0;
+  if (std::optional<Found> found = touchRange(cell, offset, bytes, actor, access, where))
+    return report(actor, *found, static_cast<const char *>(address) + (where - offset), bytes, access);
+  auto known = words.find(address);
+  if (effect != Effect::Store)
+    loaded(thread, address, known == words.end() ? nullptr : &known->second, before, order, scope, access.site);
+  if (effect != Effect::Load)
+    stored(thread, known == words.end() ? words[address] : known->second, before, innermost(*cell, address),
+           effect == Effect::Update, order, scope, access.site);
+  return nullptr;
+}
+
+void Detector::fence(Thread &thread, uint32_t order, uint32_t scope) {
+  const Block &block = *thread.block;
+  if (acquires(order))
+    std::erase_if(thread.order.seen, [&](const Release &release) {
+      if (!reaches(release, block.order.block, block.rank.id, scope))
+        return false;
+      learn(thread, release.known);
+      return true;
+    });
+  if (releases(order))
+    thread.order.fenced = {release(thread), block.order.block, block.rank.id, scope};
+}
+
+//===- Meetings ---------------------------------------------------------------------------------------------------===//
+
+void Detector::blockBarrier(Block &block) {
+  settle();
+  KnowledgeRef known = block.order.known;
+  for (const auto &thread : block.allThreads())
+    if (thread->order.known) {
+      known = joiner.join(known, thread->order.known);
+      thread->order.known = nullptr;
+    }
+  if (known != block.order.known) {
+    // What the block's own threads told each other before is implied by the barrier.
+    std::vector<Known> foreign;
+    for (const Known &entry : known->entries())
+      if (entry.key.kind() == KeyKind::Stream ||
+          (entry.key.kind() == KeyKind::Block
+               ? entry.key.id() != block.order.block
+               : warps[entry.key.id()].block != block.order.block || warps[entry.key.id()].kind != ActorKind::Threads))
+        foreign.push_back(entry);
+    block.order.known =
+        foreign.size() == known->entries().size() ? known : std::make_shared<const Knowledge>(std::move(foreign));
+  }
+  ++block.order.phase;
+  block.forgetStrands();
+  forgetIfFull();
+}
+
+void Detector::warpBarrier(Block &block, Warp &warp) {
+  settle();
+  const uint32_t warpSize = engine.options.warpSize;
+  const auto *first = block.allThreads().data() + warp.order.index * warpSize;
+  const uint32_t lanes =
+      std::min<uint32_t>(warpSize, static_cast<uint32_t>(block.allThreads().size()) - warp.order.index * warpSize);
+  KnowledgeRef known;
+  for (uint32_t lane = 0; lane < lanes; ++lane)
+    if (first[lane]->order.known)
+      known = joiner.join(known ? known : block.order.known, first[lane]->order.known);
+  if (known)
+    for (uint32_t lane = 0; lane < lanes; ++lane)
+      first[lane]->order.known = known;
+  ++warp.order.sync;
+  warp.order.strand = 0;
+}
+
+void Detector::arrive(Thread &thread, MeetingOrder &meeting) {
+  meeting.arrived = joiner.join(meeting.arrived, release(thread));
+}
+
+void Detector::complete(MeetingOrder &meeting) {
+  // Joined: a thread that waited for an earlier phase may go on only now.
+  meeting.completed = joiner.join(meeting.completed, meeting.arrived);
+  meeting.arrived = nullptr;
+}
+
+//===- Kernels ----------------------------------------------------------------------------------------------------===//
+
+void Detector::beginKernel(Stream &stream, KernelRun &run) {
+  // Code may have been loaded where other code was before.
+  std::fill(std::begin(sites), std::end(sites), SiteCache());
+  run.operation = static_cast<uint32_t>(operations.size());
+  operations.push_back({stream.id, ++stream.order.number, stream.rank.id, run.name, stream.order.known});
+}
+
+void Detector::beginBlock(Block &block) {
+  block.order = {static_cast<uint32_t>(blocks.size()), 1, operations[block.kernel->operation].begin, nullptr, {}};
+  blocks.push_back({block.kernel->operation, {block.blockId[0], block.blockId[1], block.blockId[2]}});
+  block.sharedCells.assign((block.kernel->description().sharedBytes + wordBytes - 1) / wordBytes, Cell());
+  for (uint32_t index = 0; index < block.allWarps().size(); ++index) {
+    block.allWarps()[index].order = {makeWarp(ActorKind::Threads, block.order.block, block.rank.id), index};
+    warps.back().index = index;
+  }
+}
+
+void Detector::threadFinished(Thread &thread) {
+  settle();
+  BlockOrder &block = thread.block->order;
+  block.left = joiner.join(block.left, thread.order.known);
+  thread.order.clear();
+}
+
+void Detector::blockFinished(Block &block) {
+  KernelRun &run = *block.kernel;
+  run.left = joiner.join(joiner.join(run.left, block.order.known), block.order.left);
+}
+
+void Detector::kernelFinished(KernelRun &run) {
+  StreamOrder &stream = run.stream->order;
+  stream.known = joiner.with(joiner.join(stream.known, run.left),
+                             {{Key::stream(run.stream->id), operations[run.operation].number}});
+  forgetIfFull();
+}
+
+//===- Streams and hosts ------------------------------------------------------------------------------------------===//
+
+uint32_t Detector::makeWarp(ActorKind kind, uint32_t block, uint32_t rank) {
+  warps.push_back({block, 0, kind});
+  warpRanks.push_back(rank);
+  return static_cast<uint32_t>(warps.size() - 1);
+}
+
+Actor Detector::actorOf(uint32_t warp, uint32_t number, uint8_t lane, const KnowledgeRef &known) {
+  const uint32_t strand = makeStrand({warp, number, UINT32_MAX, UINT32_MAX, engine.scheduler.now});
+  return {strand, warp, nobody, warpRanks[warp], 0, 0, lane, &known};
+}
+
+Actor Detector::beginOperation(Stream &stream, std::string_view name) {
+  const auto operation = static_cast<uint32_t>(operations.size());
+  operations.push_back(
+      {stream.id, ++stream.order.number, stream.rank.id, engine.trace.intern(name), stream.order.known});
+  const auto block = static_cast<uint32_t>(blocks.size());
+  blocks.push_back({operation, {}});
+  return actorOf(makeWarp(ActorKind::StreamOperation, block, stream.rank.id), 1, 0, stream.order.known);
+}
+
+void Detector::operationDone(Stream &stream) {
+  stream.order.known = joiner.with(stream.order.known, {{Key::stream(stream.id), stream.order.number}});
+}
+
+Detector::Race Detector::signal(const Actor &actor, const KnowledgeRef &released, const void *address, uint32_t bytes,
+                                bool isUpdate) {
+  Cell *cell = cellOf(address);
+  if (!cell)
+    return nullptr;
+  const Cell before = innermost(*cell, address);
+  if (Race race = access(actor, address, bytes, {true, Strength::strong(DITRON_SIM_SCOPE_SYSTEM, bytes), 0}))
+    return race;
+  SyncWord &word = words[address];
+  std::vector<Release> now;
+  if (isUpdate)
+    now = releasesAt(&word, before);
+  addRelease(now, {released, nobody, actor.rank, DITRON_SIM_SCOPE_SYSTEM}, joiner);
+  word = {std::move(now), actor.strand, actor.lane, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_SYSTEM, 0, {}};
+  return nullptr;
+}
+
+Detector::Race Detector::sawSignal(Stream &stream, const void *address, uint32_t bytes) {
+  Cell *cell = cellOf(address);
+  if (!cell)
+    return nullptr;
+  const Cell before = innermost(*cell, address);
+  const Actor actor = beginOperation(stream, "signal wait");
+  if (Race race = access(actor, address, bytes, {false, Strength::strong(DITRON_SIM_SCOPE_SYSTEM, bytes), 0}))
+    return race;
+  auto known = words.find(address);
+  for (const Release &release : releasesAt(known == words.end() ? nullptr : &known->second, before))
+    if (reaches(release, nobody, stream.rank.id, DITRON_SIM_SCOPE_SYSTEM))
+      wait(stream.order, release.known);
+  return nullptr;
+}
+
+KnowledgeRef Detector::releaseHost(KnowledgeRef &host) {
+  if (hostWarp == nobody)
+    return host;
+  host = joiner.with(host, {{Key::lane(hostWarp, 0), hostEpoch}});
+  return host;
+}
+
+Actor Detector::hostActor(KnowledgeRef &host) {
+  if (hostWarp == nobody)
+    hostWarp = makeWarp(ActorKind::Host, nobody, 0);
+  return actorOf(hostWarp, ++hostEpoch, 0, host);
+}
+
+} // namespace ditron::sim::race

@@ -1,0 +1,148 @@
+//===- RaceReport.cpp - A race in words ---------------------------------------------------------------------------===//
+//
+// Both accesses, the place in memory, and what is missing between them.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/race/Detector.h"
+
+#include <fmt/format.h>
+
+namespace ditron::sim::race {
+
+namespace {
+std::string_view orderName(uint32_t order) {
+  switch (order) {
+  case DITRON_SIM_ACQUIRE: return "acquire";
+  case DITRON_SIM_RELEASE: return "release";
+  case DITRON_SIM_ACQ_REL: return "acquire and release";
+  default: return "relaxed";
+  }
+}
+
+std::string_view scopeName(uint32_t scope) {
+  return scope == DITRON_SIM_SCOPE_BLOCK ? "block" : scope == DITRON_SIM_SCOPE_GPU ? "gpu" : "system";
+}
+
+std::string accessName(bool isWrite, Strength strength) {
+  if (!strength.isStrong())
+    return isWrite ? "store" : "load";
+  return fmt::format("{} with an order or atomic, at {} scope,", isWrite ? "store" : "load",
+                     scopeName(strength.scope()));
+}
+
+bool acquires(uint32_t order) { return order == DITRON_SIM_ACQUIRE || order == DITRON_SIM_ACQ_REL; }
+bool releases(uint32_t order) { return order == DITRON_SIM_RELEASE || order == DITRON_SIM_ACQ_REL; }
+} // namespace
+
+std::string Detector::describe(uint32_t number, uint8_t lane) const {
+  const Strand &strand = strands[number];
+  const WarpIdentity &warp = warps[strand.warp];
+  const double microseconds = static_cast<double>(strand.since) * 1e-6;
+  if (warp.kind == ActorKind::Host)
+    return "host code";
+  if (warp.kind == ActorKind::Network)
+    return fmt::format("a transfer that rank {} began, at {:.3f} us", rankOf(strand.warp), microseconds);
+  const BlockIdentity &block = blocks[warp.block];
+  const Operation &operation = operations[block.operation];
+  const std::string &name = engine.trace.name(operation.name);
+  if (warp.kind == ActorKind::StreamOperation)
+    return fmt::format("{} on stream {} of rank {}, at {:.3f} us", name, engine.streams[operation.stream]->name,
+                       operation.rank, microseconds);
+  std::string_view what;
+  switch (warp.kind) {
+  case ActorKind::TensorLoad: what = "a tensor load of "; break;
+  case ActorKind::TensorStoreRead:
+  case ActorKind::TensorStoreWrite: what = "a tensor store of "; break;
+  case ActorKind::Warpgroup: what = "a warpgroup multiply of "; break;
+  default: break;
+  }
+  std::string thread;
+  if (warp.kind == ActorKind::Threads)
+    thread = fmt::format(", thread {}", warp.index * engine.options.warpSize + lane);
+  return fmt::format("{}kernel {}, rank {}, block ({},{},{}){}, at {:.3f} us", what, name, operation.rank, block.id[0],
+                     block.id[1], block.id[2], thread, microseconds);
+}
+
+std::string Detector::explainMiss(const NearMiss &miss) const {
+  auto place = [&](uint16_t site) { return site ? engine.places.text(site) : std::string("an unknown line"); };
+  const std::string word = engine.memory.signalName(miss.address);
+  if (!releases(miss.storeOrder))
+    return fmt::format(
+        "{} was raised at {} with {} order, which releases nothing: make it a release, or put a releasing fence "
+        "between the first access and it",
+        word, place(miss.storeSite), orderName(miss.storeOrder));
+  if (!acquires(miss.loadOrder))
+    return fmt::format(
+        "{} was read at {} with {} order, which acquires nothing: make it an acquire, or put an acquiring fence "
+        "between it and the second access",
+        word, place(miss.loadSite), orderName(miss.loadOrder));
+  return fmt::format(
+      "{} was raised at {} at {} scope and read at {} at {} scope: one of the two does not reach the other thread",
+      word, place(miss.storeSite), scopeName(miss.storeScope), place(miss.loadSite), scopeName(miss.loadScope));
+}
+
+std::string Detector::explain(const Actor &actor, const Found &found, const Access &access) const {
+  const Strand &earlier = strands[found.strand];
+  const WarpIdentity &warp = warps[earlier.warp];
+  // A word that was seen in between would have ordered them, had it been stronger.
+  if (actor.block != nobody)
+    for (auto &rank : engine.ranks)
+      for (auto &slot : rank->slots)
+        if (slot->kernel && slot->order.block == actor.block)
+          for (const NearMiss &miss : slot->order.nearMisses)
+            if (knows(*miss.known, earlier, found.lane))
+              return explainMiss(miss);
+  if (found.strength.isStrong() && access.strength.isStrong())
+    return found.strength.log2Bytes() != access.strength.log2Bytes()
+               ? "atomic accesses of different sizes do not synchronise with each other"
+               : "atomic accesses whose scopes do not include each other are no better than ordinary ones";
+  switch (warp.kind) {
+  case ActorKind::TensorLoad: return "nobody has waited for the tensor load";
+  case ActorKind::TensorStoreRead:
+  case ActorKind::TensorStoreWrite: return "nobody has waited for the tensor store's group";
+  case ActorKind::Warpgroup: return "nobody has waited for the multiply";
+  case ActorKind::Network: return "no quiet, and no signal of that put, comes between";
+  default: break;
+  }
+  if (actor.block != nobody && warp.block == actor.block)
+    return earlier.warp == actor.warp
+               ? "no warp barrier comes between these lanes of a warp"
+               : "no block barrier (tl.debug_barrier()), and no other synchronisation, comes between them";
+  if (warp.block == nobody)
+    return "nothing synchronises them";
+  const Operation &operation = operations[blocks[warp.block].operation];
+  if (actor.block != nobody && warp.kind == ActorKind::Threads) {
+    const Operation &mine = operations[blocks[actor.block].operation];
+    if (&mine == &operation)
+      return "blocks of a launch run side by side: nothing orders them but a release that an acquire sees";
+    if (mine.rank == operation.rank)
+      return "the launches are on streams that no event orders, and no release is seen by an acquire";
+  }
+  if (actor.rank != operation.rank)
+    return "ranks are ordered by nothing but signals: no release at system scope is seen by an acquire between them";
+  return "no event, signal or synchronisation comes between them";
+}
+
+Detector::Race Detector::report(const Actor &actor, const Found &found, const void *address, uint64_t bytes,
+                                const Access &access) {
+  std::string place = engine.memory.signalName(address);
+  if (const Allocation *allocation = engine.memory.find(address))
+    place += fmt::format(" of rank {}", allocation->rank);
+  else
+    for (auto &rank : engine.ranks)
+      for (auto &slot : rank->slots)
+        if (slot->kernel && slot->sharedMemory() &&
+            static_cast<uint64_t>(static_cast<const char *>(address) - slot->sharedMemory()) <
+                slot->kernel->description().sharedBytes)
+          place = fmt::format("shared memory of the block, offset {}",
+                              static_cast<const char *>(address) - slot->sharedMemory());
+  lastRace = fmt::format("data race on {}: this {} of {} by {} is not ordered after the {} at {} by {}; {}", place,
+                         accessName(access.isWrite, access.strength), byteCount(bytes),
+                         describe(actor.strand, actor.lane), accessName(found.isWrite, found.strength),
+                         found.site ? engine.places.text(found.site) : std::string("an unknown line"),
+                         describe(found.strand, found.lane), explain(actor, found, access));
+  return &lastRace;
+}
+
+} // namespace ditron::sim::race
