@@ -19,7 +19,10 @@
 
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
+#include "ditron/transforms/ProgramOrder.h"
+#include "ditron/transforms/TensorMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -175,11 +178,34 @@ public:
     Value pointers = pointersOf(build, *parts, store.getOffsets());
     Value mask = maskOf(build, *parts, store.getOffsets());
     tile::StoreOp::create(build.builder, store.getLoc(), pointers, store.getValue(), mask);
+    // Whoever accesses the tensor later finds what is stored, as behind a tensor copy (docs/memory-model.md).
+    if (mayBeAccessedLater(store))
+      dist::SyncThreadsOp::create(build.builder, store.getLoc());
     store.erase();
     return success();
   }
 
 private:
+  /// Whether an access that is no descriptor store may come after the store and meet what it writes.
+  static bool mayBeAccessedLater(tile::DescriptorStoreOp store) {
+    tile::MakeDescriptorOp written = descriptorOf(store.getDescriptor());
+    const BlockArgument object = written ? argumentBehind(written.getBase()) : BlockArgument();
+    auto meets = [&](Operation *op) {
+      if (!isa<tile::LoadOp, tile::StoreOp, tile::DescriptorLoadOp>(op) || !mayPrecede(store, op))
+        return false;
+      Value pointer = op->getOperand(0);
+      if (isa<tile::DescriptorType>(pointer.getType())) {
+        tile::MakeDescriptorOp read = descriptorOf(pointer);
+        pointer = read ? read.getBase() : Value();
+      }
+      const BlockArgument accessed = pointer ? argumentBehind(pointer) : BlockArgument();
+      return !accessed || !object || accessed == object;
+    };
+    return store->getParentOfType<func::FuncOp>()
+        ->walk([&](Operation *op) { return meets(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+        .wasInterrupted();
+  }
+
   /// Follows tokens to the definition; each token is applied to the base where it was to the descriptor.
   std::optional<DescriptorParts> partsOf(Value descriptor, Operation *access) {
     if (auto known = cache.find(descriptor); known != cache.end())
