@@ -32,6 +32,7 @@ runtime::WorldOptions worldOptionsOf(const ditron_context_options_t &options) {
     world.sms = options.multiprocessors;
   world.checkBounds = !options.no_bounds_check;
   world.callGraphs = !options.no_call_graphs;
+  world.checkRaces = !options.no_race_check;
   return world;
 }
 

@@ -92,6 +92,7 @@ Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const Target
   machineOptions.seed = options.seed;
   machineOptions.slowRanks = options.slowRanks;
   machineOptions.checkBounds = options.checkBounds;
+  machineOptions.detectRaces = options.checkRaces;
   machineOptions.recordTrace = options.trace;
   machineOptions.timeLimitSeconds = options.timeLimitSeconds;
   // Reservations cost addresses only, but a process has just 2^47 of those for three kinds of memory on all ranks.

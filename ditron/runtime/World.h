@@ -44,6 +44,7 @@ struct WorldOptions {
   uint32_t sms = 8;        ///< Simulated SMs per rank.
   uint64_t seed = 0;       ///< Other seeds give other interleavings; the same gives the same run.
   bool checkBounds = true; ///< Check each access of a kernel.
+  bool checkRaces = true;  ///< Look for data races (sim/race); needs checkBounds.
   uint32_t ranksPerNode = 0; ///< Size of a simulated node, for OpenSHMEM's teams; 0: all ranks are on one.
   bool trace = false;      ///< Record the timeline, for writeTrace and the queries of Timeline.h.
 

@@ -61,7 +61,8 @@ typedef enum ditron_status {
   DITRON_OUT_OF_BOUNDS = 6,      /* A kernel touched memory outside of every allocation, or failed an assertion. */
   DITRON_RESOURCE_EXHAUSTED = 7, /* Memory, shared memory, threads or residency. */
   DITRON_INTERNAL = 8,           /* A bug of Ditron. */
-  DITRON_TIMEOUT = 9             /* A time limit passed: of a synchronisation, a wait in a kernel, or the start of a job. */
+  DITRON_TIMEOUT = 9,   /* A time limit passed: of a synchronisation, a wait in a kernel, or the start of a job. */
+  DITRON_DATA_RACE = 10 /* Two accesses of one byte that nothing orders (simulated GPUs). */
 } ditron_status_t;
 
 typedef struct ditron_error {
@@ -160,6 +161,7 @@ typedef struct ditron_context_options {
   void *message_user;
   uint32_t no_call_graphs;      /* 1: calls of operators are not launched as graphs, one call of the driver each, but one operation
                                  * after the other, as in a capture: to look at with a profiler, or to compare. */
+  uint32_t no_race_check; /* Simulated: 1 does not look for data races, which takes time and four times the memory. */
 } ditron_context_options_t;
 
 /* `options` may be null. Collective over the job when from_environment is set. */

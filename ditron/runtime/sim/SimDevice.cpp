@@ -116,12 +116,14 @@ Status SimDevice::checkHostAccess(const void *address, uint64_t bytes) const {
 
 Status SimDevice::upload(void *destination, const void *source, uint64_t bytes) {
   DITRON_RETURN_IF_ERROR(checkHostAccess(destination, bytes));
+  DITRON_RETURN_IF_ERROR(machine->hostAccess(destination, bytes, /*isWrite=*/true));
   std::memcpy(destination, source, bytes);
   return Status::ok();
 }
 
 Status SimDevice::download(void *destination, const void *source, uint64_t bytes) {
   DITRON_RETURN_IF_ERROR(checkHostAccess(source, bytes));
+  DITRON_RETURN_IF_ERROR(machine->hostAccess(source, bytes, /*isWrite=*/false));
   std::memcpy(destination, source, bytes);
   return Status::ok();
 }

@@ -71,6 +71,7 @@ Status KernelRun::makeWorld() {
   worldOptions.sms = options.sms;
   worldOptions.seed = options.seed;
   worldOptions.checkBounds = !options.noBoundsCheck;
+  worldOptions.checkRaces = !options.noRaceCheck;
   worldOptions.trace = !options.trace.empty();
   worldOptions.shareGpus = options.shareGpus;
   worldOptions.timeLimitSeconds = options.timeLimit;
@@ -88,6 +89,8 @@ Status KernelRun::makeWorld() {
   if (!options.packages.empty()) {
     DITRON_ASSIGN_OR_RETURN(packaged, package::PackageProvider::open(options.packages, {.target = world->target()}));
   }
+  if (world->machine())
+    world->machine()->observeProgress([this](double fraction) { progress.reached(fraction); });
   arrays = std::make_unique<RunArrays>(*world, options.dataSeed);
   return Status::ok();
 }

@@ -44,6 +44,7 @@ struct RunOptions {
   double timeLimit = 0;  ///< Seconds; 0 for none.
   bool shareGpus = false;
   bool noBoundsCheck = false;
+  bool noRaceCheck = false;
   bool cooperative = false;
   bool time = false;
   bool quiet = false;
