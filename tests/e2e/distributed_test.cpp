@@ -326,7 +326,7 @@ def step(counter_ptr, out_ptr, generation_ptr):
     tl.store(generation_ptr, generation)
     dl.notify(counter_ptr, (dl.rank() + 1) % dl.num_ranks(), signal=generation, sig_op="set", comm_scope="intra_node")
     token = dl.wait(counter_ptr, 1, "sys", "acquire", waitValue=generation, compare="ge")
-    tl.store(out_ptr + generation, tl.load(dl.consume_token(counter_ptr, token)))
+    tl.store(out_ptr + generation, tl.load(dl.consume_token(counter_ptr, token), volatile=True))
 )";
   SymmetricBuffer counter = symmetric(DataType::I64, 1, "counter");
   std::vector<Buffer> out = everywhere(DataType::I64, 8, "out"),

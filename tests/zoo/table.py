@@ -43,7 +43,6 @@ class Program:
 
 
 def race(name, buffer, run, **more):
-    more.setdefault('needs', 'races')
     return Program(name, 'race', run, words=(buffer,), **more)
 
 
@@ -178,8 +177,7 @@ PROGRAMS = [
     deadlock('tile_counts_differ', 'signal_ptr[0] on rank 1', '--ranks 2 data_ptr=symm:zeros:i32[128] '
              'signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128]', buggy='TILE=per-rank:64,32', fixed='TILE=32', zoo='Z16'),
     deadlock('world_of_eight', 'words_ptr[', '--ranks 2 words_ptr=symm:zeros:i32[8] out_ptr=zeros:i32[1] WORLD=8', zoo='Z25'),
-    deadlock('exact_wait', ('signal_ptr[0] on rank 0', 'has 2'), '--ranks 3 signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]',
-             needs='exploration'),
+    deadlock('exact_wait', ('signal_ptr[0] on rank 0', 'has 2'), '--ranks 3 signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]'),
     deadlock('all_send_first', 'free_ptr[0] on rank 0', '--ranks 3 slot_ptr=symm:zeros:i32[128] full_ptr=symm:zeros:i32[1] '
              'free_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[256] --expect out_ptr=' +
              numbers(100 * step + i for step in range(2) for i in TILE)),
@@ -226,7 +224,7 @@ PROGRAMS = [
     race('put_before_block_barrier', 'source_ptr', EXCHANGE),
     race('get_read_early', 'copy_ptr', '--ranks 2 data_ptr=symm:arange:i32[128] copy_ptr=zeros:i32[128] out_ptr=zeros:i32[128] '
          '--expect out_ptr=arange:i32[128]'),
-    race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5'),
+    race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5', needs='exploration'),
     race('earlier_put_not_covered', 'data_ptr', TWO_PUTS),
     bounds('negative_count', 'bytes', '--ranks 8 data_ptr=symm:zeros:i32[128] source_ptr=full({rank}):i32[16] n=100 '
            'out_ptr=zeros:i32[128]', zoo='Z22'),
@@ -234,15 +232,14 @@ PROGRAMS = [
     deadlock('barrier_by_some_ranks', 'team barriers', '--ranks 3 out_ptr=zeros:i32[1]'),
 
     # Copies by the hardware of Hopper.
-    race('mbarrier_parity', 'shared', HOPPER + 'x_ptr=arange:i32[256] out_ptr=zeros:i32[256] --expect out_ptr=arange:i32[256]',
-         needs=''),
+    race('mbarrier_parity', 'shared', HOPPER + 'x_ptr=arange:i32[256] out_ptr=zeros:i32[256] --expect out_ptr=arange:i32[256]'),
     deadlock('mbarrier_bytes', 'mbarrier', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128]'),
     deadlock('mbarrier_arrivals', 'mbarrier', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
              '--expect out_ptr=' + numbers(i ^ 32 for i in TILE)),
-    race('wait_group_off_by_one', 'shared', HOPPER + 'out_ptr=zeros:i32[256]', needs=''),
-    race('proxy_fence_missing', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]', needs=''),
+    race('wait_group_off_by_one', 'shared', HOPPER + 'out_ptr=zeros:i32[256]'),
+    race('proxy_fence_missing', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]'),
     race('bulk_load_not_waited_for', 'shared', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
-         '--expect out_ptr=arange:i32[128]', needs=''),
+         '--expect out_ptr=arange:i32[128]'),
 
     # Numbers.
     Program('average_for_sum', 'wrong numbers', '--ranks 4 x_ptr=symm:full({rank}):fp32[128] out_ptr=zeros:fp32[128] '
