@@ -85,3 +85,26 @@ func.func @five(%p: !tile.ptr<i8>, %n: i32, %s: i64, %i: i32) -> tensor<1x2x4x2x
   %t = tile.descriptor_load %d[%i, %i, %i, %i, %i] : !tile.desc<1x2x4x2x16xi8> -> tensor<1x2x4x2x16xi8>
   return %t : tensor<1x2x4x2x16xi8>
 }
+
+// Whoever loads what a descriptor store has written, in whichever thread, finds it: a barrier stands behind the store. Other tensors,
+// and what comes before, need none.
+// CHECK-LABEL: func.func @read_back
+// CHECK: tile.load
+// CHECK: tile.store
+// CHECK-NEXT: dist.sync_threads
+// CHECK: tile.load
+// CHECK: tile.store
+// CHECK-NOT: dist.sync_threads
+// CHECK: return
+func.func @read_back(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
+  %one = arith.constant 1 : i64
+  %stride = arith.constant 64 : i64
+  %c0 = arith.constant 0 : i32
+  %d = tile.make_descriptor %p, [%n, %n], [%stride, %one] : !tile.ptr<f32>, i32, i32 -> !tile.desc<8x8xf32>
+  %e = tile.make_descriptor %q, [%n, %n], [%stride, %one] : !tile.ptr<f32>, i32, i32 -> !tile.desc<8x8xf32>
+  %before = tile.descriptor_load %d[%c0, %c0] : !tile.desc<8x8xf32> -> tensor<8x8xf32>
+  tile.descriptor_store %d[%c0, %c0], %before : !tile.desc<8x8xf32>, tensor<8x8xf32>
+  %after = tile.descriptor_load %d[%c0, %c0] : !tile.desc<8x8xf32> -> tensor<8x8xf32>
+  tile.descriptor_store %e[%c0, %c0], %after : !tile.desc<8x8xf32>, tensor<8x8xf32>
+  return
+}
