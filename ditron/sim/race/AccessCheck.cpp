@@ -17,7 +17,7 @@ namespace ditron::sim::race {
 
 namespace {
 constexpr uint8_t manyLanes = 0xff;
-constexpr size_t mostReaders = 64;
+constexpr size_t mostReaders = 16;
 
 bool includes(uint32_t scope, uint32_t blockA, uint32_t rankA, uint32_t blockB, uint32_t rankB) {
   if (scope == DITRON_SIM_SCOPE_BLOCK)

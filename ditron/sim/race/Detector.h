@@ -12,7 +12,7 @@
 // Two ordinary stores of the same bytes are no race here, though the PTX model calls it one: programs rely on it, and no order of
 // them can be told from another.
 //
-// Known to be lost, never invented: of several unordered atomic writes of a word the last is remembered; of more than 64
+// Known to be lost, never invented: of several unordered atomic writes of a word the last is remembered; of more than 16
 // readers of a word some; and everything, when more than `mostStrands` have been made.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
