@@ -91,9 +91,10 @@ def LowerDescriptors : Pass<"tile-lower-descriptors", "::mlir::ModuleOp"> {
     1. The tile's first element is found in 64 bits, offsets inside of the tile in 32 bits.
     2. A mask excludes what lies outside of the tensor, unless that is known to be nothing; loads give zero or NaN there.
     3. What does not change in the loops around is computed before them.
+    4. Behind a store whose tensor may be accessed later stands a block barrier, as behind a tensor copy.
     Then descriptors are removed.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::ditron::tile::TileDialect", "::ditron::dist::DistDialect"];
 }
 
 def AssignLayouts : Pass<"dgpu-assign-layouts", "::mlir::ModuleOp"> {

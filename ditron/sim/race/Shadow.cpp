@@ -3,8 +3,6 @@
 
 #include <sys/mman.h>
 
-#include <utility>
-
 namespace ditron::sim::race {
 
 Shadow::Shadow(uint64_t memoryBytes) {
@@ -14,17 +12,9 @@ Shadow::Shadow(uint64_t memoryBytes) {
   memory = mapped == MAP_FAILED ? nullptr : static_cast<Cell *>(mapped);
 }
 
-Shadow::Shadow(Shadow &&other) noexcept
-    : memory(std::exchange(other.memory, nullptr)), bytes(std::exchange(other.bytes, 0)) {}
-
 Shadow::~Shadow() {
   if (memory)
     munmap(memory, bytes);
-}
-
-void Shadow::forget() {
-  if (memory)
-    madvise(memory, bytes, MADV_DONTNEED);
 }
 
 } // namespace ditron::sim::race

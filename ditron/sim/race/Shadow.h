@@ -51,13 +51,10 @@ public:
   /// Null cells when the system refuses.
   explicit Shadow(uint64_t memoryBytes);
   ~Shadow();
-  Shadow(Shadow &&other) noexcept;
   Shadow(const Shadow &) = delete;
   Shadow &operator=(const Shadow &) = delete;
 
   Cell *cells() const { return memory; }
-  /// Nobody has touched anything.
-  void forget();
 
 private:
   Cell *memory = nullptr;
