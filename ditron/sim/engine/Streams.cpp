@@ -194,9 +194,7 @@ void Stream::fail(const StreamOp &op, const std::string &race) {
 
 void Stream::operationDone(SimTime when) {
   clock = std::max(clock, when);
-  const OpKind kind = head().kind;
-  if (engine.races &&
-      (kind == OpKind::Copy || kind == OpKind::Memset || kind == OpKind::SignalWrite || kind == OpKind::SignalAdd))
+  if (engine.races)
     engine.races->operationDone(*this);
   queue.pop_front();
   phase = Phase::Fresh;

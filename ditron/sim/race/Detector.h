@@ -88,10 +88,11 @@ public:
   void beginBlock(Block &block);
   void threadFinished(Thread &thread);
   void blockFinished(Block &block);
+  /// What its blocks knew is known to its stream.
   void kernelFinished(KernelRun &run);
   /// Another operation that touches memory: who makes its accesses.
   Actor beginOperation(Stream &stream, std::string_view name);
-  /// The operation at the head of the stream is done.
+  /// The operation at the head of the stream, of whatever kind, is done: what it did is known from now on.
   void operationDone(Stream &stream);
   void wait(StreamOrder &stream, const KnowledgeRef &what) { stream.known = joiner.join(stream.known, what); }
   /// Something that is no thread of a kernel writes a word strongly, and releases what it gives; `isUpdate`: adds to it.

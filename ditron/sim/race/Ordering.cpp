@@ -351,9 +351,7 @@ void Detector::blockFinished(Block &block) {
 }
 
 void Detector::kernelFinished(KernelRun &run) {
-  StreamOrder &stream = run.stream->order;
-  stream.known = joiner.with(joiner.join(stream.known, run.left),
-                             {{Key::stream(run.stream->id), operations[run.operation].number}});
+  wait(run.stream->order, run.left);
   forgetIfFull();
 }
 
@@ -380,7 +378,10 @@ Actor Detector::beginOperation(Stream &stream, std::string_view name) {
 }
 
 void Detector::operationDone(Stream &stream) {
-  stream.order.known = joiner.with(stream.order.known, {{Key::stream(stream.id), stream.order.number}});
+  const Key key = Key::stream(stream.id);
+  KnowledgeRef &known = stream.order.known;
+  if ((known ? known->upTo(key) : 0) < stream.order.number)
+    known = joiner.with(known, {{key, stream.order.number}});
 }
 
 Detector::Race Detector::signal(const Actor &actor, const KnowledgeRef &released, const void *address, uint32_t bytes,

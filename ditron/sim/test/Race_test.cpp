@@ -384,6 +384,17 @@ TEST(Race, SignalsOfStreamsReleaseWhatCameBefore) {
   }
 }
 
+// A stream's wait reads the word; what comes behind it in the stream may write it, however it does.
+TEST(Race, WhatFollowsASignalWaitMayWriteTheWord) {
+  auto machine = makeMachine(options());
+  auto *flag = makeBuffer<uint32_t>(*machine, 0, 1, "flag");
+  const StreamId stream = makeStream(*machine, 0);
+  ASSERT_OK(machine->signalWrite(stream, flag, 1, 4));
+  ASSERT_OK(machine->signalWait(stream, flag, Compare::Equal, 1, 4));
+  ASSERT_OK(machine->launch(stream, kernel("reset", writeOne, {1, 1, 1}, 32, 0, flag)));
+  EXPECT_OK(machine->synchronize());
+}
+
 //===- The network ------------------------------------------------------------------------------------------------===//
 
 void putAndReuse(void **arguments) {
