@@ -11,11 +11,16 @@ namespace ditron::runtime {
 Expected<std::shared_ptr<SideStream>> SideStream::create(Rank &rank, std::string_view name) {
   auto result = std::make_shared<SideStream>();
   result->name = name;
-  Lanes &lanes = result->calls;
+  DITRON_ASSIGN_OR_RETURN(result->calls, Lanes::create(rank, name));
+  return result;
+}
+
+Expected<SideStream::Lanes> SideStream::Lanes::create(Rank &rank, std::string_view name) {
+  Lanes lanes;
   DITRON_ASSIGN_OR_RETURN(lanes.side, rank.createStream(fmt::format("{} copies", name), /*priority=*/1));
   DITRON_ASSIGN_OR_RETURN(lanes.mainDone, rank.createEvent(fmt::format("{} main", name)));
   DITRON_ASSIGN_OR_RETURN(lanes.sideDone, rank.createEvent(fmt::format("{} side", name)));
-  return result;
+  return lanes;
 }
 
 void CallSequence::launch(Lane lane, PreparedLaunch launch) {
@@ -71,11 +76,9 @@ Status CallSequence::record(Rank &rank) {
     return internalError("the side lane of a call does something before it has joined the main one");
   std::lock_guard lock(side->recorderMutex);
   if (!side->recorder) {
-    SideStream::Lanes lanes;
-    DITRON_ASSIGN_OR_RETURN(lanes.main, rank.createStream(fmt::format("{} recording", side->name)));
-    DITRON_ASSIGN_OR_RETURN(lanes.side, rank.createStream(fmt::format("{} recording of copies", side->name), /*priority=*/1));
-    DITRON_ASSIGN_OR_RETURN(lanes.mainDone, rank.createEvent(fmt::format("{} recording, main", side->name)));
-    DITRON_ASSIGN_OR_RETURN(lanes.sideDone, rank.createEvent(fmt::format("{} recording, side", side->name)));
+    const std::string name = fmt::format("{} recording", side->name);
+    DITRON_ASSIGN_OR_RETURN(SideStream::Lanes lanes, SideStream::Lanes::create(rank, name));
+    DITRON_ASSIGN_OR_RETURN(lanes.main, rank.createStream(name));
     side->recorder = std::move(lanes);
   }
   SideStream::Lanes &lanes = *side->recorder;

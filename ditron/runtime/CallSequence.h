@@ -48,6 +48,9 @@ private:
   struct Lanes {
     Stream main, side; ///< `main` only to record on.
     Event mainDone, sideDone;
+
+    /// Without `main`.
+    static Expected<Lanes> create(Rank &rank, std::string_view name);
   };
   std::string name;
   Lanes calls;
