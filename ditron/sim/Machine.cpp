@@ -322,6 +322,13 @@ static void learnFrom(Machine::State &state, const Stream &stream) {
     state.races->learnHost(state.hostKnown(), stream.order.known);
 }
 
+/// The calling host code comes after what the other ranks' has done so far.
+static void learnFromHosts(Machine::State &state) {
+  if (state.races)
+    for (const auto &other : state.hosts)
+      state.races->learnHost(state.hostKnown(), other->known);
+}
+
 /// Without checked accesses the red zones are the only witnesses of an overrun.
 static Status afterSynchronize(Machine::State &state, Status status) {
   if (!status.isOk() || state.options.checkBounds)
@@ -412,9 +419,7 @@ Status Machine::hostBarrier() {
   const uint64_t generation = impl->barrierGeneration;
   if (++impl->barrierArrived == impl->options.ranks) {
     impl->barrierArrived = 0;
-    if (impl->races)
-      for (const auto &other : impl->hosts)
-        impl->races->learnHost(impl->hostKnown(), other->known);
+    learnFromHosts(*impl);
     ++impl->barrierGeneration;
     impl->hostConditionsDirty = true;
     return impl->status;
@@ -427,10 +432,7 @@ Status Machine::hostWait(std::function<bool()> condition, std::string_view descr
   if (!impl->currentHost)
     return invalidArgument("hostWait outside of runRanks");
   Status done = impl->blockHost(std::move(condition), std::string(description));
-  // Whatever made the condition true is other host code.
-  if (impl->races)
-    for (const auto &other : impl->hosts)
-      impl->races->learnHost(impl->hostKnown(), other->known);
+  learnFromHosts(*impl); // whatever made the condition true is other host code
   return done;
 }
 

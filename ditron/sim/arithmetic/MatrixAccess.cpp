@@ -54,10 +54,7 @@ void meetAtMatrices(DitronSimThread *self, uint32_t instructions, uint32_t count
       block.asyncUnit.noteStore(thread, rows[i], 16, site);
     else
       block.asyncUnit.noteLoad(thread, rows[i], 16, site);
-    if (block.engine.races)
-      block.failIf(
-          block.engine.races->access(thread, nullptr, rows[i], 16, isStore ? DITRON_SIM_STORE : DITRON_SIM_LOAD, site),
-          thread, site);
+    block.noteAccess(thread, nullptr, rows[i], 16, isStore ? DITRON_SIM_STORE : DITRON_SIM_LOAD, site);
   }
   block.sharedTraffic += uint64_t(4) * count * instructions;
   thread.mmaA = rows;

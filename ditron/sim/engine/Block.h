@@ -154,7 +154,11 @@ public:
   void yieldIfAhead(Thread &thread);
   /// Ends the run with an error from this thread; never returns.
   [[noreturn]] void failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site);
-  /// The same with a race, if there is one.
+  /// Tells the race detector, if there is one, of an access of DitronSimAccess by the thread; its race ends the run. The allocation
+  /// is null for shared memory.
+  void noteAccess(Thread &thread, Allocation *allocation, const void *address, uint64_t bytes, uint32_t access,
+                  const DitronSimSite *site);
+  /// Ends the run with a race, if there is one.
   void failIf(const std::string *race, Thread &thread, const DitronSimSite *site) {
     if (race) [[unlikely]]
       failThread(thread, StatusCode::DataRace, *race, site);
@@ -188,10 +192,8 @@ public:
   char *sharedMemory() const { return shared; }
   /// What its warps do from now on is not what they did before.
   void forgetStrands() {
-    for (Warp &warp : warps) {
-      ++warp.order.sync;
-      warp.order.strand = 0;
-    }
+    for (Warp &warp : warps)
+      warp.order.beginSync();
   }
   /// Lets all lanes go on that wait for others at a lane order, since those took another way. False if there are none.
   bool releaseLanes();

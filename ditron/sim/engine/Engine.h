@@ -152,6 +152,12 @@ private:
   uint64_t fruitlessPolls = 0;
 };
 
+inline void Block::noteAccess(Thread &thread, Allocation *allocation, const void *address, uint64_t bytes,
+                              uint32_t access, const DitronSimSite *site) {
+  if (engine.races)
+    failIf(engine.races->access(thread, allocation, address, bytes, access, site), thread, site);
+}
+
 } // namespace ditron::sim
 
 #endif // DITRON_SIM_ENGINE_ENGINE_H

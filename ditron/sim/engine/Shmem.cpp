@@ -80,8 +80,7 @@ void Shmem::deliver(PendingTransfer &transfer) {
 void Shmem::beginOrdered(Thread &thread, PendingTransfer &transfer, const DitronSimSite *site) {
   race::Detector &races = *engine.races;
   Begun &begun = transfer.signal ? signalled[transfer.signal] : plain;
-  if (begun.warp == race::nobody)
-    begun.warp = races.makeWarp(race::ActorKind::Network, race::nobody, rank.id);
+  races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id);
   transfer.known = races.joined(races.release(thread), fenced);
   transfer.warp = begun.warp;
   transfer.number = ++begun.count;
@@ -90,8 +89,8 @@ void Shmem::beginOrdered(Thread &thread, PendingTransfer &transfer, const Ditron
 
 bool Shmem::checkRaces(const PendingTransfer &transfer, const void *from) {
   race::Detector &races = *engine.races;
-  const race::Actor actor = races.actorOf(transfer.warp, transfer.number, 0, transfer.known);
-  const race::KnowledgeRef released = races.withLane(transfer.known, transfer.warp, 0, transfer.number);
+  const race::Actor actor = races.actorOf(transfer.warp, transfer.number, transfer.known);
+  const race::KnowledgeRef released = races.withLane(transfer.known, transfer.warp, transfer.number);
   auto isWord = [](uint64_t bytes) { return bytes == 4 || bytes == 8; };
   const std::string *race = from ? races.access(actor, from, transfer.bytes, {false, {}, transfer.site}) : nullptr;
   // A put of a word can be a flag: what a fence has put before it comes first.
@@ -113,7 +112,7 @@ race::KnowledgeRef Shmem::arrived() {
   race::KnowledgeRef known;
   auto add = [&](const Begun &begun) {
     if (begun.count)
-      known = engine.races->withLane(known, begun.warp, 0, begun.count);
+      known = engine.races->withLane(known, begun.warp, begun.count);
   };
   add(plain);
   for (const auto &[address, begun] : signalled)
@@ -142,11 +141,10 @@ const std::string *Shmem::signal(Thread &thread, void *address, uint32_t bytes, 
   race::Detector &races = *engine.races;
   // What the thread itself has done is only part of it when a fence comes between.
   Begun &begun = signalled[address];
-  if (begun.warp == race::nobody)
-    begun.warp = races.makeWarp(race::ActorKind::Network, race::nobody, rank.id);
+  races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id);
   const race::KnowledgeRef known = races.release(thread);
-  const race::Actor actor = races.actorOf(begun.warp, ++begun.count, 0, known);
-  return races.signal(actor, races.withLane(fenced, begun.warp, 0, begun.count), address, bytes,
+  const race::Actor actor = races.actorOf(begun.warp, ++begun.count, known);
+  return races.signal(actor, races.withLane(fenced, begun.warp, begun.count), address, bytes,
                       op == DITRON_SIM_SIGNAL_ADD);
 }
 
@@ -244,10 +242,9 @@ PendingTransfer transferOf(void *destination, const void *source, uint64_t bytes
 /// The thread itself reads or writes one end.
 void touch(Thread &thread, const void *address, uint64_t bytes, bool isWrite, const DitronSimSite *site) {
   Block &block = *thread.block;
-  if (race::Detector *races = block.engine.races.get())
-    block.failIf(races->access(thread, isShared(thread, address) ? nullptr : block.engine.memory.find(address), address,
-                               bytes, isWrite ? DITRON_SIM_STORE : DITRON_SIM_LOAD, site),
-                 thread, site);
+  if (block.engine.races)
+    block.noteAccess(thread, isShared(thread, address) ? nullptr : block.engine.memory.find(address), address, bytes,
+                     isWrite ? DITRON_SIM_STORE : DITRON_SIM_LOAD, site);
 }
 
 /// The bytes of a source that may change after the call.

@@ -50,8 +50,7 @@ void AsyncUnit::initBarrier(Thread &thread, void *bar, uint32_t count, const Dit
   barrier.count = barrier.pendingArrivals = count;
   barrier.live = true;
   barrier.site = site;
-  if (block.engine.races)
-    block.failIf(block.engine.races->access(thread, nullptr, bar, 8, DITRON_SIM_STORE, site), thread, site);
+  block.noteAccess(thread, nullptr, bar, 8, DITRON_SIM_STORE, site);
   const uint64_t word = barrierTag << 32 | index;
   std::memcpy(bar, &word, 8);
 }

@@ -218,20 +218,18 @@ void AsyncUnit::checkCopyRaces(Thread &thread, const TensorCopy &copy) {
   race::Detector &races = *block.engine.races;
   const race::KnowledgeRef known = races.release(thread);
   auto warpOf = [&](uint32_t &warp, race::ActorKind kind) {
-    if (warp == race::nobody)
-      warp = races.makeWarp(kind, block.order.block, block.rank.id);
+    races.ensureWarp(warp, kind, block.order.block, block.rank.id);
     return warp;
   };
   const race::Access read{false, {}, races.siteNumber(copy.site)}, write{true, {}, read.site};
   race::Actor reader, writer;
   if (copy.store) {
-    reader = races.actorOf(warpOf(thread.order.storeReads, race::ActorKind::TensorStoreRead), copy.group + 1, 0, known);
-    writer =
-        races.actorOf(warpOf(thread.order.storeWrites, race::ActorKind::TensorStoreWrite), copy.group + 1, 0, known);
+    reader = races.actorOf(warpOf(thread.order.storeReads, race::ActorKind::TensorStoreRead), copy.group + 1, known);
+    writer = races.actorOf(warpOf(thread.order.storeWrites, race::ActorKind::TensorStoreWrite), copy.group + 1, known);
   } else {
     Mbarrier &barrier = barriers[copy.barrier];
     reader = writer =
-        races.actorOf(warpOf(barrier.order.copies, race::ActorKind::TensorLoad), barrier.phase + 1, 0, known);
+        races.actorOf(warpOf(barrier.order.copies, race::ActorKind::TensorLoad), barrier.phase + 1, known);
   }
   block.failIf(
       races.accessShared(copy.store ? reader : writer, block, copy.shared, copy.bytes, copy.store ? read : write),
@@ -265,7 +263,7 @@ void AsyncUnit::finishLoad(TensorCopy &copy, SimTime now) {
   Mbarrier &barrier = barriers[copy.barrier];
   --barrier.inFlight;
   if (race::Detector *races = block.engine.races.get())
-    barrier.order.arrived = races->withLane(barrier.order.arrived, barrier.order.copies, 0, barrier.phase + 1);
+    barrier.order.arrived = races->withLane(barrier.order.arrived, barrier.order.copies, barrier.phase + 1);
   barrier.pendingBytes -= copy.bytes;
   advance(barrier, &now);
 }
@@ -322,9 +320,9 @@ void AsyncUnit::waitStores(Thread &thread, uint32_t pending, bool read, const Di
     block.park(thread);
   }
   if (block.engine.races) {
-    block.engine.races->waitedFor(thread, thread.order.storeReads, 0, static_cast<uint32_t>(target));
+    block.engine.races->waitedFor(thread, thread.order.storeReads, static_cast<uint32_t>(target));
     if (!read)
-      block.engine.races->waitedFor(thread, thread.order.storeWrites, 0, static_cast<uint32_t>(target));
+      block.engine.races->waitedFor(thread, thread.order.storeWrites, static_cast<uint32_t>(target));
   }
   // The thread now knows that the source may be written again.
   std::erase_if(mine.storeMarks, [&](const AsyncThread::StoreMark &mark) {

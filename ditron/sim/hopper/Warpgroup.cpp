@@ -255,11 +255,11 @@ void AsyncUnit::runMultiply(Thread &last, uint32_t groupIndex) {
   const WarpgroupCall &call = group.call;
   const uint32_t first = groupIndex * groupThreads;
   race::Detector *races = block.engine.races.get();
-  if (races && group.warp == race::nobody)
-    group.warp = races->makeWarp(race::ActorKind::Warpgroup, block.order.block, block.rank.id);
+  if (races)
+    races->ensureWarp(group.warp, race::ActorKind::Warpgroup, block.order.block, block.rank.id);
   const race::KnowledgeRef known = races ? races->release(last) : nullptr;
   const race::Actor reader =
-      races ? races->actorOf(group.warp, static_cast<uint32_t>(group.issued + 1), 0, known) : race::Actor();
+      races ? races->actorOf(group.warp, static_cast<uint32_t>(group.issued + 1), known) : race::Actor();
   const race::Access read{false, {}, races ? races->siteNumber(group.site) : uint16_t(0)};
   MatrixView views[2];
   Warpgroup::Operation operation{group.issued + 1, 0, group.site, {}};
@@ -380,7 +380,7 @@ void AsyncUnit::waitMultiplies(Thread &thread, uint32_t pending, const DitronSim
   }
   Warpgroup &group = groups[index];
   if (block.engine.races)
-    block.engine.races->waitedFor(thread, group.warp, 0, static_cast<uint32_t>(target));
+    block.engine.races->waitedFor(thread, group.warp, static_cast<uint32_t>(target));
   if (group.waited < target) {
     group.waited = target;
     // From now on the operands may be overwritten.

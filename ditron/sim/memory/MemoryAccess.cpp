@@ -212,9 +212,7 @@ void completeGroups(Thread &thread, uint32_t pending) {
         std::memcpy(copy.shared, copy.global, copy.bytes);
       // An ordinary write, which tensor stores and multiplies see only after a fence.
       noteShared(thread, copy.shared, copy.bytes, DITRON_SIM_STORE, copy.site);
-      if (race::Detector *races = thread.block->engine.races.get())
-        thread.block->failIf(races->access(thread, nullptr, copy.shared, copy.bytes, DITRON_SIM_STORE, copy.site),
-                             thread, copy.site);
+      thread.block->noteAccess(thread, nullptr, copy.shared, copy.bytes, DITRON_SIM_STORE, copy.site);
     }
   }
   if (queue.doneGroups == 0)
@@ -250,8 +248,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
       if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
         failShared(thread, address, bytes, access, site);
       noteShared(thread, address, bytes, access, site);
-      if (race::Detector *races = block.engine.races.get(); races && space != DITRON_SIM_SHARED_TILE)
-        block.failIf(races->access(thread, nullptr, address, bytes, access, site), thread, site);
+      if (space != DITRON_SIM_SHARED_TILE)
+        block.noteAccess(thread, nullptr, address, bytes, access, site);
     }
     return;
   }
@@ -266,8 +264,7 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
     checkSlowly(thread, address, bytes, access, site);
   block.globalBytes[entry.remote] += bytes;
   thread.pollSite = nullptr;
-  if (race::Detector *races = block.engine.races.get())
-    block.failIf(races->access(thread, entry.allocation, address, bytes, access, site), thread, site);
+  block.noteAccess(thread, entry.allocation, address, bytes, access, site);
   if (access == DITRON_SIM_STORE && block.engine.watches.mayWatch(address)) {
     block.nativeStore = block.writer(thread, site);
     block.nativeStoreAddress = address;
@@ -409,9 +406,8 @@ void ditron_sim_async_copy(DitronSimThread *self, void *shared, const void *glob
     // Whoever reads before the wait, or still reads what was here, shall notice.
     std::memset(shared, 0xff, bytes);
     block.globalBytes[predicate ? entry.remote : 0] += predicate ? bytes : 0;
-    if (block.engine.races && predicate)
-      block.failIf(block.engine.races->access(thread, entry.allocation, global, bytes, DITRON_SIM_LOAD, site), thread,
-                   site);
+    if (predicate)
+      block.noteAccess(thread, entry.allocation, global, bytes, DITRON_SIM_LOAD, site);
   } else if (predicate) {
     block.globalBytes[0] += bytes;
   }

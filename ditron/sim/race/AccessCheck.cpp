@@ -19,15 +19,30 @@ namespace {
 constexpr uint8_t manyLanes = 0xff;
 constexpr size_t mostReaders = 16;
 
-bool includes(uint32_t scope, uint32_t blockA, uint32_t rankA, uint32_t blockB, uint32_t rankB) {
-  if (scope == DITRON_SIM_SCOPE_BLOCK)
-    return blockA == blockB;
-  return scope == DITRON_SIM_SCOPE_SYSTEM || rankA == rankB;
-}
-
 bool sameReaders(const Cell &a, const Cell &b) {
   return a.reads == b.reads && a.readSite == b.readSite && a.readLane == b.readLane && a.readMask == b.readMask &&
          a.readStrength == b.readStrength && a.manyReaders == b.manyReaders;
+}
+
+void setReader(Cell &cell, const Reader &reader) {
+  cell.reads = reader.strand;
+  cell.readSite = reader.site;
+  cell.readLane = reader.lane;
+  cell.readStrength = reader.strength;
+  cell.readMask = reader.mask;
+  cell.manyReaders = 0;
+}
+
+void setWriter(Cell &cell, uint32_t mask, const Actor &actor, const Access &access) {
+  cell.write = actor.strand;
+  cell.writeSite = access.site;
+  cell.writeLane = actor.lane;
+  cell.writeStrength = access.strength.bits;
+  cell.writeMask = mask;
+}
+
+Reader readerOf(uint32_t mask, const Actor &actor, const Access &access) {
+  return {actor.strand, access.site, actor.lane, access.strength.bits, mask, 0};
 }
 
 void takeReaders(Cell &cell, const Cell &from) {
@@ -79,9 +94,8 @@ bool Detector::isOrdered(uint32_t previous, uint8_t lane, const Actor &actor) {
 bool Detector::areBothAtomic(uint32_t previous, Strength earlier, const Actor &actor, Strength now) const {
   if (!earlier.isStrong() || !now.isStrong() || earlier.log2Bytes() != now.log2Bytes())
     return false;
-  const uint32_t warp = strands[previous].warp, block = warps[warp].block, rank = warpRanks[warp];
-  return includes(earlier.scope(), block, rank, actor.block, actor.rank) &&
-         includes(now.scope(), block, rank, actor.block, actor.rank);
+  const WarpIdentity &warp = warps[strands[previous].warp];
+  return race::reaches(std::min(earlier.scope(), now.scope()), warp.block, warp.rank, actor.block, actor.rank);
 }
 
 //===- One word ---------------------------------------------------------------------------------------------------===//
@@ -180,11 +194,7 @@ void Detector::record(Cell &cell, uint32_t region, uint32_t mask, const Actor &a
     addReader(cell, mask, actor, access);
     return;
   }
-  cell.writeMask = (mine ? cell.writeMask : 0) | mask;
-  cell.write = actor.strand;
-  cell.writeLane = actor.lane;
-  cell.writeSite = access.site;
-  cell.writeStrength = access.strength.bits;
+  setWriter(cell, (mine ? cell.writeMask : 0) | mask, actor, access);
   cell.readMask &= ~mask;
   if (!cell.readMask)
     cell.reads = cell.manyReaders = 0;
@@ -200,17 +210,9 @@ uint32_t Detector::makeReaders(const std::vector<Reader> &readers) {
 }
 
 void Detector::addReader(Cell &cell, uint32_t mask, const Actor &actor, const Access &access) {
-  Reader reader{actor.strand, access.site, actor.lane, access.strength.bits, mask, 0};
-  auto setSingle = [](Cell &target, const Reader &one) {
-    target.reads = one.strand;
-    target.readSite = one.site;
-    target.readLane = one.lane;
-    target.readStrength = one.strength;
-    target.readMask = one.mask;
-    target.manyReaders = 0;
-  };
+  const Reader reader = readerOf(mask, actor, access);
   if (!cell.readMask) {
-    setSingle(cell, reader);
+    setReader(cell, reader);
     return;
   }
   if (!cell.manyReaders && cell.reads == actor.strand && cell.readLane == actor.lane &&
@@ -252,7 +254,7 @@ void Detector::addReader(Cell &cell, uint32_t mask, const Actor &actor, const Ac
     readers.push_back(reader);
   }
   if (readers.size() == 1 && !readers[0].manyLanes) {
-    setSingle(cell, readers[0]);
+    setReader(cell, readers[0]);
   } else {
     uint32_t all = 0;
     for (const Reader &one : readers)
@@ -323,23 +325,12 @@ bool Detector::touchSimply(Cell &cell, uint32_t mask, const Actor &actor, const 
       addReader(cell, mask, actor, access);
       return true;
     }
-    cell.reads = actor.strand;
-    cell.manyReaders = 0;
-    cell.readLane = actor.lane;
-    cell.readSite = access.site;
-    cell.readStrength = access.strength.bits;
-    cell.readMask = mask;
+    setReader(cell, readerOf(mask, actor, access));
     return true;
   }
-  if (!replacesReader)
+  if (!replacesReader || cell.writeMask & ~mask)
     return false;
-  if (cell.writeMask & ~mask)
-    return false;
-  cell.write = actor.strand;
-  cell.writeLane = actor.lane;
-  cell.writeSite = access.site;
-  cell.writeStrength = access.strength.bits;
-  cell.writeMask = mask;
+  setWriter(cell, mask, actor, access);
   cell.reads = cell.readMask = 0;
   return true;
 }

@@ -106,18 +106,19 @@ public:
 
   //===- What works beside the threads ----------------------------------------------------------------------------===//
 
-  /// A new warp of one lane.
-  uint32_t makeWarp(ActorKind kind, uint32_t block, uint32_t rank);
+  /// Makes a warp of one lane for it, unless there is one already.
+  void ensureWarp(uint32_t &warp, ActorKind kind, uint32_t block, uint32_t rank);
   /// What such a warp does from now on under the number, with the knowledge of whoever began it (kept alive by the caller).
-  Actor actorOf(uint32_t warp, uint32_t number, uint8_t lane, const KnowledgeRef &known);
+  Actor actorOf(uint32_t warp, uint32_t number, const KnowledgeRef &known);
   /// What the thread knows and has done; what it does from now on is not part of it.
   KnowledgeRef release(Thread &thread);
   void learn(Thread &thread, const KnowledgeRef &what);
   /// The thread has waited for everything that the warp did up to the number.
-  void waitedFor(Thread &thread, uint32_t warp, uint8_t lane, uint32_t number);
+  void waitedFor(Thread &thread, uint32_t warp, uint32_t number);
   KnowledgeRef joined(const KnowledgeRef &a, const KnowledgeRef &b) { return joiner.join(a, b); }
-  KnowledgeRef withLane(const KnowledgeRef &a, uint32_t warp, uint8_t lane, uint32_t number) {
-    return joiner.with(a, {{Key::lane(warp, lane), number}});
+  /// And what such a warp did up to the number.
+  KnowledgeRef withLane(const KnowledgeRef &a, uint32_t warp, uint32_t number) {
+    return joiner.with(a, {{Key::lane(warp, 0), number}});
   }
   uint16_t siteNumber(const DitronSimSite *site);
   /// The store that was announced last has been made: a race with a store of the same value is none. Before anything that may let
@@ -138,7 +139,10 @@ private:
   Actor actorOf(Thread &thread);
   uint32_t strandOf(Thread &thread);
   uint32_t makeStrand(const Strand &strand);
+  uint32_t makeWarp(ActorKind kind, uint32_t block, uint32_t rank);
   const KnowledgeRef &knownBy(const Thread &thread) const;
+  /// What the thread knows and has done.
+  KnowledgeRef published(const Thread &thread);
   /// The cell of the word that holds the address; null for what is not simulated memory.
   Cell *cellOf(const void *address);
   Cell *cellOf(Thread &thread, const void *address);
@@ -169,12 +173,11 @@ private:
   bool isOrdered(uint32_t strand, uint8_t lane, const Actor &actor);
   bool areBothAtomic(uint32_t strand, Strength earlier, const Actor &actor, Strength now) const;
   bool knows(const Knowledge &known, const Strand &strand, uint8_t lane) const;
-  uint32_t rankOf(uint32_t warp) const { return warpRanks[warp]; }
   /// The readers as a list of nodes; 0 when there are none.
   uint32_t makeReaders(const std::vector<Reader> &readers);
 
-  /// Who released is within reach of who acquires, and the other way round.
-  static bool reaches(const Release &release, uint32_t block, uint32_t rank, uint32_t scope);
+  /// Who released is within reach of the block that acquires, and the other way round.
+  static bool reaches(const Release &release, uint32_t scope, const Block &block);
   /// The releases that a load finds at a word that was written so last.
   const std::vector<Release> &releasesAt(const SyncWord *word, const Cell &lastWrite);
   void loaded(Thread &thread, const void *address, const SyncWord *word, const Cell &lastWrite, uint32_t order,
@@ -196,7 +199,6 @@ private:
   std::vector<Operation> operations;
   std::vector<BlockIdentity> blocks;
   std::vector<WarpIdentity> warps;
-  std::vector<uint32_t> warpRanks;
   std::vector<Strand> strands;
   std::deque<std::array<Cell, 2>> splits; ///< Its elements stay where they are: a cell in it may be split.
   std::vector<uint32_t> freeSplits;

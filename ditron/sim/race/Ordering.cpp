@@ -13,9 +13,6 @@ namespace ditron::sim::race {
 namespace {
 constexpr size_t mostStrands = size_t(1) << 26, mostReaders = size_t(1) << 24, mostSplits = size_t(1) << 23;
 constexpr size_t keptMisses = 8, keptSeen = 16;
-
-bool acquires(uint32_t order) { return order == DITRON_SIM_ACQUIRE || order == DITRON_SIM_ACQ_REL; }
-bool releases(uint32_t order) { return order == DITRON_SIM_RELEASE || order == DITRON_SIM_ACQ_REL; }
 } // namespace
 
 Detector::Detector(Machine::State &engine)
@@ -101,15 +98,17 @@ void Detector::forgetIfFull() {
 
 //===- Threads ----------------------------------------------------------------------------------------------------===//
 
+KnowledgeRef Detector::published(const Thread &thread) {
+  const WarpOrder &warp = thread.warp->order;
+  return joiner.with(knownBy(thread), {{Key::block(thread.block->order.block), thread.block->order.phase},
+                                       {Key::warp(warp.warp), warp.sync},
+                                       {Key::lane(warp.warp, thread.laneId), warp.epoch}});
+}
+
 KnowledgeRef Detector::release(Thread &thread) {
   settle();
-  WarpOrder &warp = thread.warp->order;
-  KnowledgeRef result =
-      joiner.with(knownBy(thread), {{Key::block(thread.block->order.block), thread.block->order.phase},
-                                    {Key::warp(warp.warp), warp.sync},
-                                    {Key::lane(warp.warp, thread.laneId), warp.epoch}});
-  ++warp.epoch;
-  warp.strand = 0;
+  KnowledgeRef result = published(thread);
+  thread.warp->order.beginEpoch();
   return result;
 }
 
@@ -119,15 +118,13 @@ void Detector::learn(Thread &thread, const KnowledgeRef &what) {
     thread.order.known = std::move(after);
 }
 
-void Detector::waitedFor(Thread &thread, uint32_t warp, uint8_t lane, uint32_t number) {
+void Detector::waitedFor(Thread &thread, uint32_t warp, uint32_t number) {
   if (warp != nobody && number != 0)
-    learn(thread, withLane(nullptr, warp, lane, number));
+    learn(thread, withLane(nullptr, warp, number));
 }
 
-bool Detector::reaches(const Release &release, uint32_t block, uint32_t rank, uint32_t scope) {
-  const uint32_t narrower = std::min(release.scope, scope);
-  return narrower == DITRON_SIM_SCOPE_SYSTEM || (narrower == DITRON_SIM_SCOPE_GPU && release.rank == rank) ||
-         (narrower == DITRON_SIM_SCOPE_BLOCK && release.block == block);
+bool Detector::reaches(const Release &release, uint32_t scope, const Block &block) {
+  return race::reaches(std::min(release.scope, scope), release.block, release.rank, block.order.block, block.rank.id);
 }
 
 const std::vector<Release> &Detector::releasesAt(const SyncWord *word, const Cell &lastWrite) {
@@ -151,7 +148,7 @@ void Detector::loaded(Thread &thread, const void *address, const SyncWord *word,
   bool isOrdered = false;
   for (const Release &release : releasesAt(word, lastWrite)) {
     if (acquires(order)) {
-      if (!reaches(release, block.order.block, block.rank.id, scope))
+      if (!reaches(release, scope, block))
         continue;
       learn(thread, release.known);
       isOrdered = true;
@@ -204,15 +201,10 @@ void Detector::stored(Thread &thread, SyncWord &word, const Cell &lastWrite, Cel
   std::vector<Release> now;
   if (isUpdate)
     now = releasesAt(&word, lastWrite);
-  const WarpOrder before = thread.warp->order;
-  word.all = {joiner.with(knownBy(thread), {{Key::block(block.order.block), block.order.phase},
-                                            {Key::warp(before.warp), before.sync},
-                                            {Key::lane(before.warp, thread.laneId), before.epoch}}),
-              block.order.block, block.rank.id, DITRON_SIM_SCOPE_SYSTEM};
+  word.all = {published(thread), block.order.block, block.rank.id, DITRON_SIM_SCOPE_SYSTEM};
   if (releases(order)) {
     addRelease(now, {word.all.known, block.order.block, block.rank.id, scope}, joiner);
-    ++thread.warp->order.epoch;
-    thread.warp->order.strand = 0;
+    thread.warp->order.beginEpoch();
   } else if (const Release &fenced = thread.order.fenced; fenced.known) {
     addRelease(now, {fenced.known, fenced.block, fenced.rank, std::min(fenced.scope, scope)}, joiner);
   }
@@ -256,7 +248,7 @@ void Detector::fence(Thread &thread, uint32_t order, uint32_t scope) {
   const Block &block = *thread.block;
   if (acquires(order))
     std::erase_if(thread.order.seen, [&](const Release &release) {
-      if (!reaches(release, block.order.block, block.rank.id, scope))
+      if (!reaches(release, scope, block))
         return false;
       learn(thread, release.known);
       return true;
@@ -305,8 +297,7 @@ void Detector::warpBarrier(Block &block, Warp &warp) {
   if (known)
     for (uint32_t lane = 0; lane < lanes; ++lane)
       first[lane]->order.known = known;
-  ++warp.order.sync;
-  warp.order.strand = 0;
+  warp.order.beginSync();
 }
 
 void Detector::arrive(Thread &thread, MeetingOrder &meeting) {
@@ -358,14 +349,18 @@ void Detector::kernelFinished(KernelRun &run) {
 //===- Streams and hosts ------------------------------------------------------------------------------------------===//
 
 uint32_t Detector::makeWarp(ActorKind kind, uint32_t block, uint32_t rank) {
-  warps.push_back({block, 0, kind});
-  warpRanks.push_back(rank);
+  warps.push_back({block, 0, kind, rank});
   return static_cast<uint32_t>(warps.size() - 1);
 }
 
-Actor Detector::actorOf(uint32_t warp, uint32_t number, uint8_t lane, const KnowledgeRef &known) {
+Actor Detector::actorOf(uint32_t warp, uint32_t number, const KnowledgeRef &known) {
   const uint32_t strand = makeStrand({warp, number, UINT32_MAX, UINT32_MAX, engine.scheduler.now});
-  return {strand, warp, nobody, warpRanks[warp], 0, 0, lane, &known};
+  return {strand, warp, nobody, warps[warp].rank, 0, 0, 0, &known};
+}
+
+void Detector::ensureWarp(uint32_t &warp, ActorKind kind, uint32_t block, uint32_t rank) {
+  if (warp == nobody)
+    warp = makeWarp(kind, block, rank);
 }
 
 Actor Detector::beginOperation(Stream &stream, std::string_view name) {
@@ -374,7 +369,7 @@ Actor Detector::beginOperation(Stream &stream, std::string_view name) {
       {stream.id, ++stream.order.number, stream.rank.id, engine.trace.intern(name), stream.order.known});
   const auto block = static_cast<uint32_t>(blocks.size());
   blocks.push_back({operation, {}});
-  return actorOf(makeWarp(ActorKind::StreamOperation, block, stream.rank.id), 1, 0, stream.order.known);
+  return actorOf(makeWarp(ActorKind::StreamOperation, block, stream.rank.id), 1, stream.order.known);
 }
 
 void Detector::operationDone(Stream &stream) {
@@ -411,7 +406,7 @@ Detector::Race Detector::sawSignal(Stream &stream, const void *address, uint32_t
     return race;
   auto known = words.find(address);
   for (const Release &release : releasesAt(known == words.end() ? nullptr : &known->second, before))
-    if (reaches(release, nobody, stream.rank.id, DITRON_SIM_SCOPE_SYSTEM))
+    if (race::reaches(release.scope, release.block, release.rank, nobody, stream.rank.id))
       wait(stream.order, release.known);
   return nullptr;
 }
@@ -419,14 +414,13 @@ Detector::Race Detector::sawSignal(Stream &stream, const void *address, uint32_t
 KnowledgeRef Detector::releaseHost(KnowledgeRef &host) {
   if (hostWarp == nobody)
     return host;
-  host = joiner.with(host, {{Key::lane(hostWarp, 0), hostEpoch}});
+  host = withLane(host, hostWarp, hostEpoch);
   return host;
 }
 
 Actor Detector::hostActor(KnowledgeRef &host) {
-  if (hostWarp == nobody)
-    hostWarp = makeWarp(ActorKind::Host, nobody, 0);
-  return actorOf(hostWarp, ++hostEpoch, 0, host);
+  ensureWarp(hostWarp, ActorKind::Host, nobody, 0);
+  return actorOf(hostWarp, ++hostEpoch, host);
 }
 
 } // namespace ditron::sim::race

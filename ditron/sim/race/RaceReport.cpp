@@ -30,9 +30,6 @@ std::string accessName(bool isWrite, Strength strength) {
   return fmt::format("{} with an order or atomic, at {} scope,", isWrite ? "store" : "load",
                      scopeName(strength.scope()));
 }
-
-bool acquires(uint32_t order) { return order == DITRON_SIM_ACQUIRE || order == DITRON_SIM_ACQ_REL; }
-bool releases(uint32_t order) { return order == DITRON_SIM_RELEASE || order == DITRON_SIM_ACQ_REL; }
 } // namespace
 
 std::string Detector::describe(uint32_t number, uint8_t lane) const {
@@ -42,7 +39,7 @@ std::string Detector::describe(uint32_t number, uint8_t lane) const {
   if (warp.kind == ActorKind::Host)
     return "host code";
   if (warp.kind == ActorKind::Network)
-    return fmt::format("a transfer that rank {} began, at {:.3f} us", rankOf(strand.warp), microseconds);
+    return fmt::format("a transfer that rank {} began, at {:.3f} us", warp.rank, microseconds);
   const BlockIdentity &block = blocks[warp.block];
   const Operation &operation = operations[block.operation];
   const std::string &name = engine.trace.name(operation.name);

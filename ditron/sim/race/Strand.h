@@ -21,6 +21,14 @@ namespace ditron::sim::race {
 
 constexpr uint32_t nobody = UINT32_MAX;
 
+/// Of DitronSimOrder.
+inline bool acquires(uint32_t order) { return order == DITRON_SIM_ACQUIRE || order == DITRON_SIM_ACQ_REL; }
+inline bool releases(uint32_t order) { return order == DITRON_SIM_RELEASE || order == DITRON_SIM_ACQ_REL; }
+/// Whether two places are within one scope of DitronSimScope, of two the narrower.
+inline bool reaches(uint32_t scope, uint32_t blockA, uint32_t rankA, uint32_t blockB, uint32_t rankB) {
+  return scope == DITRON_SIM_SCOPE_SYSTEM || (scope == DITRON_SIM_SCOPE_GPU ? rankA == rankB : blockA == blockB);
+}
+
 enum class ActorKind : uint8_t {
   Threads,
   TensorLoad,
@@ -50,6 +58,7 @@ struct WarpIdentity {
   uint32_t block = nobody;
   uint32_t index = 0; ///< In its block.
   ActorKind kind = ActorKind::Threads;
+  uint32_t rank = 0;
 };
 
 struct Strand {
@@ -91,6 +100,17 @@ struct WarpOrder {
   uint32_t index = 0; ///< In its block.
   uint32_t epoch = 1, sync = 1;
   uint32_t strand = 0; ///< 0: the next access makes one.
+
+  /// What its lanes do from now on is not part of what one of them has released.
+  void beginEpoch() {
+    ++epoch;
+    strand = 0;
+  }
+  /// The same of what they did before they met.
+  void beginSync() {
+    ++sync;
+    strand = 0;
+  }
 };
 
 /// A strong store that a load has seen without being ordered after it.
