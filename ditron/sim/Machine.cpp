@@ -331,6 +331,8 @@ static void learnFromHosts(Machine::State &state) {
 
 /// Without checked accesses the red zones are the only witnesses of an overrun.
 static Status afterSynchronize(Machine::State &state, Status status) {
+  if (state.races && status.isOk())
+    state.races->forgetIfAllIsKnown();
   if (!status.isOk() || state.options.checkBounds)
     return status;
   if (std::string damage = state.memory.findDamagedRedZone(); !damage.empty())

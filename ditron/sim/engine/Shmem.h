@@ -68,6 +68,12 @@ public:
   const std::string *signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, const DitronSimSite *site);
   /// Knowledge of everything that has been begun, all of which has arrived.
   race::KnowledgeRef arrived();
+  /// Everything that was begun so far is over, and everybody knows.
+  void forgetOrder() {
+    plain = {};
+    signalled.clear();
+    fenced = nullptr;
+  }
   void clear() {
     pending.clear();
     finishing.clear();

@@ -103,6 +103,8 @@ public:
   KnowledgeRef releaseHost(KnowledgeRef &host);
   void learnHost(KnowledgeRef &host, const KnowledgeRef &what) { host = joiner.join(host, what); }
   Actor hostActor(KnowledgeRef &host);
+  /// Host code has waited for something: when that was all that there is, nothing of it can race any more, and much of it is forgotten.
+  void forgetIfAllIsKnown();
 
   //===- What works beside the threads ----------------------------------------------------------------------------===//
 
@@ -186,6 +188,8 @@ private:
               uint32_t scope, uint16_t site);
   static void addRelease(std::vector<Release> &releases, const Release &release, Joiner &joiner);
   bool isImplied(const Knowledge &known, const Known &entry) const;
+  /// No access so far is remembered.
+  void forgetAccesses();
   void forgetIfFull();
 
   // RaceReport.cpp

@@ -12,6 +12,8 @@ namespace ditron::sim::race {
 
 namespace {
 constexpr size_t mostStrands = size_t(1) << 26, mostReaders = size_t(1) << 24, mostSplits = size_t(1) << 23;
+/// Blocks that are remembered before all that is over is forgotten.
+constexpr size_t keptBlocks = size_t(1) << 16;
 constexpr size_t keptMisses = 8, keptSeen = 16;
 } // namespace
 
@@ -73,9 +75,7 @@ uint16_t Detector::siteNumber(const DitronSimSite *site) {
   return cached.number;
 }
 
-void Detector::forgetIfFull() {
-  if (strands.size() < mostStrands && readerNodes.size() < mostReaders && splits.size() < mostSplits)
-    return;
+void Detector::forgetAccesses() {
   engine.memory.forgetAccesses();
   for (auto &rank : engine.ranks)
     for (auto &slot : rank->slots) {
@@ -86,14 +86,43 @@ void Detector::forgetIfFull() {
   readerNodes.resize(1);
   splits.clear();
   freeSplits.clear();
-  // What is under way goes on under a new name.
-  for (auto &stream : engine.streams)
-    if (stream->actor.strand)
-      stream->actor.strand = makeStrand({stream->actor.warp, 1, UINT32_MAX, UINT32_MAX, engine.scheduler.now});
   words.clear();
   recentWrite = recentRead = {};
   std::fill(std::begin(ordered), std::end(ordered), OrderCache());
   std::fill(std::begin(readerSteps), std::end(readerSteps), ReaderStep());
+}
+
+void Detector::forgetIfFull() {
+  if (strands.size() < mostStrands && readerNodes.size() < mostReaders && splits.size() < mostSplits)
+    return;
+  forgetAccesses();
+  // What is under way goes on under a new name.
+  for (auto &stream : engine.streams)
+    if (stream->actor.strand)
+      stream->actor.strand = makeStrand({stream->actor.warp, 1, UINT32_MAX, UINT32_MAX, engine.scheduler.now});
+}
+
+void Detector::forgetIfAllIsKnown() {
+  if (blocks.size() < keptBlocks || engine.currentHost)
+    return;
+  const KnowledgeRef &host = engine.outsideKnown;
+  for (const auto &stream : engine.streams)
+    if (!stream->isIdle() || (host ? host->upTo(Key::stream(stream->id)) : 0) < stream->order.number)
+      return;
+  forgetAccesses();
+  operations.clear();
+  blocks.clear();
+  warps.clear();
+  hostWarp = nobody;
+  engine.outsideKnown = nullptr;
+  for (auto &stream : engine.streams) {
+    stream->order.known = nullptr;
+    stream->actor = {};
+  }
+  for (auto &event : engine.events)
+    event->known = nullptr;
+  for (auto &rank : engine.ranks)
+    rank->shmem->forgetOrder();
 }
 
 //===- Threads ----------------------------------------------------------------------------------------------------===//

@@ -395,6 +395,25 @@ TEST(Race, WhatFollowsASignalWaitMayWriteTheWord) {
   EXPECT_OK(machine->synchronize());
 }
 
+// What host code has waited for is forgotten when it has become much; what comes then is compared with what comes then.
+TEST(Race, HistoryThatIsOverIsForgotten) {
+  auto machine = makeMachine(options(2));
+  auto *word = makeBuffer<uint32_t>(*machine, 0, 1, "word");
+  const StreamId a = makeStream(*machine, 0, "a"), b = makeStream(*machine, 0, "b");
+  auto nothingToDo = [](void **) {};
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_OK(machine->launch(a, kernel("many", nothingToDo, {40000, 1, 1}, 1, 0)));
+    ASSERT_OK(machine->launch(a, kernel("first", writeOne, {1, 1, 1}, 32, 0, word)));
+    ASSERT_OK(machine->synchronize());
+    EXPECT_OK(machine->hostAccess(word, 4, /*isWrite=*/true));
+    ASSERT_OK(machine->launch(b, kernel("second", writeOne, {1, 1, 1}, 32, 0, word)));
+    ASSERT_OK(machine->synchronize());
+  }
+  ASSERT_OK(machine->launch(a, kernel("third", writeOne, {1, 1, 1}, 32, 0, word)));
+  ASSERT_OK(machine->launch(b, kernel("fourth", writeOne, {1, 1, 1}, 32, 0, word)));
+  EXPECT_EQ(machine->synchronize().code(), StatusCode::DataRace);
+}
+
 //===- The network ------------------------------------------------------------------------------------------------===//
 
 void putAndReuse(void **arguments) {
