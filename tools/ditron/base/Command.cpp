@@ -5,14 +5,13 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "base/Command.h"
 
-#include "arguments/TextPieces.h"
-
 #include "ditron/compiler/KernelInterface.h"
 #include "ditron/frontend/Signature.h"
 #include "ditron/frontend/syntax/Source.h"
 #include "ditron/support/InputFile.h"
 #include "ditron/support/OutputFile.h"
 #include "ditron/support/Suggest.h"
+#include "ditron/values/TextPieces.h"
 
 #include <bit>
 #include <cstdio>
@@ -127,7 +126,7 @@ std::string meantOption(const CLI::App &command, const std::string &word) {
 
 CLI::Validator integerBetween(uint64_t least, uint64_t most) {
   auto check = [least, most](std::string &text) -> std::string {
-    const std::optional<uint64_t> value = wholeNumber<uint64_t>(text);
+    const std::optional<uint64_t> value = values::wholeNumber<uint64_t>(text);
     if (value && *value >= least && *value <= most)
       return "";
     return fmt::format("'{}' is not accepted; write an integer from {} to {}", text, least, most);
@@ -148,7 +147,7 @@ CLI::Validator secondsFromZero() {
 
 CLI::Validator powerOfTwoTo(uint32_t most) {
   auto check = [most](std::string &text) -> std::string {
-    const std::optional<uint32_t> value = wholeNumber<uint32_t>(text);
+    const std::optional<uint32_t> value = values::wholeNumber<uint32_t>(text);
     if (value && std::has_single_bit(*value) && *value <= most)
       return "";
     return fmt::format("'{}' is not accepted; write a power of two from 1 to {}", text, most);

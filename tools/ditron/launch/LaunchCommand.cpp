@@ -6,11 +6,11 @@
 // of the user's runs would otherwise go on waiting, on its GPU, for ranks that are gone.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "arguments/TextPieces.h"
 #include "base/Command.h"
 
 #include "ditron/runtime/bootstrap/Rendezvous.h"
 #include "ditron/support/ToolProcess.h"
+#include "ditron/values/TextPieces.h"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -77,7 +77,7 @@ std::vector<pid_t> descendants() {
   std::multimap<pid_t, pid_t> children;
   std::error_code ignored;
   for (const auto &entry : std::filesystem::directory_iterator("/proc", ignored))
-    if (const auto id = wholeNumber<pid_t>(entry.path().filename().string()))
+    if (const auto id = values::wholeNumber<pid_t>(entry.path().filename().string()))
       children.emplace(parentOf(*id), *id);
   std::vector<pid_t> found = {getpid()};
   for (size_t next = 0; next < found.size(); ++next)

@@ -5,12 +5,12 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "layout/LayoutCommand.h"
 
-#include "arguments/TextPieces.h"
 #include "layout/LayoutPicture.h"
 
 #include "ditron/layout/Builders.h"
 #include "ditron/layout/Wgmma.h"
 #include "ditron/support/OutputFile.h"
+#include "ditron/values/TextPieces.h"
 
 #include <fmt/format.h>
 #include <variant>
@@ -33,7 +33,7 @@ Expected<layout::Shape> parseSizes(const std::string &text) {
   int64_t elements = 1;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('x', begin), text.size());
-    const std::optional<int64_t> size = wholeNumber<int64_t>(std::string_view(text).substr(begin, end - begin));
+    const std::optional<int64_t> size = values::wholeNumber<int64_t>(std::string_view(text).substr(begin, end - begin));
     if (!size || *size < 1 || *size > mostDrawnElements || !layout::isPowerOfTwo(*size))
       return invalidArgument(fmt::format("--shape '{}': '{}' is not accepted; write powers of two from 1 to {}, as in 16x32", text,
                                          text.substr(begin, end - begin), mostDrawnElements));

@@ -14,19 +14,9 @@
 
 #include "run/RunArrays.h"
 
+#include "ditron/values/Comparison.h"
+
 namespace ditron::tool {
-
-struct Tolerance {
-  double absolute = 0, relative = 0;
-};
-
-/// How two arrays of one type and shape differ.
-struct Difference {
-  int64_t elements = 0, wrong = 0;
-  int64_t worst = 0; ///< Packed index of the element that is off by most beyond its tolerance.
-  double amount = 0; ///< What it is off by; infinite where one side is NaN.
-};
-Difference compareArrays(const NpyArray &actual, const NpyArray &expected, const Tolerance &tolerance);
 
 struct Expectation {
   const RunArray *array = nullptr;
@@ -34,7 +24,7 @@ struct Expectation {
   std::vector<std::string> texts; ///< Per rank, as written behind NAME=.
   std::vector<NpyArray> expected; ///< Per rank, unless there is `other`.
   const RunArray *other = nullptr;
-  Tolerance tolerance;
+  values::Tolerance tolerance;
 
   /// A line for each rank whose array is not as expected.
   Expected<std::vector<std::string>> compare(const RunArrays &arrays, uint32_t numRanks) const;
@@ -42,11 +32,9 @@ struct Expectation {
   std::string describeMatch(uint32_t numRanks) const;
 };
 
-/// One for each --expect: none, one for all, or one each.
-Expected<std::vector<Tolerance>> parseTolerances(const std::vector<std::string> &texts, size_t numExpectations);
 /// Reads NAME=VALUE and what it expects on each rank.
 Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks, uint64_t dataSeed,
-                                      const std::string &text, const Tolerance &tolerance);
+                                      const std::string &text, const values::Tolerance &tolerance);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_EXPECTATION_H

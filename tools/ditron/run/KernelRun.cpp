@@ -6,13 +6,13 @@
 #include "run/KernelRun.h"
 
 #include "base/WorldText.h"
-#include "results/ArrayPrint.h"
 
 #include "ditron/frontend/syntax/Diagnostics.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/sim/Machine.h"
 #include "ditron/support/OutputFile.h"
 #include "ditron/support/Plural.h"
+#include "ditron/values/ArrayPrint.h"
 
 #include <chrono>
 #include <cstdio>
@@ -58,7 +58,7 @@ Status KernelRun::run() {
     ran = withSourceLine(ran, stage.sourceText());
   DITRON_RETURN_IF_ERROR(ran);
   DITRON_RETURN_IF_ERROR(writeOutputs());
-  for (const SliceText &slice : prints)
+  for (const values::SliceText &slice : prints)
     DITRON_RETURN_IF_ERROR(print(slice));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (!options.quiet)
@@ -129,7 +129,7 @@ Status KernelRun::bindArguments() {
     for (size_t i = 0; i < stages.size(); ++i)
       DITRON_RETURN_IF_ERROR(stages[i].bind(*arrays, options.ranks, withAddresses, shared[i]));
   }
-  const IntegerNames constants = {{"RANKS", options.ranks}, {"SMS", world->rank(0).attributes().multiprocessors}};
+  const values::IntegerNames constants = {{"RANKS", options.ranks}, {"SMS", world->rank(0).attributes().multiprocessors}};
   SharedArguments earlier;
   for (size_t i = 0; i < stages.size(); ++i) {
     for (auto &[name, value] : shared[i])
@@ -146,20 +146,20 @@ Status KernelRun::bindOutputs() {
     DITRON_ASSIGN_OR_RETURN(auto assignment, splitAssignment("--out", text));
     const auto &[name, value] = assignment;
     DITRON_ASSIGN_OR_RETURN(const RunArray *array, arrays->require("--out", name));
-    DITRON_ASSIGN_OR_RETURN(OutputText output, parseOutputText(name, value));
-    if (options.ranks > 1 && !hasRank(output.path))
+    DITRON_ASSIGN_OR_RETURN(values::OutputText output, values::parseOutputText(name, value));
+    if (options.ranks > 1 && !values::hasRank(output.path))
       return invalidArgument(fmt::format("--out {}={}: {} ranks would write one file; put {{rank}} into the path", name,
                                          value, options.ranks));
     outputs.push_back({array, std::move(output)});
   }
   for (const std::string &text : options.prints) {
-    DITRON_ASSIGN_OR_RETURN(SliceText slice, parseSliceText(text));
+    DITRON_ASSIGN_OR_RETURN(values::SliceText slice, values::parseSliceText(text));
     DITRON_ASSIGN_OR_RETURN(const RunArray *array, arrays->require("--print", slice.name));
-    DITRON_RETURN_IF_ERROR(checkSlice(slice, array->shapes));
+    DITRON_RETURN_IF_ERROR(values::checkSlice(slice, array->shapes));
     prints.push_back(std::move(slice));
   }
-  DITRON_ASSIGN_OR_RETURN(const std::vector<Tolerance> tolerances,
-                          parseTolerances(options.tolerances, options.expectations.size()));
+  DITRON_ASSIGN_OR_RETURN(const std::vector<values::Tolerance> tolerances,
+                          values::parseTolerances(options.tolerances, options.expectations.size()));
   for (size_t i = 0; i < options.expectations.size(); ++i) {
     DITRON_ASSIGN_OR_RETURN(Expectation expectation,
                             readExpectation(*arrays, options.ranks, options.dataSeed, options.expectations[i], tolerances[i]));
@@ -181,8 +181,8 @@ Status KernelRun::checkOutputFiles() {
   if (!streamed.empty())
     listing = stderr;
   for (const Output &output : outputs)
-    for (uint32_t rank = 0; rank < (hasRank(output.text.path) ? options.ranks : 1); ++rank)
-      files.push_back({"--out " + output.array->name, pathForRank(output.text.path, rank)});
+    for (uint32_t rank = 0; rank < (values::hasRank(output.text.path) ? options.ranks : 1); ++rank)
+      files.push_back({"--out " + output.array->name, values::pathForRank(output.text.path, rank)});
   if (!options.trace.empty())
     files.push_back({"--trace", options.trace});
   std::erase_if(files, [](const NamedFile &file) { return file.path == standardOutput; });
@@ -261,7 +261,7 @@ Status KernelRun::writeOutputs() {
       DITRON_ASSIGN_OR_RETURN(NpyArray array, output.array->download(rank));
       if (output.text.type) {
         std::string overflow;
-        DITRON_ASSIGN_OR_RETURN(array, interpretArray(std::move(array), *output.text.type, output.array->name, &overflow));
+        DITRON_ASSIGN_OR_RETURN(array, values::interpretArray(std::move(array), *output.text.type, output.array->name, &overflow));
         if (!overflow.empty())
           fmt::print(stderr, "ditron: warning: --out {}, on rank {}\n", overflow, rank);
       }
@@ -270,7 +270,7 @@ Status KernelRun::writeOutputs() {
         std::fwrite(bytes.data(), 1, bytes.size(), stdout);
         continue;
       }
-      DITRON_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(pathForRank(output.text.path, rank)));
+      DITRON_ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(values::pathForRank(output.text.path, rank)));
       DITRON_RETURN_IF_ERROR(file.write(bytes));
       DITRON_RETURN_IF_ERROR(file.complete());
       files.push_back(std::move(file));
@@ -281,16 +281,16 @@ Status KernelRun::writeOutputs() {
   return Status::ok();
 }
 
-Status KernelRun::print(const SliceText &slice) {
+Status KernelRun::print(const values::SliceText &slice) {
   const RunArray &array = *arrays->find(slice.name);
   for (uint32_t rank = 0; rank < options.ranks; ++rank) {
     if (slice.rank && *slice.rank != rank)
       continue;
     DITRON_ASSIGN_OR_RETURN(const NpyArray whole, array.download(rank));
-    const NpyArray part = takeSlice(slice, whole);
+    const NpyArray part = values::takeSlice(slice, whole);
     fmt::print(listing, "{}{} on rank {}: {} {}{}\n", slice.name, slice.brackets, rank, toString(part.type),
                shapeToString(part.shape), part.elementCount() == 0 ? ", 0 elements" : "");
-    fmt::print(listing, "{}\n", arrayText(part, slice.brackets.empty() ? Abbreviate::Long : Abbreviate::Never));
+    fmt::print(listing, "{}\n", values::arrayText(part, slice.brackets.empty() ? values::Abbreviate::Long : values::Abbreviate::Never));
   }
   return Status::ok();
 }

@@ -9,13 +9,13 @@
 
 #include "base/Command.h"
 #include "base/Progress.h"
-#include "arguments/OutputText.h"
-#include "results/SliceText.h"
 #include "run/Expectation.h"
 #include "run/KernelStage.h"
 
 #include "ditron/package/PackageProvider.h"
 #include "ditron/runtime/World.h"
+#include "ditron/values/OutputText.h"
+#include "ditron/values/SliceText.h"
 
 #include <cstdio>
 #include <set>
@@ -64,7 +64,7 @@ public:
 private:
   struct Output {
     const RunArray *array;
-    OutputText text;
+    values::OutputText text;
   };
 
   Status makeWorld();
@@ -80,7 +80,7 @@ private:
   Status execute();
   Status writeTrace();
   Status writeOutputs();
-  Status print(const SliceText &slice);
+  Status print(const values::SliceText &slice);
   Status compareWithExpectations();
   /// How long the run took on the machine model or, on real GPUs, on the slowest rank.
   std::string deviceTime() const;
@@ -98,7 +98,7 @@ private:
   std::set<std::string> shownMessages;   ///< Warnings that were printed.
   std::FILE *listing = stdout;           ///< What people read: stderr when standard output takes an array or the trace.
   std::vector<Output> outputs;
-  std::vector<SliceText> prints;
+  std::vector<values::SliceText> prints;
   std::vector<Expectation> expectations;
   std::vector<runtime::Event> begins, ends; ///< Around the launches on real GPUs.
   bool launchRefused = false;

@@ -61,7 +61,7 @@ Status KernelStage::bind(RunArrays &arrays, uint32_t numRanks, bool withAddresse
   return Status::ok();
 }
 
-Status KernelStage::complete(const jit::Jit &jit, const SharedArguments &shared, const IntegerNames &constants,
+Status KernelStage::complete(const jit::Jit &jit, const SharedArguments &shared, const values::IntegerNames &constants,
                              uint32_t numRanks, bool debug) {
   for (const std::string &name : function.parameterNames())
     if (auto earlier = shared.find(name);
@@ -76,7 +76,7 @@ Status KernelStage::complete(const jit::Jit &jit, const SharedArguments &shared,
   launch.config = options.config;
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
     jit::CallArguments given;
-    IntegerNames integers = constants;
+    values::IntegerNames integers = constants;
     integers["RANK"] = rank;
     for (const auto &[name, earlier] : shared)
       addIntegers(integers, earlier.perRank[rank]); // whether or not this kernel has such a parameter
@@ -88,7 +88,7 @@ Status KernelStage::complete(const jit::Jit &jit, const SharedArguments &shared,
     DITRON_ASSIGN_OR_RETURN(call.tuned, jit.tune(function, given, launch));
     call.tuned.options.config.reset(); // its values are among the arguments now
     addIntegers(integers, call.tuned.arguments.keywords);
-    DITRON_ASSIGN_OR_RETURN(call.grid, evaluateGrid(options.grid.value_or("1"), integers));
+    DITRON_ASSIGN_OR_RETURN(call.grid, values::evaluateGrid(options.grid.value_or("1"), integers));
   }
   return Status::ok();
 }

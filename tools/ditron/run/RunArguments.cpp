@@ -1,9 +1,9 @@
 //===- RunArguments.cpp - Values of parameters on every rank ------------------------------------------------------===//
 #include "run/RunArguments.h"
 
-#include "arguments/LiteralText.h"
-#include "arguments/RankText.h"
-#include "arguments/TupleText.h"
+#include "ditron/values/LiteralText.h"
+#include "ditron/values/RankText.h"
+#include "ditron/values/TupleText.h"
 
 #include <fmt/format.h>
 
@@ -16,25 +16,25 @@ namespace {
 /// A value, or an element of a tuple, that is read but not yet made.
 struct ReadLeaf {
   std::string path;
-  ArgumentText value;
+  values::ArgumentText value;
 };
 
 /// What a parameter is on one rank.
 Expected<std::vector<ReadLeaf>> readOnRank(ParameterKind kind, const std::string &name, const std::string &text,
                                            uint32_t rank, uint32_t numRanks) {
-  DITRON_ASSIGN_OR_RETURN(const std::string own, textForRank(name, text, rank, numRanks));
-  DITRON_ASSIGN_OR_RETURN(const std::vector<TupleLeaf> leaves, parseTupleText(name, own));
+  DITRON_ASSIGN_OR_RETURN(const std::string own, values::textForRank(name, text, rank, numRanks));
+  DITRON_ASSIGN_OR_RETURN(const std::vector<values::TupleLeaf> leaves, values::parseTupleText(name, own));
   std::vector<ReadLeaf> read;
-  for (const TupleLeaf &leaf : leaves) {
-    DITRON_ASSIGN_OR_RETURN(const std::string spec, textForRank(leaf.path, leaf.text, rank, numRanks));
+  for (const values::TupleLeaf &leaf : leaves) {
+    DITRON_ASSIGN_OR_RETURN(const std::string spec, values::textForRank(leaf.path, leaf.text, rank, numRanks));
     const bool isQuoted = leaf.path != name && (spec.starts_with('"') || spec.starts_with('\''));
-    ArgumentText value;
+    values::ArgumentText value;
     if (kind == ParameterKind::Constexpr || isQuoted) {
-      DITRON_ASSIGN_OR_RETURN(value, parseConstexprText(leaf.path, spec));
+      DITRON_ASSIGN_OR_RETURN(value, values::parseConstexprText(leaf.path, spec));
     } else {
-      DITRON_ASSIGN_OR_RETURN(value, parseArgumentText(leaf.path, spec, numRanks));
+      DITRON_ASSIGN_OR_RETURN(value, values::parseArgumentText(leaf.path, spec, numRanks));
     }
-    if (kind == ParameterKind::Memory && !std::holds_alternative<ArrayText>(value))
+    if (kind == ParameterKind::Memory && !std::holds_alternative<values::ArrayText>(value))
       return invalidArgument(
           fmt::format("--memory {}='{}': an array is expected, such as zeros:fp32[128] or @x.npy", name, text));
     read.push_back({leaf.path, std::move(value)});
@@ -47,12 +47,12 @@ Expected<std::vector<Argument>> makeLeaf(RunArrays &arrays, const std::vector<st
                                          size_t leaf) {
   const std::string &path = read[0][leaf].path;
   std::vector<Argument> values;
-  std::vector<ArrayText> texts;
+  std::vector<values::ArrayText> texts;
   for (uint32_t rank = 0; rank < read.size(); ++rank) {
-    const ArgumentText &value = read[rank][leaf].value;
-    if (const auto *array = std::get_if<ArrayText>(&value)) {
+    const values::ArgumentText &value = read[rank][leaf].value;
+    if (const auto *array = std::get_if<values::ArrayText>(&value)) {
       texts.push_back(*array);
-    } else if (const auto *address = std::get_if<AddressText>(&value)) {
+    } else if (const auto *address = std::get_if<values::AddressText>(&value)) {
       DITRON_ASSIGN_OR_RETURN(const runtime::Pointer pointer, arrays.addressOf(*address, rank));
       values.emplace_back(pointer);
     } else {
@@ -74,7 +74,7 @@ Expected<std::vector<Argument>> makeLeaf(RunArrays &arrays, const std::vector<st
 
 } // namespace
 
-bool mentionsAddress(std::string_view text) { return text.find(addressMark) != std::string_view::npos; }
+bool mentionsAddress(std::string_view text) { return text.find(values::addressMark) != std::string_view::npos; }
 
 Expected<BoundParameter> bindParameter(RunArrays &arrays, uint32_t numRanks, ParameterKind kind,
                                        const std::string &name, const std::string &text) {
@@ -98,7 +98,7 @@ Expected<BoundParameter> bindParameter(RunArrays &arrays, uint32_t numRanks, Par
   return bound;
 }
 
-void addIntegers(IntegerNames &names, const std::vector<BoundParameter::Leaf> &leaves) {
+void addIntegers(values::IntegerNames &names, const std::vector<BoundParameter::Leaf> &leaves) {
   for (const auto &[path, value] : leaves)
     if (value.is<int64_t>())
       names[path] = value.get<int64_t>();

@@ -7,8 +7,9 @@
 #ifndef DITRON_TOOLS_DITRON_RUNARGUMENTS_H
 #define DITRON_TOOLS_DITRON_RUNARGUMENTS_H
 
-#include "arguments/GridExpression.h"
 #include "run/RunArrays.h"
+
+#include "ditron/values/GridExpression.h"
 
 namespace ditron::tool {
 
@@ -29,7 +30,7 @@ Expected<BoundParameter> bindParameter(RunArrays &arrays, uint32_t numRanks, Par
                                        const std::string &name, const std::string &text);
 
 /// Adds the integers among the values on a rank, for --grid.
-void addIntegers(IntegerNames &names, const std::vector<BoundParameter::Leaf> &leaves);
+void addIntegers(values::IntegerNames &names, const std::vector<BoundParameter::Leaf> &leaves);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_RUNARGUMENTS_H

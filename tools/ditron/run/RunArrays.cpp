@@ -25,7 +25,7 @@ Expected<NpyArray> RunArray::download(uint32_t rank) const {
 namespace {
 
 /// Arrays of one argument differ between ranks in their values and, unless symmetric, their sizes.
-Status checkAgreement(const std::string &name, const std::vector<NpyArray> &data, const std::vector<ArrayText> &texts) {
+Status checkAgreement(const std::string &name, const std::vector<NpyArray> &data, const std::vector<values::ArrayText> &texts) {
   for (size_t rank = 1; rank < data.size(); ++rank) {
     if (data[rank].type != data[0].type)
       return invalidArgument(fmt::format("argument {}: elements are {} on rank 0 but {} on rank {}", name,
@@ -48,7 +48,7 @@ Status checkAgreement(const std::string &name, const std::vector<NpyArray> &data
 
 } // namespace
 
-Expected<const RunArray *> RunArrays::add(const std::string &name, const std::vector<ArrayText> &perRank) {
+Expected<const RunArray *> RunArrays::add(const std::string &name, const std::vector<values::ArrayText> &perRank) {
   if (find(name))
     return invalidArgument(fmt::format("argument {}: there is an array of this name already; later kernels get it when {} is left "
                                        "out; another array needs another name: --memory OTHER=... and --arg {}=ptr:OTHER",
@@ -57,7 +57,7 @@ Expected<const RunArray *> RunArrays::add(const std::string &name, const std::ve
   DITRON_RETURN_IF_ERROR(perRank.front().checkMemory(perRank.size() * (world.machine() ? 2 : 1), name));
   std::vector<NpyArray> data;
   for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
-    auto lookup = [&](const AddressText &address) { return addressOf(address, rank); };
+    auto lookup = [&](const values::AddressText &address) { return addressOf(address, rank); };
     Expected<NpyArray> array = perRank[rank].make(rank, dataSeed, name, lookup);
     if (!array.isOk())
       return array.status();
@@ -103,7 +103,7 @@ Expected<const RunArray *> RunArrays::require(std::string_view option, const std
                                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
-Expected<runtime::Pointer> RunArrays::addressOf(const AddressText &address, uint32_t rank) const {
+Expected<runtime::Pointer> RunArrays::addressOf(const values::AddressText &address, uint32_t rank) const {
   DITRON_ASSIGN_OR_RETURN(const RunArray *array, require("address of", address.array));
   const uint32_t place = address.rank.value_or(rank);
   if (place >= world.numRanks())

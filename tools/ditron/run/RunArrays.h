@@ -6,9 +6,8 @@
 #ifndef DITRON_TOOLS_DITRON_RUNARRAYS_H
 #define DITRON_TOOLS_DITRON_RUNARRAYS_H
 
-#include "arguments/ArgumentText.h"
-
 #include "ditron/runtime/World.h"
+#include "ditron/values/ArgumentText.h"
 
 #include <deque>
 
@@ -38,13 +37,13 @@ public:
   RunArrays(runtime::World &world, uint64_t dataSeed) : world(world), dataSeed(dataSeed) {}
 
   /// Makes the array from what it is on each rank, fills it, and keeps it. Its addresses are looked up among earlier ones.
-  Expected<const RunArray *> add(const std::string &name, const std::vector<ArrayText> &perRank);
+  Expected<const RunArray *> add(const std::string &name, const std::vector<values::ArrayText> &perRank);
   /// Null for a name that no array has.
   const RunArray *find(std::string_view name) const;
   /// The same, or an error that names `option` and the arrays that there are.
   Expected<const RunArray *> require(std::string_view option, const std::string &name) const;
   /// Where an address points for a kernel or table of `rank`.
-  Expected<runtime::Pointer> addressOf(const AddressText &address, uint32_t rank) const;
+  Expected<runtime::Pointer> addressOf(const values::AddressText &address, uint32_t rank) const;
 
 private:
   runtime::World &world;

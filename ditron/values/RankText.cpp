@@ -1,15 +1,15 @@
 //===- RankText.cpp - Values that differ between ranks, as text ---------------------------------------------------===//
-#include "arguments/RankText.h"
+#include "ditron/values/RankText.h"
 
-#include "arguments/LiteralText.h"
-#include "arguments/TupleText.h"
-#include "arguments/OutputText.h"
+#include "ditron/values/LiteralText.h"
+#include "ditron/values/TupleText.h"
+#include "ditron/values/OutputText.h"
 
 #include "ditron/support/Plural.h"
 
 #include <fmt/format.h>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 Expected<std::string> textForRank(std::string_view name, std::string_view text, uint32_t rank, uint32_t numRanks) {
   constexpr std::string_view mark = "per-rank:";
@@ -33,4 +33,4 @@ Expected<std::string> textForRank(std::string_view name, std::string_view text, 
   return pathForRank(std::string(own), rank);
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

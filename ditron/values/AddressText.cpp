@@ -1,12 +1,12 @@
 //===- AddressText.cpp - Addresses of arrays as text --------------------------------------------------------------===//
-#include "arguments/AddressText.h"
+#include "ditron/values/AddressText.h"
 
-#include "arguments/LiteralText.h"
-#include "arguments/TextPieces.h"
+#include "ditron/values/LiteralText.h"
+#include "ditron/values/TextPieces.h"
 
 #include <fmt/format.h>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 Expected<AddressText> parseAddressText(std::string_view name, std::string_view text) {
   constexpr std::string_view form = "an address is written ptr:x, ptr:x[2,0] for an element, ptr:x@3 for rank 3's copy";
@@ -43,4 +43,4 @@ Expected<AddressText> parseAddressText(std::string_view name, std::string_view t
   return address;
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

@@ -3,7 +3,7 @@
 // Parsing, and storing as elements of an array.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "arguments/LiteralText.h"
+#include "ditron/values/LiteralText.h"
 
 #include "ditron/frontend/Signature.h"
 #include "ditron/support/InputFile.h"
@@ -15,7 +15,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 using runtime::Argument;
 
@@ -325,4 +325,4 @@ Status storeLiteral(DataType type, const Argument &value, std::byte *address) {
   return Status::ok();
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

@@ -3,12 +3,12 @@
 // Parsing generators and lists, and making the arrays that the text describes.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "arguments/ArrayText.h"
+#include "ditron/values/ArrayText.h"
 
-#include "arguments/LiteralText.h"
-#include "arguments/TextPieces.h"
-#include "arguments/TupleText.h"
-#include "arguments/OutputText.h"
+#include "ditron/values/LiteralText.h"
+#include "ditron/values/TextPieces.h"
+#include "ditron/values/TupleText.h"
+#include "ditron/values/OutputText.h"
 
 #include "ditron/support/HostMemory.h"
 #include "ditron/support/Plural.h"
@@ -17,7 +17,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 using runtime::Argument;
 
@@ -353,4 +353,4 @@ Expected<NpyArray> ArrayText::make(uint32_t rank, uint64_t seed, std::string_vie
   return array;
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

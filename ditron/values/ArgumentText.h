@@ -17,17 +17,17 @@
 //                                               with NaN; symm: stands after the colon
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_ARGUMENTTEXT_H
-#define DITRON_TOOLS_DITRON_ARGUMENTTEXT_H
+#ifndef DITRON_VALUES_ARGUMENTTEXT_H
+#define DITRON_VALUES_ARGUMENTTEXT_H
 
-#include "arguments/ArrayText.h"
+#include "ditron/values/ArrayText.h"
 
-namespace ditron::tool {
+namespace ditron::values {
 
 using ArgumentText = std::variant<runtime::Argument, ArrayText, AddressText>;
 
 /// `name` is the parameter, `numRanks` what ptr:x@* is expanded to.
 Expected<ArgumentText> parseArgumentText(std::string_view name, std::string_view text, uint32_t numRanks = 1);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_ARGUMENTTEXT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_ARGUMENTTEXT_H

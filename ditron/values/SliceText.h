@@ -8,14 +8,14 @@
 //   x[-1,::8]@0
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_SLICETEXT_H
-#define DITRON_TOOLS_DITRON_SLICETEXT_H
+#ifndef DITRON_VALUES_SLICETEXT_H
+#define DITRON_VALUES_SLICETEXT_H
 
 #include "ditron/support/Npy.h"
 
 #include <optional>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 struct SliceText {
   struct Axis {
@@ -35,5 +35,5 @@ Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>
 /// The part of an array that the slice fits.
 NpyArray takeSlice(const SliceText &slice, const NpyArray &array);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_SLICETEXT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_SLICETEXT_H

@@ -3,19 +3,19 @@
 // Whatever is written behind --arg, --print, --expect and --tolerance is read or refused with a message: no text ends the program.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "arguments/ArgumentText.h"
-#include "arguments/LiteralText.h"
-#include "arguments/RankText.h"
-#include "arguments/TupleText.h"
-#include "results/ArrayPrint.h"
-#include "results/SliceText.h"
-#include "run/Expectation.h"
+#include "ditron/values/ArgumentText.h"
+#include "ditron/values/LiteralText.h"
+#include "ditron/values/RankText.h"
+#include "ditron/values/TupleText.h"
+#include "ditron/values/ArrayPrint.h"
+#include "ditron/values/SliceText.h"
+#include "ditron/values/Comparison.h"
 
 #include <gtest/gtest.h>
 #include <random>
 
 using namespace ditron;
-using namespace ditron::tool;
+using namespace ditron::values;
 
 namespace {
 

@@ -1,13 +1,13 @@
 //===- SliceText.cpp - Parts of arrays as text --------------------------------------------------------------------===//
-#include "results/SliceText.h"
+#include "ditron/values/SliceText.h"
 
-#include "arguments/TextPieces.h"
+#include "ditron/values/TextPieces.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 namespace {
 
@@ -127,4 +127,4 @@ NpyArray takeSlice(const SliceText &slice, const NpyArray &array) {
   return part;
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

@@ -3,16 +3,16 @@
 // Which of the forms a text has; the forms' own files read them.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "arguments/ArgumentText.h"
+#include "ditron/values/ArgumentText.h"
 
-#include "arguments/LiteralText.h"
+#include "ditron/values/LiteralText.h"
 
 #include "ditron/support/Suggest.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 using runtime::Argument;
 
@@ -123,4 +123,4 @@ Expected<ArgumentText> parseArgumentText(std::string_view name, std::string_view
   return badArgument(name, text, acceptedForms);
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

@@ -8,12 +8,12 @@
 //   scalar@n.txt                                one of the literals above, in a file by itself
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_LITERALTEXT_H
-#define DITRON_TOOLS_DITRON_LITERALTEXT_H
+#ifndef DITRON_VALUES_LITERALTEXT_H
+#define DITRON_VALUES_LITERALTEXT_H
 
 #include "ditron/runtime/Argument.h"
 
-namespace ditron::tool {
+namespace ditron::values {
 
 /// What comes before the name of a file that holds a scalar.
 inline constexpr std::string_view scalarMark = "scalar@";
@@ -50,5 +50,5 @@ Status storeFloat(DataType type, double value, std::byte *address);
 /// The same of a literal; refuses a value that is not one of the type: 300 of i8, 1.5 of i32.
 Status storeLiteral(DataType type, const runtime::Argument &value, std::byte *address);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_LITERALTEXT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_LITERALTEXT_H

@@ -1,7 +1,7 @@
 //===- array_output_test.cpp - Slices, printed arrays, comparison -------------------------------------------------===//
-#include "results/ArrayPrint.h"
-#include "results/SliceText.h"
-#include "run/Expectation.h"
+#include "ditron/values/ArrayPrint.h"
+#include "ditron/values/SliceText.h"
+#include "ditron/values/Comparison.h"
 
 #include <cmath>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <limits>
 
 using namespace ditron;
-using namespace ditron::tool;
+using namespace ditron::values;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -1,11 +1,11 @@
 //===- tuple_text_test.cpp - Tuples of kernel arguments as text ---------------------------------------------------===//
-#include "arguments/TupleText.h"
+#include "ditron/values/TupleText.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 using namespace ditron;
-using namespace ditron::tool;
+using namespace ditron::values;
 using testing::HasSubstr;
 
 namespace {

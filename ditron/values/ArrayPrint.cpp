@@ -3,13 +3,13 @@
 // Two walks over the elements that are shown: one for the width of the columns, one for the text.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "results/ArrayPrint.h"
+#include "ditron/values/ArrayPrint.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 namespace {
 
@@ -106,4 +106,4 @@ std::string arrayText(const NpyArray &array, Abbreviate abbreviate) {
   return ArrayWriter(array, cuts).text();
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

@@ -3,14 +3,14 @@
 // Cuts at commas outside of brackets and quotes, one level at a time.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "arguments/TupleText.h"
+#include "ditron/values/TupleText.h"
 
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
 #include <optional>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 namespace {
 
@@ -109,4 +109,4 @@ Expected<std::vector<TupleLeaf>> parseTupleText(std::string_view name, std::stri
   return leaves;
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

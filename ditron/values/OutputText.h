@@ -3,12 +3,12 @@
 // The value of --out, and the mark {rank} in paths.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_OUTPUTTEXT_H
-#define DITRON_TOOLS_DITRON_OUTPUTTEXT_H
+#ifndef DITRON_VALUES_OUTPUTTEXT_H
+#define DITRON_VALUES_OUTPUTTEXT_H
 
 #include "ditron/support/DataType.h"
 
-namespace ditron::tool {
+namespace ditron::values {
 
 /// What --out says after NAME=: a path, with the type to convert to before an '@'.
 struct OutputText {
@@ -21,5 +21,5 @@ Expected<OutputText> parseOutputText(std::string_view name, std::string_view tex
 std::string pathForRank(const std::string &path, uint32_t rank);
 bool hasRank(const std::string &path);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_OUTPUTTEXT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_OUTPUTTEXT_H

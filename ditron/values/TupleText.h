@@ -4,8 +4,8 @@
 // element, ((1, 2), @x.npy) a tuple in it, and (x=3, y=@x.npy) is a named tuple.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_TUPLETEXT_H
-#define DITRON_TOOLS_DITRON_TUPLETEXT_H
+#ifndef DITRON_VALUES_TUPLETEXT_H
+#define DITRON_VALUES_TUPLETEXT_H
 
 #include "ditron/support/Status.h"
 
@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 /// An element that is no tuple: where it is ("t.0", "t.x.1"), and its text.
 struct TupleLeaf {
@@ -31,5 +31,5 @@ bool isTupleText(std::string_view text);
 /// The elements of a tuple, inner ones taken apart; a text that is no tuple is one leaf. `name` is the parameter.
 Expected<std::vector<TupleLeaf>> parseTupleText(std::string_view name, std::string_view text);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_TUPLETEXT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_TUPLETEXT_H

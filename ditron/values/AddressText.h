@@ -9,14 +9,14 @@
 // pointers; [ptr:x@*] is a list of all ranks' copies.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_ADDRESSTEXT_H
-#define DITRON_TOOLS_DITRON_ADDRESSTEXT_H
+#ifndef DITRON_VALUES_ADDRESSTEXT_H
+#define DITRON_VALUES_ADDRESSTEXT_H
 
 #include "ditron/runtime/Buffer.h"
 
 #include <functional>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 inline constexpr std::string_view addressMark = "ptr:";
 
@@ -32,5 +32,5 @@ Expected<AddressText> parseAddressText(std::string_view name, std::string_view t
 /// Finds what an address means.
 using AddressLookup = std::function<Expected<runtime::Pointer>(const AddressText &)>;
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_ADDRESSTEXT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_ADDRESSTEXT_H

@@ -8,8 +8,8 @@
 // --constexpr (t.0 of a tuple), and RANK, RANKS and SMS.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_GRIDEXPRESSION_H
-#define DITRON_TOOLS_DITRON_GRIDEXPRESSION_H
+#ifndef DITRON_VALUES_GRIDEXPRESSION_H
+#define DITRON_VALUES_GRIDEXPRESSION_H
 
 #include "ditron/support/Status.h"
 
@@ -18,7 +18,7 @@
 #include <map>
 #include <string>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 using IntegerNames = std::map<std::string, int64_t>;
 
@@ -28,5 +28,5 @@ Expected<int64_t> evaluateInteger(std::string_view text, const IntegerNames &nam
 /// One to three values from 1; missing ones are 1.
 Expected<std::array<uint32_t, 3>> evaluateGrid(std::string_view text, const IntegerNames &names);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_GRIDEXPRESSION_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_GRIDEXPRESSION_H

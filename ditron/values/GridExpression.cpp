@@ -3,7 +3,7 @@
 // Recursive descent; arithmetic is checked for overflow.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#include "arguments/GridExpression.h"
+#include "ditron/values/GridExpression.h"
 
 #include "ditron/support/Suggest.h"
 
@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <vector>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 namespace {
 
@@ -207,4 +207,4 @@ Expected<std::array<uint32_t, 3>> evaluateGrid(std::string_view text, const Inte
   return grid;
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

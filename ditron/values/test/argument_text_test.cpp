@@ -1,8 +1,8 @@
 //===- argument_text_test.cpp - Kernel arguments as text ----------------------------------------------------------===//
-#include "arguments/ArgumentText.h"
-#include "arguments/LiteralText.h"
-#include "arguments/RankText.h"
-#include "arguments/OutputText.h"
+#include "ditron/values/ArgumentText.h"
+#include "ditron/values/LiteralText.h"
+#include "ditron/values/RankText.h"
+#include "ditron/values/OutputText.h"
 
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 
 using namespace ditron;
-using namespace ditron::tool;
+using namespace ditron::values;
 using runtime::Argument;
 using testing::AllOf;
 using testing::ElementsAre;

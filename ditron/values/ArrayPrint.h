@@ -3,12 +3,12 @@
 // An array in NumPy's form: nested brackets, columns of one width, "..." for the middle of long axes.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_ARRAYPRINT_H
-#define DITRON_TOOLS_DITRON_ARRAYPRINT_H
+#ifndef DITRON_VALUES_ARRAYPRINT_H
+#define DITRON_VALUES_ARRAYPRINT_H
 
 #include "ditron/support/Npy.h"
 
-namespace ditron::tool {
+namespace ditron::values {
 
 /// An element: integers in full, floats with as many digits as tell them from their neighbours.
 std::string elementText(DataType type, const std::byte *address);
@@ -18,5 +18,5 @@ enum class Abbreviate { Never, Long };
 
 std::string arrayText(const NpyArray &array, Abbreviate abbreviate);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_ARRAYPRINT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_ARRAYPRINT_H

@@ -1,10 +1,10 @@
 //===- grid_test.cpp - Launch grids as integer expressions --------------------------------------------------------===//
-#include "arguments/GridExpression.h"
+#include "ditron/values/GridExpression.h"
 
 #include <gmock/gmock.h>
 
 using namespace ditron;
-using namespace ditron::tool;
+using namespace ditron::values;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

@@ -1,6 +1,6 @@
 //===- TextPieces.h - Numbers and lists in the text of options ------------------------------------------*- C++ -*-===//
-#ifndef DITRON_TOOLS_DITRON_TEXTPIECES_H
-#define DITRON_TOOLS_DITRON_TEXTPIECES_H
+#ifndef DITRON_VALUES_TEXTPIECES_H
+#define DITRON_VALUES_TEXTPIECES_H
 
 #include <charconv>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 /// The whole text as a decimal number of the type; none when it is not one, or out of the type's range.
 template <typename Number> std::optional<Number> wholeNumber(std::string_view text) {
@@ -43,5 +43,5 @@ inline std::string indexText(int64_t element, const std::vector<int64_t> &shape)
   return fmt::format("[{}]", text);
 }
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_TEXTPIECES_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_TEXTPIECES_H

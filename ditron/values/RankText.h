@@ -5,18 +5,18 @@
 //   x{rank}.npy, {rank}       {rank} anywhere in a value is the number of the rank
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_RANKTEXT_H
-#define DITRON_TOOLS_DITRON_RANKTEXT_H
+#ifndef DITRON_VALUES_RANKTEXT_H
+#define DITRON_VALUES_RANKTEXT_H
 
 #include "ditron/support/Status.h"
 
 #include <cstdint>
 #include <string>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 /// What a value is on a rank. `name` is the parameter.
 Expected<std::string> textForRank(std::string_view name, std::string_view text, uint32_t rank, uint32_t numRanks);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_RANKTEXT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_RANKTEXT_H

@@ -1,9 +1,9 @@
 //===- OutputText.cpp - Files for arrays as text ------------------------------------------------------------------===//
-#include "arguments/OutputText.h"
+#include "ditron/values/OutputText.h"
 
 #include <fmt/format.h>
 
-namespace ditron::tool {
+namespace ditron::values {
 
 static constexpr std::string_view rankMark = "{rank}";
 
@@ -32,4 +32,4 @@ std::string pathForRank(const std::string &path, uint32_t rank) {
   return result;
 }
 
-} // namespace ditron::tool
+} // namespace ditron::values

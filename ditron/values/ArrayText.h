@@ -7,15 +7,15 @@
 // same, and so do two arguments. {rank} in S makes them differ.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
-#ifndef DITRON_TOOLS_DITRON_ARRAYTEXT_H
-#define DITRON_TOOLS_DITRON_ARRAYTEXT_H
+#ifndef DITRON_VALUES_ARRAYTEXT_H
+#define DITRON_VALUES_ARRAYTEXT_H
 
-#include "arguments/AddressText.h"
+#include "ditron/values/AddressText.h"
 
 #include "ditron/runtime/Argument.h"
 #include "ditron/support/Npy.h"
 
-namespace ditron::tool {
+namespace ditron::values {
 
 struct ArrayText {
   enum class Source { File, Zeros, Ones, Full, Arange, Random, List };
@@ -56,5 +56,5 @@ Expected<std::vector<int64_t>> parseShape(std::string_view name, std::string_vie
 /// somewhere to say so, become infinite with a text about it in `overflow`.
 Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_view name, std::string *overflow = nullptr);
 
-} // namespace ditron::tool
-#endif // DITRON_TOOLS_DITRON_ARRAYTEXT_H
+} // namespace ditron::values
+#endif // DITRON_VALUES_ARRAYTEXT_H
