@@ -147,6 +147,7 @@ using KernelEntry = void (*)(void **arguments);
 
 struct LaunchDescription {
   std::string name;
+  std::string source; ///< The file that it comes from, for traces; may be empty.
   KernelEntry entry = nullptr;
   ArgumentPack arguments; ///< The launch keeps this copy until it has run.
   std::array<uint32_t, 3> grid = {1, 1, 1};
@@ -330,8 +331,8 @@ public:
   const std::vector<LaunchRecord> &launches() const;
   const std::vector<CopyRecord> &copies() const;
   const std::vector<WaitRecord> &waits() const;
-  /// Chrome trace JSON, which Perfetto opens: process = rank, thread = SM slot, stream or copy engine; arrows from a
-  /// signal's write to the wait that it released.
+  /// Chrome trace JSON, which Perfetto opens: process = rank, thread = SM slot, stream, copy engine, network or host code;
+  /// arrows from a signal's write to the wait that it released. Of a run that failed it shows what had not ended.
   Status writeChromeTrace(const std::string &path) const;
   /// The same as text.
   std::string chromeTrace() const;

@@ -41,6 +41,7 @@ sim::Compare simCompare(Compare compare) {
 sim::LaunchDescription describe(const Kernel &kernel, const LaunchConfig &config, PackedArguments arguments) {
   sim::LaunchDescription description;
   description.name = kernel.name();
+  description.source = kernel.artifact().sourceFile;
   description.entry = kernel.image().hostEntry;
   description.arguments.bytes = std::move(arguments.bytes);
   description.arguments.offsets = std::move(arguments.offsets);

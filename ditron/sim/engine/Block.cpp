@@ -105,6 +105,7 @@ bool Block::makeThreads() {
   clocks = 0;
   latencySite = nullptr;
   nativeStoreAddress = nullptr;
+  remoteTraffic.clear();
   asyncUnit.reset(launch.sharedBytes, count);
   return true;
 }
@@ -270,8 +271,7 @@ void Block::finish() {
   ++engine.counters.blocksRun;
   ++engine.progress;
   if (engine.trace.isEnabled()) {
-    engine.trace.span(rank.id, slot, kernel->name, SpanKind::Block, start, clock,
-                      fmt::format("\"block\":\"({},{},{})\"", blockId[0], blockId[1], blockId[2]));
+    traceBlock(*this, clock, /*isFinished=*/true);
     if (kernel->record != SIZE_MAX)
       engine.trace.launches[kernel->record].blocks[linearId] = {
           {blockId[0], blockId[1], blockId[2]}, slot, start, clock};
@@ -302,11 +302,27 @@ void Block::settle() {
       static_cast<double>(globalBytes[1]) * engine.options.smsPerRank * share / cost.linkBytesPerNs +
       (clocks + static_cast<double>(sharedTraffic) / cost.sharedBytesPerClock) * share / cost.smClockGHz;
   clock += engine.scheduler.cost(nanoseconds * rank.slowFactor);
+  if (globalBytes[1])
+    for (RemoteTraffic &traffic : remoteTraffic)
+      if (traffic.end < 0)
+        traffic.end = clock;
   engine.counters.localBytes += globalBytes[0];
   engine.counters.remoteBytes += globalBytes[1];
   engine.counters.sharedBytes += sharedTraffic;
   globalBytes[0] = globalBytes[1] = sharedTraffic = 0;
   clocks = 0;
+}
+
+void Block::noteRemote(const Allocation &allocation, uint64_t bytes, bool isWrite, const DitronSimSite *site) {
+  auto traffic = std::find_if(remoteTraffic.begin(), remoteTraffic.end(), [&](const RemoteTraffic &one) {
+    return one.allocation == &allocation && one.isWrite == isWrite;
+  });
+  if (traffic == remoteTraffic.end())
+    traffic =
+        remoteTraffic.insert(traffic, {allocation.name, &allocation, allocation.rank, isWrite, 0, 0, clock, 0, site});
+  traffic->bytes += bytes;
+  ++traffic->accesses;
+  traffic->end = -1; // known when the work is turned into time
 }
 
 bool Block::chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote) {

@@ -28,6 +28,7 @@
 #include "ditron/sim/memory/Watch.h"
 #include "ditron/sim/race/Shadow.h"
 #include "ditron/sim/race/Strand.h"
+#include "ditron/sim/report/EngineTrace.h"
 
 #include <algorithm>
 #include <memory>
@@ -100,6 +101,7 @@ struct Thread : DitronSimThread {
   const void *pollAddress = nullptr;
   uint64_t pollValue = 0;
   uint32_t pollRepeats = 0;
+  SimTime pollSince = 0; ///< When it first read that value.
   Waiter waiter;
   AsyncQueue async;
   AsyncThread asyncWork;
@@ -158,6 +160,8 @@ public:
   /// is null for shared memory.
   void noteAccess(Thread &thread, Allocation *allocation, const void *address, uint64_t bytes, uint32_t access,
                   const DitronSimSite *site);
+  /// Notes for the trace that the block reaches memory of another rank.
+  void noteRemote(const Allocation &allocation, uint64_t bytes, bool isWrite, const DitronSimSite *site);
   /// Ends the run with a race, if there is one.
   void failIf(const std::string *race, Thread &thread, const DitronSimSite *site) {
     if (race) [[unlikely]]
@@ -220,6 +224,7 @@ public:
   /// Last checked native store to a word that somebody watched; names the source line when the change is found.
   Writer nativeStore;
   const void *nativeStoreAddress = nullptr;
+  std::vector<RemoteTraffic> remoteTraffic; ///< Gathered for the trace.
   SimTime tracedWaitEnd = 0; ///< End of the last wait drawn on the slot's track; spans of a track must not overlap.
 
 private:

@@ -6,6 +6,7 @@
 #include "ditron/sim/engine/CopyEngine.h"
 
 #include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/report/EngineTrace.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,13 @@ CopyEngine::CopyEngine(Engine &engine, Rank &rank, uint32_t number) : number(num
 uint64_t CopyEngine::total() const {
   const CopyDescription &copy = requests.front().op->copy;
   return copy.rowBytes * copy.rows;
+}
+
+CopyEngine::Progress CopyEngine::progress() const {
+  if (!active)
+    return {};
+  const StreamOp &op = *requests.front().op;
+  return {true, &op.name, &op.copy, total(), moved, sourceRank, destinationRank, began};
 }
 
 void CopyEngine::submit(Stream &stream, std::shared_ptr<const StreamOp> op, SimTime now) {
@@ -128,8 +136,7 @@ void CopyEngine::step(SimTime now) {
   }
   pendingBytes -= total();
   if (engine.trace.isEnabled()) {
-    engine.trace.span(rank.id, copyTracks + number, engine.trace.intern(request.op->name), SpanKind::Copy, began, now,
-                      fmt::format("\"bytes\":{},\"from\":{},\"to\":{}", total(), sourceRank, destinationRank));
+    traceCopy(*this, now, /*isFinished=*/true);
     engine.trace.copies.push_back(
         {request.op->name, rank.id, sourceRank, destinationRank, number, total(), began, now});
   }

@@ -29,6 +29,19 @@ public:
   bool isIdle() const { return requests.empty(); }
   uint64_t queuedBytes() const { return pendingBytes; }
   const uint32_t number;
+  Engine &engine;
+  Rank &rank;
+
+  /// How far the copy in front has come; nothing but `active` counts when there is none.
+  struct Progress {
+    bool active = false;
+    const std::string *name = nullptr;
+    const CopyDescription *description = nullptr;
+    uint64_t bytes = 0, moved = 0;
+    uint32_t sourceRank = 0, destinationRank = 0;
+    SimTime began = 0;
+  };
+  Progress progress() const;
 
 private:
   struct Request {
@@ -43,8 +56,6 @@ private:
   bool checkRaces(const void *source, void *destination, uint64_t bytes);
   uint64_t total() const;
 
-  Engine &engine;
-  Rank &rank;
   std::deque<Request> requests;
   uint64_t pendingBytes = 0;
   bool active = false; ///< The front request has begun.

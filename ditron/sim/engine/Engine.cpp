@@ -7,11 +7,13 @@
 
 #include "ditron/sim/memory/Fault.h"
 #include "ditron/sim/report/DeadlockReport.h"
+#include "ditron/sim/report/EngineTrace.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace ditron::sim {
 
@@ -142,14 +144,7 @@ void Machine::State::releaseAll(const std::vector<Waiter *> &released, const Wri
     Block *block = waiter->thread ? waiter->thread->block : nullptr;
     // Of the threads of a block that wake together one is drawn.
     if (trace.isEnabled() && (!block || block != drawn)) {
-      uint32_t track = block ? block->slot : waiter->stream->track;
-      SimTime from = block ? std::max(waiter->since, block->tracedWaitEnd) : waiter->since;
-      if (from <= when)
-        trace.span(rank, track, trace.intern("wait " + memory.signalName(waiter->address)), SpanKind::Wait, from, when);
-      if (block)
-        block->tracedWaitEnd = std::max(from, when);
-      if (writer)
-        trace.arrow(*writer, rank, track, when);
+      traceWaitEnd(*this, *waiter, writer, when);
       drawn = block;
     }
     if (waiter->thread)
@@ -252,6 +247,8 @@ void Machine::State::run(const std::function<bool()> &condition) {
       continue;
     fail({StatusCode::Deadlock, describeDeadlock(*this)});
   }
+  if (trace.isEnabled())
+    traceUnfinished(*this);
   stopEverything();
   // Host code owns things: it runs to its end, and every call of it fails.
   for (auto &host : hosts)
@@ -269,14 +266,20 @@ Status Machine::State::blockHost(std::function<bool()> condition, std::string de
     currentHost->park(std::move(condition), std::move(description));
     return status;
   }
+  outsideWait = std::move(description);
   run(condition);
-  outsideClock = std::max(outsideClock, scheduler.now);
+  const SimTime since = std::exchange(outsideClock, std::max(outsideClock, scheduler.now));
+  if (trace.isEnabled() && outsideClock > since)
+    traceHost(*this, "wait for " + outsideWait, since, outsideClock);
+  outsideWait.clear();
   return status;
 }
 
-SimTime Machine::State::hostCall() {
+SimTime Machine::State::hostCall(std::string_view what) {
   SimTime cost = scheduler.cost(options.cost.hostCallNs);
   SimTime &clock = currentHost ? currentHost->clock : outsideClock;
+  if (trace.isEnabled())
+    traceHost(*this, what, clock, clock + cost);
   return clock += cost;
 }
 

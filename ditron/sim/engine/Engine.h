@@ -106,7 +106,7 @@ struct Machine::State {
   void returnSharedMemory(char *memory) { idleShared.push_back(memory); }
 
   /// Charges one host call to the calling host code and gives the time of it.
-  SimTime hostCall();
+  SimTime hostCall(std::string_view what);
 
   const MachineOptions options;
   Scheduler scheduler;
@@ -132,6 +132,7 @@ struct Machine::State {
   bool hostConditionsDirty = false; ///< Something happened that host code may wait for.
   bool insideCallback = false;
   SimTime outsideClock = 0; ///< Clock of host code outside of runRanks.
+  std::string outsideWait;  ///< What that code waits for; empty when it does not.
   // Of all launches so far.
   uint64_t enqueuedBlocks = 0, finishedBlocks = 0;
   std::function<void(double)> progressObserver; ///< Is told what share of them has finished.

@@ -88,7 +88,7 @@ Status Machine::State::enqueue(Stream &stream, StreamOp op) {
     captureOp(*stream.capture, *this, stream, std::move(op));
     return Status::ok();
   }
-  SimTime issued = hostCall();
+  SimTime issued = hostCall(trace.isEnabled() ? "enqueue " + op.name : std::string());
   stream.enqueue(std::make_shared<const StreamOp>(std::move(op)), issued);
   return Status::ok();
 }
@@ -141,7 +141,7 @@ Status Machine::launchGraph(StreamId id, std::shared_ptr<const Graph> graph) {
   if (stream->rank.id != graph->lanes[0].rank)
     return invalidArgument(fmt::format("the graph was captured on rank {} and cannot be launched on rank {}",
                                        graph->lanes[0].rank, stream->rank.id));
-  const SimTime issued = impl->hostCall();
+  const SimTime issued = impl->hostCall("launch graph");
   std::vector<Stream *> lanes = {stream};
   for (size_t i = 1; i < graph->lanes.size(); ++i) {
     const Graph::Lane &lane = graph->lanes[i];

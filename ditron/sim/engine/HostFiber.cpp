@@ -6,6 +6,7 @@
 #include "ditron/sim/engine/HostFiber.h"
 
 #include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/report/EngineTrace.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -59,8 +60,11 @@ void HostFiber::park(std::function<bool()> wanted, std::string what) {
   description = std::move(what);
   if (!engine.stopped())
     engine.hostConditionsDirty = true;
+  const SimTime since = clock;
   switchToScheduler();
   condition = nullptr;
+  if (engine.trace.isEnabled() && clock > since)
+    traceHost(engine, "wait for " + description, since, clock);
 }
 
 void HostFiber::yield() {

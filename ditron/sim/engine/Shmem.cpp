@@ -6,6 +6,7 @@
 #include "ditron/sim/engine/Shmem.h"
 
 #include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/report/EngineTrace.h"
 
 #include <fmt/format.h>
 
@@ -44,6 +45,7 @@ void Shmem::begin(Thread &thread, PendingTransfer transfer, bool soon, const Dit
   transfer.epoch = epoch;
   transfer.tie = engine.scheduler.random.next();
   transfer.writer = block.writer(thread, site);
+  transfer.begun = block.clock;
   transfer.place = siteText(site);
   if (engine.races)
     beginOrdered(thread, transfer, site);
@@ -64,6 +66,8 @@ void Shmem::deliver(PendingTransfer &transfer) {
   if (engine.races && !checkRaces(transfer, transfer.source))
     return;
   transfer.writer.time = std::max(engine.scheduler.now, transfer.writer.time);
+  if (engine.trace.isEnabled())
+    transfer.writer.track = traceTransfer(engine, transfer, rank.id, transfer.writer.time, /*isFinished=*/true);
   if (transfer.bytes) {
     std::memmove(transfer.destination, from, transfer.bytes);
     engine.rangeWritten(transfer.destination, transfer.bytes, transfer.writer);
@@ -322,6 +326,10 @@ void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *
     touch(thread, source, bytes, /*isWrite=*/false, site);
     touch(thread, destination, bytes, /*isWrite=*/true, site);
     std::memmove(destination, source, bytes);
+    if (thread.block->engine.trace.isEnabled())
+      if (const Allocation *from = thread.block->engine.memory.find(source);
+          from && from->rank != thread.block->rank.id)
+        thread.block->noteRemote(*from, bytes, /*isWrite=*/false, site);
     if (!isShared(thread, destination))
       thread.block->engine.rangeWritten(destination, bytes, thread.block->writer(thread, site));
     return;

@@ -43,6 +43,7 @@ struct PendingTransfer {
   race::KnowledgeRef known;
   uint32_t warp = race::nobody, number = 0;
   uint16_t site = 0;
+  SimTime begun = 0;
   std::string place; ///< Of the call, for messages: its code may be gone when it is delivered.
   // A put with a signal: the word that changes after the bytes have arrived.
   void *signal = nullptr;
@@ -79,6 +80,7 @@ public:
     finishing.clear();
   }
   bool isIdle() const { return pending.empty(); }
+  const std::vector<PendingTransfer> &underWay() const { return pending; }
   /// Ends a kernel, all of whose blocks are done at `now`, when what is under way has arrived.
   void finishLater(KernelRun &run, SimTime now);
 

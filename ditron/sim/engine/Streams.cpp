@@ -7,6 +7,7 @@
 #include "ditron/sim/engine/Streams.h"
 
 #include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/report/EngineTrace.h"
 
 #include <fmt/format.h>
 
@@ -94,7 +95,7 @@ void Stream::writeSignal(const StreamOp &op, SimTime now) {
     *static_cast<volatile uint64_t *>(op.address) = value;
   if (engine.trace.isEnabled())
     engine.trace.span(rank.id, track, engine.trace.intern("signal " + engine.memory.signalName(op.address)),
-                      SpanKind::Signal, opStart, now, fmt::format("\"value\":{}", value));
+                      SpanKind::Signal, opStart, now, TraceArguments().add("value", value).take());
   engine.wordWritten(op.address, op.bytes, writer(now));
 }
 
@@ -141,6 +142,7 @@ void Stream::perform(SimTime now) {
     event.completed = op->recording;
     event.time = now;
     event.known = order.known;
+    event.recordedBy = writer(now);
     std::vector<Stream *> waiters = std::move(event.waiters);
     event.waiters.clear();
     for (Stream *waiting : waiters)
@@ -185,6 +187,8 @@ void Stream::eventCompleted(SimTime when) {
   }
   if (engine.races)
     engine.races->wait(order, event.known);
+  if (engine.trace.isEnabled() && event.time > opStart)
+    engine.trace.arrow(event.recordedBy, rank.id, track, when, engine.trace.intern("event " + event.name));
   operationDone(when);
 }
 
@@ -194,6 +198,8 @@ void Stream::fail(const StreamOp &op, const std::string &race) {
 
 void Stream::operationDone(SimTime when) {
   clock = std::max(clock, when);
+  if (engine.trace.isEnabled())
+    traceStreamOperation(*this, opStart, clock, /*isFinished=*/true);
   if (engine.races)
     engine.races->operationDone(*this);
   queue.pop_front();

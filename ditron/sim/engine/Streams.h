@@ -63,6 +63,7 @@ struct Event {
   uint64_t recorded = 0;  ///< Recordings enqueued so far.
   uint64_t completed = 0; ///< The latest completed one.
   SimTime time = 0;
+  Writer recordedBy;        ///< The stream of the latest completed recording.
   race::KnowledgeRef known; ///< What is ordered before the latest completed recording.
   std::vector<Stream *> waiters;
   // Capture: the graph node that recorded it last, while that capture is open.
@@ -86,6 +87,9 @@ public:
   size_t length() const { return queue.size(); }
   /// The operation that runs or waits; the queue must not be empty.
   const StreamOp &head() const { return *queue.front().op; }
+  /// Whether the operation at the head is more than queued, and since when.
+  bool headHasBegun() const { return !queue.empty() && phase != Phase::Fresh; }
+  SimTime headBegin() const { return opStart; }
   Writer writer(SimTime when) const;
 
   Engine &engine;

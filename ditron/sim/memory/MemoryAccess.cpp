@@ -71,6 +71,13 @@ inline void noteShared(Thread &thread, const void *address, uint64_t bytes, uint
     thread.block->asyncUnit.noteStore(thread, address, bytes, site);
 }
 
+/// Tells the trace of an access of another rank's memory.
+inline void noteIfRemote(Block &block, const AccessCache::Entry &entry, uint64_t bytes, uint32_t access,
+                         const DitronSimSite *site) {
+  if (entry.remote && entry.allocation && block.engine.trace.isEnabled()) [[unlikely]]
+    block.noteRemote(*entry.allocation, bytes, access != DITRON_SIM_LOAD && access != DITRON_SIM_LOAD_COPY, site);
+}
+
 /// Checks a thread-level access and charges it; `remote` says whether it goes to another rank. False for shared memory.
 bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t access, const DitronSimSite *site) {
   Block &block = *thread.block;
@@ -99,6 +106,7 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
   // Memory moves sectors, not words.
   constexpr uint64_t sectorBytes = 32;
   block.globalBytes[entry.remote] += sectorBytes;
+  noteIfRemote(block, entry, bytes, access, site);
   // Threads that follow each other at one line act together: only the first can find the block ahead.
   if (block.chargeLatency(thread, site, entry.remote))
     block.yieldIfAhead(thread);
@@ -155,6 +163,7 @@ bool notePoll(Thread &thread, const void *address, uint64_t value, uint32_t pati
   thread.pollAddress = address;
   thread.pollValue = value;
   thread.pollRepeats = 0;
+  thread.pollSince = thread.block->clock;
   return false;
 }
 
@@ -263,6 +272,7 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
   if (!hits(entry, address, bytes))
     checkSlowly(thread, address, bytes, access, site);
   block.globalBytes[entry.remote] += bytes;
+  noteIfRemote(block, entry, bytes, access, site);
   thread.pollSite = nullptr;
   block.noteAccess(thread, entry.allocation, address, bytes, access, site);
   if (access == DITRON_SIM_STORE && block.engine.watches.mayWatch(address)) {
