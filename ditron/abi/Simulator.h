@@ -67,6 +67,7 @@ enum DitronSimOrder {
   DITRON_SIM_ACQUIRE = 1,
   DITRON_SIM_RELEASE = 2,
   DITRON_SIM_ACQ_REL = 3,
+  DITRON_SIM_SEQ_CST = 4, ///< Of fences alone: those of one scope have an order that all agree about.
 };
 /// DitronCompare, by names of the simulator.
 enum DitronSimCompare {

@@ -185,6 +185,14 @@ void Block::yieldIfAhead(Thread &thread) {
   switchAway(thread);
 }
 
+void Block::maybeLetOthersFirst(Thread &thread) {
+  if (readyHead == readyTail || yielded || engine.options.threadSwitches <= 0 ||
+      engine.scheduler.random.below(1000) >= static_cast<uint64_t>(engine.options.threadSwitches * 1000))
+    return;
+  makeReady(thread);
+  switchAway(thread);
+}
+
 void Block::failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site) {
   engine.fail(failureAt(code, site, fmt::format("{}, thread {}: {}", describe(), thread.threadId, what)));
   switchAway(thread); // the run has stopped: to the scheduler, for good

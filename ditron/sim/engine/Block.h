@@ -154,6 +154,8 @@ public:
   void wakeAt(Thread &thread, SimTime when);
   /// Lets agents whose clock is behind act first. Called before an effect that others may observe.
   void yieldIfAhead(Thread &thread);
+  /// Lets the other threads of the block that can run go first, as often as the options say.
+  void maybeLetOthersFirst(Thread &thread);
   /// Ends the run with an error from this thread; never returns.
   [[noreturn]] void failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site);
   /// Tells the race detector, if there is one, of an access of DitronSimAccess by the thread; its race ends the run. The allocation

@@ -26,10 +26,19 @@ constexpr uint64_t spinRounds = 16;
 constexpr uint64_t pollRounds = 10000;
 /// How late a rank may start.
 constexpr uint64_t latestStartNs = 50'000;
+
+/// What the options leave to the seed is drawn.
+MachineOptions drawn(MachineOptions options) {
+  if (options.lateStores < 0)
+    options.lateStores = options.seed == 0 ? 0 : 0.5;
+  if (options.threadSwitches < 0)
+    options.threadSwitches = options.seed == 0 ? 0 : 1.0 / 16;
+  return options;
+}
 } // namespace
 
 Machine::State::State(MachineOptions machineOptions)
-    : options(std::move(machineOptions)), scheduler(options.seed, options.jitter), memory(options),
+    : options(drawn(std::move(machineOptions))), scheduler(options.seed, options.jitter), memory(options),
       trace(options.recordTrace), timeLimit(options.timeLimitSeconds),
       threadStacks(options.threadStackBytes, threadStacksPerSlab), hostStacks(options.hostStackBytes, 1) {}
 
@@ -47,6 +56,8 @@ Status Machine::State::start() {
   DITRON_RETURN_IF_ERROR(memory.reserve());
   if (options.detectRaces && options.checkBounds)
     races = std::make_unique<race::Detector>(*this);
+  if (races && options.lateStores > 0)
+    weakMemory = std::make_unique<WeakMemory>(*this);
   for (uint32_t r = 0; r < options.ranks; ++r) {
     auto rank = std::make_unique<Rank>();
     rank->id = r;

@@ -16,6 +16,7 @@
 #include "ditron/sim/engine/TimeLimit.h"
 #include "ditron/sim/memory/Memory.h"
 #include "ditron/sim/memory/Watch.h"
+#include "ditron/sim/memory/WeakMemory.h"
 #include "ditron/sim/race/Detector.h"
 #include "ditron/sim/report/Trace.h"
 
@@ -118,6 +119,7 @@ struct Machine::State {
   Counters counters;
   TimeLimit timeLimit;
   std::unique_ptr<race::Detector> races; ///< Null when races are not looked for.
+  std::unique_ptr<WeakMemory> weakMemory; ///< Null when every load sees the newest value.
   Status status;
   StackPool threadStacks, hostStacks;
   std::vector<std::unique_ptr<Rank>> ranks;

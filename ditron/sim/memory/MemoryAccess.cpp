@@ -4,8 +4,7 @@
 // asynchronous copies. Everything that another agent may observe first lets agents that are behind catch up
 // (yieldIfAhead), so that communication happens in the order of virtual time.
 //
-// Orders and scopes are accepted and not yet used: memory here is sequentially consistent. A weak-memory mode belongs
-// into these functions.
+// What a strong load is given while stores are on their way: WeakMemory.h. What orders and scopes order: race/Detector.h.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/engine/Engine.h"
@@ -110,6 +109,7 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
   // Threads that follow each other at one line act together: only the first can find the block ahead.
   if (block.chargeLatency(thread, site, entry.remote))
     block.yieldIfAhead(thread);
+  block.maybeLetOthersFirst(thread);
   return true;
 }
 
@@ -198,12 +198,44 @@ void recordWait(Block &block, const void *address, SimTime since) {
   trace.waits.push_back(std::move(record));
 }
 
+using race::Detector;
+
 /// Tells the race detector about an atomic or ordered access.
-void synchronise(Thread &thread, const void *address, uint32_t bytes, race::Detector::Effect effect, uint32_t order,
-                 uint32_t scope, const DitronSimSite *site) {
+void synchronise(Thread &thread, const void *address, uint32_t bytes, const Detector::Strong &access,
+                 const DitronSimSite *site) {
   Block &block = *thread.block;
   if (block.engine.races)
-    block.failIf(block.engine.races->synchronise(thread, address, bytes, effect, order, scope, site), thread, site);
+    block.failIf(block.engine.races->synchronise(thread, address, bytes, access, site), thread, site);
+}
+
+/// What a strong load is given.
+WeakMemory::Seen loadWord(Thread &thread, const void *address, uint32_t bytes, bool global) {
+  WeakMemory *weak = thread.block->engine.weakMemory.get();
+  return weak && global ? weak->load(thread, address, bytes) : WeakMemory::Seen{loadBits(address, bytes)};
+}
+
+/// A strong access that reads the newest value.
+void synchroniseLoad(Thread &thread, const void *address, uint32_t bytes, uint32_t order, uint32_t scope, bool global,
+                     const DitronSimSite *site) {
+  synchronise(thread, address, bytes, {Detector::Effect::Load, order, scope}, site);
+  if (WeakMemory *weak = thread.block->engine.weakMemory.get(); weak && global)
+    weak->loadedNewest(thread, address, bytes);
+}
+
+/// A store or update. False when it comes before the value that memory holds, which then stays.
+bool storeWord(Thread &thread, void *address, uint32_t bytes, uint64_t value, Detector::Effect effect, uint32_t order,
+               uint32_t scope, bool global, const DitronSimSite *site) {
+  WeakMemory *weak = global ? thread.block->engine.weakMemory.get() : nullptr;
+  const bool isUpdate = effect == Detector::Effect::Update;
+  const bool isNewest = !weak || weak->beginStore(thread, address, bytes, isUpdate);
+  race::SyncWord earlier;
+  synchronise(thread, address, bytes, {effect, order, scope, nullptr, isNewest ? nullptr : &earlier}, site);
+  if (isNewest)
+    storeBits(address, value, bytes);
+  if (weak)
+    weak->endStore(thread, address, value, isUpdate,
+                   isNewest ? thread.block->engine.races->lastStore(address) : earlier);
+  return isNewest;
 }
 
 void completeGroups(Thread &thread, uint32_t pending) {
@@ -285,18 +317,21 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
                        uint32_t spin, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);
-  uint64_t value = loadBits(address, bytes);
-  if (notePoll(thread, address, value, spin ? 1 : pollPatience, site)) {
+  WeakMemory::Seen seen = loadWord(thread, address, bytes, global);
+  uint64_t value = seen.value;
+  // A thread that is given an old value does not sleep: the word has changed already.
+  if (!seen.store && notePoll(thread, address, value, spin ? 1 : pollPatience, site)) {
     SimTime since = sleepOn(thread, address, bytes, spin ? Waiter::Kind::Spin : Waiter::Kind::Poll, Compare::NotEqual,
                             loadSigned(address, bytes), site);
-    value = loadBits(address, bytes);
+    seen = loadWord(thread, address, bytes, global);
+    value = seen.value;
     if (value != thread.pollValue) {
       if (global)
         recordWait(*thread.block, address, since);
       notePoll(thread, address, value, pollPatience, site);
     }
   }
-  synchronise(thread, address, bytes, race::Detector::Effect::Load, order, scope, site);
+  synchronise(thread, address, bytes, {Detector::Effect::Load, order, scope, seen.store}, site);
   return value;
 }
 
@@ -305,9 +340,8 @@ void ditron_sim_st(DitronSimThread *self, void *address, uint64_t value, uint32_
   Thread &thread = asThread(self);
   thread.pollSite = nullptr;
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_STORE, site);
-  synchronise(thread, address, bytes, race::Detector::Effect::Store, order, scope, site);
-  storeBits(address, value, bytes);
-  if (global)
+  const bool isNewest = storeWord(thread, address, bytes, value, Detector::Effect::Store, order, scope, global, site);
+  if (global && isNewest)
     announceWrite(thread, address, bytes, site);
 }
 
@@ -323,8 +357,7 @@ uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type
   if (!result)
     thread.block->failThread(thread, StatusCode::Unsupported,
                              fmt::format("no atomic operation {} on element type {}", op, type), site);
-  synchronise(thread, address, bytes, race::Detector::Effect::Update, order, scope, site);
-  storeBits(address, *result, bytes);
+  storeWord(thread, address, bytes, *result, Detector::Effect::Update, order, scope, global, site);
   if (!isAtomicRead(op, bytes, value)) {
     thread.pollSite = nullptr;
     if (global)
@@ -352,12 +385,12 @@ uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t co
     if (global && old != thread.pollValue)
       recordWait(*thread.block, address, since);
   }
-  synchronise(thread, address, bytes, old == compare ? race::Detector::Effect::Update : race::Detector::Effect::Load,
-              order, scope, site);
-  if (old != compare)
+  if (old != compare) {
+    synchroniseLoad(thread, address, bytes, order, scope, global, site);
     return old;
+  }
+  storeWord(thread, address, bytes, value, Detector::Effect::Update, order, scope, global, site);
   thread.pollSite = nullptr;
-  storeBits(address, value, bytes);
   if (global)
     announceWrite(thread, address, bytes, site);
   return old;
@@ -383,7 +416,7 @@ uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint3
   ++block.engine.progress;
   if (global)
     recordWait(block, address, since);
-  synchronise(thread, address, bytes, race::Detector::Effect::Load, order, scope, site);
+  synchroniseLoad(thread, address, bytes, order, scope, global, site);
   return loadBits(address, bytes);
 }
 

@@ -67,10 +67,23 @@ public:
   //===- Ordered accesses and fences (Ordering.cpp) ---------------------------------------------------------------===//
 
   enum class Effect : uint8_t { Load, Store, Update };
-  /// An atomic or ordered access by a thread was made, with an order and a scope of DitronSimOrder and DitronSimScope.
-  Race synchronise(Thread &thread, const void *address, uint32_t bytes, Effect effect, uint32_t order, uint32_t scope,
+  /// An atomic or ordered access by a thread, with an order and a scope of DitronSimOrder and DitronSimScope.
+  struct Strong {
+    Effect effect = Effect::Load;
+    uint32_t order = 0, scope = 0;
+    const SyncWord *older = nullptr; ///< A load: the store that it reads, when that is not the last one.
+    SyncWord *earlier = nullptr;     ///< A store that comes before the last one: what it tells goes here.
+  };
+  Race synchronise(Thread &thread, const void *address, uint32_t bytes, const Strong &access,
                    const DitronSimSite *site);
   void fence(Thread &thread, uint32_t order, uint32_t scope);
+  /// What a load of the last value of a word is told.
+  SyncWord lastStore(const void *address);
+  /// What the thread is doing now, and whether it knows that something is over.
+  Moment momentOf(Thread &thread) { return {strandOf(thread), static_cast<uint8_t>(thread.laneId)}; }
+  bool knows(Thread &thread, Moment moment) {
+    return moment.strand == 0 || isOrdered(moment.strand, moment.lane, actorOf(thread));
+  }
 
   //===- Meetings of threads --------------------------------------------------------------------------------------===//
 
@@ -212,6 +225,7 @@ private:
   };
   std::vector<ReaderNode> readerNodes;
   std::unordered_map<const void *, SyncWord> words;
+  std::vector<Release> sequentialFences; ///< What is known to the sequentially consistent fences so far.
   std::vector<Release> streamRelease; ///< The one of the last load that saw a stream's write.
   std::string lastRace;
   RecentOrder recentWrite, recentRead;

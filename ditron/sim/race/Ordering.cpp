@@ -87,6 +87,9 @@ void Detector::forgetAccesses() {
   splits.clear();
   freeSplits.clear();
   words.clear();
+  sequentialFences.clear();
+  if (engine.weakMemory)
+    engine.weakMemory->clear();
   recentWrite = recentRead = {};
   std::fill(std::begin(ordered), std::end(ordered), OrderCache());
   std::fill(std::begin(readerSteps), std::end(readerSteps), ReaderStep());
@@ -245,8 +248,24 @@ void Detector::stored(Thread &thread, SyncWord &word, const Cell &lastWrite, Cel
   word.site = site;
 }
 
-Detector::Race Detector::synchronise(Thread &thread, const void *address, uint32_t bytes, Effect effect, uint32_t order,
-                                     uint32_t scope, const DitronSimSite *site) {
+SyncWord Detector::lastStore(const void *address) {
+  const Cell *cell = cellOf(address);
+  if (!cell)
+    return {};
+  const Cell last = innermost(*const_cast<Cell *>(cell), address);
+  auto known = words.find(address);
+  SyncWord result;
+  if (known != words.end() && last.writeMask && known->second.strand == last.write)
+    result = known->second;
+  result.releases = releasesAt(known == words.end() ? nullptr : &known->second, last);
+  result.strand = last.writeMask ? last.write : 0;
+  result.lane = static_cast<uint8_t>(last.writeLane);
+  return result;
+}
+
+Detector::Race Detector::synchronise(Thread &thread, const void *address, uint32_t bytes, const Strong &strong,
+                                     const DitronSimSite *site) {
+  const auto [effect, order, scope, older, earlier] = strong;
   settle();
   Cell *cell = cellOf(thread, address);
   if (!cell)
@@ -264,6 +283,19 @@ Detector::Race Detector::synchronise(Thread &thread, const void *address, uint32
   uint64_t where = 0;
   if (std::optional<Found> found = touchRange(cell, offset, bytes, actor, access, where))
     return report(actor, *found, static_cast<const char *>(address) + (where - offset), bytes, access);
+  if (older) {
+    Cell write;
+    write.write = older->strand;
+    write.writeLane = older->lane;
+    write.writeMask = older->strand ? 1 : 0;
+    loaded(thread, address, older, write, order, scope, access.site);
+    return nullptr;
+  }
+  if (earlier) {
+    stored(thread, *earlier, before, innermost(*cell, address), false, order, scope, access.site);
+    innermost(*cell, address) = before;
+    return nullptr;
+  }
   auto known = words.find(address);
   if (effect != Effect::Store)
     loaded(thread, address, known == words.end() ? nullptr : &known->second, before, order, scope, access.site);
@@ -282,8 +314,14 @@ void Detector::fence(Thread &thread, uint32_t order, uint32_t scope) {
       learn(thread, release.known);
       return true;
     });
+  if (order == DITRON_SIM_SEQ_CST)
+    for (const Release &earlier : sequentialFences)
+      if (reaches(earlier, scope, block))
+        learn(thread, earlier.known);
   if (releases(order))
     thread.order.fenced = {release(thread), block.order.block, block.rank.id, scope};
+  if (order == DITRON_SIM_SEQ_CST)
+    addRelease(sequentialFences, thread.order.fenced, joiner);
 }
 
 //===- Meetings ---------------------------------------------------------------------------------------------------===//

@@ -22,8 +22,8 @@ namespace ditron::sim::race {
 constexpr uint32_t nobody = UINT32_MAX;
 
 /// Of DitronSimOrder.
-inline bool acquires(uint32_t order) { return order == DITRON_SIM_ACQUIRE || order == DITRON_SIM_ACQ_REL; }
-inline bool releases(uint32_t order) { return order == DITRON_SIM_RELEASE || order == DITRON_SIM_ACQ_REL; }
+inline bool acquires(uint32_t order) { return order == DITRON_SIM_ACQUIRE || order >= DITRON_SIM_ACQ_REL; }
+inline bool releases(uint32_t order) { return order >= DITRON_SIM_RELEASE; }
 /// Whether two places are within one scope of DitronSimScope, of two the narrower.
 inline bool reaches(uint32_t scope, uint32_t blockA, uint32_t rankA, uint32_t blockB, uint32_t rankB) {
   return scope == DITRON_SIM_SCOPE_SYSTEM || (scope == DITRON_SIM_SCOPE_GPU ? rankA == rankB : blockA == blockB);
@@ -67,6 +67,13 @@ struct Strand {
   uint32_t sync = 0;  ///< Meetings of its lanes so far; the greatest number for what meetings do not order.
   uint32_t phase = 0; ///< Barriers of its block so far; likewise.
   SimTime since = 0;
+};
+
+/// What a thread did at some time, in as far as others may know of it.
+struct Moment {
+  uint32_t strand = 0; ///< 0: before everything.
+  uint8_t lane = 0;
+  bool operator==(const Moment &) const = default;
 };
 
 /// Who makes an access or synchronises, in this moment.

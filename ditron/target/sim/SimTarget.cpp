@@ -222,6 +222,9 @@ public:
   void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override {
     sim.call(e, "fence", {sim.self(e), code(e, order), code(e, scope), sim.site(e)});
   }
+  void sequentialFence(Emitter &e, tile::MemoryScope scope) override {
+    sim.call(e, "fence", {sim.self(e), e.i32(DITRON_SIM_SEQ_CST), code(e, scope), sim.site(e)});
+  }
 
   bool checksRanks() const override { return true; }
   void print(Emitter &e, StringRef format, ValueRange values) override {

@@ -1,0 +1,134 @@
+//===- WeakMemory.cpp - Strong loads that do not see the newest value -------------------------------------------------===//
+
+#include "ditron/sim/memory/WeakMemory.h"
+
+#include "ditron/sim/engine/Engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ditron::sim {
+
+namespace {
+/// The longest that a store is under way to an observer on its own rank, and on another one: long enough for others to pass a
+/// message round meanwhile.
+constexpr SimTime longestWay = 6'000'000, longestWayToPeer = 20'000'000;
+constexpr size_t mostStores = 64, mostReaders = 64;
+
+uint64_t wordAt(const void *address, uint32_t bytes) {
+  uint64_t value = 0;
+  std::memcpy(&value, address, bytes);
+  return value;
+}
+} // namespace
+
+WeakMemory::WeakMemory(Machine::State &engine) : engine(engine), places(~engine.options.seed) {}
+
+WeakMemory::Word *WeakMemory::find(const void *address, uint32_t bytes, SimTime now) {
+  auto found = words.find(address);
+  if (found == words.end())
+    return nullptr;
+  Word &word = found->second;
+  // An ordinary store, a copy or host code may have written the word; then nobody is given what was before.
+  const bool isMemory = word.bytes == bytes && word.stores.back().value == wordAt(address, bytes);
+  if (isMemory && now - word.lastStore <= longestWayToPeer)
+    return &word;
+  words.erase(found);
+  return nullptr;
+}
+
+size_t WeakMemory::oldestFor(Thread &thread, const Word &word) const {
+  const auto knows = [&](race::Moment moment) { return engine.races->knows(thread, moment); };
+  size_t oldest = word.stores.size() - 1;
+  for (; oldest > 0; --oldest) {
+    const Store &store = word.stores[oldest];
+    if (knows(store.writer) || std::any_of(store.readers.begin(), store.readers.end(), knows))
+      break;
+  }
+  return oldest;
+}
+
+bool WeakMemory::hasArrived(const Store &store, const Thread &thread, SimTime now) const {
+  if (store.number == 0)
+    return true;
+  const uint64_t observer = uint64_t(thread.warp->order.warp) << 8 | thread.laneId;
+  Random draw(engine.options.seed * 0x2545f4914f6cdd1dULL + store.number * 0x9e3779b97f4a7c15ULL + observer);
+  if (draw.below(1000) >= static_cast<uint64_t>(engine.options.lateStores * 1000))
+    return true;
+  const SimTime longest = store.rank == thread.block->rank.id ? longestWay : longestWayToPeer;
+  return now - store.time >= static_cast<SimTime>(draw.below(static_cast<uint64_t>(longest)));
+}
+
+void WeakMemory::addReader(Store &store, race::Moment reader) {
+  if (store.readers.size() < mostReaders &&
+      std::find(store.readers.begin(), store.readers.end(), reader) == store.readers.end())
+    store.readers.push_back(reader);
+}
+
+WeakMemory::Seen WeakMemory::load(Thread &thread, const void *address, uint32_t bytes) {
+  const SimTime now = thread.block->clock;
+  Word *word = find(address, bytes, now);
+  if (!word)
+    return {wordAt(address, bytes)};
+  const size_t oldest = oldestFor(thread, *word);
+  size_t chosen = word->stores.size() - 1;
+  while (chosen > oldest && !hasArrived(word->stores[chosen], thread, now))
+    --chosen;
+  Store &store = word->stores[chosen];
+  addReader(store, engine.races->momentOf(thread));
+  if (chosen + 1 == word->stores.size())
+    return {store.value};
+  seen = store.sync;
+  return {store.value, &seen};
+}
+
+void WeakMemory::loadedNewest(Thread &thread, const void *address, uint32_t bytes) {
+  if (Word *word = find(address, bytes, thread.block->clock))
+    addReader(word->stores.back(), engine.races->momentOf(thread));
+}
+
+bool WeakMemory::beginStore(Thread &thread, const void *address, uint32_t bytes, bool isUpdate) {
+  const SimTime now = thread.block->clock;
+  Word *word = find(address, bytes, now);
+  if (!word) {
+    if (words.size() >= dropAt)
+      dropArrived(now);
+    word = &words[address];
+    word->bytes = bytes;
+    word->stores.push_back({wordAt(address, bytes), 0, {}, 0, 0, false, engine.races->lastStore(address), {}});
+  }
+  std::vector<Store> &stores = word->stores;
+  word->lastStore = now;
+  word->place = stores.size();
+  if (isUpdate)
+    return true;
+  // Before stores that have come earlier, if nothing tells that this one is later than they.
+  const size_t oldest = oldestFor(thread, *word);
+  while (word->place > oldest + 1 && !stores[word->place - 1].isUpdate &&
+         places.below(1000) < static_cast<uint64_t>(engine.options.lateStores * 500))
+    --word->place;
+  return word->place == stores.size();
+}
+
+void WeakMemory::endStore(Thread &thread, const void *address, uint64_t value, bool isUpdate,
+                          const race::SyncWord &store) {
+  Word &word = words[address];
+  const uint64_t mask = word.bytes == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * word.bytes) - 1;
+  word.stores.insert(word.stores.begin() + static_cast<ptrdiff_t>(word.place), {value & mask,
+                                                                                ++stores,
+                                                                                {store.strand, store.lane},
+                                                                                thread.block->clock,
+                                                                                thread.block->rank.id,
+                                                                                isUpdate,
+                                                                                store,
+                                                                                {}});
+  if (word.stores.size() > mostStores)
+    word.stores.erase(word.stores.begin(), word.stores.begin() + mostStores / 2);
+}
+
+void WeakMemory::dropArrived(SimTime now) {
+  std::erase_if(words, [&](const auto &entry) { return now - entry.second.lastStore > longestWayToPeer; });
+  dropAt = std::max<size_t>(1024, words.size() * 2);
+}
+
+} // namespace ditron::sim

@@ -1,0 +1,89 @@
+//===- WeakMemory.h - Strong loads that do not see the newest value -------------------------------------*- C++ -*-===//
+//
+// What atomic and ordered accesses (the strong ones) may see of a word while its stores are still on their way. Memory itself
+// always holds the newest value; beside it a word keeps its recent stores in coherence order, and who has read which of them. A
+// load may be given any of them that is not older than one that the thread must have seen:
+//
+//   - a store that it knows of (the race detector's knowledge: program order, release and acquire, fences, barriers, streams), or
+//   - a store that a load read of which it knows: coherence, and causality through other threads' reads.
+//
+// Which of those it is given is a matter of time and of the schedule: a store reaches each observer late by a delay of its own, and
+// by none with some probability. So what one thread sees in one order another may see in the other order (IRIW). A store
+// may also come before others in coherence order that were carried out earlier, when nothing orders it after them (2+2W).
+// Atomic read-modify-write operations read the newest value, and nothing comes between them and what they have read.
+//
+// Ordinary accesses need none of this: a program in which they could tell has a data race, and that is reported whatever
+// they return. Loads are never carried out late: outcomes of load buffering (LB), which the PTX model allows, are not seen.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_SIM_MEMORY_WEAKMEMORY_H
+#define DITRON_SIM_MEMORY_WEAKMEMORY_H
+
+#include "ditron/sim/engine/Scheduler.h"
+#include "ditron/sim/race/Strand.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace ditron::sim {
+
+struct Thread;
+
+class WeakMemory {
+public:
+  explicit WeakMemory(Machine::State &engine);
+
+  /// What a load is given.
+  struct Seen {
+    uint64_t value = 0;
+    const race::SyncWord *store =
+        nullptr; ///< The store that it comes from, unless that is the newest; valid until the next call.
+  };
+  Seen load(Thread &thread, const void *address, uint32_t bytes);
+  /// The thread has read the newest value.
+  void loadedNewest(Thread &thread, const void *address, uint32_t bytes);
+
+  /// Before a store: whether it becomes the newest, that is, is to be written to memory.
+  bool beginStore(Thread &thread, const void *address, uint32_t bytes, bool isUpdate);
+  /// After it was noted by the race detector, which says what it tells; every beginStore has one.
+  void endStore(Thread &thread, const void *address, uint64_t value, bool isUpdate, const race::SyncWord &store);
+
+  /// All stores have arrived everywhere.
+  void clear() { words.clear(); }
+
+private:
+  struct Store {
+    uint64_t value = 0;
+    uint64_t number = 0; ///< 0: what was there before the others; everybody sees it.
+    race::Moment writer;
+    SimTime time = 0;
+    uint32_t rank = 0;
+    bool isUpdate = false; ///< Reads the store before it.
+    race::SyncWord sync;
+    std::vector<race::Moment> readers;
+  };
+  struct Word {
+    uint32_t bytes = 0;
+    SimTime lastStore = 0;
+    size_t place = 0;          ///< Where the store that has begun goes.
+    std::vector<Store> stores; ///< In coherence order; memory holds the last.
+  };
+  /// The stores of the word that may still be on their way; null when there are none.
+  Word *find(const void *address, uint32_t bytes, SimTime now);
+  /// The oldest store that the thread may still read.
+  size_t oldestFor(Thread &thread, const Word &word) const;
+  bool hasArrived(const Store &store, const Thread &thread, SimTime now) const;
+  static void addReader(Store &store, race::Moment reader);
+  void dropArrived(SimTime now);
+
+  Machine::State &engine;
+  Random places; ///< Of stores in coherence order.
+  std::unordered_map<const void *, Word> words;
+  uint64_t stores = 0;
+  size_t dropAt = 1024;
+  race::SyncWord seen; ///< Of the last load.
+};
+
+} // namespace ditron::sim
+
+#endif // DITRON_SIM_MEMORY_WEAKMEMORY_H
