@@ -10,6 +10,8 @@
 #include "ditron/support/Status.h"
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace ditron::sim {
@@ -17,6 +19,13 @@ class Machine;
 }
 
 namespace ditron::runtime {
+
+/// Host code of a rank of this process, which may have several.
+struct HostCode {
+  uint32_t rank = 0;
+  std::string name; ///< Tells it from the rank's other host code in reports; empty where there is no other.
+  std::function<Status()> run;
+};
 
 class Node {
 public:
@@ -28,6 +37,17 @@ public:
   virtual Status hostBarrier() = 0;
   /// Runs `host` for each of the ranks of this process until all have returned.
   virtual Status runRanks(const std::vector<uint32_t> &ranks, const std::function<Status(uint32_t)> &host) = 0;
+  /// The same for any number of host codes per rank; every one of them is a thread of the program.
+  virtual Status runHosts(const std::vector<HostCode> &codes) { return unsupported("several host codes per rank"); }
+  /// Holds the calling host code until so many have called this with the key; `what` is said of it in reports.
+  virtual Status hostMeet(std::string_view key, uint32_t participants, std::string_view what) {
+    return unsupported("meetings of host code");
+  }
+  /// Where memory is about to be mapped: holds the calling host code as long as a driver may do so, which is until the work enqueued
+  /// so far on the rank, or on all ranks, is done. Real drivers do so by themselves.
+  virtual Status hostWaitForWork(std::optional<uint32_t> rank, std::string_view what) { return Status::ok(); }
+  /// An operation that is enqueued, not done, and was given an address in the allocation; empty when none is known.
+  virtual std::string pendingUse(const void *address) const { return ""; }
   /// Waits for all work of the ranks of this process; `each` waits for one of them.
   virtual Status synchronize(const std::vector<uint32_t> &ranks, const std::function<Status(uint32_t)> &each) = 0;
   /// Ok, or the error that ended the run.

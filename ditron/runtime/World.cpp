@@ -266,6 +266,15 @@ Status World::runRanks(const std::function<Status(Rank &)> &host) {
   return node->runRanks(localIds, [&](uint32_t id) { return host(*ranks[id]); });
 }
 
+Status World::runHosts(const std::vector<HostCode> &codes) {
+  for (const HostCode &code : codes)
+    if (code.rank >= numRanks() || !isLocal(code.rank))
+      return invalidArgument(fmt::format("host code of rank {}, which is not of this process", code.rank));
+  collectives.clear();
+  std::fill(nextCollective.begin(), nextCollective.end(), 0);
+  return node->runHosts(codes);
+}
+
 Status World::synchronize() {
   return node->synchronize(localIds, [&](uint32_t id) { return ranks[id]->synchronize(); });
 }

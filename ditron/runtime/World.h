@@ -138,6 +138,19 @@ public:
   /// Runs `host` for every rank of this process until all have returned: interleaved by the simulator, or each on its own
   /// thread on real GPUs. Gives the error of the run, or that of the lowest rank whose function returned one.
   Status runRanks(const std::function<Status(Rank &)> &host);
+  /// The same for any number of host codes per rank: threads of a program. No collectives of World may be called in them but
+  /// allocateSymmetric, by one host code of each rank.
+  Status runHosts(const std::vector<HostCode> &codes);
+  /// Inside runHosts: holds the calling host code until so many have called this with the key. `what` is said of it in reports.
+  Status hostMeet(std::string_view key, uint32_t participants, std::string_view what) {
+    return node->hostMeet(key, participants, what);
+  }
+  /// Inside runHosts, where memory is about to be mapped or unmapped: as long as a driver may wait for the work of a rank, or of all.
+  Status hostWaitForWork(std::optional<uint32_t> rank, std::string_view what) {
+    return node->hostWaitForWork(rank, what);
+  }
+  /// An operation that is enqueued, not done, and was given an address in the allocation; empty when none is known.
+  std::string pendingUse(const void *address) const { return node->pendingUse(address); }
   /// Waits for all streams of the ranks of this process.
   Status synchronize();
   /// Ok, or the error that ended the run.

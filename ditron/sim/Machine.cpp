@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace ditron::sim {
 
@@ -116,11 +117,71 @@ Status Machine::freeSymmetric(uint64_t offset) { return impl->memory.freeSymmetr
 Status Machine::hostAccess(const void *address, uint64_t bytes, bool isWrite) {
   if (!impl->races)
     return Status::ok();
-  const race::Actor host = impl->races->hostActor(impl->hostKnown());
+  const race::Actor host = impl->races->hostActor(impl->hostOrder(), impl->currentHost ? impl->currentHost->rank : 0,
+                                                  impl->currentHost ? impl->currentHost->name : "");
   if (const std::string *race = impl->races->access(host, address, bytes, {isWrite, race::Strength::ordinary(), 0}))
     return {StatusCode::DataRace, "host code: " + *race};
   return Status::ok();
 }
+
+/// Whether the operation was given an address in one of the ranges [begin, begin + bytes).
+static bool uses(const StreamOp &op, const std::vector<const char *> &begins, uint64_t bytes) {
+  auto meets = [&](const void *address, uint64_t size) {
+    return std::ranges::any_of(begins, [&](const char *begin) {
+      const auto *first = static_cast<const char *>(address);
+      return first < begin + bytes && begin < first + size;
+    });
+  };
+  auto copySpan = [&](uint64_t pitch) {
+    return (op.copy.rows - 1) * (pitch ? pitch : op.copy.rowBytes) + op.copy.rowBytes;
+  };
+  switch (op.kind) {
+  case OpKind::Launch: {
+    const ArgumentPack &arguments = op.launch->description.arguments;
+    for (size_t i = 0; i < arguments.offsets.size(); ++i) {
+      const size_t end = i + 1 < arguments.offsets.size() ? arguments.offsets[i + 1] : arguments.bytes.size();
+      const void *value = nullptr;
+      if (end - arguments.offsets[i] < sizeof value)
+        continue;
+      std::memcpy(&value, arguments.bytes.data() + arguments.offsets[i], sizeof value);
+      if (meets(value, 1))
+        return true;
+    }
+    return false;
+  }
+  case OpKind::Copy:
+    return meets(op.copy.destination, copySpan(op.copy.destinationPitch)) ||
+           meets(op.copy.source, copySpan(op.copy.sourcePitch));
+  case OpKind::Memset: return meets(op.copy.destination, op.copy.rowBytes);
+  case OpKind::SignalWrite:
+  case OpKind::SignalAdd:
+  case OpKind::SignalWait: return meets(op.address, op.bytes);
+  case OpKind::EventRecord:
+  case OpKind::EventWait:
+  case OpKind::Callback: return false;
+  }
+  return false;
+}
+
+std::string Machine::pendingUse(const void *address) const {
+  const Allocation *allocation = impl->memory.find(address);
+  if (!allocation)
+    return "";
+  std::vector<const char *> begins = {allocation->begin};
+  if (allocation->kind == MemoryKind::Symmetric) {
+    const auto offset = allocation->begin - static_cast<const char *>(symmetricBase(allocation->rank));
+    begins.clear();
+    for (uint32_t rank = 0; rank < impl->options.ranks; ++rank)
+      begins.push_back(static_cast<const char *>(symmetricBase(rank)) + offset);
+  }
+  for (const auto &stream : impl->streams)
+    if (const StreamOp *op =
+            stream->findOperation([&](const StreamOp &each) { return uses(each, begins, allocation->size()); }))
+      return fmt::format("{}{} on stream {} of rank {}", op->kind == OpKind::Launch ? "kernel " : "", op->name,
+                         stream->name, stream->rank.id);
+  return "";
+}
+
 void *Machine::symmetricBase(uint32_t rank) const { return impl->memory.symmetricBase(rank); }
 
 std::optional<AddressInfo> Machine::describe(const void *address) const {
@@ -304,7 +365,7 @@ Status Machine::synchronizeEvent(EventId id) {
   Status done = impl->blockHost([&event, recording] { return event.completed >= recording; },
                                 fmt::format("event {}", event.name));
   if (impl->races)
-    impl->races->learnHost(impl->hostKnown(), event.known);
+    impl->races->learnHost(impl->hostOrder(), event.known);
   return done;
 }
 
@@ -319,14 +380,15 @@ std::optional<SimTime> Machine::eventTime(EventId id) const {
 /// The calling host code has waited for what the stream did.
 static void learnFrom(Machine::State &state, const Stream &stream) {
   if (state.races)
-    state.races->learnHost(state.hostKnown(), stream.order.known);
+    state.races->learnHost(state.hostOrder(), stream.order.known);
 }
 
 /// The calling host code comes after what the other ranks' has done so far.
 static void learnFromHosts(Machine::State &state) {
   if (state.races)
     for (const auto &other : state.hosts)
-      state.races->learnHost(state.hostKnown(), other->known);
+      if (other.get() != state.currentHost)
+        state.races->learnHost(state.hostOrder(), state.races->releaseHost(other->order));
 }
 
 /// Without checked accesses the red zones are the only witnesses of an overrun.
@@ -376,20 +438,31 @@ Status Machine::synchronize() {
 }
 
 Status Machine::runRanks(const std::function<Status(uint32_t rank)> &host) {
+  std::vector<HostCode> codes;
+  for (uint32_t rank = 0; rank < impl->options.ranks; ++rank)
+    codes.push_back({rank, "", [&host, rank] { return host(rank); }});
+  return runHosts(codes);
+}
+
+Status Machine::runHosts(const std::vector<HostCode> &codes) {
   if (impl->stopped())
     return impl->status;
   if (impl->currentHost)
     return invalidArgument("runRanks inside runRanks");
   impl->hosts.clear();
-  impl->barrierArrived = 0;
-  for (uint32_t rank = 0; rank < impl->options.ranks; ++rank) {
-    auto fiber = std::make_unique<HostFiber>(*impl, rank, host);
+  impl->meetings.clear();
+  for (const HostCode &code : codes) {
+    if (code.rank >= impl->options.ranks)
+      return invalidArgument(fmt::format("host code of rank {}, which does not exist; ranks are 0..{}", code.rank,
+                                         impl->options.ranks - 1));
+    auto fiber = std::make_unique<HostFiber>(*impl, code);
     if (!fiber->prepare()) {
       impl->hosts.clear();
       return {StatusCode::ResourceExhausted, "no memory for the host code's stacks"};
     }
     fiber->clock = now();
-    fiber->known = impl->outsideKnown;
+    if (impl->races)
+      fiber->order.known = impl->races->releaseHost(impl->outsideOrder);
     impl->hosts.push_back(std::move(fiber));
   }
   for (auto &fiber : impl->hosts) {
@@ -403,9 +476,9 @@ Status Machine::runRanks(const std::function<Status(uint32_t rank)> &host) {
   for (auto &fiber : impl->hosts) {
     impl->outsideClock = std::max(impl->outsideClock, fiber->clock);
     if (impl->races)
-      impl->races->learnHost(impl->outsideKnown, fiber->known);
+      impl->races->learnHost(impl->outsideOrder, impl->races->releaseHost(fiber->order));
     if (result.isOk() && !fiber->result.isOk())
-      result = fiber->result.withContext(fmt::format("rank {}", fiber->rank));
+      result = fiber->result.withContext(fiber->name);
   }
   impl->hosts.clear();
   return result;
@@ -415,19 +488,52 @@ std::optional<uint32_t> Machine::currentHostRank() const {
   return impl->currentHost ? std::optional<uint32_t>(impl->currentHost->rank) : std::nullopt;
 }
 
-Status Machine::hostBarrier() {
-  if (!impl->currentHost)
-    return invalidArgument("hostBarrier outside of runRanks");
-  const uint64_t generation = impl->barrierGeneration;
-  if (++impl->barrierArrived == impl->options.ranks) {
-    impl->barrierArrived = 0;
-    learnFromHosts(*impl);
-    ++impl->barrierGeneration;
-    impl->hostConditionsDirty = true;
-    return impl->status;
+Status Machine::State::meet(std::string_view key, uint32_t participants,
+                            const std::function<std::string(size_t)> &describe) {
+  if (!currentHost)
+    return invalidArgument("a meeting of host code outside of runRanks");
+  HostMeeting &meeting = meetings.try_emplace(std::string(key)).first->second;
+  if (races)
+    races->learnHost(meeting.gathered, races->releaseHost(currentHost->order));
+  meeting.waiting.push_back(currentHost);
+  if (meeting.waiting.size() >= participants) {
+    for (HostFiber *host : meeting.waiting)
+      if (races)
+        races->learnHost(host->order, meeting.gathered.known);
+    meeting.waiting.clear();
+    meeting.gathered = {};
+    ++meeting.generation;
+    hostConditionsDirty = true;
+    return status;
   }
-  return hostWait([this, generation] { return impl->barrierGeneration != generation; },
-                  "the other ranks at a host barrier");
+  const std::string what = describe(meeting.waiting.size());
+  for (HostFiber *host : meeting.waiting)
+    host->description = what;
+  return blockHost([&meeting, generation = meeting.generation] { return meeting.generation != generation; }, what);
+}
+
+Status Machine::hostBarrier() {
+  return impl->meet("", static_cast<uint32_t>(impl->hosts.size()),
+                    [](size_t) { return "the other ranks at a host barrier"; });
+}
+
+Status Machine::hostMeet(std::string_view key, uint32_t participants, std::string_view what) {
+  return impl->meet(key, participants,
+                    [&](size_t there) { return fmt::format("{}: {} of {} are there", what, there, participants); });
+}
+
+Status Machine::hostWaitForWork(std::optional<uint32_t> rank, std::string_view what) {
+  if (!impl->currentHost)
+    return invalidArgument("hostWaitForWork outside of runRanks");
+  std::vector<std::pair<const Stream *, uint64_t>> work;
+  for (const auto &stream : impl->streams)
+    if (!rank || stream->rank.id == *rank)
+      work.emplace_back(stream.get(), stream->enqueuedSoFar());
+  return impl->blockHost(
+      [work] {
+        return std::ranges::all_of(work, [](const auto &each) { return each.first->doneSoFar() >= each.second; });
+      },
+      std::string(what));
 }
 
 Status Machine::hostWait(std::function<bool()> condition, std::string_view description) {

@@ -222,6 +222,13 @@ struct WaitRecord {
   SimTime start, end; ///< Equal when the condition already held.
 };
 
+/// Host code of a rank, which may have several.
+struct HostCode {
+  uint32_t rank = 0;
+  std::string name; ///< Tells it from the rank's other host code in reports; empty where there is no other.
+  std::function<Status()> run;
+};
+
 /// A captured sequence of stream operations with their dependencies. Opaque; see Machine::beginCapture.
 class Graph;
 
@@ -259,6 +266,9 @@ public:
   Status freeSymmetric(uint64_t offset);
   /// Start of the rank's symmetric heap: symm_at(p, r) is p - symmetricBase(me) + symmetricBase(r).
   void *symmetricBase(uint32_t rank) const;
+  /// An operation that is enqueued and not done and was given an address in the allocation, or of a symmetric one in any rank's part:
+  /// "kernel k on stream s of rank r". Empty when there is none.
+  std::string pendingUse(const void *address) const;
   /// Host code reads or writes the memory, after what it has synchronised with: an error when that races with something.
   Status hostAccess(const void *address, uint64_t bytes, bool isWrite);
   /// The allocation (also a freed one) that holds the address.
@@ -322,10 +332,18 @@ public:
   /// Runs `host(rank)` for every rank as interleaved host code, until all have returned. Gives the error of the run, or
   /// the error of the lowest rank whose function returned one.
   Status runRanks(const std::function<Status(uint32_t rank)> &host);
+  /// The same for any number of host codes per rank. The error is that of the run, or that of the first of them that returned one.
+  Status runHosts(const std::vector<HostCode> &codes);
   /// The rank whose host code is calling; none outside of runRanks.
   std::optional<uint32_t> currentHostRank() const;
-  /// Parks the calling host code until all ranks' host codes are here. Only inside runRanks.
+  /// Parks the calling host code until all host codes are here. Only inside runRanks.
   Status hostBarrier();
+  /// Parks the calling host code until so many have called this with the key, which may be used again then. `what` completes "waits
+  /// for ..." in a deadlock report. Only inside runRanks.
+  Status hostMeet(std::string_view key, uint32_t participants, std::string_view what);
+  /// Parks the calling host code until the work that the rank's streams, or those of all ranks, have now is done, as a driver may that
+  /// maps memory. Orders nothing: no program may rely on it. Only inside runRanks.
+  Status hostWaitForWork(std::optional<uint32_t> rank, std::string_view what);
   /// Parks the calling host code until `condition` holds. It is evaluated again whenever other host code or a host
   /// callback has run. `description` completes "waits for ..." in a deadlock report. Only inside runRanks.
   Status hostWait(std::function<bool()> condition, std::string_view description);

@@ -27,6 +27,15 @@ public:
     const Status ended = gpus->status();
     return ended.isOk() ? returned : ended;
   }
+  Status runHosts(const std::vector<HostCode> &codes) override {
+    DITRON_RETURN_IF_ERROR(gpus->status());
+    const Status returned = threads.run(codes);
+    const Status ended = gpus->status();
+    return ended.isOk() ? returned : ended;
+  }
+  Status hostMeet(std::string_view key, uint32_t participants, std::string_view what) override {
+    return threads.meet(key, participants, what);
+  }
   Status synchronize(const std::vector<uint32_t> &ranks, const std::function<Status(uint32_t)> &each) override {
     for (uint32_t rank : ranks)
       DITRON_RETURN_IF_ERROR(each(rank));

@@ -16,6 +16,19 @@ public:
   Status runRanks(const std::vector<uint32_t> &, const std::function<Status(uint32_t)> &host) override {
     return simulated->runRanks(host);
   }
+  Status runHosts(const std::vector<HostCode> &codes) override {
+    std::vector<sim::HostCode> hosts;
+    for (const HostCode &code : codes)
+      hosts.push_back({code.rank, code.name, code.run});
+    return simulated->runHosts(hosts);
+  }
+  Status hostMeet(std::string_view key, uint32_t participants, std::string_view what) override {
+    return simulated->hostMeet(key, participants, what);
+  }
+  Status hostWaitForWork(std::optional<uint32_t> rank, std::string_view what) override {
+    return simulated->hostWaitForWork(rank, what);
+  }
+  std::string pendingUse(const void *address) const override { return simulated->pendingUse(address); }
   Status synchronize(const std::vector<uint32_t> &, const std::function<Status(uint32_t)> &) override {
     return simulated->synchronize();
   }

@@ -47,6 +47,33 @@ TEST(RankThreads, ReturningEarlyWithoutErrorIsNamed) {
               testing::AllOf(testing::HasSubstr("rank 0 waits"), testing::HasSubstr("rank 1 has returned")));
 }
 
+TEST(RankThreads, SeveralThreadsOfARankMeetByKey) {
+  RankThreads threads;
+  std::atomic<uint32_t> entered = 0;
+  auto code = [&]() -> Status {
+    for (uint32_t round = 1; round <= 100; ++round) {
+      ++entered;
+      if (Status met = threads.meet("all", 3, "the others"); !met.isOk() || entered < 3 * round)
+        return internalError("out of step");
+      if (Status met = threads.meet("all", 3, "the others"); !met.isOk())
+        return met;
+    }
+    return Status::ok();
+  };
+  EXPECT_TRUE(threads.run({{0, "a", code}, {0, "b", code}, {1, "", code}}).isOk());
+}
+
+TEST(RankThreads, MeetingsThatNobodyCompletesEnd) {
+  RankThreads threads;
+  const Status status = threads.run({{0, "", [&] { return threads.meet("x", 2, "the meeting x"); }},
+                                     {1, "", [&] { return threads.meet("y", 2, "the meeting y"); }},
+                                     {2, "", [] { return Status::ok(); }}});
+  EXPECT_EQ(status.code(), StatusCode::Deadlock);
+  EXPECT_THAT(status.message(), testing::AllOf(testing::HasSubstr("rank 0 waits for the meeting x"),
+                                               testing::HasSubstr("rank 1 waits for the meeting y"),
+                                               testing::HasSubstr("rank 2 has returned")));
+}
+
 TEST(RankThreads, NoBarrierOutside) {
   RankThreads threads;
   EXPECT_EQ(threads.barrier().code(), StatusCode::InvalidArgument);

@@ -21,6 +21,7 @@
 #include "ditron/sim/report/Trace.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -127,10 +128,17 @@ struct Machine::State {
   std::vector<std::unique_ptr<Event>> events;
   std::vector<std::unique_ptr<HostFiber>> hosts;
   HostFiber *currentHost = nullptr;
-  race::KnowledgeRef outsideKnown; ///< What host code outside of runRanks knows.
-  race::KnowledgeRef &hostKnown() { return currentHost ? currentHost->known : outsideKnown; }
-  uint32_t barrierArrived = 0;
-  uint64_t barrierGeneration = 0;
+  race::HostOrder outsideOrder; ///< Of host code outside of runHosts.
+  race::HostOrder &hostOrder() { return currentHost ? currentHost->order : outsideOrder; }
+  /// Host codes that wait for each other; see Machine::hostMeet.
+  struct HostMeeting {
+    std::vector<HostFiber *> waiting;
+    uint64_t generation = 0;
+    race::HostOrder gathered; ///< What those who have come know.
+  };
+  std::map<std::string, HostMeeting, std::less<>> meetings;
+  /// `describe` says what the waiting ones wait for, when so many are there.
+  Status meet(std::string_view key, uint32_t participants, const std::function<std::string(size_t)> &describe);
   bool hostConditionsDirty = false; ///< Something happened that host code may wait for.
   bool insideCallback = false;
   SimTime outsideClock = 0; ///< Clock of host code outside of runRanks.

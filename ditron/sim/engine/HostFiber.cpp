@@ -10,11 +10,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/format.h>
 
 namespace ditron::sim {
 
-HostFiber::HostFiber(Engine &engine, uint32_t rank, const std::function<Status(uint32_t)> &body)
-    : engine(engine), rank(rank), body(body) {}
+HostFiber::HostFiber(Engine &engine, const HostCode &code)
+    : engine(engine), rank(code.rank), thread(code.name),
+      name(code.name.empty() ? fmt::format("rank {}", code.rank) : fmt::format("rank {}, {}", code.rank, code.name)),
+      body(code.run) {}
 
 HostFiber::~HostFiber() {
   if (stack.top)
@@ -32,7 +35,7 @@ bool HostFiber::prepare() {
 void HostFiber::main(Transfer transfer) {
   auto &self = *static_cast<HostFiber *>(transfer.data);
   self.schedulerContext = transfer.fctx;
-  self.result = self.body(self.rank);
+  self.result = self.body();
   self.finished = true;
   self.switchToScheduler();
   std::abort(); // a finished fiber is never resumed

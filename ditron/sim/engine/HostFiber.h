@@ -1,6 +1,6 @@
 //===- HostFiber.h - Host code of a rank ----------------------------------------------------------------*- C++ -*-===//
 //
-// The host code that runRanks runs for a rank, as a fiber and an agent. Unlike GPU threads host code owns things, so
+// A piece of host code that runHosts runs, as a fiber and an agent. Unlike GPU threads host code owns things, so
 // its frames are never dropped: after an error every blocking call returns the error at once, and the code runs to its
 // end.
 //
@@ -10,7 +10,7 @@
 
 #include "ditron/sim/engine/Fiber.h"
 #include "ditron/sim/engine/Scheduler.h"
-#include "ditron/sim/race/Knowledge.h"
+#include "ditron/sim/race/Strand.h"
 
 #include <functional>
 #include <string>
@@ -21,7 +21,7 @@ using Engine = Machine::State;
 
 class HostFiber final : public Agent {
 public:
-  HostFiber(Engine &engine, uint32_t rank, const std::function<Status(uint32_t)> &body);
+  HostFiber(Engine &engine, const HostCode &code);
   ~HostFiber() override;
 
   /// False when there is no memory for a stack.
@@ -34,8 +34,10 @@ public:
 
   Engine &engine;
   const uint32_t rank;
+  const std::string thread; ///< What tells it from its rank's other host code; empty where there is none.
+  const std::string name;   ///< "rank 1", or "rank 1, loader".
   SimTime clock = 0;
-  race::KnowledgeRef known; ///< What happened before what this code does next.
+  race::HostOrder order;
   bool finished = false;
   Status result;
   std::function<bool()> condition; ///< Set while parked.
@@ -45,7 +47,7 @@ private:
   static void main(Transfer transfer);
   void switchToScheduler();
 
-  const std::function<Status(uint32_t)> &body;
+  const std::function<Status()> &body;
   Stack stack;
   Context context = nullptr, schedulerContext = nullptr;
 };

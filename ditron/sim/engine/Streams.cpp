@@ -34,9 +34,17 @@ Writer Stream::writer(SimTime when) const {
 }
 
 void Stream::enqueue(std::shared_ptr<const StreamOp> op, SimTime issued) {
-  queue.push_back({std::move(op), issued, engine.races ? engine.races->releaseHost(engine.hostKnown()) : nullptr});
+  ++enqueued;
+  queue.push_back({std::move(op), issued, engine.races ? engine.races->releaseHost(engine.hostOrder()) : nullptr});
   if (queue.size() == 1)
     engine.scheduler.wake(*this, std::max(clock, issued));
+}
+
+const StreamOp *Stream::findOperation(const std::function<bool(const StreamOp &)> &test) const {
+  for (const Queued &queued : queue)
+    if (test(*queued.op))
+      return queued.op.get();
+  return nullptr;
 }
 
 double Stream::startLatency(const StreamOp &op) {
@@ -203,6 +211,7 @@ void Stream::operationDone(SimTime when) {
   if (engine.races)
     engine.races->operationDone(*this);
   queue.pop_front();
+  ++done;
   phase = Phase::Fresh;
   ++engine.progress;
   engine.hostConditionsDirty = true;

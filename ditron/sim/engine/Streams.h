@@ -85,6 +85,11 @@ public:
 
   bool isIdle() const { return queue.empty(); }
   size_t length() const { return queue.size(); }
+  /// Operations enqueued so far, and of those the ones that are done.
+  uint64_t enqueuedSoFar() const { return enqueued; }
+  uint64_t doneSoFar() const { return done; }
+  /// The first operation of the queue, not done yet, for which `test` holds; null when there is none.
+  const StreamOp *findOperation(const std::function<bool(const StreamOp &)> &test) const;
   /// The operation that runs or waits; the queue must not be empty.
   const StreamOp &head() const { return *queue.front().op; }
   /// Whether the operation at the head is more than queued, and since when.
@@ -125,6 +130,7 @@ private:
   void fail(const StreamOp &op, const std::string &race);
 
   std::deque<Queued> queue;
+  uint64_t enqueued = 0, done = 0;
   Phase phase = Phase::Fresh;
   SimTime opStart = 0;
   SimTime clock = 0;

@@ -112,10 +112,11 @@ public:
   Race signal(const Actor &actor, const KnowledgeRef &released, const void *address, uint32_t bytes, bool isUpdate);
   /// A stream has waited for a word.
   Race sawSignal(Stream &stream, const void *address, uint32_t bytes);
-  /// What the calling host code knows, and everything that it has done.
-  KnowledgeRef releaseHost(KnowledgeRef &host);
-  void learnHost(KnowledgeRef &host, const KnowledgeRef &what) { host = joiner.join(host, what); }
-  Actor hostActor(KnowledgeRef &host);
+  /// What the host code knows, and everything that it has done.
+  KnowledgeRef releaseHost(HostOrder &host);
+  void learnHost(HostOrder &host, const KnowledgeRef &what) { host.known = joiner.join(host.known, what); }
+  /// `name` tells it from other host code in reports; empty where there is no other.
+  Actor hostActor(HostOrder &host, uint32_t rank, std::string_view name);
   /// Host code has waited for something: when that was all that there is, nothing of it can race any more, and much of it is forgotten.
   void forgetIfAllIsKnown();
 
@@ -238,8 +239,6 @@ private:
     Status failure;
   };
   PendingStore pending;
-  uint32_t hostWarp = nobody;
-  uint32_t hostEpoch = 1;
 
   struct SiteCache {
     const DitronSimSite *site = nullptr;

@@ -108,7 +108,7 @@ void Detector::forgetIfFull() {
 void Detector::forgetIfAllIsKnown() {
   if (blocks.size() < keptBlocks || engine.currentHost)
     return;
-  const KnowledgeRef &host = engine.outsideKnown;
+  const KnowledgeRef &host = engine.outsideOrder.known;
   for (const auto &stream : engine.streams)
     if (!stream->isIdle() || (host ? host->upTo(Key::stream(stream->id)) : 0) < stream->order.number)
       return;
@@ -116,8 +116,7 @@ void Detector::forgetIfAllIsKnown() {
   operations.clear();
   blocks.clear();
   warps.clear();
-  hostWarp = nobody;
-  engine.outsideKnown = nullptr;
+  engine.outsideOrder = {};
   for (auto &stream : engine.streams) {
     stream->order.known = nullptr;
     stream->actor = {};
@@ -478,16 +477,18 @@ Detector::Race Detector::sawSignal(Stream &stream, const void *address, uint32_t
   return nullptr;
 }
 
-KnowledgeRef Detector::releaseHost(KnowledgeRef &host) {
-  if (hostWarp == nobody)
-    return host;
-  host = withLane(host, hostWarp, hostEpoch);
-  return host;
+KnowledgeRef Detector::releaseHost(HostOrder &host) {
+  if (host.warp != nobody)
+    host.known = withLane(host.known, host.warp, host.epoch);
+  return host.known;
 }
 
-Actor Detector::hostActor(KnowledgeRef &host) {
-  ensureWarp(hostWarp, ActorKind::Host, nobody, 0);
-  return actorOf(hostWarp, ++hostEpoch, host);
+Actor Detector::hostActor(HostOrder &host, uint32_t rank, std::string_view name) {
+  if (host.warp == nobody) {
+    host.warp = makeWarp(ActorKind::Host, nobody, rank);
+    warps[host.warp].index = name.empty() ? nobody : engine.trace.intern(name);
+  }
+  return actorOf(host.warp, ++host.epoch, host.known);
 }
 
 } // namespace ditron::sim::race

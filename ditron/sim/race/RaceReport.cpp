@@ -37,7 +37,7 @@ std::string Detector::describe(uint32_t number, uint8_t lane) const {
   const WarpIdentity &warp = warps[strand.warp];
   const double microseconds = static_cast<double>(strand.since) * 1e-6;
   if (warp.kind == ActorKind::Host)
-    return "host code";
+    return warp.index == nobody ? "host code" : fmt::format("host code of {}", engine.trace.name(warp.index));
   if (warp.kind == ActorKind::Network)
     return fmt::format("a transfer that rank {} began, at {:.3f} us", warp.rank, microseconds);
   const BlockIdentity &block = blocks[warp.block];

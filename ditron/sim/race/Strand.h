@@ -56,7 +56,7 @@ struct BlockIdentity {
 
 struct WarpIdentity {
   uint32_t block = nobody;
-  uint32_t index = 0; ///< In its block.
+  uint32_t index = 0; ///< In its block. Of host code: its name in the trace's table, or nobody.
   ActorKind kind = ActorKind::Threads;
   uint32_t rank = 0;
 };
@@ -74,6 +74,13 @@ struct Moment {
   uint32_t strand = 0; ///< 0: before everything.
   uint8_t lane = 0;
   bool operator==(const Moment &) const = default;
+};
+
+/// Host code: a thread of a program's.
+struct HostOrder {
+  KnowledgeRef known;     ///< What happened before what it does next, but for what it did itself.
+  uint32_t warp = nobody; ///< Made when it touches memory first.
+  uint32_t epoch = 1;     ///< Accesses so far.
 };
 
 /// Who makes an access or synchronises, in this moment.
@@ -104,7 +111,7 @@ struct ThreadOrder {
 
 struct WarpOrder {
   uint32_t warp = nobody;
-  uint32_t index = 0; ///< In its block.
+  uint32_t index = 0; ///< In its block. Of host code: its name in the trace's table, or nobody.
   uint32_t epoch = 1, sync = 1;
   uint32_t strand = 0; ///< 0: the next access makes one.
 

@@ -147,10 +147,8 @@ std::string describeRank(Engine &engine, const Rank &rank, bool isStuck) {
   std::string text;
   for (const auto &host : engine.hosts)
     if (host->rank == rank.id) {
-      if (host->finished)
-        text += "    host code: has returned\n";
-      else
-        text += fmt::format("    host code: waits for {}\n", host->description);
+      text += fmt::format("    host code{}{}: {}{}\n", host->thread.empty() ? "" : " ", host->thread,
+                          host->finished ? "has returned" : "waits for ", host->finished ? "" : host->description);
     }
   for (const Stream *stream : rank.streams) {
     if (stream->isIdle())
