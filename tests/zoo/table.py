@@ -114,10 +114,9 @@ PROGRAMS = [
     race('flag_in_two_halves', 'flag_ptr', '--ranks 2 flag_ptr=symm:zeros:i64[1] out_ptr=zeros:i64[1] '
          '--expect out_ptr=per-rank:i64:[0],i64:[21474836487]'),
     Program('data_and_flag_in_two_words', 'wrong numbers', '--ranks 2 slots_ptr=symm:zeros:i32[256] out_ptr=zeros:i32[128] '
-            '--expect out_ptr=per-rank:zeros:i32[128],arange(100):i32[128]', needs='weak memory'),
+            '--expect out_ptr=per-rank:zeros:i32[128],arange(100):i32[128]'),
 
-    Program('after_you', 'wrong numbers', '--grid 2 flags_ptr=zeros:i32[2] seen_ptr=zeros:i32[1] --expect seen_ptr=i32:[1]',
-            needs='weak memory'),
+    Program('after_you', 'wrong numbers', '--grid 2 flags_ptr=zeros:i32[2] seen_ptr=zeros:i32[1] --expect seen_ptr=i32:[1]'),
 
     # Threads of a block, blocks of a grid.
     race('block_barrier_missing', 'scratch_ptr', 'x_ptr=arange:i32[128] scratch_ptr=zeros:i32[128] out_ptr=zeros:i32[128] '
