@@ -89,6 +89,8 @@ bool Block::makeThreads() {
     thread.warp = &warps[thread.warpId];
     thread.warp->live |= uint64_t(1) << thread.laneId;
     thread.pollSite = thread.accessSite = nullptr;
+    thread.lateLoad.phase = LateLoad::Phase::None;
+    thread.lateLoad.request = LateLoad::Request::None;
     thread.faulted = false;
     thread.async.clear();
     thread.asyncWork.clear();
@@ -134,7 +136,7 @@ void Block::returnThreads() {
 
 void Block::saveArrival(Transfer transfer) {
   if (transfer.data)
-    static_cast<Thread *>(transfer.data)->context = transfer.fctx;
+    saveContext(*static_cast<Thread *>(transfer.data), transfer.fctx);
   else
     schedulerContext = transfer.fctx;
 }
@@ -158,7 +160,7 @@ void Block::threadMain(Transfer transfer) {
   block.saveArrival(transfer);
   PreparedLaunch const &launch = *block.kernel->launch;
   launch.description.entry(const_cast<void **>(launch.pointers.data()));
-  block.finishThread(thread);
+  block.finishThread(asThread(&thread));
   block.switchAway(thread);
   std::abort(); // a finished thread is never ready
 }
@@ -183,6 +185,75 @@ void Block::yieldIfAhead(Thread &thread) {
   ready[--readyHead & readyMask] = static_cast<uint16_t>(thread.threadId);
   yielded = true;
   switchAway(thread);
+}
+
+//===- Loads that are carried out late: LateLoad.h ----------------------------------------------------------------===//
+
+void Block::saveContext(Thread &thread, Context context) {
+  thread.context = context;
+  LateLoad &late = thread.lateLoad;
+  if (late.request == LateLoad::Request::Save) [[unlikely]]
+    late.save(context, thread.stack);
+  else if (late.request == LateLoad::Request::Restore) [[unlikely]]
+    thread.context = late.restore();
+  late.request = LateLoad::Request::None;
+}
+
+void Block::maybeLoadLate(Thread &thread, const void *address) {
+  // A thread in eight times as many that could be given an old value: few loads have a store behind them.
+  if (!engine.weakMemory || yielded ||
+      engine.scheduler.random.below(8000) >= static_cast<uint64_t>(engine.options.lateStores * 1000))
+    return;
+  thread.lateLoad.phase = LateLoad::Phase::Ahead;
+  thread.lateLoad.request = LateLoad::Request::Save;
+  thread.lateLoad.loaded = address;
+  ready[--readyHead & readyMask] = static_cast<uint16_t>(thread.threadId);
+  yielded = true;
+  switchAway(thread);
+}
+
+bool Block::isMadeAlready(Thread &thread, void *address, uint64_t value, uint32_t bytes) {
+  LateLoad &late = thread.lateLoad;
+  if (late.phase != LateLoad::Phase::Late && late.phase != LateLoad::Phase::Back)
+    return false;
+  if (late.stored != address || late.storedValue != value || late.storedBytes != bytes) {
+    leaveLateLoad(thread);
+    return false;
+  }
+  late.phase = LateLoad::Phase::None;
+  return true;
+}
+
+void Block::maybeGoBackToLoad(Thread &thread, void *address, uint64_t value, uint32_t bytes) {
+  LateLoad &late = thread.lateLoad;
+  if (late.phase != LateLoad::Phase::Ahead)
+    return;
+  // The load and the store of one word keep their order.
+  if (yielded || reinterpret_cast<uintptr_t>(address) >> 3 == reinterpret_cast<uintptr_t>(late.loaded) >> 3) {
+    late.phase = LateLoad::Phase::None;
+    return;
+  }
+  late.stored = address;
+  late.storedValue = value;
+  late.storedBytes = bytes;
+  constexpr uint64_t longestNs = 8000; // for others to see the store and to act
+  clock += engine.scheduler.cost(static_cast<double>(engine.scheduler.random.below(longestNs)));
+  goBackToLoad(thread, LateLoad::Phase::Late);
+}
+
+void Block::goBackToLoad(Thread &thread, LateLoad::Phase phase) {
+  thread.lateLoad.phase = phase;
+  thread.lateLoad.request = LateLoad::Request::Restore;
+  makeReady(thread);
+  yielded = true;
+  switchAway(thread);
+  std::abort(); // it goes on at the load
+}
+
+void Block::leaveLateLoad(Thread &thread) {
+  if (thread.lateLoad.phase == LateLoad::Phase::Late && !engine.stopped())
+    goBackToLoad(thread, LateLoad::Phase::Back);
+  thread.lateLoad.phase = LateLoad::Phase::None;
 }
 
 void Block::maybeLetOthersFirst(Thread &thread) {
@@ -246,7 +317,7 @@ void Block::step(SimTime now) {
   currentThread = next;
   ++engine.counters.fiberSwitches;
   Transfer transfer = boost::context::detail::jump_fcontext(next->context, nullptr);
-  static_cast<Thread *>(transfer.data)->context = transfer.fctx;
+  saveContext(*static_cast<Thread *>(transfer.data), transfer.fctx);
   currentThread = nullptr;
   if (engine.stopped())
     return;

@@ -22,6 +22,7 @@
 
 #include "ditron/abi/Simulator.h"
 #include "ditron/sim/engine/Fiber.h"
+#include "ditron/sim/engine/LateLoad.h"
 #include "ditron/sim/engine/Scheduler.h"
 #include "ditron/sim/hopper/AsyncUnit.h"
 #include "ditron/sim/memory/Memory.h"
@@ -106,6 +107,7 @@ struct Thread : DitronSimThread {
   AsyncQueue async;
   AsyncThread asyncWork;
   race::ThreadOrder order;
+  LateLoad lateLoad;
   Stack stack;
 };
 
@@ -156,6 +158,14 @@ public:
   void yieldIfAhead(Thread &thread);
   /// Lets the other threads of the block that can run go first, as often as the options say.
   void maybeLetOthersFirst(Thread &thread);
+  /// Before a relaxed load of a word: returns each time that the load is to be carried out, mostly once (LateLoad.h).
+  void maybeLoadLate(Thread &thread, const void *address);
+  /// A relaxed store of a word that the thread could make before its last load: true when it has been made already.
+  bool isMadeAlready(Thread &thread, void *address, uint64_t value, uint32_t bytes);
+  /// The thread has made the store; its load is carried out later. Returns only when there is no such load.
+  void maybeGoBackToLoad(Thread &thread, void *address, uint64_t value, uint32_t bytes);
+  /// The thread does something with effect that is no such store.
+  void leaveLateLoad(Thread &thread);
   /// Ends the run with an error from this thread; never returns.
   [[noreturn]] void failThread(Thread &thread, StatusCode code, const std::string &what, const DitronSimSite *site);
   /// Tells the race detector, if there is one, of an access of DitronSimAccess by the thread; its race ends the run. The allocation
@@ -235,6 +245,8 @@ private:
   /// Switches away from the thread, to a ready thread or else to the scheduler.
   void switchAway(Thread &thread);
   void saveArrival(Transfer transfer);
+  static void saveContext(Thread &thread, Context context);
+  void goBackToLoad(Thread &thread, LateLoad::Phase phase);
   void releaseBarrier(Thread *last);
   void complete(Warp &warp, Rendezvous &meeting, Thread *last);
   void releaseLanes(Warp &warp);
@@ -282,7 +294,15 @@ Status failureAt(StatusCode code, const DitronSimSite *site, std::string_view wh
 bool sameSite(const DitronSimSite *a, const DitronSimSite *b);
 std::string_view collectiveName(CollectiveKind kind);
 
-inline Thread &asThread(DitronSimThread *self) { return *static_cast<Thread *>(self); }
+/// The calling thread, which only reads, or takes care of LateLoad.h itself.
+inline Thread &asReader(DitronSimThread *self) { return *static_cast<Thread *>(self); }
+/// The calling thread.
+inline Thread &asThread(DitronSimThread *self) {
+  Thread &thread = asReader(self);
+  if (thread.lateLoad.phase != LateLoad::Phase::None) [[unlikely]]
+    thread.block->leaveLateLoad(thread);
+  return thread;
+}
 
 } // namespace ditron::sim
 

@@ -279,7 +279,7 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
                        uint32_t space, const DitronSimSite *site) {
   if (!predicate)
     return;
-  Thread &thread = asThread(self);
+  Thread &thread = access == DITRON_SIM_LOAD || access == DITRON_SIM_LOAD_COPY ? asReader(self) : asThread(self);
   Block &block = *thread.block;
   if (space == DITRON_SIM_SHARED || space == DITRON_SIM_SHARED_TILE ||
       (space == DITRON_SIM_GENERIC && isShared(thread, address))) {
@@ -317,10 +317,18 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
                        uint32_t spin, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);
+  if (global && order == DITRON_SIM_RELAXED && !spin)
+    thread.block->maybeLoadLate(thread, address);
+  LateLoad &late = thread.lateLoad;
+  if (late.phase == LateLoad::Phase::Back)
+    return late.value;
   WeakMemory::Seen seen = loadWord(thread, address, bytes, global);
   uint64_t value = seen.value;
+  if (late.phase == LateLoad::Phase::Ahead)
+    late.value = value;
   // A thread that is given an old value does not sleep: the word has changed already.
-  if (!seen.store && notePoll(thread, address, value, spin ? 1 : pollPatience, site)) {
+  if (!seen.store && late.phase == LateLoad::Phase::None &&
+      notePoll(thread, address, value, spin ? 1 : pollPatience, site)) {
     SimTime since = sleepOn(thread, address, bytes, spin ? Waiter::Kind::Spin : Waiter::Kind::Poll, Compare::NotEqual,
                             loadSigned(address, bytes), site);
     seen = loadWord(thread, address, bytes, global);
@@ -337,12 +345,18 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
 
 void ditron_sim_st(DitronSimThread *self, void *address, uint64_t value, uint32_t bytes, uint32_t order, uint32_t scope,
                    const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  Thread &thread = order == DITRON_SIM_RELAXED ? asReader(self) : asThread(self);
   thread.pollSite = nullptr;
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_STORE, site);
+  if (thread.block->isMadeAlready(thread, address, value, bytes))
+    return;
   const bool isNewest = storeWord(thread, address, bytes, value, Detector::Effect::Store, order, scope, global, site);
   if (global && isNewest)
     announceWrite(thread, address, bytes, site);
+  if (global)
+    thread.block->maybeGoBackToLoad(thread, address, value, bytes);
+  else
+    thread.block->leaveLateLoad(thread);
 }
 
 uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type, void *address, uint64_t value,

@@ -12,7 +12,7 @@ namespace ditron::sim {
 namespace {
 /// The longest that a store is under way to an observer on its own rank, and on another one: long enough for others to pass a
 /// message round meanwhile.
-constexpr SimTime longestWay = 6'000'000, longestWayToPeer = 20'000'000;
+constexpr SimTime longestWay = 12'000'000, longestWayToPeer = 30'000'000;
 constexpr size_t mostStores = 64, mostReaders = 64;
 
 uint64_t wordAt(const void *address, uint32_t bytes) {

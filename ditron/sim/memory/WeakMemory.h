@@ -13,7 +13,7 @@
 // Atomic read-modify-write operations read the newest value, and nothing comes between them and what they have read.
 //
 // Ordinary accesses need none of this: a program in which they could tell has a data race, and that is reported whatever
-// they return. Loads are never carried out late: outcomes of load buffering (LB), which the PTX model allows, are not seen.
+// they return. Loads that are carried out after the store behind them: engine/LateLoad.h.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_MEMORY_WEAKMEMORY_H

@@ -107,6 +107,10 @@ bool isForbidden(const LitmusTest &test, const LitmusStrength &strength, LitmusD
   return isSequential; // SB, R, 2+2W, IRIW
 }
 
+bool isShown(const LitmusTest &test, const LitmusStrength &strength) {
+  return test.name != "LB" || strength.fence == DITRON_SIM_RELAXED;
+}
+
 Expected<bool> seesWeakOutcome(const LitmusTest &test, const LitmusStrength &strength, LitmusDistance distance,
                                uint64_t seed) {
   MachineOptions options;
@@ -120,7 +124,7 @@ Expected<bool> seesWeakOutcome(const LitmusTest &test, const LitmusStrength &str
   std::array<uint32_t, mostThreads * 2> results = {};
   Roles roles;
   std::mt19937_64 random(seed);
-  const auto draw = [&] { return seed == 0 ? 0 : static_cast<uint32_t>(random() % 3); };
+  const auto draw = [&] { return seed == 0 ? 0 : static_cast<uint32_t>(random() % 5 / 2); };
   roles.count = static_cast<uint32_t>(test.threads.size());
   for (uint32_t role = 0; role < roles.count; ++role)
     roles.roles[role] = {test.threads[role], strength, {draw(), draw()}};
