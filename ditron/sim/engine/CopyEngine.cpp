@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace ditron::sim {
 
@@ -45,12 +46,35 @@ void CopyEngine::beginRequest(SimTime now) {
   destinationRank = to ? to->rank : rank.id;
   sourceRank = copy.source ? (from ? from->rank : rank.id) : destinationRank;
   began = now;
+  divide();
   scheduleChunk(now + engine.scheduler.cost(engine.options.cost.copyStartNs));
 }
 
+void CopyEngine::divide() {
+  // Words that are polled behind a copy come whole.
+  constexpr uint64_t leastBytes = 128, mostPieces = 8;
+  const uint64_t bytes = total();
+  chunkBytes = std::max<uint64_t>(1, engine.options.cost.copyChunkBytes);
+  firstChunk = chunksMoved = 0;
+  strideOfChunks = 1;
+  const bool isDrawn = engine.options.seed != 0;
+  if (isDrawn)
+    chunkBytes =
+        std::min(chunkBytes, std::max(leastBytes, (bytes / mostPieces + leastBytes - 1) / leastBytes * leastBytes));
+  chunks = (bytes + chunkBytes - 1) / chunkBytes;
+  if (!isDrawn || chunks < 2)
+    return;
+  firstChunk = engine.scheduler.random.below(chunks);
+  do
+    strideOfChunks = 1 + engine.scheduler.random.below(chunks - 1);
+  while (std::gcd(strideOfChunks, chunks) != 1);
+}
+
+uint64_t CopyEngine::placeOfChunk() const { return (firstChunk + chunksMoved * strideOfChunks) % chunks; }
+
 void CopyEngine::scheduleChunk(SimTime from) {
   const CostModel &cost = engine.options.cost;
-  chunk = std::min(total() - moved, std::max<uint64_t>(1, cost.copyChunkBytes));
+  chunk = chunks ? std::min(chunkBytes, total() - placeOfChunk() * chunkBytes) : 0;
   if (sourceRank == destinationRank) {
     double bandwidth = cost.hbmBytesPerNsPerSm * engine.options.smsPerRank / 2; // read and written
     engine.scheduler.wake(*this, from + engine.scheduler.cost(static_cast<double>(chunk) / bandwidth));
@@ -75,8 +99,9 @@ void CopyEngine::moveChunk() {
   writer.rank = rank.id;
   writer.name = engine.trace.intern(op.name);
   writer.track = copyTracks + number;
+  const uint64_t begin = placeOfChunk() * chunkBytes;
   for (uint64_t done = 0; done < chunk;) {
-    uint64_t row = (moved + done) / copy.rowBytes, column = (moved + done) % copy.rowBytes;
+    uint64_t row = (begin + done) / copy.rowBytes, column = (begin + done) % copy.rowBytes;
     uint64_t bytes = std::min(copy.rowBytes - column, chunk - done);
     char *destination = static_cast<char *>(copy.destination) + row * destinationPitch + column;
     if (engine.races && !checkRaces(copy.source && op.kind == OpKind::Copy
@@ -93,6 +118,7 @@ void CopyEngine::moveChunk() {
     done += bytes;
   }
   moved += chunk;
+  ++chunksMoved;
   engine.counters.copyBytes += chunk;
 }
 

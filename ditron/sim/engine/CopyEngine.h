@@ -1,7 +1,8 @@
 //===- CopyEngine.h - Asynchronous copies of a rank -----------------------------------------------------*- C++ -*-===//
 //
 // A copy engine carries out copies and fills one after the other, in chunks: the bytes of a chunk appear at the virtual
-// time at which the chunk is through, not when the copy was asked for and not all at once.
+// time at which the chunk is through, not when the copy was asked for and not all at once. In which order is not promised: the
+// seed 0 moves them front to back, other seeds draw an order, and divide short copies too.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_ENGINE_COPYENGINE_H
@@ -50,6 +51,8 @@ private:
     SimTime submitted;
   };
   void beginRequest(SimTime now);
+  void divide();
+  uint64_t placeOfChunk() const;
   void scheduleChunk(SimTime from);
   void moveChunk();
   /// False, with the run failed, when the piece races with something. The source is null for a fill.
@@ -60,7 +63,9 @@ private:
   uint64_t pendingBytes = 0;
   bool active = false; ///< The front request has begun.
   SimTime began = 0;
-  uint64_t moved = 0, chunk = 0;
+  uint64_t moved = 0, chunk = 0; ///< Bytes that are through, and that are under way.
+  // The chunks, whose order the seed draws: chunk i is the one at place (first + i * stride) % chunks.
+  uint64_t chunkBytes = 0, chunks = 0, firstChunk = 0, strideOfChunks = 1, chunksMoved = 0;
   uint32_t sourceRank = 0, destinationRank = 0;
 };
 

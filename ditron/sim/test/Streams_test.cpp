@@ -177,6 +177,42 @@ TEST(Copies, BecomeVisiblePieceByPiece) {
   EXPECT_GT(blocks[1].end - blocks[0].end, copyTime / 2);
 }
 
+TEST(Copies, PiecesComeInAnyOrder) {
+  // Of two words at the ends of the copy, which comes first: a thread looks at both until one has come.
+  auto entry = [](void **arguments) {
+    DitronSimThread *self = ditron_sim_self();
+    auto *data = argument<uint64_t *>(arguments, 0);
+    const auto count = argument<uint64_t>(arguments, 1);
+    for (;;)
+      for (uint64_t end = 0; end < 2; ++end)
+        if (ditron_sim_ld(self, data + end * (count - 1), 8, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_SYSTEM, 0, AT(31))) {
+          *argument<uint64_t *>(arguments, 2) = end;
+          return;
+        }
+  };
+  uint32_t firstEnd[2] = {};
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    MachineOptions options = ranks(2, seed);
+    options.detectRaces = false; // what is polled is data
+    auto machine = makeMachine(options);
+    constexpr size_t count = 1 << 19; // longer under way than a rank starts late
+    auto *from = makeBuffer<uint64_t>(*machine, 0, count, "from"), *to = makeBuffer<uint64_t>(*machine, 1, count, "to");
+    auto *first = makeBuffer<uint64_t>(*machine, 1, 1, "first");
+    std::fill_n(from, count, 1);
+    ASSERT_OK(
+        machine->launch(makeStream(*machine, 1), kernel("watch", entry, {1, 1, 1}, 1, 0, to, uint64_t(count), first)));
+    ASSERT_OK(machine->copy(makeStream(*machine, 0), {.destination = to, .source = from, .rowBytes = count * 8}));
+    ASSERT_OK(machine->synchronize());
+    EXPECT_EQ(std::accumulate(to, to + count, uint64_t(0)), count) << seed;
+    if (seed)
+      ++firstEnd[*first];
+    else
+      EXPECT_EQ(*first, 0u); // front to back, and all at once if it is short
+  }
+  EXPECT_GT(firstEnd[0], 5u);
+  EXPECT_GT(firstEnd[1], 5u);
+}
+
 TEST(Copies, FreedMemoryIsNoticedWhenTheCopyRuns) {
   auto machine = makeMachine(ranks(1));
   auto *from = makeBuffer<uint64_t>(*machine, 0, 4, "from"), *to = makeBuffer<uint64_t>(*machine, 0, 4, "to");
