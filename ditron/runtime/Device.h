@@ -67,6 +67,9 @@ struct Copy {
 struct WaitBounds {
   uint64_t reportAddress = 0;
   uint64_t limitNanoseconds = 0;
+  // Where kernels say what they wait for (abi/WaitBoard.h), and the number of places less one; zeros where they cannot.
+  uint64_t slotsAddress = 0;
+  uint64_t slotMask = 0;
 };
 
 using StreamHandle = uint64_t;
@@ -91,6 +94,8 @@ public:
   virtual uint32_t rank() const = 0;
   virtual const DeviceAttributes &attributes() const = 0;
   virtual WaitBounds waitBounds() const { return {}; }
+  /// Tells where the symmetric heaps of all ranks are, as this process addresses them; for reports.
+  virtual void describeHeaps(const std::vector<void *> &heaps) {}
 
   virtual Expected<void *> allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes, MemoryKind kind) = 0;
   virtual Status free(void *address) = 0;

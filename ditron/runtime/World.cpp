@@ -142,6 +142,9 @@ Status World::publishHeaps(std::vector<void *> bases) {
     const WaitBounds bounds = rank.device()->waitBounds();
     set(DITRON_WORLD_WAIT_REPORT, bounds.reportAddress);
     set(DITRON_WORLD_WAIT_LIMIT, bounds.limitNanoseconds);
+    set(DITRON_WORLD_WAIT_SLOTS, bounds.slotsAddress);
+    set(DITRON_WORLD_WAIT_SLOT_MASK, bounds.slotMask);
+    rank.device()->describeHeaps(heaps);
     set(DITRON_WORLD_RANKS_PER_NODE, machine() && optionValues.ranksPerNode ? optionValues.ranksPerNode : numRanks());
     set(DITRON_WORLD_MULTICAST_HEAP, addressOf(node->multicastHeap(heaps[id])));
     set(DITRON_WORLD_TEAM_BARRIERS, addressOf(teamBarriers.on(id).address));

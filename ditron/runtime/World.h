@@ -50,6 +50,8 @@ struct WorldOptions {
 
   // Real GPUs.
   double waitLimitSeconds = 10;      ///< Longest wait of a kernel compiled with DITRON_BOUND_WAITS.
+  bool publishWaits =
+      true; ///< Kernels compiled with DITRON_PUBLISH_WAITS say what they wait for (ditron explain --pid).
   double bootstrapLimitSeconds = 60; ///< Longest that processes wait for each other.
   std::vector<int> gpus;             ///< The GPU of each rank, by the driver's numbers; empty: the first ones.
   bool shareGpus = false;            ///< More ranks than GPUs: for trying protocols, not for speed.

@@ -27,6 +27,7 @@ cuda::CudaDeviceOptions deviceOptions(uint32_t rank, cuda::DeviceOrdinal ordinal
   device.symmetricBytes = options.heapBytes;
   device.waitLimitSeconds = options.waitLimitSeconds;
   device.kernelSignals = options.kernelSignals;
+  device.publishWaits = options.publishWaits;
   if (auto slow = options.slowRanks.find(rank); slow != options.slowRanks.end())
     device.delayMicroseconds = (slow->second - 1) * slowMicroseconds;
   return device;

@@ -66,6 +66,8 @@ Status CudaDevice::initialise() {
   std::memset(pinnedReport, 0, sizeof(WaitReport));
   report = static_cast<WaitReport *>(pinnedReport);
   system->addReport(options.rank, report);
+  if (options.publishWaits)
+    makeBoard();
   if (options.delayMicroseconds > 0) {
     DITRON_ASSIGN_OR_RETURN(ballast, memory->allocate(ballastBytes));
     DITRON_RETURN_IF_ERROR(
@@ -73,6 +75,25 @@ Status CudaDevice::initialise() {
                      "cannot allocate pinned host memory"));
   }
   return Status::ok();
+}
+
+void CudaDevice::makeBoard() {
+  Expected<std::unique_ptr<PublishedWaits>> made = PublishedWaits::create(
+      system->driver, {options.rank, static_cast<uint32_t>(options.ordinal), attributeValues.name});
+  // Without it everything works, and nobody outside can ask what kernels wait for.
+  if (!made.isOk())
+    return;
+  waits = std::move(*made);
+  system->addBoard(options.rank, &waits->board());
+}
+
+void CudaDevice::describeHeaps(const std::vector<void *> &heaps) {
+  if (!waits)
+    return;
+  waits->board().setNumRanks(static_cast<uint32_t>(heaps.size()));
+  for (uint32_t rank = 0; rank < heaps.size(); ++rank)
+    if (heaps[rank])
+      waits->board().addHeap(rank, deviceAddress(heaps[rank]), symmetric->capacity());
 }
 
 void CudaDevice::readAttributes() {
@@ -111,6 +132,8 @@ CudaDevice::~CudaDevice() {
     for (const auto &[bytes, address] : pinnedReusable)
       driver.memFreeHost(address);
     system->addReport(options.rank, nullptr);
+    system->addBoard(options.rank, nullptr);
+    waits.reset();
     if (report)
       driver.memFreeHost(report);
     if (ballastTarget)
@@ -129,6 +152,10 @@ void CudaDevice::abandon() {
     memory->abandon();
   if (kernels)
     kernels->abandon();
+  if (waits) {
+    system->addBoard(options.rank, nullptr);
+    waits->abandon();
+  }
 }
 
 // Memory
@@ -168,12 +195,20 @@ Expected<void *> CudaDevice::allocate(uint64_t bytes, std::string_view name, uin
     }
   }
   system->addAllocation(address, bytes, name, elementBytes, options.rank);
+  if (waits)
+    waits->board().addMemory(deviceAddress(address), bytes, elementBytes,
+                             kind == runtime::MemoryKind::Symmetric ? "symmetric"
+                             : kind == runtime::MemoryKind::Device  ? "device"
+                                                                    : "pinned",
+                             name);
   return address;
 }
 
 Status CudaDevice::free(void *address) {
   std::lock_guard lock(mutex);
   system->removeAllocation(address);
+  if (waits)
+    waits->board().removeMemory(deviceAddress(address));
   if (auto block = pinned.find(address); block != pinned.end()) {
     pinnedReusable.emplace(block->second, address);
     pinned.erase(block);

@@ -18,6 +18,7 @@
 #include "ditron/runtime/Device.h"
 #include "ditron/runtime/cuda/CudaSystem.h"
 #include "ditron/runtime/cuda/KernelCache.h"
+#include "ditron/runtime/cuda/PublishedWaits.h"
 #include "ditron/runtime/cuda/VirtualHeap.h"
 
 #include <unordered_map>
@@ -32,6 +33,7 @@ struct CudaDeviceOptions {
   uint64_t symmetricBytes = 0;  ///< Most that the symmetric heap may hold; 0 for all of the GPU's memory.
   bool shareable = false;       ///< The symmetric heap goes to other processes.
   double waitLimitSeconds = 10; ///< Of one wait in kernels compiled with DITRON_BOUND_WAITS.
+  bool publishWaits = true;     ///< Keep a board of waits (PublishedWaits.h).
   double delayMicroseconds = 0; ///< Before every launch and copy, on the device, to make the rank slow in tests.
   bool kernelSignals = false;   ///< Signals by kernels instead of the driver's stream memory operations.
 };
@@ -47,8 +49,10 @@ public:
   uint32_t rank() const override { return options.rank; }
   const runtime::DeviceAttributes &attributes() const override { return attributeValues; }
   runtime::WaitBounds waitBounds() const override {
-    return {reinterpret_cast<uint64_t>(report), static_cast<uint64_t>(options.waitLimitSeconds * 1e9)};
+    return {reinterpret_cast<uint64_t>(report), static_cast<uint64_t>(options.waitLimitSeconds * 1e9),
+            waits ? waits->slotsAddress() : 0, waits ? waits->slotMask() : 0};
   }
+  void describeHeaps(const std::vector<void *> &heaps) override;
 
   Expected<void *> allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes,
                             runtime::MemoryKind kind) override;
@@ -109,6 +113,7 @@ private:
 
   Status initialise();
   void readAttributes();
+  void makeBoard();
   Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
   Status delayKernel(StreamRef stream);
   /// The launch itself; the context is current.
@@ -138,6 +143,7 @@ private:
   StreamRef housekeeping = nullptr; ///< Immediate copies and zeroing.
   EventRef origin = nullptr;        ///< Times of events count from here.
   WaitReport *report = nullptr;
+  std::unique_ptr<PublishedWaits> waits;             ///< Null when this machine has no room for them.
   void *ballast = nullptr, *ballastTarget = nullptr; ///< What delayCopy copies: device memory, pinned host memory.
   int leastPriority = 0, greatestPriority = 0;
 

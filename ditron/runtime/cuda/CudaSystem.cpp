@@ -74,6 +74,19 @@ void CudaSystem::addReport(uint32_t rank, volatile WaitReport *report) {
 void CudaSystem::addKernel(std::string_view entry, std::string_view name, std::string_view sourceFile) {
   std::lock_guard lock(mutex);
   kernels[hashOfName(entry)] = {std::string(name), std::string(sourceFile)};
+  for (auto [rank, board] : boards)
+    board->addKernel(hashOfName(entry), name, sourceFile);
+}
+
+void CudaSystem::addBoard(uint32_t rank, explain::WaitBoard *board) {
+  std::lock_guard lock(mutex);
+  if (!board) {
+    boards.erase(rank);
+    return;
+  }
+  boards[rank] = board;
+  for (const auto &[hash, kernel] : kernels)
+    board->addKernel(hash, kernel.name, kernel.sourceFile);
 }
 
 std::string CudaSystem::describe(const WaitReport &report) const {

@@ -9,6 +9,7 @@
 #define DITRON_RUNTIME_CUDA_CUDASYSTEM_H
 
 #include "ditron/abi/WaitReport.h"
+#include "ditron/explain/board/WaitBoard.h"
 #include "ditron/runtime/cuda/CudaDriver.h"
 
 #include <atomic>
@@ -52,6 +53,8 @@ public:
 
   /// A rank's report, until it is withdrawn with null.
   void addReport(uint32_t rank, volatile WaitReport *report);
+  /// A rank's board of waits, until it is withdrawn with null.
+  void addBoard(uint32_t rank, explain::WaitBoard *board);
   /// The kernels that reports may name.
   void addKernel(std::string_view entry, std::string_view name, std::string_view sourceFile);
   /// Ok, or an error that lists all waits that ran out of time, in the simulator's words.
@@ -82,6 +85,7 @@ private:
   std::map<uint64_t, Allocation> allocations;
   std::map<uint32_t, volatile WaitReport *> reports;
   std::map<uint32_t, KernelName> kernels;
+  std::map<uint32_t, explain::WaitBoard *> boards;
   std::map<uint64_t, KeepAlive> captures;
   std::map<DeviceOrdinal, std::weak_ptr<KernelCache>> caches;
 };

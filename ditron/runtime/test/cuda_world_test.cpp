@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "CudaTest.h"
 
+#include "ditron/explain/board/BoardReader.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/CudaSystem.h"
@@ -364,6 +365,46 @@ TEST(CudaWorld, BoundedWaitsAreReportedInTheSimulatorsWords) {
   EXPECT_EQ(status.message(), "deadlock: a wait passed its time limit\nwaiting:\n"
                               "  rank 1, kernel store at store.py:12:5, block (4,0,0), thread 31\n"
                               "    waits for ready[3] on rank 1: has 1, wants >= 2");
+}
+
+TEST(CudaWorld, WaitsArePublishedForOtherProcesses) {
+  const std::vector<uint32_t> self = {static_cast<uint32_t>(getpid())};
+  auto world = makeWorld(2);
+  SymmetricBuffer ready = *world->allocateSymmetric(DataType::I64, 8, "ready");
+  ASSERT_TRUE(ok(world->rank(1).stream().launch(storeKernel(), {}, {ready.on(0), int64_t(2)})));
+  // Where kernels look for it: in front of the world view.
+  int64_t words[2];
+  ASSERT_TRUE(ok(
+      world->rank(1).device()->download(words, static_cast<int64_t *>(world->rank(1).worldView()) - 7, sizeof(words))));
+  EXPECT_EQ(words[0], DITRON_BOARD_SLOTS - 1);
+  auto *slot = reinterpret_cast<DitronWaitSlot *>(words[1]) + 17;
+  slot->kernel = cuda::hashOfName("store");
+  slot->line = 12;
+  slot->compare = 5;
+  slot->wordBytes = 8;
+  slot->address = reinterpret_cast<uint64_t>((ready.on(0) + 3).address); // on the other rank
+  slot->wanted = 2;
+  slot->state = DITRON_SLOT_WAITING;
+  Expected<explain::BoardReading> reading = explain::readBoards(self, std::chrono::milliseconds(1));
+  ASSERT_TRUE(ok(reading.status()));
+  ASSERT_EQ(reading->boards.size(), 2u);
+  ASSERT_EQ(reading->waits.size(), 1u);
+  const explain::PublishedWait &wait = reading->waits[0];
+  EXPECT_EQ(wait.rank, 1u);
+  EXPECT_EQ(wait.kernel, "store");
+  EXPECT_EQ(wait.sourceFile, "store.py");
+  EXPECT_EQ(wait.memory, "ready");
+  EXPECT_EQ(wait.element, 3u);
+  EXPECT_EQ(wait.homeRank, 0u);
+  slot->state = DITRON_SLOT_FREE;
+  ready = {}; // memory keeps its GPU
+  world.reset();
+  EXPECT_FALSE(explain::readBoards(self, std::chrono::milliseconds(1)).isOk()) << "they go with the world";
+
+  WorldOptions silent;
+  silent.publishWaits = false;
+  world = makeWorld(1, silent);
+  EXPECT_EQ(world->rank(0).device()->waitBounds().slotsAddress, 0u);
 }
 
 TEST(CudaWorld, AnIllegalAccessEndsTheRun) {

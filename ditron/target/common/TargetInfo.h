@@ -58,7 +58,9 @@ private:
   bool before;
 };
 
-/// Unit attribute of a module: waits give up after a time limit and report (test mode of targets that cannot see a deadlock).
+/// Unit attribute of a module: waits that last say what they wait for, where targets cannot see a deadlock.
+inline constexpr llvm::StringLiteral publishWaitsAttrName = "dgpu.publish_waits";
+/// Unit attribute of a module: they also give up after a time limit and report (test mode of targets that cannot see a deadlock).
 inline constexpr llvm::StringLiteral boundWaitsAttrName = "dgpu.bound_waits";
 
 struct CodegenOptions {

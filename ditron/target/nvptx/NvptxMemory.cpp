@@ -135,7 +135,7 @@ Value NvptxTargetInfo::orderedLoad(Emitter &e, Type storage, Value ptr, tile::Me
   std::string address = code.input(place);
   Value word = code.emit(fmt::format("ld.{}{}{}{} {}, [{}];", acquires ? "acquire" : "relaxed", ptxScope(scope).str(),
                                      ptxSpace(place).str(), plan.suffix(), result, address))[0];
-  if (spin && boundsWaits)
+  if (spin && publishesWaits)
     checkSpin(e, ptr, e.zextOrTrunc(word, plan.word));
   return e.fromBits(e.zextOrTrunc(word, plan.word), storage);
 }

@@ -55,14 +55,15 @@ LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
   isSpecialized = numWarps != dgpu::numWarpsOf(module);
   boundsWaits = module->hasAttr(boundWaitsAttrName);
+  publishesWaits = boundsWaits || module->hasAttr(publishWaitsAttrName);
   hopperLeaves.setBoundsWaits(boundsWaits);
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   // Its size is what the launch says: an external array of unknown length.
   LLVM::GlobalOp::create(builder, module.getLoc(), LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
                          /*isConstant=*/false, LLVM::Linkage::External, sharedMemoryName, Attribute(),
                          /*alignment=*/architecture.capability >= 90 ? 1024 : 128, sharedSpace);
-  if (boundsWaits)
-    defineWaitLimit(module);
+  if (publishesWaits)
+    defineLastingWaits(module, boundsWaits);
   return success();
 }
 

@@ -114,14 +114,15 @@ public:
 private:
   /// The address of an access in its space; a generic one stays what it is.
   mlir::Value addressIn(Emitter &e, mlir::Value ptr, AddressSpace space);
-  /// After a load that is the body of a spin loop, when waits are bounded: gives up when it has been repeated too long.
+  /// After a load that is the body of a spin loop, when waits are published: what a wait does in its turns.
   void checkSpin(Emitter &e, mlir::Value ptr, mlir::Value seen);
 
   NvptxArchitecture architecture;
   NvptxHopper hopperLeaves;
   int numWarps = 0;           ///< Of a launch of the module being lowered.
   bool isSpecialized = false; ///< Its warps run different programs.
-  bool boundsWaits = false;  ///< Waits give up after a time limit and report (NvptxWait.cpp).
+  bool publishesWaits = false; ///< Waits that last say what they wait for (NvptxWait.cpp).
+  bool boundsWaits = false;    ///< They also give up after a time limit and report.
 };
 
 /// A generic pointer cast to an address space (the pointer stays the same place).
@@ -138,9 +139,9 @@ inline constexpr llvm::StringLiteral sumsHalvesAttrName = "dgpu.sums_halves";
 /// ".cta", ".gpu" or ".sys".
 llvm::StringRef ptxScope(tile::MemoryScope scope);
 
-/// Waits with a time limit (NvptxWait.cpp).
-/// Defines the function in the module that tests whether a wait has lasted too long.
-void defineWaitLimit(mlir::ModuleOp module);
+/// Waits that say what they wait for (NvptxWait.cpp).
+/// Defines the functions that they call when they last; bounded ones give up at last.
+void defineLastingWaits(mlir::ModuleOp module, bool isBounded);
 /// A wait for an mbarrier that gives up after twice the limit.
 void waitForMbarrier(Emitter &e, mlir::Value bar, mlir::Value parity);
 /// Replaces the stand-ins for the world view in a kernel by its last argument.

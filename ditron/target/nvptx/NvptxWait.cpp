@@ -1,22 +1,23 @@
 //===- NvptxWait.cpp - NVIDIA leaves: waiting for a signal ------------------------------------------------------------------===//
 //
-// A wait is a loop around a load with acquire semantics. In test mode (module attribute boundWaitsAttrName) every turn also
-// asks `ditron_wait_expired` whether it is time to give up: the first wait that lasts longer than the limit writes a report
-// for the host, and from then on all waits end, so that the kernel drains instead of hanging. Results are then garbage; the
-// runtime must look at the report. A spin loop that the kernel itself wrote cannot be ended from within its load: there the
-// thread reports and traps. Its age is the time in which the load has been repeated without a pause.
+// A wait is a loop around a load with acquire semantics. With the module attribute publishWaitsAttrName a wait that lasts says
+// what it waits for, so that others can read it (`ditron explain`). With boundWaitsAttrName it also gives up at a time: the first wait
+// that lasts longer than the limit writes a report for the host, and from then on all waits end, so that the kernel drains instead
+// of hanging. Results are then garbage; the runtime must look at the report. A spin loop that the kernel itself wrote cannot be
+// ended from within its load: there the thread reports and traps. Its age is the time in which the load has been repeated without
+// a pause.
 //
-// Where the limit and the report are: abi/WorldView.h; what a report says: abi/WaitReport.h.
+// A wait that is satisfied at once costs nothing but the code; one that polls reads the GPU's clock after each load, and calls a function
+// only when it has lasted for patienceNanoseconds, and then each visitNanoseconds (NvptxLastingWait.cpp).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "ditron/target/nvptx/NvptxTargetInfo.h"
+#include "ditron/target/nvptx/NvptxWait.h"
 
 #include "ditron/abi/Compare.h"
 #include "ditron/abi/WaitReport.h"
-#include "ditron/abi/WorldView.h"
+#include "ditron/target/nvptx/NvptxTargetInfo.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <fmt/format.h>
@@ -26,12 +27,8 @@ using LLVM::ICmpPredicate;
 
 namespace ditron::target {
 
-static constexpr llvm::StringLiteral expiredName = "ditron_wait_expired", spinName = "ditron_spin_expired",
-                                     worldName = "ditron_world_view";
 /// Loads of a loop that are further apart than this are not one wait.
 static constexpr int64_t longestPauseNanoseconds = 100'000;
-/// A younger wait does not look whether it should give up.
-static constexpr int64_t patienceNanoseconds = 50'000;
 
 static_assert(int(dist::Compare::EQ) == DITRON_COMPARE_EQ && int(dist::Compare::NE) == DITRON_COMPARE_NE &&
               int(dist::Compare::GT) == DITRON_COMPARE_GT && int(dist::Compare::LE) == DITRON_COMPARE_LE &&
@@ -55,138 +52,17 @@ static ICmpPredicate predicateOf(dist::Compare compare) {
   return ICmpPredicate::eq;
 }
 
-static Value nanoseconds(Emitter &e) {
-  return callIntrinsic(e, "llvm.nvvm.read.ptx.sreg.globaltimer", e.getI64Type(), {});
-}
-
-//===--- The test of a wait's age ---------------------------------------------------------------------------------------===//
-
-namespace {
-/// Writes the body of ditron_wait_expired: straight tests that return early.
-class WaitLimitBody {
-public:
-  WaitLimitBody(Emitter &e, LLVM::LLVMFuncOp function) : e(e), function(function) {
-    e.setInsertionPointToStart(function.addEntryBlock(e));
-  }
-
-  /// (world, start, address, seen, wanted, line, column, comparison, bytes, kind) -> whether to give up.
-  void writeWait(uint32_t kernel) {
-    ValueRange in = function.getArguments();
-    Value world = in[0], start = in[1], address = in[2], seen = in[3], wanted = in[4];
-    Value report = loadWord(world, DITRON_WORLD_WAIT_REPORT);
-    returnIf(e.isZero(report), false);
-    // The report lies in the host's memory: thousands of threads that look at it all the time would fill the way there.
-    Value lasted = e.sub(nanoseconds(e), start);
-    returnIf(e.compare(ICmpPredicate::slt, lasted, e.i64(patienceNanoseconds)), false);
-    PtxAsm rest(e);
-    rest.emit("nanosleep.u32 20000;");
-    Value place = LLVM::IntToPtrOp::create(e, LLVM::LLVMPointerType::get(e.getContext(), 1), report);
-    PtxAsm poll(e);
-    std::string state = poll.output(e.getI32Type()), from = poll.input(place);
-    returnIf(e.isNotZero(poll.emit(fmt::format("ld.relaxed.sys.global.b32 {}, [{}];", state, from))[0]), true);
-    // Who waits for an mbarrier mostly waits for another warp that waits for a signal: that wait must be the first to give up.
-    Value limit = loadWord(world, DITRON_WORLD_WAIT_LIMIT);
-    limit = e.select(e.compare(ICmpPredicate::eq, in[9], e.i32(DITRON_WAIT_MBARRIER)), e.add(limit, limit), limit);
-    returnIf(e.compare(ICmpPredicate::slt, lasted, limit), false);
-    PtxAsm claim(e);
-    std::string old = claim.output(e.getI32Type()), word = claim.input(place);
-    static_assert(offsetof(DitronWaitReport, state) == 0);
-    Value owner = claim.emit(fmt::format("atom.relaxed.sys.global.cas.b32 {}, [{}], {}, {};", old, word, int(DITRON_WAIT_NONE),
-                                         int(DITRON_WAIT_WRITING)))[0];
-    returnIf(e.isNotZero(owner), true);
-    store(place, offsetof(DitronWaitReport, rank), e.zextOrTrunc(loadWord(world, DITRON_WORLD_RANK), e.getI32Type()));
-    const std::pair<const char *, size_t> identity[] = {{"ctaid.x", offsetof(DitronWaitReport, block)},
-                                                        {"ctaid.y", offsetof(DitronWaitReport, block) + 4},
-                                                        {"ctaid.z", offsetof(DitronWaitReport, block) + 8},
-                                                        {"tid.x", offsetof(DitronWaitReport, thread)}};
-    for (auto [name, offset] : identity)
-      store(place, offset, callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name), e.getI32Type(), {}));
-    store(place, offsetof(DitronWaitReport, line), in[5]);
-    store(place, offsetof(DitronWaitReport, column), in[6]);
-    store(place, offsetof(DitronWaitReport, compare), in[7]);
-    store(place, offsetof(DitronWaitReport, wordBytes), in[8]);
-    store(place, offsetof(DitronWaitReport, kind), in[9]);
-    store(place, offsetof(DitronWaitReport, kernel), e.i32(static_cast<int32_t>(kernel)));
-    store(place, offsetof(DitronWaitReport, address), address);
-    store(place, offsetof(DitronWaitReport, seen), seen);
-    store(place, offsetof(DitronWaitReport, wanted), wanted);
-    PtxAsm publish(e);
-    std::string to = publish.input(place);
-    publish.emit(fmt::format("fence.acq_rel.sys; st.release.sys.global.b32 [{}], {};", to, int(DITRON_WAIT_COMPLETE)));
-    LLVM::ReturnOp::create(e, e.i1(true));
-  }
-
-  /// (world, ages, address, seen, line, column, bytes): ages are two words, when the loop began and when it last loaded.
-  void writeSpin() {
-    ValueRange in = function.getArguments();
-    Value ages = in[1], now = nanoseconds(e);
-    Value pause = e.sub(now, load(ages, 8, e.getI64Type()));
-    Value begins = e.compare(ICmpPredicate::ugt, pause, e.i64(longestPauseNanoseconds));
-    Value start = e.select(begins, now, load(ages, 0, e.getI64Type()));
-    LLVM::StoreOp::create(e, start, ages, /*alignment=*/8);
-    LLVM::StoreOp::create(e, now, e.addBytes(ages, 8), /*alignment=*/8);
-    Value expired = LLVM::CallOp::create(e, e.getI1Type(), expiredName,
-                                         ValueRange{in[0], start, in[2], in[3], e.i64(0), in[4], in[5], e.i32(0), in[6],
-                                                    e.i32(DITRON_WAIT_LOOP)})
-                        .getResult();
-    Block *stop = function.addBlock(), *goOn = function.addBlock();
-    LLVM::CondBrOp::create(e, expired, stop, goOn);
-    e.setInsertionPointToStart(stop);
-    LLVM::Trap::create(e);
-    LLVM::UnreachableOp::create(e);
-    e.setInsertionPointToStart(goOn);
-    LLVM::ReturnOp::create(e, ValueRange());
-  }
-
-private:
-  /// A word of the world view.
-  Value loadWord(Value world, int word) { return load(world, int64_t(word) * 8, e.getI64Type()); }
-  Value load(Value base, int64_t offset, Type type) {
-    return LLVM::LoadOp::create(e, type, e.addBytes(base, offset), /*alignment=*/8);
-  }
-  void store(Value base, int64_t offset, Value value) {
-    LLVM::StoreOp::create(e, value, e.addBytes(base, offset), /*alignment=*/4, /*isVolatile=*/true);
-  }
-  void returnIf(Value condition, bool result) {
-    Block *leave = function.addBlock(), *next = function.addBlock();
-    LLVM::CondBrOp::create(e, condition, leave, next);
-    e.setInsertionPointToStart(leave);
-    LLVM::ReturnOp::create(e, e.i1(result));
-    e.setInsertionPointToStart(next);
-  }
-
-  Emitter &e;
-  LLVM::LLVMFuncOp function;
-};
-} // namespace
-
-/// 32-bit FNV-1a, by which the host finds the kernel of a report.
-static uint32_t nameHash(StringRef name) {
-  uint32_t hash = 2166136261u;
-  for (unsigned char byte : name.bytes())
-    hash = (hash ^ byte) * 16777619u;
-  return hash;
-}
-
-void defineWaitLimit(ModuleOp module) {
-  uint32_t kernel = 0;
-  for (auto function : module.getOps<func::FuncOp>())
-    kernel = nameHash(function.getSymName());
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  Emitter e(module.getLoc(), builder);
-  Type i1 = e.getI1Type(), i32 = e.getI32Type(), i64 = e.getI64Type(), ptr = e.pointerType();
-  Type none = LLVM::LLVMVoidType::get(e.getContext());
-  LLVM::LLVMFuncOp::create(e, worldName, LLVM::LLVMFunctionType::get(ptr, {}));
-  auto define = [&](StringRef name, Type result, ArrayRef<Type> parameters) {
-    OpBuilder::InsertionGuard guard(e);
-    auto function = LLVM::LLVMFuncOp::create(e, name, LLVM::LLVMFunctionType::get(result, parameters),
-                                             LLVM::Linkage::Internal);
-    function.setNoInline(true); // rarely entered past its first tests, and long
-    return function;
-  };
-  WaitLimitBody(e, define(expiredName, i1, {ptr, i64, i64, i64, i64, i32, i32, i32, i32, i32})).writeWait(kernel);
-  e.setInsertionPointToEnd(module.getBody());
-  WaitLimitBody(e, define(spinName, none, {ptr, ptr, i64, i64, i32, i32, i32})).writeSpin();
+/// Line and column of the kernel's source that a location leads to; zero when unknown.
+static std::pair<int64_t, int64_t> placeOf(Location loc) {
+  std::pair<int64_t, int64_t> place{0, 0};
+  loc->walk([&](Location one) {
+    auto file = dyn_cast<FileLineColRange>(one);
+    if (!file)
+      return WalkResult::advance();
+    place = {file.getStartLine(), file.getStartColumn()};
+    return WalkResult::interrupt();
+  });
+  return place;
 }
 
 void resolveWorldView(LLVM::LLVMFuncOp kernel) {
@@ -204,99 +80,183 @@ void resolveWorldView(LLVM::LLVMFuncOp kernel) {
       declaration.erase();
 }
 
-//===--- The wait -------------------------------------------------------------------------------------------------------===//
+//===--- The age of a wait ----------------------------------------------------------------------------------------------===//
 
-/// Line and column of the kernel's source that a location leads to; zero when unknown.
-static std::pair<int64_t, int64_t> placeOf(Location loc) {
-  std::pair<int64_t, int64_t> place{0, 0};
-  loc->walk([&](Location one) {
-    auto file = dyn_cast<FileLineColRange>(one);
-    if (!file)
-      return WalkResult::advance();
-    place = {file.getStartLine(), file.getStartColumn()};
-    return WalkResult::interrupt();
-  });
-  return place;
+namespace {
+/// What a wait waits for, as visit is told.
+struct Wanted {
+  Value address, seen, value;
+  int64_t compare = 0, bytes = 0;
+  DitronWaitKind kind = DITRON_WAIT_SIGNAL;
+};
+
+/// What a wait carries from turn to turn: when it began and when it is to visit next (0 both: it has not waited yet), and its slot.
+struct Age {
+  Value start, next, slot;
+
+  static SmallVector<Type> types(Emitter &e) { return {e.getI64Type(), e.getI64Type(), e.getI32Type()}; }
+  static Age unborn(Emitter &e) { return {e.i64(0), e.i64(0), e.i32(0)}; }
+  static Age of(ValueRange values) { return {values[0], values[1], values[2]}; }
+  SmallVector<Value> values() const { return {start, next, slot}; }
+};
+} // namespace
+
+static Value worldView(Emitter &e) {
+  return LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
 }
 
-void NvptxTargetInfo::checkSpin(Emitter &e, Value ptr, Value seen) {
-  Value ages = e.allocaAtEntry(e.getI64Type(), 2, /*alignment=*/8);
+static Value visit(Emitter &e, const Age &age, const Wanted &wanted) {
+  auto [line, column] = placeOf(e.getLoc());
+  return LLVM::CallOp::create(e, e.getI32Type(), visitName,
+                              ValueRange{worldView(e), age.slot, age.start, wanted.address, wanted.seen, wanted.value,
+                                         e.i32(line), e.i32(column), e.i32(wanted.compare), e.i32(wanted.bytes),
+                                         e.i32(wanted.kind)})
+      .getResult();
+}
+
+/// Visits when the time has come; the wait is older then, and its slot may say that it gives up.
+static Age visitIfDue(Emitter &e, const Age &age, Value now, const Wanted &wanted) {
+  auto due =
+      scf::IfOp::create(e, TypeRange{e.getI64Type(), e.getI32Type()}, e.compare(ICmpPredicate::sge, now, age.next),
+                        /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(due.thenBlock());
+  Value slot = visit(e, age, wanted);
+  scf::YieldOp::create(e, ValueRange{e.add(now, e.i64(visitNanoseconds)), slot});
+  e.setInsertionPointToStart(due.elseBlock());
+  scf::YieldOp::create(e, ValueRange{age.next, age.slot});
+  return {age.start, due.getResult(0), due.getResult(1)};
+}
+
+/// At the end of a turn that was (`again`) or was not in vain: whether there is another, and the wait's age then.
+static std::pair<Value, Age> endTurn(Emitter &e, Value again, const Age &age, const Wanted &wanted) {
+  SmallVector<Type> types{e.getI1Type()};
+  types.append(Age::types(e));
+  auto check = scf::IfOp::create(e, types, again, /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(e);
-    e.setInsertionPointAfterValue(ages);
-    for (int word = 0; word < 2; ++word)
-      LLVM::StoreOp::create(e, e.i64(0), e.addBytes(ages, 8 * word), /*alignment=*/8);
+    e.setInsertionPointToStart(check.thenBlock());
+    Value now = nanoseconds(e), isFirst = e.isZero(age.start);
+    const Age born{e.select(isFirst, now, age.start),
+                   e.select(isFirst, e.add(now, e.i64(patienceNanoseconds)), age.next), age.slot};
+    const Age older = visitIfDue(e, born, now, wanted);
+    scf::YieldOp::create(e, ValueRange{e.compare(ICmpPredicate::ne, older.slot, e.i32(waitGivesUp)), older.start,
+                                       older.next, older.slot});
+    e.setInsertionPointToStart(check.elseBlock());
+    scf::YieldOp::create(e, ValueRange{e.i1(false), age.start, age.next, age.slot});
   }
-  auto [line, column] = placeOf(e.getLoc());
-  Value world = LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
-  LLVM::CallOp::create(e, TypeRange(), spinName,
-                       ValueRange{world, ages, e.toBits(ptr), e.zextOrTrunc(e.toBits(seen), e.getI64Type()),
-                                  e.i32(line), e.i32(column), e.i32(Emitter::bitWidth(seen.getType()) / 8)});
+  return {check.getResult(0), Age::of(check.getResults().drop_front())};
+}
+
+static void leaveIf(Emitter &e, Value condition, Value slot) {
+  auto published = scf::IfOp::create(e, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(published.thenBlock());
+  LLVM::CallOp::create(e, TypeRange(), leaveName, ValueRange{worldView(e), slot});
+}
+
+/// A wait that has given up stays on the board: the report of the time-out shows it.
+static void leave(Emitter &e, Value slot) { leaveIf(e, e.compare(ICmpPredicate::sgt, slot, e.i32(0)), slot); }
+
+//===--- Waits ----------------------------------------------------------------------------------------------------------===//
+
+void NvptxTargetInfo::checkSpin(Emitter &e, Value ptr, Value seen) {
+  // Four words that become registers: the last load's time and the age.
+  Value state = e.allocaAtEntry(e.getI64Type(), 4, /*alignment=*/8);
+  auto word = [&](int number) { return e.addBytes(state, 8 * number); };
+  auto load = [&](int number) -> Value {
+    return LLVM::LoadOp::create(e, e.getI64Type(), word(number), /*alignment=*/8);
+  };
+  auto store = [&](int number, Value value) { LLVM::StoreOp::create(e, value, word(number), /*alignment=*/8); };
+  {
+    OpBuilder::InsertionGuard guard(e);
+    e.setInsertionPointAfterValue(state);
+    for (int number = 0; number < 4; ++number)
+      store(number, e.i64(0));
+  }
+  Value now = nanoseconds(e);
+  Value begins = e.compare(ICmpPredicate::ugt, e.sub(now, load(0)), e.i64(longestPauseNanoseconds));
+  Value oldSlot = e.zextOrTrunc(load(3), e.getI32Type());
+  leaveIf(e, e.bitAnd(begins, e.compare(ICmpPredicate::sgt, oldSlot, e.i32(0))), oldSlot);
+  const Age age{e.select(begins, now, load(1)), e.select(begins, e.add(now, e.i64(patienceNanoseconds)), load(2)),
+                e.select(begins, e.i32(0), oldSlot)};
+  const Wanted wanted{e.toBits(ptr),
+                      e.zextOrTrunc(e.toBits(seen), e.getI64Type()),
+                      e.i64(0),
+                      0,
+                      Emitter::bitWidth(seen.getType()) / 8,
+                      DITRON_WAIT_LOOP};
+  const Age older = visitIfDue(e, age, now, wanted);
+  store(0, now);
+  store(1, older.start);
+  store(2, older.next);
+  store(3, e.zextOrTrunc(older.slot, e.getI64Type()));
+  if (!boundsWaits)
+    return;
+  auto expired =
+      scf::IfOp::create(e, e.compare(ICmpPredicate::eq, older.slot, e.i32(waitGivesUp)), /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(expired.thenBlock());
+  LLVM::Trap::create(e);
+}
+
+/// A loop that carries a wait's age. `poll` writes a turn: whether another is needed, what it waits for, and the value seen (null: the
+/// wait has none). Gives that value.
+static Value waitLoop(Emitter &e, Type valueType,
+                      llvm::function_ref<std::pair<Value, Wanted>(Emitter &e, Value &seen)> poll) {
+  SmallVector<Type> results = Age::types(e);
+  if (valueType)
+    results.push_back(valueType);
+  auto loop = scf::WhileOp::create(e, results, Age::unborn(e).values());
+  OpBuilder::InsertionGuard guard(e);
+  const SmallVector<Location> places(3, e.getLoc());
+  Block *turn = e.createBlock(&loop.getBefore(), {}, Age::types(e), places);
+  Value seen;
+  auto [again, wanted] = poll(e, seen);
+  auto [goOn, age] = endTurn(e, again, Age::of(turn->getArguments()), wanted);
+  SmallVector<Value> values = age.values();
+  if (seen)
+    values.push_back(seen);
+  scf::ConditionOp::create(e, goOn, values);
+  Block *after = e.createBlock(&loop.getAfter(), {}, results, SmallVector<Location>(results.size(), e.getLoc()));
+  scf::YieldOp::create(e, after->getArguments().take_front(3));
+  e.setInsertionPointAfter(loop);
+  leave(e, loop.getResult(2));
+  return valueType ? Value(loop.getResult(3)) : Value();
 }
 
 void waitForMbarrier(Emitter &e, Value bar, Value parity) {
-  Value world = LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
-  Value start = nanoseconds(e);
-  auto [line, column] = placeOf(e.getLoc());
-  auto loop = scf::WhileOp::create(e, TypeRange(), ValueRange());
-  OpBuilder::InsertionGuard guard(e);
-  e.createBlock(&loop.getBefore());
-  PtxAsm code(e);
-  std::string done = code.output(e.getI32Type()), at = code.input(inAddressSpace(e, bar, AddressSpace::Shared)),
-              phase = code.input(parity);
-  Value again = e.isZero(code.emit(fmt::format("{{\n.reg .pred done;\n"
-                                               "mbarrier.try_wait.parity.shared::cta.b64 done, [{}], {};\n"
-                                               "selp.b32 {}, 1, 0, done;\n}}",
-                                               at, phase, done))[0]);
-  auto check = scf::IfOp::create(e, e.getI1Type(), again, /*withElseRegion=*/true);
-  {
-    OpBuilder::InsertionGuard inner(e);
-    e.setInsertionPointToStart(check.thenBlock());
-    Value expired = LLVM::CallOp::create(e, e.getI1Type(), expiredName,
-                                         ValueRange{world, start, e.toBits(bar), e.i64(0),
-                                                    e.zextOrTrunc(parity, e.getI64Type()), e.i32(line), e.i32(column),
-                                                    e.i32(0), e.i32(8), e.i32(2)})
-                        .getResult();
-    scf::YieldOp::create(e, e.bitXor(expired, e.i1(true)));
-    e.setInsertionPointToStart(check.elseBlock());
-    scf::YieldOp::create(e, e.i1(false));
-  }
-  scf::ConditionOp::create(e, check.getResult(0), ValueRange());
-  e.createBlock(&loop.getAfter());
-  scf::YieldOp::create(e);
+  waitLoop(e, Type(), [&](Emitter &e, Value &) {
+    PtxAsm code(e);
+    std::string done = code.output(e.getI32Type()), at = code.input(inAddressSpace(e, bar, AddressSpace::Shared)),
+                phase = code.input(parity);
+    Value again = e.isZero(code.emit(fmt::format("{{\n.reg .pred done;\n"
+                                                 "mbarrier.try_wait.parity.shared::cta.b64 done, [{}], {};\n"
+                                                 "selp.b32 {}, 1, 0, done;\n}}",
+                                                 at, phase, done))[0]);
+    return std::pair(
+        again, Wanted{e.toBits(bar), e.i64(0), e.zextOrTrunc(parity, e.getI64Type()), 0, 8, DITRON_WAIT_MBARRIER});
+  });
 }
 
 Value NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
                                  tile::MemoryScope scope) {
-  Value start = boundsWaits ? nanoseconds(e) : Value();
-  auto loop = scf::WhileOp::create(e, TypeRange(value.getType()), ValueRange());
+  const Type type = value.getType();
+  auto poll = [&](Emitter &e, Value &seen) {
+    seen = orderedLoad(e, type, ptr, order, scope, /*spin=*/false);
+    Value again = e.bitXor(e.compare(predicateOf(compare), seen, value), e.i1(true));
+    const Type i64 = e.getI64Type();
+    return std::pair(again, Wanted{e.toBits(ptr), e.sextOrTrunc(seen, i64), e.sextOrTrunc(value, i64),
+                                   static_cast<int>(compare), Emitter::bitWidth(type) / 8, DITRON_WAIT_SIGNAL});
+  };
+  if (publishesWaits)
+    return waitLoop(e, type, poll);
+  auto loop = scf::WhileOp::create(e, TypeRange(type), ValueRange());
   OpBuilder::InsertionGuard guard(e);
   e.createBlock(&loop.getBefore());
-  Value seen = orderedLoad(e, value.getType(), ptr, order, scope, /*spin=*/false);
-  Value again = e.bitXor(e.compare(predicateOf(compare), seen, value), e.i1(true));
-  if (boundsWaits) {
-    auto [line, column] = placeOf(e.getLoc());
-    Type i64 = e.getI64Type();
-    // Only a wait that is not satisfied asks for its age.
-    auto check = scf::IfOp::create(e, e.getI1Type(), again, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard inner(e);
-    e.setInsertionPointToStart(check.thenBlock());
-    Value world = LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
-    Value expired =
-        LLVM::CallOp::create(e, e.getI1Type(), expiredName,
-                             ValueRange{world, start, e.toBits(ptr), e.sextOrTrunc(seen, i64),
-                                        e.sextOrTrunc(value, i64), e.i32(line), e.i32(column),
-                                        e.i32(static_cast<int>(compare)),
-                                        e.i32(Emitter::bitWidth(value.getType()) / 8), e.i32(0)})
-            .getResult();
-    scf::YieldOp::create(e, e.bitXor(expired, e.i1(true)));
-    e.setInsertionPointToStart(check.elseBlock());
-    scf::YieldOp::create(e, e.i1(false));
-    again = check.getResult(0);
-  }
-  e.setInsertionPointToEnd(&loop.getBefore().front());
-  scf::ConditionOp::create(e, again, seen);
-  e.createBlock(&loop.getAfter(), {}, value.getType(), e.getLoc());
+  Value seen = orderedLoad(e, type, ptr, order, scope, /*spin=*/false);
+  scf::ConditionOp::create(e, e.bitXor(e.compare(predicateOf(compare), seen, value), e.i1(true)), seen);
+  e.createBlock(&loop.getAfter(), {}, type, e.getLoc());
   scf::YieldOp::create(e);
   return loop.getResult(0);
 }

@@ -124,6 +124,7 @@ struct State {
   std::vector<std::unique_ptr<FakeExecutable>> executables;
   std::map<int, int> retained;
   std::set<void *> pinned;
+  std::set<void *> registered; ///< Host memory of the process that GPUs may touch.
   int broken = 0;
 };
 
@@ -473,6 +474,19 @@ Result cuMemFreeHost(void *address) {
   if (!state().pinned.erase(address))
     return invalidValue;
   std::free(address);
+  return success;
+}
+
+Result cuMemHostRegister_v2(void *address, size_t, unsigned) {
+  Lock lock(state().mutex);
+  return state().registered.insert(address).second ? success : invalidValue;
+}
+Result cuMemHostUnregister(void *address) {
+  Lock lock(state().mutex);
+  return state().registered.erase(address) ? success : invalidValue;
+}
+Result cuMemHostGetDevicePointer_v2(DevicePointer *device, void *address, unsigned) {
+  *device = reinterpret_cast<DevicePointer>(address);
   return success;
 }
 

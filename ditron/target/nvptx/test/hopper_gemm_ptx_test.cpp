@@ -135,7 +135,7 @@ TEST(HopperGemmPtx, BoundedWaitsAreAccepted) {
   text.replace(text.find(attribute), attribute.size(), "dgpu.tma, dgpu.bound_waits}");
   Expected<std::string> ptx = compileToPtx(text);
   ASSERT_TRUE(ptx.isOk()) << ptx.status().message();
-  EXPECT_THAT(*ptx, HasSubstr("ditron_wait_expired"));
+  EXPECT_THAT(*ptx, HasSubstr("ditron_wait_visit"));
   EXPECT_THAT(*ptx, Not(HasSubstr("$L_mbarrier_"))); // no wait without an end
   static const std::string ptxas = findPtxas();
   if (ptxas.empty())
