@@ -466,7 +466,11 @@ Status Machine::runHosts(const std::vector<HostCode> &codes) {
     impl->hosts.push_back(std::move(fiber));
   }
   for (auto &fiber : impl->hosts) {
-    impl->trace.nameTrack(fiber->rank, hostTrack, "host");
+    fiber->track =
+        hostTrack + static_cast<uint32_t>(std::count_if(impl->hosts.begin(), impl->hosts.end(), [&](const auto &other) {
+          return other->rank == fiber->rank && other->track != 0;
+        }));
+    impl->trace.nameTrack(fiber->rank, fiber->track, fiber->thread.empty() ? "host" : "host " + fiber->thread);
     impl->scheduler.wake(*fiber, fiber->clock);
   }
   impl->run([this] {

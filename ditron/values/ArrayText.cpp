@@ -6,9 +6,9 @@
 #include "ditron/values/ArrayText.h"
 
 #include "ditron/values/LiteralText.h"
-#include "ditron/values/OutputText.h"
 #include "ditron/values/TextPieces.h"
 #include "ditron/values/TupleText.h"
+#include "ditron/values/OutputText.h"
 
 #include "ditron/support/HostMemory.h"
 #include "ditron/support/Plural.h"

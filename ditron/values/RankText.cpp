@@ -2,8 +2,8 @@
 #include "ditron/values/RankText.h"
 
 #include "ditron/values/LiteralText.h"
-#include "ditron/values/OutputText.h"
 #include "ditron/values/TupleText.h"
+#include "ditron/values/OutputText.h"
 
 #include "ditron/support/Plural.h"
 

@@ -36,6 +36,7 @@ public:
   const uint32_t rank;
   const std::string thread; ///< What tells it from its rank's other host code; empty where there is none.
   const std::string name;   ///< "rank 1", or "rank 1, loader".
+  uint32_t track = 0;       ///< Of the trace.
   SimTime clock = 0;
   race::HostOrder order;
   bool finished = false;

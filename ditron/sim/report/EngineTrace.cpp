@@ -222,11 +222,12 @@ uint32_t traceTransfer(Engine &engine, const PendingTransfer &transfer, uint32_t
 
 void traceHost(Engine &engine, std::string_view what, SimTime start, SimTime end, bool isFinished) {
   const uint32_t rank = engine.currentHost ? engine.currentHost->rank : engine.options.ranks;
+  const uint32_t track = engine.currentHost ? engine.currentHost->track : uint32_t(hostTrack);
   if (!engine.currentHost) {
     engine.trace.nameProcess(rank, "host code of no rank");
-    engine.trace.nameTrack(rank, hostTrack, "host");
+    engine.trace.nameTrack(rank, track, "host");
   }
-  engine.trace.span(rank, hostTrack, engine.trace.intern(what), SpanKind::Host, start, end,
+  engine.trace.span(rank, track, engine.trace.intern(what), SpanKind::Host, start, end,
                     isFinished ? std::string() : TraceArguments().add("unfinished", true).take());
 }
 
@@ -266,8 +267,8 @@ void traceUnfinished(Engine &engine) {
                waitBegin(*waiter), end, waitArguments(engine, *waiter).add("unfinished", true).take());
   for (const auto &host : engine.hosts)
     if (!host->finished && host->condition)
-      trace.span(host->rank, hostTrack, trace.intern("wait for " + host->description), SpanKind::Host, host->clock, end,
-                 TraceArguments().add("unfinished", true).take());
+      trace.span(host->rank, host->track, trace.intern("wait for " + host->description), SpanKind::Host, host->clock,
+                 end, TraceArguments().add("unfinished", true).take());
   if (!engine.outsideWait.empty())
     traceHost(engine, "wait for " + engine.outsideWait, engine.outsideClock, end, /*isFinished=*/false);
   trace.end(end, toString(engine.status.code()), withoutAddresses(engine.status.message()));

@@ -1,5 +1,6 @@
 //===- Trace_test.cpp - Traces that viewers accept, of runs that end well and of runs that do not -----------------===//
 
+#include "ditron/sim/report/Trace.h"
 #include "ditron/sim/test/Harness.h"
 
 #include <nlohmann/json.hpp>
@@ -389,6 +390,24 @@ TEST(Trace, ShowsHostCodeOfRanks) {
       EXPECT_THAT(trace.arrowNames(), Contains("word[0] of rank 0 = 4"));
     }
   }
+}
+
+TEST(Trace, GivesEachHostCodeARow) {
+  auto machine = makeMachine(traced(1));
+  auto *word = makeBuffer<uint64_t>(*machine, 0, 1, "word");
+  const StreamId first = makeStream(*machine, 0, "first"), second = makeStream(*machine, 0, "second");
+  ASSERT_OK(machine->runHosts({{0, "",
+                                [&]() -> Status {
+                                  DITRON_RETURN_IF_ERROR(machine->signalWait(first, word, Compare::Equal, 1));
+                                  return machine->synchronize(first);
+                                }},
+                               {0, "writer", [&]() -> Status {
+                                  DITRON_RETURN_IF_ERROR(machine->signalWrite(second, word, 1));
+                                  return machine->synchronize(second);
+                                }}}));
+  Checked trace(machine->chromeTrace());
+  EXPECT_EQ(trace.tracks.at({0, int(hostTrack)}), "host");
+  EXPECT_EQ(trace.tracks.at({0, int(hostTrack) + 1}), "host writer");
 }
 
 } // namespace

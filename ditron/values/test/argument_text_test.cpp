@@ -1,8 +1,8 @@
 //===- argument_text_test.cpp - Kernel arguments as text ----------------------------------------------------------===//
 #include "ditron/values/ArgumentText.h"
 #include "ditron/values/LiteralText.h"
-#include "ditron/values/OutputText.h"
 #include "ditron/values/RankText.h"
+#include "ditron/values/OutputText.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,7 +1,7 @@
 //===- array_output_test.cpp - Slices, printed arrays, comparison -------------------------------------------------===//
 #include "ditron/values/ArrayPrint.h"
-#include "ditron/values/Comparison.h"
 #include "ditron/values/SliceText.h"
+#include "ditron/values/Comparison.h"
 
 #include <cmath>
 #include <cstring>

@@ -4,12 +4,12 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/values/ArgumentText.h"
-#include "ditron/values/ArrayPrint.h"
-#include "ditron/values/Comparison.h"
 #include "ditron/values/LiteralText.h"
 #include "ditron/values/RankText.h"
-#include "ditron/values/SliceText.h"
 #include "ditron/values/TupleText.h"
+#include "ditron/values/ArrayPrint.h"
+#include "ditron/values/SliceText.h"
+#include "ditron/values/Comparison.h"
 
 #include <gtest/gtest.h>
 #include <random>

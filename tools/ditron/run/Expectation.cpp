@@ -45,8 +45,7 @@ Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks
   DITRON_ASSIGN_OR_RETURN(expectation.array, arrays.require("--expect", assignment.first));
   expectation.tolerance = tolerance;
   if (assignment.second.starts_with(values::addressMark)) {
-    DITRON_ASSIGN_OR_RETURN(const values::AddressText address,
-                            values::parseAddressText(assignment.first, assignment.second));
+    DITRON_ASSIGN_OR_RETURN(const values::AddressText address, values::parseAddressText(assignment.first, assignment.second));
     if (address.rank || !address.index.empty())
       return invalidArgument(
           fmt::format("--expect {}='{}': a whole array is compared, with the same rank's; write ptr:{}",
@@ -67,8 +66,7 @@ Expected<Expectation> readExpectation(const RunArrays &arrays, uint32_t numRanks
     expectation.type = parseDataType(std::string_view(first).substr(0, at));
   if (expectation.type) // what cannot be compared is found before the run, on no elements
     DITRON_RETURN_IF_ERROR(
-        values::interpretArray({expectation.array->type, {0}, {}}, *expectation.type, expectation.array->name)
-            .status());
+        values::interpretArray({expectation.array->type, {0}, {}}, *expectation.type, expectation.array->name).status());
   return expectation;
 }
 

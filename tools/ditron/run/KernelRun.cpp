@@ -129,8 +129,7 @@ Status KernelRun::bindArguments() {
     for (size_t i = 0; i < stages.size(); ++i)
       DITRON_RETURN_IF_ERROR(stages[i].bind(*arrays, options.ranks, withAddresses, shared[i]));
   }
-  const values::IntegerNames constants = {{"RANKS", options.ranks},
-                                          {"SMS", world->rank(0).attributes().multiprocessors}};
+  const values::IntegerNames constants = {{"RANKS", options.ranks}, {"SMS", world->rank(0).attributes().multiprocessors}};
   SharedArguments earlier;
   for (size_t i = 0; i < stages.size(); ++i) {
     for (auto &[name, value] : shared[i])
@@ -262,8 +261,7 @@ Status KernelRun::writeOutputs() {
       DITRON_ASSIGN_OR_RETURN(NpyArray array, output.array->download(rank));
       if (output.text.type) {
         std::string overflow;
-        DITRON_ASSIGN_OR_RETURN(
-            array, values::interpretArray(std::move(array), *output.text.type, output.array->name, &overflow));
+        DITRON_ASSIGN_OR_RETURN(array, values::interpretArray(std::move(array), *output.text.type, output.array->name, &overflow));
         if (!overflow.empty())
           fmt::print(stderr, "ditron: warning: --out {}, on rank {}\n", overflow, rank);
       }
@@ -292,8 +290,7 @@ Status KernelRun::print(const values::SliceText &slice) {
     const NpyArray part = values::takeSlice(slice, whole);
     fmt::print(listing, "{}{} on rank {}: {} {}{}\n", slice.name, slice.brackets, rank, toString(part.type),
                shapeToString(part.shape), part.elementCount() == 0 ? ", 0 elements" : "");
-    fmt::print(listing, "{}\n",
-               values::arrayText(part, slice.brackets.empty() ? values::Abbreviate::Long : values::Abbreviate::Never));
+    fmt::print(listing, "{}\n", values::arrayText(part, slice.brackets.empty() ? values::Abbreviate::Long : values::Abbreviate::Never));
   }
   return Status::ok();
 }

@@ -46,8 +46,8 @@ public:
   Status bind(RunArrays &arrays, uint32_t numRanks, bool withAddresses, SharedArguments &shared);
   /// When all values are bound: adds those of earlier kernels and what the configuration says, and finds the grids.
   /// `constants` are the names RANKS and SMS.
-  Status complete(const jit::Jit &jit, const SharedArguments &shared, const values::IntegerNames &constants,
-                  uint32_t numRanks, bool debug);
+  Status complete(const jit::Jit &jit, const SharedArguments &shared, const values::IntegerNames &constants, uint32_t numRanks,
+                  bool debug);
   /// Compiles the variant of a rank, or takes it from packages where there are any.
   Status specialise(jit::Jit &jit, runtime::KernelProvider *packaged, uint32_t rank);
   const runtime::Kernel &kernel(uint32_t rank) const { return calls[rank].variant.kernel; }

@@ -25,8 +25,7 @@ Expected<NpyArray> RunArray::download(uint32_t rank) const {
 namespace {
 
 /// Arrays of one argument differ between ranks in their values and, unless symmetric, their sizes.
-Status checkAgreement(const std::string &name, const std::vector<NpyArray> &data,
-                      const std::vector<values::ArrayText> &texts) {
+Status checkAgreement(const std::string &name, const std::vector<NpyArray> &data, const std::vector<values::ArrayText> &texts) {
   for (size_t rank = 1; rank < data.size(); ++rank) {
     if (data[rank].type != data[0].type)
       return invalidArgument(fmt::format("argument {}: elements are {} on rank 0 but {} on rank {}", name,
