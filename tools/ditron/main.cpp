@@ -104,7 +104,7 @@ static int runCommand(int argc, char **argv) {
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
       tool::addRunCommand,    tool::addCompileCommand, tool::addBuildCommand, tool::addInspectCommand, tool::addBenchCommand, tool::addDemoCommand,
       tool::addLaunchCommand, tool::addDoctorCommand,  tool::addCacheCommand, tool::addKnobsCommand,
-      tool::addLayoutCommand,
+      tool::addLayoutCommand,  tool::addExplainCommand,
   };
   for (auto *add : commands)
     add(app, context);

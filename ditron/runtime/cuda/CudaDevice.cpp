@@ -323,12 +323,15 @@ Status CudaDevice::waitFor(const std::function<Result()> &query, const std::func
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     if (seconds > system->timeLimitSeconds) {
       Status reported = system->checkReports();
-      if (reported.isOk())
-        reported =
-            Status(StatusCode::TimeOut,
-                   fmt::format("{} has not completed within {:g} seconds. Compile with --bound-waits to see which "
-                               "wait of which kernel holds it up, or run on the simulator (--target sim)",
-                               what, system->timeLimitSeconds));
+      if (reported.isOk()) {
+        const std::string waits = system->publishedWaits();
+        reported = Status(StatusCode::TimeOut,
+                          fmt::format("{} has not completed within {:g} seconds{}", what, system->timeLimitSeconds,
+                                      waits.empty()
+                                          ? ". Compile with DITRON_PUBLISH_WAITS=1 or --bound-waits to see which "
+                                            "wait of which kernel holds it up, or run on the simulator (--target sim)"
+                                          : "\nwaiting:\n" + waits));
+      }
       abandoned = true;
       return system->end(reported);
     }

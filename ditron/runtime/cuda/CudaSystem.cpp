@@ -5,8 +5,10 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/cuda/CudaSystem.h"
 
+#include "ditron/explain/board/WaitText.h"
 #include "ditron/runtime/cuda/KernelCache.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <thread>
@@ -47,20 +49,20 @@ void CudaSystem::removeAllocation(const void *address) {
   allocations.erase(reinterpret_cast<uint64_t>(address));
 }
 
-std::string CudaSystem::nameOf(uint64_t address, uint32_t wordBytes) const {
+void CudaSystem::nameWord(explain::PublishedWait &wait) const {
   std::lock_guard lock(mutex);
-  auto next = allocations.upper_bound(address);
+  auto next = allocations.upper_bound(wait.address);
   if (next == allocations.begin())
-    return fmt::format("{:#x}", address);
+    return;
   const auto &[begin, allocation] = *std::prev(next);
-  const uint64_t offset = address - begin;
+  const uint64_t offset = wait.address - begin;
   if (offset >= allocation.bytes)
-    return fmt::format("{:#x}", address);
-  const uint32_t element = allocation.elementBytes ? allocation.elementBytes : wordBytes;
-  std::string text = fmt::format("{}[{}]", allocation.name, offset / element);
-  if (offset % element)
-    text += fmt::format("+{} bytes", offset % element);
-  return fmt::format("{} on rank {}", text, allocation.rank);
+    return;
+  const uint32_t element = allocation.elementBytes ? allocation.elementBytes : wait.wordBytes;
+  wait.homeRank = allocation.rank;
+  wait.memory = allocation.name;
+  wait.element = offset / element;
+  wait.restBytes = static_cast<uint32_t>(offset % element);
 }
 
 void CudaSystem::addReport(uint32_t rank, volatile WaitReport *report) {
@@ -89,33 +91,44 @@ void CudaSystem::addBoard(uint32_t rank, explain::WaitBoard *board) {
     board->addKernel(hash, kernel.name, kernel.sourceFile);
 }
 
-std::string CudaSystem::describe(const WaitReport &report) const {
-  static constexpr std::string_view compares[] = {"==", "!=", ">", "<=", "<", ">="};
-  std::string site = "an unknown kernel";
+explain::PublishedWait CudaSystem::waitOf(const WaitReport &report) const {
+  explain::PublishedWait wait;
+  wait.rank = report.rank;
   {
     std::lock_guard lock(mutex);
     auto kernel = kernels.find(report.kernel);
     if (kernel == kernels.end() && kernels.size() == 1)
       kernel = kernels.begin();
-    if (kernel != kernels.end())
-      site = fmt::format("kernel {} at {}:{}:{}", kernel->second.name, kernel->second.sourceFile, report.line,
-                         report.column);
-    else if (report.line)
-      site = fmt::format("a kernel at line {}, column {}", report.line, report.column);
+    if (kernel != kernels.end()) {
+      wait.kernel = kernel->second.name;
+      wait.sourceFile = kernel->second.sourceFile;
+    }
   }
-  std::string text = fmt::format("  rank {}, {}, block ({},{},{}), thread {}\n", report.rank, site, report.block[0],
-                                 report.block[1], report.block[2], report.thread);
-  if (report.kind == DITRON_WAIT_MBARRIER)
-    return text + fmt::format("    waits for another warp of its block, which fetches or frees a tile: phase of parity {} of an "
-                              "mbarrier at shared address {}",
-                              report.wanted, report.address & 0xffffff);
-  text += fmt::format("    waits for {}: has {}, ", nameOf(report.address, report.wordBytes),
-                      static_cast<int64_t>(report.seen));
-  if (report.kind == DITRON_WAIT_SIGNAL)
-    text += fmt::format("wants {} {}", compares[report.compare % 6], static_cast<int64_t>(report.wanted));
-  else
-    text += "polls it in a loop until it changes";
-  return text;
+  wait.line = report.line;
+  wait.column = report.column;
+  std::copy_n(report.block, 3, wait.block.begin());
+  wait.thread = report.thread;
+  wait.kind = static_cast<DitronWaitKind>(report.kind);
+  wait.compare = report.compare;
+  wait.address = report.address;
+  wait.wordBytes = report.wordBytes;
+  wait.seen = static_cast<int64_t>(report.seen);
+  wait.wanted = static_cast<int64_t>(report.wanted);
+  if (wait.kind != DITRON_WAIT_MBARRIER)
+    nameWord(wait);
+  return wait;
+}
+
+std::string CudaSystem::publishedWaits(std::vector<explain::PublishedWait> waits) const {
+  auto isSame = [](const explain::PublishedWait &a, const explain::PublishedWait &b) {
+    return a.rank == b.rank && a.block == b.block && a.thread == b.thread && a.line == b.line && a.address == b.address;
+  };
+  std::lock_guard lock(mutex);
+  for (auto [rank, board] : boards)
+    for (explain::PublishedWait &wait : explain::readBoard(*board))
+      if (std::none_of(waits.begin(), waits.end(), [&](const auto &known) { return isSame(known, wait); }))
+        waits.push_back(std::move(wait));
+  return explain::describeWaits(waits);
 }
 
 Status CudaSystem::checkReports() {
@@ -135,7 +148,7 @@ Status CudaSystem::checkReports() {
     while (report->state != DITRON_WAIT_COMPLETE && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::atomic_thread_fence(std::memory_order_acquire);
-  std::string text = "deadlock: a wait passed its time limit\nwaiting:";
+  std::vector<explain::PublishedWait> waits;
   for (auto [rank, report] : current) {
     if (report->state != DITRON_WAIT_COMPLETE)
       continue;
@@ -145,9 +158,10 @@ Status CudaSystem::checkReports() {
     for (size_t i = 0; i < sizeof(WaitReport) / sizeof(uint32_t); ++i)
       words[i] = source[i];
     copy.rank = rank;
-    text += "\n" + describe(copy);
+    waits.push_back(waitOf(copy));
   }
-  return Status(StatusCode::TimeOut, std::move(text));
+  return Status(StatusCode::TimeOut,
+                "deadlock: a wait passed its time limit\nwaiting:\n" + publishedWaits(std::move(waits)));
 }
 
 std::shared_ptr<KernelCache> CudaSystem::kernelCache(DeviceOrdinal ordinal, Context context, std::string_view gpuName) {

@@ -9,7 +9,7 @@
 #define DITRON_RUNTIME_CUDA_CUDASYSTEM_H
 
 #include "ditron/abi/WaitReport.h"
-#include "ditron/explain/board/WaitBoard.h"
+#include "ditron/explain/board/BoardReader.h"
 #include "ditron/runtime/cuda/CudaDriver.h"
 
 #include <atomic>
@@ -48,8 +48,6 @@ public:
   /// Allocations by name, for reports.
   void addAllocation(const void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes, uint32_t rank);
   void removeAllocation(const void *address);
-  /// "ready[3] on rank 1", or the address.
-  std::string nameOf(uint64_t address, uint32_t wordBytes) const;
 
   /// A rank's report, until it is withdrawn with null.
   void addReport(uint32_t rank, volatile WaitReport *report);
@@ -57,6 +55,8 @@ public:
   void addBoard(uint32_t rank, explain::WaitBoard *board);
   /// The kernels that reports may name.
   void addKernel(std::string_view entry, std::string_view name, std::string_view sourceFile);
+  /// What kernels have published that they wait for, after the waits given, in the simulator's words; empty when there are none.
+  std::string publishedWaits(std::vector<explain::PublishedWait> waits = {}) const;
   /// Ok, or an error that lists all waits that ran out of time, in the simulator's words.
   Status checkReports();
 
@@ -77,7 +77,8 @@ private:
   struct KernelName {
     std::string name, sourceFile;
   };
-  std::string describe(const WaitReport &report) const;
+  explain::PublishedWait waitOf(const WaitReport &report) const;
+  void nameWord(explain::PublishedWait &wait) const;
 
   mutable std::mutex mutex;
   std::atomic<bool> ended = false;

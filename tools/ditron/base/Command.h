@@ -31,6 +31,7 @@ void addCacheCommand(CLI::App &app, CommandContext &context);
 void addKnobsCommand(CLI::App &app, CommandContext &context);
 void addDoctorCommand(CLI::App &app, CommandContext &context);
 void addLaunchCommand(CLI::App &app, CommandContext &context);
+void addExplainCommand(CLI::App &app, CommandContext &context);
 
 /// How a kernel file is read: options that several commands have.
 struct SourceOptions {

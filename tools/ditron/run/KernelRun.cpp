@@ -78,6 +78,7 @@ Status KernelRun::makeWorld() {
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, options.shareGpus, options.boundWaits > 0));
   Knobs compileKnobs = knobs;
+  compileKnobs.publishWaits = true; // who runs a kernel from here wants to know why it hangs
   if (options.boundWaits > 0) {
     compileKnobs.boundWaits = true;
     worldOptions.waitLimitSeconds = options.boundWaits;
