@@ -51,9 +51,9 @@ void meetAtMatrices(DitronSimThread *self, uint32_t instructions, uint32_t count
     if (!block.checked)
       continue;
     if (isStore)
-      block.asyncUnit.noteStore(thread, rows[i], 16, site);
+      block.asyncUnit.proxy.noteStore(thread, rows[i], 16, site);
     else
-      block.asyncUnit.noteLoad(thread, rows[i], 16, site);
+      block.asyncUnit.proxy.noteLoad(thread, rows[i], 16, site);
     block.noteAccess(thread, nullptr, rows[i], 16, isStore ? DITRON_SIM_STORE : DITRON_SIM_LOAD, site);
   }
   block.sharedTraffic += uint64_t(4) * count * instructions;

@@ -67,7 +67,7 @@ void Block::releaseBarrier(Thread *last) {
       return;
     }
   atBarrier = 0;
-  asyncUnit.noteMeeting();
+  asyncUnit.proxy.noteMeeting();
   if (engine.races)
     engine.races->blockBarrier(*this);
   clocks += engine.options.cost.barrierClocks;
@@ -151,7 +151,7 @@ void Block::complete(Warp &warp, Rendezvous &meeting, Thread *last) {
   const uint64_t arrived = meeting.arrived;
   switch (meeting.kind) {
   case CollectiveKind::WarpBarrier:
-    asyncUnit.noteMeeting();
+    asyncUnit.proxy.noteMeeting();
     if (engine.races)
       engine.races->warpBarrier(*this, warp);
     break;

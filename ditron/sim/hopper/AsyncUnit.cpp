@@ -15,11 +15,9 @@ namespace ditron::sim {
 
 void AsyncUnit::reset(uint64_t sharedBytes, uint32_t threads) {
   clear();
-  if (block.checked)
-    chunks.assign((sharedBytes + 15) / 16, {});
+  proxy.reset(sharedBytes);
   groups.resize(threads / 128);
   registers.resize(threads);
-  meetings = 0;
   copyFree = tensorFree = 0;
 }
 
@@ -29,38 +27,18 @@ void AsyncUnit::clear() {
   namedBarriers.clear();
   copies.clear();
   groups.clear();
-  chunks.clear();
-  loadsInFlight = 0;
+  proxy.clear();
 }
 
 //===- Events -----------------------------------------------------------------------------------------------------===//
 
-void AsyncUnit::schedule(SimTime time, EventKind kind, uint32_t index) {
-  events.push_back({time, ++eventOrder, kind, index});
-  std::push_heap(events.begin(), events.end(), later);
-  block.engine.scheduler.wake(*this, events.front().time);
-}
-
-void AsyncUnit::handle(const Event &event) {
-  switch (event.kind) {
-  case EventKind::LoadDone: finishLoad(copies[event.index], event.time); break;
-  case EventKind::StoreRead: readStore(copies[event.index], event.time); break;
-  case EventKind::StoreDone: finishStore(copies[event.index], event.time); break;
-  case EventKind::MultiplyDone: multiplyDone(groups[event.index], event.time); break;
+void AsyncUnit::handleEvent(uint32_t kind, uint32_t index, SimTime now) {
+  switch (static_cast<EventKind>(kind)) {
+  case EventKind::LoadDone: finishLoad(copies[index], now); break;
+  case EventKind::StoreRead: readStore(copies[index], now); break;
+  case EventKind::StoreDone: finishStore(copies[index], now); break;
+  case EventKind::MultiplyDone: multiplyDone(groups[index], now); break;
   }
-}
-
-void AsyncUnit::step(SimTime now) {
-  while (!events.empty() && events.front().time <= now) {
-    std::pop_heap(events.begin(), events.end(), later);
-    Event event = events.back();
-    events.pop_back();
-    handle(event);
-  }
-  if (!events.empty())
-    block.engine.scheduler.wake(*this, events.front().time);
-  else
-    block.reportIfStuck();
 }
 
 bool AsyncUnit::finish() {
@@ -73,11 +51,8 @@ bool AsyncUnit::finish() {
       return false;
     }
   // Stores that have read their source become visible by themselves.
-  std::sort(events.begin(), events.end(), [](const Event &a, const Event &b) { return later(b, a); });
-  std::vector<Event> rest = std::move(events);
-  events.clear();
-  for (const Event &event : rest)
-    if (event.kind == EventKind::StoreDone) {
+  for (const EventQueue::Event &event : events.takeAll())
+    if (static_cast<EventKind>(event.kind) == EventKind::StoreDone) {
       finishStore(copies[event.index], std::max(event.time, block.clock));
       block.clock = std::max(block.clock, event.time);
     }

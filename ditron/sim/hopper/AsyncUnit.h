@@ -15,7 +15,9 @@
 #define DITRON_SIM_HOPPER_ASYNCUNIT_H
 
 #include "ditron/abi/Simulator.h"
-#include "ditron/sim/engine/Scheduler.h"
+#include "ditron/sim/hopper/EventQueue.h"
+#include "ditron/sim/hopper/ProxyCheck.h"
+#include "ditron/sim/hopper/TensorBox.h"
 #include "ditron/sim/race/Strand.h"
 
 #include <array>
@@ -38,8 +40,8 @@ struct AsyncThread {
   };
   /// Shared memory that a store of a group reads until the thread has waited for it (checked mode).
   struct StoreMark {
-    uint32_t group, shared, bytes;
-    const DitronSimSite *site;
+    uint32_t group;
+    SharedUse *use;
   };
   /// Where the result of a multiply goes when it is waited for.
   struct Delivery {
@@ -47,8 +49,7 @@ struct AsyncThread {
     uint32_t accumulator;
   };
 
-  uint32_t fences = 0;                  ///< fence_async calls so far.
-  uint64_t fenceSync = 0;               ///< The block's meetings at the last of them.
+  ProxyFences fences;
   bool registersFenced = false;         ///< wgmma_fence since the start or the last wait.
   uint64_t issued = 0;                  ///< Number of the last multiply that it took part in; they count from 1.
   std::vector<uint64_t> multiplyGroups; ///< Number of the last multiply of each committed group.
@@ -93,15 +94,13 @@ struct NamedBarrier {
 struct TensorCopy {
   bool store = false;
   bool remote = false;
-  DitronSimTensorMap map{};
-  std::array<int32_t, 5> coords{};
+  TensorBox box;
   uint32_t shared = 0;  ///< Offset.
-  uint32_t bytes = 0;   ///< Of the whole box.
   uint32_t barrier = 0; ///< Loads: index of the mbarrier.
   uint32_t group = 0;   ///< Stores: the thread's group.
   Thread *thread = nullptr;
   const DitronSimSite *site = nullptr;
-  SimTime begin = 0;
+  SharedUse *use = nullptr; ///< Loads.
   std::vector<char> staged; ///< Stores: the box, once read.
   bool active = false;
 };
@@ -133,7 +132,7 @@ struct Warpgroup {
     uint64_t number;
     SimTime end;
     const DitronSimSite *site;
-    std::vector<uint32_t> chunks; ///< Of shared memory that it reads (checked mode).
+    SharedUse *use;
   };
   uint32_t arrived = 0;
   WarpgroupCall call{};
@@ -145,26 +144,16 @@ struct Warpgroup {
   uint32_t nextAccumulator = 0;
 };
 
-/// Sixteen bytes of shared memory as the checks see them.
-struct SharedChunk {
-  const DitronSimSite *site = nullptr; ///< Last ordinary write that no asynchronous read has accepted; null when none.
-  uint32_t fences = 0;                 ///< The writer's fences then.
-  uint16_t thread = 0;                 ///< The writer.
-  uint8_t readers = 0;                 ///< Asynchronous reads in flight.
-  uint8_t writers = 0;                 ///< Tensor loads in flight.
-};
-
-class AsyncUnit final : public Agent {
+class AsyncUnit final : public EventReceiver {
 public:
-  explicit AsyncUnit(Block &block) : block(block) {}
+  explicit AsyncUnit(Block &block) : proxy(block), block(block), events(block) {}
 
   /// Prepares for a block with that much shared memory.
   void reset(uint64_t sharedBytes, uint32_t threads);
   /// Drops everything.
   void clear();
-  void step(SimTime now) override;
   /// Whether an event is still to come.
-  bool inFlight() const { return !events.empty(); }
+  bool inFlight() const { return !events.isEmpty(); }
   /// All threads have returned: false, with the run failed, when a copy still needs the shared memory. Completes stores.
   bool finish();
   void threadFinished(Thread &thread);
@@ -199,32 +188,15 @@ public:
   void waitMultiplies(Thread &thread, uint32_t pending, const DitronSimSite *site);
   void deliver(Thread &thread, uint32_t *values, uint32_t count);
 
-  //===- Checks (ProxyCheck.cpp); no effect when accesses are not checked -----------------------------------------===//
-
-  void noteStore(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site);
-  void noteLoad(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site) {
-    if (loadsInFlight)
-      checkLoad(thread, address, bytes, site);
-  }
-  /// An asynchronous read of a chunk by the thread, on behalf of `what`.
-  void checkAsyncRead(Thread &thread, uint32_t chunk, std::string_view what, const DitronSimSite *site);
-  void fence(Thread &thread);
-  /// Threads of the block have met: ordinary writes before it are ordered before what follows.
-  void noteMeeting() { ++meetings; }
-
-  std::vector<SharedChunk> chunks; ///< Empty when accesses are not checked.
+  ProxyCheck proxy;
 
 private:
   enum class EventKind : uint8_t { LoadDone, StoreRead, StoreDone, MultiplyDone };
-  struct Event {
-    SimTime time;
-    uint64_t order;
-    EventKind kind;
-    uint32_t index; ///< Of the copy or the warpgroup.
-  };
-  static bool later(const Event &a, const Event &b) { return a.time != b.time ? a.time > b.time : a.order > b.order; }
-  void schedule(SimTime time, EventKind kind, uint32_t index);
-  void handle(const Event &event);
+  /// `index` is that of the copy or the warpgroup.
+  void schedule(SimTime time, EventKind kind, uint32_t index) {
+    events.schedule(time, *this, static_cast<uint32_t>(kind), index);
+  }
+  void handleEvent(uint32_t kind, uint32_t index, SimTime now) override;
   void finishLoad(TensorCopy &copy, SimTime now);
   void readStore(TensorCopy &copy, SimTime now);
   void finishStore(TensorCopy &copy, SimTime now);
@@ -236,21 +208,14 @@ private:
   void runMultiply(Thread &last, uint32_t groupIndex);
   Accumulator &accumulatorFor(Thread &last, uint32_t groupIndex, uint32_t &id);
   void deliverAccumulator(Thread &thread, Accumulator &accumulator, uint32_t *registers);
-  void checkLoad(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site);
-  void markReaders(uint32_t shared, uint32_t bytes, int change);
-  void markWriters(uint32_t shared, uint32_t bytes, int change);
-  std::string flightText(uint32_t chunk) const;
 
   Block &block;
-  std::vector<Event> events; ///< Heap.
-  uint64_t eventOrder = 0;
+  EventQueue events;
   std::vector<Mbarrier> barriers;
   std::vector<NamedBarrier> namedBarriers;
   std::vector<TensorCopy> copies;
   std::vector<Warpgroup> groups;
   std::vector<std::array<const void *, 2>> registers; ///< Per thread: A's and the accumulator's, while it meets.
-  uint32_t loadsInFlight = 0;
-  uint64_t meetings = 0;
   SimTime copyFree = 0;   ///< When the copy unit can begin the next copy.
   SimTime tensorFree = 0; ///< When the tensor cores can begin the next multiply.
 };

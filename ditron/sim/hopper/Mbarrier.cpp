@@ -89,7 +89,7 @@ void AsyncUnit::advance(Mbarrier &barrier, const SimTime *when) {
   if (block.engine.races)
     block.engine.races->complete(barrier.order);
   ++block.engine.progress;
-  noteMeeting();
+  proxy.noteMeeting();
   for (Thread *waiter : barrier.waiters)
     if (when)
       block.wakeAt(*waiter, *when);
@@ -185,7 +185,7 @@ void AsyncUnit::namedBarrier(Thread &thread, uint32_t id, uint32_t count, bool w
     for (Thread *waiter : barrier.waiters)
       block.makeReady(*waiter);
     barrier = {};
-    noteMeeting();
+    proxy.noteMeeting();
     return;
   }
   if (!wait)

@@ -1,105 +1,188 @@
 //===- ProxyCheck.cpp - Ordinary and asynchronous accesses of shared memory ---------------------------------------===//
 //
-// Every 16 bytes of shared memory carry a mark: who wrote them last by an ordinary store, and how many asynchronous reads
-// and writes of them are in flight. An asynchronous read of an ordinary write needs a fence by the writer, and a meeting
-// of threads after the fence unless reader and writer are of one warp; ordinary accesses of what is in flight are races.
-// Meetings are counted for the whole block and not per pair of threads: what is reported is wrong, not everything wrong
-// is reported.
+// The marks of chunks, and what is said when they contradict an access.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/hopper/ProxyCheck.h"
+
 #include "ditron/sim/engine/Engine.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ditron::sim {
 
-void AsyncUnit::fence(Thread &thread) {
-  ++thread.asyncWork.fences;
-  thread.asyncWork.fenceSync = meetings;
+namespace {
+constexpr uint32_t chunkBytes = 16;
+
+bool uses(const SharedUse &use, uint32_t chunk) {
+  return (chunk >= use.first && chunk < use.end) ||
+         std::find(use.scattered.begin(), use.scattered.end(), chunk) != use.scattered.end();
+}
+} // namespace
+
+void ProxyCheck::reset(uint64_t sharedBytes) {
+  clear();
+  if (block.checked)
+    chunks.assign((sharedBytes + chunkBytes - 1) / chunkBytes, {});
+  meetings = 0;
 }
 
-void AsyncUnit::markReaders(uint32_t shared, uint32_t bytes, int change) {
-  if (!chunks.empty())
-    for (uint32_t chunk = shared / 16; chunk < (shared + bytes) / 16; ++chunk)
-      chunks[chunk].readers = static_cast<uint8_t>(chunks[chunk].readers + change);
+void ProxyCheck::clear() {
+  chunks.clear();
+  uses.clear();
+  loadsInFlight = 0;
 }
 
-void AsyncUnit::markWriters(uint32_t shared, uint32_t bytes, int change) {
-  if (!chunks.empty())
-    for (uint32_t chunk = shared / 16; chunk < (shared + bytes) / 16; ++chunk) {
-      chunks[chunk].writers = static_cast<uint8_t>(chunks[chunk].writers + change);
-      chunks[chunk].site = nullptr;
-    }
+void ProxyCheck::fail(Thread &thread, const std::string &what, const DitronSimSite *site) {
+  block.failThread(thread, StatusCode::InvalidArgument, what, site);
 }
 
-std::string AsyncUnit::flightText(uint32_t chunk) const {
-  for (const TensorCopy &copy : copies)
-    if (chunks[chunk].writers && copy.active && !copy.store && chunk >= copy.shared / 16 &&
-        chunk < (copy.shared + copy.bytes) / 16)
-      return fmt::format("which the tensor load of {} is still writing", siteText(copy.site));
-  for (const Warpgroup &group : groups)
-    for (const Warpgroup::Operation &operation : group.operations)
-      for (uint32_t read : operation.chunks)
-        if (read == chunk)
-          return fmt::format("which the wgmma of {} may still be reading: its group has not been waited for",
-                             siteText(operation.site));
-  for (const auto &thread : block.allThreads())
-    for (const AsyncThread::StoreMark &mark : thread->asyncWork.storeMarks)
-      if (chunk >= mark.shared / 16 && chunk < (mark.shared + mark.bytes) / 16)
-        return fmt::format("which the tensor store of {} may still be reading: its group has not been waited for",
-                           siteText(mark.site));
-  return "which is in use by an asynchronous operation";
+//===- What threads do --------------------------------------------------------------------------------------------===//
+
+void ProxyCheck::fence(Thread &thread) {
+  ++thread.asyncWork.fences.count;
+  thread.asyncWork.fences.meetings = meetings;
 }
 
-void AsyncUnit::noteStore(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site) {
+void ProxyCheck::noteStore(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site) {
   if (chunks.empty() || bytes == 0)
     return;
   const uint64_t offset = static_cast<const char *>(address) - thread.sharedMemory;
-  for (uint64_t chunk = offset / 16; chunk <= (offset + bytes - 1) / 16; ++chunk) {
-    SharedChunk &mark = chunks[chunk];
+  for (uint64_t chunk = offset / chunkBytes; chunk <= (offset + bytes - 1) / chunkBytes; ++chunk) {
+    Chunk &mark = chunks[chunk];
     if (mark.readers || mark.writers)
-      block.failThread(thread, StatusCode::InvalidArgument,
-                       fmt::format("store of {} at shared offset {}, {}", byteCount(bytes), offset,
-                                   flightText(static_cast<uint32_t>(chunk))),
-                       site);
+      fail(thread,
+           fmt::format("store of {} at shared offset {}, {}", byteCount(bytes), offset,
+                       useText(static_cast<uint32_t>(chunk))),
+           site);
     mark.site = site;
     mark.thread = static_cast<uint16_t>(thread.threadId);
-    mark.fences = thread.asyncWork.fences;
+    mark.fences = thread.asyncWork.fences.count;
   }
 }
 
-void AsyncUnit::checkLoad(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site) {
-  if (chunks.empty() || bytes == 0)
+void ProxyCheck::checkLoad(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site) {
+  if (bytes == 0)
     return;
   const uint64_t offset = static_cast<const char *>(address) - thread.sharedMemory;
-  for (uint64_t chunk = offset / 16; chunk <= (offset + bytes - 1) / 16; ++chunk)
+  for (uint64_t chunk = offset / chunkBytes; chunk <= (offset + bytes - 1) / chunkBytes; ++chunk)
     if (chunks[chunk].writers)
-      block.failThread(thread, StatusCode::InvalidArgument,
-                       fmt::format("load of {} at shared offset {}, {}", byteCount(bytes), offset,
-                                   flightText(static_cast<uint32_t>(chunk))),
-                       site);
+      fail(thread,
+           fmt::format("load of {} at shared offset {}, {}", byteCount(bytes), offset,
+                       useText(static_cast<uint32_t>(chunk))),
+           site);
 }
 
-void AsyncUnit::checkAsyncRead(Thread &thread, uint32_t chunk, std::string_view what, const DitronSimSite *site) {
-  SharedChunk &mark = chunks[chunk];
+//===- What asynchronous operations do ----------------------------------------------------------------------------===//
+
+SharedUse &ProxyCheck::begin(SharedUse::Kind kind, uint32_t owner, uint32_t first, uint32_t end,
+                             const DitronSimSite *site) {
+  auto free = std::find_if(uses.begin(), uses.end(), [](const auto &use) { return !use->active; });
+  if (free == uses.end())
+    free = uses.insert(uses.end(), std::make_unique<SharedUse>());
+  SharedUse &use = **free;
+  use.kind = kind;
+  use.active = true;
+  use.owner = owner;
+  use.number = ++usesBegun;
+  use.site = site;
+  use.first = first;
+  use.end = end;
+  use.scattered.clear();
+  return use;
+}
+
+SharedUse *ProxyCheck::beginLoad(Thread &thread, uint32_t shared, uint32_t bytes, std::string_view what,
+                                 const DitronSimSite *site) {
+  if (chunks.empty())
+    return nullptr;
+  const uint32_t first = shared / chunkBytes, end = (shared + bytes) / chunkBytes;
+  for (uint32_t chunk = first; chunk < end; ++chunk)
+    if (chunks[chunk].readers || chunks[chunk].writers)
+      fail(thread, fmt::format("{}: it overwrites shared offset {}, {}", what, chunk * chunkBytes, useText(chunk)),
+           site);
+  for (uint32_t chunk = first; chunk < end; ++chunk) {
+    ++chunks[chunk].writers;
+    chunks[chunk].site = nullptr;
+  }
+  ++loadsInFlight;
+  return &begin(SharedUse::Kind::TensorLoad, thread.threadId, first, end, site);
+}
+
+SharedUse *ProxyCheck::beginStore(Thread &thread, uint32_t shared, uint32_t bytes, std::string_view what,
+                                  const DitronSimSite *site) {
+  if (chunks.empty())
+    return nullptr;
+  const uint32_t first = shared / chunkBytes, end = (shared + bytes) / chunkBytes;
+  for (uint32_t chunk = first; chunk < end; ++chunk)
+    checkRead(thread, chunk, what, site);
+  for (uint32_t chunk = first; chunk < end; ++chunk)
+    ++chunks[chunk].readers;
+  return &begin(SharedUse::Kind::TensorStore, thread.threadId, first, end, site);
+}
+
+SharedUse *ProxyCheck::beginMultiply(uint32_t warpgroup, const DitronSimSite *site) {
+  return chunks.empty() ? nullptr : &begin(SharedUse::Kind::Multiply, warpgroup, 0, 0, site);
+}
+
+void ProxyCheck::end(SharedUse *use) {
+  if (!use)
+    return;
+  if (use->kind == SharedUse::Kind::TensorLoad) {
+    for (uint32_t chunk = use->first; chunk < use->end; ++chunk) {
+      --chunks[chunk].writers;
+      chunks[chunk].site = nullptr;
+    }
+    --loadsInFlight;
+  } else {
+    for (uint32_t chunk = use->first; chunk < use->end; ++chunk)
+      --chunks[chunk].readers;
+    for (uint32_t chunk : use->scattered)
+      --chunks[chunk].readers;
+  }
+  use->active = false;
+}
+
+void ProxyCheck::checkRead(Thread &thread, uint32_t chunk, std::string_view what, const DitronSimSite *site) {
+  Chunk &mark = chunks[chunk];
   if (mark.writers)
-    block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("the {} reads shared offset {}, {}", what, chunk * 16, flightText(chunk)), site);
+    fail(thread, fmt::format("the {} reads shared offset {}, {}", what, chunk * chunkBytes, useText(chunk)), site);
   if (!mark.site)
     return;
   const Thread &writer = *block.allThreads()[mark.thread];
-  const AsyncThread &work = writer.asyncWork;
+  const ProxyFences &fences = writer.asyncWork.fences;
   std::string_view missing;
-  if (work.fences == mark.fences)
+  if (fences.count == mark.fences)
     missing = "without fence_async after the store";
-  else if (work.fences == mark.fences + 1 && work.fenceSync == meetings && writer.warpId != thread.warpId)
+  else if (fences.count == mark.fences + 1 && fences.meetings == meetings && writer.warpId != thread.warpId)
     missing = "without a barrier after its fence_async";
   if (!missing.empty())
-    block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("the {} reads shared offset {}, which thread {} stored at {} {}", what, chunk * 16,
-                                 writer.threadId, siteText(mark.site), missing),
-                     site);
+    fail(thread,
+         fmt::format("the {} reads shared offset {}, which thread {} stored at {} {}", what, chunk * chunkBytes,
+                     writer.threadId, siteText(mark.site), missing),
+         site);
   mark.site = nullptr;
+}
+
+std::string ProxyCheck::useText(uint32_t chunk) const {
+  const SharedUse *first = nullptr;
+  auto rank = [](const SharedUse &use) { return std::tuple(use.kind, use.owner, use.number); };
+  for (const auto &use : uses)
+    if (use->active && sim::uses(*use, chunk) && (!first || rank(*use) < rank(*first)))
+      first = use.get();
+  if (!first)
+    return "which is in use by an asynchronous operation";
+  const std::string place = siteText(first->site);
+  switch (first->kind) {
+  case SharedUse::Kind::TensorLoad: return fmt::format("which the tensor load of {} is still writing", place);
+  case SharedUse::Kind::Multiply:
+    return fmt::format("which the wgmma of {} may still be reading: its group has not been waited for", place);
+  case SharedUse::Kind::TensorStore:
+    return fmt::format("which the tensor store of {} may still be reading: its group has not been waited for", place);
+  }
+  return {};
 }
 
 } // namespace ditron::sim
@@ -108,5 +191,5 @@ using namespace ditron::sim;
 
 extern "C" void ditron_sim_fence_async(DitronSimThread *self, const DitronSimSite *) {
   Thread &thread = asThread(self);
-  thread.block->asyncUnit.fence(thread);
+  thread.block->asyncUnit.proxy.fence(thread);
 }

@@ -5,6 +5,7 @@
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/hopper/Costs.h"
 #include "ditron/sim/hopper/TensorMap.h"
 
 #include <fmt/format.h>
@@ -13,85 +14,6 @@
 #include <cstring>
 
 namespace ditron::sim {
-
-namespace {
-
-/// The part of a box that lies in the tensor.
-struct InRange {
-  bool any = true;
-  int64_t from[5] = {0, 0, 0, 0, 0}, to[5] = {1, 1, 1, 1, 1}; ///< Of the tensor's elements; `to` is past the end.
-  uint64_t elements = 1;
-};
-
-InRange inRange(const DitronSimTensorMap &map, const int32_t *coords) {
-  InRange range;
-  for (uint32_t d = 0; d < map.rank; ++d) {
-    range.from[d] = std::max<int64_t>(0, coords[d]);
-    range.to[d] = std::min<int64_t>(map.dims[d], static_cast<int64_t>(coords[d]) + map.box[d]);
-    if (range.to[d] <= range.from[d])
-      range.any = false;
-    else
-      range.elements *= static_cast<uint64_t>(range.to[d] - range.from[d]);
-  }
-  if (!range.any)
-    range.elements = 0;
-  return range;
-}
-
-uint64_t rowOffset(const DitronSimTensorMap &map, const int64_t *position) {
-  uint64_t offset = 0;
-  for (uint32_t d = 1; d < map.rank; ++d)
-    offset += static_cast<uint64_t>(position[d]) * map.stridesBytes[d - 1];
-  return offset;
-}
-
-/// First byte and byte count that the copy touches in global memory.
-std::pair<char *, uint64_t> touched(const DitronSimTensorMap &map, const InRange &range) {
-  int64_t last[5];
-  for (uint32_t d = 0; d < 5; ++d)
-    last[d] = range.to[d] - 1;
-  uint64_t first = rowOffset(map, range.from) + static_cast<uint64_t>(range.from[0]) * map.elementBytes;
-  uint64_t end = rowOffset(map, last) + static_cast<uint64_t>(range.to[0]) * map.elementBytes;
-  return {static_cast<char *>(map.base) + first, end - first};
-}
-
-/// Calls visit(row number in the box, address of the row's part in the tensor or null, bytes before it, its bytes).
-template <typename Visit> void forEachRow(const TensorCopy &copy, Visit visit) {
-  const DitronSimTensorMap &map = copy.map;
-  const InRange range = inRange(map, copy.coords.data());
-  const uint32_t rows = copy.bytes / (map.box[0] * map.elementBytes);
-  uint32_t index[5] = {0, 0, 0, 0, 0};
-  for (uint32_t row = 0; row < rows; ++row) {
-    int64_t position[5] = {range.from[0], 0, 0, 0, 0};
-    bool inside = range.any;
-    for (uint32_t d = 1; d < map.rank; ++d) {
-      position[d] = static_cast<int64_t>(copy.coords[d]) + index[d];
-      inside &= position[d] >= range.from[d] && position[d] < range.to[d];
-    }
-    if (inside)
-      visit(row,
-            static_cast<char *>(map.base) + rowOffset(map, position) +
-                static_cast<uint64_t>(position[0]) * map.elementBytes,
-            static_cast<uint32_t>(range.from[0] - copy.coords[0]) * map.elementBytes,
-            static_cast<uint32_t>(range.to[0] - range.from[0]) * map.elementBytes);
-    else
-      visit(row, static_cast<char *>(nullptr), 0u, 0u);
-    for (uint32_t d = 1; d < map.rank && ++index[d] == map.box[d]; ++d)
-      index[d] = 0;
-  }
-}
-
-constexpr uint32_t maxRowBytes = 256 * 8;
-
-/// Fills a row with the value of elements out of range.
-void fillRow(const DitronSimTensorMap &map, char *row, uint32_t bytes) {
-  std::memset(row, map.fillNan ? 0xff : 0, bytes);
-  if (map.fillNan) // 0x7f in the byte of sign and exponent: a positive NaN of every type
-    for (uint32_t i = map.elementBytes - 1; i < bytes; i += map.elementBytes)
-      row[i] = 0x7f;
-}
-
-} // namespace
 
 void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_t rank, const int32_t *coords,
                           const void *shared, void *bar, const DitronSimSite *site, bool isPlain) {
@@ -130,10 +52,10 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
     barrierIndex = static_cast<uint32_t>(&barrier - barriers.data());
     ++barrier.inFlight;
   }
-  const InRange range = inRange(*map, coords);
+  const TensorBox box(*map, coords);
   bool remote = false;
-  if (range.any) {
-    auto [first, extent] = touched(*map, range);
+  if (!box.isOutside()) {
+    auto [first, extent] = box.touched();
     AccessCache::Entry entry;
     if (block.checked) {
       if (std::string problem = engine.memory.checkAccess(block.rank.id, first, extent, entry); !problem.empty())
@@ -152,14 +74,13 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
   TensorCopy &copy = copies[index];
   copy.store = store;
   copy.remote = remote;
-  copy.map = *map;
-  std::copy_n(coords, rank, copy.coords.begin());
+  copy.box = box;
   copy.shared = static_cast<uint32_t>(offset);
-  copy.bytes = bytes;
   copy.barrier = barrierIndex;
   copy.thread = &thread;
   copy.site = site;
   copy.active = true;
+  copy.use = nullptr;
   copy.staged.clear();
   if (store) {
     AsyncThread &mine = thread.asyncWork;
@@ -167,44 +88,28 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
     mine.storeGroups.resize(copy.group + 1);
     ++mine.storeGroups[copy.group].unread;
     ++mine.storeGroups[copy.group].unwritten;
-    for (uint32_t chunk = copy.shared / 16; !chunks.empty() && chunk < (copy.shared + bytes) / 16; ++chunk)
-      checkAsyncRead(thread, chunk, what, site);
-  } else if (!chunks.empty()) {
-    for (uint32_t chunk = copy.shared / 16; chunk < (copy.shared + bytes) / 16; ++chunk)
-      if (chunks[chunk].readers || chunks[chunk].writers)
-        refuse(StatusCode::InvalidArgument,
-               fmt::format("it overwrites shared offset {}, {}", chunk * 16, flightText(chunk)));
+    if (SharedUse *use = proxy.beginStore(thread, copy.shared, bytes, what, site))
+      mine.storeMarks.push_back({copy.group, use});
+  } else {
+    copy.use = proxy.beginLoad(thread, copy.shared, bytes, what, site);
     // Who reads before the phase is complete shall notice.
-    std::memset(thread.sharedMemory + copy.shared, 0xff, bytes);
-  }
-  if (!store) {
-    ++loadsInFlight;
-    markWriters(copy.shared, bytes, 1);
-  } else if (!chunks.empty()) {
-    thread.asyncWork.storeMarks.push_back({copy.group, copy.shared, bytes, site});
-    markReaders(copy.shared, bytes, 1);
+    if (proxy.isOn())
+      std::memset(thread.sharedMemory + copy.shared, 0xff, bytes);
   }
   if (engine.races)
     checkCopyRaces(thread, copy);
 
   block.settle();
-  const CostModel &cost = engine.options.cost;
-  const double moved = static_cast<double>(range.elements * map->elementBytes) * engine.options.blocksPerSm;
-  const double transfer =
-      remote ? moved * engine.options.smsPerRank / cost.linkBytesPerNs : moved / cost.hbmBytesPerNsPerSm;
-  copy.begin = std::max(block.clock, copyFree);
-  copyFree = copy.begin + engine.scheduler.cost(transfer * block.rank.slowFactor);
-  const double latency = cost.tmaLatencyNs + (remote ? cost.linkLatencyNs : 0);
-  const SimTime arrives = copyFree + engine.scheduler.cost(latency);
-  if (remote)
-    engine.counters.remoteBytes += range.elements * map->elementBytes;
-  else
-    engine.counters.localBytes += range.elements * map->elementBytes;
+  const TensorCopyCost cost = tensorCopyCost(engine.options, box.movedBytes(), remote, block.rank.slowFactor);
+  const SimTime begin = std::max(block.clock, copyFree);
+  copyFree = begin + engine.scheduler.cost(cost.transferNs);
+  const SimTime arrives = copyFree + engine.scheduler.cost(cost.latencyNs);
+  (remote ? engine.counters.remoteBytes : engine.counters.localBytes) += box.movedBytes();
   (store ? engine.counters.tmaStoreBytes : engine.counters.tmaLoadBytes) += bytes;
   if (engine.trace.isEnabled()) {
     engine.trace.nameTrack(block.rank.id, tmaTracks + block.slot, fmt::format("SM {} TMA", block.slot));
-    engine.trace.span(block.rank.id, tmaTracks + block.slot, engine.trace.intern(what), SpanKind::Copy, copy.begin,
-                      copyFree, fmt::format("\"bytes\":{},\"line\":{}", bytes, site ? site->line : 0));
+    engine.trace.span(block.rank.id, tmaTracks + block.slot, engine.trace.intern(what), SpanKind::Copy, begin, copyFree,
+                      fmt::format("\"bytes\":{},\"line\":{}", bytes, site ? site->line : 0));
   }
   if (store) {
     schedule(copyFree, EventKind::StoreRead, index);
@@ -232,9 +137,9 @@ void AsyncUnit::checkCopyRaces(Thread &thread, const TensorCopy &copy) {
         races.actorOf(warpOf(barrier.order.copies, race::ActorKind::TensorLoad), barrier.phase + 1, known);
   }
   block.failIf(
-      races.accessShared(copy.store ? reader : writer, block, copy.shared, copy.bytes, copy.store ? read : write),
+      races.accessShared(copy.store ? reader : writer, block, copy.shared, copy.box.bytes(), copy.store ? read : write),
       thread, copy.site);
-  forEachRow(copy, [&](uint32_t, const char *row, uint32_t, uint32_t bytes) {
+  copy.box.forEachRow([&](uint32_t, const char *row, uint32_t, uint32_t bytes) {
     if (row && bytes)
       block.failIf(races.access(copy.store ? writer : reader, row, bytes, copy.store ? write : read), thread,
                    copy.site);
@@ -242,50 +147,28 @@ void AsyncUnit::checkCopyRaces(Thread &thread, const TensorCopy &copy) {
 }
 
 void AsyncUnit::finishLoad(TensorCopy &copy, SimTime now) {
-  const uint32_t rowBytes = copy.map.box[0] * copy.map.elementBytes;
-  char *shared = copy.thread->sharedMemory;
-  char row[maxRowBytes];
-  forEachRow(copy, [&](uint32_t number, const char *source, uint32_t before, uint32_t bytes) {
-    if (!source || bytes != rowBytes)
-      fillRow(copy.map, row, rowBytes);
-    if (source)
-      std::memcpy(row + before, source, bytes);
-    const uint32_t address = copy.shared + number * rowBytes;
-    if (!copy.map.swizzleBytes)
-      std::memcpy(shared + address, row, rowBytes);
-    else
-      for (uint32_t i = 0; i < rowBytes; i += 16)
-        std::memcpy(shared + swizzleAddress(address + i, copy.map.swizzleBytes), row + i, 16);
-  });
-  markWriters(copy.shared, copy.bytes, -1);
-  --loadsInFlight;
+  copy.box.load(copy.thread->sharedMemory, copy.shared);
+  proxy.end(copy.use);
   copy.active = false;
   Mbarrier &barrier = barriers[copy.barrier];
   --barrier.inFlight;
   if (race::Detector *races = block.engine.races.get())
     barrier.order.arrived = races->withLane(barrier.order.arrived, barrier.order.copies, barrier.phase + 1);
-  barrier.pendingBytes -= copy.bytes;
+  barrier.pendingBytes -= copy.box.bytes();
   advance(barrier, &now);
 }
 
 void AsyncUnit::readStore(TensorCopy &copy, SimTime now) {
-  const char *shared = copy.thread->sharedMemory;
-  copy.staged.resize(copy.bytes);
-  for (uint32_t i = 0; i < copy.bytes; i += 16)
-    std::memcpy(copy.staged.data() + i, shared + swizzleAddress(copy.shared + i, copy.map.swizzleBytes), 16);
+  copy.staged.resize(copy.box.bytes());
+  copy.box.readShared(copy.thread->sharedMemory, copy.shared, copy.staged.data());
   --copy.thread->asyncWork.storeGroups[copy.group].unread;
   wakeStoreWaiter(*copy.thread, now);
 }
 
 void AsyncUnit::finishStore(TensorCopy &copy, SimTime now) {
-  const uint32_t rowBytes = copy.map.box[0] * copy.map.elementBytes;
-  const InRange range = inRange(copy.map, copy.coords.data());
-  forEachRow(copy, [&](uint32_t number, char *target, uint32_t before, uint32_t bytes) {
-    if (target)
-      std::memcpy(target, copy.staged.data() + number * rowBytes + before, bytes);
-  });
-  if (range.any) {
-    auto [first, extent] = touched(copy.map, range);
+  copy.box.store(copy.staged.data());
+  if (!copy.box.isOutside()) {
+    auto [first, extent] = copy.box.touched();
     Writer writer = block.writer(*copy.thread, copy.site);
     writer.time = now;
     block.engine.rangeWritten(first, extent, writer);
@@ -328,7 +211,7 @@ void AsyncUnit::waitStores(Thread &thread, uint32_t pending, bool read, const Di
   std::erase_if(mine.storeMarks, [&](const AsyncThread::StoreMark &mark) {
     if (mark.group >= target)
       return false;
-    markReaders(mark.shared, mark.bytes, -1);
+    proxy.end(mark.use);
     return true;
   });
   while (mine.firstOpenStore < target &&

@@ -35,7 +35,7 @@ DitronSimTensorMap &sharedMap(Thread &thread, void *map, const DitronSimSite *si
   if (!isShared(thread, map, mapBytes) || offset % 128 != 0)
     refuse(thread, fmt::format("a tensor map is set up in 128 bytes of shared memory, aligned to 128; this is at shared offset {}", offset),
            site);
-  thread.block->asyncUnit.noteStore(thread, map, mapBytes, site);
+  thread.block->asyncUnit.proxy.noteStore(thread, map, mapBytes, site);
   return *static_cast<DitronSimTensorMap *>(map);
 }
 

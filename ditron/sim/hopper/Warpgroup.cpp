@@ -8,6 +8,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/arithmetic/Mma.h"
 #include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/hopper/Costs.h"
 #include "ditron/sim/hopper/MatrixDescriptor.h"
 
 #include <fmt/format.h>
@@ -262,7 +263,7 @@ void AsyncUnit::runMultiply(Thread &last, uint32_t groupIndex) {
       races ? races->actorOf(group.warp, static_cast<uint32_t>(group.issued + 1), known) : race::Actor();
   const race::Access read{false, {}, races ? races->siteNumber(group.site) : uint16_t(0)};
   MatrixView views[2];
-  Warpgroup::Operation operation{group.issued + 1, 0, group.site, {}};
+  Warpgroup::Operation operation{group.issued + 1, 0, group.site, proxy.beginMultiply(groupIndex, group.site)};
   for (uint32_t which = call.aInRegisters ? 1 : 0; which < 2; ++which) {
     const std::string_view name = which == 0 ? "A" : "B";
     const bool mnMajor = call.flags & (which == 0 ? DITRON_SIM_WGMMA_A_MN_MAJOR : DITRON_SIM_WGMMA_B_MN_MAJOR);
@@ -279,14 +280,10 @@ void AsyncUnit::runMultiply(Thread &last, uint32_t groupIndex) {
                        fmt::format("warpgroup multiply: operand {} reaches to shared offset {}, the block has {}", name,
                                    highest + 16, last.sharedBytes),
                        group.site);
-    if (!chunks.empty()) {
+    if (operation.use) {
       const std::string what = fmt::format("operand {} of the warpgroup multiply", name);
       forEachChunk(views[which], rows, advance, call.kSteps, [&](uint32_t, uint32_t, uint32_t, uint32_t offset) {
-        const uint32_t chunk = offset / 16;
-        if (chunks[chunk].site || chunks[chunk].writers)
-          checkAsyncRead(last, chunk, what, group.site);
-        ++chunks[chunk].readers;
-        operation.chunks.push_back(chunk);
+        proxy.addRead(*operation.use, last, offset / 16, what);
         if (races)
           block.failIf(races->accessShared(reader, block, offset, 16, read), last, group.site);
       });
@@ -312,14 +309,9 @@ void AsyncUnit::runMultiply(Thread &last, uint32_t groupIndex) {
   engine.counters.mmaFlops += flops;
   engine.counters.wgmmaFlops += flops;
   block.settle();
-  const CostModel &cost = engine.options.cost;
-  const uint32_t packed = elementsPerWord(call.type);
-  const double perClock = packed == 4   ? cost.wgmmaFlopsPerClock8
-                          : packed == 1 ? cost.wgmmaFlopsPerClockTf32
-                                        : cost.wgmmaFlopsPerClock16;
   const SimTime begin = std::max(block.clock, tensorFree);
-  tensorFree = begin + engine.scheduler.cost(static_cast<double>(flops) / perClock / cost.smClockGHz *
-                                             engine.options.blocksPerSm * block.rank.slowFactor);
+  tensorFree = begin + engine.scheduler.cost(warpgroupMultiplyNs(engine.options, flops, elementsPerWord(call.type),
+                                                                 block.rank.slowFactor));
   if (engine.trace.isEnabled()) {
     engine.trace.nameTrack(block.rank.id, tensorTracks + block.slot, fmt::format("SM {} tensor cores", block.slot));
     engine.trace.span(block.rank.id, tensorTracks + block.slot, engine.trace.intern("wgmma"), SpanKind::Block, begin,
@@ -387,8 +379,7 @@ void AsyncUnit::waitMultiplies(Thread &thread, uint32_t pending, const DitronSim
     std::erase_if(group.operations, [&](const Warpgroup::Operation &operation) {
       if (operation.number > target)
         return false;
-      for (uint32_t chunk : operation.chunks)
-        --chunks[chunk].readers;
+      proxy.end(operation.use);
       return true;
     });
   }

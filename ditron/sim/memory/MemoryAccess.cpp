@@ -65,9 +65,9 @@ inline bool hits(const AccessCache::Entry &entry, const void *address, uint64_t 
 inline void noteShared(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
                        const DitronSimSite *site) {
   if (access == DITRON_SIM_LOAD || access == DITRON_SIM_LOAD_COPY)
-    thread.block->asyncUnit.noteLoad(thread, address, bytes, site);
+    thread.block->asyncUnit.proxy.noteLoad(thread, address, bytes, site);
   else
-    thread.block->asyncUnit.noteStore(thread, address, bytes, site);
+    thread.block->asyncUnit.proxy.noteStore(thread, address, bytes, site);
 }
 
 /// Tells the trace of an access of another rank's memory.
