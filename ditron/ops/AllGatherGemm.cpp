@@ -1,6 +1,7 @@
 //===- AllGatherGemm.cpp - C = allgather(A) * B, overlapped -----------------------------------------------------------===//
 #include "ditron/ops/AllGatherGemm.h"
 
+#include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"
 
 #include <fmt/format.h>
@@ -47,10 +48,6 @@ Status AllGatherGemm::verifyShape(int64_t rows, int64_t columns) const {
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
   return verifyProduct(operation, rows, columns, optionValues.depth, optionValues.tile);
-}
-
-int64_t AllGatherGemm::rowsPerChunk(int64_t rows) const {
-  return ceilDivide(RowShards(rows, world->numRanks()).rowsPerRank, optionValues.chunksPerRank);
 }
 
 struct AllGatherGemm::Plan::State {
@@ -122,27 +119,18 @@ Status AllGatherGemm::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a,
 }
 
 void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {
-  const uint32_t numRanks = rank.numRanks();
-  const RowShards shards(rows, numRanks);
+  const RowShards shards(rows, rank.numRanks());
   const int64_t depth = optionValues.depth;
-  const int64_t shardRows = shards.rowsOf(rank.id()), chunkRows = rowsPerChunk(rows);
-  // First the rank below, which computes these rows right after its own; and so on downwards.
-  for (uint32_t step = 1; step < numRanks; ++step) {
-    const uint32_t peer = (rank.id() + numRanks - step) % numRanks;
-    for (uint32_t chunk = 0; chunk < optionValues.chunksPerRank; ++chunk) {
-      const int64_t firstRow = std::min(chunk * chunkRows, shardRows);
-      const int64_t count = std::min(chunkRows, shardRows - firstRow);
-      const int64_t row = shards.firstRowOf(rank.id()) + firstRow;
-      if (count > 0)
-        sequence.copy(runtime::Lane::Side,
-                      runtime::Copy::of(workspace.on(peer) + row * depth, workspace.on(rank.id()) + row * depth,
-                                        count * depth, fmt::format("{} to {}", copyName, peer)));
-      // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
-      // An empty last chunk is raised too, since a tile may wait for the range that contains it.
-      const runtime::Pointer signal = ready.on(peer) + (rank.id() * optionValues.chunksPerRank + chunk);
+  for (const Push &push : allGatherPushes(shards, rank.id(), rank.numRanks(), optionValues.chunksPerRank)) {
+    if (push.rows > 0)
       sequence.copy(runtime::Lane::Side,
-                    runtime::Copy::of(signal, words.generation(rank.id()), 1, fmt::format("ag_ready to {}", peer)));
-    }
+                    runtime::Copy::of(workspace.on(push.peer) + push.firstRow * depth,
+                                      workspace.on(rank.id()) + push.firstRow * depth, push.rows * depth,
+                                      fmt::format("{} to {}", copyName, push.peer)));
+    // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
+    const runtime::Pointer signal = ready.on(push.peer) + (rank.id() * optionValues.chunksPerRank + push.chunk);
+    sequence.copy(runtime::Lane::Side,
+                  runtime::Copy::of(signal, words.generation(rank.id()), 1, fmt::format("ag_ready to {}", push.peer)));
   }
 }
 
@@ -174,7 +162,7 @@ KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, runtime::Pointer b
                     {"N", n},
                     {"K", k},
                     {"rows_per_rank", RowShards(rows, rank.numRanks()).rowsPerRank},
-                    {"rows_per_chunk", rowsPerChunk(rows)},
+                    {"rows_per_chunk", rowsPerChunk(RowShards(rows, rank.numRanks()), optionValues.chunksPerRank)},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"NUM_NODES", optionValues.numNodes},

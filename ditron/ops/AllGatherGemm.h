@@ -81,7 +81,6 @@ private:
   };
 
   Status verifyShape(int64_t rows, int64_t columns) const;
-  int64_t rowsPerChunk(int64_t rows) const;
   void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c, int64_t rows,
                           int64_t columns);

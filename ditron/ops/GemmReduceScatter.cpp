@@ -1,6 +1,7 @@
 //===- GemmReduceScatter.cpp - out = reduce_scatter(A * B), overlapped ------------------------------------------------===//
 #include "ditron/ops/GemmReduceScatter.h"
 
+#include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"
 
 #include <fmt/format.h>
@@ -9,8 +10,6 @@ namespace ditron::ops {
 
 namespace {
 constexpr std::string_view operation = "GemmReduceScatter";
-/// Tile of the reduction, which is bound by memory: rows of whole cache lines.
-constexpr uint32_t reduceBlockM = 16, reduceBlockN = 128;
 } // namespace
 
 Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, runtime::KernelProvider &kernels,
@@ -130,16 +129,11 @@ Status GemmReduceScatter::Plan::enqueue(runtime::Stream &stream, runtime::Pointe
 }
 
 void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {
-  const uint32_t numRanks = rank.numRanks();
   const int64_t columns = optionValues.columns;
-  const RowShards shards(rows, numRanks);
-  // The own segment, last in the GEMM's order, is not sent: the reduction reads it from the partial results.
-  for (uint32_t step = 1; step < numRanks; ++step) {
-    const uint32_t segment = (rank.id() + step) % numRanks;
-    const int64_t count = shards.rowsOf(segment);
-    if (count == 0)
-      continue; // no tile opens its gate, and its owner reduces nothing
-    const runtime::Pointer own = ranks[rank.id()]->partial.pointer() + shards.firstRowOf(segment) * columns;
+  // The own segment is not among them: the reduction reads it from the partial results.
+  for (const auto &[segment, chunk, firstRow, count] :
+       reduceScatterPushes(RowShards(rows, rank.numRanks()), rank.id(), rank.numRanks())) {
+    const runtime::Pointer own = ranks[rank.id()]->partial.pointer() + firstRow * columns;
     // A segment to its owner, when its gate is open, and the owner's signal.
     sequence.signalWait(runtime::Lane::Side, words.gates(rank.id()) + segment, runtime::Compare::GreaterEqual, 1);
     sequence.copy(runtime::Lane::Side,

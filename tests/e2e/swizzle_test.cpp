@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
+#include "ditron/ops/CallSchedule.h"
 #include "ditron/ops/KernelLaunch.h"
 
 #include <fmt/format.h>
@@ -97,6 +98,12 @@ TEST_P(Swizzle, PermutationInOrderOfArrival) {
         std::iota(identity.begin(), identity.end(), 0);
         EXPECT_EQ(sorted, identity) << (isGather ? "gather" : "scatter")
                                     << " order is no permutation: " << testing::PrintToString(order);
+        // What predictions take for the order is that of the device code.
+        ops::RowShards shards(m, ranks);
+        shards.rowsPerRank = rows;
+        const std::vector<int64_t> expected = isGather ? ops::allGatherTileRows(shards, r, ranks, nodes, block)
+                                                       : ops::reduceScatterTileRows(shards, r, ranks, nodes, block);
+        ASSERT_EQ(std::vector<int64_t>(order.begin(), order.end()), expected) << (isGather ? "gather" : "scatter");
         if (rows % block != 0 || m != rows * ranks)
           continue;
         // Every tile lies in one shard: the owners' distances must never fall.

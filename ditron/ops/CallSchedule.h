@@ -1,0 +1,62 @@
+//===- CallSchedule.h - What an overlapped call does in which order -------------------------------------*- C++ -*-===//
+//
+// The order of an overlapped GEMM's work, as plain functions of its sizes: what a rank sends to whom in which order, which tile comes
+// when, which chunks a tile waits for, how many tiles complete a segment. The operators enqueue by it, and predictions
+// (ditron/predict) run it in virtual time. The orders of tiles are those of the device code (kernels/tensor_parallel_gemm), which has
+// the reasons; tests/e2e/swizzle_test.cpp holds both against each other.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_CALLSCHEDULE_H
+#define DITRON_OPS_CALLSCHEDULE_H
+
+#include "ditron/ops/GemmKernels.h"
+
+#include <vector>
+
+namespace ditron::ops {
+
+/// One chunk of a rank's shard for one peer, or one segment of its partial result for the segment's owner.
+struct Push {
+  uint32_t peer = 0;
+  uint32_t chunk = 0;
+  int64_t firstRow = 0; ///< Of the whole matrix.
+  int64_t rows = 0;     ///< 0: nothing to copy, only a signal to raise.
+};
+
+/// Rows of a chunk when a shard has `chunksPerRank`.
+int64_t rowsPerChunk(const RowShards &shards, uint32_t chunksPerRank);
+
+/// AllGather: first the rank below, which computes these rows right after its own; and so on downwards.
+std::vector<Push> allGatherPushes(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t chunksPerRank);
+/// ReduceScatter: the segments in the order in which the GEMM completes them, without the own one and empty ones.
+std::vector<Push> reduceScatterPushes(const RowShards &shards, uint32_t rank, uint32_t numRanks);
+
+/// A place in the order of rows of tiles. `grouped_tile` of the device code.
+struct TilePlace {
+  int64_t row = 0, column = 0;
+};
+TilePlace groupedTile(int64_t tile, int64_t tileRows, int64_t tileColumns, uint32_t groupM);
+
+/// The rows of tiles in the order in which a rank computes them: `swizzle_all_gather` and `swizzle_reduce_scatter` of the device code
+/// for every index.
+std::vector<int64_t> allGatherTileRows(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t numNodes,
+                                       uint32_t blockM);
+std::vector<int64_t> reduceScatterTileRows(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t numNodes,
+                                           uint32_t blockM);
+
+/// First and last, both included.
+struct Range {
+  int64_t first = 0, last = 0;
+};
+/// The chunks, counted through all shards, that hold the rows of a row of tiles.
+Range chunksOfTileRow(int64_t tileRow, const RowShards &shards, uint32_t chunksPerRank, uint32_t blockM);
+/// The segments that have rows in a row of tiles.
+Range segmentsOfTileRow(int64_t tileRow, const RowShards &shards, uint32_t blockM);
+/// The rows of tiles that have rows of a segment; the segment must not be empty.
+Range tileRowsOfSegment(int64_t segment, const RowShards &shards, uint32_t blockM);
+
+/// Tile of the reduction that ends a ReduceScatter, which is bound by memory: rows of whole cache lines.
+constexpr uint32_t reduceBlockM = 16, reduceBlockN = 128;
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_CALLSCHEDULE_H
