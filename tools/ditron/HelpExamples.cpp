@@ -37,6 +37,8 @@ constexpr HelpExample table[] = {
     {"bench rmsnorm", "  ditron bench rmsnorm --shape 8x4096 --dtype fp16"},
     {"bench attention", "  ditron bench attention --shape 1x2x1x64x64 --no-causal"},
     {"bench orders", "  ditron bench orders --dtype fp32"},
+    {"predict", R"(  ditron predict ag_gemm --m 8192 --n 28672 --k 8192 --machine h200x8 --trace ag_gemm.json
+  ditron predict all_reduce --bytes 1048576 --form two_shot --machine h800x8 --json)"},
     {"demo", "  ditron demo --trace-folder ."},
     {"launch", "  ditron launch -n 2 sh -c 'echo rank $RANK of $WORLD_SIZE meets the others at $MASTER_ADDR'"},
     {"doctor", "  ditron doctor"},

@@ -9,6 +9,7 @@
 #include "layout/LayoutCommand.h"
 #include "overlap/OverlapCommands.h"
 #include "package/PackageCommands.h"
+#include "predict/PredictCommand.h"
 
 #include "ditron/compiler/FatalErrors.h"
 #include "ditron/sim/engine/TimeLimit.h"
@@ -105,6 +106,7 @@ static int runCommand(int argc, char **argv) {
       tool::addRunCommand,    tool::addCompileCommand, tool::addBuildCommand, tool::addInspectCommand, tool::addBenchCommand, tool::addDemoCommand,
       tool::addLaunchCommand, tool::addDoctorCommand,  tool::addCacheCommand, tool::addKnobsCommand,
       tool::addLayoutCommand,  tool::addExplainCommand,
+      tool::addPredictCommand,
   };
   for (auto *add : commands)
     add(app, context);
