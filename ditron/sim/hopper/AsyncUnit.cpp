@@ -23,7 +23,7 @@ void AsyncUnit::reset(uint64_t sharedBytes, uint32_t threads) {
 
 void AsyncUnit::clear() {
   events.clear();
-  barriers.clear();
+  mbarriers.clear();
   namedBarriers.clear();
   copies.clear();
   groups.clear();
@@ -70,43 +70,10 @@ void AsyncUnit::threadFinished(Thread &thread) {
 
 //===- Reports ----------------------------------------------------------------------------------------------------===//
 
-std::string AsyncUnit::barrierName(const Mbarrier &barrier) const {
-  // Mbarriers of one row are set up together, with the same count, and lie side by side.
-  uint32_t before = 0, after = 0;
-  auto isNeighbour = [&](int64_t distance) {
-    for (const Mbarrier &other : barriers)
-      if (other.live && int64_t(other.offset) == int64_t(barrier.offset) + 8 * distance)
-        return other.count == barrier.count && sameSite(other.site, barrier.site);
-    return false;
-  };
-  while (isNeighbour(-int64_t(before) - 1))
-    ++before;
-  while (isNeighbour(after + 1))
-    ++after;
-  if (before + after == 0)
-    return fmt::format("the mbarrier at shared offset {} (set up at {})", barrier.offset, siteText(barrier.site));
-  const std::string_view role = barrier.countsBytes ? "full" : barrier.count > 1 ? "empty" : "mbarrier";
-  return fmt::format("{}[{}] of the ring of {} at {} (shared offset {})", role, before, before + after + 1,
-                     siteText(barrier.site), barrier.offset);
-}
-
 std::pair<std::string, std::string> AsyncUnit::describeWait(const Thread &thread) const {
-  const uint32_t index = thread.asyncWork.waitIndex;
   switch (thread.state) {
-  case ThreadState::AtMbarrier: {
-    const Mbarrier &barrier = barriers[index];
-    std::string bytes = fmt::format("{} bytes are still expected", barrier.pendingBytes);
-    if (barrier.pendingBytes < 0)
-      bytes = fmt::format("{} bytes came that nobody expected", -barrier.pendingBytes);
-    return {"mbarrier",
-            fmt::format(" for phase {} (parity {}) of {}: {} of {} arrivals are missing, {}", barrier.phase,
-                        barrier.phase & 1, barrierName(barrier), barrier.pendingArrivals, barrier.count, bytes)};
-  }
-  case ThreadState::AtNamedBarrier: {
-    const NamedBarrier &barrier = namedBarriers[index];
-    return {"named barrier",
-            fmt::format(" (barrier {}: {} of {} threads have arrived)", index, barrier.count, barrier.expected)};
-  }
+  case ThreadState::AtMbarrier: return {"mbarrier", mbarriers.describeWait(thread.asyncWork.barrier)};
+  case ThreadState::AtNamedBarrier: return {"named barrier", namedBarriers.describeWait(thread.asyncWork.barrier)};
   case ThreadState::AtWarpgroup:
     return {"warpgroup matrix multiply",
             fmt::format(" ({} of 128 threads have arrived)", groups[thread.threadId / 128].arrived)};

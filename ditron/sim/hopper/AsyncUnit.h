@@ -16,12 +16,13 @@
 
 #include "ditron/abi/Simulator.h"
 #include "ditron/sim/hopper/EventQueue.h"
+#include "ditron/sim/hopper/Mbarrier.h"
+#include "ditron/sim/hopper/NamedBarriers.h"
 #include "ditron/sim/hopper/ProxyCheck.h"
 #include "ditron/sim/hopper/TensorBox.h"
 #include "ditron/sim/race/Strand.h"
 
 #include <array>
-#include <bitset>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,35 +60,11 @@ struct AsyncThread {
   uint32_t closedStoreGroups = 0;
   uint32_t firstOpenStore = 0; ///< Groups before it are complete.
   // What it is parked for.
-  uint32_t waitIndex = 0;  ///< Of the mbarrier, or the named barrier.
+  uint32_t barrier = 0;    ///< Index of the mbarrier, or number of the named barrier.
   uint64_t waitTarget = 0; ///< Number of a multiply, or of store groups.
   bool waitRead = false;
 
   void clear() { *this = {}; }
-};
-
-/// An mbarrier. Its word in shared memory holds only a tag and its index here.
-struct Mbarrier {
-  uint32_t offset = 0; ///< In shared memory.
-  uint32_t count = 0;
-  uint32_t pendingArrivals = 0;
-  int64_t pendingBytes = 0; ///< Expected less received; negative when bytes come first.
-  uint32_t phase = 0;
-  uint32_t inFlight = 0; ///< Tensor loads that will count here.
-  bool live = false;
-  bool countsBytes = false; ///< Bytes have been expected: it says when a tile is full.
-  const DitronSimSite *site = nullptr;
-  std::vector<Thread *> waiters;
-  race::MeetingOrder order;
-};
-
-struct NamedBarrier {
-  uint32_t expected = 0; ///< 0 while nobody has arrived.
-  uint32_t count = 0;
-  std::bitset<4096> arrived;
-  std::vector<Thread *> waiters;
-  const DitronSimSite *site = nullptr;
-  race::MeetingOrder order;
 };
 
 /// A tensor copy in flight.
@@ -146,7 +123,8 @@ struct Warpgroup {
 
 class AsyncUnit final : public EventReceiver {
 public:
-  explicit AsyncUnit(Block &block) : proxy(block), block(block), events(block) {}
+  explicit AsyncUnit(Block &block)
+      : proxy(block), mbarriers(block, proxy), namedBarriers(block, proxy), block(block), events(block) {}
 
   /// Prepares for a block with that much shared memory.
   void reset(uint64_t sharedBytes, uint32_t threads);
@@ -159,21 +137,6 @@ public:
   void threadFinished(Thread &thread);
   /// "mbarrier", and what is to know beyond the line, of a thread parked at something of this unit.
   std::pair<std::string, std::string> describeWait(const Thread &thread) const;
-  /// "full[2] of the ring of 3 at gemm.py:40:5", for messages.
-  std::string barrierName(const Mbarrier &barrier) const;
-
-  //===- Mbarriers and named barriers (Mbarrier.cpp) --------------------------------------------------------------===//
-
-  void initBarrier(Thread &thread, void *bar, uint32_t count, const DitronSimSite *site);
-  /// The mbarrier at the address, or the end of the run.
-  Mbarrier &barrierAt(Thread &thread, const void *bar, const DitronSimSite *site);
-  void invalidateBarrier(Thread &thread, void *bar, const DitronSimSite *site);
-  void arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const DitronSimSite *site);
-  /// Expects bytes, and arrives once or not.
-  void expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site, bool arrives = true);
-  void waitBarrier(Thread &thread, Mbarrier &barrier, uint32_t parity, const DitronSimSite *site);
-  void namedBarrier(Thread &thread, uint32_t id, uint32_t count, bool wait, const DitronSimSite *site);
-
   //===- Tensor copies (TensorCopy.cpp) ---------------------------------------------------------------------------===//
 
   /// `bar` is null for a store. The shared memory of plain bytes need not be aligned to 128.
@@ -189,6 +152,8 @@ public:
   void deliver(Thread &thread, uint32_t *values, uint32_t count);
 
   ProxyCheck proxy;
+  MbarrierTable mbarriers;
+  NamedBarriers namedBarriers;
 
 private:
   enum class EventKind : uint8_t { LoadDone, StoreRead, StoreDone, MultiplyDone };
@@ -202,8 +167,6 @@ private:
   void finishStore(TensorCopy &copy, SimTime now);
   void wakeStoreWaiter(Thread &thread, SimTime now);
   bool storesDone(Thread &thread, uint64_t target, bool read) const;
-  /// Begins the next phase if nothing is pending any more. `when` is null for a call of a thread of the block.
-  void advance(Mbarrier &barrier, const SimTime *when);
   void multiplyDone(Warpgroup &group, SimTime now);
   void runMultiply(Thread &last, uint32_t groupIndex);
   Accumulator &accumulatorFor(Thread &last, uint32_t groupIndex, uint32_t &id);
@@ -211,8 +174,6 @@ private:
 
   Block &block;
   EventQueue events;
-  std::vector<Mbarrier> barriers;
-  std::vector<NamedBarrier> namedBarriers;
   std::vector<TensorCopy> copies;
   std::vector<Warpgroup> groups;
   std::vector<std::array<const void *, 2>> registers; ///< Per thread: A's and the accumulator's, while it meets.

@@ -1,13 +1,15 @@
-//===- Mbarrier.cpp - Mbarriers and named barriers ----------------------------------------------------------------===//
+//===- Mbarrier.cpp - Barriers in shared memory that also count bytes ---------------------------------------------===//
 //
-// Threads arrive, tensor loads count bytes, and threads sleep until the phase that they wait for is over. Named barriers
-// are the simpler sort: so many threads, with or without waiting.
+// The table: mbarriers by the words in shared memory that stand for them, who arrives, who waits.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/hopper/Mbarrier.h"
+
 #include "ditron/sim/engine/Engine.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace ditron::sim {
@@ -23,26 +25,36 @@ uint64_t loadWord(const void *address) {
   std::memcpy(&word, address, 8);
   return word;
 }
+
+/// What is wrong with setting one up; empty when nothing is.
+std::string checkInit(uint64_t offset, uint64_t sharedBytes, uint32_t count) {
+  if (offset > sharedBytes || sharedBytes - offset < 8 || offset % 8 != 0)
+    return fmt::format("an mbarrier at shared offset {}: it needs 8 bytes, aligned to 8, of the block's {}",
+                       static_cast<int64_t>(offset), sharedBytes);
+  if (count < 1 || count > maxArrivals)
+    return fmt::format("an mbarrier of {} arrivals; accepted is 1 to {}", count, maxArrivals);
+  return {};
+}
 } // namespace
 
-void AsyncUnit::initBarrier(Thread &thread, void *bar, uint32_t count, const DitronSimSite *site) {
+bool Mbarrier::advance() {
+  if (pendingArrivals || pendingBytes)
+    return false;
+  ++phase;
+  pendingArrivals = count;
+  return true;
+}
+
+//===- Words and mbarriers ----------------------------------------------------------------------------------------===//
+
+void MbarrierTable::init(Thread &thread, void *bar, uint32_t count, const DitronSimSite *site) {
   const uint64_t offset = static_cast<char *>(bar) - thread.sharedMemory;
-  if (offset > thread.sharedBytes || thread.sharedBytes - offset < 8 || offset % 8 != 0)
-    block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("an mbarrier at shared offset {}: it needs 8 bytes, aligned to 8, of the block's {}",
-                                 static_cast<int64_t>(offset), thread.sharedBytes),
-                     site);
-  if (count < 1 || count > maxArrivals)
-    block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("an mbarrier of {} arrivals; accepted is 1 to {}", count, maxArrivals), site);
-  uint32_t index = 0;
-  for (; index < barriers.size(); ++index)
-    if (barriers[index].offset == offset)
-      break;
-  if (index == barriers.size())
-    barriers.emplace_back();
-  Mbarrier &barrier = barriers[index];
-  if (barrier.live && (!barrier.waiters.empty() || barrier.inFlight))
+  if (std::string problem = checkInit(offset, thread.sharedBytes, count); !problem.empty())
+    block.failThread(thread, StatusCode::InvalidArgument, problem, site);
+  auto place =
+      std::find_if(barriers.begin(), barriers.end(), [&](const Mbarrier &barrier) { return barrier.offset == offset; });
+  Mbarrier &barrier = place == barriers.end() ? barriers.emplace_back() : *place;
+  if (barrier.live && barrier.isUsed())
     block.failThread(thread, StatusCode::InvalidArgument,
                      fmt::format("the mbarrier at shared offset {} is set up again while in use", offset), site);
   barrier = {};
@@ -51,11 +63,11 @@ void AsyncUnit::initBarrier(Thread &thread, void *bar, uint32_t count, const Dit
   barrier.live = true;
   barrier.site = site;
   block.noteAccess(thread, nullptr, bar, 8, DITRON_SIM_STORE, site);
-  const uint64_t word = barrierTag << 32 | index;
+  const uint64_t word = barrierTag << 32 | indexOf(barrier);
   std::memcpy(bar, &word, 8);
 }
 
-Mbarrier &AsyncUnit::barrierAt(Thread &thread, const void *bar, const DitronSimSite *site) {
+Mbarrier &MbarrierTable::at(Thread &thread, const void *bar, const DitronSimSite *site) {
   const uint64_t offset = static_cast<const char *>(bar) - thread.sharedMemory;
   if (offset <= thread.sharedBytes && thread.sharedBytes - offset >= 8) {
     const uint64_t word = loadWord(bar), index = word & 0xffffffff;
@@ -70,9 +82,9 @@ Mbarrier &AsyncUnit::barrierAt(Thread &thread, const void *bar, const DitronSimS
                    fmt::format("use of the mbarrier at shared offset {}, {}", static_cast<int64_t>(offset), why), site);
 }
 
-void AsyncUnit::invalidateBarrier(Thread &thread, void *bar, const DitronSimSite *site) {
-  Mbarrier &barrier = barrierAt(thread, bar, site);
-  if (!barrier.waiters.empty() || barrier.inFlight)
+void MbarrierTable::invalidate(Thread &thread, void *bar, const DitronSimSite *site) {
+  Mbarrier &barrier = at(thread, bar, site);
+  if (barrier.isUsed())
     block.failThread(thread, StatusCode::InvalidArgument,
                      fmt::format("the mbarrier at shared offset {} is invalidated while {}", barrier.offset,
                                  barrier.inFlight ? "a tensor load is in flight" : "threads wait for it"),
@@ -81,11 +93,11 @@ void AsyncUnit::invalidateBarrier(Thread &thread, void *bar, const DitronSimSite
   std::memset(bar, 0, 8);
 }
 
-void AsyncUnit::advance(Mbarrier &barrier, const SimTime *when) {
-  if (barrier.pendingArrivals || barrier.pendingBytes)
+//===- Phases -----------------------------------------------------------------------------------------------------===//
+
+void MbarrierTable::advance(Mbarrier &barrier, const SimTime *when) {
+  if (!barrier.advance())
     return;
-  ++barrier.phase;
-  barrier.pendingArrivals = barrier.count;
   if (block.engine.races)
     block.engine.races->complete(barrier.order);
   ++block.engine.progress;
@@ -98,7 +110,7 @@ void AsyncUnit::advance(Mbarrier &barrier, const SimTime *when) {
   barrier.waiters.clear();
 }
 
-void AsyncUnit::arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const DitronSimSite *site) {
+void MbarrierTable::arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const DitronSimSite *site) {
   if (count < 1 || count > barrier.pendingArrivals)
     block.failThread(
         thread, StatusCode::InvalidArgument,
@@ -113,7 +125,7 @@ void AsyncUnit::arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const 
   advance(barrier, nullptr);
 }
 
-void AsyncUnit::expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site, bool arrives) {
+void MbarrierTable::expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site) {
   barrier.pendingBytes += bytes;
   barrier.countsBytes = true;
   if (barrier.pendingBytes > maxPendingBytes)
@@ -121,11 +133,25 @@ void AsyncUnit::expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const 
                      fmt::format("the mbarrier at shared offset {} expects {} bytes; it can count {}", barrier.offset,
                                  barrier.pendingBytes, maxPendingBytes),
                      site);
-  if (arrives)
-    arrive(thread, barrier, 1, site);
 }
 
-void AsyncUnit::waitBarrier(Thread &thread, Mbarrier &barrier, uint32_t parity, const DitronSimSite *site) {
+uint32_t MbarrierTable::beginLoad(Mbarrier &barrier) {
+  ++barrier.inFlight;
+  return indexOf(barrier);
+}
+
+void MbarrierTable::endLoad(uint32_t index, uint32_t bytes, SimTime now) {
+  Mbarrier &barrier = barriers[index];
+  --barrier.inFlight;
+  if (race::Detector *races = block.engine.races.get())
+    barrier.order.arrived = races->withLane(barrier.order.arrived, barrier.order.copies, barrier.phase + 1);
+  barrier.pendingBytes -= bytes;
+  advance(barrier, &now);
+}
+
+//===- Waiting ----------------------------------------------------------------------------------------------------===//
+
+void MbarrierTable::wait(Thread &thread, Mbarrier &barrier, uint32_t parity, const DitronSimSite *site) {
   if (parity > 1)
     block.failThread(thread, StatusCode::InvalidArgument,
                      fmt::format("wait for parity {} of an mbarrier; accepted is 0 and 1", parity), site);
@@ -133,11 +159,11 @@ void AsyncUnit::waitBarrier(Thread &thread, Mbarrier &barrier, uint32_t parity, 
     block.clocks += block.engine.options.cost.shuffleClocks;
     ++block.engine.counters.mbarrierWaits;
   }
-  const auto index = static_cast<uint32_t>(&barrier - barriers.data());
-  if ((barrier.phase & 1) == parity) {
+  const uint32_t index = indexOf(barrier); // others may be set up meanwhile
+  if (!barrier.isOver(parity)) {
     thread.site = site;
     thread.state = ThreadState::AtMbarrier;
-    thread.asyncWork.waitIndex = index;
+    thread.asyncWork.barrier = index;
     barrier.waiters.push_back(&thread);
     block.park(thread);
   }
@@ -145,75 +171,75 @@ void AsyncUnit::waitBarrier(Thread &thread, Mbarrier &barrier, uint32_t parity, 
     block.engine.races->acquire(thread, barriers[index].order);
 }
 
-void AsyncUnit::namedBarrier(Thread &thread, uint32_t id, uint32_t count, bool wait, const DitronSimSite *site) {
-  if (id < 1 || id >= 16)
-    block.failThread(thread, StatusCode::InvalidArgument, fmt::format("named barrier {}; accepted is 1 to 15", id),
-                     site);
-  const uint32_t warpSize = block.engine.options.warpSize;
-  if (count == 0 || count % warpSize != 0 || count > thread.numThreads)
+bool MbarrierTable::test(Thread &thread, const void *bar, uint32_t parity, const DitronSimSite *site) {
+  if (parity > 1)
     block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("named barrier {} of {} threads; accepted is a multiple of {} up to the block's {}",
-                                 id, count, warpSize, thread.numThreads),
-                     site);
-  namedBarriers.resize(16);
-  NamedBarrier &barrier = namedBarriers[id];
-  if (barrier.count == 0) {
-    barrier.expected = count;
-    barrier.site = site;
-  } else if (barrier.expected != count) {
-    block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("named barrier {} of {} threads here and of {} threads at {}", id, count,
-                                 barrier.expected, siteText(barrier.site)),
-                     site);
-  }
-  if (barrier.arrived[thread.threadId])
-    block.failThread(thread, StatusCode::InvalidArgument,
-                     fmt::format("the thread arrives twice at named barrier {} before the others have", id), site);
-  barrier.arrived[thread.threadId] = true;
-  race::Detector *races = block.engine.races.get();
-  if (races)
-    races->arrive(thread, barrier.order);
-  if (++barrier.count == barrier.expected) {
-    block.clocks += block.engine.options.cost.barrierClocks;
-    if (races) {
-      races->complete(barrier.order);
-      for (Thread *waiter : barrier.waiters)
-        races->acquire(*waiter, barrier.order);
-      if (wait)
-        races->acquire(thread, barrier.order);
-    }
-    for (Thread *waiter : barrier.waiters)
-      block.makeReady(*waiter);
-    barrier = {};
-    proxy.noteMeeting();
-    return;
-  }
-  if (!wait)
-    return;
-  barrier.waiters.push_back(&thread);
-  thread.site = site;
-  thread.state = ThreadState::AtNamedBarrier;
-  thread.asyncWork.waitIndex = id;
+                     fmt::format("test of parity {} of an mbarrier; accepted is 0 and 1", parity), site);
+  auto isOver = [&] {
+    const Mbarrier &barrier = at(thread, bar, site);
+    const bool over = barrier.isOver(parity);
+    if (over && block.engine.races)
+      block.engine.races->acquire(thread, barrier.order);
+    return over;
+  };
+  if (isOver())
+    return true;
+  // The hardware gives up after a while: the other threads of the block have their turn, then copies that are due.
+  block.clocks += 32;
+  block.makeReady(thread);
   block.park(thread);
+  block.yieldIfAhead(thread);
+  return isOver();
+}
+
+//===- Reports ----------------------------------------------------------------------------------------------------===//
+
+bool MbarrierTable::hasNeighbour(const Mbarrier &barrier, int64_t distance) const {
+  for (const Mbarrier &other : barriers)
+    if (other.live && int64_t(other.offset) == int64_t(barrier.offset) + 8 * distance)
+      return other.count == barrier.count && sameSite(other.site, barrier.site);
+  return false;
+}
+
+std::string MbarrierTable::name(const Mbarrier &barrier) const {
+  // Mbarriers of one row are set up together, with the same count, and lie side by side.
+  uint32_t before = 0, after = 0;
+  while (hasNeighbour(barrier, -int64_t(before) - 1))
+    ++before;
+  while (hasNeighbour(barrier, after + 1))
+    ++after;
+  if (before + after == 0)
+    return fmt::format("the mbarrier at shared offset {} (set up at {})", barrier.offset, siteText(barrier.site));
+  const std::string_view role = barrier.countsBytes ? "full" : barrier.count > 1 ? "empty" : "mbarrier";
+  return fmt::format("{}[{}] of the ring of {} at {} (shared offset {})", role, before, before + after + 1,
+                     siteText(barrier.site), barrier.offset);
+}
+
+std::string MbarrierTable::describeWait(uint32_t index) const {
+  const Mbarrier &barrier = barriers[index];
+  std::string bytes = fmt::format("{} bytes are still expected", barrier.pendingBytes);
+  if (barrier.pendingBytes < 0)
+    bytes = fmt::format("{} bytes came that nobody expected", -barrier.pendingBytes);
+  return fmt::format(" for phase {} (parity {}) of {}: {} of {} arrivals are missing, {}", barrier.phase,
+                     barrier.phase & 1, name(barrier), barrier.pendingArrivals, barrier.count, bytes);
 }
 
 } // namespace ditron::sim
 
 //===- The ABI ----------------------------------------------------------------------------------------------------===//
 
-using namespace ditron;
 using namespace ditron::sim;
 
 extern "C" {
 
 void ditron_sim_mbarrier_init(DitronSimThread *self, void *bar, uint32_t count, const DitronSimSite *site) {
   Thread &thread = asThread(self);
-  thread.block->asyncUnit.initBarrier(thread, bar, count, site);
+  thread.block->asyncUnit.mbarriers.init(thread, bar, count, site);
 }
 
 void ditron_sim_mbarrier_invalidate(DitronSimThread *self, void *bar, const DitronSimSite *site) {
   Thread &thread = asThread(self);
-  thread.block->asyncUnit.invalidateBarrier(thread, bar, site);
+  thread.block->asyncUnit.mbarriers.invalidate(thread, bar, site);
 }
 
 void ditron_sim_mbarrier_expect_tx(DitronSimThread *self, void *bar, uint32_t bytes, uint32_t predicate,
@@ -221,8 +247,16 @@ void ditron_sim_mbarrier_expect_tx(DitronSimThread *self, void *bar, uint32_t by
   if (!predicate)
     return;
   Thread &thread = asThread(self);
-  AsyncUnit &unit = thread.block->asyncUnit;
-  unit.expect(thread, unit.barrierAt(thread, bar, site), bytes, site);
+  MbarrierTable &mbarriers = thread.block->asyncUnit.mbarriers;
+  Mbarrier &barrier = mbarriers.at(thread, bar, site);
+  mbarriers.expect(thread, barrier, bytes, site);
+  mbarriers.arrive(thread, barrier, 1, site);
+}
+
+void ditron_sim_mbarrier_transaction(DitronSimThread *self, void *bar, uint32_t bytes, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  MbarrierTable &mbarriers = thread.block->asyncUnit.mbarriers;
+  mbarriers.expect(thread, mbarriers.at(thread, bar, site), bytes, site);
 }
 
 void ditron_sim_mbarrier_arrive(DitronSimThread *self, void *bar, uint32_t count, uint32_t predicate,
@@ -230,30 +264,19 @@ void ditron_sim_mbarrier_arrive(DitronSimThread *self, void *bar, uint32_t count
   if (!predicate)
     return;
   Thread &thread = asThread(self);
-  AsyncUnit &unit = thread.block->asyncUnit;
-  unit.arrive(thread, unit.barrierAt(thread, bar, site), count, site);
+  MbarrierTable &mbarriers = thread.block->asyncUnit.mbarriers;
+  mbarriers.arrive(thread, mbarriers.at(thread, bar, site), count, site);
 }
 
 void ditron_sim_mbarrier_wait(DitronSimThread *self, void *bar, uint32_t parity, const DitronSimSite *site) {
   Thread &thread = asThread(self);
-  AsyncUnit &unit = thread.block->asyncUnit;
-  unit.waitBarrier(thread, unit.barrierAt(thread, bar, site), parity, site);
+  MbarrierTable &mbarriers = thread.block->asyncUnit.mbarriers;
+  mbarriers.wait(thread, mbarriers.at(thread, bar, site), parity, site);
 }
 
-void ditron_sim_named_barrier(DitronSimThread *self, uint32_t id, uint32_t threads, uint32_t kind,
-                              const DitronSimSite *site) {
+uint32_t ditron_sim_mbarrier_test(DitronSimThread *self, void *bar, uint32_t parity, const DitronSimSite *site) {
   Thread &thread = asThread(self);
-  thread.block->asyncUnit.namedBarrier(thread, id, threads, kind == DITRON_SIM_BARRIER_SYNC, site);
-}
-
-void ditron_sim_setmaxnreg(DitronSimThread *self, uint32_t n, uint32_t increase, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
-  if (n < 24 || n > 256 || n % 8 != 0)
-    thread.block->failThread(
-        thread, StatusCode::InvalidArgument,
-        fmt::format("{} of the registers to {} per thread; accepted is a multiple of 8 from 24 to 256",
-                    increase ? "increase" : "decrease", n),
-        site);
+  return thread.block->asyncUnit.mbarriers.test(thread, bar, parity, site);
 }
 
 } // extern "C"

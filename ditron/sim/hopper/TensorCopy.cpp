@@ -47,11 +47,8 @@ void AsyncUnit::startCopy(Thread &thread, const DitronSimTensorMap *map, uint32_
   if (offset % alignment != 0)
     refuse(StatusCode::InvalidArgument, fmt::format("shared offset {} is not a multiple of {}", offset, alignment));
   uint32_t barrierIndex = 0;
-  if (!store) {
-    Mbarrier &barrier = barrierAt(thread, bar, site);
-    barrierIndex = static_cast<uint32_t>(&barrier - barriers.data());
-    ++barrier.inFlight;
-  }
+  if (!store)
+    barrierIndex = mbarriers.beginLoad(mbarriers.at(thread, bar, site));
   const TensorBox box(*map, coords);
   bool remote = false;
   if (!box.isOutside()) {
@@ -132,7 +129,7 @@ void AsyncUnit::checkCopyRaces(Thread &thread, const TensorCopy &copy) {
     reader = races.actorOf(warpOf(thread.order.storeReads, race::ActorKind::TensorStoreRead), copy.group + 1, known);
     writer = races.actorOf(warpOf(thread.order.storeWrites, race::ActorKind::TensorStoreWrite), copy.group + 1, known);
   } else {
-    Mbarrier &barrier = barriers[copy.barrier];
+    Mbarrier &barrier = mbarriers[copy.barrier];
     reader = writer =
         races.actorOf(warpOf(barrier.order.copies, race::ActorKind::TensorLoad), barrier.phase + 1, known);
   }
@@ -150,12 +147,7 @@ void AsyncUnit::finishLoad(TensorCopy &copy, SimTime now) {
   copy.box.load(copy.thread->sharedMemory, copy.shared);
   proxy.end(copy.use);
   copy.active = false;
-  Mbarrier &barrier = barriers[copy.barrier];
-  --barrier.inFlight;
-  if (race::Detector *races = block.engine.races.get())
-    barrier.order.arrived = races->withLane(barrier.order.arrived, barrier.order.copies, barrier.phase + 1);
-  barrier.pendingBytes -= copy.box.bytes();
-  advance(barrier, &now);
+  mbarriers.endLoad(copy.barrier, copy.box.bytes(), now);
 }
 
 void AsyncUnit::readStore(TensorCopy &copy, SimTime now) {

@@ -1,6 +1,6 @@
 //===- ThreadLevel.cpp - What kernels of the thread level ask of the machine ---------------------------------------===//
 //
-// Special registers, tests of mbarriers, copies of plain bytes and tensor maps that a kernel makes itself. A tensor map in
+// Special registers, copies of plain bytes and tensor maps that a kernel makes itself. A tensor map in
 // memory has the form that the host gives it (DitronSimTensorMap); its fields are changed by their numbers in the PTX ISA.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -60,35 +60,6 @@ uint64_t ditron_sim_register(DitronSimThread *self, uint32_t which) {
   const CostModel &cost = block.engine.options.cost;
   const double nanoseconds = static_cast<double>(block.clock) / 1000; // virtual time counts picoseconds
   return static_cast<uint64_t>(which == DITRON_SIM_CLOCK ? nanoseconds * cost.smClockGHz : nanoseconds);
-}
-
-void ditron_sim_mbarrier_transaction(DitronSimThread *self, void *bar, uint32_t bytes, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
-  AsyncUnit &unit = thread.block->asyncUnit;
-  unit.expect(thread, unit.barrierAt(thread, bar, site), bytes, site, /*arrives=*/false);
-}
-
-uint32_t ditron_sim_mbarrier_test(DitronSimThread *self, void *bar, uint32_t parity, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
-  Block &block = *thread.block;
-  AsyncUnit &unit = block.asyncUnit;
-  if (parity > 1)
-    refuse(thread, fmt::format("test of parity {} of an mbarrier; accepted is 0 and 1", parity), site);
-  auto isComplete = [&] {
-    const Mbarrier &barrier = unit.barrierAt(thread, bar, site);
-    const bool complete = (barrier.phase & 1) != parity;
-    if (complete && block.engine.races)
-      block.engine.races->acquire(thread, barrier.order);
-    return complete;
-  };
-  if (isComplete())
-    return 1;
-  // The hardware gives up after a while: the other threads of the block have their turn, then copies that are due.
-  block.clocks += 32;
-  block.makeReady(thread);
-  block.park(thread);
-  block.yieldIfAhead(thread);
-  return isComplete();
 }
 
 void ditron_sim_bulk_copy(DitronSimThread *self, void *global, void *shared, uint32_t bytes, void *bar, const DitronSimSite *site) {

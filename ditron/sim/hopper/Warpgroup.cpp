@@ -457,4 +457,14 @@ void ditron_sim_wgmma_result(DitronSimThread *self, void *values, uint32_t count
   thread.block->asyncUnit.deliver(thread, static_cast<uint32_t *>(values), count);
 }
 
+void ditron_sim_setmaxnreg(DitronSimThread *self, uint32_t n, uint32_t increase, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  if (n < 24 || n > 256 || n % 8 != 0)
+    thread.block->failThread(
+        thread, StatusCode::InvalidArgument,
+        fmt::format("{} of the registers to {} per thread; accepted is a multiple of 8 from 24 to 256",
+                    increase ? "increase" : "decrease", n),
+        site);
+}
+
 } // extern "C"
