@@ -27,7 +27,6 @@
 #include <optional>
 
 namespace ditron::sim {
-class AsyncUnit;
 class Block;
 class Stream;
 struct KernelRun;

@@ -220,6 +220,21 @@ uint32_t traceTransfer(Engine &engine, const PendingTransfer &transfer, uint32_t
   return track;
 }
 
+void traceTensorCopy(const Block &block, std::string_view what, SimTime start, SimTime end, uint64_t bytes,
+                     const DitronSimSite *site) {
+  Trace &trace = block.engine.trace;
+  trace.nameTrack(block.rank.id, tmaTracks + block.slot, fmt::format("SM {} TMA", block.slot));
+  trace.span(block.rank.id, tmaTracks + block.slot, trace.intern(what), SpanKind::Copy, start, end,
+             TraceArguments().add("bytes", bytes).add("line", site ? site->line : 0).take());
+}
+
+void traceMultiply(const Block &block, SimTime start, SimTime end, uint32_t n, uint32_t k) {
+  Trace &trace = block.engine.trace;
+  trace.nameTrack(block.rank.id, tensorTracks + block.slot, fmt::format("SM {} tensor cores", block.slot));
+  trace.span(block.rank.id, tensorTracks + block.slot, trace.intern("wgmma"), SpanKind::Block, start, end,
+             TraceArguments().add("n", n).add("k", k).take());
+}
+
 void traceHost(Engine &engine, std::string_view what, SimTime start, SimTime end, bool isFinished) {
   const uint32_t rank = engine.currentHost ? engine.currentHost->rank : engine.options.ranks;
   const uint32_t track = engine.currentHost ? engine.currentHost->track : uint32_t(hostTrack);

@@ -42,6 +42,11 @@ void traceCopy(const CopyEngine &copyEngine, SimTime end, bool isFinished);
 /// A transfer of kernels: arrived, or still under way. Gives the track on which it is drawn.
 uint32_t traceTransfer(Machine::State &engine, const PendingTransfer &transfer, uint32_t rank, SimTime end,
                        bool isFinished);
+/// The copy unit of the block's SM moves the bytes of a tensor copy.
+void traceTensorCopy(const Block &block, std::string_view what, SimTime start, SimTime end, uint64_t bytes,
+                     const DitronSimSite *site);
+/// The tensor cores of the block's SM carry out a warpgroup's multiply.
+void traceMultiply(const Block &block, SimTime start, SimTime end, uint32_t n, uint32_t k);
 /// Host code of a rank, or (Machine outside of runRanks) of none, was busy with that.
 void traceHost(Machine::State &engine, std::string_view what, SimTime start, SimTime end, bool isFinished = true);
 /// The run has failed: everything that has not ended reaches up to the end of time.

@@ -1,7 +1,7 @@
-//===- ThreadLevel.cpp - What kernels of the thread level ask of the machine ---------------------------------------===//
+//===- TensorMapEdit.cpp - Tensor maps that a kernel makes itself --------------------------------------------------===//
 //
-// Special registers, copies of plain bytes and tensor maps that a kernel makes itself. A tensor map in
-// memory has the form that the host gives it (DitronSimTensorMap); its fields are changed by their numbers in the PTX ISA.
+// A tensor map in memory has the form that the host gives it (DitronSimTensorMap). A kernel copies it to shared memory, changes its
+// fields there by their numbers in the PTX ISA (tensormap.replace), and publishes it in global memory.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/engine/Engine.h"
@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 using namespace ditron;
@@ -48,40 +47,6 @@ uint32_t elementBytes(uint64_t type) {
 } // namespace
 
 extern "C" {
-
-uint64_t ditron_sim_register(DitronSimThread *self, uint32_t which) {
-  Thread &thread = asThread(self);
-  Block &block = *thread.block;
-  if (which == DITRON_SIM_SMID)
-    return block.slot;
-  // Who reads the time often waits for it to pass.
-  block.clocks += 16;
-  block.yieldIfAhead(thread);
-  const CostModel &cost = block.engine.options.cost;
-  const double nanoseconds = static_cast<double>(block.clock) / 1000; // virtual time counts picoseconds
-  return static_cast<uint64_t>(which == DITRON_SIM_CLOCK ? nanoseconds * cost.smClockGHz : nanoseconds);
-}
-
-void ditron_sim_bulk_copy(DitronSimThread *self, void *global, void *shared, uint32_t bytes, void *bar, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
-  if (bytes % 16 != 0 || reinterpret_cast<uintptr_t>(global) % 16 != 0)
-    refuse(thread, fmt::format("a bulk copy of {} bytes with global memory at {}: both must be multiples of 16", bytes, fmt::ptr(global)), site);
-  // As tensors of rows of 16 bytes, of which a box takes 256.
-  constexpr uint32_t rowBytes = 16, maxRows = 256;
-  for (uint32_t done = 0; done < bytes;) {
-    const uint32_t rows = std::min((bytes - done) / rowBytes, maxRows);
-    DitronSimTensorMap map{};
-    map.base = static_cast<char *>(global) + done;
-    map.rank = 2;
-    map.elementBytes = 1;
-    map.stridesBytes[0] = rowBytes;
-    map.dims[0] = map.box[0] = rowBytes;
-    map.dims[1] = map.box[1] = rows;
-    const int32_t origin[2] = {0, 0};
-    thread.block->asyncUnit.startCopy(thread, &map, 2, origin, static_cast<char *>(shared) + done, bar, site, /*isPlain=*/true);
-    done += rows * rowBytes;
-  }
-}
 
 void ditron_sim_map_replace(DitronSimThread *self, void *map, uint32_t field, uint32_t ordinal, uint64_t value,
                             const DitronSimSite *site) {
