@@ -41,6 +41,7 @@ Status RankThreads::run(const std::vector<HostCode> &codes) {
     returned.clear();
     leftAlone.clear();
     meetings.clear();
+    stuck.clear();
   }
   std::vector<Status> results(codes.size());
   std::vector<std::thread> threads;
@@ -111,7 +112,10 @@ Status RankThreads::meet(std::string_view key, uint32_t participants, std::strin
   if (meeting.generation != mine)
     return Status::ok();
   leftAlone.insert(current.rank);
-  return Status(StatusCode::Deadlock, "host code waits for others that will not come" + describeStuck());
+  // What the first of them sees: the others return because of it.
+  if (stuck.empty())
+    stuck = describeStuck();
+  return Status(StatusCode::Deadlock, "host code waits for others that will not come" + stuck);
 }
 
 std::string RankThreads::describeStuck() const {

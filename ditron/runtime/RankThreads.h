@@ -50,6 +50,7 @@ private:
   std::vector<uint32_t> returned; ///< Ranks of the threads that are over.
   std::set<uint32_t> leftAlone;   ///< Ranks that a barrier has failed: what they return only follows from another's error.
   std::map<std::string, Meeting, std::less<>> meetings;
+  std::string stuck; ///< What was said when a meeting could not be completed.
 };
 
 } // namespace ditron::runtime
