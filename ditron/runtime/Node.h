@@ -43,6 +43,8 @@ public:
   virtual Status hostMeet(std::string_view key, uint32_t participants, std::string_view what) {
     return unsupported("meetings of host code");
   }
+  /// The calling host code is at this place of its program; simulated host codes go on in the order of time.
+  virtual void hostStep(const SourceLocation &place) {}
   /// Where memory is about to be mapped: holds the calling host code as long as a driver may do so, which is until the work enqueued
   /// so far on the rank, or on all ranks, is done. Real drivers do so by themselves.
   virtual Status hostWaitForWork(std::optional<uint32_t> rank, std::string_view what) { return Status::ok(); }

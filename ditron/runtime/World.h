@@ -147,6 +147,8 @@ public:
   Status hostMeet(std::string_view key, uint32_t participants, std::string_view what) {
     return node->hostMeet(key, participants, what);
   }
+  /// Inside runHosts: the calling host code is at this place of its program, which reports then name.
+  void hostStep(const SourceLocation &place) { node->hostStep(place); }
   /// Inside runHosts, where memory is about to be mapped or unmapped: as long as a driver may wait for the work of a rank, or of all.
   Status hostWaitForWork(std::optional<uint32_t> rank, std::string_view what) {
     return node->hostWaitForWork(rank, what);

@@ -19,6 +19,8 @@ namespace ditron::sim {
 namespace {
 
 constexpr double maxTimeLimitSeconds = 1e9;
+/// How late a host code may start.
+constexpr SimTime latestHostStart = 50'000'000;
 
 Status checkOptions(const MachineOptions &options) {
   auto bad = [](std::string_view option, std::string_view accepted) {
@@ -119,7 +121,8 @@ Status Machine::hostAccess(const void *address, uint64_t bytes, bool isWrite) {
     return Status::ok();
   const race::Actor host = impl->races->hostActor(impl->hostOrder(), impl->currentHost ? impl->currentHost->rank : 0,
                                                   impl->currentHost ? impl->currentHost->name : "");
-  if (const std::string *race = impl->races->access(host, address, bytes, {isWrite, race::Strength::ordinary(), 0}))
+  const uint16_t place = impl->races->siteNumber(impl->currentHost ? impl->currentHost->place : nullptr);
+  if (const std::string *race = impl->races->access(host, address, bytes, {isWrite, race::Strength::ordinary(), place}))
     return {StatusCode::DataRace, "host code: " + *race};
   return Status::ok();
 }
@@ -461,6 +464,9 @@ Status Machine::runHosts(const std::vector<HostCode> &codes) {
       return {StatusCode::ResourceExhausted, "no memory for the host code's stacks"};
     }
     fiber->clock = now();
+    // Threads of a real job never start together. The seed 0 keeps to the model's times.
+    if (impl->options.seed != 0 && codes.size() > 1)
+      fiber->clock += static_cast<SimTime>(impl->scheduler.random.below(latestHostStart));
     if (impl->races)
       fiber->order.known = impl->races->releaseHost(impl->outsideOrder);
     impl->hosts.push_back(std::move(fiber));
@@ -514,6 +520,17 @@ Status Machine::State::meet(std::string_view key, uint32_t participants,
   for (HostFiber *host : meeting.waiting)
     host->description = what;
   return blockHost([&meeting, generation = meeting.generation] { return meeting.generation != generation; }, what);
+}
+
+void Machine::hostStep(const SourceLocation &place) {
+  if (!impl->currentHost)
+    return;
+  auto [found, isNew] = impl->hostPlaces.try_emplace({place.file, place.line, place.column});
+  if (isNew)
+    found->second = {std::get<0>(found->first).c_str(), place.line, place.column};
+  impl->currentHost->place = &found->second;
+  if (!impl->stopped() && impl->scheduler.nextTime() < impl->currentHost->clock)
+    impl->currentHost->yield();
 }
 
 Status Machine::hostBarrier() {

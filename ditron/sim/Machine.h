@@ -336,6 +336,9 @@ public:
   Status runHosts(const std::vector<HostCode> &codes);
   /// The rank whose host code is calling; none outside of runRanks.
   std::optional<uint32_t> currentHostRank() const;
+  /// The calling host code is at this place of its program from now on, which reports about what it does then name, and others that
+  /// are behind it in time act first.
+  void hostStep(const SourceLocation &place);
   /// Parks the calling host code until all host codes are here. Only inside runRanks.
   Status hostBarrier();
   /// Parks the calling host code until so many have called this with the key, which may be used again then. `what` completes "waits

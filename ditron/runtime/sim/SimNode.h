@@ -25,6 +25,7 @@ public:
   Status hostMeet(std::string_view key, uint32_t participants, std::string_view what) override {
     return simulated->hostMeet(key, participants, what);
   }
+  void hostStep(const SourceLocation &place) override { simulated->hostStep(place); }
   Status hostWaitForWork(std::optional<uint32_t> rank, std::string_view what) override {
     return simulated->hostWaitForWork(rank, what);
   }

@@ -125,8 +125,8 @@ void CopyEngine::moveChunk() {
 bool CopyEngine::checkRaces(const void *source, void *destination, uint64_t bytes) {
   const Request &request = requests.front();
   race::Detector &races = *engine.races;
-  // A word that a copy brings is like a signal: polled by those who know that it comes last.
-  const race::Strength strength = bytes == 4 || bytes == 8
+  // A word that a copy brings is like a signal: polled by those who know that it comes last. What a memset clears is none.
+  const race::Strength strength = request.op->kind == OpKind::Copy && (bytes == 4 || bytes == 8)
                                       ? race::Strength::strong(DITRON_SIM_SCOPE_SYSTEM, static_cast<uint32_t>(bytes))
                                       : race::Strength();
   const std::string *race = source ? races.access(request.stream->actor, source, bytes, {false, strength, 0}) : nullptr;

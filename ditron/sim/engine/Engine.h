@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 namespace ditron::sim {
@@ -128,6 +129,8 @@ struct Machine::State {
   std::vector<std::unique_ptr<Event>> events;
   std::vector<std::unique_ptr<HostFiber>> hosts;
   HostFiber *currentHost = nullptr;
+  /// Places of host code by file, line and column.
+  std::map<std::tuple<std::string, uint32_t, uint32_t>, DitronSimSite> hostPlaces;
   race::HostOrder outsideOrder; ///< Of host code outside of runHosts.
   race::HostOrder &hostOrder() { return currentHost ? currentHost->order : outsideOrder; }
   /// Host codes that wait for each other; see Machine::hostMeet.

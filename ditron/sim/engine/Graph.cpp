@@ -65,6 +65,7 @@ Status Machine::State::checkEnqueue(StreamId id, Stream *&found) {
 }
 
 Status Machine::State::enqueue(Stream &stream, StreamOp op) {
+  op.place = currentHost ? currentHost->place : nullptr;
   if (op.kind == OpKind::EventWait) {
     Event &event = *events[op.event.value];
     if (event.capture && !stream.capture)

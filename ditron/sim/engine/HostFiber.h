@@ -39,6 +39,7 @@ public:
   uint32_t track = 0;       ///< Of the trace.
   SimTime clock = 0;
   race::HostOrder order;
+  const DitronSimSite *place = nullptr; ///< Of its program; null where nobody has said.
   bool finished = false;
   Status result;
   std::function<bool()> condition; ///< Set while parked.

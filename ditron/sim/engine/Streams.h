@@ -53,6 +53,7 @@ struct StreamOp {
   uint32_t bytes = 0;
   Compare compare = Compare::Equal;
   EventId event;
+  const DitronSimSite *place = nullptr; ///< Where host code has enqueued it, if it has said so.
   uint64_t recording = 0; ///< EventRecord: which recording this is. EventWait: which is waited for.
   std::function<void()> callback;
 };

@@ -115,6 +115,8 @@ public:
   KnowledgeRef releaseHost(HostOrder &host);
   void learnHost(HostOrder &host, const KnowledgeRef &what) { host.known = joiner.join(host.known, what); }
   /// `name` tells it from other host code in reports; empty where there is no other.
+  /// A source place as accesses name it; 0 for null.
+  uint16_t siteNumber(const DitronSimSite *site);
   Actor hostActor(HostOrder &host, uint32_t rank, std::string_view name);
   /// Host code has waited for something: when that was all that there is, nothing of it can race any more, and much of it is forgotten.
   void forgetIfAllIsKnown();
@@ -135,7 +137,6 @@ public:
   KnowledgeRef withLane(const KnowledgeRef &a, uint32_t warp, uint32_t number) {
     return joiner.with(a, {{Key::lane(warp, 0), number}});
   }
-  uint16_t siteNumber(const DitronSimSite *site);
   /// The store that was announced last has been made: a race with a store of the same value is none. Before anything that may let
   /// others go on.
   void settle() {

@@ -382,7 +382,8 @@ void Detector::beginKernel(Stream &stream, KernelRun &run) {
   // Code may have been loaded where other code was before.
   std::fill(std::begin(sites), std::end(sites), SiteCache());
   run.operation = static_cast<uint32_t>(operations.size());
-  operations.push_back({stream.id, ++stream.order.number, stream.rank.id, run.name, stream.order.known});
+  operations.push_back({stream.id, ++stream.order.number, stream.rank.id, run.name, stream.order.known,
+                        siteNumber(stream.head().place)});
 }
 
 void Detector::beginBlock(Block &block) {
@@ -431,8 +432,8 @@ void Detector::ensureWarp(uint32_t &warp, ActorKind kind, uint32_t block, uint32
 
 Actor Detector::beginOperation(Stream &stream, std::string_view name) {
   const auto operation = static_cast<uint32_t>(operations.size());
-  operations.push_back(
-      {stream.id, ++stream.order.number, stream.rank.id, engine.trace.intern(name), stream.order.known});
+  operations.push_back({stream.id, ++stream.order.number, stream.rank.id, engine.trace.intern(name), stream.order.known,
+                        siteNumber(stream.head().place)});
   const auto block = static_cast<uint32_t>(blocks.size());
   blocks.push_back({operation, {}});
   return actorOf(makeWarp(ActorKind::StreamOperation, block, stream.rank.id), 1, stream.order.known);

@@ -44,8 +44,9 @@ std::string Detector::describe(uint32_t number, uint8_t lane) const {
   const Operation &operation = operations[block.operation];
   const std::string &name = engine.trace.name(operation.name);
   if (warp.kind == ActorKind::StreamOperation)
-    return fmt::format("{} on stream {} of rank {}, at {:.3f} us", name, engine.streams[operation.stream]->name,
-                       operation.rank, microseconds);
+    return fmt::format("{} on stream {} of rank {}{}, at {:.3f} us", name, engine.streams[operation.stream]->name,
+                       operation.rank, operation.place ? ", enqueued at " + engine.places.text(operation.place) : "",
+                       microseconds);
   std::string_view what;
   switch (warp.kind) {
   case ActorKind::TensorLoad: what = "a tensor load of "; break;

@@ -47,6 +47,7 @@ struct Operation {
   uint32_t rank = 0;
   uint32_t name = 0;  ///< In the trace's table.
   KnowledgeRef begin; ///< What is ordered before it.
+  uint16_t place = 0; ///< Where host code has enqueued it; 0: not known.
 };
 
 struct BlockIdentity {
