@@ -151,8 +151,7 @@ private:
     std::vector<std::string> known;
     for (const auto &[name, value] : names)
       known.push_back(name);
-    return fail(fmt::format("'{}' is no integer given with --arg or --constexpr{}; known are {}", word,
-                            didYouMean(word, known),
+    return fail(fmt::format("no integer is called '{}'{}; known are {}", word, didYouMean(word, known),
                             known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
   }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view form = "write NAME, NAME[0:4], NAME[-1,::8] or one of these with @RANK behind it";
 
 Status fail(std::string_view text, std::string_view problem) {
-  return invalidArgument(fmt::format("--print '{}': {}; {}", text, problem, form));
+  return invalidArgument(fmt::format("'{}': {}; {}", text, problem, form));
 }
 
 Expected<SliceText::Axis> parseAxis(std::string_view text, std::string_view item) {
@@ -48,7 +48,7 @@ std::pair<int64_t, int64_t> positions(const SliceText::Axis &axis, int64_t size)
 
 } // namespace
 
-Expected<SliceText> parseSliceText(std::string_view text) {
+static Expected<SliceText> parse(std::string_view text) {
   SliceText slice;
   std::string_view rest = text;
   if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
@@ -76,8 +76,15 @@ Expected<SliceText> parseSliceText(std::string_view text) {
   return slice;
 }
 
-Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>> &shapes) {
-  const std::string option = fmt::format("--print {}{}", slice.name, slice.brackets);
+Expected<SliceText> parseSliceText(std::string_view text, std::string_view option) {
+  Expected<SliceText> slice = parse(text);
+  if (slice.isOk() || option.empty())
+    return slice;
+  return Status(slice.status().code(), fmt::format("{} {}", option, slice.status().message()));
+}
+
+Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>> &shapes, std::string_view command) {
+  const std::string option = fmt::format("{}{}{}{}", command, command.empty() ? "" : " ", slice.name, slice.brackets);
   if (slice.rank && *slice.rank >= shapes.size())
     return invalidArgument(fmt::format("{}@{}: there {}, 0 to {}", option, *slice.rank,
                                        shapes.size() == 1 ? "is 1 rank" : fmt::format("are {} ranks", shapes.size()),
@@ -99,6 +106,35 @@ Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>
     }
   }
   return Status::ok();
+}
+
+std::vector<int64_t> shapeOf(const SliceText &slice, const std::vector<int64_t> &shape) {
+  std::vector<int64_t> result;
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    if (const SliceText::Axis each = axis < slice.axes.size() ? slice.axes[axis] : SliceText::Axis(); !each.isIndex)
+      result.push_back(positions(each, shape[axis]).second);
+  return result;
+}
+
+std::vector<ElementRun> runsOf(const SliceText &slice, const std::vector<int64_t> &shape) {
+  std::vector<ElementRun> runs = {{0, 1}};
+  int64_t stride = 1;
+  // From the innermost axis outwards: a piece of an axis repeats what lies inside of it.
+  for (size_t axis = shape.size(); axis-- > 0; stride *= shape[axis]) {
+    const SliceText::Axis each = axis < slice.axes.size() ? slice.axes[axis] : SliceText::Axis();
+    const auto [first, count] = positions(each, shape[axis]);
+    std::vector<ElementRun> wider;
+    for (int64_t i = 0; i < count; ++i)
+      for (const ElementRun &run : runs) {
+        const int64_t begin = (first + i * each.step) * stride + run.first;
+        if (!wider.empty() && wider.back().first + wider.back().count == begin)
+          wider.back().count += run.count;
+        else
+          wider.push_back({begin, run.count});
+      }
+    runs = std::move(wider);
+  }
+  return runs;
 }
 
 NpyArray takeSlice(const SliceText &slice, const NpyArray &array) {

@@ -1,6 +1,6 @@
 //===- SliceText.h - Parts of arrays as text ------------------------------------------------------------*- C++ -*-===//
 //
-// The value of --print, in NumPy's spelling:
+// The value of --print and the parts of buffers in run files, in NumPy's spelling:
 //
 //   x             the array on every rank
 //   x@2           on rank 2
@@ -29,9 +29,20 @@ struct SliceText {
   std::optional<uint32_t> rank;
 };
 
-Expected<SliceText> parseSliceText(std::string_view text);
+/// `option` begins errors; empty where they are about a part that stands by itself.
+Expected<SliceText> parseSliceText(std::string_view text, std::string_view option = "--print");
 /// Whether it fits the array's shapes on the ranks: that rank exists, and so do those axes and indices.
-Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>> &shapes);
+Status checkSlice(const SliceText &slice, const std::vector<std::vector<int64_t>> &shapes,
+                  std::string_view option = "--print");
+/// The shape of the part of an array that the slice fits.
+std::vector<int64_t> shapeOf(const SliceText &slice, const std::vector<int64_t> &shape);
+
+/// Elements that lie side by side.
+struct ElementRun {
+  int64_t first = 0, count = 0;
+};
+/// The part as runs, as long as they can be, in the order of its elements.
+std::vector<ElementRun> runsOf(const SliceText &slice, const std::vector<int64_t> &shape);
 /// The part of an array that the slice fits.
 NpyArray takeSlice(const SliceText &slice, const NpyArray &array);
 

@@ -100,6 +100,24 @@ TEST(SliceText, errors) {
   EXPECT_THAT(errorOf("x@one"), HasSubstr("'one' is no rank"));
 }
 
+TEST(Slice, runsAreAsLongAsTheyCanBe) {
+  auto runs = [](const char *text, const std::vector<int64_t> &shape) {
+    std::string result;
+    for (const ElementRun &run : runsOf(*parseSliceText(text), shape))
+      result += std::to_string(run.first) + "+" + std::to_string(run.count) + " ";
+    return result;
+  };
+  EXPECT_EQ(runs("x", {4, 8}), "0+32 ");
+  EXPECT_EQ(runs("x[1:3]", {4, 8}), "8+16 ");
+  EXPECT_EQ(runs("x[1:3,2:4]", {4, 8}), "10+2 18+2 ");
+  EXPECT_EQ(runs("x[:,0]", {3, 8}), "0+1 8+1 16+1 ");
+  EXPECT_EQ(runs("x[2,::4]", {3, 8}), "16+1 20+1 ");
+  EXPECT_EQ(runs("x[3:3]", {4, 8}), "");
+  EXPECT_EQ(runs("x", {}), "0+1 ");
+  EXPECT_THAT(shapeOf(*parseSliceText("x[1:3,2]"), {4, 8}), ElementsAre(2));
+  EXPECT_THAT(shapeOf(*parseSliceText("x[1,2]"), {4, 8}), ElementsAre());
+}
+
 TEST(Expectation, countsAndWorstElement) {
   const NpyArray want = arrayOf<float>(DataType::F32, {2, 2}, {1, 2, 3, 4});
   const NpyArray have = arrayOf<float>(DataType::F32, {2, 2}, {1, 2.5f, 3, 7});

@@ -6,8 +6,8 @@
 #include "run/KernelRun.h"
 
 #include "base/WorldText.h"
+#include "run/SourceLine.h"
 
-#include "ditron/frontend/syntax/Diagnostics.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/sim/Machine.h"
 #include "ditron/support/OutputFile.h"
@@ -19,27 +19,6 @@
 #include <fmt/format.h>
 
 namespace ditron::tool {
-
-namespace {
-
-/// An error of a running kernel with the line of the source and a caret below.
-Status withSourceLine(const Status &status, const compiler::KernelSource &source) {
-  const SourceLocation *place = status.location();
-  if (!place || place->file != source.path)
-    return status;
-  frontend::SourceManager sources;
-  Expected<frontend::FileId> file = sources.add(source.path, source.text);
-  if (!file.isOk())
-    return status;
-  const uint32_t offset = sources.file(*file).offsetOf({place->line, place->column});
-  // The rendered message begins with the same place.
-  const size_t text = fmt::formatted_size("{}:{}:{}: ", place->file, place->line, place->column);
-  return Status(status.code(),
-                frontend::renderMessage(sources, frontend::Severity::Error, sources.file(*file).range(offset, offset),
-                                        status.message().substr(text)));
-}
-
-} // namespace
 
 Status KernelRun::run() {
   const auto start = std::chrono::steady_clock::now();

@@ -8,6 +8,7 @@
 
 #include "base/Command.h"
 #include "run/KernelRun.h"
+#include "run/ProgramCommand.h"
 
 #include <charconv>
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ void addStageOptions(CLI::App *command, StageTexts &texts) {
       ->add_option(
           "kernel", texts.kernel,
           "Kernel file and function: FILE.py:KERNEL; the file - is standard input, the function may be left out if it "
-          "is the only one")
+          "is the only one. Or a run file, PROGRAM.json: what the hosts of a program do (docs/run-files.md)")
       ->required()
       ->type_name("FILE.py:KERNEL");
   addRepeated(command, "--then", texts.then, "FILE.py:KERNEL",
@@ -165,6 +166,8 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   addSourceOptions(command, options->source);
   command->footer(runHelp);
   command->callback([options, texts, command, &context] {
+    if (isRunFile(texts->kernel))
+      return runProgram(texts->kernel, *options, *command, context);
     Expected<std::vector<StageOptions>> stages = dealOut(*command, *texts);
     if (!stages.isOk())
       return context.finish(stages.status());

@@ -1,0 +1,177 @@
+//===- ProgramCommand.cpp - ditron run PROGRAM.json ---------------------------------------------------------------===//
+//
+// The work is ditron/program's; here are the options, and what people read.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "run/ProgramCommand.h"
+
+#include "base/WorldText.h"
+#include "run/SourceLine.h"
+
+#include "ditron/frontend/Signature.h"
+#include "ditron/program/Reader.h"
+#include "ditron/program/Run.h"
+#include "ditron/runtime/TargetChoice.h"
+#include "ditron/sim/Machine.h"
+#include "ditron/support/Plural.h"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ditron::tool {
+
+namespace {
+
+/// What a run file says itself.
+constexpr std::pair<const char *, const char *> refusals[] = {
+    {"--then", "write another step {\"launch\": ...}"},
+    {"--grid", "write it into the step: \"grid\""},
+    {"--num-warps", "write it into the step: \"num_warps\""},
+    {"--num-stages", "write it into the step: \"num_stages\""},
+    {"--config", "write it into the step: \"config\""},
+    {"--barrier", "write a step {\"barrier\": \"NAME\"}"},
+    {"--arg", "write \"buffers\", and \"args\" into the step"},
+    {"--constexpr", "write it into the step: \"constexprs\""},
+    {"--memory", "write it into \"buffers\""},
+    {"--out", "write a step {\"save\": \"NAME\", \"to\": \"FILE.npy\"}"},
+    {"--print", "write a step {\"print\": \"NAME\"}"},
+    {"--expect", "write a step {\"expect\": \"NAME\", \"value\": ...}"},
+    {"--tolerance", "write it into the step 'expect': \"tolerance\""},
+    {"--cooperative", "write it into the step: \"cooperative\": true"},
+    {"--package", "run files compile their kernels"},
+};
+
+Status checkOptions(const std::string &path, const CLI::App &command) {
+  for (const auto &[option, instead] : refusals)
+    if (const CLI::Option *given = command.get_option_no_throw(option); given && given->count() > 0)
+      return invalidArgument(fmt::format("{} is about one kernel, and {} is a run file; {}", option, path, instead));
+  return Status::ok();
+}
+
+class ProgramCommand {
+public:
+  ProgramCommand(const std::string &path, const RunOptions &options, const CLI::App &command, CommandContext &context)
+      : path(path), options(options), command(command), context(context), progress(options.quiet) {}
+
+  Status run() {
+    const auto start = std::chrono::steady_clock::now();
+    DITRON_RETURN_IF_ERROR(checkOptions(path, command));
+    progress.activity("reading " + path);
+    program::ReadOptions reading;
+    if (command.count("--ranks"))
+      reading.ranks = options.ranks;
+    DITRON_ASSIGN_OR_RETURN(program, program::readProgram(path, reading));
+    DITRON_RETURN_IF_ERROR(prepare());
+    DITRON_ASSIGN_OR_RETURN(running, program::Run::create(program, *jit, settings));
+    if (sim::Machine *machine = running->world().machine())
+      machine->observeProgress([this](double fraction) { progress.reached(fraction); });
+    progress.activity(
+        fmt::format("running {} on {} of {}", path, plural(program.ranks, "rank"), running->world().target()));
+    outcome = running->execute();
+    Status ran = outcome.status;
+    if (Status traced = writeTrace(); !traced.isOk() && ran.isOk())
+      ran = traced;
+    progress.stop();
+    for (const compiler::KernelSource *source : running->sources())
+      ran = withSourceLine(ran, *source);
+    DITRON_RETURN_IF_ERROR(ran);
+    if (!options.quiet)
+      printSummary(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    return outcome.mismatches.empty() ? Status::ok()
+                                      : invalidArgument(fmt::format("{}", fmt::join(outcome.mismatches, "\n")));
+  }
+
+  /// Whether the error of run() is one of the running program.
+  bool hasFailed() const {
+    return outcome.hasStarted && !outcome.status.isOk() && outcome.status.code() != StatusCode::Internal;
+  }
+  bool hasMismatch() const { return outcome.status.isOk() && !outcome.mismatches.empty(); }
+
+private:
+  Status prepare() {
+    settings.target =
+        program::targetOf(program, command.count("--target") ? std::optional(options.target) : std::nullopt);
+    DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(settings.target));
+    DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, options.shareGpus, options.boundWaits > 0));
+    runtime::WorldOptions &world = settings.world;
+    world.sms = command.count("--sms") ? options.sms : program.sms.value_or(options.sms);
+    world.seed = options.seed;
+    world.checkBounds = !options.noBoundsCheck;
+    world.checkRaces = !options.noRaceCheck;
+    world.trace = !options.trace.empty();
+    world.shareGpus = options.shareGpus;
+    world.timeLimitSeconds = options.timeLimit;
+    Knobs knobs = context.knobs;
+    if (options.boundWaits > 0) {
+      knobs.boundWaits = true;
+      world.waitLimitSeconds = options.boundWaits;
+    }
+    DITRON_ASSIGN_OR_RETURN(world.slowRanks, parseSlowRanks(options.slowRanks, program.ranks));
+    settings.dataSeed = options.dataSeed;
+    settings.debug = options.debug;
+    settings.searchPaths = options.source.paths;
+    DITRON_ASSIGN_OR_RETURN(settings.defines, frontend::parseDefines(options.source.defines));
+    settings.print = [this](const std::string &text) { fmt::print(listing(), "{}", text); };
+    DITRON_RETURN_IF_ERROR(checkCanWrite("--trace", options.trace));
+    DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(target.text, knobs));
+    jit->setObserver([this](const std::string &kernel, const compiler::CompileReport *report) {
+      if (!report)
+        progress.activity("compiling " + kernel);
+      else
+        fmt::print(stderr, "{}{}", report->printed,
+                   shownMessages.insert(report->messages).second ? report->messages : "");
+    });
+    return Status::ok();
+  }
+
+  Status writeTrace() {
+    if (options.trace == standardOutput && running->world().machine()) {
+      fmt::print("{}", running->world().machine()->chromeTrace());
+      return Status::ok();
+    }
+    return options.trace.empty() ? Status::ok() : running->world().writeTrace(options.trace);
+  }
+
+  /// What people read: stderr when standard output takes the trace.
+  std::FILE *listing() const { return options.trace == standardOutput ? stderr : stdout; }
+
+  void printSummary(double seconds) {
+    const sim::Machine *machine = running->world().machine();
+    fmt::print(listing(), "{}: {} of {} on {}: {}{:.2f} s here ({:.2f} s compiling)\n", path,
+               plural(program.ranks, "rank"), plural(running->world().rank(0).attributes().multiprocessors, "SM"),
+               running->world().target(),
+               machine ? fmt::format("{:.1f} us of simulated time, ", static_cast<double>(machine->now()) / 1e6) : "",
+               seconds, jit->counters().compileMilliseconds / 1000);
+    if (outcome.expectations > 0 && outcome.mismatches.empty())
+      fmt::print(listing(), "{} as expected\n", plural(outcome.expectations, "array part"));
+    if (!options.trace.empty() && options.trace != standardOutput)
+      fmt::print(listing(), "trace: {} (open it with https://ui.perfetto.dev)\n", options.trace);
+  }
+
+  const std::string &path;
+  const RunOptions &options;
+  const CLI::App &command;
+  CommandContext &context;
+  Progress progress;
+  program::Program program;
+  program::RunOptions settings;
+  std::unique_ptr<jit::Jit> jit;
+  std::unique_ptr<program::Run> running;
+  program::Outcome outcome;
+  std::set<std::string> shownMessages; ///< Warnings that were printed.
+};
+
+} // namespace
+
+bool isRunFile(std::string_view kernel) { return kernel.ends_with(".json"); }
+
+void runProgram(const std::string &path, const RunOptions &options, const CLI::App &command, CommandContext &context) {
+  ProgramCommand program(path, options, command, context);
+  const Status status = program.run();
+  context.finish(status, program.hasFailed());
+  if (program.hasMismatch())
+    context.exitCode = ExitMismatch;
+}
+
+} // namespace ditron::tool

@@ -1,0 +1,26 @@
+//===- SourceLine.cpp - Errors of running kernels with their lines ------------------------------------------------===//
+#include "run/SourceLine.h"
+
+#include "ditron/frontend/syntax/Diagnostics.h"
+
+#include <fmt/format.h>
+
+namespace ditron::tool {
+
+Status withSourceLine(const Status &status, const compiler::KernelSource &source) {
+  const SourceLocation *place = status.location();
+  if (!place || place->file != source.path)
+    return status;
+  frontend::SourceManager sources;
+  Expected<frontend::FileId> file = sources.add(source.path, source.text);
+  if (!file.isOk())
+    return status;
+  const uint32_t offset = sources.file(*file).offsetOf({place->line, place->column});
+  // The rendered message begins with the same place.
+  const size_t text = fmt::formatted_size("{}:{}:{}: ", place->file, place->line, place->column);
+  return Status(status.code(),
+                frontend::renderMessage(sources, frontend::Severity::Error, sources.file(*file).range(offset, offset),
+                                        status.message().substr(text)));
+}
+
+} // namespace ditron::tool
