@@ -6,6 +6,8 @@ is of the `kind`, has all `words`, and names the source lines that the program m
 
 `needs` says what the simulator has to learn before it can report the mistake for what it is, or leave the correct program alone;
 without it, it does today.
+
+`program` stands for a run file, mistakes/NAME.buggy.json and NAME.fixed.json, with kernels in `source`.py; lines of both may be marked.
 """
 from dataclasses import dataclass, field
 
@@ -17,6 +19,10 @@ KINDS = {
     'misaligned': (2, ('misaligned',)),
     'refused': (1, ('only some of them arrive here',)),  # by the compiler
     'wrong numbers': (5, ('is not as expected',)),
+    # Of host code.
+    'baked': (2, ('a replay repeats the value of the capture',)),
+    'freed': (2, ('is freed while', 'is freed before', 'use after free')),
+    'one-sided': (2, ('is a call of all ranks',)),
 }
 
 
@@ -32,10 +38,14 @@ class Program:
     needs: str = ''
     schedules: int = 200
     source: str = ''  # of several programs with one file; empty: `name`
+    is_run_file: bool = False
     forms: tuple = field(init=False)
 
     def __post_init__(self):
         self.forms = ('buggy', 'fixed') if self.kind else ('kernel',)
+
+    def run_file(self, form):
+        return 'mistakes/%s.%s.json' % (self.name, form)
 
     @property
     def file(self):
@@ -56,6 +66,11 @@ def bounds(name, buffer, run, **more):
 
 def correct(name, run, **more):
     return Program(name, '', run, **more)
+
+
+def program(name, kind, words=(), **more):
+    """A run file: what the hosts do."""
+    return Program(name, kind, '', words=words if isinstance(words, tuple) else (words,), is_run_file=True, **more)
 
 
 def numbers(values):
@@ -204,16 +219,28 @@ PROGRAMS = [
          ','.join(numbers(100 * call + peer for call in (1, 2) for i in TILE) for peer in (1, 0)), zoo='Z11'),
     race('reused_in_next_call', 'inbox_ptr', '--ranks 2 inbox_ptr=symm:zeros:i32[256] flag_ptr=symm:zeros:i32[1] '
          'call_ptr=zeros:i32[1] out_ptr=zeros:i32[128] x=5 --then {form} x=7 --expect out_ptr=full(7):i32[128]'),
-    race('round_is_an_argument', 'inbox_ptr', '--ranks 2 inbox_ptr=symm:zeros:i32[256] flag_ptr=symm:zeros:i32[1] '
-         'call_ptr=zeros:i32[1] out_ptr=zeros:i32[128] round=1 --then {form} round=2 --then {form} round=1 --then {form} round=2 '
-         '--expect out_ptr=full(4):i32[128]', zoo='Z7'),
-    deadlock('flag_taken_down', 'flag_ptr[0]', '--ranks 2 flag_ptr=symm:zeros:i32[1] call_ptr=zeros:i32[1] '
-             'out_ptr=zeros:i32[1] --then {form} --then {form}', zoo='Z9', needs='exploration'),
     race('counter_of_two_paths', 'inbox_ptr', '--ranks 2 inbox_ptr=symm:zeros:i32[256] count_ptr=symm:zeros:i32[1] '
          'out_ptr=zeros:i32[128] x=5 call=1 arrived=0 SHOTS=2 --then {form} x=7 call=2 arrived=2 SHOTS=1 '
          '--expect out_ptr=full(7):i32[128]', zoo='Z17'),
-    race('slots_change_role', 'workspace_ptr', '--ranks 2 workspace_ptr=symm:zeros:i32[264] out_ptr=zeros:i32[128] '
-         'x=5 n=128 call=1 --then {form} x=7 n=64 call=2 --expect out_ptr=' + numbers(7 * (i < 64) for i in TILE), zoo='Z15'),
+
+    # Host code: streams, events, graphs, allocation and free.
+    program('round_is_an_argument', 'race', 'inbox_ptr', zoo='Z7'),
+    program('round_baked_into_graph', 'baked', ("argument 'round'", "graph 'step'"), zoo='Z7'),
+    program('flag_taken_down', 'race', 'flag_ptr', zoo='Z9'),
+    program('group_on_two_streams', 'race', '_ptr', zoo='Z12'),
+    program('two_persistent_grids', 'deadlock', ('ready_ptr[0]', 'never started'), zoo='Z14'),
+    program('slots_change_role', 'race', 'workspace_ptr', zoo='Z15'),
+    program('allocation_while_a_peer_spins', 'deadlock', ("allocation of device buffer 'extra_ptr'", 'flag_ptr[0]'), zoo='Z18'),
+    program('symmetric_allocation_while_a_peer_spins', 'deadlock', ("allocation of symmetric buffer 'extra_ptr'", 'flag_ptr[0]'),
+            zoo='Z18', source='allocation_while_a_peer_spins'),
+    program('free_on_one_rank', 'one-sided', ("free of symmetric buffer 'inbox_ptr' by rank 0", 'rank 1 never comes to it'), zoo='Z19',
+            source='push'),
+    program('free_before_synchronize', 'freed', ("'inbox_ptr'", 'kernel push on stream default'), source='push'),
+    program('graph_holds_freed_buffer', 'freed', ("graph 'step'", 'inbox_ptr'), source='push'),
+    program('ready_beside_kernel', 'race', 'data_ptr', zoo='Z21'),
+    program('event_recorded_early', 'race', 'row_ptr'),
+    program('staging_buffer_reused', 'race', 'staging'),
+    program('host_threads_crossed', 'deadlock', ("barrier 'first'", "barrier 'second'")),
 
     # Puts, gets and signals of OpenSHMEM.
     race('put_without_fence', 'data_ptr', PUT, zoo='Z20'),

@@ -1,17 +1,15 @@
-# Each launch takes its flag down when it has seen it. A peer that is faster has raised it for the next launch by then.
+# The flag is the same in every call, and each call takes it down before it begins. A peer that is faster has raised it for the next
+# call by then, and its signal is lost.
 import triton
 import triton.language as tl
 import triton_dist.language as dl
-from triton_dist.language.extra.language_extra import st, tid
 
 
 @triton.jit
 def buggy(flag_ptr, call_ptr, out_ptr):
     peer = 1 - dl.rank()
-    dl.notify(flag_ptr, peer, signal=1, comm_scope="intra_node")
-    dl.wait(flag_ptr, 1, "sys", "acquire", waitValue=1)  # !wait
-    if tid(0) == 0:
-        st(flag_ptr, 0, "sys", "relaxed")
+    dl.notify(flag_ptr, peer, signal=1, comm_scope="intra_node")  # !raise
+    dl.wait(flag_ptr, 1, "sys", "acquire", waitValue=1)
     tl.store(out_ptr, 1)
 
 
