@@ -119,6 +119,7 @@ typedef struct ditron_kernel *ditron_kernel_h;
 typedef struct ditron_variant *ditron_variant_h;
 typedef struct ditron_operator *ditron_operator_h;
 typedef struct ditron_plan *ditron_plan_h;
+typedef struct ditron_program *ditron_program_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
 typedef struct ditron_tensor {
@@ -417,6 +418,48 @@ DITRON_API int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank);
  * on `stream` so far has run. */
 DITRON_API ditron_status_t ditron_plan_enqueue(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
                                                const ditron_tensor_t *b, const ditron_tensor_t *c);
+
+/*===- Run files ----------------------------------------------------------------------------------------------------===*/
+
+/* Programs of several hosts as data: buffers, streams, events, graphs, kernels, allocation and free (docs/run-files.md). They make
+ * their own ranks. Needs the compiler. */
+typedef struct ditron_program_options {
+  size_t struct_size;
+  const char *target;        /* Null: the program's own, else "sim:sm_80". */
+  uint32_t ranks;            /* 0: the program's own. */
+  uint32_t multiprocessors;  /* Simulated: SMs of a rank; 0: the program's own, else 8. */
+  uint64_t seed;             /* Simulated: other seeds, other interleavings. */
+  uint64_t data_seed;        /* Of the numbers that rand: makes. */
+  double time_limit_seconds; /* 0: none. */
+  uint32_t no_bounds_check;  /* Simulated: 1 trusts the kernels' accesses. */
+  uint32_t no_race_check;    /* Simulated: 1 does not look for data races. */
+  ditron_message_fn print;   /* Receives what `print` steps have said when the program has ended, a text of several lines at a
+                              * time; null: it goes to the standard output stream at once. */
+  void *print_user;
+} ditron_program_options_t;
+
+/* Reads the run file and runs it to its end; `options` may be null. An error is one of the file, or of the running program: a
+ * deadlock, a data race, a call that only some ranks make. Results that are not as `expect` steps say are none. */
+DITRON_API ditron_status_t ditron_program_run_file(const char *path, const ditron_program_options_t *options, ditron_program_h *program);
+/* The same of a text, which errors call `name`, "<program>" when it is null; kernel files are looked for in `folder`, null for the
+ * current one. */
+DITRON_API ditron_status_t ditron_program_run_text(const char *text, const char *name, const char *folder,
+                                                   const ditron_program_options_t *options, ditron_program_h *program);
+DITRON_API void ditron_program_destroy(ditron_program_h program);
+DITRON_API uint32_t ditron_program_ranks(ditron_program_h program);
+/* Results that were not as expected: how many, and the text about one; null from there on. */
+DITRON_API uint32_t ditron_program_mismatch_count(ditron_program_h program);
+DITRON_API const char *ditron_program_mismatch(ditron_program_h program, uint32_t index);
+/* A buffer as the program left it. */
+typedef struct ditron_program_array {
+  size_t struct_size;
+  ditron_dtype_t dtype;
+  uint32_t dimensions;
+  const int64_t *shape; /* [dimensions]; it and the data stay until the next call for the program. */
+  const void *data;
+  uint64_t bytes;
+} ditron_program_array_t;
+DITRON_API ditron_status_t ditron_program_get(ditron_program_h program, const char *buffer, uint32_t rank, ditron_program_array_t *array);
 
 #ifdef __cplusplus
 }

@@ -312,6 +312,42 @@ public:
   }
 };
 
+/// A run file that has been run (docs/run-files.md).
+class Program : public detail::Owner<ditron_program_h, ditron_program_destroy> {
+public:
+  using Owner::Owner;
+
+  /// Reads and runs; `options` may be null.
+  static Expected<Program> run(const std::string &path, const ditron_program_options_t *options = nullptr) {
+    return detail::make<Program, ditron_program_h>(
+        [&](ditron_program_h *program) { return ditron_program_run_file(path.c_str(), options, program); });
+  }
+  /// The same of a text; kernel files are looked for in `folder`.
+  static Expected<Program> runText(const std::string &text, const std::string &folder = "",
+                                   const ditron_program_options_t *options = nullptr) {
+    return detail::make<Program, ditron_program_h>([&](ditron_program_h *program) {
+      return ditron_program_run_text(text.c_str(), nullptr, folder.empty() ? nullptr : folder.c_str(), options,
+                                     program);
+    });
+  }
+
+  uint32_t ranks() const { return ditron_program_ranks(handle); }
+  /// Results that were not as expected, a text for each.
+  std::vector<std::string> mismatches() const {
+    std::vector<std::string> texts;
+    for (uint32_t i = 0; i < ditron_program_mismatch_count(handle); ++i)
+      texts.emplace_back(ditron_program_mismatch(handle, i));
+    return texts;
+  }
+  /// A buffer as the program left it; valid until the next call.
+  Expected<ditron_program_array_t> array(const std::string &buffer, uint32_t rank = 0) const {
+    ditron_program_array_t array;
+    DITRON_INIT(array);
+    Status status = Status::of(ditron_program_get(handle, buffer.c_str(), rank, &array));
+    return status.ok() ? Expected<ditron_program_array_t>(array) : Expected<ditron_program_array_t>(status);
+  }
+};
+
 /// One compiled form of a kernel.
 class Variant : public detail::Owner<ditron_variant_h, ditron_variant_destroy> {
 public:

@@ -364,13 +364,98 @@ static PyObject *kernel_launch(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+/*===- Run files ----------------------------------------------------------------------------------------------------------===*/
+
+/* Gives a text to Python's function, with the interpreter's lock. What it raises is printed: the program goes on. */
+static void print_text(void *user, const char *text) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyObject *result = PyObject_CallFunction((PyObject *)user, "s", text);
+  if (!result)
+    PyErr_WriteUnraisable((PyObject *)user);
+  Py_XDECREF(result);
+  PyGILState_Release(state);
+}
+
+/* (path or None, text, folder, target, ranks, multiprocessors, seed, data_seed, time_limit, unchecked, print) -> handle */
+static PyObject *program_run(PyObject *self, PyObject *args) {
+  ditron_program_options_t options;
+  DITRON_INIT(options);
+  const char *path, *text, *folder;
+  unsigned ranks, multiprocessors, unchecked;
+  unsigned long long seed, data_seed;
+  PyObject *print;
+  if (!PyArg_ParseTuple(args, "zzzzIIKKdIO", &path, &text, &folder, &options.target, &ranks, &multiprocessors, &seed,
+                        &data_seed, &options.time_limit_seconds, &unchecked, &print))
+    return NULL;
+  options.ranks = ranks;
+  options.multiprocessors = multiprocessors;
+  options.seed = seed;
+  options.data_seed = data_seed;
+  options.no_bounds_check = unchecked;
+  options.print = print_text;
+  options.print_user = print;
+  ditron_program_h program = NULL;
+  if (path)
+    CHECK_UNLOCKED(ditron.program_run_file(path, &options, &program));
+  else
+    CHECK_UNLOCKED(ditron.program_run_text(text, NULL, folder, &options, &program));
+  return from_handle(program);
+}
+
+static PyObject *program_destroy(PyObject *self, PyObject *args) {
+  unsigned long long program;
+  if (!PyArg_ParseTuple(args, "K", &program))
+    return NULL;
+  ditron.program_destroy(handle(program));
+  Py_RETURN_NONE;
+}
+
+static PyObject *program_ranks(PyObject *self, PyObject *args) {
+  unsigned long long program;
+  if (!PyArg_ParseTuple(args, "K", &program))
+    return NULL;
+  return PyLong_FromUnsignedLong(ditron.program_ranks(handle(program)));
+}
+
+static PyObject *program_mismatches(PyObject *self, PyObject *args) {
+  unsigned long long program;
+  if (!PyArg_ParseTuple(args, "K", &program))
+    return NULL;
+  PyObject *list = PyList_New(0);
+  const char *text = NULL;
+  for (uint32_t i = 0; list && (text = ditron.program_mismatch(handle(program), i)); ++i) {
+    PyObject *item = PyUnicode_FromString(text);
+    if (!item || PyList_Append(list, item) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+/* (program, buffer, rank) -> (number of the type, shape, bytes) */
+static PyObject *program_get(PyObject *self, PyObject *args) {
+  unsigned long long program;
+  const char *buffer;
+  unsigned rank;
+  if (!PyArg_ParseTuple(args, "KsI", &program, &buffer, &rank))
+    return NULL;
+  ditron_program_array_t array;
+  DITRON_INIT(array);
+  CHECK(ditron.program_get(handle(program), buffer, rank, &array));
+  PyObject *shape = PyTuple_New(array.dimensions);
+  for (uint32_t i = 0; shape && i < array.dimensions; ++i)
+    PyTuple_SetItem(shape, i, PyLong_FromLongLong(array.shape[i]));
+  return shape ? Py_BuildValue("iNy#", (int)array.dtype, shape, (const char *)array.data, (Py_ssize_t)array.bytes)
+               : NULL;
+}
+
 /* clang-format off */
 static PyMethodDef methods[] = {
     METHOD(load_library) METHOD(version_text) METHOD(context_create) METHOD(context_destroy) METHOD(context_call)
     METHOD(context_is_local)     METHOD(context_device) METHOD(stream_create) METHOD(stream_adopt) METHOD(stream_destroy) METHOD(memory_allocate)
     METHOD(memory_adopt) METHOD(memory_destroy) METHOD(memory_address) METHOD(kernel_load) METHOD(kernel_destroy)
     METHOD(kernel_compile) METHOD(variant_destroy) METHOD(variant_info) METHOD(variant_text) METHOD(variant_launch)
-    METHOD(kernel_launch)
+    METHOD(kernel_launch) METHOD(program_run) METHOD(program_destroy) METHOD(program_ranks) METHOD(program_mismatches) METHOD(program_get)
     {NULL, NULL, 0, NULL}};
 /* clang-format on */
 
