@@ -19,6 +19,7 @@
 #ifndef DITRON_SIM_MACHINE_H
 #define DITRON_SIM_MACHINE_H
 
+#include "ditron/sim/explore/Schedule.h"
 #include "ditron/support/Status.h"
 
 #include <array>
@@ -82,13 +83,7 @@ struct MachineOptions {
   std::map<uint32_t, double> slowRanks; ///< Rank -> factor on the costs of its SMs and launches.
   bool checkBounds = true;              ///< Check each access of a kernel against the allocations.
   bool detectRaces = true;              ///< Look for data races of kernels, streams and host code; needs checkBounds.
-  /// Share of the strong stores that reach an observer late (memory/WeakMemory.h); needs detectRaces. Negative: none with the
-  /// seed 0, else half of them.
-  double lateStores = -1;
-  /// Share of the strong accesses before which a thread lets others of its block go first. Negative: none with the seed 0, else one in
-  /// sixteen.
-  double threadSwitches = -1;
-  bool preemptAtBarriers = false;       ///< Also leave a block at its barriers: finer interleavings, slower runs.
+  std::optional<Schedule> schedule;     ///< What is left to chance; empty: Schedule::draw(seed, ...).
   bool recordTrace = false;             ///< Keep spans and arrows for writeChromeTrace, and the timeline queries.
   double timeLimitSeconds = 0; ///< Longest that one call may run the machine, by the clock on the wall; 0: no limit.
   uint64_t memoryPerRank =

@@ -55,6 +55,8 @@ void Block::begin(KernelRun &run, uint64_t linear, SimTime now) {
   live = run.description().threadsPerBlock;
   fresh = true;
   clock = now + engine.scheduler.cost(engine.options.cost.blockStartNs * rank.slowFactor);
+  if (const double latest = engine.schedule.blockStartNs; latest > 0)
+    clock += engine.scheduler.cost(static_cast<double>(engine.scheduler.random.below(static_cast<uint64_t>(latest))));
   start = tracedWaitEnd = clock;
   engine.scheduler.wake(*this, clock);
 }
@@ -115,9 +117,9 @@ bool Block::makeThreads() {
 void Block::chooseOrder() {
   orderFlips = 0;
   runsWarpsApart = false;
-  if (engine.options.seed == 0)
+  if (!engine.schedule.shuffledWarps)
     return;
-  Random random(engine.options.seed ^ (linearId << 8 | rank.id) * 0x9e3779b97f4a7c15ULL);
+  Random random(engine.schedule.seed ^ (linearId << 8 | rank.id) * 0x9e3779b97f4a7c15ULL);
   orderFlips = static_cast<uint32_t>(random.below(std::bit_ceil(threads.size())));
   runsWarpsApart = random.below(2) != 0;
 }
@@ -179,7 +181,7 @@ void Block::wakeAt(Thread &thread, SimTime when) {
 
 void Block::yieldIfAhead(Thread &thread) {
   settle();
-  if (engine.scheduler.nextTime() >= clock)
+  if (!engine.scheduler.comesFirst(clock))
     return;
   // This thread continues first when the block runs again.
   ready[--readyHead & readyMask] = static_cast<uint16_t>(thread.threadId);
@@ -202,7 +204,7 @@ void Block::saveContext(Thread &thread, Context context) {
 void Block::maybeLoadLate(Thread &thread, const void *address) {
   // A thread in eight times as many that could be given an old value: few loads have a store behind them.
   if (!engine.weakMemory || yielded ||
-      engine.scheduler.random.below(8000) >= static_cast<uint64_t>(engine.options.lateStores * 1000))
+      engine.scheduler.random.below(8000) >= static_cast<uint64_t>(engine.schedule.lateStores * 1000))
     return;
   thread.lateLoad.phase = LateLoad::Phase::Ahead;
   thread.lateLoad.request = LateLoad::Request::Save;
@@ -257,8 +259,7 @@ void Block::leaveLateLoad(Thread &thread) {
 }
 
 void Block::maybeLetOthersFirst(Thread &thread) {
-  if (readyHead == readyTail || yielded || engine.options.threadSwitches <= 0 ||
-      engine.scheduler.random.below(1000) >= static_cast<uint64_t>(engine.options.threadSwitches * 1000))
+  if (readyHead == readyTail || yielded || !engine.scheduler.happens(engine.schedule.threadSwitches))
     return;
   makeReady(thread);
   switchAway(thread);

@@ -31,7 +31,7 @@ std::string_view collectiveName(CollectiveKind kind) {
 //===- Block barrier ----------------------------------------------------------------------------------------------===//
 
 void Block::barrier(Thread &thread, const DitronSimSite *site) {
-  if (engine.options.preemptAtBarriers && atBarrier + 1 == live)
+  if (engine.schedule.stopsAtBarriers && atBarrier + 1 == live)
     yieldIfAhead(thread);
   if (atBarrier == 0) {
     barrierSite = site;

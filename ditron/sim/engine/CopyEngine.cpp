@@ -47,7 +47,10 @@ void CopyEngine::beginRequest(SimTime now) {
   sourceRank = copy.source ? (from ? from->rank : rank.id) : destinationRank;
   began = now;
   divide();
-  scheduleChunk(now + engine.scheduler.cost(engine.options.cost.copyStartNs));
+  constexpr uint64_t latestNs = 50'000;
+  const bool isLate = engine.scheduler.happens(engine.schedule.lateCopies);
+  const uint64_t lateNs = isLate ? engine.scheduler.random.below(latestNs) : 0;
+  scheduleChunk(now + engine.scheduler.cost(engine.options.cost.copyStartNs + static_cast<double>(lateNs)));
 }
 
 void CopyEngine::divide() {
@@ -57,7 +60,7 @@ void CopyEngine::divide() {
   chunkBytes = std::max<uint64_t>(1, engine.options.cost.copyChunkBytes);
   firstChunk = chunksMoved = 0;
   strideOfChunks = 1;
-  const bool isDrawn = engine.options.seed != 0;
+  const bool isDrawn = engine.schedule.shuffledCopies;
   if (isDrawn)
     chunkBytes =
         std::min(chunkBytes, std::max(leastBytes, (bytes / mostPieces + leastBytes - 1) / leastBytes * leastBytes));

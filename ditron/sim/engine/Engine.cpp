@@ -24,23 +24,14 @@ constexpr uint32_t threadStacksPerSlab = 64;
 /// may count its own attempts and give up: it gets many.
 constexpr uint64_t spinRounds = 16;
 constexpr uint64_t pollRounds = 10000;
-/// How late a rank may start.
-constexpr uint64_t latestStartNs = 50'000;
-
-/// What the options leave to the seed is drawn.
-MachineOptions drawn(MachineOptions options) {
-  if (options.lateStores < 0)
-    options.lateStores = options.seed == 0 ? 0 : 0.5;
-  if (options.threadSwitches < 0)
-    options.threadSwitches = options.seed == 0 ? 0 : 1.0 / 16;
-  return options;
-}
 } // namespace
 
 Machine::State::State(MachineOptions machineOptions)
-    : options(drawn(std::move(machineOptions))), scheduler(options.seed, options.jitter), memory(options),
-      trace(options.recordTrace), timeLimit(options.timeLimitSeconds),
-      threadStacks(options.threadStackBytes, threadStacksPerSlab), hostStacks(options.hostStackBytes, 1) {}
+    : options(std::move(machineOptions)),
+      schedule(options.schedule ? *options.schedule : Schedule::draw(options.seed, options.ranks, options.smsPerRank)),
+      scheduler(schedule, options.jitter), memory(options), trace(options.recordTrace),
+      timeLimit(options.timeLimitSeconds), threadStacks(options.threadStackBytes, threadStacksPerSlab),
+      hostStacks(options.hostStackBytes, 1) {}
 
 Machine::State::~State() {
   stopEverything();
@@ -56,16 +47,19 @@ Status Machine::State::start() {
   DITRON_RETURN_IF_ERROR(memory.reserve());
   if (options.detectRaces && options.checkBounds)
     races = std::make_unique<race::Detector>(*this);
-  if (races && options.lateStores > 0)
+  if (races && schedule.lateStores > 0)
     weakMemory = std::make_unique<WeakMemory>(*this);
   for (uint32_t r = 0; r < options.ranks; ++r) {
     auto rank = std::make_unique<Rank>();
     rank->id = r;
-    // Ranks of a real job never start together. The seed 0 keeps to the model's times.
-    if (options.seed != 0 && options.ranks > 1)
-      rank->startDelayNs = static_cast<double>(Random(options.seed * 1024 + r).below(latestStartNs));
+    // Ranks of a real job never start together.
+    if (schedule.rankStartNs > 0)
+      rank->startDelayNs =
+          static_cast<double>(Random(schedule.seed * 1024 + r).below(static_cast<uint64_t>(schedule.rankStartNs)));
+    if (schedule.slowRank == static_cast<int64_t>(r))
+      rank->slowFactor = schedule.slowFactor;
     if (auto it = options.slowRanks.find(r); it != options.slowRanks.end())
-      rank->slowFactor = it->second;
+      rank->slowFactor *= it->second;
     for (uint32_t s = 0; s < options.smsPerRank * options.blocksPerSm; ++s) {
       rank->slots.push_back(std::make_unique<Block>(*this, *rank, s));
       rank->freeSlots.push_back(s);
@@ -79,6 +73,8 @@ Status Machine::State::start() {
       trace.nameTrack(r, copyTracks + c, fmt::format("copy engine {}", c));
     }
     rank->shmem = std::make_unique<Shmem>(*this, *rank);
+    if (schedule.busySms)
+      rank->otherWork = std::make_unique<OtherWork>(*this, *rank, schedule.busySms);
     ranks.push_back(std::move(rank));
   }
   return Status::ok();
@@ -152,6 +148,9 @@ void Machine::State::releaseAll(const std::vector<Waiter *> &released, const Wri
     SimTime written = writer ? writer->time : scheduler.now;
     SimTime when =
         std::max(waiter->since, written + signalLatency(writer ? writer->rank : rank, waiter->address, rank));
+    constexpr uint64_t latestNs = 20'000;
+    if (waiter->thread && scheduler.happens(schedule.lateWakes))
+      when += scheduler.cost(static_cast<double>(scheduler.random.below(latestNs)));
     Block *block = waiter->thread ? waiter->thread->block : nullptr;
     // Of the threads of a block that wake together one is drawn.
     if (trace.isEnabled() && (!block || block != drawn)) {

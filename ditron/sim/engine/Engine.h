@@ -10,6 +10,7 @@
 #include "ditron/sim/engine/CopyEngine.h"
 #include "ditron/sim/engine/Fiber.h"
 #include "ditron/sim/engine/HostFiber.h"
+#include "ditron/sim/engine/OtherWork.h"
 #include "ditron/sim/engine/Scheduler.h"
 #include "ditron/sim/engine/Shmem.h"
 #include "ditron/sim/engine/Streams.h"
@@ -55,6 +56,7 @@ struct Rank {
   std::vector<std::unique_ptr<CopyEngine>> copyEngines;
   std::vector<Stream *> streams;
   std::unique_ptr<Shmem> shmem;
+  std::unique_ptr<OtherWork> otherWork;    ///< Null when the rank has all of its SMs.
   SimTime egressFree = 0, ingressFree = 0; ///< When the links are free for the next copy chunk.
 };
 
@@ -112,6 +114,7 @@ struct Machine::State {
   SimTime hostCall(std::string_view what);
 
   const MachineOptions options;
+  const Schedule schedule;
   Scheduler scheduler;
   Memory memory;
   WatchTable watches;

@@ -8,6 +8,7 @@
 #define DITRON_SIM_ENGINE_SCHEDULER_H
 
 #include "ditron/sim/Machine.h"
+#include "ditron/sim/explore/Schedule.h"
 
 #include <vector>
 
@@ -24,7 +25,8 @@ public:
 
 private:
   friend class Scheduler;
-  uint64_t ticket = 0; ///< Of the queue entry that is valid; 0 when not queued.
+  uint64_t ticket = 0;  ///< Of the queue entry that is valid; 0 when not queued.
+  int64_t priority = 0; ///< When agents act by priority; 0: none yet.
   SimTime queuedAt = 0;
 };
 
@@ -51,7 +53,7 @@ private:
 
 class Scheduler {
 public:
-  Scheduler(uint64_t seed, double jitter) : random(seed), jitter(jitter) {}
+  Scheduler(const Schedule &schedule, double jitter);
 
   /// Queues the agent for `when`; an agent already queued keeps the earlier of the two times.
   void wake(Agent &agent, SimTime when);
@@ -60,6 +62,10 @@ public:
   /// When the next agent wants to run; the greatest SimTime when there is none.
   SimTime nextTime();
   bool empty() { return nextTime() == INT64_MAX; }
+  /// Whether an agent that has got to `clock` should let others act before it has an effect.
+  bool comesFirst(SimTime clock) { return byPriority ? !empty() : nextTime() < clock; }
+  /// True in this share of the cases.
+  bool happens(double share) { return share > 0 && random.below(1000) < static_cast<uint64_t>(share * 1000); }
 
   /// A cost of so many nanoseconds, with the jitter applied.
   SimTime cost(double nanoseconds) {
@@ -75,8 +81,11 @@ private:
     uint64_t tie;
     uint64_t ticket;
     Agent *agent;
+    int64_t priority;
   };
   static bool later(const Entry &a, const Entry &b) {
+    if (a.priority != b.priority)
+      return a.priority < b.priority;
     if (a.time != b.time)
       return a.time > b.time;
     if (a.tie != b.tie)
@@ -84,8 +93,18 @@ private:
     return a.ticket > b.ticket;
   }
   void dropStale();
+  void push(Agent &agent, SimTime when);
+  Agent *take(SimTime &when);
+  /// Whether the agent that would act now falls below all others instead.
+  bool fallsNow(const Agent *agent);
 
   double jitter;
+  // Of PCT (Schedule.h).
+  bool byPriority = false;
+  std::vector<uint64_t> changes; ///< Steps at which priorities fall, the latest first.
+  uint64_t steps = 0, stepsInARow = 0;
+  int64_t lowest = 0;
+  const Agent *lastAgent = nullptr;
   uint64_t tickets = 0;
   std::vector<Entry> heap;
 };

@@ -425,7 +425,8 @@ uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint3
   int64_t wanted = bytes == 4 ? static_cast<int32_t>(value) : static_cast<int64_t>(value);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);
   SimTime since = block.clock;
-  if (!compareHolds(comparison, loadSigned(address, bytes), wanted))
+  // Who wakes late may find that the word has changed again.
+  while (!compareHolds(comparison, loadSigned(address, bytes), wanted))
     since = sleepOn(thread, address, bytes, Waiter::Kind::Until, comparison, wanted, site);
   ++block.engine.progress;
   if (global)

@@ -22,7 +22,7 @@ uint64_t wordAt(const void *address, uint32_t bytes) {
 }
 } // namespace
 
-WeakMemory::WeakMemory(Machine::State &engine) : engine(engine), places(~engine.options.seed) {}
+WeakMemory::WeakMemory(Machine::State &engine) : engine(engine), places(~engine.schedule.seed) {}
 
 WeakMemory::Word *WeakMemory::find(const void *address, uint32_t bytes, SimTime now) {
   auto found = words.find(address);
@@ -52,8 +52,8 @@ bool WeakMemory::hasArrived(const Store &store, const Thread &thread, SimTime no
   if (store.number == 0)
     return true;
   const uint64_t observer = uint64_t(thread.warp->order.warp) << 8 | thread.laneId;
-  Random draw(engine.options.seed * 0x2545f4914f6cdd1dULL + store.number * 0x9e3779b97f4a7c15ULL + observer);
-  if (draw.below(1000) >= static_cast<uint64_t>(engine.options.lateStores * 1000))
+  Random draw(engine.schedule.seed * 0x2545f4914f6cdd1dULL + store.number * 0x9e3779b97f4a7c15ULL + observer);
+  if (draw.below(1000) >= static_cast<uint64_t>(engine.schedule.lateStores * 1000))
     return true;
   const SimTime longest = store.rank == thread.block->rank.id ? longestWay : longestWayToPeer;
   return now - store.time >= static_cast<SimTime>(draw.below(static_cast<uint64_t>(longest)));
@@ -105,7 +105,7 @@ bool WeakMemory::beginStore(Thread &thread, const void *address, uint32_t bytes,
   // Before stores that have come earlier, if nothing tells that this one is later than they.
   const size_t oldest = oldestFor(thread, *word);
   while (word->place > oldest + 1 && !stores[word->place - 1].isUpdate &&
-         places.below(1000) < static_cast<uint64_t>(engine.options.lateStores * 500))
+         places.below(1000) < static_cast<uint64_t>(engine.schedule.lateStores * 500))
     --word->place;
   return word->place == stores.size();
 }

@@ -94,7 +94,7 @@ TEST(Determinism, ASeedNamesARun) {
 
 TEST(Determinism, PreemptionAtBarriersChangesNoResult) {
   MachineOptions options;
-  options.preemptAtBarriers = true;
+  options.schedule = Schedule{.seed = options.seed, .stopsAtBarriers = true};
   EXPECT_EQ(runWorkers(options).sums, runWorkers({}).sums);
 }
 
