@@ -209,6 +209,8 @@ void Block::maybeLoadLate(Thread &thread, const void *address) {
   thread.lateLoad.phase = LateLoad::Phase::Ahead;
   thread.lateLoad.request = LateLoad::Request::Save;
   thread.lateLoad.loaded = address;
+  thread.lateLoad.moment = engine.races->momentOf(thread);
+  thread.lateLoad.fence.reset();
   ready[--readyHead & readyMask] = static_cast<uint16_t>(thread.threadId);
   yielded = true;
   switchAway(thread);

@@ -7,14 +7,20 @@
 // same store again, which is left out, this is an outcome that the GPU shows. If it does anything else, the store depended on the
 // load, and would have come out of thin air: the stack is put back once more, and the load gives its first value.
 //
+// A fence of a scope that does not hold all observers lets it happen too (an H200 does it across blocks with fence.sc.cta). For those
+// within its scope the order stands: the load is not given what they have stored, nor anything once one of them has touched the
+// word of the store, nor a store of anybody who knows that the load was before.
+//
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_ENGINE_LATELOAD_H
 #define DITRON_SIM_ENGINE_LATELOAD_H
 
 #include "ditron/sim/engine/Fiber.h"
+#include "ditron/sim/race/Strand.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ditron::sim {
@@ -30,6 +36,8 @@ struct LateLoad {
   Phase phase = Phase::None;
   Request request = Request::None; ///< Of its stack, when the thread has switched away.
   const void *loaded = nullptr;
+  race::Moment moment;           ///< Of the load where it stands: who knows of it cannot have stored what it gives.
+  std::optional<uint32_t> fence; ///< The widest scope of fences between the load and the store.
   uint64_t value = 0; ///< The first one.
   /// The store.
   void *stored = nullptr;

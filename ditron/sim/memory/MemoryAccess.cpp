@@ -436,7 +436,12 @@ uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint3
 }
 
 void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  // A fence that some observers are outside of orders a late load for the others only.
+  const uint32_t widest =
+      asReader(self).block->engine.options.ranks > 1 ? DITRON_SIM_SCOPE_SYSTEM : DITRON_SIM_SCOPE_GPU;
+  Thread &thread = scope < widest ? asReader(self) : asThread(self);
+  if (thread.lateLoad.phase == LateLoad::Phase::Ahead)
+    thread.lateLoad.fence = std::max(scope, thread.lateLoad.fence.value_or(scope));
   Block &block = *thread.block;
   if (block.engine.races)
     block.engine.races->fence(thread, order, scope);

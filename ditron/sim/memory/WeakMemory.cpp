@@ -65,6 +65,32 @@ void WeakMemory::addReader(Store &store, race::Moment reader) {
     store.readers.push_back(reader);
 }
 
+bool WeakMemory::comesBehind(Thread &thread, const Store &store) const {
+  const LateLoad &late = thread.lateLoad;
+  if (engine.races->tells(store.sync.all.known, late.moment))
+    return true;
+  if (!late.fence)
+    return false;
+  const auto isWithinFence = [&](race::Moment moment) {
+    return engine.races->reaches(moment, *late.fence, *thread.block);
+  };
+  if (isWithinFence(store.writer))
+    return true;
+  const auto stored = words.find(late.stored);
+  if (stored == words.end())
+    return true; // who knows
+  const std::vector<Store> &stores = stored->second.stores;
+  const auto own = std::find_if(stores.rbegin(), stores.rend(), [&](const Store &other) {
+    return other.writer.lane == late.moment.lane && engine.races->areOfOneWarp(other.writer, late.moment);
+  });
+  if (own == stores.rend())
+    return true;
+  return std::any_of(own.base() - 1, stores.end(), [&](const Store &other) {
+    return (&other != &*own && isWithinFence(other.writer)) ||
+           std::any_of(other.readers.begin(), other.readers.end(), isWithinFence);
+  });
+}
+
 WeakMemory::Seen WeakMemory::load(Thread &thread, const void *address, uint32_t bytes) {
   const SimTime now = thread.block->clock;
   Word *word = find(address, bytes, now);
@@ -72,10 +98,13 @@ WeakMemory::Seen WeakMemory::load(Thread &thread, const void *address, uint32_t 
     return {wordAt(address, bytes)};
   const size_t oldest = oldestFor(thread, *word);
   size_t chosen = word->stores.size() - 1;
-  while (chosen > oldest && !hasArrived(word->stores[chosen], thread, now))
+  const bool isLate = thread.lateLoad.phase == LateLoad::Phase::Late;
+  while (chosen > oldest &&
+         (!hasArrived(word->stores[chosen], thread, now) || (isLate && comesBehind(thread, word->stores[chosen]))))
     --chosen;
   Store &store = word->stores[chosen];
-  addReader(store, engine.races->momentOf(thread));
+  // To others it is still where it stands: who knows of what came before the late store knows of it.
+  addReader(store, isLate ? thread.lateLoad.moment : engine.races->momentOf(thread));
   if (chosen + 1 == word->stores.size())
     return {store.value};
   seen = store.sync;

@@ -72,6 +72,8 @@ private:
   Word *find(const void *address, uint32_t bytes, SimTime now);
   /// The oldest store that the thread may still read.
   size_t oldestFor(Thread &thread, const Word &word) const;
+  /// Whether a load that the thread carries out late may not be given it: engine/LateLoad.h.
+  bool comesBehind(Thread &thread, const Store &store) const;
   bool hasArrived(const Store &store, const Thread &thread, SimTime now) const;
   static void addReader(Store &store, race::Moment reader);
   void dropArrived(SimTime now);

@@ -80,6 +80,12 @@ public:
   SyncWord lastStore(const void *address);
   /// What the thread is doing now, and whether it knows that something is over.
   Moment momentOf(Thread &thread) { return {strandOf(thread), static_cast<uint8_t>(thread.laneId)}; }
+  bool tells(const KnowledgeRef &known, Moment moment) const {
+    return known && knows(*known, strands[moment.strand], moment.lane);
+  }
+  /// Whether somebody is within the scope of a block. What was before everything is nobody.
+  bool reaches(Moment moment, uint32_t scope, const Block &block) const;
+  bool areOfOneWarp(Moment a, Moment b) const { return strands[a.strand].warp == strands[b.strand].warp; }
   bool knows(Thread &thread, Moment moment) {
     return moment.strand == 0 || isOrdered(moment.strand, moment.lane, actorOf(thread));
   }
@@ -114,9 +120,9 @@ public:
   /// What the host code knows, and everything that it has done.
   KnowledgeRef releaseHost(HostOrder &host);
   void learnHost(HostOrder &host, const KnowledgeRef &what) { host.known = joiner.join(host.known, what); }
-  /// `name` tells it from other host code in reports; empty where there is no other.
   /// A source place as accesses name it; 0 for null.
   uint16_t siteNumber(const DitronSimSite *site);
+  /// `name` tells it from other host code in reports; empty where there is no other.
   Actor hostActor(HostOrder &host, uint32_t rank, std::string_view name);
   /// Host code has waited for something: when that was all that there is, nothing of it can race any more, and much of it is forgotten.
   void forgetIfAllIsKnown();

@@ -154,6 +154,13 @@ void Detector::waitedFor(Thread &thread, uint32_t warp, uint32_t number) {
     learn(thread, withLane(nullptr, warp, number));
 }
 
+bool Detector::reaches(Moment moment, uint32_t scope, const Block &block) const {
+  if (moment.strand == 0)
+    return false;
+  const WarpIdentity &warp = warps[strands[moment.strand].warp];
+  return race::reaches(scope, warp.block, warp.rank, block.order.block, block.rank.id);
+}
+
 bool Detector::reaches(const Release &release, uint32_t scope, const Block &block) {
   return race::reaches(std::min(release.scope, scope), release.block, release.rank, block.order.block, block.rank.id);
 }

@@ -107,10 +107,6 @@ bool isForbidden(const LitmusTest &test, const LitmusStrength &strength, LitmusD
   return isSequential; // SB, R, 2+2W, IRIW
 }
 
-bool isShown(const LitmusTest &test, const LitmusStrength &strength) {
-  return test.name != "LB" || strength.fence == DITRON_SIM_RELAXED;
-}
-
 Expected<bool> seesWeakOutcome(const LitmusTest &test, const LitmusStrength &strength, LitmusDistance distance,
                                uint64_t seed) {
   MachineOptions options;

@@ -49,9 +49,6 @@ const std::vector<LitmusStrength> &litmusStrengths();
 /// Whether the PTX memory model forbids the weak outcome.
 bool isForbidden(const LitmusTest &test, const LitmusStrength &strength, LitmusDistance distance);
 
-/// Whether the simulator shows the weak outcome where it is allowed: no load passes a fence, however narrow its scope.
-bool isShown(const LitmusTest &test, const LitmusStrength &strength);
-
 /// Runs the test once with the seed; whether the outcome was the weak one.
 Expected<bool> seesWeakOutcome(const LitmusTest &test, const LitmusStrength &strength, LitmusDistance distance,
                                uint64_t seed);

@@ -29,7 +29,7 @@ TEST_P(Litmus, ShowsJustWhatTheModelAllows) {
     const std::optional<uint64_t> weak = firstWeak(strength);
     if (isForbidden(test(), strength, distance()))
       EXPECT_FALSE(weak) << test().name << ", " << strength.text() << ": forbidden, seen with seed " << *weak;
-    else if (isShown(test(), strength))
+    else
       EXPECT_TRUE(weak) << test().name << ", " << strength.text() << ": allowed, not seen";
   }
 }

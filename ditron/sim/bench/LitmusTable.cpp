@@ -1,0 +1,57 @@
+//===- LitmusTable.cpp - How often each litmus test shows its weak outcome --------------------------------------------===//
+//
+// usage: ditron-sim-litmus [SCHEDULES]     (default 1000)
+//
+// A table in Markdown: a row for each test and strength, in how many schedules the weak outcome was seen between threads of
+// one block, of one GPU, and of different ranks; "-" where the PTX model forbids it. Exit code 1 when a forbidden one was seen.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "ditron/sim/test/LitmusPrograms.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace ditron;
+using namespace ditron::sim;
+
+namespace {
+
+uint64_t countWeak(const LitmusTest &test, const LitmusStrength &strength, LitmusDistance distance,
+                   uint64_t schedules) {
+  uint64_t weak = 0;
+  for (uint64_t seed = 1; seed <= schedules; ++seed)
+    if (const Expected<bool> seen = seesWeakOutcome(test, strength, distance, seed); seen.isOk())
+      weak += *seen;
+    else
+      fmt::print(stderr, "{}: {}\n", test.name, seen.status().message());
+  return weak;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  uint64_t schedules = 1000;
+  if (argc > 2 ||
+      (argc == 2 &&
+       (std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), schedules).ec != std::errc() || !schedules))) {
+    fmt::print(stderr, "usage: ditron-sim-litmus [SCHEDULES]\n");
+    return 1;
+  }
+  bool isRight = true;
+  fmt::print("| test | accesses | one block | one GPU | ranks |\n|---|---|---|---|---|\n");
+  for (const LitmusTest &test : litmusTests())
+    for (const LitmusStrength &strength : litmusStrengths()) {
+      std::string row;
+      for (LitmusDistance distance : {LitmusDistance::SameBlock, LitmusDistance::SameGpu, LitmusDistance::OtherRank}) {
+        const uint64_t weak = countWeak(test, strength, distance, schedules);
+        const bool forbidden = isForbidden(test, strength, distance);
+        isRight &= !forbidden || weak == 0;
+        row += forbidden && weak == 0 ? " - |" : fmt::format(" {}{} |", weak, forbidden ? " FORBIDDEN" : "");
+      }
+      fmt::print("| {} | {} |{}\n", test.name, strength.text(), row);
+      std::fflush(stdout);
+    }
+  return isRight ? 0 : 1;
+}
