@@ -292,11 +292,14 @@ Expected<NpyArray> interpretArray(NpyArray array, DataType type, std::string_vie
 Status ArrayText::checkMemory(uint64_t copies, std::string_view name) const {
   if (source == Source::File)
     return Status::ok();
-  const uint64_t available = availableHostMemory();
+  constexpr uint64_t worthAsking = uint64_t(1) << 20; // asking costs some file reads
   uint64_t bytes = sizeOf(*type) * copies;
   for (int64_t size : shape)
     if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes))
       bytes = UINT64_MAX; // too much, unless a size is 0
+  if (bytes < worthAsking)
+    return Status::ok();
+  const uint64_t available = availableHostMemory();
   if (bytes <= available)
     return Status::ok();
   return Status(StatusCode::ResourceExhausted,

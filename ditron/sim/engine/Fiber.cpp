@@ -1,6 +1,6 @@
 //===- Fiber.cpp - Stacks and context switches --------------------------------------------------------------------===//
 //
-// The stack pool: mmap in slabs, guard pages, cache colouring.
+// The stack pool: mmap in slabs, kept for the next pool; guard pages, cache colouring.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/engine/Fiber.h"
@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <mutex>
+#include <optional>
 
 namespace ditron::sim {
 
@@ -44,6 +46,45 @@ bool guardPage(char *page) {
   }
   return true;
 }
+
+/// Slabs of pools that are gone. A machine lives for milliseconds when many schedules are tried, and mapping and first touching its stacks
+/// takes longer than its run.
+class SpareSlabs {
+public:
+  /// Takes it, or leaves it to the caller.
+  bool keep(const StackPool::Slab &slab) {
+    constexpr uint64_t mostBytes = uint64_t(128) << 20;
+    const std::lock_guard lock(mutex);
+    if (kept + slab.bytes > mostBytes)
+      return false;
+    kept += slab.bytes;
+    slabs.push_back(slab);
+    return true;
+  }
+  std::optional<StackPool::Slab> take(uint64_t bytes, uint32_t stacks) {
+    const std::lock_guard lock(mutex);
+    const auto found = std::find_if(slabs.begin(), slabs.end(), [&](const StackPool::Slab &slab) {
+      return slab.bytes == bytes && slab.stacks == stacks;
+    });
+    if (found == slabs.end())
+      return std::nullopt;
+    const StackPool::Slab slab = *found;
+    slabs.erase(found);
+    kept -= bytes;
+    return slab;
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<StackPool::Slab> slabs;
+  uint64_t kept = 0;
+};
+
+/// Never destroyed: machines that are may be.
+SpareSlabs &spareSlabs() {
+  static auto *const spare = new SpareSlabs;
+  return *spare;
+}
 } // namespace
 
 StackPool::StackPool(uint64_t stackBytes, uint32_t stacksPerSlab)
@@ -52,24 +93,38 @@ StackPool::StackPool(uint64_t stackBytes, uint32_t stacksPerSlab)
 
 StackPool::~StackPool() {
   for (const Slab &slab : slabs) {
+    if (spareSlabs().keep(slab))
+      continue;
     munmap(slab.base, slab.bytes);
     guardsLeft().fetch_add(slab.guards);
   }
 }
 
-void StackPool::addSlab() {
-  uint64_t stride = stackBytes + pageBytes;
-  uint64_t bytes = stride * stacksPerSlab;
+StackPool::Slab StackPool::makeSlab() const {
+  const uint64_t stride = stackBytes + pageBytes;
+  const uint64_t bytes = stride * stacksPerSlab;
+  if (const std::optional<Slab> spare = spareSlabs().take(bytes, stacksPerSlab))
+    return *spare;
   void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED)
-    return;
-  slabs.push_back({base, bytes, 0});
+    return {};
   // Huge pages would commit every stack in full.
   madvise(base, bytes, MADV_NOHUGEPAGE);
-  size_t first = freeStacks.size();
+  uint32_t guards = 0;
+  for (uint32_t i = 0; i < stacksPerSlab; ++i)
+    guards += guardPage(static_cast<char *>(base) + i * stride);
+  return {base, bytes, stacksPerSlab, guards};
+}
+
+void StackPool::addSlab() {
+  const Slab slab = makeSlab();
+  if (!slab.base)
+    return;
+  slabs.push_back(slab);
+  const uint64_t stride = stackBytes + pageBytes;
+  const size_t first = freeStacks.size();
   for (uint32_t i = 0; i < stacksPerSlab; ++i) {
-    char *guard = static_cast<char *>(base) + i * stride;
-    slabs.back().guards += guardPage(guard);
+    char *guard = static_cast<char *>(slab.base) + i * stride;
     uint64_t shift = (made++ * colourStepLines * cacheLineBytes) % pageBytes;
     freeStacks.push_back({guard + stride - shift, stackBytes - shift});
   }

@@ -30,7 +30,8 @@ struct Stack {
   uint64_t bytes = 0;
 };
 
-/// Hands out stacks of one size and takes them back. Memory returns to the system with the pool.
+/// Hands out stacks of one size and takes them back. What a pool leaves serves the next of the same size; above a limit memory returns to
+/// the system with the pool.
 class StackPool {
 public:
   StackPool(uint64_t stackBytes, uint32_t stacksPerSlab);
@@ -41,14 +42,18 @@ public:
   Stack acquire();
   void release(Stack stack) { freeStacks.push_back(stack); }
 
+  /// Memory for several stacks, with their guard pages.
+  struct Slab {
+    void *base = nullptr;
+    uint64_t bytes = 0;
+    uint32_t stacks = 0;
+    uint32_t guards = 0; ///< Pages that took a mapping of their own.
+  };
+
 private:
   void addSlab();
+  Slab makeSlab() const;
 
-  struct Slab {
-    void *base;
-    uint64_t bytes;
-    uint32_t guards; ///< Pages that took a mapping of their own.
-  };
   uint64_t stackBytes;
   uint32_t stacksPerSlab;
   uint32_t made = 0;
