@@ -250,7 +250,7 @@ PROGRAMS = [
     race('put_before_block_barrier', 'source_ptr', EXCHANGE),
     race('get_read_early', 'copy_ptr', '--ranks 2 data_ptr=symm:arange:i32[128] copy_ptr=zeros:i32[128] out_ptr=zeros:i32[128] '
          '--expect out_ptr=arange:i32[128]'),
-    race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5', needs='exploration'),
+    race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5'),
     race('earlier_put_not_covered', 'data_ptr', TWO_PUTS),
     bounds('negative_count', 'bytes', '--ranks 8 data_ptr=symm:zeros:i32[128] source_ptr=full({rank}):i32[16] n=100 '
            'out_ptr=zeros:i32[128]', zoo='Z22'),

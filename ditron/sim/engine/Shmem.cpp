@@ -130,7 +130,22 @@ void Shmem::fence(Thread &thread) {
     fenced = engine.races->joined(engine.races->joined(fenced, engine.races->release(thread)), arrived());
 }
 
+void Shmem::hurry(Thread &thread) {
+  Block &block = *thread.block;
+  SimTime last = block.clock;
+  for (PendingTransfer &transfer : pending) {
+    const SimTime soon = engine.scheduler.cost(static_cast<double>(engine.scheduler.random.below(longestHurryNs)));
+    transfer.due = std::min(transfer.due, block.clock + soon);
+    engine.scheduler.wake(*this, transfer.due);
+    last = std::max(last, transfer.due);
+  }
+  block.clock = last;
+  block.yieldIfAhead(thread);
+}
+
 void Shmem::quiet(Thread &thread) {
+  if (engine.schedule.shuffledCopies)
+    hurry(thread);
   deliverIf([](const PendingTransfer &) { return true; });
   if (!engine.races)
     return;

@@ -63,7 +63,7 @@ public:
   void fence(Thread &thread);
   /// What was begun towards a PE before the last fence arrives now.
   void settleFenced(uint32_t peer) { deliverIf([&](const PendingTransfer &t) { return t.peer == peer && t.epoch < epoch; }); }
-  /// Everything arrives now, and the thread knows it.
+  /// Everything arrives, one after the other, and the thread, which waits for it, knows it.
   void quiet(Thread &thread);
   /// A thread changes a signal word at once.
   const std::string *signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, const DitronSimSite *site);
@@ -85,6 +85,8 @@ public:
   void finishLater(KernelRun &run, SimTime now);
 
 private:
+  /// What is under way comes soon, and the thread waits until it is there.
+  void hurry(Thread &thread);
   template <typename Condition> void deliverIf(Condition condition);
   void deliver(PendingTransfer &transfer);
   /// False, with the run failed, when it races with something.
