@@ -90,6 +90,7 @@ Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const Target
   machineOptions.smsPerRank = options.sms;
   machineOptions.warpSize = target.warpSize;
   machineOptions.seed = options.seed;
+  machineOptions.schedule = options.schedule;
   machineOptions.slowRanks = options.slowRanks;
   machineOptions.checkBounds = options.checkBounds;
   machineOptions.detectRaces = options.checkRaces;

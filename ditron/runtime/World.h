@@ -23,6 +23,7 @@
 #include "ditron/runtime/AdoptedHeap.h"
 #include "ditron/runtime/Node.h"
 #include "ditron/runtime/Stream.h"
+#include "ditron/sim/explore/Schedule.h"
 #include "ditron/support/TargetName.h"
 
 #include <map>
@@ -43,6 +44,7 @@ struct WorldOptions {
   // Simulated GPUs.
   uint32_t sms = 8;        ///< Simulated SMs per rank.
   uint64_t seed = 0;       ///< Other seeds give other interleavings; the same gives the same run.
+  std::optional<sim::Schedule> schedule; ///< What is left to chance; empty: what the seed draws.
   bool checkBounds = true; ///< Check each access of a kernel.
   bool checkRaces = true;  ///< Look for data races (sim/race); needs checkBounds.
   uint32_t ranksPerNode = 0; ///< Size of a simulated node, for OpenSHMEM's teams; 0: all ranks are on one.

@@ -19,8 +19,6 @@ namespace ditron::sim {
 namespace {
 
 constexpr double maxTimeLimitSeconds = 1e9;
-/// How late a host code may start.
-constexpr SimTime latestHostStart = 50'000'000;
 
 Status checkOptions(const MachineOptions &options) {
   auto bad = [](std::string_view option, std::string_view accepted) {
@@ -464,9 +462,9 @@ Status Machine::runHosts(const std::vector<HostCode> &codes) {
       return {StatusCode::ResourceExhausted, "no memory for the host code's stacks"};
     }
     fiber->clock = now();
-    // Threads of a real job never start together. The seed 0 keeps to the model's times.
-    if (impl->options.seed != 0 && codes.size() > 1)
-      fiber->clock += static_cast<SimTime>(impl->scheduler.random.below(latestHostStart));
+    if (const double latest = impl->schedule.hostStartNs; latest > 0 && codes.size() > 1)
+      fiber->clock +=
+          impl->scheduler.cost(static_cast<double>(impl->scheduler.random.below(static_cast<uint64_t>(latest))));
     if (impl->races)
       fiber->order.known = impl->races->releaseHost(impl->outsideOrder);
     impl->hosts.push_back(std::move(fiber));
@@ -529,7 +527,7 @@ void Machine::hostStep(const SourceLocation &place) {
   if (isNew)
     found->second = {std::get<0>(found->first).c_str(), place.line, place.column};
   impl->currentHost->place = &found->second;
-  if (!impl->stopped() && impl->scheduler.nextTime() < impl->currentHost->clock)
+  if (!impl->stopped() && impl->scheduler.comesFirst(impl->currentHost->clock))
     impl->currentHost->yield();
 }
 

@@ -77,7 +77,12 @@ Agent *Scheduler::pop(SimTime &when) {
     push(*agent, when);
     agent = take(when);
   }
-  now = std::max(now, agent ? when : now);
+  if (!agent)
+    return nullptr;
+  now = std::max(now, when);
+  // Who acts later by priority does so at a later time: nobody sees what has not happened yet.
+  if (byPriority)
+    when = now;
   return agent;
 }
 

@@ -36,6 +36,7 @@ constexpr auto knobs() {
                          Knob<double>{"late_copies", &Schedule::lateCopies, 0, 1},
                          Knob<bool>{"shuffled_copies", &Schedule::shuffledCopies, 0, 1},
                          Knob<double>{"late_wakes", &Schedule::lateWakes, 0, 1},
+                         Knob<double>{"host_start_ns", &Schedule::hostStartNs, 0, most},
                          Knob<double>{"rank_start_ns", &Schedule::rankStartNs, 0, most},
                          Knob<double>{"thread_switches", &Schedule::threadSwitches, 0, 1},
                          Knob<bool>{"shuffled_warps", &Schedule::shuffledWarps, 0, 1},
@@ -74,6 +75,7 @@ Schedule Schedule::draw(uint64_t number, uint32_t ranks, uint32_t smsPerRank) {
   schedule.shuffledWarps = schedule.shuffledCopies = true;
   if (ranks > 1)
     schedule.rankStartNs = oneOf({0, 5'000, 50'000});
+  schedule.hostStartNs = oneOf({5'000, 50'000});
   schedule.blockStartNs = oneOf({0, 500, 5'000});
   schedule.threadSwitches = oneOf({0.0625, 0.25});
   schedule.lateStores = oneOf({0.25, 0.5});

@@ -30,6 +30,7 @@ namespace ditron::sim {
 struct Schedule {
   uint64_t seed = 0;            ///< Draws each case.
   double rankStartNs = 0;       ///< The latest that a rank's first launch comes late.
+  double hostStartNs = 0;       ///< The latest that a host code comes late, where there are several.
   double blockStartNs = 0;      ///< The latest that a block comes late.
   uint32_t busySms = 0;         ///< SMs of each rank that something else has at first; one is always left.
   int32_t slowRank = -1;        ///< A rank whose SMs and launches are slower; -1: none.
@@ -39,7 +40,7 @@ struct Schedule {
   double lateStores = 0;        ///< Share of strong stores that an observer sees late (memory/WeakMemory.h).
   double lateWakes = 0;         ///< Share of waiting threads that notice late.
   double lateCopies = 0;        ///< Share of copies that begin late.
-  bool shuffledCopies = false;  ///< Pieces of a copy come in an order that is drawn for it.
+  bool shuffledCopies = false;  ///< Pieces of a copy, and what a quiet waits for, come in an order that is drawn.
   bool stopsAtBarriers = false; ///< Other agents may act while a block is at a barrier.
   bool byPriority = false;      ///< See the top of the file.
   uint32_t priorityChanges = 0;

@@ -331,7 +331,7 @@ TEST(Residency, FreeSlotsGoToTheHigherPriorityFirst) {
 TEST(Order, TicketsAreTakenInVirtualTime) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     MachineOptions options;
-    options.seed = seed;
+    options.schedule = Schedule{.seed = seed}; // nobody comes late, and nobody has priority
     auto machine = makeMachine(options);
     auto *tickets = makeBuffer<uint64_t>(*machine, 0, 9, "tickets");
     auto entry = [](void **arguments) {
