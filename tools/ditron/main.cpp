@@ -85,16 +85,8 @@ int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, cha
 
 } // namespace
 
-/// Runs the command and gives its exit code.
-static int runCommand(int argc, char **argv) {
-  tool::CommandContext context;
-  Expected<Knobs> knobs = Knobs::fromEnvironment();
-  if (!knobs.isOk()) {
-    context.finish(knobs.status());
-    return context.exitCode;
-  }
-  context.knobs = *knobs;
-
+/// Runs the command of these words, as main got them.
+static int runWords(tool::CommandContext &context, int argc, char **argv) {
   CLI::App app("Ditron: compiles distributed kernels written in the Triton language, and runs them.", "ditron");
   app.require_subcommand(1);
   app.set_version_flag("--version", tool::versionText());
@@ -103,15 +95,16 @@ static int runCommand(int argc, char **argv) {
       "running (deadlock, access out of bounds); 3 not enough memory, threads or disk; 4 a bug of Ditron; 5 a result of\n"
       "`ditron run` is not the expected one; 128 + n signal n asked for the end.");
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
-      tool::addRunCommand,    tool::addCompileCommand, tool::addBuildCommand, tool::addInspectCommand, tool::addBenchCommand, tool::addDemoCommand,
-      tool::addLaunchCommand, tool::addDoctorCommand,  tool::addCacheCommand, tool::addKnobsCommand,
-      tool::addLayoutCommand,  tool::addExplainCommand,
-      tool::addPredictCommand,
+      tool::addRunCommand,     tool::addReplayCommand,  tool::addCompileCommand, tool::addBuildCommand,
+      tool::addInspectCommand, tool::addBenchCommand,   tool::addDemoCommand,    tool::addLaunchCommand,
+      tool::addDoctorCommand,  tool::addCacheCommand,   tool::addKnobsCommand,   tool::addLayoutCommand,
+      tool::addExplainCommand, tool::addPredictCommand,
   };
   for (auto *add : commands)
     add(app, context);
   tool::addHelpExamples(app);
   std::vector<std::string> words(argv + 1, argv + argc);
+  context.words = words;
   std::ranges::transform(words, words.begin(), tool::withStandardInput);
   if (words.size() > 1 && words.front() == "--version") {
     fmt::print(stderr, "ditron: error: '{}' is not expected here: --version stands alone; see ditron --help\n", words[1]);
@@ -129,6 +122,26 @@ static int runCommand(int argc, char **argv) {
     return isWanted ? app.exit(error) : reportUsage(app, error, argc, argv);
   }
   return context.exitCode;
+}
+
+/// Runs the command, and the one that it asks for, and gives the exit code.
+static int runCommand(int argc, char **argv) {
+  tool::CommandContext context;
+  Expected<Knobs> knobs = Knobs::fromEnvironment();
+  if (!knobs.isOk()) {
+    context.finish(knobs.status());
+    return context.exitCode;
+  }
+  context.knobs = *knobs;
+  const int exitCode = runWords(context, argc, argv);
+  if (context.next.empty())
+    return exitCode;
+  std::vector<std::string> words = std::move(context.next);
+  context.next.clear();
+  std::vector<char *> pointers = {argv[0]};
+  for (std::string &word : words)
+    pointers.push_back(word.data());
+  return runWords(context, static_cast<int>(pointers.size()), pointers.data());
 }
 
 /// Ctrl-C and its like: a simulated run ends with its report; anything else, or a second one, ends at once.

@@ -8,6 +8,7 @@
 #define DITRON_TOOLS_DITRON_COMMAND_H
 
 #include "ditron/compiler/Options.h"
+#include "ditron/sim/explore/Schedule.h"
 #include "ditron/support/Knobs.h"
 #include "ditron/support/ToolProcess.h"
 
@@ -19,6 +20,10 @@ namespace ditron::tool {
 struct CommandContext {
   Knobs knobs;
   int exitCode = ExitDone;
+  std::vector<std::string> words;         ///< Of the command line.
+  std::optional<sim::Schedule> schedule;  ///< In place of what --seed draws, when a run is repeated.
+  std::optional<sim::Schedule> reference; ///< What went wrong is that results differ from this one's.
+  std::vector<std::string> next; ///< The words of the command that this one asks for, to be run with `schedule`.
 
   /// Prints an error, as far as it is one, and remembers its exit code. `kernelFailed`: it is that of a kernel which ran.
   void finish(const Status &status, bool kernelFailed = false);
@@ -26,6 +31,7 @@ struct CommandContext {
 
 /// Each adds one subcommand with its options and what it does when chosen. The context outlives the parse.
 void addRunCommand(CLI::App &app, CommandContext &context);
+void addReplayCommand(CLI::App &app, CommandContext &context);
 void addCompileCommand(CLI::App &app, CommandContext &context);
 void addCacheCommand(CLI::App &app, CommandContext &context);
 void addKnobsCommand(CLI::App &app, CommandContext &context);

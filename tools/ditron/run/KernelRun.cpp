@@ -22,12 +22,7 @@ namespace ditron::tool {
 
 Status KernelRun::run() {
   const auto start = std::chrono::steady_clock::now();
-  progress.activity("reading arguments");
-  DITRON_RETURN_IF_ERROR(makeWorld());
-  DITRON_RETURN_IF_ERROR(loadKernels());
-  DITRON_RETURN_IF_ERROR(bindArguments());
-  DITRON_RETURN_IF_ERROR(bindOutputs());
-  DITRON_RETURN_IF_ERROR(compile());
+  DITRON_RETURN_IF_ERROR(prepare());
   Status ran = execute();
   // A trace of a run that failed is when it is needed most.
   if (Status traced = writeTrace(); !traced.isOk() && ran.isOk())
@@ -45,10 +40,66 @@ Status KernelRun::run() {
   return compareWithExpectations();
 }
 
+Status KernelRun::prepare() {
+  progress.activity("reading arguments");
+  DITRON_RETURN_IF_ERROR(makeWorld());
+  DITRON_RETURN_IF_ERROR(loadKernels());
+  DITRON_RETURN_IF_ERROR(bindArguments());
+  DITRON_RETURN_IF_ERROR(bindOutputs());
+  return compile();
+}
+
+RunOutcome KernelRun::runOnce() {
+  RunOutcome outcome;
+  outcome.status = prepare();
+  if (outcome.status.isOk())
+    outcome.status = execute();
+  for (const KernelStage &stage : stages)
+    outcome.status = withSourceLine(outcome.status, stage.sourceText());
+  if (outcome.status.isOk())
+    outcome.status = compareWithExpectations();
+  outcome.kernelFailed = kernelFailed;
+  outcome.mismatched = mismatched;
+  if (!outcome.status.isOk())
+    return outcome;
+  Expected<std::vector<RunOutcome::Result>> results = downloadResults();
+  if (results.isOk())
+    outcome.results = std::move(*results);
+  else
+    outcome.status = results.status();
+  return outcome;
+}
+
+Expected<std::vector<RunOutcome::Result>> KernelRun::downloadResults() const {
+  std::vector<const RunArray *> wanted;
+  for (const Output &output : outputs)
+    wanted.push_back(output.array);
+  for (const values::SliceText &slice : prints)
+    wanted.push_back(arrays->find(slice.name));
+  if (wanted.empty())
+    for (const RunArray &array : arrays->all())
+      wanted.push_back(&array);
+  std::vector<RunOutcome::Result> results;
+  for (const RunArray *array : wanted)
+    for (uint32_t rank = 0; rank < options.ranks; ++rank) {
+      DITRON_ASSIGN_OR_RETURN(NpyArray values, array->download(rank));
+      results.push_back({fmt::format("{} on rank {}", array->name, rank), std::move(values)});
+    }
+  return results;
+}
+
+std::vector<compiler::KernelSource> KernelRun::sources() const {
+  std::vector<compiler::KernelSource> sources;
+  for (const KernelStage &stage : stages)
+    sources.push_back(stage.sourceText());
+  return sources;
+}
+
 Status KernelRun::makeWorld() {
   runtime::WorldOptions worldOptions;
   worldOptions.sms = options.sms;
   worldOptions.seed = options.seed;
+  worldOptions.schedule = options.schedule;
   worldOptions.checkBounds = !options.noBoundsCheck;
   worldOptions.checkRaces = !options.noRaceCheck;
   worldOptions.trace = !options.trace.empty();
@@ -65,7 +116,9 @@ Status KernelRun::makeWorld() {
   DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, options.target, worldOptions));
   warnOfIdenticalWorlds(world->machine() != nullptr, options.ranks);
-  DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), compileKnobs));
+  if (!jit) {
+    DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), compileKnobs));
+  }
   if (!options.packages.empty()) {
     DITRON_ASSIGN_OR_RETURN(packaged, package::PackageProvider::open(options.packages, {.target = world->target()}));
   }

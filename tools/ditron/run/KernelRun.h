@@ -10,6 +10,7 @@
 #include "base/Command.h"
 #include "base/Progress.h"
 #include "run/Expectation.h"
+#include "run/Exploration.h"
 #include "run/KernelStage.h"
 
 #include "ditron/package/PackageProvider.h"
@@ -30,6 +31,7 @@ struct RunOptions {
   SourceOptions source; ///< How the files are read.
   bool debug = false;
   uint64_t seed = 0;
+  std::optional<sim::Schedule> schedule; ///< In place of what the seed draws.
   uint64_t dataSeed = 0;
   uint32_t sms = 8;
   std::vector<std::string> slowRanks;    ///< RANK:FACTOR
@@ -52,14 +54,22 @@ struct RunOptions {
 
 class KernelRun {
 public:
-  KernelRun(const RunOptions &options, const Knobs &knobs) : options(options), knobs(knobs), progress(options.quiet) {}
+  /// With a jit, kernels are taken from it: those that it has compiled for an earlier run of the same options need not be again.
+  KernelRun(const RunOptions &options, const Knobs &knobs, std::shared_ptr<jit::Jit> jit = nullptr)
+      : options(options), knobs(knobs), progress(options.quiet), jit(std::move(jit)) {}
 
   /// Does everything; results and the summary go to stdout, progress and warnings to stderr.
   Status run();
+  /// Runs and compares with what is expected, with nothing on the terminal (the options are quiet ones), and gives the arrays.
+  RunOutcome runOnce();
+  const std::shared_ptr<jit::Jit> &kernels() const { return jit; }
+  /// The kernel files, once they have been read.
+  std::vector<compiler::KernelSource> sources() const;
   /// Whether the error of run() is one of the kernel while it ran.
   bool hasKernelFailed() const { return kernelFailed; }
   /// Whether it is that a result is not the expected one.
   bool hasMismatch() const { return mismatched; }
+  bool isSimulated() const { return world && world->machine(); }
 
 private:
   struct Output {
@@ -67,6 +77,8 @@ private:
     values::OutputText text;
   };
 
+  /// Everything before the kernels run.
+  Status prepare();
   Status makeWorld();
   Status loadKernels();
   Status bindArguments();
@@ -82,6 +94,8 @@ private:
   Status writeOutputs();
   Status print(const values::SliceText &slice);
   Status compareWithExpectations();
+  /// Of every array, or of those that --out and --print name, if any do.
+  Expected<std::vector<RunOutcome::Result>> downloadResults() const;
   /// How long the run took on the machine model or, on real GPUs, on the slowest rank.
   std::string deviceTime() const;
   void printSummary(double seconds);
@@ -90,7 +104,7 @@ private:
   const Knobs &knobs;
   Progress progress;
   std::unique_ptr<runtime::World> world;
-  std::unique_ptr<jit::Jit> jit;
+  std::shared_ptr<jit::Jit> jit;
   std::unique_ptr<package::PackageProvider> packaged; ///< With --package: gives the kernels, and the jit does not.
   std::unique_ptr<RunArrays> arrays;
   std::vector<KernelStage> stages;

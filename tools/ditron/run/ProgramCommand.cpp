@@ -56,13 +56,8 @@ public:
 
   Status run() {
     const auto start = std::chrono::steady_clock::now();
-    DITRON_RETURN_IF_ERROR(checkOptions(path, command));
-    progress.activity("reading " + path);
-    program::ReadOptions reading;
-    if (command.count("--ranks"))
-      reading.ranks = options.ranks;
-    DITRON_ASSIGN_OR_RETURN(program, program::readProgram(path, reading));
-    DITRON_RETURN_IF_ERROR(prepare());
+    DITRON_RETURN_IF_ERROR(read());
+    settings.world.schedule = context.schedule;
     DITRON_ASSIGN_OR_RETURN(running, program::Run::create(program, *jit, settings));
     if (sim::Machine *machine = running->world().machine())
       machine->observeProgress([this](double fraction) { progress.reached(fraction); });
@@ -73,13 +68,53 @@ public:
     if (Status traced = writeTrace(); !traced.isOk() && ran.isOk())
       ran = traced;
     progress.stop();
-    for (const compiler::KernelSource *source : running->sources())
-      ran = withSourceLine(ran, *source);
-    DITRON_RETURN_IF_ERROR(ran);
+    DITRON_RETURN_IF_ERROR(describe(ran));
     if (!options.quiet)
       printSummary(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    return outcome.mismatches.empty() ? Status::ok()
-                                      : invalidArgument(fmt::format("{}", fmt::join(outcome.mismatches, "\n")));
+    return outcome.mismatches.empty() ? Status::ok() : mismatches();
+  }
+
+  /// Reads the run file and makes the compiler.
+  Status read() {
+    DITRON_RETURN_IF_ERROR(checkOptions(path, command));
+    progress.activity("reading " + path);
+    program::ReadOptions reading;
+    if (command.count("--ranks"))
+      reading.ranks = options.ranks;
+    DITRON_ASSIGN_OR_RETURN(program, program::readProgram(path, reading));
+    return prepare();
+  }
+
+  /// Runs what has been read, and prints nothing.
+  RunOutcome runOnce(const sim::Schedule &schedule) {
+    settings.print = [](const std::string &) {};
+    settings.world.schedule = schedule;
+    RunOutcome result;
+    Expected<std::unique_ptr<program::Run>> made = program::Run::create(program, *jit, settings);
+    result.status = made.status();
+    if (!made.isOk())
+      return result;
+    running = std::move(*made);
+    outcome = running->execute();
+    result.status = describe(outcome.status);
+    result.kernelFailed = hasFailed();
+    result.mismatched = hasMismatch();
+    if (result.mismatched)
+      result.status = mismatches();
+    else if (result.status.isOk() && outcome.expectations == 0)
+      result.results = arrays();
+    return result;
+  }
+
+  const std::string &target() const { return settings.target; }
+  uint32_t ranks() const { return program.ranks; }
+  uint32_t smsPerRank() const { return settings.world.sms; }
+  bool isSimulated() const { return running && running->world().machine(); }
+  void addSources(Replay &replay) const {
+    addFile(replay, path, program.source.text);
+    if (running)
+      for (const compiler::KernelSource *source : running->sources())
+        addFiles(replay, *source);
   }
 
   /// Whether the error of run() is one of the running program.
@@ -89,6 +124,25 @@ public:
   bool hasMismatch() const { return outcome.status.isOk() && !outcome.mismatches.empty(); }
 
 private:
+  /// With the line of the kernel's source.
+  Status describe(Status status) const {
+    for (const compiler::KernelSource *source : running->sources())
+      status = withSourceLine(status, *source);
+    return status;
+  }
+
+  Status mismatches() const { return invalidArgument(fmt::format("{}", fmt::join(outcome.mismatches, "\n"))); }
+
+  /// What has not been freed.
+  std::vector<RunOutcome::Result> arrays() const {
+    std::vector<RunOutcome::Result> results;
+    for (const program::BufferDeclaration &buffer : program.buffers)
+      for (uint32_t rank = 0; rank < program.ranks; ++rank)
+        if (Expected<NpyArray> values = running->array(buffer.name, rank); values.isOk())
+          results.push_back({fmt::format("{} on rank {}", buffer.name, rank), std::move(*values)});
+    return results;
+  }
+
   Status prepare() {
     settings.target =
         program::targetOf(program, command.count("--target") ? std::optional(options.target) : std::nullopt);
@@ -166,12 +220,28 @@ private:
 
 bool isRunFile(std::string_view kernel) { return kernel.ends_with(".json"); }
 
+void exploreRunFile(const std::string &path, const RunOptions &options, const ExploreArguments &arguments,
+                    const CLI::App &command, CommandContext &context) {
+  ProgramCommand program(path, options, command, context);
+  Status wrong = program.read();
+  if (wrong.isOk())
+    wrong = checkExploration(options, program.target());
+  if (!wrong.isOk())
+    return context.finish(wrong);
+  exploreProgram(
+      {arguments.schedules, options.seed, program.ranks(), program.smsPerRank(), arguments.resultsMayDiffer}, arguments,
+      [&](const sim::Schedule &schedule) { return program.runOnce(schedule); }, options.quiet,
+      [&](Replay &replay) { program.addSources(replay); }, context);
+}
+
 void runProgram(const std::string &path, const RunOptions &options, const CLI::App &command, CommandContext &context) {
   ProgramCommand program(path, options, command, context);
   const Status status = program.run();
   context.finish(status, program.hasFailed());
   if (program.hasMismatch())
     context.exitCode = ExitMismatch;
+  if ((program.hasFailed() || program.hasMismatch()) && program.isSimulated())
+    nameSchedule(options.seed, context);
 }
 
 } // namespace ditron::tool

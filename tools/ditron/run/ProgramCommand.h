@@ -2,7 +2,7 @@
 #ifndef DITRON_TOOLS_DITRON_PROGRAMCOMMAND_H
 #define DITRON_TOOLS_DITRON_PROGRAMCOMMAND_H
 
-#include "run/KernelRun.h"
+#include "run/ExploreRun.h"
 
 namespace ditron::tool {
 
@@ -11,6 +11,10 @@ bool isRunFile(std::string_view kernel);
 
 /// Runs the run file. Options that are about one kernel, and results that its steps name, are refused.
 void runProgram(const std::string &path, const RunOptions &options, const CLI::App &command, CommandContext &context);
+
+/// Runs it under many schedules (ExploreRun.h).
+void exploreRunFile(const std::string &path, const RunOptions &options, const ExploreArguments &arguments,
+                    const CLI::App &command, CommandContext &context);
 
 } // namespace ditron::tool
 #endif // DITRON_TOOLS_DITRON_PROGRAMCOMMAND_H

@@ -40,6 +40,7 @@ public:
   Expected<const RunArray *> add(const std::string &name, const std::vector<values::ArrayText> &perRank);
   /// Null for a name that no array has.
   const RunArray *find(std::string_view name) const;
+  const std::deque<RunArray> &all() const { return arrays; }
   /// The same, or an error that names `option` and the arrays that there are.
   Expected<const RunArray *> require(std::string_view option, const std::string &name) const;
   /// Where an address points for a kernel or table of `rank`.

@@ -7,6 +7,7 @@
 #include "run/RunCommand.h"
 
 #include "base/Command.h"
+#include "run/ExploreRun.h"
 #include "run/KernelRun.h"
 #include "run/ProgramCommand.h"
 
@@ -164,20 +165,29 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   addResultOptions(command, *options);
   addMachineOptions(command, *options);
   addSourceOptions(command, options->source);
+  auto exploring = std::make_shared<ExploreArguments>();
+  addExploreOptions(command, *exploring);
   command->footer(runHelp);
-  command->callback([options, texts, command, &context] {
+  command->callback([options, texts, command, exploring, &context] {
     if (isRunFile(texts->kernel))
-      return runProgram(texts->kernel, *options, *command, context);
+      return exploring->schedules || context.reference
+                 ? exploreRunFile(texts->kernel, *options, *exploring, *command, context)
+                 : runProgram(texts->kernel, *options, *command, context);
     Expected<std::vector<StageOptions>> stages = dealOut(*command, *texts);
     if (!stages.isOk())
       return context.finish(stages.status());
     options->stages = std::move(*stages);
+    options->schedule = context.schedule;
+    if (exploring->schedules || context.reference)
+      return exploreKernels(*options, *exploring, context);
     // The run is over, and its progress line gone, before its error is printed.
     KernelRun run(*options, context.knobs);
     const Status status = run.run();
     context.finish(status, run.hasKernelFailed());
     if (run.hasMismatch())
       context.exitCode = ExitMismatch;
+    if ((run.hasKernelFailed() || run.hasMismatch()) && run.isSimulated())
+      nameSchedule(options->seed, context);
   });
 }
 
