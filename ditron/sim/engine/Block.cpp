@@ -202,9 +202,9 @@ void Block::saveContext(Thread &thread, Context context) {
 }
 
 void Block::maybeLoadLate(Thread &thread, const void *address) {
-  // A thread in eight times as many that could be given an old value: few loads have a store behind them.
+  // A thread in three times as many that could be given an old value: few loads have a store behind them.
   if (!engine.weakMemory || yielded ||
-      engine.scheduler.random.below(8000) >= static_cast<uint64_t>(engine.schedule.lateStores * 1000))
+      engine.scheduler.random.below(3000) >= static_cast<uint64_t>(engine.schedule.lateStores * 1000))
     return;
   thread.lateLoad.phase = LateLoad::Phase::Ahead;
   thread.lateLoad.request = LateLoad::Request::Save;
