@@ -337,10 +337,19 @@ bool Detector::touchSimply(Cell &cell, uint32_t mask, const Actor &actor, const 
 
 std::optional<Detector::Found> Detector::touchRange(Cell *cells, uint64_t offset, uint64_t bytes, const Actor &actor,
                                                     const Access &access, uint64_t &where) {
+  // The words of one access mostly have the same past: what the first comes to the others come to.
+  Cell before, after;
+  bool hasLast = false;
   for (uint64_t at = offset, end = offset + bytes; at < end;) {
     const uint64_t word = at / wordBytes, next = std::min(end, (word + 1) * wordBytes);
     const uint32_t mask = ((1u << (next - at)) - 1) << at % wordBytes;
     Cell &cell = cells[word];
+    if (hasLast && mask == 0xf && std::memcmp(&cell, &before, sizeof cell) == 0) {
+      cell = after;
+      at = next;
+      continue;
+    }
+    before = cell;
     const bool repeats =
         access.isWrite ? cell.write == actor.strand && cell.writeLane == actor.lane && !(mask & ~cell.writeMask) &&
                              !cell.readMask && cell.writeStrength == access.strength.bits && !cell.isSplit
@@ -351,6 +360,8 @@ std::optional<Detector::Found> Detector::touchRange(Cell *cells, uint64_t offset
         where = at;
         return found;
       }
+    after = cell;
+    hasLast = mask == 0xf && !before.isSplit && !after.isSplit && !equalStore;
     at = next;
   }
   return std::nullopt;
