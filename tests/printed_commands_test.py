@@ -7,7 +7,7 @@ examples  The head of each examples/*.py: the command runs from a folder that lo
           that the head names (0 if none), and prints the lines behind `# > `, in that order.
 readme    README.md: the kernel that is shown is examples/ring.py, and every indented command of ditron outside of the section about
           machines with GPUs ends with 0. docs/command-line.md, and commands of docs/*.md that use examples/: the same.
-help      Each subcommand's help has an example, and it ends with 0.
+help      Each subcommand's help has an example, and it ends with 0, but for what needs a run that failed or hangs.
 """
 import os
 import pathlib
@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+NOT_RUN = ("ditron replay ", "ditron explain ")
 GPU_SECTION = "On a machine with NVIDIA GPUs"
 
 
@@ -130,7 +131,7 @@ def test_help(place, failures):
         if not any(command.startswith(f"{name} ") or command == name for command in commands):
             failures.append(f"{name} --help: no example of it")
         for command in commands:
-            if command not in ran:  # some stand in the help of a command and of its subcommand
+            if command not in ran and not command.startswith(NOT_RUN):  # some stand in the help of a command and of its subcommand
                 check(place, f"{name} --help", command, 0, [], failures)
             ran.add(command)
 

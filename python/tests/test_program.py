@@ -48,7 +48,7 @@ def test_dict(folder):
     assert inbox[0].dtype == np.int32 and inbox[0].shape == (2, 32)
     np.testing.assert_array_equal(inbox[0][0], 100 + 4 + np.arange(32))
     np.testing.assert_array_equal(result.array("inbox", 1)[1], 3 + np.arange(32))
-    assert sorted(printed) == ["call on rank 0: i32 [1]\n[4]\n", "call on rank 1: i32 [1]\n[4]\n"]
+    assert sorted(printed) == ["call on rank 0: i32 1\n[4]\n", "call on rank 1: i32 1\n[4]\n"]
 
 
 def test_file_and_mismatch(folder, tmp_path):

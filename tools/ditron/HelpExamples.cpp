@@ -21,6 +21,8 @@ constexpr HelpExample table[] = {
      R"(  ditron run examples/ring.py:ring --ranks 4 --arg 'x_ptr=full({rank}):fp32[100]' --constexpr BLOCK=128 --arg n=100 \
       --arg 'inbox_ptr=symm:zeros:fp32[100]' --arg 'signal_ptr=symm:zeros:i64[1]' --arg 'out_ptr=zeros:fp32[100]' \
       --print 'out_ptr[:4]' --trace ring.json)"},
+    {"replay", "  ditron replay ditron-replay.json"},
+    {"explain", "  ditron explain --pid 12345"},
     {"compile",
      R"(  ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128'
   ditron compile examples/ring.py:ring --signature '*fp32, *fp32, *i64, *fp32, i32, constexpr BLOCK=128' --emit tile)"},

@@ -49,7 +49,7 @@ TEST(Program, MismatchesAreNoErrors) {
   ASSERT_EQ(program->mismatches().size(), 1u);
   EXPECT_THAT(
       program->mismatches()[0],
-      HasSubstr("<program>:1:49: error: steps[0]: x on rank 0 is not as expected: 2 of 2 elements differ from 2"));
+      HasSubstr("<program>:1:45: error: steps[0]: x on rank 0 is not as expected: 2 of 2 elements differ from 2"));
   EXPECT_EQ(ditron_program_mismatch(program->get(), 1), nullptr);
 }
 
