@@ -73,10 +73,10 @@ bool Block::makeThreads() {
   readyMask = static_cast<uint32_t>(ready.size()) - 1;
   readyHead = readyTail = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    threads.push_back(engine.takeThread());
-    if (!threads.back())
+    std::unique_ptr<Thread> taken = engine.takeThread();
+    if (!taken)
       return false;
-    Thread &thread = *threads.back();
+    Thread &thread = *threads.emplace_back(std::move(taken));
     thread.threadId = i;
     thread.laneId = i % warpSize;
     thread.warpId = i / warpSize;
@@ -127,8 +127,7 @@ void Block::chooseOrder() {
 void Block::returnThreads() {
   // In reverse: the next block then gets them in the same order.
   for (; !threads.empty(); threads.pop_back())
-    if (threads.back())
-      engine.returnThread(std::move(threads.back()));
+    engine.returnThread(std::move(threads.back()));
   if (shared)
     engine.returnSharedMemory(shared);
   shared = nullptr;
@@ -307,10 +306,11 @@ void Block::step(SimTime now) {
   if (fresh) {
     fresh = false;
     if (!makeThreads()) {
-      engine.fail({StatusCode::ResourceExhausted,
-                   fmt::format("no memory for the threads of {}: the system refuses more stacks of {}; raise the limit on "
-                               "address space (ulimit -v), or use fewer ranks, SMs (--sms), blocks or warps",
-                               describe(), byteCount(engine.options.threadStackBytes))});
+      engine.fail(
+          {StatusCode::ResourceExhausted,
+           fmt::format("no memory for the threads of {}: the system refuses more stacks of {}; raise the limit on "
+                       "address space (ulimit -v), or use fewer ranks, SMs (--sms), blocks or warps",
+                       describe(), byteCount(engine.options.threadStackBytes))});
       return;
     }
   }
@@ -485,8 +485,8 @@ std::string Block::describeParked() const {
 
 void Block::reportStuck() {
   engine.fail(failureAt(StatusCode::Deadlock, threads[0]->site,
-                        fmt::format("{}: threads wait for each other at different places and none can go on: {}", describe(),
-                                    describeParked())));
+                        fmt::format("{}: threads wait for each other at different places and none can go on: {}",
+                                    describe(), describeParked())));
 }
 
 } // namespace ditron::sim
