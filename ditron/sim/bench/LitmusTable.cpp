@@ -2,8 +2,8 @@
 //
 // usage: ditron-sim-litmus [SCHEDULES]     (default 1000)
 //
-// A table in Markdown: a row for each test and strength, in how many schedules the weak outcome was seen between threads of
-// one block, of one GPU, and of different ranks; "-" where the PTX model forbids it. Exit code 1 when a forbidden one was seen.
+// A table in Markdown: a row for each test, a column for each strength. A cell says in how many schedules the weak outcome was seen between
+// threads of one block / of one GPU / of different ranks; "-" where the PTX model forbids it. Exit code 1 when a forbidden one was seen.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/test/LitmusPrograms.h"
@@ -40,18 +40,27 @@ int main(int argc, char **argv) {
     return 1;
   }
   bool isRight = true;
-  fmt::print("| test | accesses | one block | one GPU | ranks |\n|---|---|---|---|---|\n");
-  for (const LitmusTest &test : litmusTests())
+  std::string head = "| test |", rule = "|---|";
+  for (const LitmusStrength &strength : litmusStrengths()) {
+    head += fmt::format(" {} |", strength.text());
+    rule += "---|";
+  }
+  fmt::print("{}\n{}\n", head, rule);
+  for (const LitmusTest &test : litmusTests()) {
+    std::string row;
     for (const LitmusStrength &strength : litmusStrengths()) {
-      std::string row;
+      const char *between = " ";
       for (LitmusDistance distance : {LitmusDistance::SameBlock, LitmusDistance::SameGpu, LitmusDistance::OtherRank}) {
         const uint64_t weak = countWeak(test, strength, distance, schedules);
         const bool forbidden = isForbidden(test, strength, distance);
         isRight &= !forbidden || weak == 0;
-        row += forbidden && weak == 0 ? " - |" : fmt::format(" {}{} |", weak, forbidden ? " FORBIDDEN" : "");
+        row += between + (forbidden && weak == 0 ? "-" : fmt::format("{}{}", weak, forbidden ? " FORBIDDEN" : ""));
+        between = " / ";
       }
-      fmt::print("| {} | {} |{}\n", test.name, strength.text(), row);
-      std::fflush(stdout);
+      row += " |";
     }
+    fmt::print("| {} |{}\n", test.name, row);
+    std::fflush(stdout);
+  }
   return isRight ? 0 : 1;
 }
