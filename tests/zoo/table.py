@@ -15,14 +15,16 @@ from dataclasses import dataclass, field
 KINDS = {
     'race': (2, ('data race', 'is still writing', 'may still be reading', 'without fence_async')),
     'deadlock': (2, ('deadlock', 'threads wait for each other')),
-    'bounds': (2, ('outside of every allocation', 'outside of', 'is not one of', 'negative')),
+    'bounds': (2, ('outside of every allocation', 'outside of', 'is not one of', 'negative', 'that is not symmetric')),
     'misaligned': (2, ('misaligned',)),
     'refused': (1, ('only some of them arrive here',)),  # by the compiler
     'wrong numbers': (5, ('is not as expected',)),
+    'mbarrier': (2, ('which is no mbarrier', 'of 1 left')),
     # Of host code.
     'baked': (2, ('a replay repeats the value of the capture',)),
     'freed': (2, ('is freed while', 'is freed before', 'use after free')),
-    'one-sided': (2, ('is a call of all ranks',)),
+    'one-sided': (2, ('is a call of all ranks', 'all ranks make the same calls')),
+    'capture': (2, ('has captured work that nothing waits for',)),
 }
 
 
@@ -133,7 +135,22 @@ PROGRAMS = [
 
     Program('after_you', 'wrong numbers', '--grid 2 flags_ptr=zeros:i32[2] seen_ptr=zeros:i32[1] --expect seen_ptr=i32:[1]'),
 
+    race('helper_without_barrier', 'box_ptr', '--ranks 3 box_ptr=symm:zeros:fp16[512] flag_ptr=symm:zeros:i32[1] out_ptr=zeros:fp16[512]'),
+    race('barrier_acquires_only', 'box_ptr', '--ranks 4 box_ptr=symm:zeros:i32[512] count_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128]'),
+    race('multicast_before_flag', 'box_ptr', HOPPER + '--ranks 4 box_ptr=symm:zeros:i32[128] flag_ptr=symm:zeros:i32[4] '
+         'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]'),
+    race('reduction_before_barrier', 'x_ptr', HOPPER + '--ranks 4 --num-warps 1 x_ptr=symm:zeros:fp32[128] out_ptr=zeros:fp32[128] '
+         '--expect out_ptr=full(10):fp32[128]'),
+    race('half_of_signal', 'flag_ptr', '--ranks 2 --num-warps 1 flag_ptr=symm:zeros:i64[2] out_ptr=zeros:i64[1]'),
+
     # Threads of a block, blocks of a grid.
+    race('warp_barrier_for_block', 'shared', '--num-warps 8 out_ptr=zeros:i32[256]'),
+    race('arrival_before_store', 'shared', 'x_ptr=arange:i32[64] out_ptr=zeros:i32[64] --expect out_ptr=arange:i32[64]'),
+    race('shared_flag_relaxed', 'shared', 'out_ptr=zeros:i32[32] --expect out_ptr=arange:i32[32]'),
+    race('last_arriver_by_one_thread', 'part_ptr', '--grid 5 part_ptr=zeros:fp32[640] count_ptr=zeros:i32[1] out_ptr=zeros:fp32[128] '
+         'last_ptr=zeros:i32[5] --expect out_ptr=full(5):fp32[128]'),
+    deadlock('count_reset_behind_release', ('sense_ptr[0]', 'has 1'), '--grid 4 --cooperative count_ptr=zeros:i32[1] '
+             'sense_ptr=zeros:i32[1] data_ptr=zeros:i32[4] out_ptr=zeros:i32[4]'),
     race('block_barrier_missing', 'scratch_ptr', 'x_ptr=arange:i32[128] scratch_ptr=zeros:i32[128] out_ptr=zeros:i32[128] '
          '--expect out_ptr=arange(127,-1):i32[128]'),
     race('reverse_in_place', 'x_ptr', 'x_ptr=arange:i32[128] --expect x_ptr=arange(127,-1):i32[128]'),
@@ -177,7 +194,16 @@ PROGRAMS = [
     bounds('index_from_data', 'x_ptr', 'index_ptr=arange(-1):i32[128] x_ptr=ones:i32[128] out_ptr=zeros:i32[128]'),
     Program('misaligned_vector', 'misaligned', 'x_ptr=arange:i32[520] out_ptr=zeros:i32[128]', words=('x_ptr',)),
 
+    bounds('not_in_symmetric_memory', 'box_ptr', '--ranks 2 flag_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128]',
+           buggy='box_ptr=zeros:i32[128]', fixed='box_ptr=symm:zeros:i32[128]'),
+    bounds('wait_for_myself', 'flags_ptr', '--ranks 4 flags_ptr=symm:zeros:i32[3] out_ptr=zeros:i32[1]'),
+
     # Who signals whom.
+    deadlock('set_for_add', ('flag_ptr[0] on rank 0', 'has 1, wants >= 2'), '--ranks 3 flag_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]'),
+    race('slot_by_receiver', 'box_ptr', '--ranks 8 --num-warps 1 box_ptr=symm:zeros:i32[256] flags_ptr=symm:zeros:i32[8] '
+         'out_ptr=zeros:i32[256]'),
+    race('flag_of_another_rank', 'box_ptr', '--ranks 4 --num-warps 1 box_ptr=symm:zeros:i32[128] flags_ptr=symm:zeros:i32[4] '
+         'out_ptr=zeros:i32[128]'),
     deadlock('nobody_signals', ('signal_ptr[0] on rank 0', 'never written'), RING),
     race('signal_to_myself', 'inbox_ptr', RING + '--expect out_ptr=arange:i32[128]'),
     deadlock('wrong_word', 'words_ptr[', '--ranks 2 words_ptr=symm:zeros:i32[2] out_ptr=zeros:i32[1]'),
@@ -223,6 +249,9 @@ PROGRAMS = [
          'out_ptr=zeros:i32[128] x=5 call=1 arrived=0 SHOTS=2 --then {form} x=7 call=2 arrived=2 SHOTS=1 '
          '--expect out_ptr=full(7):i32[128]', zoo='Z17'),
 
+    race('two_shots_without_barrier', 'x_ptr', '--ranks 4 x_ptr=symm:full({rank}):fp32[512] out_ptr=zeros:fp32[512]'),
+    race('rewritten_while_pulled', 'x_ptr', '--ranks 2 x_ptr=symm:full({rank}):fp32[128] flag_ptr=symm:zeros:i32[2]'),
+
     # Host code: streams, events, graphs, allocation and free.
     program('round_is_an_argument', 'race', 'inbox_ptr', zoo='Z7'),
     program('round_baked_into_graph', 'baked', ("argument 'round'", "graph 'step'"), zoo='Z7'),
@@ -240,6 +269,18 @@ PROGRAMS = [
     program('ready_beside_kernel', 'race', 'data_ptr', zoo='Z21'),
     program('event_recorded_early', 'race', 'row_ptr'),
     program('staging_buffer_reused', 'race', 'staging'),
+    program('copy_without_event', 'race', 'x_ptr', source='small_kernels'),
+    program('pull_before_peer_is_done', 'race', 'x_ptr', source='small_kernels'),
+    program('results_read_early', 'race', 'x_ptr', source='small_kernels'),
+    program('replays_differ', 'deadlock', ('flag_ptr[0] on rank 1', 'kernel receive'), source='small_kernels'),
+    program('slot_baked_into_graph', 'baked', ('the destination of a copy', 'ring[{slot}]')),
+    program('device_free_while_peer_copies', 'freed', ("'x'",)),
+    program('frees_in_other_order', 'one-sided', ("'a'", "'b'")),
+    program('allocation_behind_signal_wait', 'deadlock', ("allocation of device buffer 'scratch'", 'word[0]')),
+    program('loader_ahead', 'race', 'staging', source='small_kernels'),
+    program('event_of_own_rank', 'race', 'x_ptr', source='small_kernels'),
+    program('input_written_during_replay', 'race', 'x_ptr', source='small_kernels'),
+    program('branch_not_joined', 'capture', 'stream side', source='small_kernels'),
     program('host_threads_crossed', 'deadlock', ("barrier 'first'", "barrier 'second'")),
 
     # Puts, gets and signals of OpenSHMEM.
@@ -252,6 +293,12 @@ PROGRAMS = [
          '--expect out_ptr=arange:i32[128]'),
     race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5'),
     race('earlier_put_not_covered', 'data_ptr', TWO_PUTS),
+    race('fence_for_another_rank', 'box_ptr', '--ranks 3 src_ptr=arange:i32[128] box_ptr=symm:zeros:i32[128] sig_ptr=symm:zeros:i64[1] '
+         'out_ptr=zeros:i32[128]'),
+    race('signal_for_puts_of_other_warps', 'box_ptr', '--ranks 2 src_ptr=arange:bf16[512] box_ptr=symm:zeros:bf16[512] '
+         'sig_ptr=symm:zeros:i64[1] out_ptr=zeros:bf16[512]'),
+    race('prefetch_not_waited_for', 'buf_ptr', '--ranks 2 data_ptr=symm:arange:fp16[512] buf_ptr=zeros:fp16[256] '
+         'out_ptr=zeros:fp16[512] --expect out_ptr=arange:fp16[512]'),
     bounds('negative_count', 'bytes', '--ranks 8 data_ptr=symm:zeros:i32[128] source_ptr=full({rank}):i32[16] n=100 '
            'out_ptr=zeros:i32[128]', zoo='Z22'),
     Program('elements_for_bytes', 'wrong numbers', EXCHANGE + ' n=128', words=('96 of 128',)),
@@ -266,6 +313,12 @@ PROGRAMS = [
     race('proxy_fence_missing', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]'),
     race('bulk_load_not_waited_for', 'shared', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
          '--expect out_ptr=arange:i32[128]'),
+
+    Program('mbarrier_used_too_early', 'mbarrier', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128]'),
+    Program('stage_refilled_too_early', 'mbarrier', HOPPER + 'x_ptr=arange:i32[1024] out_ptr=zeros:i32[1024] --expect out_ptr=arange:i32[1024]'),
+    race('store_waited_for_as_read', 'box_ptr', HOPPER + '--grid 2 box_ptr=zeros:i32[128] flag_ptr=zeros:i32[1] out_ptr=zeros:i32[128]'),
+    race('notify_before_descriptor_store', 'box_ptr', HOPPER + '--ranks 2 x_ptr=ones:fp16[64,64] box_ptr=symm:zeros:fp16[64,64] '
+         'flag_ptr=symm:zeros:i32[1] out_ptr=zeros:fp16[64,64]'),
 
     # Numbers.
     Program('average_for_sum', 'wrong numbers', '--ranks 4 x_ptr=symm:full({rank}):fp32[128] out_ptr=zeros:fp32[128] '
