@@ -45,6 +45,16 @@ Status checkGpuOptions(const WorldOptions &options) {
   return Status::ok();
 }
 
+/// The GPU that this process was told to take, or else the one of its place on the machine.
+Expected<cuda::DeviceOrdinal> gpuOfRank(const cuda::CudaDriver &driver, const bootstrap::RankEnvironment &place,
+                                        const WorldOptions &options) {
+  if (options.gpus.empty())
+    return place.chooseGpu(driver.deviceCount());
+  DITRON_ASSIGN_OR_RETURN(const std::vector<cuda::DeviceOrdinal> ordinals,
+                          cuda::chooseGpus(driver, place.worldSize, options.shareGpus, options.gpus));
+  return ordinals[place.rank];
+}
+
 } // namespace
 
 Expected<std::unique_ptr<World>> World::onGpus(uint32_t numRanks, const TargetName &target,
@@ -88,7 +98,7 @@ Expected<std::unique_ptr<World>> World::fromEnvironment(std::string_view targetT
   DITRON_ASSIGN_OR_RETURN(bootstrap::RankEnvironment place, bootstrap::RankEnvironment::fromProcess());
   if (!place.launched())
     return onGpus(static_cast<uint32_t>(driver->deviceCount()), target, options);
-  DITRON_ASSIGN_OR_RETURN(const int ordinal, place.chooseGpu(driver->deviceCount()));
+  DITRON_ASSIGN_OR_RETURN(const cuda::DeviceOrdinal ordinal, gpuOfRank(*driver, place, options));
   DITRON_RETURN_IF_ERROR(cuda::checkTarget(*driver, ordinal, target));
 
   bootstrap::RendezvousOptions meeting;

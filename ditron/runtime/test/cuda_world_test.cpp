@@ -110,6 +110,27 @@ TEST(CudaWorld, RanksOnOneGpuShareItsKernels) {
   EXPECT_THAT(world.status().message(), HasSubstr("ranks 0 and 3"));
 }
 
+TEST(CudaWorld, AProcessOfAJobTakesTheGpuThatIsNamed) {
+  const std::pair<const char *, const char *> environment[] = {
+      {"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}};
+  for (const auto &[name, value] : environment)
+    setenv(name, value, 1);
+  WorldOptions options;
+  options.heapBytes = 64 << 20;
+  options.gpus = {2};
+  (void)takeLog();
+  EXPECT_TRUE(ok(World::fromEnvironment("cuda", options).status()));
+  EXPECT_THAT(takeLog(), AllOf(HasSubstr(": 2)"), Not(HasSubstr(": 0)"))));
+  options.gpus = {2, 1};
+  EXPECT_THAT(World::fromEnvironment("cuda", options).status().message(),
+              HasSubstr("2 GPUs are named for 1 ranks; accepted is one for each"));
+  options.gpus = {4};
+  EXPECT_THAT(World::fromEnvironment("cuda", options).status().message(),
+              HasSubstr("GPU 4 does not exist; accepted are 0 to 3"));
+  for (const auto &[name, value] : environment)
+    unsetenv(name);
+}
+
 TEST(CudaWorld, SymmetricBuffersLieAtOneOffset) {
   auto world = makeWorld(3);
   SymmetricBuffer first = *world->allocateSymmetric(DataType::F32, 1000, "first");
