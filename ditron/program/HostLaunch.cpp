@@ -35,8 +35,16 @@ Status HostRun::addGiven(const std::string &name, const Text &value, bool isCons
       call.keywords.emplace_back(leaf.path, array.argument());
       continue;
     }
-    DITRON_ASSIGN_OR_RETURN(const values::ArgumentText parsed,
-                            values::parseArgumentText(leaf.path, leaf.text, state.program.ranks));
+    Expected<values::ArgumentText> read = values::parseArgumentText(leaf.path, leaf.text, state.program.ranks);
+    if (!read.isOk()) {
+      if (leaf.path != name || !scope.evaluate(value.text).isOk())
+        return invalidArgument(read.status().message() +
+                               "; also the name of a buffer, and an expression of integers and variables");
+      DITRON_ASSIGN_OR_RETURN(const int64_t number, this->number(value, what));
+      call.keywords.emplace_back(leaf.path, number);
+      continue;
+    }
+    const values::ArgumentText &parsed = *read;
     if (const auto *address = std::get_if<values::AddressText>(&parsed)) {
       DITRON_ASSIGN_OR_RETURN(const runtime::Pointer pointer, state.memory->addressOf(*address, rank));
       DITRON_ASSIGN_OR_RETURN(const LocalArray array, state.memory->find(address->array, address->rank.value_or(rank)));
