@@ -566,6 +566,7 @@ Status Machine::hostWait(std::function<bool()> condition, std::string_view descr
 //===- What happened ----------------------------------------------------------------------------------------------===//
 
 const Counters &Machine::counters() const { return impl->counters; }
+std::string Machine::oldValues() const { return impl->weakMemory ? impl->weakMemory->oldValues() : std::string(); }
 const std::vector<LaunchRecord> &Machine::launches() const { return impl->trace.launches; }
 const std::vector<CopyRecord> &Machine::copies() const { return impl->trace.copies; }
 const std::vector<WaitRecord> &Machine::waits() const { return impl->trace.waits; }

@@ -349,6 +349,9 @@ public:
   //===- What happened --------------------------------------------------------------------------------------------===//
 
   const Counters &counters() const;
+  /// The loads that the schedule gave older values than the newest, a line each, with what would have forbidden it: what may have
+  /// made a result wrong. Empty: none.
+  std::string oldValues() const;
   /// Empty unless options().recordTrace.
   const std::vector<LaunchRecord> &launches() const;
   const std::vector<CopyRecord> &copies() const;

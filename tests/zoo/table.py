@@ -19,6 +19,7 @@ KINDS = {
     'misaligned': (2, ('misaligned',)),
     'refused': (1, ('only some of them arrive here',)),  # by the compiler
     'wrong numbers': (5, ('is not as expected',)),
+    'old value': (5, ('was given an older value',)),  # wrong numbers, and why
     'mbarrier': (2, ('which is no mbarrier', 'of 1 left')),
     # Of host code.
     'baked': (2, ('a replay repeats the value of the capture',)),
@@ -130,10 +131,14 @@ PROGRAMS = [
          '--expect out_ptr=per-rank:i32:[1],i32:[0],i32:[0]', zoo='Z3'),
     race('flag_in_two_halves', 'flag_ptr', '--ranks 2 flag_ptr=symm:zeros:i64[1] out_ptr=zeros:i64[1] '
          '--expect out_ptr=per-rank:i64:[0],i64:[21474836487]'),
-    Program('data_and_flag_in_two_words', 'wrong numbers', '--ranks 2 slots_ptr=symm:zeros:i32[256] out_ptr=zeros:i32[128] '
+    Program('data_and_flag_in_two_words', 'old value', '--ranks 2 slots_ptr=symm:zeros:i32[256] out_ptr=zeros:i32[128] '
             '--expect out_ptr=per-rank:zeros:i32[128],arange(100):i32[128]'),
 
-    Program('after_you', 'wrong numbers', '--grid 2 flags_ptr=zeros:i32[2] seen_ptr=zeros:i32[1] --expect seen_ptr=i32:[1]'),
+    Program('published_relaxed', 'old value', '--grid 2 pool_ptr=zeros:i32[64] head_ptr=full(-1):i32[1] out_ptr=zeros:i32[1] '
+            '--expect out_ptr=i32:[99]', words=('pool_ptr[17]', 'head_ptr[0] was raised')),
+    Program('peterson_without_fence', 'old value', '--ranks 2 --num-warps 1 want_ptr=symm:zeros:i32[2] turn_ptr=symm:zeros:i32[1] '
+            'sum_ptr=symm:zeros:i32[1] --expect sum_ptr=per-rank:i32:[6],i32:[0]', words=('want_ptr[',), needs='state'),
+    Program('after_you', 'old value', '--grid 2 flags_ptr=zeros:i32[2] seen_ptr=zeros:i32[1] --expect seen_ptr=i32:[1]'),
 
     race('helper_without_barrier', 'box_ptr', '--ranks 3 box_ptr=symm:zeros:fp16[512] flag_ptr=symm:zeros:i32[1] out_ptr=zeros:fp16[512]'),
     race('barrier_acquires_only', 'box_ptr', '--ranks 4 box_ptr=symm:zeros:i32[512] count_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[128]'),

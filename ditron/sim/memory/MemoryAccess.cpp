@@ -209,9 +209,9 @@ void synchronise(Thread &thread, const void *address, uint32_t bytes, const Dete
 }
 
 /// What a strong load is given.
-WeakMemory::Seen loadWord(Thread &thread, const void *address, uint32_t bytes, bool global) {
+WeakMemory::Seen loadWord(Thread &thread, const void *address, uint32_t bytes, bool global, const DitronSimSite *site) {
   WeakMemory *weak = thread.block->engine.weakMemory.get();
-  return weak && global ? weak->load(thread, address, bytes) : WeakMemory::Seen{loadBits(address, bytes)};
+  return weak && global ? weak->load(thread, address, bytes, site) : WeakMemory::Seen{loadBits(address, bytes)};
 }
 
 /// A strong access that reads the newest value.
@@ -322,7 +322,7 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
   LateLoad &late = thread.lateLoad;
   if (late.phase == LateLoad::Phase::Back)
     return late.value;
-  WeakMemory::Seen seen = loadWord(thread, address, bytes, global);
+  WeakMemory::Seen seen = loadWord(thread, address, bytes, global, site);
   uint64_t value = seen.value;
   if (late.phase == LateLoad::Phase::Ahead)
     late.value = value;
@@ -331,7 +331,7 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
       notePoll(thread, address, value, spin ? 1 : pollPatience, site)) {
     SimTime since = sleepOn(thread, address, bytes, spin ? Waiter::Kind::Spin : Waiter::Kind::Poll, Compare::NotEqual,
                             loadSigned(address, bytes), site);
-    seen = loadWord(thread, address, bytes, global);
+    seen = loadWord(thread, address, bytes, global, site);
     value = seen.value;
     if (value != thread.pollValue) {
       if (global)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 
 namespace ditron::sim {
 
@@ -14,6 +15,8 @@ namespace {
 /// message round meanwhile.
 constexpr SimTime longestWay = 12'000'000, longestWayToPeer = 30'000'000;
 constexpr size_t mostStores = 64, mostReaders = 64;
+/// Of the pairs of places that are remembered, and that are told.
+constexpr size_t mostOldValues = 64, toldOldValues = 3;
 
 uint64_t wordAt(const void *address, uint32_t bytes) {
   uint64_t value = 0;
@@ -91,11 +94,82 @@ bool WeakMemory::comesBehind(Thread &thread, const Store &store) const {
   });
 }
 
-WeakMemory::Seen WeakMemory::load(Thread &thread, const void *address, uint32_t bytes) {
+//===- What may have made a result wrong --------------------------------------------------------------------------===//
+
+void WeakMemory::noteOldValue(Thread &thread, const void *address, const Word &word, uint64_t given,
+                              const DitronSimSite *site) {
+  const Store &newest = word.stores.back();
+  if (given == newest.value)
+    return;
+  const uint16_t place = engine.races->siteNumber(site);
+  const auto known = std::find_if(old.begin(), old.end(), [&](const race::OldValue &other) {
+    return other.loadSite == place && other.storeSite == newest.sync.site;
+  });
+  if (known != old.end()) {
+    ++known->count;
+    return;
+  }
+  if (old.size() >= mostOldValues)
+    return;
+  race::OldValue &value = old.emplace_back();
+  value.address = address;
+  value.bytes = word.bytes;
+  value.given = given;
+  value.newest = newest.value;
+  value.reader = engine.races->momentOf(thread);
+  value.writer = newest.writer;
+  value.loadSite = place;
+  value.storeSite = newest.sync.site;
+  if (const race::NearMiss *miss = engine.races->findNearMiss(*thread.block, newest.writer))
+    value.miss = *miss;
+}
+
+void WeakMemory::noteNewest(Thread &thread, const void *address) {
+  for (race::OldValue &value : old)
+    if (value.address == address && !value.isRepeated) {
+      const race::Moment now = engine.races->momentOf(thread);
+      value.isRepeated = value.reader.lane == now.lane && engine.races->areOfOneWarp(value.reader, now);
+    }
+}
+
+void WeakMemory::clear() {
+  for (const race::OldValue &value : old)
+    if (oldLines.size() < mostOldValues)
+      oldLines.push_back(lineOf(value));
+  old.clear();
+  words.clear();
+}
+
+WeakMemory::OldLine WeakMemory::lineOf(const race::OldValue &value) const {
+  std::string text = engine.races->describe(value);
+  if (value.count > 1)
+    text += fmt::format(" ({} loads there)", value.count);
+  return {text, value.isRepeated};
+}
+
+std::string WeakMemory::oldValues() const {
+  std::vector<OldLine> lines = oldLines;
+  for (const race::OldValue &value : old)
+    lines.push_back(lineOf(value));
+  std::ranges::stable_sort(lines, {}, &OldLine::isRepeated);
+  std::string text;
+  for (size_t i = 0; i < std::min(lines.size(), toldOldValues); ++i)
+    text += fmt::format("{}{}{}", i ? "\n" : "", lines[i].text,
+                        lines[i].isRepeated ? "; later it was given the newest" : "");
+  if (lines.size() > toldOldValues)
+    text += fmt::format("\n{} more places", lines.size() - toldOldValues);
+  return text;
+}
+
+//===- Loads and stores -------------------------------------------------------------------------------------------===//
+
+WeakMemory::Seen WeakMemory::load(Thread &thread, const void *address, uint32_t bytes, const DitronSimSite *site) {
   const SimTime now = thread.block->clock;
   Word *word = find(address, bytes, now);
-  if (!word)
+  if (!word) {
+    noteNewest(thread, address);
     return {wordAt(address, bytes)};
+  }
   const size_t oldest = oldestFor(thread, *word);
   size_t chosen = word->stores.size() - 1;
   const bool isLate = thread.lateLoad.phase == LateLoad::Phase::Late;
@@ -105,13 +179,17 @@ WeakMemory::Seen WeakMemory::load(Thread &thread, const void *address, uint32_t 
   Store &store = word->stores[chosen];
   // To others it is still where it stands: who knows of what came before the late store knows of it.
   addReader(store, isLate ? thread.lateLoad.moment : engine.races->momentOf(thread));
-  if (chosen + 1 == word->stores.size())
+  if (chosen + 1 == word->stores.size()) {
+    noteNewest(thread, address);
     return {store.value};
+  }
+  noteOldValue(thread, address, *word, store.value, site);
   seen = store.sync;
   return {store.value, &seen};
 }
 
 void WeakMemory::loadedNewest(Thread &thread, const void *address, uint32_t bytes) {
+  noteNewest(thread, address);
   if (Word *word = find(address, bytes, thread.block->clock))
     addReader(word->stores.back(), engine.races->momentOf(thread));
 }

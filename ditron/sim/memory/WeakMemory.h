@@ -22,6 +22,7 @@
 #include "ditron/sim/engine/Scheduler.h"
 #include "ditron/sim/race/Strand.h"
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -39,7 +40,7 @@ public:
     const race::SyncWord *store =
         nullptr; ///< The store that it comes from, unless that is the newest; valid until the next call.
   };
-  Seen load(Thread &thread, const void *address, uint32_t bytes);
+  Seen load(Thread &thread, const void *address, uint32_t bytes, const DitronSimSite *site);
   /// The thread has read the newest value.
   void loadedNewest(Thread &thread, const void *address, uint32_t bytes);
 
@@ -49,7 +50,10 @@ public:
   void endStore(Thread &thread, const void *address, uint64_t value, bool isUpdate, const race::SyncWord &store);
 
   /// All stores have arrived everywhere.
-  void clear() { words.clear(); }
+  void clear();
+
+  /// The loads that were given older values so far, a line each: what may have made a result wrong. Empty: none.
+  std::string oldValues() const;
 
 private:
   struct Store {
@@ -76,6 +80,9 @@ private:
   bool comesBehind(Thread &thread, const Store &store) const;
   bool hasArrived(const Store &store, const Thread &thread, SimTime now) const;
   static void addReader(Store &store, race::Moment reader);
+  void noteOldValue(Thread &thread, const void *address, const Word &word, uint64_t given, const DitronSimSite *site);
+  /// The thread is given the newest value now.
+  void noteNewest(Thread &thread, const void *address);
   void dropArrived(SimTime now);
 
   Machine::State &engine;
@@ -84,6 +91,14 @@ private:
   uint64_t stores = 0;
   size_t dropAt = 1024;
   race::SyncWord seen; ///< Of the last load.
+
+  struct OldLine {
+    std::string text;
+    bool isRepeated;
+  };
+  OldLine lineOf(const race::OldValue &value) const;
+  std::vector<race::OldValue> old; ///< The first of each pair of places.
+  std::vector<OldLine> oldLines;   ///< Of before clear().
 };
 
 } // namespace ditron::sim

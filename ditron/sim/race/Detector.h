@@ -86,6 +86,10 @@ public:
   /// Whether somebody is within the scope of a block. What was before everything is nobody.
   bool reaches(Moment moment, uint32_t scope, const Block &block) const;
   bool areOfOneWarp(Moment a, Moment b) const { return strands[a.strand].warp == strands[b.strand].warp; }
+  /// A word that the block has seen, and that would have told it of the moment, had it been stronger; null when there is none.
+  const NearMiss *findNearMiss(const Block &block, Moment moment) const;
+  /// In words: the load, both values, and what is missing.
+  std::string describe(const OldValue &old) const;
   bool knows(Thread &thread, Moment moment) {
     return moment.strand == 0 || isOrdered(moment.strand, moment.lane, actorOf(thread));
   }

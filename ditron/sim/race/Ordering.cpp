@@ -76,6 +76,8 @@ uint16_t Detector::siteNumber(const DitronSimSite *site) {
 }
 
 void Detector::forgetAccesses() {
+  if (engine.weakMemory)
+    engine.weakMemory->clear(); // as long as it can say who was who
   engine.memory.forgetAccesses();
   for (auto &rank : engine.ranks)
     for (auto &slot : rank->slots) {
@@ -88,8 +90,6 @@ void Detector::forgetAccesses() {
   freeSplits.clear();
   words.clear();
   sequentialFences.clear();
-  if (engine.weakMemory)
-    engine.weakMemory->clear();
   recentWrite = recentRead = {};
   std::fill(std::begin(ordered), std::end(ordered), OrderCache());
   std::fill(std::begin(readerSteps), std::end(readerSteps), ReaderStep());

@@ -80,17 +80,36 @@ std::string Detector::explainMiss(const NearMiss &miss) const {
       word, place(miss.storeSite), scopeName(miss.storeScope), place(miss.loadSite), scopeName(miss.loadScope));
 }
 
+const NearMiss *Detector::findNearMiss(const Block &block, Moment moment) const {
+  for (const NearMiss &miss : block.order.nearMisses)
+    if (knows(*miss.known, strands[moment.strand], moment.lane))
+      return &miss;
+  return nullptr;
+}
+
+std::string Detector::describe(const OldValue &old) const {
+  const uint32_t unused = 64 - 8 * old.bytes;
+  const auto value = [&](uint64_t bits) { return static_cast<int64_t>(bits << unused) >> unused; };
+  const Allocation *allocation = engine.memory.find(old.address);
+  return fmt::format(
+      "{}: this load by {} was given an older value of {} of rank {}: {}, not the {} that {} had stored{}; {}",
+      engine.places.text(old.loadSite), describe(old.reader.strand, old.reader.lane),
+      engine.memory.signalName(old.address), allocation ? allocation->rank : 0, value(old.given), value(old.newest),
+      describe(old.writer.strand, old.writer.lane), old.storeSite ? " at " + engine.places.text(old.storeSite) : "",
+      old.miss ? explainMiss(*old.miss)
+               : "nothing orders the load after that store: no release that an acquire sees, and no "
+                 "sequentially consistent fences on both sides");
+}
+
 std::string Detector::explain(const Actor &actor, const Found &found, const Access &access) const {
   const Strand &earlier = strands[found.strand];
   const WarpIdentity &warp = warps[earlier.warp];
-  // A word that was seen in between would have ordered them, had it been stronger.
   if (actor.block != nobody)
     for (auto &rank : engine.ranks)
       for (auto &slot : rank->slots)
         if (slot->kernel && slot->order.block == actor.block)
-          for (const NearMiss &miss : slot->order.nearMisses)
-            if (knows(*miss.known, earlier, found.lane))
-              return explainMiss(miss);
+          if (const NearMiss *miss = findNearMiss(*slot, {found.strand, found.lane}))
+            return explainMiss(*miss);
   if (found.strength.isStrong() && access.strength.isStrong())
     return found.strength.log2Bytes() != access.strength.log2Bytes()
                ? "atomic accesses of different sizes do not synchronise with each other"

@@ -13,6 +13,7 @@
 #include "ditron/sim/race/Knowledge.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -134,6 +135,18 @@ struct NearMiss {
   const void *address = nullptr;
   uint16_t storeSite = 0, loadSite = 0;
   uint8_t storeOrder = 0, storeScope = 0, loadOrder = 0, loadScope = 0;
+};
+
+/// A load that was given an older value of a word than the newest, though nothing told its thread so.
+struct OldValue {
+  const void *address = nullptr;
+  uint32_t bytes = 0;
+  uint64_t given = 0, newest = 0;
+  Moment reader, writer; ///< Of the newest.
+  uint16_t loadSite = 0, storeSite = 0;
+  std::optional<NearMiss> miss; ///< What would have told it.
+  uint64_t count = 1;           ///< With others of the two places.
+  bool isRepeated = false;      ///< The thread has loaded the newest value later, as loops that poll do.
 };
 
 struct BlockOrder {

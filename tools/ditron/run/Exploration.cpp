@@ -2,6 +2,7 @@
 
 #include "run/Exploration.h"
 
+#include "ditron/sim/Machine.h"
 #include "ditron/sim/engine/TimeLimit.h"
 #include "ditron/support/Plural.h"
 #include "ditron/values/ArrayPrint.h"
@@ -50,9 +51,9 @@ void compareResults(const Reference &reference, uint64_t seed, RunOutcome &outco
     outcome.mismatched = true;
     outcome.status = invalidArgument(
         fmt::format("the result depends on the schedule: element {} of {} is {} with --seed {} and {} with --seed {}; "
-                    "--results-may-differ accepts that",
+                    "--results-may-differ accepts that{}",
                     values::indexText(static_cast<int64_t>(element), expected.array.shape), expected.name,
-                    text(expected.array), reference.schedule.seed, text(got.array), seed));
+                    text(expected.array), reference.schedule.seed, text(got.array), seed, outcome.oldValues));
     outcome.isDifferent = true;
     return;
   }
@@ -79,6 +80,13 @@ void simplify(const RunOnce &run, const std::string &kind, const std::function<v
 }
 
 } // namespace
+
+std::string oldValuesNote(const runtime::World &world) {
+  const std::string lines = world.machine() ? world.machine()->oldValues() : std::string();
+  if (lines.empty())
+    return {};
+  return "\nditron: note: under this schedule loads were given older values, as a GPU may:\n" + lines;
+}
 
 std::string ExplorationResult::summary() const {
   std::string text = failed == 0 ? fmt::format("{}{}: all ended well\n", interrupted ? "interrupted after " : "",

@@ -8,6 +8,7 @@
 #ifndef DITRON_TOOLS_DITRON_EXPLORATION_H
 #define DITRON_TOOLS_DITRON_EXPLORATION_H
 
+#include "ditron/runtime/World.h"
 #include "ditron/sim/explore/Schedule.h"
 #include "ditron/support/Npy.h"
 
@@ -29,9 +30,13 @@ struct RunOutcome {
     NpyArray array;
   };
   std::vector<Result> results; ///< To be compared with those of other schedules.
+  std::string oldValues;       ///< What to add when they differ: oldValuesNote.
 
   bool isFailureOfProgram() const { return kernelFailed || mismatched; }
 };
+
+/// What to add to the report of a wrong result: the loads that were given older values in this run. Empty: none.
+std::string oldValuesNote(const runtime::World &world);
 
 /// Runs the program once, with nothing on the terminal.
 using RunOnce = std::function<RunOutcome(const sim::Schedule &)>;

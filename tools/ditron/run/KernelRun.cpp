@@ -52,8 +52,9 @@ Status KernelRun::prepare() {
 RunOutcome KernelRun::runOnce() {
   RunOutcome outcome;
   outcome.status = prepare();
-  if (outcome.status.isOk())
-    outcome.status = execute();
+  if (!outcome.status.isOk())
+    return outcome;
+  outcome.status = execute();
   for (const KernelStage &stage : stages)
     outcome.status = withSourceLine(outcome.status, stage.sourceText());
   if (outcome.status.isOk())
@@ -62,6 +63,7 @@ RunOutcome KernelRun::runOnce() {
   outcome.mismatched = mismatched;
   if (!outcome.status.isOk())
     return outcome;
+  outcome.oldValues = oldValuesNote(*world);
   Expected<std::vector<RunOutcome::Result>> results = downloadResults();
   if (results.isOk())
     outcome.results = std::move(*results);
@@ -338,7 +340,7 @@ Status KernelRun::compareWithExpectations() {
       fmt::print(listing, "{}\n", expectation.describeMatch(options.ranks));
   }
   mismatched = !problems.empty();
-  return mismatched ? invalidArgument(problems) : Status::ok();
+  return mismatched ? invalidArgument(problems + oldValuesNote(*world)) : Status::ok();
 }
 
 std::string KernelRun::deviceTime() const {

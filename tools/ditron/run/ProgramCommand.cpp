@@ -101,8 +101,10 @@ public:
     result.mismatched = hasMismatch();
     if (result.mismatched)
       result.status = mismatches();
-    else if (result.status.isOk() && outcome.expectations == 0)
+    else if (result.status.isOk() && outcome.expectations == 0) {
       result.results = arrays();
+      result.oldValues = oldValuesNote(running->world());
+    }
     return result;
   }
 
@@ -131,7 +133,9 @@ private:
     return status;
   }
 
-  Status mismatches() const { return invalidArgument(fmt::format("{}", fmt::join(outcome.mismatches, "\n"))); }
+  Status mismatches() const {
+    return invalidArgument(fmt::format("{}{}", fmt::join(outcome.mismatches, "\n"), oldValuesNote(running->world())));
+  }
 
   /// What has not been freed.
   std::vector<RunOutcome::Result> arrays() const {
