@@ -133,7 +133,7 @@ Expected<Part> HostRun::word(const Text &given, const std::string &what) {
   DITRON_ASSIGN_OR_RETURN(Part part, this->part(given, what));
   if (part.elements != 1)
     return invalidArgument(
-        fmt::format("{} is {} elements; write one word, as in {}[0]", given.text, part.elements, part.array.name));
+        fmt::format("{} is {} elements; write one word, as in {}[0]", part.text, part.elements, part.array.name));
   return part;
 }
 
@@ -183,7 +183,7 @@ Status HostRun::perform(const Step &step, const CopyStep &copy) {
   description.rowBytes = static_cast<uint64_t>(from.elements / rows) * sizeOf(type);
   description.sourcePitch = static_cast<uint64_t>(*source) * sizeOf(type);
   description.destinationPitch = static_cast<uint64_t>(*destination) * sizeOf(type);
-  description.name = fmt::format("copy of {} to {}", copy.from.text, copy.to.text);
+  description.name = fmt::format("copy of {} to {}", from.text, to.text);
   return state.stream(rank, step.stream).copy(description);
 }
 

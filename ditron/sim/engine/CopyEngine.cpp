@@ -136,9 +136,14 @@ bool CopyEngine::checkRaces(const void *source, void *destination, uint64_t byte
   if (!race)
     race = races.access(request.stream->actor, destination, bytes, {true, strength, 0});
   if (race)
-    engine.fail({StatusCode::DataRace, fmt::format("rank {}, stream {}, copy engine {}, {}: {}", rank.id,
-                                                   request.stream->name, number, request.op->name, *race)});
+    fail(StatusCode::DataRace, *race);
   return !race;
+}
+
+void CopyEngine::fail(StatusCode code, const std::string &problem) {
+  const Request &request = requests.front();
+  engine.fail(request.op->failure(code, fmt::format("rank {}, stream {}, copy engine {}, {}: {}", rank.id,
+                                                    request.stream->name, number, request.op->name, problem)));
 }
 
 void CopyEngine::step(SimTime now) {
@@ -151,8 +156,7 @@ void CopyEngine::step(SimTime now) {
     for (std::string problem : {engine.memory.checkBulk(copy.destination, extent),
                                 copy.source ? engine.memory.checkBulk(copy.source, sourceExtent) : std::string()})
       if (!problem.empty()) {
-        engine.fail({StatusCode::OutOfBounds, fmt::format("rank {}, stream {}, copy engine {}, {}: {}", rank.id,
-                                                          request.stream->name, number, request.op->name, problem)});
+        fail(StatusCode::OutOfBounds, problem);
         return;
       }
   if (chunk)

@@ -57,6 +57,8 @@ private:
   void moveChunk();
   /// False, with the run failed, when the piece races with something. The source is null for a fill.
   bool checkRaces(const void *source, void *destination, uint64_t bytes);
+  /// Ends the run: something is wrong with the first request.
+  void fail(StatusCode code, const std::string &problem);
   uint64_t total() const;
 
   std::deque<Request> requests;

@@ -85,7 +85,7 @@ void Stream::step(SimTime now) {
 
 void Stream::writeSignal(const StreamOp &op, SimTime now) {
   if (std::string problem = engine.memory.checkBulk(op.address, op.bytes); !problem.empty()) {
-    engine.fail({StatusCode::OutOfBounds, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op.name, problem)});
+    fail(op, StatusCode::OutOfBounds, problem);
     return;
   }
   uint64_t value = op.value;
@@ -94,7 +94,7 @@ void Stream::writeSignal(const StreamOp &op, SimTime now) {
   if (engine.races)
     if (const std::string *race = engine.races->signal(engine.races->beginOperation(*this, op.name), order.known,
                                                        op.address, op.bytes, op.kind == OpKind::SignalAdd)) {
-      fail(op, *race);
+      fail(op, StatusCode::DataRace, *race);
       return;
     }
   if (op.bytes == 4)
@@ -131,8 +131,7 @@ void Stream::perform(SimTime now) {
     return;
   case OpKind::SignalWait:
     if (std::string problem = engine.memory.checkBulk(op->address, op->bytes); !problem.empty()) {
-      engine.fail(
-          {StatusCode::OutOfBounds, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op->name, problem)});
+      fail(*op, StatusCode::OutOfBounds, problem);
       return;
     }
     waiter.address = op->address;
@@ -180,7 +179,7 @@ void Stream::releaseWaiter(SimTime when) {
         {rank.id, {}, {0, 0, 0}, engine.memory.signalName(waiter.address), waiter.since, when});
   if (engine.races)
     if (const std::string *race = engine.races->sawSignal(*this, waiter.address, waiter.bytes)) {
-      fail(head(), *race);
+      fail(head(), StatusCode::DataRace, *race);
       return;
     }
   operationDone(when);
@@ -200,8 +199,12 @@ void Stream::eventCompleted(SimTime when) {
   operationDone(when);
 }
 
-void Stream::fail(const StreamOp &op, const std::string &race) {
-  engine.fail({StatusCode::DataRace, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op.name, race)});
+void Stream::fail(const StreamOp &op, StatusCode code, const std::string &problem) {
+  engine.fail(op.failure(code, fmt::format("rank {}, stream {}, {}: {}", rank.id, name, op.name, problem)));
+}
+
+Status StreamOp::failure(StatusCode code, const std::string &message) const {
+  return place ? failureAt(code, place, message) : Status(code, message);
 }
 
 void Stream::operationDone(SimTime when) {

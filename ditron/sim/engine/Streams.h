@@ -56,6 +56,9 @@ struct StreamOp {
   const DitronSimSite *place = nullptr; ///< Where host code has enqueued it, if it has said so.
   uint64_t recording = 0; ///< EventRecord: which recording this is. EventWait: which is waited for.
   std::function<void()> callback;
+
+  /// An error of this operation, at the place where host code has enqueued it.
+  Status failure(StatusCode code, const std::string &message) const;
 };
 
 /// Marks a point in a stream. Recordings are counted, so that a wait knows which one it means.
@@ -127,8 +130,8 @@ private:
   double startLatency(const StreamOp &op);
   void perform(SimTime now);
   void writeSignal(const StreamOp &op, SimTime now);
-  /// Ends the run: the operation races with something.
-  void fail(const StreamOp &op, const std::string &race);
+  /// Ends the run: something is wrong with the operation.
+  void fail(const StreamOp &op, StatusCode code, const std::string &problem);
 
   std::deque<Queued> queue;
   uint64_t enqueued = 0, done = 0;

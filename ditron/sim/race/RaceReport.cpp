@@ -154,10 +154,16 @@ Detector::Race Detector::report(const Actor &actor, const Found &found, const vo
                 slot->kernel->description().sharedBytes)
           place = fmt::format("shared memory of the block, offset {}",
                               static_cast<const char *>(address) - slot->sharedMemory());
-  lastRace = fmt::format("data race on {}: this {} of {} by {} is not ordered after the {} at {} by {}; {}", place,
+  // What streams and networks do is described with its own place.
+  const ActorKind earlier = warps[strands[found.strand].warp].kind;
+  std::string earlierPlace;
+  if (found.site)
+    earlierPlace = " at " + engine.places.text(found.site);
+  else if (earlier != ActorKind::StreamOperation && earlier != ActorKind::Network && earlier != ActorKind::Host)
+    earlierPlace = " at an unknown line";
+  lastRace = fmt::format("data race on {}: this {} of {} by {} is not ordered after the {}{} by {}; {}", place,
                          accessName(access.isWrite, access.strength), byteCount(bytes),
-                         describe(actor.strand, actor.lane), accessName(found.isWrite, found.strength),
-                         found.site ? engine.places.text(found.site) : std::string("an unknown line"),
+                         describe(actor.strand, actor.lane), accessName(found.isWrite, found.strength), earlierPlace,
                          describe(found.strand, found.lane), explain(actor, found, access));
   return &lastRace;
 }

@@ -367,6 +367,26 @@ TEST(Race, CopiesAndHostCodeAreOrderedBySynchronisation) {
   }
 }
 
+TEST(Race, OperationsOfStreamsNameWhereTheyWereEnqueued) {
+  auto machine = makeMachine(options());
+  auto *words = makeBuffer<uint32_t>(*machine, 0, 64, "words"), *other = makeBuffer<uint32_t>(*machine, 0, 64, "other");
+  const StreamId a = makeStream(*machine, 0, "a"), b = makeStream(*machine, 0, "b");
+  const Status result =
+      machine->runHosts({{0, "", [&]() -> Status {
+                            machine->hostStep({"steps.json", 3, 5});
+                            DITRON_RETURN_IF_ERROR(machine->memset(a, words, 0, 256));
+                            machine->hostStep({"steps.json", 4, 7});
+                            DITRON_RETURN_IF_ERROR(machine->copy(
+                                b, {.destination = words, .source = other, .rowBytes = 256, .name = "fill"}));
+                            return machine->synchronize();
+                          }}});
+  EXPECT_EQ(result.code(), StatusCode::DataRace);
+  ASSERT_NE(result.location(), nullptr) << result.message();
+  EXPECT_EQ(result.location()->file, "steps.json");
+  EXPECT_THAT(result.message(), AllOf(HasSubstr("enqueued at steps.json:3:5"), HasSubstr("enqueued at steps.json:4:7"),
+                                      Not(HasSubstr("unknown line"))));
+}
+
 TEST(Race, SignalsOfStreamsReleaseWhatCameBefore) {
   for (bool ordered : {true, false}) {
     auto machine = makeMachine(options(2));
