@@ -207,8 +207,11 @@ private:
     for (const HostDeclaration &host : program.hosts)
       for (const HostDeclaration &other : program.hosts)
         if (&other < &host && other.name == host.name && meet(host, other))
-          return error(host.place, fmt::format("two hosts of one rank are called '{}'; give each a \"name\" of its own",
-                                               host.name));
+          return error(
+              host.place,
+              host.name.empty()
+                  ? "two hosts of one rank have no name; give each a \"name\" of its own"
+                  : fmt::format("two hosts of one rank are called '{}'; give each a \"name\" of its own", host.name));
     return Status::ok();
   }
 

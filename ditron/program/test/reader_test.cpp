@@ -140,7 +140,7 @@ TEST(Reader, MistakesInDeclarations) {
       {R"({"operators": {"g": {"operator": "ag_gemm", "m": 1, "n": 1, "k": 1, "type": "i32"}}, "steps": []})",
        "operators take bf16, fp16 and fp32"},
       {R"({"hosts": [{"steps": []}]})", "a host needs 'rank'"},
-      {R"({"hosts": [{"rank": 0, "steps": []}, {"rank": "all", "steps": []}]})", "two hosts of one rank are called ''"},
+      {R"({"hosts": [{"rank": 0, "steps": []}, {"rank": "all", "steps": []}]})", "two hosts of one rank have no name"},
       {R"([])", "a program is a list; write an object"},
   };
   for (const Mistake &mistake : mistakes)

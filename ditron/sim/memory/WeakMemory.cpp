@@ -148,16 +148,18 @@ WeakMemory::OldLine WeakMemory::lineOf(const race::OldValue &value) const {
 }
 
 std::string WeakMemory::oldValues() const {
-  std::vector<OldLine> lines = oldLines;
+  std::vector<OldLine> all = oldLines;
   for (const race::OldValue &value : old)
-    lines.push_back(lineOf(value));
-  std::ranges::stable_sort(lines, {}, &OldLine::isRepeated);
+    all.push_back(lineOf(value));
   std::string text;
-  for (size_t i = 0; i < std::min(lines.size(), toldOldValues); ++i)
-    text += fmt::format("{}{}{}", i ? "\n" : "", lines[i].text,
-                        lines[i].isRepeated ? "; later it was given the newest" : "");
-  if (lines.size() > toldOldValues)
-    text += fmt::format("\n{} more places", lines.size() - toldOldValues);
+  size_t told = 0;
+  for (const bool isRepeated : {false, true})
+    for (const OldLine &line : all)
+      if (line.isRepeated == isRepeated && told < toldOldValues)
+        text += fmt::format("{}{}{}", told++ ? "\n" : "", line.text,
+                            isRepeated ? "; later it was given the newest" : "");
+  if (all.size() > told)
+    text += fmt::format("\n{} more places", all.size() - told);
   return text;
 }
 
@@ -165,14 +167,15 @@ std::string WeakMemory::oldValues() const {
 
 WeakMemory::Seen WeakMemory::load(Thread &thread, const void *address, uint32_t bytes, const DitronSimSite *site) {
   const SimTime now = thread.block->clock;
+  const bool isLate = thread.lateLoad.phase == LateLoad::Phase::Late;
   Word *word = find(address, bytes, now);
   if (!word) {
-    noteNewest(thread, address);
+    if (!isLate)
+      noteNewest(thread, address);
     return {wordAt(address, bytes)};
   }
   const size_t oldest = oldestFor(thread, *word);
   size_t chosen = word->stores.size() - 1;
-  const bool isLate = thread.lateLoad.phase == LateLoad::Phase::Late;
   while (chosen > oldest &&
          (!hasArrived(word->stores[chosen], thread, now) || (isLate && comesBehind(thread, word->stores[chosen]))))
     --chosen;
@@ -180,7 +183,8 @@ WeakMemory::Seen WeakMemory::load(Thread &thread, const void *address, uint32_t 
   // To others it is still where it stands: who knows of what came before the late store knows of it.
   addReader(store, isLate ? thread.lateLoad.moment : engine.races->momentOf(thread));
   if (chosen + 1 == word->stores.size()) {
-    noteNewest(thread, address);
+    if (!isLate)
+      noteNewest(thread, address);
     return {store.value};
   }
   noteOldValue(thread, address, *word, store.value, site);

@@ -122,6 +122,9 @@ std::string Detector::explain(const Actor &actor, const Found &found, const Acce
   case ActorKind::Network: return "no quiet, and no signal of that put, comes between";
   default: break;
   }
+  if (actor.warp != nobody && warps[actor.warp].kind == ActorKind::Network)
+    return "a transfer is under way from its call until a quiet, or until the signal of that put has been waited for: that "
+           "does not come before the other access, nor does a signal say before the call that the access is over";
   if (actor.block != nobody && warp.block == actor.block)
     return earlier.warp == actor.warp
                ? "no warp barrier comes between these lanes of a warp"

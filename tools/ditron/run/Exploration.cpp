@@ -24,6 +24,9 @@ std::string kindOf(const Status &status) {
   if (const SourceLocation *place = status.location())
     return fmt::format("{} {}:{}", static_cast<int>(status.code()), place->file, place->line);
   std::string words = firstLine(status.message());
+  // The place of a message that has been rendered with its line.
+  if (const size_t end = words.find(": error: "); end != std::string::npos)
+    return fmt::format("{} {}", static_cast<int>(status.code()), words.substr(0, words.rfind(':', end - 1)));
   std::erase_if(words, [](unsigned char c) { return std::isdigit(c) != 0; });
   return fmt::format("{} {}", static_cast<int>(status.code()), words);
 }
