@@ -75,8 +75,16 @@ Status HostRun::runStep(const Step &step) {
 
 void HostRun::noteBaked(BakedValue::Kind kind, std::string what, const Place &place, std::string name,
                         std::string value) {
-  if (capturing)
-    capturing->push_back({kind, std::move(what), place, std::move(name), std::move(value)});
+  if (!capturing)
+    return;
+  BakedValue &baked =
+      capturing->emplace_back(BakedValue{kind, std::move(what), place, std::move(name), std::move(value), {}, {}});
+  for (const std::string &variable : decided)
+    if (const std::optional<int64_t> now = scope.find(variable))
+      baked.decided[variable] = *now;
+  for (const std::string &counter : counters)
+    if (const std::optional<int64_t> now = scope.find(counter); now && !decided.contains(counter))
+      baked.counters[counter] = *now;
 }
 
 void HostRun::noteAddress(const LocalArray &array, const std::string &what, const Place &place) {
@@ -99,6 +107,12 @@ Expected<int64_t> HostRun::number(const Text &text, const std::string &what) {
 }
 
 std::optional<std::string> HostRun::valueNow(const BakedValue &baked) const {
+  Scope scope = this->scope;
+  for (const auto &[name, value] : baked.decided)
+    scope.set(name, value);
+  for (const auto &[name, value] : baked.counters)
+    if (!scope.find(name))
+      scope.set(name, value);
   switch (baked.kind) {
   case BakedValue::Kind::Text: {
     Expected<std::string> value = scope.substitute(baked.name);
@@ -235,6 +249,8 @@ Status HostRun::perform(const Step &step, const CaptureStep &capture) {
   CapturedGraph captured;
   DITRON_RETURN_IF_ERROR(stream.beginCapture());
   capturing = &captured.baked;
+  captured.by = &host;
+  decided.clear();
   const Status inner = runSteps(capture.steps);
   capturing = nullptr;
   Expected<runtime::Graph> graph = stream.endCapture();
@@ -260,6 +276,8 @@ Status HostRun::perform(const Step &step, const ReplayStep &replay) {
     captured = found->second;
   }
   for (const BakedValue &baked : captured.baked) {
+    if (baked.kind != BakedValue::Kind::Buffer && captured.by != &host)
+      continue;
     const std::optional<std::string> now = valueNow(baked);
     if (!now || *now == baked.value)
       continue;
@@ -324,6 +342,8 @@ Status HostRun::perform(const Step &, const SetStep &set) {
   for (const auto &[name, value] : set.values) {
     DITRON_ASSIGN_OR_RETURN(const int64_t number, scope.evaluate(value.text));
     scope.set(name, number);
+    if (capturing)
+      decided.insert(name);
   }
   return Status::ok();
 }
@@ -332,12 +352,18 @@ Status HostRun::perform(const Step &, const RepeatStep &repeat) {
   DITRON_ASSIGN_OR_RETURN(const int64_t times, number(repeat.times, "the number of turns of a loop"));
   DITRON_RETURN_IF_ERROR(checkTimes(times).status());
   const std::optional<int64_t> outer = scope.find(repeat.counter);
+  const bool decides = capturing && !repeat.counter.empty() && decided.insert(repeat.counter).second;
+  if (!repeat.counter.empty())
+    counters.push_back(repeat.counter);
   for (int64_t i = 0; i < times; ++i) {
     if (!repeat.counter.empty())
       scope.set(repeat.counter, i);
     DITRON_RETURN_IF_ERROR(runSteps(repeat.steps));
   }
+  if (decides)
+    decided.erase(repeat.counter);
   if (!repeat.counter.empty()) {
+    counters.pop_back();
     if (outer)
       scope.set(repeat.counter, *outer);
     else

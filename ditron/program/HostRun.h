@@ -13,6 +13,8 @@
 #include "ditron/program/RunState.h"
 #include "ditron/program/Scope.h"
 
+#include <set>
+
 namespace ditron::program {
 
 class HostRun {
@@ -83,6 +85,8 @@ private:
   runtime::World &world;
   Scope scope;
   std::vector<BakedValue> *capturing = nullptr; ///< What the open capture keeps.
+  std::set<std::string> decided;                ///< Variables that the captured steps have set themselves.
+  std::vector<std::string> counters;            ///< Of the loops that are under way.
 };
 
 } // namespace ditron::program

@@ -6,6 +6,7 @@
 
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/values/GridExpression.h"
 
 namespace ditron::program {
 
@@ -28,11 +29,14 @@ struct BakedValue {
   Place place;
   std::string name; ///< The text, the variable, the buffer.
   std::string value;
+  values::IntegerNames decided;  ///< Variables that the captured steps set themselves, and counters of their loops.
+  values::IntegerNames counters; ///< Of loops around the capture: as they were, for when those are over.
 };
 
 struct CapturedGraph {
   runtime::Graph graph;
   std::vector<BakedValue> baked;
+  const HostDeclaration *by = nullptr; ///< Whose variables they are: each host code has its own.
 };
 
 /// A call that all ranks make: of symmetric memory's allocation or its end.

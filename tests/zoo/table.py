@@ -291,6 +291,7 @@ PROGRAMS = [
     program('results_read_early', 'race', 'x_ptr', source='small_kernels'),
     program('replays_differ', 'deadlock', ('flag_ptr[0] on rank 1', 'kernel receive'), source='small_kernels'),
     program('slot_baked_into_graph', 'baked', ('the destination of a copy', 'ring[{slot}]')),
+    program('base_baked_into_graph', 'baked', ("argument 'value'", "which is 10 now"), source='small_kernels'),
     program('device_free_while_peer_copies', 'freed', ("'x'",)),
     program('frees_in_other_order', 'one-sided', ("'a'", "'b'")),
     program('allocation_behind_signal_wait', 'deadlock', ("allocation of device buffer 'scratch'", 'word[0]')),
