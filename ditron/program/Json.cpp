@@ -207,6 +207,17 @@ Status JsonSource::error(const Place &place, std::string_view message, StatusCod
       .at({name, place.line, place.column});
 }
 
+Status JsonSource::withLine(const Status &status) const {
+  const SourceLocation *place = status.location();
+  if (!place || place->file != name)
+    return status;
+  const std::string begin = fmt::format("{}:{}:{}: ", name, place->line, place->column);
+  const std::string_view message = status.message();
+  if (!message.starts_with(begin) || message.substr(begin.size()).starts_with("error: "))
+    return status;
+  return error({place->line, place->column, ""}, message.substr(begin.size()), status.code());
+}
+
 Expected<JsonValue> parseJson(const JsonSource &source) {
   size_t consumed = 0;
   Builder builder(source, consumed);

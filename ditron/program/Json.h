@@ -51,6 +51,8 @@ struct JsonSource {
 
   /// "ring.json:3:5: error: PATH: MESSAGE" with the line and a caret below.
   Status error(const Place &place, std::string_view message, StatusCode code = StatusCode::InvalidArgument) const;
+  /// An error of the running program that begins with a place in this file, as one of error(); every other as it is.
+  Status withLine(const Status &status) const;
 };
 
 Expected<JsonValue> parseJson(const JsonSource &source);

@@ -252,7 +252,7 @@ Outcome Run::execute() {
     status = state->firstError; // others have waited in vain for the host code that ended with it
   if (status.code() == StatusCode::Deadlock)
     status = state->describeOpenCollective(status);
-  state->outcome.status = std::move(status);
+  state->outcome.status = state->program.source.withLine(status);
   return state->outcome;
 }
 

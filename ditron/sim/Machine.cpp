@@ -363,10 +363,11 @@ Status Machine::synchronizeEvent(EventId id) {
   DITRON_RETURN_IF_ERROR(checkEvent(*impl, id));
   Event &event = *impl->events[id.value];
   const uint64_t recording = event.recorded;
+  const std::shared_ptr<Recording> mark = event.latest;
   Status done = impl->blockHost([&event, recording] { return event.completed >= recording; },
                                 fmt::format("event {}", event.name));
-  if (impl->races)
-    impl->races->learnHost(impl->hostOrder(), event.known);
+  if (impl->races && mark)
+    impl->races->learnHost(impl->hostOrder(), mark->known);
   return done;
 }
 

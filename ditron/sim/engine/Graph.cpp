@@ -76,14 +76,17 @@ Status Machine::State::enqueue(Stream &stream, StreamOp op) {
                       "the same capture",
                       stream.name, event.name));
     op.recording = event.recorded;
+    op.mark = event.latest;
     if (!stream.capture && op.recording == 0)
       return Status::ok(); // never recorded: nothing to wait for
   }
   if (op.kind == OpKind::EventRecord) {
     Event &event = *events[op.event.value];
     event.capture = stream.capture;
-    if (!stream.capture)
+    if (!stream.capture) {
       op.recording = ++event.recorded;
+      op.mark = event.latest = std::make_shared<Recording>();
+    }
   }
   if (stream.capture) {
     captureOp(*stream.capture, *this, stream, std::move(op));
@@ -162,6 +165,7 @@ Status Machine::launchGraph(StreamId id, std::shared_ptr<const Graph> graph) {
   std::vector<EventId> events;
   for (const std::string &name : graph->eventNames) {
     DITRON_ASSIGN_OR_RETURN(EventId event, createEvent(name));
+    impl->events[event.value]->latest = std::make_shared<Recording>();
     events.push_back(event);
   }
   for (const Graph::Node &node : graph->nodes) {
@@ -170,6 +174,7 @@ Status Machine::launchGraph(StreamId id, std::shared_ptr<const Graph> graph) {
       StreamOp edge = *op;
       edge.event = events[edge.event.value];
       edge.recording = 1;
+      edge.mark = impl->events[edge.event.value]->latest;
       op = std::make_shared<const StreamOp>(std::move(edge));
     }
     lanes[node.lane]->enqueue(std::move(op), issued);

@@ -148,7 +148,7 @@ void Stream::perform(SimTime now) {
     Event &event = *engine.events[op->event.value];
     event.completed = op->recording;
     event.time = now;
-    event.known = order.known;
+    op->mark->known = order.known;
     event.recordedBy = writer(now);
     std::vector<Stream *> waiters = std::move(event.waiters);
     event.waiters.clear();
@@ -193,7 +193,7 @@ void Stream::eventCompleted(SimTime when) {
     return;
   }
   if (engine.races)
-    engine.races->wait(order, event.known);
+    engine.races->wait(order, op.mark->known);
   if (engine.trace.isEnabled() && event.time > opStart)
     engine.trace.arrow(event.recordedBy, rank.id, track, when, engine.trace.intern("event " + event.name));
   operationDone(when);

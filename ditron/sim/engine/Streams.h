@@ -40,6 +40,11 @@ enum class OpKind : uint8_t {
   Callback
 };
 
+/// One recording of an event. Its waits know what came before it, not what came before a later one.
+struct Recording {
+  race::KnowledgeRef known; ///< Once it is completed.
+};
+
 /// One operation of a stream; never changed once made.
 struct StreamOp {
   StreamOp(OpKind kind, std::string name) : kind(kind), name(std::move(name)) {}
@@ -55,6 +60,7 @@ struct StreamOp {
   EventId event;
   const DitronSimSite *place = nullptr; ///< Where host code has enqueued it, if it has said so.
   uint64_t recording = 0; ///< EventRecord: which recording this is. EventWait: which is waited for.
+  std::shared_ptr<Recording> mark; ///< The same.
   std::function<void()> callback;
 
   /// An error of this operation, at the place where host code has enqueued it.
@@ -68,7 +74,7 @@ struct Event {
   uint64_t completed = 0; ///< The latest completed one.
   SimTime time = 0;
   Writer recordedBy;        ///< The stream of the latest completed recording.
-  race::KnowledgeRef known; ///< What is ordered before the latest completed recording.
+  std::shared_ptr<Recording> latest; ///< Of those enqueued; null before the first.
   std::vector<Stream *> waiters;
   // Capture: the graph node that recorded it last, while that capture is open.
   Graph *capture = nullptr;

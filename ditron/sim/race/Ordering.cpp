@@ -122,7 +122,8 @@ void Detector::forgetIfAllIsKnown() {
     stream->actor = {};
   }
   for (auto &event : engine.events)
-    event->known = nullptr;
+    if (event->latest)
+      event->latest->known = nullptr;
   for (auto &rank : engine.ranks)
     rank->shmem->forgetOrder();
 }

@@ -43,10 +43,10 @@ std::string Detector::describe(uint32_t number, uint8_t lane) const {
   const BlockIdentity &block = blocks[warp.block];
   const Operation &operation = operations[block.operation];
   const std::string &name = engine.trace.name(operation.name);
+  const std::string enqueued = operation.place ? ", enqueued at " + engine.places.text(operation.place) : "";
   if (warp.kind == ActorKind::StreamOperation)
     return fmt::format("{} on stream {} of rank {}{}, at {:.3f} us", name, engine.streams[operation.stream]->name,
-                       operation.rank, operation.place ? ", enqueued at " + engine.places.text(operation.place) : "",
-                       microseconds);
+                       operation.rank, enqueued, microseconds);
   std::string_view what;
   switch (warp.kind) {
   case ActorKind::TensorLoad: what = "a tensor load of "; break;
@@ -58,8 +58,8 @@ std::string Detector::describe(uint32_t number, uint8_t lane) const {
   std::string thread;
   if (warp.kind == ActorKind::Threads)
     thread = fmt::format(", thread {}", warp.index * engine.options.warpSize + lane);
-  return fmt::format("{}kernel {}, rank {}, block ({},{},{}){}, at {:.3f} us", what, name, operation.rank, block.id[0],
-                     block.id[1], block.id[2], thread, microseconds);
+  return fmt::format("{}kernel {}, rank {}, block ({},{},{}){}{}, at {:.3f} us", what, name, operation.rank,
+                     block.id[0], block.id[1], block.id[2], thread, enqueued, microseconds);
 }
 
 std::string Detector::explainMiss(const NearMiss &miss) const {

@@ -367,6 +367,25 @@ TEST(Race, CopiesAndHostCodeAreOrderedBySynchronisation) {
   }
 }
 
+TEST(Race, AWaitForAnEventIsForTheRecordingThatWasThere) {
+  auto machine = makeMachine(options());
+  auto *word = makeBuffer<uint32_t>(*machine, 0, 1, "word"), *other = makeBuffer<uint32_t>(*machine, 0, 1, "other");
+  auto *gate = makeBuffer<uint64_t>(*machine, 0, 1, "gate");
+  const StreamId a = makeStream(*machine, 0, "a"), b = makeStream(*machine, 0, "b"),
+                 late = makeStream(*machine, 0, "late");
+  const EventId event = *machine->createEvent("between");
+  ASSERT_OK(machine->recordEvent(a, event));
+  ASSERT_OK(machine->signalWait(b, gate, Compare::Equal, 1));
+  ASSERT_OK(machine->waitEvent(b, event)); // by then the second recording is over as well
+  ASSERT_OK(machine->launch(b, kernel("second", writeOne, {1, 1, 1}, 32, 0, word)));
+  ASSERT_OK(machine->launch(a, kernel("first", writeOne, {1, 1, 1}, 32, 0, word)));
+  ASSERT_OK(machine->recordEvent(a, event));
+  for (int i = 0; i < 20; ++i)
+    ASSERT_OK(machine->launch(late, kernel("between", writeOne, {1, 1, 1}, 32, 0, other)));
+  ASSERT_OK(machine->signalWrite(late, gate, 1));
+  EXPECT_EQ(machine->synchronize().code(), StatusCode::DataRace);
+}
+
 TEST(Race, OperationsOfStreamsNameWhereTheyWereEnqueued) {
   auto machine = makeMachine(options());
   auto *words = makeBuffer<uint32_t>(*machine, 0, 64, "words"), *other = makeBuffer<uint32_t>(*machine, 0, 64, "other");
