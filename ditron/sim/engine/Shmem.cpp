@@ -47,6 +47,8 @@ void Shmem::begin(Thread &thread, PendingTransfer transfer, bool soon, const Dit
   transfer.writer = block.writer(thread, site);
   transfer.begun = block.clock;
   transfer.place = siteText(site);
+  if (site)
+    transfer.location = SourceLocation{site->file, site->line, site->column};
   if (engine.races)
     beginOrdered(thread, transfer, site);
   engine.scheduler.wake(*this, transfer.due);
@@ -54,13 +56,16 @@ void Shmem::begin(Thread &thread, PendingTransfer transfer, bool soon, const Dit
   ++engine.progress;
 }
 
+void Shmem::fail(const PendingTransfer &transfer, StatusCode code, std::string_view problem) {
+  const Status status(code, fmt::format("{}: rank {}, a transfer of this line: {}", transfer.place, rank.id, problem));
+  engine.fail(transfer.location ? status.at(*transfer.location) : status);
+}
+
 void Shmem::deliver(PendingTransfer &transfer) {
   const char *from = transfer.source ? static_cast<const char *>(transfer.source) : transfer.data.data();
   for (const void *end : {static_cast<const void *>(transfer.destination), transfer.source})
     if (std::string problem = end ? engine.memory.checkBulk(end, transfer.bytes) : ""; !problem.empty()) {
-      engine.fail({StatusCode::OutOfBounds,
-                   fmt::format("{}: rank {}: a transfer of that line arrives late, without a quiet before: {}", transfer.place,
-                               rank.id, problem)});
+      fail(transfer, StatusCode::OutOfBounds, "it arrives late, without a quiet before: " + problem);
       return;
     }
   if (engine.races && !checkRaces(transfer, transfer.source))
@@ -107,8 +112,7 @@ bool Shmem::checkRaces(const PendingTransfer &transfer, const void *from) {
     race = races.signal(actor, released, transfer.signal, transfer.signalBytes,
                         transfer.signalOp == DITRON_SIM_SIGNAL_ADD);
   if (race)
-    engine.fail({StatusCode::DataRace,
-                 fmt::format("{}: rank {}, a transfer of that line: {}", transfer.place, rank.id, *race)});
+    fail(transfer, StatusCode::DataRace, *race);
   return !race;
 }
 

@@ -17,9 +17,12 @@
 #include "ditron/sim/engine/Scheduler.h"
 #include "ditron/sim/memory/Writer.h"
 #include "ditron/sim/race/Strand.h"
+#include "ditron/support/Status.h"
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ditron::sim {
@@ -45,6 +48,7 @@ struct PendingTransfer {
   uint16_t site = 0;
   SimTime begun = 0;
   std::string place; ///< Of the call, for messages: its code may be gone when it is delivered.
+  std::optional<SourceLocation> location; ///< The same, where it is known.
   // A put with a signal: the word that changes after the bytes have arrived.
   void *signal = nullptr;
   uint64_t signalValue = 0;
@@ -89,6 +93,8 @@ private:
   void hurry(Thread &thread);
   template <typename Condition> void deliverIf(Condition condition);
   void deliver(PendingTransfer &transfer);
+  /// Ends the run: something is wrong with the transfer.
+  void fail(const PendingTransfer &transfer, StatusCode code, std::string_view problem);
   /// False, with the run failed, when it races with something.
   bool checkRaces(const PendingTransfer &transfer, const void *from);
   void beginOrdered(Thread &thread, PendingTransfer &transfer, const DitronSimSite *site);
