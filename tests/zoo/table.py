@@ -180,6 +180,8 @@ PROGRAMS = [
     race('lock_released_relaxed', 'sum_ptr', LOCK),
     race('lock_taken_relaxed', 'sum_ptr', LOCK),
     deadlock('lock_not_given_back', 'lock_ptr[0]', LOCK),
+    deadlock('lock_by_exchange', ('lock_ptr[0]', 'has 1'), LOCK),
+    deadlock('signs_of_life', 'done_ptr[', '--grid 2 alive_ptr=zeros:i32[2] done_ptr=zeros:i32[2]'),
     deadlock('two_locks_crossed', 'locks_ptr[', '--grid 6 locks_ptr=zeros:i32[2] sum_ptr=zeros:i32[1] --expect sum_ptr=i32:[6]'),
     race('last_arriver_relaxed', 'partial_ptr', '--grid 4 count_ptr=zeros:i32[1] partial_ptr=zeros:i32[512] '
          'out_ptr=zeros:i32[128] --expect out_ptr=arange(6,4):i32[128]'),
@@ -215,8 +217,7 @@ PROGRAMS = [
     bounds('peer_out_of_range', 'rank 2', '--ranks 2 inbox_ptr=symm:zeros:i32[128] signal_ptr=symm:zeros:i32[1]'),
     deadlock('crossed_waits', ('signal_ptr[0] on rank 0', 'signal_ptr[0] on rank 1'),
              '--ranks 2 signal_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]'),
-    deadlock('poll_two_words', 'words_ptr[', '--ranks 2 --time-limit 3 words_ptr=symm:zeros:i32[2] out_ptr=zeros:i32[1]',
-             needs='state', schedules=3),
+    deadlock('poll_two_words', 'words_ptr[', '--ranks 2 words_ptr=symm:zeros:i32[2] out_ptr=zeros:i32[1]'),
     deadlock('subgroup_then_world', ('pair_ptr[0]', 'world_ptr[0]'),
              '--ranks 4 pair_ptr=symm:zeros:i32[1] world_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1]', zoo='Z13'),
     deadlock('tile_counts_differ', 'signal_ptr[0] on rank 1', '--ranks 2 data_ptr=symm:zeros:i32[128] '
@@ -408,5 +409,7 @@ PROGRAMS = [
     correct('descriptor_product_hopper', HOPPER + PRODUCT, source='descriptor_product'),
     correct('scratch_of_the_compiler', 'x_ptr=rand(3):i32[16,32] out_ptr=zeros:i32[16,32]'),
     correct('threads_of_a_region', 'out_ptr=zeros:i32[256] --expect out_ptr=' + numbers([255] + [255 - i for i in range(1, 256)])),
-    correct('bounded_poll', '--ranks 2 word_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1] --expect out_ptr=i32:[0]', needs='state'),
+    correct('timeout_by_clock', '--ranks 2 word_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1] --expect out_ptr=i32:[7]'),
+    correct('bounded_spin', 'lock_ptr=zeros:i32[1] out_ptr=zeros:i32[1] --expect out_ptr=i32:[3000]'),
+    correct('bounded_poll', '--ranks 2 word_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[1] --expect out_ptr=i32:[0]'),
 ]

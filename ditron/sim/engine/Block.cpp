@@ -14,6 +14,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace ditron::sim {
 
@@ -90,7 +91,9 @@ bool Block::makeThreads() {
     thread.block = this;
     thread.warp = &warps[thread.warpId];
     thread.warp->live |= uint64_t(1) << thread.laneId;
-    thread.pollSite = thread.accessSite = nullptr;
+    thread.accessSite = nullptr;
+    thread.frame = nullptr;
+    thread.polling.forget();
     thread.lateLoad.phase = LateLoad::Phase::None;
     thread.lateLoad.request = LateLoad::Request::None;
     thread.faulted = false;
@@ -105,6 +108,7 @@ bool Block::makeThreads() {
     if (Thread *thread = inOrder(place))
       makeReady(*thread);
   waitingWord = waitingLanes = atBarrier = 0;
+  recurrence.clear();
   globalBytes[0] = globalBytes[1] = sharedTraffic = 0;
   clocks = 0;
   latencySite = nullptr;
@@ -170,6 +174,26 @@ void Block::parkOnWord(Thread &thread) {
   ++waitingWord;
   engine.watches.add(thread.waiter);
   switchAway(thread);
+}
+
+void Block::parkOnPolledWords(Thread &thread) {
+  ++waitingWord;
+  thread.polling.sleep(thread, engine.watches);
+  switchAway(thread);
+}
+
+void Block::letOthersAct(Thread &thread) {
+  constexpr double attemptClocks = 32; // time passes in loops that read shared memory, too
+  constexpr uint64_t patience = 256;
+  clocks += attemptClocks;
+  if (++attempts % patience == 0) {
+    // Lanes that wait for this one, which does not come, may be those that it waits for. And the time limit may have passed.
+    releaseLanes();
+    yielded = true;
+  }
+  makeReady(thread);
+  switchAway(thread);
+  yieldIfAhead(thread);
 }
 
 void Block::wakeAt(Thread &thread, SimTime when) {
@@ -291,11 +315,22 @@ void Block::finishThread(Thread &thread) {
     releaseBarrier(nullptr);
 }
 
-void Block::releaseWaiter(Waiter &waiter, SimTime when) {
+void Block::releaseFromWords(Thread &thread, SimTime when) {
   --waitingWord;
+  engine.watches.remove(thread.waiter);
+  thread.polling.wake(engine.watches);
   clock = std::max(clock, when);
-  makeReady(*waiter.thread);
+  makeReady(thread);
   engine.scheduler.wake(*this, clock);
+}
+
+bool Block::resumePollers(SimTime when) {
+  if (recurrence.isStuck(*this, engine.progress))
+    return false;
+  for (const auto &thread : threads)
+    if (thread->state == ThreadState::WaitingWord && !thread->waiter.active)
+      releaseFromWords(*thread, when);
+  return true;
 }
 
 //===- The block as an agent --------------------------------------------------------------------------------------===//
@@ -324,6 +359,7 @@ void Block::step(SimTime now) {
   currentThread = nullptr;
   if (engine.stopped())
     return;
+  engine.progress += std::exchange(effects, 0);
   settle();
   if (!engine.watches.empty()) {
     Writer last = nativeStoreAddress ? nativeStore : writer(*threads[0], nullptr);
@@ -364,8 +400,10 @@ void Block::finish() {
 
 void Block::abandon() {
   for (auto &thread : threads)
-    if (thread)
+    if (thread) {
       engine.watches.remove(thread->waiter);
+      thread->polling.wake(engine.watches);
+    }
   asyncUnit.clear();
   returnThreads();
   live = waitingLanes = 0;

@@ -12,7 +12,7 @@
 //   AtLaneOrder  before an access that the other lanes of the warp must not be behind of; all go on when the last one comes,
 //                or when nothing else can run (lanes that took another way do not come)
 //   AtMbarrier, AtNamedBarrier, AtWarpgroup, AtWgmmaWait, AtStoreWait  what AsyncUnit.h is about
-//   WaitingWord  a word of memory (Watch.h); released by a write from anywhere
+//   WaitingWord  words of memory (Watch.h); released by a write from anywhere
 // If all live threads are parked, none waits for a word and nothing asynchronous is in flight, no write can help: that is
 // reported at once, with who waits where.
 //
@@ -22,10 +22,12 @@
 
 #include "ditron/abi/Simulator.h"
 #include "ditron/sim/engine/Fiber.h"
+#include "ditron/sim/engine/KernelState.h"
 #include "ditron/sim/engine/LateLoad.h"
 #include "ditron/sim/engine/Scheduler.h"
 #include "ditron/sim/hopper/AsyncUnit.h"
 #include "ditron/sim/memory/Memory.h"
+#include "ditron/sim/memory/Polling.h"
 #include "ditron/sim/memory/Watch.h"
 #include "ditron/sim/race/Shadow.h"
 #include "ditron/sim/race/Strand.h"
@@ -88,6 +90,7 @@ struct Thread : DitronSimThread {
   Block *block = nullptr;
   Warp *warp = nullptr;
   const DitronSimSite *site = nullptr; ///< Where it parked.
+  const char *frame = nullptr; ///< Where its kernel's part of the stack begins, while it is parked; null: not known.
   const DitronSimSite *accessSite = nullptr; ///< Its last access without a bounds check.
   bool faulted = false;                      ///< See Fault.h.
   ThreadState state = ThreadState::Finished;
@@ -97,13 +100,10 @@ struct Thread : DitronSimThread {
   uint64_t result = 0;
   const void *mmaA = nullptr, *mmaB = nullptr;
   void *mmaC = nullptr;
-  // The last word read without effect, for noticing a polling loop.
-  const DitronSimSite *pollSite = nullptr;
-  const void *pollAddress = nullptr;
-  uint64_t pollValue = 0;
-  uint32_t pollRepeats = 0;
-  SimTime pollSince = 0; ///< When it first read that value.
-  Waiter waiter;
+  Waiter waiter; ///< For the comparison that it waits for.
+  Polling polling;
+  /// While it sleeps: the word at which it does.
+  const Waiter &waits() const { return waiter.active ? waiter : polling.last().waiter; }
   AsyncQueue async;
   AsyncThread asyncWork;
   race::ThreadOrder order;
@@ -146,8 +146,11 @@ public:
 
   /// Parks the thread (its state says where) until somebody makes it ready.
   void park(Thread &thread) { switchAway(thread); }
-  /// Parks the thread on the word that its waiter names.
+  /// Parks the thread on the word that its waiter names, or on those that it polls.
   void parkOnWord(Thread &thread);
+  void parkOnPolledWords(Thread &thread);
+  /// Lets the other threads of the block and agents that are behind act before a thread that polls tries again.
+  void letOthersAct(Thread &thread);
   void makeReady(Thread &thread) {
     thread.state = ThreadState::Ready;
     ready[readyTail++ & readyMask] = static_cast<uint16_t>(thread.threadId);
@@ -179,8 +182,10 @@ public:
     if (race) [[unlikely]]
       failThread(thread, StatusCode::DataRace, *race, site);
   }
-  /// A write, or the end of patience, releases the thread's wait at `when`.
-  void releaseWaiter(Waiter &waiter, SimTime when);
+  /// A write, or the end of patience, releases the thread's wait for words at `when`.
+  void releaseFromWords(Thread &thread, SimTime when);
+  /// Resumes all threads that poll, at `when`; false when they have been shown to poll for ever.
+  bool resumePollers(SimTime when);
   void barrier(Thread &thread, const DitronSimSite *site);
   /// Meets the lanes of the mask; the last to arrive completes the meeting for all. `shape` holds the tile counts of an
   /// mma.
@@ -235,6 +240,7 @@ public:
   double clocks = 0;
   /// Last checked native store to a word that somebody watched; names the source line when the change is found.
   Writer nativeStore;
+  uint64_t effects = 0; ///< Since it last began to act: whatever is more than reading and meeting.
   const void *nativeStoreAddress = nullptr;
   std::vector<RemoteTraffic> remoteTraffic; ///< Gathered for the trace.
   SimTime tracedWaitEnd = 0; ///< End of the last wait drawn on the slot's track; spans of a track must not overlap.
@@ -278,6 +284,8 @@ private:
   uint32_t atBarrier = 0;
   bool barrierMixed = false;
   const DitronSimSite *barrierSite = nullptr;
+  uint64_t attempts = 0; ///< Of threads that poll.
+  Recurrence recurrence;
   bool yielded = false;
   bool fresh = false; ///< Has not acted yet.
   Context schedulerContext = nullptr;
@@ -296,11 +304,27 @@ std::string_view collectiveName(CollectiveKind kind);
 
 /// The calling thread, which only reads, or takes care of LateLoad.h itself.
 inline Thread &asReader(DitronSimThread *self) { return *static_cast<Thread *>(self); }
-/// The calling thread.
-inline Thread &asThread(DitronSimThread *self) {
+/// The calling thread, which meets others or waits: nothing is different when it has done so twice.
+inline Thread &asMeeting(DitronSimThread *self) {
   Thread &thread = asReader(self);
   if (thread.lateLoad.phase != LateLoad::Phase::None) [[unlikely]]
     thread.block->leaveLateLoad(thread);
+  return thread;
+}
+/// Something is different from before: the thread is in no circle.
+inline void noteEffect(Thread &thread) {
+  ++thread.block->effects;
+  thread.polling.forget();
+}
+/// The thread has read a clock, or an old value while the new one is on its way.
+inline void noteTimePasses(Thread &thread) {
+  ++thread.block->effects;
+  thread.polling.noteTimePasses();
+}
+/// The calling thread, which does something with effect.
+inline Thread &asThread(DitronSimThread *self) {
+  Thread &thread = asMeeting(self);
+  noteEffect(thread);
   return thread;
 }
 

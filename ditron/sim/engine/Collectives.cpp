@@ -263,18 +263,21 @@ using namespace ditron::sim;
 extern "C" {
 
 void ditron_sim_barrier(DitronSimThread *self, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  Thread &thread = asMeeting(self);
+  const FrameGuard guard(thread, kernelFrame());
   thread.block->barrier(thread, site);
 }
 
 void ditron_sim_warp_barrier(DitronSimThread *self, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  Thread &thread = asMeeting(self);
+  const FrameGuard guard(thread, kernelFrame());
   thread.block->meet(thread, CollectiveKind::WarpBarrier, 0, ~uint64_t(0), site);
 }
 
 void ditron_sim_order_lanes(DitronSimThread *self, const void *const *later, uint32_t laterCount,
                             const void *const *earlier, uint32_t earlierCount, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  Thread &thread = asMeeting(self);
+  const FrameGuard guard(thread, kernelFrame());
   Block &block = *thread.block;
   bool areApart = laterCount != 0;
   for (uint32_t i = 0; i < laterCount && areApart; ++i)
@@ -286,7 +289,8 @@ void ditron_sim_order_lanes(DitronSimThread *self, const void *const *later, uin
 
 uint64_t ditron_sim_shuffle(DitronSimThread *self, uint32_t kind, uint64_t value, uint32_t operand, uint64_t mask,
                             const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  Thread &thread = asMeeting(self);
+  const FrameGuard guard(thread, kernelFrame());
   thread.value = value;
   thread.operand = operand;
   thread.result = value;
@@ -295,7 +299,8 @@ uint64_t ditron_sim_shuffle(DitronSimThread *self, uint32_t kind, uint64_t value
 }
 
 uint64_t ditron_sim_ballot(DitronSimThread *self, uint64_t mask, uint32_t predicate, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  Thread &thread = asMeeting(self);
+  const FrameGuard guard(thread, kernelFrame());
   thread.value = predicate;
   thread.block->meet(thread, CollectiveKind::Ballot, 0, mask, site);
   return thread.result;

@@ -13,17 +13,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_set>
 #include <utility>
 
 namespace ditron::sim {
 
 namespace {
 constexpr uint32_t threadStacksPerSlab = 64;
-/// How often polling threads are resumed while nothing else can run and none of them gets anywhere. A compiler-proven
-/// spin loop needs one round; the rest is for a loop that is entered again with the same value. A loop of unknown body
-/// may count its own attempts and give up: it gets many.
-constexpr uint64_t spinRounds = 16;
-constexpr uint64_t pollRounds = 10000;
 } // namespace
 
 Machine::State::State(MachineOptions machineOptions)
@@ -144,6 +140,8 @@ void Machine::State::releaseAll(const std::vector<Waiter *> &released, const Wri
   std::vector<Waiter *> list = released;
   Block *drawn = nullptr;
   for (Waiter *waiter : list) {
+    if (waiter->thread && waiter->thread->state != ThreadState::WaitingWord)
+      continue; // by another of the words that it polls
     uint32_t rank = waiter->thread ? waiter->thread->block->rank.id : waiter->stream->rank.id;
     SimTime written = writer ? writer->time : scheduler.now;
     SimTime when =
@@ -158,16 +156,25 @@ void Machine::State::releaseAll(const std::vector<Waiter *> &released, const Wri
       drawn = block;
     }
     if (waiter->thread)
-      waiter->thread->block->releaseWaiter(*waiter, when);
+      waiter->thread->block->releaseFromWords(*waiter->thread, when);
     else
       waiter->stream->releaseWaiter(when);
   }
 }
 
 void Machine::State::wordWritten(const void *address, uint32_t bytes, const Writer &writer) {
+  ++progress;
   writers.record(address, writer);
   if (!watches.empty())
     releaseAll(watches.written(address, bytes), &writer);
+}
+
+void Machine::State::wordChanged(const void *address, uint32_t bytes, const SimTime *when) {
+  Writer nobody;
+  nobody.time = when ? *when : scheduler.now;
+  ++progress;
+  if (!watches.empty())
+    releaseAll(watches.written(address, bytes), &nobody);
 }
 
 void Machine::State::rangeWritten(void *address, uint64_t bytes, const Writer &writer) {
@@ -197,6 +204,7 @@ bool Machine::State::wakeHosts() {
       scheduler.wake(*host, std::max(host->clock, scheduler.now));
       any = true;
     }
+  progress += any; // it may write anything
   return any;
 }
 
@@ -210,29 +218,21 @@ bool Machine::State::releaseLanes() {
 }
 
 bool Machine::State::wakePollers() {
-  std::vector<Waiter *> pollers;
-  bool unknownLoop = false;
-  watches.forEach([&](Waiter &waiter) {
-    if (waiter.kind == Waiter::Kind::Until)
-      return;
-    pollers.push_back(&waiter);
-    unknownLoop |= waiter.kind == Waiter::Kind::Poll;
+  std::vector<Block *> blocks;
+  std::unordered_set<const Block *> found;
+  watches.forEach([&](const Waiter &waiter) {
+    if (waiter.kind == Waiter::Kind::Poll && found.insert(waiter.thread->block).second)
+      blocks.push_back(waiter.thread->block);
   });
-  if (pollers.empty())
-    return false;
-  fruitlessPolls = progress == progressAtLastPoll ? fruitlessPolls + 1 : 0;
-  progressAtLastPoll = progress;
-  if (fruitlessPolls >= (unknownLoop ? pollRounds : spinRounds))
-    return false;
-  for (Waiter *waiter : pollers) {
-    watches.remove(*waiter);
-    waiter->thread->block->releaseWaiter(*waiter, scheduler.now + scheduler.cost(options.cost.localLatencyNs));
-  }
-  return true;
+  bool any = false;
+  for (Block *block : blocks)
+    any |= block->resumePollers(scheduler.now + scheduler.cost(options.cost.localLatencyNs));
+  return any;
 }
 
 void Machine::State::run(const std::function<bool()> &condition) {
   rescan(nullptr); // the caller may have written signals by hand
+  ++progress;
   hostConditionsDirty = true;
   TimeLimit::Watch watch(timeLimit);
   prepareForFaults();

@@ -75,6 +75,8 @@ struct Machine::State {
 
   /// A word was written through the engine: remembers who did it and wakes sleepers.
   void wordWritten(const void *address, uint32_t bytes, const Writer &writer);
+  /// The same of a word that nobody is remembered for; known at `when`, or now.
+  void wordChanged(const void *address, uint32_t bytes, const SimTime *when);
   /// A copy engine or memset wrote a range.
   void rangeWritten(void *address, uint64_t bytes, const Writer &writer);
   /// Finds changes that were not announced. `writer` is who ran last, if known.
@@ -152,12 +154,13 @@ struct Machine::State {
   // Of all launches so far.
   uint64_t enqueuedBlocks = 0, finishedBlocks = 0;
   std::function<void(double)> progressObserver; ///< Is told what share of them has finished.
-  /// Counts effects that could let a polling thread get further; see wakePollers.
+  /// Counts effects: while it stands still, what a thread reads is as it was.
   uint64_t progress = 0;
 
 private:
   void releaseAll(const std::vector<Waiter *> &released, const Writer *writer);
   bool wakeHosts();
+  /// Resumes threads that poll, but for those of blocks that are shown to go round in a circle (KernelState.h).
   bool wakePollers();
   /// Lets lanes go on that wait for others that will not come; false if there are none.
   bool releaseLanes();
@@ -165,8 +168,6 @@ private:
 
   std::vector<std::unique_ptr<Thread>> idleThreads;
   std::vector<char *> idleShared;
-  uint64_t progressAtLastPoll = UINT64_MAX;
-  uint64_t fruitlessPolls = 0;
 };
 
 inline void Block::noteAccess(Thread &thread, Allocation *allocation, const void *address, uint64_t bytes,

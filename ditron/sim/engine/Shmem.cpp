@@ -79,7 +79,6 @@ void Shmem::deliver(PendingTransfer &transfer) {
   }
   if (transfer.signal) {
     applySignal(transfer.signal, transfer.signalBytes, transfer.signalOp, transfer.signalValue);
-    ++engine.progress;
     engine.wordWritten(transfer.signal, transfer.signalBytes, transfer.writer);
   }
 }
@@ -248,7 +247,6 @@ void enter(Thread &thread, std::string_view what, const void *address, uint64_t 
 
 /// Charges the call's time, and lets others act that are behind.
 void charge(Thread &thread, const DitronSimSite *site) {
-  thread.pollSite = nullptr;
   thread.block->chargeLatency(thread, site, true);
   thread.block->yieldIfAhead(thread);
 }
@@ -390,7 +388,6 @@ void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value
   block.rank.shmem->settleFenced(pe);
   block.failIf(block.rank.shmem->signal(thread, signal, signalBytes, op, site), thread, site);
   applySignal(signal, signalBytes, op, value);
-  ++block.engine.progress;
   block.engine.wordWritten(signal, signalBytes, block.writer(thread, site));
 }
 

@@ -15,8 +15,14 @@
 namespace ditron::sim {
 
 namespace {
-/// In the upper half of an mbarrier's word; the lower half is its index.
+/// In the upper half of an mbarrier's word. The lower half is its index, and above that the lowest bits of its phase, for those who
+/// poll it.
 constexpr uint64_t barrierTag = 0xdb7a5a5b;
+constexpr uint32_t indexBits = 16;
+
+uint64_t wordOf(uint32_t index, uint32_t phase) {
+  return barrierTag << 32 | uint64_t(phase << indexBits) % (uint64_t(1) << 32) | index;
+}
 constexpr int64_t maxPendingBytes = (int64_t(1) << 20) - 1;
 constexpr uint32_t maxArrivals = (1u << 20) - 1;
 
@@ -63,14 +69,14 @@ void MbarrierTable::init(Thread &thread, void *bar, uint32_t count, const Ditron
   barrier.live = true;
   barrier.site = site;
   block.noteAccess(thread, nullptr, bar, 8, DITRON_SIM_STORE, site);
-  const uint64_t word = barrierTag << 32 | indexOf(barrier);
+  const uint64_t word = wordOf(indexOf(barrier), 0);
   std::memcpy(bar, &word, 8);
 }
 
 Mbarrier &MbarrierTable::at(Thread &thread, const void *bar, const DitronSimSite *site) {
   const uint64_t offset = static_cast<const char *>(bar) - thread.sharedMemory;
   if (offset <= thread.sharedBytes && thread.sharedBytes - offset >= 8) {
-    const uint64_t word = loadWord(bar), index = word & 0xffffffff;
+    const uint64_t word = loadWord(bar), index = word & ((1u << indexBits) - 1);
     if (word >> 32 == barrierTag && index < barriers.size() && barriers[index].live && barriers[index].offset == offset)
       return barriers[index];
   }
@@ -98,6 +104,9 @@ void MbarrierTable::invalidate(Thread &thread, void *bar, const DitronSimSite *s
 void MbarrierTable::advance(Mbarrier &barrier, const SimTime *when) {
   if (!barrier.advance())
     return;
+  char *bar = block.sharedMemory() + barrier.offset;
+  const uint64_t word = wordOf(indexOf(barrier), barrier.phase);
+  std::memcpy(bar, &word, 8);
   if (block.engine.races)
     block.engine.races->complete(barrier.order);
   ++block.engine.progress;
@@ -108,6 +117,7 @@ void MbarrierTable::advance(Mbarrier &barrier, const SimTime *when) {
     else
       block.makeReady(*waiter);
   barrier.waiters.clear();
+  block.engine.wordChanged(bar, 8, when);
 }
 
 void MbarrierTable::arrive(Thread &thread, Mbarrier &barrier, uint32_t count, const DitronSimSite *site) {
@@ -171,7 +181,8 @@ void MbarrierTable::wait(Thread &thread, Mbarrier &barrier, uint32_t parity, con
     block.engine.races->acquire(thread, barriers[index].order);
 }
 
-bool MbarrierTable::test(Thread &thread, const void *bar, uint32_t parity, const DitronSimSite *site) {
+bool MbarrierTable::test(Thread &thread, const void *bar, uint32_t parity, const char *frame,
+                         const DitronSimSite *site) {
   if (parity > 1)
     block.failThread(thread, StatusCode::InvalidArgument,
                      fmt::format("test of parity {} of an mbarrier; accepted is 0 and 1", parity), site);
@@ -185,10 +196,9 @@ bool MbarrierTable::test(Thread &thread, const void *bar, uint32_t parity, const
   if (isOver())
     return true;
   // The hardware gives up after a while: the other threads of the block have their turn, then copies that are due.
-  block.clocks += 32;
-  block.makeReady(thread);
-  block.park(thread);
-  block.yieldIfAhead(thread);
+  const uint64_t word = loadWord(bar);
+  if (!poll(thread, {bar, sizeof word, word, /*isKnownLoop=*/false, frame, site}).othersActed)
+    block.letOthersAct(thread);
   return isOver();
 }
 
@@ -213,6 +223,15 @@ std::string MbarrierTable::name(const Mbarrier &barrier) const {
   const std::string_view role = barrier.countsBytes ? "full" : barrier.count > 1 ? "empty" : "mbarrier";
   return fmt::format("{}[{}] of the ring of {} at {} (shared offset {})", role, before, before + after + 1,
                      siteText(barrier.site), barrier.offset);
+}
+
+std::string MbarrierTable::nameAt(const Thread &thread, const void *address) const {
+  const int64_t offset = static_cast<const char *>(address) - thread.sharedMemory;
+  for (const Mbarrier &barrier : barriers)
+    if (barrier.live && barrier.offset == offset)
+      return fmt::format("{}, whose phase {} has {} of {} arrivals and {} bytes to come", name(barrier), barrier.phase,
+                         barrier.pendingArrivals, barrier.count, barrier.pendingBytes);
+  return {};
 }
 
 std::string MbarrierTable::describeWait(uint32_t index) const {
@@ -269,14 +288,15 @@ void ditron_sim_mbarrier_arrive(DitronSimThread *self, void *bar, uint32_t count
 }
 
 void ditron_sim_mbarrier_wait(DitronSimThread *self, void *bar, uint32_t parity, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  Thread &thread = asMeeting(self);
+  const FrameGuard guard(thread, kernelFrame());
   MbarrierTable &mbarriers = thread.block->asyncUnit.mbarriers;
   mbarriers.wait(thread, mbarriers.at(thread, bar, site), parity, site);
 }
 
 uint32_t ditron_sim_mbarrier_test(DitronSimThread *self, void *bar, uint32_t parity, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
-  return thread.block->asyncUnit.mbarriers.test(thread, bar, parity, site);
+  const char *frame = kernelFrame();
+  return asMeeting(self).block->asyncUnit.mbarriers.test(asReader(self), bar, parity, frame, site);
 }
 
 } // extern "C"

@@ -20,7 +20,7 @@ class Block;
 class ProxyCheck;
 struct Thread;
 
-/// The state of an mbarrier. Its word in shared memory holds only a tag and its index in the table.
+/// The state of an mbarrier. Its word in shared memory holds only a tag, its index in the table and its phase.
 struct Mbarrier {
   uint32_t offset = 0; ///< In shared memory.
   uint32_t count = 0;
@@ -58,8 +58,8 @@ public:
   /// Expects so many bytes more in this phase.
   void expect(Thread &thread, Mbarrier &barrier, uint32_t bytes, const DitronSimSite *site);
   void wait(Thread &thread, Mbarrier &barrier, uint32_t parity, const DitronSimSite *site);
-  /// Whether the phase is over, perhaps after a while.
-  bool test(Thread &thread, const void *bar, uint32_t parity, const DitronSimSite *site);
+  /// Whether the phase is over, perhaps after a while. `frame` is that of the thread's kernel.
+  bool test(Thread &thread, const void *bar, uint32_t parity, const char *frame, const DitronSimSite *site);
 
   //===- For tensor loads -----------------------------------------------------------------------------------------===//
 
@@ -73,6 +73,8 @@ public:
 
   /// "full[2] of the ring of 3 at gemm.py:40:5".
   std::string name(const Mbarrier &barrier) const;
+  /// The same, and what is still to come, of the live mbarrier at an address of shared memory; empty when there is none.
+  std::string nameAt(const Thread &thread, const void *address) const;
   /// " for phase 3 ..." of an mbarrier at which a thread is parked.
   std::string describeWait(uint32_t index) const;
 

@@ -85,6 +85,8 @@ using namespace ditron::sim;
 
 extern "C" void ditron_sim_named_barrier(DitronSimThread *self, uint32_t id, uint32_t threads, uint32_t kind,
                                          const DitronSimSite *site) {
-  Thread &thread = asThread(self);
-  thread.block->asyncUnit.namedBarriers.arrive(thread, id, threads, kind == DITRON_SIM_BARRIER_SYNC, site);
+  const bool waits = kind == DITRON_SIM_BARRIER_SYNC;
+  Thread &thread = waits ? asMeeting(self) : asThread(self);
+  const FrameGuard guard(thread, kernelFrame());
+  thread.block->asyncUnit.namedBarriers.arrive(thread, id, threads, waits, site);
 }

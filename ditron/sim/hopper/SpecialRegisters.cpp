@@ -13,10 +13,11 @@ using namespace ditron::sim;
 extern "C" {
 
 uint64_t ditron_sim_register(DitronSimThread *self, uint32_t which) {
-  Thread &thread = asThread(self);
+  Thread &thread = asMeeting(self);
   Block &block = *thread.block;
   if (which == DITRON_SIM_SMID)
     return block.slot;
+  noteTimePasses(thread);
   // Who reads the time often waits for it to pass.
   block.clocks += 16;
   block.yieldIfAhead(thread);

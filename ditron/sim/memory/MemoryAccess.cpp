@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 using namespace ditron;
 using namespace ditron::sim;
@@ -113,10 +114,12 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
   return true;
 }
 
-void announceWrite(Thread &thread, const void *address, uint32_t bytes, const DitronSimSite *site) {
+void announceWrite(Thread &thread, const void *address, uint32_t bytes, bool changes, const DitronSimSite *site) {
   Block &block = *thread.block;
-  ++block.engine.progress;
-  block.engine.wordWritten(address, bytes, block.writer(thread, site));
+  if (changes)
+    block.engine.wordWritten(address, bytes, block.writer(thread, site));
+  else
+    block.engine.writers.record(address, block.writer(thread, site));
 }
 
 uint64_t loadBits(const void *address, uint32_t bytes) {
@@ -128,6 +131,11 @@ uint64_t loadBits(const void *address, uint32_t bytes) {
   }
 }
 
+/// The lowest bytes of a value.
+uint64_t lowest(uint64_t value, uint32_t bytes) {
+  return bytes == 8 ? value : value & ((uint64_t(1) << (8 * bytes)) - 1);
+}
+
 void storeBits(void *address, uint64_t value, uint32_t bytes) {
   switch (bytes) {
   case 1: *static_cast<volatile uint8_t *>(address) = static_cast<uint8_t>(value); break;
@@ -137,45 +145,23 @@ void storeBits(void *address, uint64_t value, uint32_t bytes) {
   }
 }
 
-/// Parks the thread on a word and gives the time at which it parked.
-SimTime sleepOn(Thread &thread, const void *address, uint32_t bytes, Waiter::Kind kind, Compare compare, int64_t value,
+/// Parks the thread until the comparison holds and gives the time at which it parked.
+SimTime sleepOn(Thread &thread, const void *address, uint32_t bytes, Compare compare, int64_t value, const char *frame,
                 const DitronSimSite *site) {
   Block &block = *thread.block;
   Waiter &waiter = thread.waiter;
   waiter.address = address;
   waiter.bytes = bytes;
-  waiter.kind = kind;
+  waiter.kind = Waiter::Kind::Until;
   waiter.compare = compare;
   waiter.value = value;
-  waiter.since = block.clock;
+  waiter.since = waiter.began = block.clock;
   thread.site = site;
   thread.state = ThreadState::WaitingWord;
+  thread.frame = frame;
   block.parkOnWord(thread);
+  thread.frame = nullptr;
   return waiter.since;
-}
-
-/// Notes that the thread read `value` at `address` without effect; true when it has done so over and over, that is,
-/// polls.
-bool notePoll(Thread &thread, const void *address, uint64_t value, uint32_t patience, const DitronSimSite *site) {
-  if (thread.pollSite == site && thread.pollAddress == address && thread.pollValue == value)
-    return ++thread.pollRepeats >= patience;
-  thread.pollSite = site;
-  thread.pollAddress = address;
-  thread.pollValue = value;
-  thread.pollRepeats = 0;
-  thread.pollSince = thread.block->clock;
-  return false;
-}
-
-/// A load or atomic without effect that comes back unchanged this often is taken for a polling loop.
-constexpr uint32_t pollPatience = 3;
-
-/// Whether an atomic operation can only ever read: adding 0 and the like, the usual way to load atomically.
-bool isAtomicRead(uint32_t op, uint32_t bytes, uint64_t value) {
-  uint64_t ones = bytes == 8 ? ~uint64_t(0) : (uint64_t(1) << (8 * bytes)) - 1;
-  if (op == DITRON_SIM_RMW_ADD || op == DITRON_SIM_RMW_OR || op == DITRON_SIM_RMW_XOR)
-    return (value & ones) == 0;
-  return op == DITRON_SIM_RMW_AND && (value & ones) == ones;
 }
 
 void recordWait(Block &block, const void *address, SimTime since) {
@@ -279,11 +265,14 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
                        uint32_t space, const DitronSimSite *site) {
   if (!predicate)
     return;
-  Thread &thread = access == DITRON_SIM_LOAD || access == DITRON_SIM_LOAD_COPY ? asReader(self) : asThread(self);
+  Thread &thread = access == DITRON_SIM_LOAD || access == DITRON_SIM_LOAD_COPY ? asReader(self) : asMeeting(self);
   Block &block = *thread.block;
   if (space == DITRON_SIM_SHARED || space == DITRON_SIM_SHARED_TILE ||
       (space == DITRON_SIM_GENERIC && isShared(thread, address))) {
     block.sharedTraffic += bytes;
+    // What others of the block sleep on; the rest of shared memory is part of the block's state.
+    if (access == DITRON_SIM_STORE && space != DITRON_SIM_SHARED_TILE && block.engine.watches.mayWatch(address))
+      noteEffect(thread);
     if (block.checked) {
       uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
       if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
@@ -297,7 +286,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
   if (!block.checked) {
     thread.accessSite = site;
     block.globalBytes[0] += bytes;
-    thread.pollSite = nullptr;
+    if (access != DITRON_SIM_LOAD && access != DITRON_SIM_LOAD_COPY)
+      noteEffect(thread);
     return;
   }
   AccessCache::Entry &entry = block.cache.at(site);
@@ -305,7 +295,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
     checkSlowly(thread, address, bytes, access, site);
   block.globalBytes[entry.remote] += bytes;
   noteIfRemote(block, entry, bytes, access, site);
-  thread.pollSite = nullptr;
+  if (access != DITRON_SIM_LOAD && access != DITRON_SIM_LOAD_COPY)
+    noteEffect(thread);
   block.noteAccess(thread, entry.allocation, address, bytes, access, site);
   if (access == DITRON_SIM_STORE && block.engine.watches.mayWatch(address)) {
     block.nativeStore = block.writer(thread, site);
@@ -315,7 +306,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
 
 uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t order, uint32_t scope,
                        uint32_t spin, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  const char *frame = kernelFrame();
+  Thread &thread = asMeeting(self);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);
   if (global && order == DITRON_SIM_RELAXED && !spin)
     thread.block->maybeLoadLate(thread, address);
@@ -327,16 +319,15 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
   if (late.phase == LateLoad::Phase::Ahead)
     late.value = value;
   // A thread that is given an old value does not sleep: the word has changed already.
-  if (!seen.store && late.phase == LateLoad::Phase::None &&
-      notePoll(thread, address, value, spin ? 1 : pollPatience, site)) {
-    SimTime since = sleepOn(thread, address, bytes, spin ? Waiter::Kind::Spin : Waiter::Kind::Poll, Compare::NotEqual,
-                            loadSigned(address, bytes), site);
-    seen = loadWord(thread, address, bytes, global, site);
-    value = seen.value;
-    if (value != thread.pollValue) {
-      if (global)
-        recordWait(*thread.block, address, since);
-      notePoll(thread, address, value, pollPatience, site);
+  if (seen.store)
+    noteTimePasses(thread);
+  if (!seen.store && late.phase == LateLoad::Phase::None) {
+    const PolledRead read{address, bytes, value, spin != 0, frame, site};
+    if (const PollOutcome outcome = poll(thread, read); outcome.othersActed) {
+      seen = loadWord(thread, address, bytes, global, site);
+      if (seen.value != value && global && outcome.slept)
+        recordWait(*thread.block, address, outcome.since);
+      value = seen.value;
     }
   }
   synchronise(thread, address, bytes, {Detector::Effect::Load, order, scope, seen.store}, site);
@@ -345,14 +336,17 @@ uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t byte
 
 void ditron_sim_st(DitronSimThread *self, void *address, uint64_t value, uint32_t bytes, uint32_t order, uint32_t scope,
                    const DitronSimSite *site) {
-  Thread &thread = order == DITRON_SIM_RELAXED ? asReader(self) : asThread(self);
-  thread.pollSite = nullptr;
+  Thread &thread = order == DITRON_SIM_RELAXED ? asReader(self) : asMeeting(self);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_STORE, site);
   if (thread.block->isMadeAlready(thread, address, value, bytes))
     return;
+  // A value that is there already changes nothing: a sign of life, say, that a loop gives each time.
+  const bool changes = loadBits(address, bytes) != lowest(value, bytes);
+  if (changes)
+    noteEffect(thread);
   const bool isNewest = storeWord(thread, address, bytes, value, Detector::Effect::Store, order, scope, global, site);
   if (global && isNewest)
-    announceWrite(thread, address, bytes, site);
+    announceWrite(thread, address, bytes, changes, site);
   if (global)
     thread.block->maybeGoBackToLoad(thread, address, value, bytes);
   else
@@ -363,7 +357,8 @@ uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type
                                uint32_t predicate, uint32_t order, uint32_t scope, const DitronSimSite *site) {
   if (!predicate)
     return 0;
-  Thread &thread = asThread(self);
+  const char *frame = kernelFrame();
+  Thread &thread = asMeeting(self);
   const uint32_t bytes = typeBytes(type);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_ATOMIC, site);
   uint64_t old = loadBits(address, bytes);
@@ -372,47 +367,52 @@ uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type
     thread.block->failThread(thread, StatusCode::Unsupported,
                              fmt::format("no atomic operation {} on element type {}", op, type), site);
   storeWord(thread, address, bytes, *result, Detector::Effect::Update, order, scope, global, site);
-  if (!isAtomicRead(op, bytes, value)) {
-    thread.pollSite = nullptr;
+  if (lowest(*result, bytes) != old) {
+    noteEffect(thread);
     if (global)
-      announceWrite(thread, address, bytes, site);
-  } else if (notePoll(thread, address, old, pollPatience, site)) {
-    // Read again and again without change: sleeps after having given its answer once more.
-    sleepOn(thread, address, bytes, Waiter::Kind::Poll, Compare::NotEqual, loadSigned(address, bytes), site);
-    thread.pollRepeats = 0;
+      announceWrite(thread, address, bytes, /*changes=*/true, site);
+    return old;
   }
+  // It has left the word as it was: adding 0, or taking a lock that is taken. Over and over, it sleeps, and then gives this answer
+  // once more.
+  const PollOutcome outcome = poll(thread, {address, bytes, old, /*isKnownLoop=*/false, frame, site});
+  if (global && outcome.slept && loadBits(address, bytes) != old)
+    recordWait(*thread.block, address, outcome.since);
   return old;
 }
 
 uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t compare, uint64_t value, uint32_t bytes,
                                uint32_t order, uint32_t scope, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  const char *frame = kernelFrame();
+  Thread &thread = asMeeting(self);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_ATOMIC, site);
   uint64_t old = loadBits(address, bytes);
-  if (bytes < 8)
-    compare &= (uint64_t(1) << (8 * bytes)) - 1;
-  if (old != compare && notePoll(thread, address, old, pollPatience, site)) {
-    // A failed exchange repeated: sleeps until the word changes, then tries once more.
-    SimTime since =
-        sleepOn(thread, address, bytes, Waiter::Kind::Poll, Compare::NotEqual, loadSigned(address, bytes), site);
-    old = loadBits(address, bytes);
-    if (global && old != thread.pollValue)
-      recordWait(*thread.block, address, since);
-  }
+  compare = lowest(compare, bytes);
+  if (old != compare)
+    if (const PollOutcome outcome = poll(thread, {address, bytes, old, /*isKnownLoop=*/false, frame, site});
+        outcome.othersActed) {
+      // A failed exchange repeated: it has slept until the word changed, and tries once more.
+      const uint64_t before = std::exchange(old, loadBits(address, bytes));
+      if (global && outcome.slept && old != before)
+        recordWait(*thread.block, address, outcome.since);
+    }
   if (old != compare) {
     synchroniseLoad(thread, address, bytes, order, scope, global, site);
     return old;
   }
   storeWord(thread, address, bytes, value, Detector::Effect::Update, order, scope, global, site);
-  thread.pollSite = nullptr;
+  const bool changes = lowest(value, bytes) != old;
+  if (changes)
+    noteEffect(thread);
   if (global)
-    announceWrite(thread, address, bytes, site);
+    announceWrite(thread, address, bytes, changes, site);
   return old;
 }
 
 uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare, uint64_t value,
                            uint32_t order, uint32_t scope, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  const char *frame = kernelFrame();
+  Thread &thread = asMeeting(self);
   Block &block = *thread.block;
   if (bytes != 4 && bytes != 8)
     block.failThread(thread, StatusCode::InvalidArgument,
@@ -420,15 +420,13 @@ uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint3
   if (compare > DITRON_SIM_GE)
     block.failThread(thread, StatusCode::InvalidArgument, fmt::format("wait with unknown comparison {}", compare),
                      site);
-  thread.pollSite = nullptr;
   auto comparison = static_cast<Compare>(compare);
   int64_t wanted = bytes == 4 ? static_cast<int32_t>(value) : static_cast<int64_t>(value);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);
   SimTime since = block.clock;
   // Who wakes late may find that the word has changed again.
   while (!compareHolds(comparison, loadSigned(address, bytes), wanted))
-    since = sleepOn(thread, address, bytes, Waiter::Kind::Until, comparison, wanted, site);
-  ++block.engine.progress;
+    since = sleepOn(thread, address, bytes, comparison, wanted, frame, site);
   if (global)
     recordWait(block, address, since);
   synchroniseLoad(thread, address, bytes, order, scope, global, site);
@@ -439,7 +437,7 @@ void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, con
   // A fence that some observers are outside of orders a late load for the others only.
   const uint32_t widest =
       asReader(self).block->engine.options.ranks > 1 ? DITRON_SIM_SCOPE_SYSTEM : DITRON_SIM_SCOPE_GPU;
-  Thread &thread = scope < widest ? asReader(self) : asThread(self);
+  Thread &thread = scope < widest ? asReader(self) : asMeeting(self);
   if (thread.lateLoad.phase == LateLoad::Phase::Ahead)
     thread.lateLoad.fence = std::max(scope, thread.lateLoad.fence.value_or(scope));
   Block &block = *thread.block;

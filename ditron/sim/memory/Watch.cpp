@@ -42,6 +42,11 @@ std::string_view compareText(Compare compare) {
   return "?";
 }
 
+int64_t signExtended(uint64_t value, uint32_t bytes) {
+  const uint32_t rest = 64 - 8 * bytes;
+  return static_cast<int64_t>(value << rest) >> rest;
+}
+
 int64_t loadSigned(const void *address, uint32_t bytes) {
   switch (bytes) {
   case 1: return *static_cast<const volatile int8_t *>(address);

@@ -5,10 +5,10 @@
 // makes natively do not pass through the engine; so whenever an agent has run, rescan compares each watched granule
 // with what was last seen there.
 //
-// There are three kinds of sleep. Until wakes when a comparison holds. Spin and Poll wake when the word changes: these
-// are threads that read the same word in a loop and read the same value again. The engine cannot see the rest of their
-// loop, so such a sleep is only a postponement: when nothing else can run, pollers are resumed once more (Machine.cpp,
-// idle), and only if they come back unchanged is it a deadlock.
+// There are two kinds of sleep. Until wakes when a comparison holds. Poll wakes when the word changes: these are threads that
+// read words in a loop of their own (Polling.h). The engine does not see the rest of their loop, so such a sleep is
+// only a postponement: when nothing else can run, pollers are resumed, and only when their blocks come back to a state
+// in which they have been is it a deadlock (engine/KernelState.h).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_MEMORY_WATCH_H
@@ -27,6 +27,8 @@ class Stream;
 
 /// Whether a signed word of 4 or 8 bytes satisfies a comparison.
 bool compareHolds(Compare compare, int64_t seen, int64_t wanted);
+/// The lowest bytes of a word, sign-extended.
+int64_t signExtended(uint64_t value, uint32_t bytes);
 /// The word at an address, sign-extended from its size.
 int64_t loadSigned(const void *address, uint32_t bytes);
 /// ">=" and so on.
@@ -35,8 +37,7 @@ std::string_view compareText(Compare compare);
 struct Waiter {
   enum class Kind : uint8_t {
     Until, ///< Sleeps until the comparison holds.
-    Spin,  ///< Sleeps until the word differs from `value`; the compiler says that the loop does nothing else.
-    Poll,  ///< The same, but the loop may do more than load.
+    Poll,  ///< Sleeps until the word differs from `value`.
   };
   const void *address = nullptr;
   uint32_t bytes = 0;
@@ -45,6 +46,7 @@ struct Waiter {
   bool active = false;
   int64_t value = 0;
   SimTime since = 0;
+  SimTime began = 0;        ///< When it first read that value, if it polls.
   Thread *thread = nullptr; ///< One of thread and stream is set.
   Stream *stream = nullptr;
 

@@ -55,9 +55,17 @@ std::string writerText(Engine &engine, const Writer &writer) {
 /// What is waited for, and by whom it was last written.
 std::string signalText(Engine &engine, const Waiter &waiter) {
   const Allocation *home = engine.memory.find(waiter.address);
+  if (!home && waiter.thread)
+    if (const std::string barrier = waiter.thread->block->asyncUnit.mbarriers.nameAt(*waiter.thread, waiter.address);
+        !barrier.empty())
+      return fmt::format("tests {} in a loop until its phase is complete", barrier);
   int64_t seen = loadSigned(waiter.address, waiter.bytes);
-  std::string text = fmt::format("waits for {}{}: has {}, ", engine.memory.signalName(waiter.address),
-                                 home ? fmt::format(" on rank {}", home->rank) : " in shared memory", seen);
+  std::string text =
+      home
+          ? fmt::format("waits for {} on rank {}: has {}, ", engine.memory.signalName(waiter.address), home->rank, seen)
+      : waiter.thread ? fmt::format("waits for the {} bytes at shared offset {}: has {}, ", waiter.bytes,
+                                    static_cast<const char *>(waiter.address) - waiter.thread->sharedMemory, seen)
+                      : fmt::format("waits for a word in memory of the host's: has {}, ", seen);
   if (waiter.kind == Waiter::Kind::Until)
     text += fmt::format("wants {} {}", compareText(waiter.compare), waiter.value);
   else

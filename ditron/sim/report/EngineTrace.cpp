@@ -54,7 +54,7 @@ SimTime waitBegin(const Waiter &waiter) {
     return since;
   // A loop that polls sleeps again and again; its wait began with the first.
   if (waiter.kind != Waiter::Kind::Until)
-    since = std::min(since, waiter.thread->pollSince);
+    since = std::min(since, waiter.began);
   return std::max(since, waiter.thread->block->tracedWaitEnd);
 }
 

@@ -54,7 +54,8 @@ std::string formatWords(const char *format, const uint64_t *values) {
 using namespace ditron;
 using namespace ditron::sim;
 
-void ditron_sim_print(DitronSimThread *, const char *format, const uint64_t *values) {
+void ditron_sim_print(DitronSimThread *self, const char *format, const uint64_t *values) {
+  asThread(self);
   const std::string text = formatWords(format, values);
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
