@@ -28,6 +28,16 @@ constexpr uint32_t maxRanks = 1024;
 /// Teams of OpenSHMEM that have barriers: the world, shared, the node, the same place on all nodes.
 constexpr uint64_t barrierTeams = 4;
 
+/// What a word of the team barriers is for, in the memory of a rank.
+sim::WordRole roleOfBarrierWord(uint32_t rank, uint32_t numRanks, uint64_t index) {
+  static constexpr std::string_view teams[barrierTeams] = {"of all ranks", "of the ranks that share memory",
+                                                           "of the node", "of the same place on all nodes"};
+  const std::string_view team = teams[index / (1 + numRanks) % barrierTeams];
+  const uint64_t place = index % (1 + numRanks);
+  const uint32_t whose = place == 0 ? rank : static_cast<uint32_t>(place - 1);
+  return {fmt::format("how many barriers {} rank {} has entered", team, whose), whose};
+}
+
 Status checkOptions(uint32_t numRanks, const WorldOptions &options) {
   if (numRanks < 1 || numRanks > maxRanks)
     return invalidArgument(fmt::format("a world of {} ranks; accepted are 1 to {}", numRanks, maxRanks));
@@ -135,6 +145,10 @@ Status World::publishHeaps(std::vector<void *> bases) {
   nextCollective.assign(numRanks(), 0);
   // Per team how many barriers a rank has entered, and of each rank the same as it has told.
   DITRON_ASSIGN_OR_RETURN(teamBarriers, allocateSymmetric(DataType::I64, barrierTeams * (1 + numRanks()), "team barriers"));
+  for (uint32_t id : localIds)
+    if (sim::Machine *simulated = machine())
+      simulated->describeWords(teamBarriers.on(id).address,
+                               [id, n = numRanks()](uint64_t index) { return roleOfBarrierWord(id, n, index); });
   for (uint32_t id : localIds) {
     Rank &rank = *ranks[id];
     std::vector<int64_t> words(DITRON_WORLD_WORDS_BEFORE + DITRON_WORLD_HEAPS + numRanks(), 0);

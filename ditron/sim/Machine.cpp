@@ -6,6 +6,7 @@
 #include "ditron/sim/Machine.h"
 
 #include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/report/DeadlockReport.h"
 #include "ditron/support/OutputFile.h"
 
 #include <fmt/format.h>
@@ -95,6 +96,12 @@ Expected<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
 
 const MachineOptions &Machine::options() const { return impl->options; }
 Status Machine::status() const { return impl->status; }
+std::shared_ptr<const explain::WaitReport> Machine::waitReport() const { return impl->waitReport; }
+explain::WaitReport Machine::reportWaits() const { return reportMoment(*impl); }
+void Machine::describeWords(const void *allocation, std::function<WordRole(uint64_t)> describe) {
+  if (Allocation *found = impl->memory.find(allocation))
+    found->describeWord = std::move(describe);
+}
 SimTime Machine::now() const {
   return impl->currentHost ? impl->currentHost->clock : std::max(impl->outsideClock, impl->scheduler.now);
 }

@@ -35,6 +35,10 @@
 #include <type_traits>
 #include <vector>
 
+namespace ditron::explain {
+struct WaitReport;
+}
+
 namespace ditron::sim {
 
 /// Virtual time in picoseconds.
@@ -142,6 +146,12 @@ public:
   std::vector<uint32_t> offsets; ///< Start of each value in bytes; at most 16-byte alignment is kept.
 };
 
+/// What a word is for.
+struct WordRole {
+  std::string text;               ///< "the arrival of rank 2 at barriers of the world".
+  std::optional<uint32_t> raiser; ///< The one rank whose kernels raise it.
+};
+
 /// Called once per GPU thread. arguments[i] points to the i-th value of the launch's ArgumentPack; the kernel must not
 /// write there.
 using KernelEntry = void (*)(void **arguments);
@@ -239,6 +249,13 @@ public:
   const MachineOptions &options() const;
   /// Ok, or the error that ended the run.
   Status status() const;
+  /// Who waited for what when the run ended with a deadlock, its time limit or an interruption; null when it has not.
+  std::shared_ptr<const explain::WaitReport> waitReport() const;
+  /// The same of this moment.
+  explain::WaitReport reportWaits() const;
+  /// Says what the words of an allocation are for, by the index of the element, for reports. Kernels reach these words without being
+  /// given the address.
+  void describeWords(const void *allocation, std::function<WordRole(uint64_t)> describe);
   /// The clock of the calling host code: of the current rank's host code, or the time up to which the machine has run.
   SimTime now() const;
 

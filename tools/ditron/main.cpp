@@ -150,12 +150,16 @@ static void onInterruption(int signal) {
     endProcess(exitOfSignal(signal), "interrupted");
 }
 
+/// SIGUSR1: a simulated run says what waits for what, and goes on; anything else takes no notice.
+static void onReportRequest(int) { sim::TimeLimit::requestReport(); }
+
 int main(int argc, char **argv) {
   ToolProcess process("ditron");
   compiler::reportFatalErrors();
   for (int signal : {SIGINT, SIGTERM, SIGHUP})
     if (std::signal(signal, onInterruption) == SIG_IGN)
       std::signal(signal, SIG_IGN); // as with nohup
+  std::signal(SIGUSR1, onReportRequest);
   const int exitCode = process.finish(runCommand(argc, argv));
   const int signal = sim::TimeLimit::interruption();
   return signal ? exitOfSignal(signal) : exitCode;

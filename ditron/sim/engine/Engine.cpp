@@ -18,8 +18,15 @@
 
 namespace ditron::sim {
 
+using explain::WaitReport;
+
 namespace {
 constexpr uint32_t threadStacksPerSlab = 64;
+} // namespace
+
+namespace {
+/// To whoever has asked by a signal, and waits at the terminal.
+void printReport(const std::string &text) { fmt::print(stderr, "{}\n", text); }
 } // namespace
 
 Machine::State::State(MachineOptions machineOptions)
@@ -106,6 +113,13 @@ char *Machine::State::takeSharedMemory() {
 void Machine::State::fail(Status error) {
   if (status.isOk())
     status = std::move(error);
+}
+
+void Machine::State::fail(StatusCode code, WaitReport report) {
+  if (stopped())
+    return;
+  fail({code, textOf(report)});
+  waitReport = std::make_shared<const WaitReport>(std::move(report));
 }
 
 /// Drops everything that runs or waits. Fibers of kernels are not resumed: their frames own nothing.
@@ -238,9 +252,11 @@ void Machine::State::run(const std::function<bool()> &condition) {
   prepareForFaults();
   while (!stopped()) {
     if (timeLimit.hasPassed()) {
-      fail({StatusCode::TimeOut, describeTimeOut(*this)});
+      fail(StatusCode::TimeOut, reportTimeOut(*this));
       break;
     }
+    if (timeLimit.takeReportRequest())
+      printReport(textOf(reportMoment(*this)));
     if (hostConditionsDirty) {
       wakeHosts();
       if (condition())
@@ -255,7 +271,7 @@ void Machine::State::run(const std::function<bool()> &condition) {
     rescan(nullptr);
     if (!scheduler.empty() || wakeHosts() || releaseLanes() || wakePollers())
       continue;
-    fail({StatusCode::Deadlock, describeDeadlock(*this)});
+    fail(StatusCode::Deadlock, reportDeadlock(*this));
   }
   if (trace.isEnabled())
     traceUnfinished(*this);

@@ -69,6 +69,8 @@ struct Machine::State {
 
   /// Ends the run; the first error stands.
   void fail(Status error);
+  /// The same, with the report as text and for whoever asks.
+  void fail(StatusCode code, explain::WaitReport report);
   bool stopped() const { return !status.isOk(); }
 
   //===- Writes and waits -----------------------------------------------------------------------------------------===//
@@ -128,6 +130,7 @@ struct Machine::State {
   std::unique_ptr<race::Detector> races; ///< Null when races are not looked for.
   std::unique_ptr<WeakMemory> weakMemory; ///< Null when every load sees the newest value.
   Status status;
+  std::shared_ptr<const explain::WaitReport> waitReport; ///< Of the end of the run.
   StackPool threadStacks, hostStacks;
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<std::unique_ptr<Stream>> streams;

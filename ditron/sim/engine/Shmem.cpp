@@ -235,13 +235,18 @@ void enter(Thread &thread, std::string_view what, const void *address, uint64_t 
     block.sharedTraffic += bytes;
     return;
   }
+  if (static_cast<int64_t>(bytes) < 0)
+    block.failThread(thread, StatusCode::OutOfBounds,
+                     fmt::format("{} of {}: the count is negative", what, byteCount(bytes)), site);
   AccessCache::Entry entry;
   thread.accessSite = site;
   const std::string problem = block.checked ? block.engine.memory.checkAccess(block.rank.id, address, bytes, entry)
                                             : block.engine.memory.checkUnchecked(address, bytes);
   if (!problem.empty())
-    block.failThread(thread, StatusCode::OutOfBounds,
-                     fmt::format("{} of {} at {} {}", what, byteCount(bytes), fmt::ptr(address), problem), site);
+    block.failThread(
+        thread, StatusCode::OutOfBounds,
+        fmt::format("{} of {} at {} {}", what, byteCount(bytes), block.engine.memory.placeText(address), problem),
+        site);
   block.globalBytes[entry.remote] += bytes;
 }
 
@@ -278,7 +283,8 @@ void capture(PendingTransfer &transfer) {
 void enterSignal(Thread &thread, void *signal, uint32_t bytes, const DitronSimSite *site) {
   if (reinterpret_cast<uintptr_t>(signal) % bytes != 0)
     thread.block->failThread(thread, StatusCode::OutOfBounds,
-                             fmt::format("a signal word of {} at {} is not aligned to its size", byteCount(bytes), fmt::ptr(signal)),
+                             fmt::format("a signal word of {} at {} is not aligned to its size", byteCount(bytes),
+                                         thread.block->engine.memory.placeText(signal)),
                              site);
   enter(thread, "signal", signal, bytes, site);
 }

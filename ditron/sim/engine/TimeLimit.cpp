@@ -32,6 +32,16 @@ bool TimeLimit::interrupt(int signal) {
   return any;
 }
 
+bool TimeLimit::requestReport() {
+  bool any = false;
+  for (std::atomic<TimeLimit *> &slot : active)
+    if (TimeLimit *limit = slot.load()) {
+      limit->reportWanted = true;
+      any = true;
+    }
+  return any;
+}
+
 int TimeLimit::interruption() { return lastInterruption; }
 
 TimeLimit::~TimeLimit() {

@@ -45,6 +45,14 @@ public:
   /// The signal that ended a run of this process; 0 for none.
   static int interruption();
 
+  /// Asks whatever runs in this process for a report of the moment, on standard error; it goes on. False when nothing runs. May be
+  /// called from a signal handler.
+  static bool requestReport();
+  /// Whether somebody has asked since the last call.
+  bool takeReportRequest() {
+    return reportWanted.load(std::memory_order_relaxed) && reportWanted.exchange(false, std::memory_order_relaxed);
+  }
+
   bool hasPassed() const { return passed.load(std::memory_order_relaxed) != 0; }
   /// Not 0 once the time has passed; it stays so.
   const volatile uint32_t *word() const { return reinterpret_cast<const volatile uint32_t *>(&passed); }
@@ -57,6 +65,7 @@ private:
 
   const double seconds;
   std::atomic<uint32_t> passed = 0;
+  std::atomic<bool> reportWanted = false;
   static_assert(sizeof(passed) == sizeof(uint32_t) && decltype(passed)::is_always_lock_free);
   std::thread thread; ///< Started with the first watch.
   std::mutex mutex;

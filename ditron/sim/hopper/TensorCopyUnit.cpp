@@ -73,8 +73,8 @@ bool TensorCopyUnit::checkGlobal(Thread &thread, const TensorCopyCall &call, con
   AccessCache::Entry entry;
   if (std::string problem = block.engine.memory.checkAccess(block.rank.id, first, extent, entry); !problem.empty())
     refuse(thread, call, StatusCode::OutOfBounds,
-           fmt::format("global bytes {} to {} (the tensor's part of the box): {}", fmt::ptr(first),
-                       fmt::ptr(first + extent), problem));
+           fmt::format("the {} at {} (the tensor's part of the box): {}", byteCount(extent),
+                       block.engine.memory.placeText(first), problem));
   return entry.remote != 0;
 }
 
@@ -304,7 +304,7 @@ void ditron_sim_bulk_copy(DitronSimThread *self, void *global, void *shared, uin
     thread.block->failThread(
         thread, StatusCode::InvalidArgument,
         fmt::format("a bulk copy of {} bytes with global memory at {}: both must be multiples of 16", bytes,
-                    fmt::ptr(global)),
+                    thread.block->engine.memory.placeText(global)),
         site);
   // As tensors of rows of 16 bytes, of which a box takes 256.
   constexpr uint32_t rowBytes = 16, maxRows = 256;

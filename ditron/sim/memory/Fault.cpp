@@ -33,10 +33,11 @@ struct sigaction previous[std::size(faultSignals)];
                      fmt::format("the simulator itself touched {}, which is no memory; {}", fmt::ptr(address),
                                  block.engine.memory.describeNearest(address, 1)),
                      thread->accessSite);
-  block.failThread(*thread, StatusCode::OutOfBounds,
-                   fmt::format("an access at or after this line, at {}, met no memory: {}; run with bounds checks to see which",
-                               fmt::ptr(address), block.engine.memory.describeNearest(address, 1)),
-                   thread->accessSite);
+  block.failThread(
+      *thread, StatusCode::OutOfBounds,
+      fmt::format("an access at or after this line, at {}, met no memory: {}; run with bounds checks to see which",
+                  block.engine.memory.placeText(address), block.engine.memory.describeNearest(address, 1)),
+      thread->accessSite);
 }
 
 void handle(int number, siginfo_t *info, void *context) {

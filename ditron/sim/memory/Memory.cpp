@@ -40,7 +40,9 @@ std::string_view kindName(MemoryKind kind) {
 }
 } // namespace
 
-std::string byteCount(uint64_t bytes) { return plural(bytes, "byte"); }
+std::string byteCount(uint64_t bytes) {
+  return static_cast<int64_t>(bytes) < 0 ? fmt::format("{} bytes", static_cast<int64_t>(bytes)) : plural(bytes, "byte");
+}
 
 Memory::Memory(const MachineOptions &options) : options(options), arenas(options.ranks * arenasPerRank), caches(options.ranks) {}
 
@@ -362,18 +364,32 @@ std::string Memory::checkBulk(const void *address, uint64_t bytes) {
   Allocation *allocation = find(address);
   const char *a = static_cast<const char *>(address);
   if (!allocation || bytes > static_cast<uint64_t>(allocation->end - a))
-    return fmt::format("{} at {} lie outside of every allocation: {}", byteCount(bytes), fmt::ptr(address),
+    return fmt::format("{} at {} lie outside of every allocation: {}", byteCount(bytes), placeText(address),
                        describeNearest(address, bytes));
   if (allocation->freed)
-    return fmt::format("{} at {} are freed memory: {}", byteCount(bytes), fmt::ptr(address),
+    return fmt::format("{} at {} are freed memory: {}", byteCount(bytes), placeText(address),
                        describeNearest(address, bytes));
   return {};
+}
+
+std::string Memory::placeText(const void *address) const {
+  constexpr uintptr_t firstMapped = uintptr_t(1) << 32;
+  const auto number = reinterpret_cast<uintptr_t>(address);
+  if (number < firstMapped)
+    return fmt::format("{:#x}", number);
+  const Allocation *near = isSimulated(address) ? nearest(address) : const_cast<Memory *>(this)->find(address);
+  if (!near)
+    return "an address of no memory";
+  const int64_t offset = static_cast<const char *>(address) - near->begin;
+  if (offset >= 0 && address < near->end && offset % near->elementBytes == 0)
+    return fmt::format("{}[{}] of rank {}", near->name, offset / near->elementBytes, near->rank);
+  return fmt::format("{}{:+} bytes of rank {}", near->name, offset, near->rank);
 }
 
 std::string Memory::signalName(const void *address) {
   Allocation *allocation = find(address);
   if (!allocation)
-    return fmt::format("{}", fmt::ptr(address));
+    return placeText(address);
   uint64_t offset = static_cast<const char *>(address) - allocation->begin;
   uint64_t rest = offset % allocation->elementBytes;
   std::string text = fmt::format("{}[{}]", allocation->name, offset / allocation->elementBytes);

@@ -16,6 +16,7 @@
 #include "ditron/sim/race/Shadow.h"
 
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -36,6 +37,8 @@ struct Allocation {
   /// The newest write by a copy engine (copies are not recorded word by word).
   Writer bulkWriter;
   uint64_t bulkBegin = 0, bulkEnd = 0; ///< Its range, as offsets.
+
+  std::function<WordRole(uint64_t)> describeWord; ///< By the index of the element; null for most.
 
   std::unique_ptr<race::Shadow> shadow; ///< Made when races are looked for and somebody touches it.
 
@@ -114,6 +117,9 @@ public:
       known = {a, b, rank, findApart(rank, a, b)};
     return known.areApart;
   }
+  /// Where an address is, in words that are the same in every run: name[index] or name+k bytes with the rank; small numbers, which
+  /// are no addresses, as such.
+  std::string placeText(const void *address) const;
   /// name[index], or name[index]+k bytes, of an address in an allocation; the address itself otherwise.
   std::string signalName(const void *address);
   /// Forgets who touched what.
@@ -168,7 +174,7 @@ private:
   std::map<uintptr_t, Allocation> table; ///< By begin.
 };
 
-/// "12 bytes" / "1 byte".
+/// "12 bytes", "1 byte"; "-4 bytes" of a count that somebody made negative.
 std::string byteCount(uint64_t bytes);
 
 } // namespace ditron::sim

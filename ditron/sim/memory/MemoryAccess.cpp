@@ -37,7 +37,10 @@ bool isShared(const Thread &thread, const void *address) {
                                                        const DitronSimSite *site) {
   thread.block->failThread(
       thread, StatusCode::OutOfBounds,
-      fmt::format("{} of {} at {} {}", accessName(access), byteCount(bytes), fmt::ptr(address), problem), site);
+      fmt::format("{} of {} at {} {}", accessName(access), byteCount(bytes),
+                  isShared(thread, address) ? "shared memory" : thread.block->engine.memory.placeText(address),
+                  problem),
+      site);
 }
 
 [[noreturn]] __attribute__((noinline)) void failShared(Thread &thread, const void *address, uint64_t bytes,
@@ -497,8 +500,11 @@ void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks
 void ditron_sim_time_out(DitronSimThread *self, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   Block &block = *thread.block;
-  block.failThread(thread, StatusCode::TimeOut,
-                   describeTimeLimit(block.engine) + ", and this loop still runs", site);
+  explain::WaitReport report = reportTimeOut(block.engine);
+  report.headline = describeTimeLimit(block.engine) + ", and this loop still runs";
+  const std::string text = textOf(report);
+  block.engine.waitReport = std::make_shared<const explain::WaitReport>(std::move(report));
+  block.failThread(thread, StatusCode::TimeOut, text, site);
 }
 
 void ditron_sim_trap(DitronSimThread *self, const char *message, const DitronSimSite *site) {

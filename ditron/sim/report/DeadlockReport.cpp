@@ -12,30 +12,27 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <set>
 
 namespace ditron::sim {
 
+using explain::Wait;
+using explain::WaitReport;
+
 namespace {
 
 std::string micros(SimTime time) { return fmt::format("{}.{:03} us", time / 1000000, time / 1000 % 1000); }
 
-std::string blockText(const uint32_t *block) { return fmt::format("({},{},{})", block[0], block[1], block[2]); }
-
-/// "0, 2..5, 9" of an ascending list.
-std::string ranges(const std::set<uint64_t> &values) {
-  std::string text;
-  for (auto it = values.begin(); it != values.end();) {
-    uint64_t first = *it, last = first;
-    while (++it != values.end() && *it == last + 1)
-      last = *it;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", first);
-    if (last != first)
-      text += fmt::format("{}{}", last == first + 1 ? ", " : "..", last);
-  }
-  return text;
+/// What a word means, where somebody has said so (Machine::describeWords).
+WordRole roleOf(const Allocation &home, const void *address) {
+  if (!home.describeWord)
+    return {};
+  return home.describeWord(static_cast<uint64_t>(static_cast<const char *>(address) - home.begin) / home.elementBytes);
 }
+
+std::string blockText(const uint32_t *block) { return fmt::format("({},{},{})", block[0], block[1], block[2]); }
 
 std::string writerText(Engine &engine, const Writer &writer) {
   switch (writer.kind) {
@@ -52,86 +49,224 @@ std::string writerText(Engine &engine, const Writer &writer) {
   return "by nobody";
 }
 
-/// What is waited for, and by whom it was last written.
-std::string signalText(Engine &engine, const Waiter &waiter) {
+/// Names the word that is waited for, and says by whom it was last written.
+void nameWord(Engine &engine, const Waiter &waiter, Wait &wait) {
   const Allocation *home = engine.memory.find(waiter.address);
-  if (!home && waiter.thread)
-    if (const std::string barrier = waiter.thread->block->asyncUnit.mbarriers.nameAt(*waiter.thread, waiter.address);
-        !barrier.empty())
-      return fmt::format("tests {} in a loop until its phase is complete", barrier);
-  int64_t seen = loadSigned(waiter.address, waiter.bytes);
-  std::string text =
-      home
-          ? fmt::format("waits for {} on rank {}: has {}, ", engine.memory.signalName(waiter.address), home->rank, seen)
-      : waiter.thread ? fmt::format("waits for the {} bytes at shared offset {}: has {}, ", waiter.bytes,
-                                    static_cast<const char *>(waiter.address) - waiter.thread->sharedMemory, seen)
-                      : fmt::format("waits for a word in memory of the host's: has {}, ", seen);
-  if (waiter.kind == Waiter::Kind::Until)
-    text += fmt::format("wants {} {}", compareText(waiter.compare), waiter.value);
-  else
-    text += "polls it in a loop until it changes";
-  if (!home)
-    return text;
+  if (!home) {
+    wait.word = !waiter.thread ? "a word in memory of the host's"
+                               : fmt::format("the {} bytes at shared offset {}", waiter.bytes,
+                                             static_cast<const char *>(waiter.address) - waiter.thread->sharedMemory);
+    if (waiter.thread)
+      wait.role = waiter.thread->block->asyncUnit.mbarriers.nameAt(*waiter.thread, waiter.address);
+    return;
+  }
+  wait.word = engine.memory.signalName(waiter.address);
+  wait.wordRank = home->rank;
+  if (const WordRole role = roleOf(*home, waiter.address); !role.text.empty())
+    wait.role = role.text;
   const Writer *writer = engine.writers.find(waiter.address);
   uint64_t offset = static_cast<const char *>(waiter.address) - home->begin;
   if (home->bulkWriter.kind != Writer::Kind::None && offset >= home->bulkBegin && offset < home->bulkEnd &&
       (!writer || writer->time < home->bulkWriter.time))
     writer = &home->bulkWriter;
-  if (writer)
-    return fmt::format("{}; last written {}", text, writerText(engine, *writer));
-  return text + (engine.writers.isFull() ? "; who wrote it last was not recorded" : "; never written");
+  wait.lastWritten = writer                    ? "last written " + writerText(engine, *writer)
+                     : engine.writers.isFull() ? "who wrote it last was not recorded"
+                                               : "never written";
 }
+
+//===- Who could raise a word -----------------------------------------------------------------------------------------===//
+
+/// Whether a launch of the rank was given a pointer to the allocation or, in symmetric memory, to the same one of another rank.
+bool isGiven(Engine &engine, const LaunchDescription &launch, const Allocation &home) {
+  const ArgumentPack &pack = launch.arguments;
+  for (size_t i = 0; i < pack.offsets.size(); ++i) {
+    const size_t begin = pack.offsets[i], end = i + 1 < pack.offsets.size() ? pack.offsets[i + 1] : pack.bytes.size();
+    if (end - begin < sizeof(const char *))
+      continue;
+    const char *pointer = nullptr;
+    std::memcpy(&pointer, pack.bytes.data() + begin, sizeof pointer);
+    const Allocation *given = engine.memory.find(pointer);
+    if (!given)
+      continue;
+    if (given == &home)
+      return true;
+    auto offset = [&](const Allocation &one) {
+      return one.begin - static_cast<const char *>(engine.memory.symmetricBase(one.rank));
+    };
+    if (given->kind == MemoryKind::Symmetric && home.kind == MemoryKind::Symmetric && offset(*given) == offset(home))
+      return true;
+  }
+  return false;
+}
+
+std::string kernelState(const KernelRun &run, bool isStuck) {
+  const uint64_t resident = run.startedBlocks - run.finishedBlocks, waiting = run.totalBlocks - run.startedBlocks;
+  if (!resident)
+    return fmt::format("none of whose {} has started", plural(waiting, "block"));
+  std::string text = isStuck ? "which waits itself" : "which runs";
+  if (waiting)
+    text += fmt::format("; {} of it {} not started", plural(waiting, "block"), waiting == 1 ? "has" : "have");
+  return text;
+}
+
+/// What a queued operation could do to the word; empty when nothing.
+std::string queuedRaiser(Engine &engine, const Stream &stream, const StreamOp &op, const void *address,
+                         const std::function<bool(const LaunchDescription &)> &couldRaise) {
+  const auto *word = static_cast<const char *>(address);
+  const auto *destination = static_cast<const char *>(op.copy.destination);
+  const uint64_t rows = op.copy.rows ? op.copy.rows - 1 : 0,
+                 pitch = op.copy.destinationPitch ? op.copy.destinationPitch : op.copy.rowBytes;
+  switch (op.kind) {
+  case OpKind::Launch: {
+    const bool runs = stream.running && &op == &stream.head();
+    return !runs && couldRaise(op.launch->description) ? "kernel " + op.name : "";
+  }
+  case OpKind::SignalWrite:
+  case OpKind::SignalAdd: return op.address == address ? "a signal" : "";
+  case OpKind::Copy:
+  case OpKind::Memset:
+    return word >= destination && word < destination + rows * pitch + op.copy.rowBytes ? op.name : "";
+  default: return "";
+  }
+}
+
+void findRaisers(Engine &engine, const void *address, bool isStuck, Wait &wait) {
+  const Allocation *home = engine.memory.find(address);
+  if (!home)
+    return; // a block's own shared memory, or the host's
+  wait.knowsRaisers = true;
+  const WordRole role = roleOf(*home, address);
+  wait.onlyRank = role.raiser;
+  for (const auto &rank : engine.ranks) {
+    if (role.raiser && *role.raiser != rank->id)
+      continue;
+    // Words that have a role are reached without being given.
+    auto couldRaise = [&](const LaunchDescription &launch) { return role.raiser || isGiven(engine, launch, *home); };
+    for (const auto &run : rank->runs)
+      if (couldRaise(run->description()))
+        wait.raisers.push_back({rank->id, "kernel " + run->description().name, kernelState(*run, isStuck)});
+    for (const Stream *stream : rank->streams) {
+      if (stream->isIdle())
+        continue;
+      stream->findOperation([&](const StreamOp &op) {
+        if (const std::string who = queuedRaiser(engine, *stream, op, address, couldRaise); !who.empty())
+          wait.raisers.push_back({rank->id, who, fmt::format("which is queued on stream {}", stream->name)});
+        return false;
+      });
+    }
+  }
+  for (const auto &host : engine.hosts)
+    if (!host->finished && (!role.raiser || *role.raiser == host->rank))
+      wait.raisers.push_back({host->rank, "host code" + (host->thread.empty() ? "" : " " + host->thread),
+                              host->condition ? "which waits for " + host->description : "which runs"});
+}
+
+//===- Waits ----------------------------------------------------------------------------------------------------------===//
 
 /// Waits of one kernel at one line for one word with one outcome.
 struct Group {
-  uint64_t firstBlock = 0;
+  Wait wait;
+  const void *address = nullptr;
   std::set<uint64_t> blocks;
-  std::set<uint64_t> threads;
   const Block *sample = nullptr;
-  std::string others; ///< What other threads of the sample do.
+  SimTime since = INT64_MAX;
 };
+using Groups = std::map<std::tuple<uint32_t, std::string, std::string>, Group>;
 
-std::string describeWaits(Engine &engine) {
-  // Rank, kernel or stream, text of the wait -> who. Sorted: the report must not depend on the order of parking.
-  std::map<std::tuple<uint32_t, std::string, std::string>, Group> groups;
-  std::string text;
+/// Adds the wait to the group of its like, and gives the group.
+Group &addWait(Engine &engine, Groups &groups, const Waiter &waiter, const DitronSimSite *site, uint64_t attempts) {
+  Wait wait;
+  nameWord(engine, waiter, wait);
+  wait.has = loadSigned(waiter.address, waiter.bytes);
+  wait.attempts = attempts;
+  if (waiter.kind == Waiter::Kind::Until)
+    wait.wants = fmt::format("{} {}", compareText(waiter.compare), waiter.value);
+  if (waiter.stream) {
+    wait.rank = waiter.stream->rank.id;
+    wait.who = fmt::format("stream {}, signal wait", waiter.stream->name);
+  } else {
+    wait.rank = waiter.thread->block->rank.id;
+    wait.who = fmt::format("kernel {}", waiter.thread->block->kernel->description().name);
+    if (site) {
+      wait.file = site->file;
+      wait.line = site->line;
+      wait.column = site->column;
+    }
+  }
+  const std::string what =
+      fmt::format("{} {} {} {} {}", wait.word, wait.wordRank.value_or(0), wait.has, wait.wants, wait.lastWritten);
+  // Sorted: the report must not depend on the order of parking.
+  Group &group = groups[{wait.rank, fmt::format("{} at {}", wait.who, siteText(site)), what}];
+  if (group.wait.who.empty()) {
+    group.wait = std::move(wait);
+    group.address = waiter.address;
+  }
+  group.wait.attempts = std::max(group.wait.attempts, attempts);
+  group.since = std::min(group.since, waiter.kind == Waiter::Kind::Poll ? waiter.began : waiter.since);
+  return group;
+}
+
+void addThread(Group &group, const Thread &thread) {
+  const Block &block = *thread.block;
+  if (!group.sample || block.linearId < group.sample->linearId)
+    group.sample = &block;
+  group.blocks.insert(block.linearId);
+  group.wait.threads.insert(thread.threadId);
+}
+
+std::string blocksText(const Group &group) {
+  const std::array<uint32_t, 3> &grid = group.sample->kernel->description().grid;
+  if (group.blocks.size() == 1)
+    return fmt::format("block {}", blockText(group.sample->blockId));
+  if (grid[1] == 1 && grid[2] == 1)
+    return fmt::format("blocks {}", explain::rangesText(group.blocks));
+  return fmt::format("{} (linear ids {}; the first is {})", plural(group.blocks.size(), "block"),
+                     explain::rangesText(group.blocks), blockText(group.sample->blockId));
+}
+
+std::vector<Wait> findWaits(Engine &engine, bool isStuck) {
+  Groups groups;
   engine.watches.forEach([&](const Waiter &waiter) {
-    if (waiter.stream) {
-      const Stream &stream = *waiter.stream;
-      groups[{stream.rank.id, fmt::format("stream {}, signal wait", stream.name), signalText(engine, waiter)}];
+    if (!waiter.thread) {
+      addWait(engine, groups, waiter, nullptr, 0);
       return;
     }
-    const Block &block = *waiter.thread->block;
-    Group &group = groups[{
-        block.rank.id, fmt::format("kernel {} at {}", block.kernel->description().name, siteText(waiter.thread->site)),
-        signalText(engine, waiter)}];
-    if (!group.sample || block.linearId < group.sample->linearId) {
-      group.sample = &block;
-      group.others = block.describeParked();
-    }
-    group.blocks.insert(block.linearId);
-    group.threads.insert(waiter.thread->threadId);
+    const Thread &thread = *waiter.thread;
+    const DitronSimSite *site = thread.site;
+    for (const PolledWord &word : thread.polling)
+      if (&word.waiter == &waiter)
+        site = word.site;
+    addThread(addWait(engine, groups, waiter, site, 0), thread);
   });
-  for (const auto &[key, group] : groups) {
-    const auto &[rank, who, what] = key;
-    text += fmt::format("  rank {}, {}", rank, who);
+  // Threads that poll on, since their loops count or look at the time.
+  constexpr uint64_t fewAttempts = 8;
+  for (const auto &rank : engine.ranks)
+    for (const auto &slot : rank->slots)
+      if (slot->kernel)
+        for (const auto &thread : slot->allThreads())
+          if (thread->state == ThreadState::Ready)
+            for (const PolledWord &word : thread->polling)
+              if (word.repeats >= fewAttempts) {
+                Waiter waiter = word.waiter;
+                waiter.thread = thread.get();
+                waiter.kind = Waiter::Kind::Poll;
+                addThread(addWait(engine, groups, waiter, word.site, word.repeats), *thread);
+              }
+  std::vector<Wait> waits;
+  for (auto &[key, group] : groups) {
     if (group.sample) {
-      const std::array<uint32_t, 3> &grid = group.sample->kernel->description().grid;
-      if (group.blocks.size() == 1)
-        text += fmt::format(", block {}", blockText(group.sample->blockId));
-      else if (grid[1] == 1 && grid[2] == 1)
-        text += fmt::format(", blocks {}", ranges(group.blocks));
-      else
-        text += fmt::format(", {} (linear ids {}; the first is {})", plural(group.blocks.size(), "block"),
-                            ranges(group.blocks), blockText(group.sample->blockId));
-      text += fmt::format(", {} {}", group.threads.size() == 1 ? "thread" : "threads", ranges(group.threads));
+      group.wait.blocks = blocksText(group);
+      group.wait.blockCount = group.blocks.size();
+      group.wait.inSameBlock = group.sample->describeParked();
     }
-    text += fmt::format("\n    {}\n", what);
-    if (!group.others.empty())
-      text += fmt::format("    in the same block: {}\n", group.others);
+    group.wait.sinceMicroseconds = static_cast<double>(group.since) / 1e6;
+    findRaisers(engine, group.address, isStuck, group.wait);
+    waits.push_back(std::move(group.wait));
   }
-  return text;
+  return waits;
 }
+
+//===- Ranks ----------------------------------------------------------------------------------------------------------===//
 
 std::string describeHead(Engine &engine, const Stream &stream) {
   const StreamOp &op = stream.head();
@@ -151,59 +286,65 @@ std::string describeHead(Engine &engine, const Stream &stream) {
   }
 }
 
-std::string describeRank(Engine &engine, const Rank &rank, bool isStuck) {
-  std::string text;
+std::vector<std::string> describeRank(Engine &engine, const Rank &rank, bool isStuck) {
+  std::vector<std::string> lines;
   for (const auto &host : engine.hosts)
     if (host->rank == rank.id) {
-      text += fmt::format("    host code{}{}: {}{}\n", host->thread.empty() ? "" : " ", host->thread,
-                          host->finished ? "has returned" : "waits for ", host->finished ? "" : host->description);
+      lines.push_back(fmt::format("host code{}{}: {}{}", host->thread.empty() ? "" : " ", host->thread,
+                                  host->finished ? "has returned" : "waits for ",
+                                  host->finished ? "" : host->description));
     }
   for (const Stream *stream : rank.streams) {
     if (stream->isIdle())
       continue;
-    text += fmt::format("    stream {} {}", stream->name, describeHead(engine, *stream));
+    lines.push_back(fmt::format("stream {} {}", stream->name, describeHead(engine, *stream)));
     if (stream->length() > 1)
-      text += fmt::format("; {} queued behind it", plural(stream->length() - 1, "operation"));
-    text += "\n";
+      lines.back() += fmt::format("; {} queued behind it", plural(stream->length() - 1, "operation"));
   }
   const size_t slots = rank.slots.size(), held = slots - rank.freeSlots.size();
   for (const auto &run : rank.runs)
     if (uint64_t waiting = run->totalBlocks - run->startedBlocks) {
       const std::string &name = run->description().name;
       if (!isStuck)
-        text += fmt::format("    {} of kernel {}: {} finished, {} resident, {} not started\n",
-                            plural(run->totalBlocks, "block"), name, run->finishedBlocks,
-                            run->startedBlocks - run->finishedBlocks, waiting);
+        lines.push_back(fmt::format("{} of kernel {}: {} finished, {} resident, {} not started",
+                                    plural(run->totalBlocks, "block"), name, run->finishedBlocks,
+                                    run->startedBlocks - run->finishedBlocks, waiting));
       else if (run->description().cooperative && run->startedBlocks == 0)
-        text += fmt::format(
-            "    {} of cooperative kernel {} never started: {} of {} SM slots are held by waiting blocks, and it "
-            "needs {} free at once\n",
-            plural(waiting, "block"), name, held, slots, run->totalBlocks);
+        lines.push_back(fmt::format(
+            "{} of cooperative kernel {} never started: {} of {} SM slots are held by waiting blocks, and it "
+            "needs {} free at once",
+            plural(waiting, "block"), name, held, slots, run->totalBlocks));
       else
-        text += fmt::format("    {} of kernel {} never started: all {} SM slots are held by waiting blocks{}\n",
-                            plural(waiting, "block"), name, slots,
-                            run->startedBlocks > run->finishedBlocks
-                                ? fmt::format("; if its own blocks wait for each other, as in a barrier of the grid, "
-                                              "at most {} can be launched; a "
-                                              "cooperative launch refuses more",
-                                              slots)
-                                : "");
+        lines.push_back(
+            fmt::format("{} of kernel {} never started: all {} SM slots are held by waiting blocks{}",
+                        plural(waiting, "block"), name, slots,
+                        run->startedBlocks > run->finishedBlocks
+                            ? fmt::format("; if its own blocks wait for each other, as in a barrier of the grid, "
+                                          "at most {} can be launched; a "
+                                          "cooperative launch refuses more",
+                                          slots)
+                            : ""));
     } else {
-      text += fmt::format("    {} of kernel {} resident{}, {} of {} SM slots in use\n",
-                          plural(run->startedBlocks - run->finishedBlocks, "block"), run->description().name,
-                          isStuck ? " and waiting" : "", held, slots);
+      lines.push_back(fmt::format("{} of kernel {} resident{}, {} of {} SM slots in use",
+                                  plural(run->startedBlocks - run->finishedBlocks, "block"), run->description().name,
+                                  isStuck ? " and waiting" : "", held, slots));
     }
-  return text.empty() ? "    idle\n" : text;
+  return lines;
 }
 
-/// A line or more for each rank.
-std::string describeRanks(Engine &engine, bool isStuck) {
-  std::string text = "what the ranks are doing:\n";
+/// All but the headline.
+WaitReport reportOf(Engine &engine, bool isStuck) {
+  WaitReport report;
+  report.microseconds = static_cast<double>(engine.scheduler.now) / 1e6;
+  report.waits = findWaits(engine, isStuck);
+  if (isStuck && report.waits.empty())
+    report.noWaits = "no kernel and no stream waits for a signal";
   for (const auto &rank : engine.ranks)
-    text += fmt::format("  rank {}:\n{}", rank->id, describeRank(engine, *rank, isStuck));
-  text.pop_back();
-  return text;
+    report.ranks.push_back({rank->id, describeRank(engine, *rank, isStuck)});
+  return report;
 }
+
+std::string_view kindOfEnd() { return TimeLimit::interruption() ? "interruption" : "time limit"; }
 
 } // namespace
 
@@ -213,17 +354,27 @@ std::string describeTimeLimit(const Engine &engine) {
   return fmt::format("the time limit of {:g} s has passed", engine.options.timeLimitSeconds);
 }
 
-std::string describeTimeOut(Engine &engine) {
-  return fmt::format("{} at virtual time {}; the run still made progress\n{}", describeTimeLimit(engine),
-                     micros(engine.scheduler.now), describeRanks(engine, /*isStuck=*/false));
+WaitReport reportTimeOut(Engine &engine) {
+  WaitReport report = reportOf(engine, /*isStuck=*/false);
+  report.kind = kindOfEnd();
+  report.headline = fmt::format("{} at virtual time {}; the run still made progress", describeTimeLimit(engine),
+                                micros(engine.scheduler.now));
+  return report;
 }
 
-std::string describeDeadlock(Engine &engine) {
-  std::string text = fmt::format("deadlock at virtual time {}: nothing can run and nothing is in flight\nwaiting:\n",
-                                 micros(engine.scheduler.now));
-  std::string waits = describeWaits(engine);
-  text += waits.empty() ? "  no kernel and no stream waits for a signal\n" : waits;
-  return text + describeRanks(engine, /*isStuck=*/true);
+WaitReport reportDeadlock(Engine &engine) {
+  WaitReport report = reportOf(engine, /*isStuck=*/true);
+  report.kind = "deadlock";
+  report.headline = fmt::format("deadlock at virtual time {}: nothing can run and nothing is in flight",
+                                micros(engine.scheduler.now));
+  return report;
+}
+
+WaitReport reportMoment(Engine &engine) {
+  WaitReport report = reportOf(engine, /*isStuck=*/false);
+  report.kind = "moment";
+  report.headline = fmt::format("at virtual time {}", micros(engine.scheduler.now));
+  return report;
 }
 
 } // namespace ditron::sim

@@ -26,7 +26,8 @@ void addExploreOptions(CLI::App *command, ExploreArguments &arguments) {
 }
 
 Status checkExploration(const RunOptions &options, const std::string &target) {
-  const std::pair<const char *, bool> ofOneRun[] = {{"--trace", !options.trace.empty()}, {"--time", options.time}};
+  const std::pair<const char *, bool> ofOneRun[] = {
+      {"--trace", !options.trace.empty()}, {"--explain", !options.explain.empty()}, {"--time", options.time}};
   for (const auto &[name, isGiven] : ofOneRun)
     if (isGiven)
       return invalidArgument(fmt::format(

@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "run/KernelRun.h"
 
+#include "run/ExplainFile.h"
+
 #include "base/WorldText.h"
 #include "run/SourceLine.h"
 
@@ -27,6 +29,8 @@ Status KernelRun::run() {
   // A trace of a run that failed is when it is needed most.
   if (Status traced = writeTrace(); !traced.isOk() && ran.isOk())
     ran = traced;
+  if (Status explained = writeExplainFile(options.explain, world->machine(), ran); !explained.isOk() && ran.isOk())
+    ran = explained;
   progress.stop();
   for (const KernelStage &stage : stages)
     ran = withSourceLine(ran, stage.sourceText());
@@ -204,10 +208,13 @@ Status KernelRun::bindOutputs() {
 }
 
 Status KernelRun::checkOutputFiles() {
+  DITRON_RETURN_IF_ERROR(checkExplainFile(options.explain, isSimulated()));
   std::vector<NamedFile> files;
   std::vector<std::string> streamed;
   if (options.trace == standardOutput)
     streamed.push_back("--trace -");
+  if (options.explain == standardOutput)
+    streamed.push_back("--explain -");
   for (const Output &output : outputs)
     if (output.text.path == standardOutput)
       streamed.push_back(fmt::format("--out {}=-", output.array->name));
@@ -220,6 +227,8 @@ Status KernelRun::checkOutputFiles() {
       files.push_back({"--out " + output.array->name, values::pathForRank(output.text.path, rank)});
   if (!options.trace.empty())
     files.push_back({"--trace", options.trace});
+  if (!options.explain.empty())
+    files.push_back({"--explain", options.explain});
   std::erase_if(files, [](const NamedFile &file) { return file.path == standardOutput; });
   for (const NamedFile &file : files)
     DITRON_RETURN_IF_ERROR(checkCanWrite(file.what, file.path));

@@ -42,6 +42,7 @@ struct RunOptions {
   std::vector<std::string> tolerances;   ///< ABSOLUTE,RELATIVE
   std::vector<std::string> packages;     ///< Kernels are taken from these, not compiled.
   std::string trace;
+  std::string explain;   ///< ExplainFile.h
   double boundWaits = 0; ///< Seconds; 0 for unbounded.
   double timeLimit = 0;  ///< Seconds; 0 for none.
   bool shareGpus = false;

@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "run/ProgramCommand.h"
 
+#include "run/ExplainFile.h"
+
 #include "base/WorldText.h"
 #include "run/SourceLine.h"
 
@@ -67,6 +69,9 @@ public:
     Status ran = outcome.status;
     if (Status traced = writeTrace(); !traced.isOk() && ran.isOk())
       ran = traced;
+    if (Status explained = writeExplainFile(options.explain, running->world().machine(), ran);
+        !explained.isOk() && ran.isOk())
+      ran = explained;
     progress.stop();
     DITRON_RETURN_IF_ERROR(describe(ran));
     if (!options.quiet)
@@ -172,6 +177,7 @@ private:
     DITRON_ASSIGN_OR_RETURN(settings.defines, frontend::parseDefines(options.source.defines));
     settings.print = [this](const std::string &text) { fmt::print(listing(), "{}", text); };
     DITRON_RETURN_IF_ERROR(checkCanWrite("--trace", options.trace));
+    DITRON_RETURN_IF_ERROR(checkExplainFile(options.explain, target.simulated));
     DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(target.text, knobs));
     jit->setObserver([this](const std::string &kernel, const compiler::CompileReport *report) {
       if (!report)
@@ -192,7 +198,9 @@ private:
   }
 
   /// What people read: stderr when standard output takes the trace.
-  std::FILE *listing() const { return options.trace == standardOutput ? stderr : stdout; }
+  std::FILE *listing() const {
+    return options.trace == standardOutput || options.explain == standardOutput ? stderr : stdout;
+  }
 
   void printSummary(double seconds) {
     const sim::Machine *machine = running->world().machine();

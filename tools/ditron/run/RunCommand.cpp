@@ -89,6 +89,10 @@ void addMachineOptions(CLI::App *command, RunOptions &options) {
   addRepeated(command, "--slow-rank", options.slowRanks, "R:FACTOR", "Make a rank slower by a factor");
   command->add_option("--trace", options.trace, "Write a Chrome/Perfetto trace of the run; - is standard output")->type_name("FILE.json");
   command
+      ->add_option("--explain", options.explain,
+                   "Write who waits for what, and who could end it, when the run fails: a graph, JSON or text")
+      ->type_name("FILE.dot|json|txt");
+  command
       ->add_option("--bound-waits", options.boundWaits,
                    "Real GPUs: a wait that takes longer is an error with a report; 0 for no limit")
       ->check(secondsFromZero())
