@@ -498,7 +498,7 @@ void ditron_sim_check_rank(DitronSimThread *self, int32_t rank, int32_t numRanks
 }
 
 void ditron_sim_time_out(DitronSimThread *self, const DitronSimSite *site) {
-  Thread &thread = asThread(self);
+  Thread &thread = asReader(self);
   Block &block = *thread.block;
   explain::WaitReport report = reportTimeOut(block.engine);
   report.headline = describeTimeLimit(block.engine) + ", and this loop still runs";

@@ -3,6 +3,7 @@
 
 #include "ditron/frontend/syntax/Diagnostics.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace ditron::tool {
@@ -18,9 +19,15 @@ Status withSourceLine(const Status &status, const compiler::KernelSource &source
   const uint32_t offset = sources.file(*file).offsetOf({place->line, place->column});
   // The rendered message begins with the same place.
   const size_t text = fmt::formatted_size("{}:{}:{}: ", place->file, place->line, place->column);
-  return Status(status.code(),
-                frontend::renderMessage(sources, frontend::Severity::Error, sources.file(*file).range(offset, offset),
-                                        status.message().substr(text)));
+  // Behind the first line of a run that was ended comes the report of its waits.
+  const std::string message = status.message().substr(text);
+  const size_t end =
+      status.code() == StatusCode::TimeOut ? std::min(message.find('\n'), message.size()) : message.size();
+  std::string rendered = frontend::renderMessage(sources, frontend::Severity::Error,
+                                                 sources.file(*file).range(offset, offset), message.substr(0, end));
+  if (end != message.size() && rendered.ends_with('\n'))
+    rendered.pop_back();
+  return Status(status.code(), rendered + message.substr(end));
 }
 
 } // namespace ditron::tool
