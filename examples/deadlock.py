@@ -7,8 +7,8 @@
 #
 # exit code 2
 # > deadlock at virtual time
-# > rank 0, kernel ring at
-# > waits for signal_ptr[0] on rank 0: has 0, wants == 1
+# > ranks 0..3, kernel ring at
+# > waits for signal_ptr[0] on rank 0, each of the others for that of its own rank: has 0, wants == 1
 import triton
 import triton.language as tl
 import triton_dist.language as dl

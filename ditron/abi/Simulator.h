@@ -23,11 +23,24 @@
 extern "C" {
 #endif
 
+/// What the address of an access was made from, where the compiler can tell. Whatever was added to it, the access stays inside of that.
+typedef struct DitronSimOrigin {
+  uint32_t argument;     ///< A pointer that is an argument of the kernel, counted from 1; 0: an array in shared memory.
+  uint32_t sharedOffset; ///< The array's, from the begin of the block's shared memory.
+  uint32_t sharedBytes;
+  uint32_t sharedLine; ///< Where the kernel's source asks for it.
+} DitronSimOrigin;
+
 /// A place in the kernel's source, emitted as a constant by target/sim.
 typedef struct DitronSimSite {
   const char *file;
   uint32_t line;
   uint32_t column;
+  #ifdef __cplusplus
+  const DitronSimOrigin *origin = nullptr; ///< Null where it is not known.
+#else
+  const DitronSimOrigin *origin;
+#endif
 } DitronSimSite;
 
 /// The part of a simulated thread that generated code reads directly. Field order and types are part of the ABI

@@ -156,6 +156,9 @@ private:
   LangValue numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRange range);
   /// Asserts that a sum, difference or product of two integers fits into their type.
   void assertNoOverflow(BinaryOp op, const LangValue &a, const LangValue &b);
+  /// Asserts that a quotient, remainder or shift of two integers is defined: no division by zero, nor of the least number by -1, and
+  /// no shift by less than zero or by the width and more.
+  void assertDefined(BinaryOp op, const LangValue &a, const LangValue &b);
 
   DiagnosticEngine &diagnostics;
   SourceRange currentRange;

@@ -126,6 +126,36 @@ void Emitter::assertNoOverflow(BinaryOp op, const LangValue &a, const LangValue 
   create<tile::AssertOp>(fits, fmt::format("int{} overflow detected for operation {}", bits, name), mlir::Value());
 }
 
+void Emitter::assertDefined(BinaryOp op, const LangValue &a, const LangValue &b) {
+  const LangType type = a.type();
+  const bool isShift = op == BinaryOp::LShift || op == BinaryOp::RShift;
+  const bool isDivision = op == BinaryOp::FloorDiv || op == BinaryOp::Mod;
+  mlir::Operation *parent = builder.getInsertionBlock()->getParentOp();
+  if (!type.isInt() || type.isBool() || !(isShift || isDivision) ||
+      llvm::isa_and_nonnull<tile::ReduceOp, tile::ScanOp>(parent))
+    return;
+  const unsigned bits = type.bitWidth();
+  mlir::Value x = a.ir(), y = b.ir();
+  const auto check = [&](arith::CmpIPredicate predicate, mlir::Value value, int64_t number) -> mlir::Value {
+    return create<arith::CmpIOp>(predicate, value, integerConstant(number, value.getType()));
+  };
+  const auto require = [&](mlir::Value condition, std::string_view what) {
+    create<tile::AssertOp>(condition, fmt::format("int{} {}", bits, what), mlir::Value());
+  };
+  if (isShift) // compared as an unsigned number, what is less than zero is large
+    return require(check(arith::CmpIPredicate::ult, y, bits),
+                   fmt::format("shift by an amount outside of 0 to {}", bits - 1));
+  const char *name = op == BinaryOp::FloorDiv ? "division" : "remainder";
+  require(check(arith::CmpIPredicate::ne, y, 0), fmt::format("{} by zero", name));
+  if (!type.isSigned())
+    return;
+  const int64_t least = bits == 64 ? INT64_MIN : -(int64_t(1) << (bits - 1));
+  mlir::Value isOther = check(arith::CmpIPredicate::ne, x, least),
+              isNotMinusOne = check(arith::CmpIPredicate::ne, y, -1);
+  require(create<arith::OrIOp>(isOther, isNotMinusOne),
+          fmt::format("{} of {} by -1, whose quotient does not fit", name, least));
+}
+
 /// The operation on operands of one type; nothing for an operator that has none. `>>` follows the sign of the original left operand.
 static std::optional<LangValue> emitBinary(Emitter &emit, BinaryOp op, const LangValue &a, const LangValue &b, bool leftIsSigned) {
   const LangType type = a.type();
@@ -195,6 +225,8 @@ LangValue Emitter::numericBinary(BinaryOp op, LangValue a, LangValue b, SourceRa
   }
   if (checksOverflow && (op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mult))
     assertNoOverflow(op, a, b);
+  else if (checksOverflow)
+    assertDefined(op, a, b);
   const std::optional<LangValue> result = emitBinary(*this, op, a, b, leftType.isSigned());
   return result ? *result : invalid("it is not supported");
 }

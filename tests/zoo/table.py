@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 KINDS = {
     'race': (2, ('data race', 'is still writing', 'may still be reading', 'without fence_async')),
     'deadlock': (2, ('deadlock', 'threads wait for each other')),
-    'bounds': (2, ('outside of every allocation', 'outside of', 'is not one of', 'negative', 'that is not symmetric')),
+    'bounds': (2, ('outside of every allocation', 'outside of', 'is not one of', 'negative', 'that is not symmetric', 'has left')),
     'misaligned': (2, ('misaligned',)),
     'refused': (1, ('only some of them arrive here',)),  # by the compiler
     'wrong numbers': (5, ('is not as expected',)),
@@ -137,7 +137,7 @@ PROGRAMS = [
     Program('published_relaxed', 'old value', '--grid 2 pool_ptr=zeros:i32[64] head_ptr=full(-1):i32[1] out_ptr=zeros:i32[1] '
             '--expect out_ptr=i32:[99]', words=('pool_ptr[17]', 'head_ptr[0] was raised')),
     Program('peterson_without_fence', 'old value', '--ranks 2 --num-warps 1 want_ptr=symm:zeros:i32[2] turn_ptr=symm:zeros:i32[1] '
-            'sum_ptr=symm:zeros:i32[1] --expect sum_ptr=per-rank:i32:[6],i32:[0]', words=('want_ptr[',), needs='state'),
+            'sum_ptr=symm:zeros:i32[1] --expect sum_ptr=per-rank:i32:[6],i32:[0]', words=('want_ptr[',)),
     Program('after_you', 'old value', '--grid 2 flags_ptr=zeros:i32[2] seen_ptr=zeros:i32[1] --expect seen_ptr=i32:[1]'),
 
     race('helper_without_barrier', 'box_ptr', '--ranks 3 box_ptr=symm:zeros:fp16[512] flag_ptr=symm:zeros:i32[1] out_ptr=zeros:fp16[512]'),
@@ -194,8 +194,8 @@ PROGRAMS = [
     # Addresses.
     bounds('overflow_of_offset', 'counts_ptr', 'x_ptr=arange(0,131072):i32[128] counts_ptr=zeros:i32[256]'),
     bounds('last_chunk', 'x_ptr', '--grid 4 x_ptr=arange:i32[100] out_ptr=zeros:i32[100] n=100'),
-    bounds('overrun_into_next_array', 'a_ptr', 'a_ptr=symm:zeros:i32[128] b_ptr=symm:zeros:i32[4096] row=8', needs='provenance'),
-    bounds('overrun_in_shared_memory', 'shared', 'out_ptr=zeros:i32[128] --expect out_ptr=arange:i32[128]', needs='provenance'),
+    bounds('overrun_into_next_array', 'a_ptr', 'a_ptr=symm:zeros:i32[128] b_ptr=symm:zeros:i32[4096] row=8'),
+    bounds('overrun_in_shared_memory', 'shared', 'out_ptr=zeros:i32[128] --expect out_ptr=arange:i32[128]'),
     bounds('tail_of_k', 'a_ptr', 'a_ptr=ones:fp32[16,40] b_ptr=ones:fp32[40,16] c_ptr=zeros:fp32[16,16] depth=40 '
            '--expect c_ptr=full(40):fp32[16,16]', zoo='Z23'),
     bounds('index_from_data', 'x_ptr', 'index_ptr=arange(-1):i32[128] x_ptr=ones:i32[128] out_ptr=zeros:i32[128]'),

@@ -338,6 +338,7 @@ bool Block::resumePollers(SimTime when) {
 void Block::step(SimTime now) {
   clock = std::max(clock, now);
   yielded = false;
+  cache.serve(kernel->number);
   if (fresh) {
     fresh = false;
     if (!makeThreads()) {

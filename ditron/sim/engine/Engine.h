@@ -34,7 +34,8 @@ struct KernelRun {
   std::shared_ptr<const PreparedLaunch> launch;
   Rank *rank = nullptr;
   Stream *stream = nullptr;
-  uint32_t name = 0; ///< In the trace's table.
+  uint64_t number = 0; ///< Counted from 1.
+  uint32_t name = 0;   ///< In the trace's table.
   uint64_t totalBlocks = 0, startedBlocks = 0, finishedBlocks = 0;
   SimTime submitted = 0, started = 0;
   size_t record = SIZE_MAX; ///< Index into the trace's launches.
@@ -126,6 +127,7 @@ struct Machine::State {
   PlaceTable places;
   Trace trace;
   Counters counters;
+  uint64_t launches = 0; ///< So far.
   TimeLimit timeLimit;
   std::unique_ptr<race::Detector> races; ///< Null when races are not looked for.
   std::unique_ptr<WeakMemory> weakMemory; ///< Null when every load sees the newest value.

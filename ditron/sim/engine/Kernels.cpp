@@ -17,6 +17,7 @@ void Machine::State::submitKernel(Stream &stream, std::shared_ptr<const Prepared
   auto run = std::make_unique<KernelRun>();
   run->rank = &stream.rank;
   run->stream = &stream;
+  run->number = ++launches;
   run->name = trace.intern(launch->description.name);
   run->totalBlocks = uint64_t(1) * grid[0] * grid[1] * grid[2];
   run->submitted = now;

@@ -44,7 +44,8 @@ std::string byteCount(uint64_t bytes) {
   return static_cast<int64_t>(bytes) < 0 ? fmt::format("{} bytes", static_cast<int64_t>(bytes)) : plural(bytes, "byte");
 }
 
-Memory::Memory(const MachineOptions &options) : options(options), arenas(options.ranks * arenasPerRank), caches(options.ranks) {}
+Memory::Memory(const MachineOptions &options)
+    : options(options), arenas(options.ranks * arenasPerRank), caches(options.ranks) {}
 
 Memory::~Memory() { release(); }
 
@@ -80,10 +81,11 @@ Status Memory::reserve() {
     if (fits)
       return Status::ok();
     if (bytes / 4 * 3 < least)
-      return {StatusCode::ResourceExhausted,
-              fmt::format("cannot reserve {} of addresses for each of {} kinds of memory on {}: a limit of this process "
-                          "(ulimit -v) or of the system is too low; raise it, or take fewer ranks",
-                          byteCount(bytes), arenasPerRank, plural(options.ranks, "simulated GPU"))};
+      return {
+          StatusCode::ResourceExhausted,
+          fmt::format("cannot reserve {} of addresses for each of {} kinds of memory on {}: a limit of this process "
+                      "(ulimit -v) or of the system is too low; raise it, or take fewer ranks",
+                      byteCount(bytes), arenasPerRank, plural(options.ranks, "simulated GPU"))};
   }
 }
 
@@ -152,9 +154,10 @@ Status Memory::askFor(uint64_t bytes, std::string_view name, uint32_t copies) {
     atStart = available;
   if (overflows || total > available || total > atStart - std::min(atStart, claimed))
     return {StatusCode::ResourceExhausted,
-            fmt::format("allocation {}: {}{} do not fit the memory of this machine: {} available, {} in simulated GPUs already",
-                        name, copies == 1 ? "" : fmt::format("{} ranks times ", copies), memoryText(bytes),
-                        memoryText(available), memoryText(claimed))};
+            fmt::format(
+                "allocation {}: {}{} do not fit the memory of this machine: {} available, {} in simulated GPUs already",
+                name, copies == 1 ? "" : fmt::format("{} ranks times ", copies), memoryText(bytes),
+                memoryText(available), memoryText(claimed))};
   return Status::ok();
 }
 
@@ -201,9 +204,11 @@ Expected<uint64_t> Memory::allocateSymmetric(uint64_t bytes, std::string_view na
 Status Memory::adopt(uint32_t rank, void *address, uint64_t bytes, std::string_view name, uint32_t elementBytes) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
   if (rank >= options.ranks)
-    return invalidArgument(fmt::format("memory {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
+    return invalidArgument(
+        fmt::format("memory {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
   if (!address || bytes == 0 || begin + bytes < begin)
-    return invalidArgument(fmt::format("memory {}: {} at {} cannot be adopted", name, byteCount(bytes), fmt::ptr(address)));
+    return invalidArgument(
+        fmt::format("memory {}: {} at {} cannot be adopted", name, byteCount(bytes), fmt::ptr(address)));
   auto next = table.upper_bound(begin);
   const bool meetsNext = next != table.end() && next->first < begin + bytes;
   const bool meetsPrevious = next != table.begin() && reinterpret_cast<uintptr_t>(std::prev(next)->second.end) > begin;
@@ -340,8 +345,32 @@ std::string Memory::checkAccess(uint32_t rank, const void *address, uint64_t byt
     return fmt::format("is a use after free: {}", describeNearest(address, bytes));
   if (allocation->rank != rank && allocation->kind == MemoryKind::Device)
     return fmt::format("touches another rank's memory that is not symmetric: {}", describeNearest(address, bytes));
-  entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != rank, allocation};
+  entry.begin = reinterpret_cast<uintptr_t>(allocation->begin);
+  entry.size = allocation->size();
+  entry.remote = allocation->rank != rank;
+  entry.allocation = allocation;
   return {};
+}
+
+std::string Memory::checkOrigin(const void *pointer, const void *address) {
+  const Allocation *own = find(pointer), *touched = find(address);
+  // A pointer to nothing, or just past the end of something, says nothing.
+  if (!own || own->freed || !touched || touched == own)
+    return {};
+  // The caller's own symmetric memory: what he calls one thing lies where he has put it.
+  if (own->adopted && touched->adopted && own->rank != touched->rank && own->size() == touched->size())
+    return {};
+  const auto offset = [&](const Allocation &allocation) {
+    return allocation.begin - arena(allocation.rank, allocation.kind).base;
+  };
+  if (own->kind == MemoryKind::Symmetric && touched->kind == MemoryKind::Symmetric && !own->adopted &&
+      !touched->adopted && offset(*own) == offset(*touched))
+    return {};
+  return fmt::format("has left {} (rank {}, {}), which its pointer leads into: it has got to {}, {} bytes {} it",
+                     own->name, own->rank, byteCount(own->size()), signalName(address),
+                     address < own->begin ? own->begin - static_cast<const char *>(address)
+                                          : static_cast<const char *>(address) - own->end,
+                     address < own->begin ? "before" : "behind");
 }
 
 std::string Memory::checkUnchecked(const void *address, uint64_t bytes) const {

@@ -51,16 +51,30 @@ struct Allocation {
   }
 };
 
-/// Per rank: the range last found valid for accesses of a source line.
+/// Per rank: the range last found valid for accesses of a source line, in a launch.
 class AccessCache {
 public:
   struct Entry {
+    const void *site = nullptr;
     uintptr_t begin = 0;
     uint64_t size = 0;
     uint32_t remote = 0; ///< 1 when the range is on another rank.
     Allocation *allocation = nullptr; ///< Of the range; null when accesses are not checked.
   };
-  Entry &at(const void *site) { return entries[(reinterpret_cast<uintptr_t>(site) >> 4) % count]; }
+  Entry &at(const void *site) {
+    Entry &entry = entries[(reinterpret_cast<uintptr_t>(site) >> 4) % count];
+    if (entry.site != site) [[unlikely]] {
+      entry = {};
+      entry.site = site;
+    }
+    return entry;
+  }
+  /// Accesses of this launch follow: what its arguments allow is not what those of others do.
+  void serve(uint64_t launch) {
+    if (launch != served) [[unlikely]]
+      clear();
+    served = launch;
+  }
   void clear() {
     for (Entry &entry : entries)
       entry = {};
@@ -69,6 +83,7 @@ public:
 private:
   static constexpr size_t count = 64;
   Entry entries[count];
+  uint64_t served = 0;
 };
 
 class Memory {
@@ -102,7 +117,10 @@ public:
   /// What is wrong with bytes [address, address + bytes) as seen from the rank's kernels; empty when nothing is. Fills
   /// the cache entry on success.
   std::string checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry);
-  /// The same for copy engines and stream operations, which may reach any rank, and host memory.
+  /// What is wrong with an access at an address that was made from a pointer to something else; empty when nothing is. Another rank's part
+  /// of one symmetric allocation is the same thing.
+  std::string checkOrigin(const void *pointer, const void *address);
+  /// The same as checkAccess for copy engines and stream operations, which may reach any rank, and host memory.
   std::string checkBulk(const void *address, uint64_t bytes);
   /// What must hold of a transfer even when kernels run without bounds checks: an absurd size would write over everything.
   std::string checkUnchecked(const void *address, uint64_t bytes) const;

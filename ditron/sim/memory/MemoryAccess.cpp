@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -51,11 +52,43 @@ bool isShared(const Thread &thread, const void *address) {
              site);
 }
 
+/// The argument of the kernel that an access's address is made from; null when that is not known.
+const void *argumentOf(const Block &block, const DitronSimSite *site) {
+  if (!site || !site->origin || site->origin->argument == 0)
+    return nullptr;
+  const ArgumentPack &arguments = block.kernel->description().arguments;
+  const uint32_t index = site->origin->argument - 1;
+  const void *pointer = nullptr;
+  if (index < arguments.offsets.size())
+    std::memcpy(&pointer, arguments.bytes.data() + arguments.offsets[index], sizeof pointer);
+  return pointer;
+}
+
+/// Whether an access of shared memory has left the array that its address is made from.
+bool leavesArray(const DitronSimSite *site, uint64_t offset, uint64_t bytes) {
+  const DitronSimOrigin *origin = site ? site->origin : nullptr;
+  return origin && origin->argument == 0 &&
+         (offset < origin->sharedOffset || offset + bytes > uint64_t(origin->sharedOffset) + origin->sharedBytes);
+}
+
+[[noreturn]] __attribute__((noinline)) void failArray(Thread &thread, const void *address, uint64_t bytes,
+                                                      uint32_t access, const DitronSimSite *site) {
+  const auto offset = static_cast<const char *>(address) - thread.sharedMemory;
+  const DitronSimOrigin &origin = *site->origin;
+  thread.block->failThread(thread, StatusCode::OutOfBounds,
+                           fmt::format("{} of {} has left the {} of shared memory of line {}: it is at byte {} of it",
+                                       accessName(access), byteCount(bytes), byteCount(origin.sharedBytes),
+                                       origin.sharedLine, offset - static_cast<int64_t>(origin.sharedOffset)),
+                           site);
+}
+
 /// Fills the cache entry or ends the run.
 __attribute__((noinline)) void checkSlowly(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
                                            const DitronSimSite *site) {
   Block &block = *thread.block;
   std::string problem = block.engine.memory.checkAccess(block.rank.id, address, bytes, block.cache.at(site));
+  if (const void *pointer = problem.empty() ? argumentOf(block, site) : nullptr)
+    problem = block.engine.memory.checkOrigin(pointer, address);
   if (!problem.empty())
     failAccess(thread, address, bytes, access, problem, site);
 }
@@ -63,6 +96,11 @@ __attribute__((noinline)) void checkSlowly(Thread &thread, const void *address, 
 inline bool hits(const AccessCache::Entry &entry, const void *address, uint64_t bytes) {
   uint64_t offset = reinterpret_cast<uintptr_t>(address) - entry.begin;
   return offset < entry.size && bytes <= entry.size - offset;
+}
+
+/// As an instruction of a GPU needs it; sizes that no instruction has are made of several.
+inline bool isAligned(const void *address, uint32_t bytes) {
+  return (reinterpret_cast<uintptr_t>(address) & (bytes - 1)) == 0 || !std::has_single_bit(bytes);
 }
 
 /// Tells the checks of asynchronous operations about an access of shared memory.
@@ -93,6 +131,8 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
   if (isShared(thread, address)) {
     if (static_cast<const char *>(address) + bytes > thread.sharedMemory + thread.sharedBytes)
       failShared(thread, address, bytes, access, site);
+    if (leavesArray(site, static_cast<uint64_t>(static_cast<const char *>(address) - thread.sharedMemory), bytes))
+      failArray(thread, address, bytes, access, site);
     noteShared(thread, address, bytes, access, site);
     block.sharedTraffic += bytes;
     return false;
@@ -102,9 +142,10 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
     if (block.checked)
       checkSlowly(thread, address, bytes, access, site);
     else if (thread.accessSite = site; Allocation *allocation = block.engine.memory.find(address))
-      entry = {reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(), allocation->rank != block.rank.id};
+      entry = {site, reinterpret_cast<uintptr_t>(allocation->begin), allocation->size(),
+               allocation->rank != block.rank.id};
     else
-      entry = {reinterpret_cast<uintptr_t>(address), bytes, 0};
+      entry = {site, reinterpret_cast<uintptr_t>(address), bytes, 0};
   }
   // Memory moves sectors, not words.
   constexpr uint64_t sectorBytes = 32;
@@ -280,6 +321,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
       uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
       if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
         failShared(thread, address, bytes, access, site);
+      if (leavesArray(site, offset, bytes))
+        failArray(thread, address, bytes, access, site);
       noteShared(thread, address, bytes, access, site);
       if (space != DITRON_SIM_SHARED_TILE)
         block.noteAccess(thread, nullptr, address, bytes, access, site);
@@ -293,6 +336,11 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
       noteEffect(thread);
     return;
   }
+  if (!isAligned(address, bytes)) [[unlikely]]
+    failAccess(thread, address, bytes, access,
+               "is not aligned to its size: a hint of the kernel (tl.multiple_of and the like) does not hold, or a pointer is not aligned "
+               "to its elements",
+               site);
   AccessCache::Entry &entry = block.cache.at(site);
   if (!hits(entry, address, bytes))
     checkSlowly(thread, address, bytes, access, site);

@@ -233,9 +233,10 @@ TEST(Race, IsExactToTheByte) {
   EXPECT_OK(run(touchBytes<2>, 2)); // neighbours of fp16
   EXPECT_OK(run(touchBytes<3>, 3));
   EXPECT_OK(run(touchBytes<16>, 16));
-  EXPECT_EQ(run(touchBytes<2>, 1).code(), StatusCode::DataRace);
-  EXPECT_EQ(run(touchBytes<4>, 3).code(), StatusCode::DataRace);
-  EXPECT_EQ(run(touchBytes<16>, 15).code(), StatusCode::DataRace);
+  // Of sizes that need no alignment.
+  EXPECT_EQ(run(touchBytes<3>, 2).code(), StatusCode::DataRace);
+  EXPECT_EQ(run(touchBytes<5>, 4).code(), StatusCode::DataRace);
+  EXPECT_EQ(run(touchBytes<15>, 14).code(), StatusCode::DataRace);
 }
 
 void mixSizes(void **arguments) {

@@ -28,6 +28,10 @@ Type TargetInfo::storageType(Type scalar) const {
   return IntegerType::get(scalar.getContext(), floatType.getWidth());
 }
 
+Value TargetInfo::sharedArray(Emitter &e, int64_t offset, int64_t /*bytes*/) {
+  return e.addBytes(sharedMemoryBase(e), offset);
+}
+
 void TargetInfo::populateMathPatterns(const LLVMTypeConverter &converter, RewritePatternSet &patterns) const {
   populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false, /*benefit=*/2);
   populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);

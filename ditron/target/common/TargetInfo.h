@@ -169,6 +169,8 @@ public:
   virtual mlir::Value programId(Emitter &e, int axis) = 0;
   virtual mlir::Value numPrograms(Emitter &e, int axis) = 0;
   virtual mlir::Value sharedMemoryBase(Emitter &e) = 0;
+  /// The address of an array that a kernel has asked for, at the offset from that base.
+  virtual mlir::Value sharedArray(Emitter &e, int64_t offset, int64_t bytes);
 
   //===----------------------------------------------------------------------------------------------------------------===//
   // Memory

@@ -72,7 +72,7 @@ public:
     FailureOr<int64_t> offset = scratchOffset(op);
     if (failed(offset))
       return failure();
-    rewriter.replaceOp(op, e.addBytes(target.sharedMemoryBase(e), *offset));
+    rewriter.replaceOp(op, target.sharedArray(e, *offset, op.getBytes()));
     return success();
   }
 };

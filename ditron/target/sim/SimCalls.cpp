@@ -6,6 +6,7 @@
 #include "ditron/target/sim/SimCalls.h"
 
 #include "ditron/abi/Simulator.h"
+#include "ditron/target/sim/Origins.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -205,13 +206,31 @@ std::string SimCalls::stringConstant(Emitter &e, const std::string &text) {
   return it->second;
 }
 
+Value SimCalls::sharedArray(Emitter &e, Value address, int64_t offset, int64_t bytes) {
+  auto type =
+      LLVM::LLVMFunctionType::get(e.pointerType(), {e.pointerType(), e.getI32Type(), e.getI32Type(), e.getI32Type()});
+  if (!module.lookupSymbol(sharedArrayName)) {
+    OpBuilder::InsertionGuard guard(e);
+    e.setInsertionPointToStart(module.getBody());
+    auto mark = LLVM::LLVMFuncOp::create(e, sharedArrayName, type);
+    SmallVector<LLVM::ModRefInfo> none(6, LLVM::ModRefInfo::NoModRef);
+    mark.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(e.getContext(), none));
+    mark.setWillReturn(true);
+    mark.setNoUnwind(true);
+  }
+  return LLVM::CallOp::create(e, type, sharedArrayName,
+                              {address, e.i32(offset), e.i32(bytes), e.i32(sourcePlaceOf(e.getLoc()).line)})
+      .getResult();
+}
+
 Value SimCalls::site(Emitter &e) {
   SourcePlace place = sourcePlaceOf(e.getLoc());
   auto [it, isNew] = sites.try_emplace({place.file, place.line, place.column});
   if (isNew) {
     it->second = fmt::format("ditron_site_{}", sites.size() - 1);
     std::string file = stringConstant(e, place.file);
-    auto type = LLVM::LLVMStructType::getLiteral(e.getContext(), {e.pointerType(), e.getI32Type(), e.getI32Type()});
+    auto type = LLVM::LLVMStructType::getLiteral(e.getContext(),
+                                                 {e.pointerType(), e.getI32Type(), e.getI32Type(), e.pointerType()});
     OpBuilder::InsertionGuard guard(e);
     e.setInsertionPointToStart(module.getBody());
     auto global =
@@ -221,6 +240,9 @@ Value SimCalls::site(Emitter &e) {
     record = LLVM::InsertValueOp::create(e, record, addressOf(e, file), ArrayRef<int64_t>{0});
     record = LLVM::InsertValueOp::create(e, record, e.i32(place.line), ArrayRef<int64_t>{1});
     record = LLVM::InsertValueOp::create(e, record, e.i32(place.column), ArrayRef<int64_t>{2});
+    // Origins.cpp knows it, once the code is optimised.
+    Value noOrigin = LLVM::ZeroOp::create(e, e.pointerType());
+    record = LLVM::InsertValueOp::create(e, record, noOrigin, ArrayRef<int64_t>{3});
     LLVM::ReturnOp::create(e, ValueRange(record));
   }
   return addressOf(e, it->second);

@@ -36,6 +36,8 @@ public:
   /// entry of the function.
   mlir::Value self(Emitter &e);
   mlir::Value field(Emitter &e, size_t offset, mlir::Type type);
+  /// The address of an array in shared memory, marked as such for Origins.h.
+  mlir::Value sharedArray(Emitter &e, mlir::Value address, int64_t offset, int64_t bytes);
   /// The address of the DitronSimSite for the emitter's location.
   mlir::Value site(Emitter &e);
   /// The address of a text.

@@ -8,6 +8,7 @@
 #include "ditron/abi/Simulator.h"
 #include "ditron/target/common/LargeCode.h"
 #include "ditron/target/sim/CutBlocks.h"
+#include "ditron/target/sim/Origins.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -259,6 +260,7 @@ Expected<SimCode> emitSimObject(mlir::ModuleOp module, const SimCodegenOptions &
   clampShifts(*code);
   clock.done("translation", result.steps);
   optimize(*code, *machine, options.optimizationLevel);
+  nameOrigins(*code);
   if (options.optimizationLevel > 0)
     cutLongBlocks(*code);
   clock.done("optimisation", result.steps);

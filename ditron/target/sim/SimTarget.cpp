@@ -146,6 +146,9 @@ public:
   Value sharedMemoryBase(Emitter &e) override {
     return sim.field(e, offsetof(DitronSimThread, sharedMemory), e.pointerType());
   }
+  Value sharedArray(Emitter &e, int64_t offset, int64_t bytes) override {
+    return sim.sharedArray(e, TargetInfo::sharedArray(e, offset, bytes), offset, bytes);
+  }
 
   //===--- Memory ---------------------------------------------------------------------------------------------------===//
 

@@ -1,4 +1,5 @@
-# Peterson's lock by acquire and release: without a sequentially consistent fence both ranks may be given old values and enter.
+# Peterson's lock by acquire and release: without sequentially consistent fences both ranks may be given old values and enter. One behind both
+# stores is not enough: the stores of `turn` may still come in the other order than the fences.
 import triton
 import triton.language as tl
 import triton_dist.language as dl
@@ -30,6 +31,7 @@ def fixed(want_ptr, turn_ptr, sum_ptr):
     if tid(0) == 0:
         for k in range(3):
             st(w + me, 1, "sys", "release")
+            fence("sc", "sys")
             st(turn, 1 - me, "sys", "release")
             fence("sc", "sys")
             while (ld(w + 1 - me, "sys", "acquire") == 1) & (ld(turn, "sys", "acquire") == 1 - me):
