@@ -19,7 +19,8 @@ enum DitronWorldWord {
   DITRON_WORLD_WAIT_SLOTS =
       -6, /* Address of the rank's DitronWaitSlots (abi/WaitBoard.h); 0: waits are not published. */
   DITRON_WORLD_WAIT_SLOT_MASK = -7, /* Their number, a power of two, less one. */
-  DITRON_WORLD_WORDS_BEFORE = 16    /* Words before the view proper: whole cache lines, so that it stays aligned. */
+  DITRON_WORLD_EVENT_RING = -8,  /* Address of the rank's DitronEventRing (abi/EventRing.h); 0: events are not noted. */
+  DITRON_WORLD_WORDS_BEFORE = 16 /* Words before the view proper: whole cache lines, so that it stays aligned. */
 };
 
 #endif /* DITRON_ABI_WORLDVIEW_H */

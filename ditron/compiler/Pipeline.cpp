@@ -109,6 +109,8 @@ void annotateModule(mlir::ModuleOp module, const CompileOptions &options, target
   }
   if (options.knobs.boundWaits)
     module->setAttr(target::boundWaitsAttrName, builder.getUnitAttr());
+  if (options.knobs.traceGpu)
+    module->setAttr(target::noteEventsAttrName, builder.getUnitAttr());
   if (options.knobs.publishWaits)
     module->setAttr(target::publishWaitsAttrName, builder.getUnitAttr());
 }

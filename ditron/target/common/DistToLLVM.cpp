@@ -71,6 +71,7 @@ public:
         target.orderedStore(inner, address, value, tile::MemoryOrder::Release, scope);
       else
         target.atomicRmw(inner, tile::AtomicOp::Add, word, address, value, Value(), tile::MemoryOrder::Release, scope);
+      target.noteSignal(inner, address, value, op.getOp());
       return {};
     });
     rewriter.eraseOp(op);
@@ -140,8 +141,12 @@ public:
                                 ConversionPatternRewriter &rewriter) const override {
     Emitter e(op.getLoc(), rewriter);
     GenericAddresses addresses(target, op);
-    target.orderedStore(e, adaptor.getPtr().front(), toMemory(e, adaptor.getValue().front()), op.getOrder(),
-                        op.getScope());
+    Value address = adaptor.getPtr().front(), value = toMemory(e, adaptor.getValue().front());
+    target.orderedStore(e, address, value, op.getOrder(), op.getScope());
+    // Who stores a word with release order for other blocks means a signal.
+    const bool isWord = value.getType().isInteger(32) || value.getType().isInteger(64);
+    if (isWord && op.getOrder() == tile::MemoryOrder::Release && op.getScope() != tile::MemoryScope::Block)
+      target.noteSignal(e, address, value, dist::SignalOp::Set);
     rewriter.eraseOp(op);
     return success();
   }

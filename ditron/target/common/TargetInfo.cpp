@@ -56,6 +56,7 @@ void TargetInfo::raiseSignal(Emitter &e, Value signal, Value value, dist::Signal
   else
     atomicRmw(e, tile::AtomicOp::Add, value.getType(), signal, value, Value(), tile::MemoryOrder::Relaxed,
               tile::MemoryScope::System);
+  noteSignal(e, signal, value, op);
 }
 
 /// Words of at most 8 bytes that hold `count` elements.

@@ -60,6 +60,8 @@ private:
 
 /// Unit attribute of a module: waits that last say what they wait for, where targets cannot see a deadlock.
 inline constexpr llvm::StringLiteral publishWaitsAttrName = "dgpu.publish_waits";
+/// Unit attribute of a module: blocks, waits and signals are noted with their times, where targets do not know them by themselves.
+inline constexpr llvm::StringLiteral noteEventsAttrName = "dgpu.note_events";
 /// Unit attribute of a module: they also give up after a time limit and report (test mode of targets that cannot see a deadlock).
 inline constexpr llvm::StringLiteral boundWaitsAttrName = "dgpu.bound_waits";
 
@@ -239,6 +241,8 @@ public:
   }
   /// Sets or adds to a signal word, unordered.
   virtual void raiseSignal(Emitter &e, mlir::Value signal, mlir::Value value, dist::SignalOp op, mlir::Value pe);
+  /// This thread has just raised a signal word, set it or added to it: for targets that note events.
+  virtual void noteSignal(Emitter &e, mlir::Value signal, mlir::Value value, dist::SignalOp op) {}
   /// fence or quiet of this thread.
   virtual void orderTransfers(Emitter &e, dist::OrderKind kind) {
     fence(e, tile::MemoryOrder::AcquireRelease, tile::MemoryScope::System);

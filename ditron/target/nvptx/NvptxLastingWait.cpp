@@ -219,18 +219,18 @@ private:
 };
 } // namespace
 
-/// 32-bit FNV-1a, by which the host finds the kernel of a wait.
-static uint32_t nameHash(StringRef name) {
-  uint32_t hash = 2166136261u;
-  for (unsigned char byte : name.bytes())
-    hash = (hash ^ byte) * 16777619u;
+uint32_t kernelHash(ModuleOp module) {
+  uint32_t hash = 0;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    hash = 2166136261u;
+    for (unsigned char byte : function.getSymName().bytes())
+      hash = (hash ^ byte) * 16777619u;
+  }
   return hash;
 }
 
 void defineLastingWaits(ModuleOp module, bool isBounded) {
-  uint32_t kernel = 0;
-  for (auto function : module.getOps<func::FuncOp>())
-    kernel = nameHash(function.getSymName());
+  const uint32_t kernel = kernelHash(module);
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Emitter e(module.getLoc(), builder);
   Type i32 = e.getI32Type(), i64 = e.getI64Type(), ptr = e.pointerType();

@@ -55,7 +55,9 @@ LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
   numWarps = launchWarpsOf(module);
   isSpecialized = numWarps != dgpu::numWarpsOf(module);
   boundsWaits = module->hasAttr(boundWaitsAttrName);
-  publishesWaits = boundsWaits || module->hasAttr(publishWaitsAttrName);
+  notesEvents = module->hasAttr(noteEventsAttrName);
+  // A trace of a run that hangs shows what is still waited for.
+  publishesWaits = boundsWaits || notesEvents || module->hasAttr(publishWaitsAttrName);
   hopperLeaves.setBoundsWaits(boundsWaits);
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   // Its size is what the launch says: an external array of unknown length.
@@ -64,6 +66,8 @@ LogicalResult NvptxTargetInfo::prepareModule(ModuleOp module) {
                          /*alignment=*/architecture.capability >= 90 ? 1024 : 128, sharedSpace);
   if (publishesWaits)
     defineLastingWaits(module, boundsWaits);
+  if (notesEvents)
+    defineEvents(module);
   return success();
 }
 
@@ -94,6 +98,8 @@ static void finishParameters(LLVM::LLVMFuncOp kernel) {
 }
 
 LogicalResult NvptxTargetInfo::finishKernel(LLVM::LLVMFuncOp kernel) {
+  if (notesEvents)
+    noteBlocks(kernel);
   resolveWorldView(kernel);
   finishParameters(kernel);
   kernel.setCConv(LLVM::CConv::PTX_Kernel);

@@ -1,7 +1,7 @@
 //===- NvptxTargetInfo.h - The leaves of NVIDIA GPUs ------------------------------------------------------*- C++ -*-===//
 //
 // The class behind the `cuda` targets, private to this room. Its parts are in several files: who am I and threads together
-// (NvptxTargetInfo.cpp), memory (NvptxMemory.cpp), atomics (NvptxAtomics.cpp), waits (NvptxWait.cpp), tensor cores
+// (NvptxTargetInfo.cpp), memory (NvptxMemory.cpp), atomics (NvptxAtomics.cpp), waits (NvptxWait.cpp), events for traces (NvptxEvents.cpp), tensor cores
 // (NvptxMma.cpp), math (NvptxMath.cpp) and code generation (NvptxCodegen.cpp).
 //
 // Pointers are generic in our code. Every access casts its address to the global or shared address space, and kernel
@@ -75,6 +75,7 @@ public:
                     tile::MemoryScope scope) override;
   mlir::Value waitUntil(Emitter &e, mlir::Value ptr, dist::Compare compare, mlir::Value value, tile::MemoryOrder order,
                         tile::MemoryScope scope) override;
+  void noteSignal(Emitter &e, mlir::Value signal, mlir::Value value, dist::SignalOp op) override;
   void fence(Emitter &e, tile::MemoryOrder order, tile::MemoryScope scope) override;
   void sequentialFence(Emitter &e, tile::MemoryScope scope) override;
   void transfer(Emitter &e, const SymmetricTransfer &transfer) override;
@@ -122,6 +123,7 @@ private:
   int numWarps = 0;           ///< Of a launch of the module being lowered.
   bool isSpecialized = false; ///< Its warps run different programs.
   bool publishesWaits = false; ///< Waits that last say what they wait for (NvptxWait.cpp).
+  bool notesEvents = false;    ///< Blocks, waits and signals are noted with their times (NvptxEvents.cpp).
   bool boundsWaits = false;    ///< They also give up after a time limit and report.
 };
 
@@ -142,6 +144,10 @@ llvm::StringRef ptxScope(tile::MemoryScope scope);
 /// Waits that say what they wait for (NvptxWait.cpp).
 /// Defines the functions that they call when they last; bounded ones give up at last.
 void defineLastingWaits(mlir::ModuleOp module, bool isBounded);
+/// Defines the functions that note events.
+void defineEvents(mlir::ModuleOp module);
+/// Notes each block of a lowered kernel, from its entry to its returns.
+void noteBlocks(mlir::LLVM::LLVMFuncOp kernel);
 /// A wait for an mbarrier that gives up after twice the limit.
 void waitForMbarrier(Emitter &e, mlir::Value bar, mlir::Value parity);
 /// Replaces the stand-ins for the world view in a kernel by its last argument.

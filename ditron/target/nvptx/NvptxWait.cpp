@@ -15,6 +15,7 @@
 
 #include "ditron/abi/Compare.h"
 #include "ditron/abi/WaitReport.h"
+#include "ditron/target/nvptx/NvptxEvents.h"
 #include "ditron/target/nvptx/NvptxTargetInfo.h"
 #include "ditron/target/nvptx/PtxAsm.h"
 
@@ -52,8 +53,7 @@ static ICmpPredicate predicateOf(dist::Compare compare) {
   return ICmpPredicate::eq;
 }
 
-/// Line and column of the kernel's source that a location leads to; zero when unknown.
-static std::pair<int64_t, int64_t> placeOf(Location loc) {
+std::pair<int64_t, int64_t> placeOf(Location loc) {
   std::pair<int64_t, int64_t> place{0, 0};
   loc->walk([&](Location one) {
     auto file = dyn_cast<FileLineColRange>(one);
@@ -90,27 +90,31 @@ struct Wanted {
   DitronWaitKind kind = DITRON_WAIT_SIGNAL;
 };
 
-/// What a wait carries from turn to turn: when it began and when it is to visit next (0 both: it has not waited yet), and its slot.
+/// What a wait carries from turn to turn: when it began and when it is to visit next (0 both: it has not waited yet), its slot, and the
+/// number by which it will be noted.
 struct Age {
-  Value start, next, slot;
+  static constexpr unsigned count = 4;
+  Value start, next, slot, number;
 
-  static SmallVector<Type> types(Emitter &e) { return {e.getI64Type(), e.getI64Type(), e.getI32Type()}; }
-  static Age unborn(Emitter &e) { return {e.i64(0), e.i64(0), e.i32(0)}; }
-  static Age of(ValueRange values) { return {values[0], values[1], values[2]}; }
-  SmallVector<Value> values() const { return {start, next, slot}; }
+  static SmallVector<Type> types(Emitter &e) {
+    return {e.getI64Type(), e.getI64Type(), e.getI32Type(), e.getI64Type()};
+  }
+  static Age unborn(Emitter &e) { return {e.i64(0), e.i64(0), e.i32(0), e.i64(0)}; }
+  static Age of(ValueRange values) { return {values[0], values[1], values[2], values[3]}; }
+  SmallVector<Value> values() const { return {start, next, slot, number}; }
 };
 } // namespace
 
-static Value worldView(Emitter &e) {
+Value standInWorldView(Emitter &e) {
   return LLVM::CallOp::create(e, e.pointerType(), worldName, ValueRange()).getResult();
 }
 
 static Value visit(Emitter &e, const Age &age, const Wanted &wanted) {
   auto [line, column] = placeOf(e.getLoc());
   return LLVM::CallOp::create(e, e.getI32Type(), visitName,
-                              ValueRange{worldView(e), age.slot, age.start, wanted.address, wanted.seen, wanted.value,
-                                         e.i32(line), e.i32(column), e.i32(wanted.compare), e.i32(wanted.bytes),
-                                         e.i32(wanted.kind)})
+                              ValueRange{standInWorldView(e), age.slot, age.start, wanted.address, wanted.seen,
+                                         wanted.value, e.i32(line), e.i32(column), e.i32(wanted.compare),
+                                         e.i32(wanted.bytes), e.i32(wanted.kind)})
       .getResult();
 }
 
@@ -125,11 +129,22 @@ static Age visitIfDue(Emitter &e, const Age &age, Value now, const Wanted &wante
   scf::YieldOp::create(e, ValueRange{e.add(now, e.i64(visitNanoseconds)), slot});
   e.setInsertionPointToStart(due.elseBlock());
   scf::YieldOp::create(e, ValueRange{age.next, age.slot});
-  return {age.start, due.getResult(0), due.getResult(1)};
+  return {age.start, due.getResult(0), due.getResult(1), age.number};
+}
+
+/// The number by which a wait will be noted: it takes one in its first turn.
+static Value claimOnce(Emitter &e, Value isFirst, Value number) {
+  auto claim = scf::IfOp::create(e, TypeRange{e.getI64Type()}, isFirst, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(claim.thenBlock());
+  scf::YieldOp::create(e, claimEvent(e));
+  e.setInsertionPointToStart(claim.elseBlock());
+  scf::YieldOp::create(e, number);
+  return claim.getResult(0);
 }
 
 /// At the end of a turn that was (`again`) or was not in vain: whether there is another, and the wait's age then.
-static std::pair<Value, Age> endTurn(Emitter &e, Value again, const Age &age, const Wanted &wanted) {
+static std::pair<Value, Age> endTurn(Emitter &e, Value again, const Age &age, const Wanted &wanted, bool isNoted) {
   SmallVector<Type> types{e.getI1Type()};
   types.append(Age::types(e));
   auto check = scf::IfOp::create(e, types, again, /*withElseRegion=*/true);
@@ -138,12 +153,13 @@ static std::pair<Value, Age> endTurn(Emitter &e, Value again, const Age &age, co
     e.setInsertionPointToStart(check.thenBlock());
     Value now = nanoseconds(e), isFirst = e.isZero(age.start);
     const Age born{e.select(isFirst, now, age.start),
-                   e.select(isFirst, e.add(now, e.i64(patienceNanoseconds)), age.next), age.slot};
+                   e.select(isFirst, e.add(now, e.i64(patienceNanoseconds)), age.next), age.slot,
+                   isNoted ? claimOnce(e, isFirst, age.number) : age.number};
     const Age older = visitIfDue(e, born, now, wanted);
     scf::YieldOp::create(e, ValueRange{e.compare(ICmpPredicate::ne, older.slot, e.i32(waitGivesUp)), older.start,
-                                       older.next, older.slot});
+                                       older.next, older.slot, older.number});
     e.setInsertionPointToStart(check.elseBlock());
-    scf::YieldOp::create(e, ValueRange{e.i1(false), age.start, age.next, age.slot});
+    scf::YieldOp::create(e, ValueRange{e.i1(false), age.start, age.next, age.slot, age.number});
   }
   return {check.getResult(0), Age::of(check.getResults().drop_front())};
 }
@@ -152,7 +168,7 @@ static void leaveIf(Emitter &e, Value condition, Value slot) {
   auto published = scf::IfOp::create(e, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e);
   e.setInsertionPointToStart(published.thenBlock());
-  LLVM::CallOp::create(e, TypeRange(), leaveName, ValueRange{worldView(e), slot});
+  LLVM::CallOp::create(e, TypeRange(), leaveName, ValueRange{standInWorldView(e), slot});
 }
 
 /// A wait that has given up stays on the board: the report of the time-out shows it.
@@ -179,7 +195,7 @@ void NvptxTargetInfo::checkSpin(Emitter &e, Value ptr, Value seen) {
   Value oldSlot = e.zextOrTrunc(load(3), e.getI32Type());
   leaveIf(e, e.bitAnd(begins, e.compare(ICmpPredicate::sgt, oldSlot, e.i32(0))), oldSlot);
   const Age age{e.select(begins, now, load(1)), e.select(begins, e.add(now, e.i64(patienceNanoseconds)), load(2)),
-                e.select(begins, e.i32(0), oldSlot)};
+                e.select(begins, e.i32(0), oldSlot), e.i64(0)};
   const Wanted wanted{e.toBits(ptr),
                       e.zextOrTrunc(e.toBits(seen), e.getI64Type()),
                       e.i64(0),
@@ -201,28 +217,32 @@ void NvptxTargetInfo::checkSpin(Emitter &e, Value ptr, Value seen) {
 }
 
 /// A loop that carries a wait's age. `poll` writes a turn: whether another is needed, what it waits for, and the value seen (null: the
-/// wait has none). Gives that value.
+/// wait has none). Gives that value. `ended`, if there is one, writes what is done with the age at last.
 static Value waitLoop(Emitter &e, Type valueType,
-                      llvm::function_ref<std::pair<Value, Wanted>(Emitter &e, Value &seen)> poll) {
+                      llvm::function_ref<std::pair<Value, Wanted>(Emitter &e, Value &seen)> poll,
+                      llvm::function_ref<void(const Age &age)> ended = nullptr) {
   SmallVector<Type> results = Age::types(e);
   if (valueType)
     results.push_back(valueType);
   auto loop = scf::WhileOp::create(e, results, Age::unborn(e).values());
   OpBuilder::InsertionGuard guard(e);
-  const SmallVector<Location> places(3, e.getLoc());
+  const SmallVector<Location> places(Age::count, e.getLoc());
   Block *turn = e.createBlock(&loop.getBefore(), {}, Age::types(e), places);
   Value seen;
   auto [again, wanted] = poll(e, seen);
-  auto [goOn, age] = endTurn(e, again, Age::of(turn->getArguments()), wanted);
+  auto [goOn, age] = endTurn(e, again, Age::of(turn->getArguments()), wanted, /*isNoted=*/static_cast<bool>(ended));
   SmallVector<Value> values = age.values();
   if (seen)
     values.push_back(seen);
   scf::ConditionOp::create(e, goOn, values);
   Block *after = e.createBlock(&loop.getAfter(), {}, results, SmallVector<Location>(results.size(), e.getLoc()));
-  scf::YieldOp::create(e, after->getArguments().take_front(3));
+  scf::YieldOp::create(e, after->getArguments().take_front(Age::count));
   e.setInsertionPointAfter(loop);
-  leave(e, loop.getResult(2));
-  return valueType ? Value(loop.getResult(3)) : Value();
+  const Age last = Age::of(loop.getResults().take_front(Age::count));
+  leave(e, last.slot);
+  if (ended)
+    ended(last);
+  return valueType ? Value(loop.getResult(Age::count)) : Value();
 }
 
 void waitForMbarrier(Emitter &e, Value bar, Value parity) {
@@ -249,6 +269,14 @@ Value NvptxTargetInfo::waitUntil(Emitter &e, Value ptr, dist::Compare compare, V
     return std::pair(again, Wanted{e.toBits(ptr), e.sextOrTrunc(seen, i64), e.sextOrTrunc(value, i64),
                                    static_cast<int>(compare), Emitter::bitWidth(type) / 8, DITRON_WAIT_SIGNAL});
   };
+  if (notesEvents)
+    return waitLoop(e, type, poll, [&](const Age &age) {
+      auto noted = scf::IfOp::create(e, e.isNotZero(age.number), /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(e);
+      e.setInsertionPointToStart(noted.thenBlock());
+      recordWait(e, age.number, age.start, e.toBits(ptr), e.sextOrTrunc(value, e.getI64Type()),
+                 static_cast<int64_t>(compare));
+    });
   if (publishesWaits)
     return waitLoop(e, type, poll);
   auto loop = scf::WhileOp::create(e, TypeRange(type), ValueRange());

@@ -1,6 +1,7 @@
 //===- NvptxWait.h - Waits that say how long they last -----------------------------------------------------*- C++ -*-===//
 //
-// Between NvptxWait.cpp, which writes the loops of waits, and NvptxLastingWait.cpp, which writes what a wait does that lasts.
+// Between NvptxWait.cpp, which writes the loops of waits, NvptxLastingWait.cpp, which writes what a wait does that lasts, and
+// NvptxEvents.cpp, which writes how it is noted for traces.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_TARGET_NVPTX_NVPTXWAIT_H
@@ -26,6 +27,12 @@ inline constexpr int64_t visitNanoseconds = 1'000'000;
 
 /// The GPU's clock.
 mlir::Value nanoseconds(Emitter &e);
+/// Line and column of the kernel's source that a location leads to; zeros when unknown.
+std::pair<int64_t, int64_t> placeOf(mlir::Location loc);
+/// 32-bit FNV-1a of the symbol of the module's kernel, by which the host finds it; 0 when there is none.
+uint32_t kernelHash(mlir::ModuleOp module);
+/// The stand-in for the world view, until resolveWorldView.
+mlir::Value standInWorldView(Emitter &e);
 
 } // namespace ditron::target
 
