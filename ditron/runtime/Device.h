@@ -70,6 +70,7 @@ struct WaitBounds {
   // Where kernels say what they wait for (abi/WaitBoard.h), and the number of places less one; zeros where they cannot.
   uint64_t slotsAddress = 0;
   uint64_t slotMask = 0;
+  uint64_t eventRing = 0; ///< Where they note what they do (abi/EventRing.h); 0: nobody gathers it.
 };
 
 using StreamHandle = uint64_t;

@@ -61,6 +61,8 @@ public:
   virtual Status agree(std::string_view step, const std::string &request) { return Status::ok(); }
   /// The address by which multimem accesses reach all ranks' heaps; null where there is no multicast memory. `heap` is the rank's.
   virtual void *multicastHeap(void *heap) const { return nullptr; }
+  /// What kernels of real GPUs have noted, as Chrome trace JSON.
+  virtual Expected<std::string> chromeTrace() { return unsupported("a timeline of these GPUs is not recorded"); }
   /// The simulated machine; null for real GPUs.
   virtual sim::Machine *machine() const { return nullptr; }
 };

@@ -12,6 +12,7 @@
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/sim/SimDevice.h"
 #include "ditron/runtime/sim/SimNode.h"
+#include "ditron/support/OutputFile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -159,6 +160,7 @@ Status World::publishHeaps(std::vector<void *> bases) {
     set(DITRON_WORLD_WAIT_LIMIT, bounds.limitNanoseconds);
     set(DITRON_WORLD_WAIT_SLOTS, bounds.slotsAddress);
     set(DITRON_WORLD_WAIT_SLOT_MASK, bounds.slotMask);
+    set(DITRON_WORLD_EVENT_RING, bounds.eventRing);
     rank.device()->describeHeaps(heaps);
     set(DITRON_WORLD_RANKS_PER_NODE, machine() && optionValues.ranksPerNode ? optionValues.ranksPerNode : numRanks());
     set(DITRON_WORLD_MULTICAST_HEAP, addressOf(node->multicastHeap(heaps[id])));
@@ -299,10 +301,15 @@ Status World::synchronize() {
 
 Status World::status() const { return node->status(); }
 
-Status World::writeTrace(const std::string &path) const {
+Expected<std::string> World::chromeTrace() const {
   if (!optionValues.trace)
     return invalidArgument("the world keeps no timeline; make it with WorldOptions::trace");
-  return machine()->writeChromeTrace(path);
+  return machine() ? machine()->chromeTrace() : node->chromeTrace();
+}
+
+Status World::writeTrace(const std::string &path) const {
+  DITRON_ASSIGN_OR_RETURN(const std::string trace, chromeTrace());
+  return writeWholeFile(path, trace).withContext("trace");
 }
 
 } // namespace ditron::runtime

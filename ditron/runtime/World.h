@@ -48,7 +48,9 @@ struct WorldOptions {
   bool checkBounds = true; ///< Check each access of a kernel.
   bool checkRaces = true;  ///< Look for data races (sim/race); needs checkBounds.
   uint32_t ranksPerNode = 0; ///< Size of a simulated node, for OpenSHMEM's teams; 0: all ranks are on one.
-  bool trace = false;      ///< Record the timeline, for writeTrace and the queries of Timeline.h.
+  /// Record the timeline, for writeTrace and the queries of Timeline.h. Real GPUs: for writeTrace, what kernels compiled with
+  /// DITRON_TRACE_GPU note.
+  bool trace = false;
 
   // Real GPUs.
   double waitLimitSeconds = 10;      ///< Longest wait of a kernel compiled with DITRON_BOUND_WAITS.
@@ -162,7 +164,8 @@ public:
   /// Ok, or the error that ended the run.
   Status status() const;
 
-  /// The timeline as Chrome trace JSON, for Perfetto. Needs WorldOptions::trace.
+  /// The timeline as Chrome trace JSON, for Perfetto; of the ranks of this process. Needs WorldOptions::trace.
+  Expected<std::string> chromeTrace() const;
   Status writeTrace(const std::string &path) const;
   /// The simulated machine, for timelines and counters; null for worlds of real GPUs.
   sim::Machine *machine() const { return node->machine(); }

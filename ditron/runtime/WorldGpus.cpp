@@ -28,14 +28,13 @@ cuda::CudaDeviceOptions deviceOptions(uint32_t rank, cuda::DeviceOrdinal ordinal
   device.waitLimitSeconds = options.waitLimitSeconds;
   device.kernelSignals = options.kernelSignals;
   device.publishWaits = options.publishWaits;
+  device.noteEvents = options.trace;
   if (auto slow = options.slowRanks.find(rank); slow != options.slowRanks.end())
     device.delayMicroseconds = (slow->second - 1) * slowMicroseconds;
   return device;
 }
 
 Status checkGpuOptions(const WorldOptions &options) {
-  if (options.trace)
-    return unsupported("a timeline of real GPUs is not recorded; target 'sim' records one");
   if (!(options.timeLimitSeconds >= 0))
     return invalidArgument(
         fmt::format("a time limit of {} seconds; accepted are numbers from 0", options.timeLimitSeconds));

@@ -226,6 +226,7 @@ PublishedWait describe(const DitronWaitSlot &slot, const Table &table, const Dit
   PublishedWait wait;
   wait.rank = head.rank;
   wait.pid = head.pid;
+  wait.kernelHash = slot.kernel;
   // A process with one kernel needs no number for it.
   auto kernel = table.kernels.find(slot.kernel);
   if (kernel == table.kernels.end() && table.kernels.size() == 1)
@@ -246,6 +247,7 @@ PublishedWait describe(const DitronWaitSlot &slot, const Table &table, const Dit
   // A loop's word comes without its sign.
   wait.seen = wait.kind == DITRON_WAIT_LOOP && slot.wordBytes == 4 ? static_cast<int32_t>(slot.seen)
                                                                    : static_cast<int64_t>(slot.seen);
+  wait.sinceNanoseconds = slot.since;
   wait.seconds = slot.lastLooked > slot.since ? static_cast<double>(slot.lastLooked - slot.since) * 1e-9 : 0;
   wait.address = slot.address;
   wait.wordBytes = slot.wordBytes;

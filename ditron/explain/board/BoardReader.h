@@ -19,6 +19,7 @@ namespace ditron::explain {
 struct PublishedWait {
   uint32_t rank = 0;
   uint32_t pid = 0;
+  uint32_t kernelHash = 0;
   std::string kernel;     ///< Empty when it is not known.
   std::string sourceFile; ///< The same.
   uint32_t line = 0, column = 0;
@@ -28,6 +29,7 @@ struct PublishedWait {
   DitronWaitKind kind = DITRON_WAIT_SIGNAL;
   uint32_t compare = 0; ///< DitronCompare.
   int64_t wanted = 0, seen = 0;
+  uint64_t sinceNanoseconds = 0; ///< By the GPU's clock.
   double seconds = 0;  ///< How long it had lasted when it last looked.
   bool stands = false; ///< It did not look at its word while we watched: its GPU is stopped, or has given it up.
   // The word.

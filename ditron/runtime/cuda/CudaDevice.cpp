@@ -68,6 +68,10 @@ Status CudaDevice::initialise() {
   system->addReport(options.rank, report);
   if (options.publishWaits)
     makeBoard();
+  if (options.noteEvents) {
+    DITRON_ASSIGN_OR_RETURN(noted, EventRing::create(system->driver, *memory, context, housekeeping));
+    system->addEventRing(options.rank, noted);
+  }
   if (options.delayMicroseconds > 0) {
     DITRON_ASSIGN_OR_RETURN(ballast, memory->allocate(ballastBytes));
     DITRON_RETURN_IF_ERROR(
@@ -133,6 +137,7 @@ CudaDevice::~CudaDevice() {
       driver.memFreeHost(address);
     system->addReport(options.rank, nullptr);
     system->addBoard(options.rank, nullptr);
+    system->addEventRing(options.rank, nullptr);
     waits.reset();
     if (report)
       driver.memFreeHost(report);
@@ -156,6 +161,7 @@ void CudaDevice::abandon() {
     system->addBoard(options.rank, nullptr);
     waits->abandon();
   }
+  system->addEventRing(options.rank, nullptr);
 }
 
 // Memory

@@ -17,6 +17,7 @@
 
 #include "ditron/runtime/Device.h"
 #include "ditron/runtime/cuda/CudaSystem.h"
+#include "ditron/runtime/cuda/EventRing.h"
 #include "ditron/runtime/cuda/KernelCache.h"
 #include "ditron/runtime/cuda/PublishedWaits.h"
 #include "ditron/runtime/cuda/VirtualHeap.h"
@@ -34,6 +35,7 @@ struct CudaDeviceOptions {
   bool shareable = false;       ///< The symmetric heap goes to other processes.
   double waitLimitSeconds = 10; ///< Of one wait in kernels compiled with DITRON_BOUND_WAITS.
   bool publishWaits = true;     ///< Keep a board of waits (PublishedWaits.h).
+  bool noteEvents = false;      ///< Keep a ring of events (EventRing.h).
   double delayMicroseconds = 0; ///< Before every launch and copy, on the device, to make the rank slow in tests.
   bool kernelSignals = false;   ///< Signals by kernels instead of the driver's stream memory operations.
 };
@@ -50,7 +52,7 @@ public:
   const runtime::DeviceAttributes &attributes() const override { return attributeValues; }
   runtime::WaitBounds waitBounds() const override {
     return {reinterpret_cast<uint64_t>(report), static_cast<uint64_t>(options.waitLimitSeconds * 1e9),
-            waits ? waits->slotsAddress() : 0, waits ? waits->slotMask() : 0};
+            waits ? waits->slotsAddress() : 0, waits ? waits->slotMask() : 0, noted ? noted->address() : 0};
   }
   void describeHeaps(const std::vector<void *> &heaps) override;
 
@@ -144,6 +146,7 @@ private:
   EventRef origin = nullptr;        ///< Times of events count from here.
   WaitReport *report = nullptr;
   std::unique_ptr<PublishedWaits> waits;             ///< Null when this machine has no room for them.
+  std::shared_ptr<EventRing> noted;                  ///< Null unless events are asked for.
   void *ballast = nullptr, *ballastTarget = nullptr; ///< What delayCopy copies: device memory, pinned host memory.
   int leastPriority = 0, greatestPriority = 0;
 

@@ -6,6 +6,7 @@
 #include "ditron/runtime/cuda/CudaSystem.h"
 
 #include "ditron/explain/board/WaitText.h"
+#include "ditron/runtime/cuda/GpuTrace.h"
 #include "ditron/runtime/cuda/KernelCache.h"
 
 #include <algorithm>
@@ -89,6 +90,50 @@ void CudaSystem::addBoard(uint32_t rank, explain::WaitBoard *board) {
   boards[rank] = board;
   for (const auto &[hash, kernel] : kernels)
     board->addKernel(hash, kernel.name, kernel.sourceFile);
+}
+
+void CudaSystem::addEventRing(uint32_t rank, std::shared_ptr<const EventRing> ring) {
+  std::lock_guard lock(mutex);
+  if (ring)
+    rings[rank] = std::move(ring);
+  else
+    rings.erase(rank);
+}
+
+CudaSystem::KernelName CudaSystem::kernelName(uint32_t hash) const {
+  std::lock_guard lock(mutex);
+  auto kernel = kernels.find(hash);
+  return kernel == kernels.end() ? KernelName{fmt::format("kernel {:08x}", hash), "line"} : kernel->second;
+}
+
+Expected<std::string> CudaSystem::chromeTrace() const {
+  std::vector<RankEvents> ranks;
+  std::vector<std::shared_ptr<const EventRing>> sources;
+  {
+    std::lock_guard lock(mutex);
+    for (const auto &[rank, ring] : rings) {
+      RankEvents &events = ranks.emplace_back();
+      events.rank = rank;
+      // Only a run that has failed has waits that will not end.
+      if (auto board = boards.find(rank); board != boards.end() && hasEnded())
+        events.waiting = explain::readBoard(*board->second);
+      sources.push_back(ring);
+    }
+  }
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    DITRON_ASSIGN_OR_RETURN(ranks[i].noted, sources[i]->read());
+  }
+  const EventNames names{
+      [this](uint32_t hash) { return kernelName(hash).name; },
+      [this](uint32_t hash, uint32_t line) { return fmt::format("{}:{}", kernelName(hash).sourceFile, line); },
+      [this](uint64_t address) {
+        explain::PublishedWait word;
+        word.address = address;
+        word.wordBytes = 8;
+        nameWord(word);
+        return explain::wordText(word);
+      }};
+  return renderGpuTrace(ranks, names, status());
 }
 
 explain::PublishedWait CudaSystem::waitOf(const WaitReport &report) const {

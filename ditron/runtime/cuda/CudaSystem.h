@@ -20,6 +20,7 @@
 
 namespace ditron::cuda {
 
+class EventRing;
 class KernelCache;
 
 using WaitReport = DitronWaitReport;
@@ -53,6 +54,10 @@ public:
   void addReport(uint32_t rank, volatile WaitReport *report);
   /// A rank's board of waits, until it is withdrawn with null.
   void addBoard(uint32_t rank, explain::WaitBoard *board);
+  /// A rank's ring of events, until it is withdrawn with null.
+  void addEventRing(uint32_t rank, std::shared_ptr<const EventRing> ring);
+  /// What kernels have noted so far, and wait for still, as Chrome trace JSON.
+  Expected<std::string> chromeTrace() const;
   /// The kernels that reports may name.
   void addKernel(std::string_view entry, std::string_view name, std::string_view sourceFile);
   /// What kernels have published that they wait for, after the waits given, in the simulator's words; empty when there are none.
@@ -79,6 +84,7 @@ private:
   };
   explain::PublishedWait waitOf(const WaitReport &report) const;
   void nameWord(explain::PublishedWait &wait) const;
+  KernelName kernelName(uint32_t hash) const;
 
   mutable std::mutex mutex;
   std::atomic<bool> ended = false;
@@ -87,6 +93,7 @@ private:
   std::map<uint32_t, volatile WaitReport *> reports;
   std::map<uint32_t, KernelName> kernels;
   std::map<uint32_t, explain::WaitBoard *> boards;
+  std::map<uint32_t, std::shared_ptr<const EventRing>> rings;
   std::map<uint64_t, KeepAlive> captures;
   std::map<DeviceOrdinal, std::weak_ptr<KernelCache>> caches;
 };

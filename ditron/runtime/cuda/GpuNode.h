@@ -42,6 +42,7 @@ public:
     return gpus->status();
   }
   Status status() const override { return gpus->status(); }
+  Expected<std::string> chromeTrace() override { return gpus->chromeTrace(); }
 
 private:
   std::shared_ptr<cuda::CudaSystem> gpus;

@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "CudaTest.h"
 
+#include "ditron/abi/EventRing.h"
+#include "ditron/abi/WorldView.h"
 #include "ditron/explain/board/BoardReader.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/cuda/CudaDevice.h"
@@ -474,10 +476,40 @@ TEST(CudaWorld, StreamsHaveQueuesOfTheirOwn) {
   EXPECT_STREQ(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
 }
 
-TEST(CudaWorld, ATimelineIsForTheSimulator) {
+TEST(CudaWorld, TracesComeFromTheRingInFrontOfTheWorldView) {
   WorldOptions options;
   options.trace = true;
-  EXPECT_THAT(World::local(1, "cuda", options).status().message(), HasSubstr("target 'sim' records one"));
+  auto world = makeWorld(2, options);
+  SymmetricBuffer ready = *world->allocateSymmetric(DataType::I64, 8, "ready");
+  ASSERT_TRUE(ok(world->rank(1).stream().launch(storeKernel(), {}, {ready.on(0), int64_t(2)})));
+  ASSERT_TRUE(ok(world->synchronize()));
+  int64_t address = 0;
+  ASSERT_TRUE(ok(world->rank(1).device()->download(
+      &address, static_cast<int64_t *>(world->rank(1).worldView()) + DITRON_WORLD_EVENT_RING, sizeof(address))));
+  // What a kernel does with it.
+  DitronEvent event{};
+  event.sequence = 1;
+  event.kindOperation = DITRON_EVENT_BLOCK;
+  event.kernel = cuda::hashOfName("store");
+  event.begin = 1000;
+  event.end = 4000;
+  DitronEvent wait = event;
+  wait.sequence = 2;
+  wait.kindOperation = DITRON_EVENT_WAIT;
+  wait.begin = 2000;
+  wait.address = reinterpret_cast<uint64_t>((ready.on(0) + 3).address);
+  const uint64_t claimed = 2;
+  auto *ring = reinterpret_cast<char *>(address);
+  ASSERT_TRUE(ok(world->rank(1).device()->upload(ring, &claimed, sizeof(claimed))));
+  ASSERT_TRUE(ok(world->rank(1).device()->upload(ring + sizeof(DitronEventRing), &event, sizeof(event))));
+  ASSERT_TRUE(ok(world->rank(1).device()->upload(ring + sizeof(DitronEventRing) + sizeof(event), &wait, sizeof(wait))));
+  Expected<std::string> trace = world->chromeTrace();
+  ASSERT_TRUE(ok(trace.status()));
+  EXPECT_THAT(*trace,
+              AllOf(HasSubstr(R"("ph":"X","name":"store","cat":"block","pid":1,"tid":0,"ts":0.000,"dur":3.000)"),
+                    HasSubstr(R"("name":"wait ready[3] on rank 0","cat":"wait","pid":1)"),
+                    HasSubstr("the clocks of the GPUs")));
+  EXPECT_EQ(makeWorld(1)->rank(0).device()->waitBounds().eventRing, 0u) << "nothing is kept unless asked for";
 }
 
 TEST(CudaDriver, TellsWhatIsMissing) {

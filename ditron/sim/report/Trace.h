@@ -68,6 +68,8 @@ public:
 
   bool isEnabled() const { return enabled && !ended; }
   void nameTrack(uint32_t rank, uint32_t track, std::string_view name);
+  /// What its times are.
+  void setClock(std::string_view description) { clock = std::string(description); }
   /// What is called rank r unless it has a name of its own.
   void nameProcess(uint32_t rank, std::string_view name) { processes[rank] = std::string(name); }
   /// `arguments` is the inside of a JSON object, or empty.
@@ -122,6 +124,7 @@ private:
   bool enabled;
   bool ended = false;
   SimTime latestEnd = 0;
+  std::string clock = "virtual time of the Ditron simulator (a model)";
   std::vector<std::string> names;
   std::unordered_map<std::string, uint32_t> numbers;
   std::map<uint32_t, std::string> processes;

@@ -61,8 +61,7 @@ public:
   explicit TraceText(const Trace &trace) : trace(trace) { arrange(); }
 
   std::string render() {
-    out = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"virtual time of the Ditron simulator (a model)\"},"
-          "\"traceEvents\":[\n";
+    out = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":" + jsonString(trace.clock) + "},\"traceEvents\":[\n";
     writeTracks();
     writeSpans();
     writeInstants();
