@@ -43,7 +43,8 @@ Status runBench(BenchArguments &arguments) {
   run.precision = arguments.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32;
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(run.target));
   run.target = target.text;
-  run.world.trace = target.simulated; // the overlap is part of the report
+  run.world.trace = target.simulated || !run.traceFile.empty(); // of simulated GPUs the overlap is part of the report
+  run.knobs.traceGpu |= !target.simulated && run.world.trace;
   if (target.simulated)
     run.timedCalls = 0;
   DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, run.world.shareGpus, arguments.boundWaits > 0));
@@ -168,7 +169,11 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
   command->add_option("--json", arguments->jsonFile, "Write the result to this file; - is standard output")->type_name("FILE");
   command->add_option("--html", arguments->htmlFile, "Write a page with plots to this file; - is standard output")->type_name("FILE");
-  command->add_option("--trace", run.traceFile, "Write a timeline for Perfetto to this file")->type_name("FILE");
+  command
+      ->add_option(
+          "--trace", run.traceFile,
+          "Write a timeline for Perfetto to this file; on real GPUs of the last calls, with one file for each process")
+      ->type_name("FILE");
   command->add_flag("--quiet", arguments->quiet, "Print errors only");
   command->callback([&context, arguments] {
     arguments->run.knobs = context.knobs;

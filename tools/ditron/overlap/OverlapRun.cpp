@@ -8,6 +8,7 @@
 #include "ditron/sim/Machine.h"
 
 #include <chrono>
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace ditron::tool {
@@ -91,6 +92,15 @@ Status checkCalls(const OverlapRunOptions &options, runtime::World &world, Overl
 
 } // namespace
 
+/// A process of a job has a file of its own: trace.json becomes trace.rank3.json.
+static std::string traceFileOf(const OverlapRunOptions &options, const runtime::World &world) {
+  if (!options.processes)
+    return options.traceFile;
+  std::filesystem::path path = options.traceFile;
+  return path.replace_filename(
+      fmt::format("{}.rank{}{}", path.stem().string(), world.localRanks().front(), path.extension().string()));
+}
+
 double sampledTolerance(DataType dtype) { return dtype == DataType::F32 ? 4e-3 : dtype == DataType::F16 ? 6e-3 : 3e-2; }
 
 bool OverlapRunResult::passed(const OverlapRunOptions &options) const {
@@ -134,7 +144,7 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given,
       DITRON_ASSIGN_OR_RETURN(result.times, timeOverlap(*world, *run, options.timedCalls));
     }
   }
-  if (options.world.trace) {
+  if (options.world.trace && world->machine()) {
     bool gather = options.op == OverlapOperator::AllGatherGemm;
     for (uint32_t id = 0; id < options.ranks; ++id) {
       auto overlap = runtime::overlapWithCopies(
@@ -149,7 +159,7 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given,
     result.virtualMicroseconds = picoseconds * 1e-6;
   }
   if (!options.traceFile.empty())
-    DITRON_RETURN_IF_ERROR(world->writeTrace(options.traceFile));
+    DITRON_RETURN_IF_ERROR(world->writeTrace(traceFileOf(options, *world)));
   return result;
 }
 

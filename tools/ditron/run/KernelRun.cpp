@@ -114,7 +114,8 @@ Status KernelRun::makeWorld() {
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, options.shareGpus, options.boundWaits > 0));
   Knobs compileKnobs = knobs;
-  compileKnobs.publishWaits = true; // who runs a kernel from here wants to know why it hangs
+  compileKnobs.publishWaits = !options.noPublishWaits; // who runs a kernel from here wants to know why it hangs
+  compileKnobs.traceGpu |= worldOptions.trace && !target.simulated;
   if (options.boundWaits > 0) {
     compileKnobs.boundWaits = true;
     worldOptions.waitLimitSeconds = options.boundWaits;
@@ -289,8 +290,8 @@ Status KernelRun::execute() {
 }
 
 Status KernelRun::writeTrace() {
-  if (options.trace == standardOutput && world->machine()) {
-    const std::string trace = world->machine()->chromeTrace();
+  if (options.trace == standardOutput) {
+    DITRON_ASSIGN_OR_RETURN(const std::string trace, world->chromeTrace());
     std::fwrite(trace.data(), 1, trace.size(), stdout);
     return Status::ok();
   }

@@ -48,6 +48,7 @@ struct RunOptions {
   bool shareGpus = false;
   bool noBoundsCheck = false;
   bool noRaceCheck = false;
+  bool noPublishWaits = false;
   bool cooperative = false;
   bool time = false;
   bool quiet = false;

@@ -166,6 +166,7 @@ private:
     world.shareGpus = options.shareGpus;
     world.timeLimitSeconds = options.timeLimit;
     Knobs knobs = context.knobs;
+    knobs.traceGpu |= world.trace && !target.simulated;
     if (options.boundWaits > 0) {
       knobs.boundWaits = true;
       world.waitLimitSeconds = options.boundWaits;
@@ -190,8 +191,9 @@ private:
   }
 
   Status writeTrace() {
-    if (options.trace == standardOutput && running->world().machine()) {
-      fmt::print("{}", running->world().machine()->chromeTrace());
+    if (options.trace == standardOutput) {
+      DITRON_ASSIGN_OR_RETURN(const std::string trace, running->world().chromeTrace());
+      fmt::print("{}", trace);
       return Status::ok();
     }
     return options.trace.empty() ? Status::ok() : running->world().writeTrace(options.trace);

@@ -106,6 +106,8 @@ void addMachineOptions(CLI::App *command, RunOptions &options) {
   command->add_flag("--share-gpus", options.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
   command->add_flag("--cooperative", options.cooperative, "All blocks must be resident at once");
   command->add_flag("--no-bounds-check", options.noBoundsCheck, "Do not check the kernel's memory accesses");
+  command->add_flag("--no-publish-waits", options.noPublishWaits,
+                    "Real GPUs: kernels do not say what they wait for (ditron explain --pid)");
   command->add_flag("--no-race-check", options.noRaceCheck, "Do not look for data races (simulated GPUs)");
   command->add_flag("--debug", options.debug, "Check assertions of the kernel, and integers for overflow");
   command->add_flag("--time", options.time, "Print the time from source to loaded code, by stage");
