@@ -33,7 +33,7 @@ def main():
                                            ("16", "mi308xx8", "gemm_rs", 1.16)):
         logs = [math.log(speedup(ditron, op, machine, 8, m, *((n, k) if op == "ag_gemm" else (k, n)))) for m, n, k in LAYERS]
         print(f"| figure {figure}, {op}, {machine} | {published:.2f} | {math.exp(sum(logs) / len(logs)):.2f} |")
-    print("\n| gemm_rs, table 5, 32768 rows | " + " | ".join(f"{machine} {gpus}" for machine in ("H20", "H800") for gpus in (8, 16, 32)))
+    print("\n| gemm_rs, table 5, 32768 rows | " + " | ".join(f"{machine} {gpus}" for machine in ("H20", "H800") for gpus in (8, 16, 32)) + " |")
     print("|---" * 7 + "|")
     for name, (n, k) in SCALED.items():
         values = [speedup(ditron, "gemm_rs", machine, gpus, 32768, n, k) for machine in ("h20-cluster", "h800-cluster") for gpus in (8, 16, 32)]

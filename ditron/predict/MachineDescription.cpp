@@ -21,10 +21,12 @@ constexpr uint64_t mostDescriptionBytes = 1 << 20;
 constexpr int mostBases = 8;
 constexpr double mostRate = 1e7, mostUs = 1e6;
 
+const std::vector<std::string> architectures = {"sm_80",   "sm_86",  "sm_89",  "sm_90",  "sm_90a", "sm_100a",
+                                                "sm_103a", "sm_120", "gfx90a", "gfx942", "gfx950"};
 const std::vector<std::string> mmaTypes = {"bf16", "fp16", "fp8", "int8", "tf32", "fp32"};
 
 Status readGpu(JsonFields fields, GpuDescription &gpu) {
-  gpu.architecture = fields.text("architecture", {});
+  gpu.architecture = fields.text("architecture", architectures);
   gpu.smCount = static_cast<uint32_t>(fields.integer("sm_count", 1, 4096));
   gpu.boostClockMhz = fields.number("boost_clock_mhz", 1, 1e5);
   gpu.sustainedClockMhz = fields.number("sustained_clock_mhz", 1, 1e5);
@@ -133,6 +135,9 @@ Expected<nlohmann::json> wholeObject(std::string_view text, const std::string &f
   DITRON_RETURN_IF_ERROR(base.status().withContext(fmt::format("{}: based_on", file)));
   DITRON_ASSIGN_OR_RETURN(nlohmann::json whole, wholeObject(base->first, base->second, depth + 1));
   object.erase("based_on");
+  // What has other figures must not go by the name of that which it is based on.
+  if (!object.contains("name") && whole.contains("name") && whole["name"].is_string())
+    object["name"] = fmt::format("{}, changed by {}", whole["name"].get<std::string>(), file);
   whole.merge_patch(object);
   return whole;
 }

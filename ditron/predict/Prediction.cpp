@@ -3,6 +3,8 @@
 
 #include "ditron/predict/Program.h"
 
+#include "ditron/support/Plural.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +16,8 @@ namespace {
 /// More ranks than these are simulated by representatives where that is exact.
 constexpr uint32_t mostSimulatedRanks = 256;
 constexpr size_t mostWaits = 5;
+/// Of all simulated ranks: a few minutes.
+constexpr uint64_t mostTiles = uint64_t(1) << 24;
 
 /// Whether all nodes do the same, so that one of them stands for all.
 bool haveEqualNodes(const MachineDescription &machine, const Request &request) {
@@ -35,9 +39,12 @@ Status verifyOnMachine(const MachineDescription &machine, const Request &request
                                    ditron::toString(request.dtype)));
   if (request.gpus > machine.node.gpus && request.chunksPerRank != 1)
     return unsupported("several chunks per rank are predicted inside a node only");
+  if (request.communicationSms > machine.gpu.smCount)
+    return invalidArgument(fmt::format("{} SMs for communication; {} has {}", request.communicationSms, machine.name,
+                                       machine.gpu.smCount));
   if (request.usesRepresentatives.value_or(false) && !haveEqualNodes(machine, request))
-    return invalidArgument(
-        "representatives stand for several nodes that all do the same: shards must be of equal size and no rank slow");
+    return invalidArgument("representatives stand for nodes that all do the same: there must be several, with shards "
+                           "of equal size and no slow rank");
   return Status::ok();
 }
 
@@ -62,6 +69,10 @@ Expected<Outcome> simulate(const MachineDescription &machine, const Request &req
                         .communicationScale = communicationScale});
   Program program(fleet, request);
   program.build();
+  if (const uint64_t tiles = program.tilesPerRank(), most = mostTiles / fleet.simulatedRanks(); tiles > most)
+    return invalidArgument(fmt::format(
+        "the product has {} tiles on each of {}; at most {} are simulated: larger tiles or smaller sizes are accepted",
+        tiles, plural(fleet.simulatedRanks(), "simulated rank"), most));
   DITRON_RETURN_IF_ERROR(fleet.simulation.run());
   const std::vector<Time> &finished = program.finished();
   const auto [first, last] = std::ranges::minmax_element(finished);

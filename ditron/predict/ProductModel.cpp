@@ -34,10 +34,11 @@ ProductTiming timeProduct(const GpuDescription &gpu, const Product &product, con
   const double operandBytes = (tile.blockM + tile.blockN) * depth * elementBytes;
   const double multiply = cycles / gpu.boostClockMhz;
   const double operands = operandBytes / (gpu.l2BytesPerClockPerSm * gpu.boostClockMhz);
-  double memoryBytes = static_cast<double>(product.groups) * elementBytes *
-                       static_cast<double>(product.m * product.k + product.k * product.n + product.m * product.n);
+  const double m = static_cast<double>(product.m), n = static_cast<double>(product.n),
+               k = static_cast<double>(product.k);
+  double memoryBytes = static_cast<double>(product.groups) * elementBytes * (m * k + k * n + m * n);
   if (parts > 1) // sums of the parts are written and read again
-    memoryBytes += 2.0 * accumulatorBytes * parts * static_cast<double>(product.groups * product.m * product.n);
+    memoryBytes += 2.0 * accumulatorBytes * parts * static_cast<double>(product.groups) * m * n;
   const double memory = memoryBytes / tiles * timing.blocks / gpu.hbmBytesPerUs();
   const double freely = std::max({multiply, operands, memory}) + gpu.tileOverheadUs;
   const double powerLimited = tiles * cycles / (waves * gpu.smCount * gpu.sustainedClockMhz);

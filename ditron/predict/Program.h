@@ -26,6 +26,8 @@ public:
   const std::vector<Time> &finished() const { return finishTimes; }
   /// How the product is cut, for people; empty without one.
   const std::string &plan() const { return planText; }
+  /// Of the largest product of a rank, once built.
+  uint64_t tilesPerRank() const { return mostTiles; }
 
 private:
   using Kind = const char *;
@@ -97,6 +99,7 @@ private:
   std::vector<uint32_t> exchanges; ///< How many each rank has been given so far.
   std::map<std::tuple<uint32_t, std::string_view, uint64_t>, SignalId> words;
   std::string planText;
+  uint64_t mostTiles = 0;
 };
 
 } // namespace ditron::predict

@@ -2,6 +2,7 @@
 #include "ditron/predict/Recorder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,12 @@ std::vector<WaitSummary> Recorder::topWaits(size_t most) const {
   return sorted;
 }
 
+static int64_t wholeNanoseconds(double microseconds) { return std::llround(microseconds * 1000); }
+/// Nanoseconds as the format's microseconds, exactly.
+static std::string microseconds(int64_t nanoseconds) {
+  return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+}
+
 std::string renderTrace(const std::vector<Span> &spans) {
   std::map<std::pair<uint32_t, std::string>, uint32_t> tracks;
   for (const Span &span : spans)
@@ -51,10 +58,12 @@ std::string renderTrace(const std::vector<Span> &spans) {
         key.first, id, nlohmann::json(key.second).dump());
   }
   for (const Span &span : spans) {
-    text += fmt::format(
-        "{{\"ph\": \"X\", \"name\": {}, \"cat\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": {:.4f}, \"dur\": {:.4f}",
-        nlohmann::json(span.name).dump(), span.category, span.rank, tracks[{span.rank, span.track}], span.start,
-        span.end - span.start);
+    // Whole nanoseconds: were start and length rounded apart, spans that follow each other would cross.
+    const int64_t start = wholeNanoseconds(span.start), end = wholeNanoseconds(span.end);
+    text +=
+        fmt::format("{{\"ph\": \"X\", \"name\": {}, \"cat\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": {}, \"dur\": {}",
+                    nlohmann::json(span.name).dump(), span.category, span.rank, tracks[{span.rank, span.track}],
+                    microseconds(start), microseconds(end - start));
     if (span.bytes > 0)
       text += fmt::format(", \"args\": {{\"bytes\": {:.0f}, \"GB/s\": {:.1f}}}", span.bytes,
                           span.bytes / std::max(span.end - span.start, 1e-6) / 1e3);

@@ -58,23 +58,24 @@ struct NamedSize {
   const char *name;
   int64_t Request::*field;
   uint32_t usedBy;
+  int64_t most = int64_t(1) << 30; ///< Products of three sizes are computed with.
 };
+constexpr int64_t mostBytes = int64_t(1) << 40;
 constexpr NamedSize sizes[] = {
     {"m", &Request::m, Product},
     {"n", &Request::n, Product},
     {"k", &Request::k, Product},
-    {"bytes", &Request::bytes, Bytes},
+    {"bytes", &Request::bytes, Bytes, mostBytes},
     {"tokens", &Request::tokens, Moe | Ep},
     {"hidden", &Request::hidden, Moe | Ep},
     {"intermediate", &Request::intermediate, Moe},
-    {"experts", &Request::experts, Moe | Ep},
-    {"topk", &Request::topk, Moe | Ep},
+    {"experts", &Request::experts, Moe | Ep, 1 << 20},
+    {"topk", &Request::topk, Moe | Ep, 1 << 20},
     {"heads", &Request::heads, Attention},
     {"kv_heads", &Request::kvHeads, Attention},
     {"head_dim", &Request::headDim, Attention},
     {"context", &Request::context, Attention},
 };
-constexpr int64_t mostSize = int64_t(1) << 40;
 
 Status verifyDivisible(std::string_view name, int64_t value, uint32_t gpus) {
   if (value % gpus != 0)
@@ -114,8 +115,13 @@ std::vector<Form> formsOf(Operator op) { return rowOf(op).forms; }
 Expected<ops::TileConfig> parseTile(std::string_view text) {
   ops::GemmPlan defaults;
   defaults.tile = {.blockM = 128, .blockN = 256, .blockK = 64, .groupM = 8, .numWarps = 8, .numStages = 3};
-  DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan, ops::parseGemmPlan(text, defaults));
-  return plan.tile;
+  Expected<ops::GemmPlan> plan = ops::parseGemmPlan(text, defaults);
+  if (!plan.isOk())
+    return invalidArgument(
+        fmt::format("tile '{}' is not accepted; write rows x columns x depth in powers of two, as in "
+                    "128x256x64 ({})",
+                    text, plan.status().message()));
+  return plan->tile;
 }
 
 Status verify(const Request &request) {
@@ -131,9 +137,9 @@ Status verify(const Request &request) {
     const int64_t value = request.*size.field;
     if ((size.usedBy & row.sizes) == 0 && value != 0)
       return invalidArgument(fmt::format("{} takes no {}", row.name, size.name));
-    if ((size.usedBy & row.sizes) != 0 && (value < 1 || value > mostSize))
+    if ((size.usedBy & row.sizes) != 0 && (value < 1 || value > size.most))
       return invalidArgument(value == 0 ? fmt::format("{} needs {}", row.name, size.name)
-                                        : fmt::format("{} is {}; 1 to {} is accepted", size.name, value, mostSize));
+                                        : fmt::format("{} is {}; 1 to {} is accepted", size.name, value, size.most));
   }
   if (request.batch < 1 || request.batch > 65536)
     return invalidArgument(fmt::format("batch is {}; 1 to 65536 is accepted", request.batch));
@@ -159,6 +165,8 @@ Status verify(const Request &request) {
   if ((row.sizes == Moe || row.sizes == Ep) && request.topk > request.experts)
     return invalidArgument(
         fmt::format("topk is {}; at most the {} experts are accepted", request.topk, request.experts));
+  if (row.sizes == Ep) // each GPU has as many
+    DITRON_RETURN_IF_ERROR(verifyDivisible("experts", request.experts, request.gpus));
   if (row.sizes == Attention) {
     DITRON_RETURN_IF_ERROR(verifyDivisible("context", request.context, request.gpus));
     if (request.heads % request.kvHeads != 0)
@@ -187,7 +195,7 @@ Request readRequest(JsonFields &fields) {
   const std::string dtype = fields.text("dtype", dataTypeNames(), "bf16");
   request.dtype = parseDataType(dtype).value_or(DataType::BF16);
   for (const NamedSize &size : sizes)
-    request.*size.field = fields.integer(size.name, 1, mostSize, 0);
+    request.*size.field = fields.integer(size.name, 1, size.most, 0);
   request.batch = fields.integer("batch", 1, 65536, 1);
   request.chunksPerRank = static_cast<uint32_t>(fields.integer("chunks", 1, 64, 1));
   request.communicationSms = static_cast<uint32_t>(fields.integer("communication_sms", 1, 4096, 0));

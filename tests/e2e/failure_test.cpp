@@ -85,7 +85,7 @@ def product(a_ptr, b_ptr, c_ptr, steps, S: tl.constexpr):
          c = zeros(DataType::F32, 32 * 32, "c");
   Status status = run(text, "product", {.numStages = 3}, {{a, b, c, 4}, {{"S", 32}}});
   EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(9)), HasSubstr("of b (6144 bytes")));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(at(9)), HasSubstr("has left b (rank 0, 6144 bytes)")));
 }
 
 TEST_F(Failure, UseAfterFree) {

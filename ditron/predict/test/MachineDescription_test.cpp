@@ -126,7 +126,7 @@ TEST(MachineDescription, Bases) {
   std::ofstream(folder + "/half.json") << R"({"name": "half", "based_on": "h200x8", "gpu": {"sm_count": 66}})";
   std::ofstream(folder + "/quarter.json") << R"({"based_on": "half.json", "node": {"gpus": 2}})";
   const MachineDescription machine = *readMachine(folder + "/quarter.json");
-  EXPECT_EQ(machine.name, "half");
+  EXPECT_EQ(machine.name, "half, changed by " + folder + "/quarter.json");
   EXPECT_EQ(machine.gpu.smCount, 66u);
   EXPECT_EQ(machine.node.gpus, 2u);
   EXPECT_THAT(readMachine(folder + "/none.json").status().message(), HasSubstr("none.json"));

@@ -268,11 +268,23 @@ TEST(Prediction, RequestsThatMakeNoSense) {
   EXPECT_THAT(error(request), HasSubstr("has no rate for products of fp64"));
   request.dtype = DataType::BF16;
   request.usesRepresentatives = true;
-  EXPECT_THAT(error(request), HasSubstr("representatives stand for several nodes"));
+  EXPECT_THAT(error(request), HasSubstr("there must be several"));
   const Expected<Time> odd =
       predictTime(machineNamed("h200-cluster"), product(Operator::AgGemm, Form::Overlapped, 12, 64, 144, 64));
   EXPECT_THAT(odd.status().message(), HasSubstr("12 GPUs are no whole nodes of 8"));
-  EXPECT_FALSE(parseTile("128x256").isOk());
+  EXPECT_THAT(parseTile("128x256").status().message(), HasSubstr("write rows x columns x depth"));
+  EXPECT_THAT(predict(machineNamed("h200x8"), product(Operator::AgGemm, Form::Overlapped, 8, 1 << 30, 1 << 20, 64))
+                  .status()
+                  .message(),
+              HasSubstr("at most 2097152 are simulated"));
+  Request experts;
+  experts.op = Operator::EpDispatch, experts.form = Form::OneShot, experts.gpus = 8;
+  experts.tokens = 512, experts.hidden = 2048, experts.experts = 7, experts.topk = 2;
+  EXPECT_THAT(predict(machineNamed("h200x8"), experts).status().message(),
+              HasSubstr("experts is 7; a multiple of the 8 GPUs"));
+  experts.experts = 8, experts.communicationSms = 1000;
+  EXPECT_THAT(predict(machineNamed("h200x8"), experts).status().message(),
+              HasSubstr("1000 SMs for communication; 8 x H200 has 132"));
 }
 
 TEST(Prediction, TraceIsJsonWithATrackForEachWho) {
@@ -290,6 +302,34 @@ TEST(Prediction, TraceIsJsonWithATrackForEachWho) {
   EXPECT_NEAR(end, prediction.us, 1e-3);
   for (const char *category : {"tile", "copy", "signal", "kernel", "wait"})
     EXPECT_GT(categories[category], 0) << category;
+}
+
+/// Viewers drop or misplace spans of one row that cross by as little as a rounding.
+TEST(Prediction, SpansOfATrackDoNotCross) {
+  Request request = product(Operator::AgGemm, Form::Overlapped, 8, 8192, 28672, 8192);
+  request.keepsSpans = true;
+  const Prediction prediction = *predict(machineNamed("h200x8"), request);
+  std::map<std::pair<int, int>, std::vector<std::pair<int64_t, int64_t>>> rows;
+  const nlohmann::json trace = nlohmann::json::parse(renderTrace(prediction.spans));
+  auto nanoseconds = [](const nlohmann::json &time) { return std::llround(time.get<double>() * 1000); };
+  for (const nlohmann::json &event : trace["traceEvents"])
+    if (event["ph"] == "X")
+      rows[{event["pid"], event["tid"]}].emplace_back(nanoseconds(event["ts"]),
+                                                      nanoseconds(event["ts"]) + nanoseconds(event["dur"]));
+  ASSERT_GT(rows.size(), 132u);
+  for (auto &[row, spans] : rows) {
+    std::ranges::sort(spans, [](const auto &a, const auto &b) {
+      return std::pair(a.first, -a.second) < std::pair(b.first, -b.second);
+    });
+    std::vector<int64_t> open;
+    for (const auto &[start, end] : spans) {
+      while (!open.empty() && open.back() <= start)
+        open.pop_back();
+      ASSERT_TRUE(open.empty() || end <= open.back())
+          << "rank " << row.first << ", row " << row.second << " at " << start;
+      open.push_back(end);
+    }
+  }
 }
 
 } // namespace
