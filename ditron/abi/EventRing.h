@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum DitronEventKind {
-  DITRON_EVENT_BLOCK = 1, /* From its first instruction to the return of its first warp. */
+  DITRON_EVENT_BLOCK = 1, /* From its first instruction to the return of its first warp; of large launches not all. */
   DITRON_EVENT_WAIT = 2,  /* A wait of the language that was not satisfied at once. `operation`: DitronCompare. */
   DITRON_EVENT_SIGNAL =
       3 /* A notify, a signal operation, a store of a word with release order. `begin` is when; `operation`: DitronSignalOperation. */
@@ -39,7 +39,11 @@ typedef struct DitronEventRing {
   DitronEvent events[];
 } DitronEventRing;
 
-enum { DITRON_RING_EVENTS = 1 << 16 /* A power of two. */ };
+enum {
+  DITRON_RING_EVENTS = 1 << 16, /* A power of two. */
+  DITRON_WHOLE_LAUNCH =
+      1 << 11 /* Blocks of a launch of which all are noted; of a larger one this many at most, and at least half. */
+};
 
 #ifdef __cplusplus
 static_assert(sizeof(DitronEvent) == 64, "four stores of a thread");

@@ -5,8 +5,10 @@
 // answer of which takes most of a microsecond, so
 //  - a wait takes its number while it waits: in the first turn that was in vain. One that is satisfied at once is not noted;
 //  - a signal is noted after it has been raised, with the time from before that;
-//  - the start of a block is kept in the thread's local memory, which takes no register.
-// The other warps of the block go on meanwhile.
+//  - the start of a block is kept in the thread's local memory, which takes no register;
+//  - of launches of very many blocks, which are short then, only some are noted.
+// The other warps of the block go on meanwhile. All of it is inlined: a call costs the kernel more than the code does, by the registers
+// that must be kept for it (docs/gpu-hangs.md has the figures).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/nvptx/NvptxEvents.h"
@@ -27,15 +29,14 @@ namespace ditron::target {
 /// Functions of the module:
 ///   claim(world) -> number                                                       0: there is no ring
 ///   record(world, number, what, line, begin, end, address, value)                writes the event, unless the number is 0
-///   note(world, what, line, begin, end, address, value)                          both
-static constexpr llvm::StringLiteral claimName = "ditron_event_claim", recordName = "ditron_event_record",
-                                     noteName = "ditron_event_note";
+static constexpr llvm::StringLiteral claimName = "ditron_event_claim", recordName = "ditron_event_record";
 
 static_assert(int(dist::SignalOp::Set) == DITRON_SIGNAL_SET && int(dist::SignalOp::Add) == DITRON_SIGNAL_ADD);
 
-static Value kindAndOperation(Emitter &e, DitronEventKind kind, int operation) { return e.i32(kind | operation << 8); }
-
-static Value lineOf(Emitter &e) { return e.i32(placeOf(e.getLoc()).first); }
+static Value ringOf(Emitter &e, Value world) {
+  return LLVM::LoadOp::create(e, e.getI64Type(), e.addBytes(world, int64_t(DITRON_WORLD_EVENT_RING) * 8),
+                              /*alignment=*/8);
+}
 
 //===--- The functions --------------------------------------------------------------------------------------------------===//
 
@@ -46,7 +47,7 @@ public:
 
   void writeClaim(LLVM::LLVMFuncOp function) {
     begin(function);
-    Value ring = ringOf(function.getArgument(0));
+    Value ring = ringOf(e, function.getArgument(0));
     leaveIf(function, e.isZero(ring), e.i64(0));
     PtxAsm code(e);
     std::string number = code.output(e.getI64Type()), at = code.input(ring);
@@ -62,7 +63,7 @@ public:
     Value place = e.bitAnd(e.sub(number, e.i64(1)), e.i64(DITRON_RING_EVENTS - 1));
     Value offset = e.add(e.mul(place, e.i64(sizeof(DitronEvent))), e.i64(offsetof(DitronEventRing, events)));
     Value at = LLVM::IntToPtrOp::create(e, LLVM::LLVMPointerType::get(e.getContext(), 1),
-                                        e.add(ringOf(function.getArgument(0)), offset));
+                                        e.add(ringOf(e, function.getArgument(0)), offset));
     auto pack = [&](StringRef low, StringRef high) { return e.bitOr(special(low), e.shl(special(high), 16)); };
     PtxAsm grid(e);
     std::string launch = grid.output(e.getI64Type());
@@ -89,21 +90,8 @@ public:
     LLVM::ReturnOp::create(e, ValueRange());
   }
 
-  void writeNote(LLVM::LLVMFuncOp function) {
-    begin(function);
-    SmallVector<Value> arguments(function.getArguments());
-    Value number = LLVM::CallOp::create(e, e.getI64Type(), claimName, ValueRange{function.getArgument(0)}).getResult();
-    arguments.insert(arguments.begin() + 1, number);
-    LLVM::CallOp::create(e, TypeRange(), recordName, arguments);
-    LLVM::ReturnOp::create(e, ValueRange());
-  }
-
 private:
   void begin(LLVM::LLVMFuncOp function) { e.setInsertionPointToStart(function.addEntryBlock(e)); }
-  Value ringOf(Value world) {
-    return LLVM::LoadOp::create(e, e.getI64Type(), e.addBytes(world, int64_t(DITRON_WORLD_EVENT_RING) * 8),
-                                /*alignment=*/8);
-  }
   void leaveIf(LLVM::LLVMFuncOp function, Value condition, Value result) {
     Block *leave = function.addBlock(), *next = function.addBlock();
     LLVM::CondBrOp::create(e, condition, leave, next);
@@ -135,38 +123,57 @@ void defineEvents(ModuleOp module) {
     e.setInsertionPointToEnd(module.getBody());
     auto function =
         LLVM::LLVMFuncOp::create(e, name, LLVM::LLVMFunctionType::get(result, parameters), LLVM::Linkage::Internal);
-    function.setNoInline(true); // seldom called, and long
+    function.setAlwaysInline(true);
     return function;
   };
   bodies.writeClaim(declare(claimName, i64, {ptr}));
   bodies.writeRecord(declare(recordName, none, {ptr, i64, i32, i32, i64, i64, i64, i64}));
-  bodies.writeNote(declare(noteName, none, {ptr, i32, i32, i64, i64, i64, i64}));
 }
 
-//===--- Waits ----------------------------------------------------------------------------------------------------------===//
+//===--- Waits and signals ----------------------------------------------------------------------------------------------===//
 
 Value claimEvent(Emitter &e) {
   return LLVM::CallOp::create(e, e.getI64Type(), claimName, ValueRange{standInWorldView(e)}).getResult();
 }
 
-void recordWait(Emitter &e, Value number, Value begin, Value address, Value wanted, int64_t compare) {
+static void record(Emitter &e, Value number, DitronEventKind kind, int operation, Value begin, Value end, Value address,
+                   Value value) {
+  Value what = e.i32(kind | operation << 8), line = e.i32(placeOf(e.getLoc()).first);
   LLVM::CallOp::create(e, TypeRange(), recordName,
-                       ValueRange{standInWorldView(e), number, kindAndOperation(e, DITRON_EVENT_WAIT, compare),
-                                  lineOf(e), begin, nanoseconds(e), address, wanted});
+                       ValueRange{standInWorldView(e), number, what, line, begin, end, address, value});
 }
 
-//===--- Signals --------------------------------------------------------------------------------------------------------===//
+void recordWait(Emitter &e, Value number, Value begin, Value address, Value wanted, int64_t compare) {
+  record(e, number, DITRON_EVENT_WAIT, static_cast<int>(compare), begin, nanoseconds(e), address, wanted);
+}
 
 void NvptxTargetInfo::noteSignal(Emitter &e, Value signal, Value value, dist::SignalOp op) {
   if (!notesEvents)
     return;
   Value now = nanoseconds(e);
-  LLVM::CallOp::create(e, TypeRange(), noteName,
-                       ValueRange{standInWorldView(e), kindAndOperation(e, DITRON_EVENT_SIGNAL, static_cast<int>(op)),
-                                  lineOf(e), now, now, e.toBits(signal), e.sextOrTrunc(value, e.getI64Type())});
+  record(e, claimEvent(e), DITRON_EVENT_SIGNAL, static_cast<int>(op), now, now, e.toBits(signal),
+         e.sextOrTrunc(value, e.getI64Type()));
 }
 
 //===--- Blocks ---------------------------------------------------------------------------------------------------------===//
+
+/// Whether this thread notes its block (i1): the first thread, of all blocks of a launch of up to `wholeLaunch`, of one in so many of a
+/// larger one that half as many to all of wholeLaunch are noted. Blocks that are so many are short, and would take the ring for themselves.
+static Value notesBlock(Emitter &e) {
+  static_assert(DITRON_WHOLE_LAUNCH == 1 << 11);
+  auto special = [&](StringRef name) {
+    return callIntrinsic(e, fmt::format("llvm.nvvm.read.ptx.sreg.{}", name.str()), e.getI32Type(), {});
+  };
+  Value columns = special("nctaid.x"), rows = special("nctaid.y");
+  Value block = e.add(special("ctaid.x"), e.mul(columns, e.add(special("ctaid.y"), e.mul(rows, special("ctaid.z")))));
+  Value blocks = e.mul(columns, e.mul(rows, special("nctaid.z")));
+  Value size = LLVM::LShrOp::create(e, e.sub(blocks, e.i32(1)), e.i32(11));
+  Value zeros = LLVM::CountLeadingZerosOp::create(e, e.getI32Type(), size, /*is_zero_poison=*/false);
+  // A shift by the width is no number, hence in 64 bits.
+  Value skipped =
+      e.zextOrTrunc(LLVM::LShrOp::create(e, e.i64(0xffffffff), e.zextOrTrunc(zeros, e.getI64Type())), e.getI32Type());
+  return e.isZero(e.bitOr(special("tid.x"), e.bitAnd(block, skipped)));
+}
 
 void noteBlocks(LLVM::LLVMFuncOp kernel) {
   SmallVector<LLVM::ReturnOp> returns;
@@ -174,17 +181,17 @@ void noteBlocks(LLVM::LLVMFuncOp kernel) {
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Emitter e(kernel.getLoc(), builder);
   Value start = LLVM::AllocaOp::create(e, e.pointerType(), e.getI64Type(), e.i64(1), /*alignment=*/8);
-  LLVM::StoreOp::create(e, nanoseconds(e), start, /*alignment=*/8, /*isVolatile=*/true);
+  PtxAsm clock(e);
+  std::string now = clock.output(e.getI64Type()), notes = clock.guard(notesBlock(e));
+  Value begin = clock.emit(fmt::format("mov.u64 {0}, 0; {1}mov.u64 {0}, %globaltimer;", now, notes))[0];
+  LLVM::StoreOp::create(e, begin, start, /*alignment=*/8, /*isVolatile=*/true);
   for (LLVM::ReturnOp op : returns) {
     Block *before = op->getBlock(), *after = before->splitBlock(op), *noting = kernel.addBlock();
     e.setInsertionPointToEnd(before);
-    Value isFirst = e.isZero(callIntrinsic(e, "llvm.nvvm.read.ptx.sreg.tid.x", e.getI32Type(), {}));
-    LLVM::CondBrOp::create(e, isFirst, noting, after);
+    begin = LLVM::LoadOp::create(e, e.getI64Type(), start, /*alignment=*/8, /*isVolatile=*/true);
+    LLVM::CondBrOp::create(e, e.isZero(begin), after, noting);
     e.setInsertionPointToStart(noting);
-    Value begin = LLVM::LoadOp::create(e, e.getI64Type(), start, /*alignment=*/8, /*isVolatile=*/true);
-    LLVM::CallOp::create(e, TypeRange(), noteName,
-                         ValueRange{standInWorldView(e), kindAndOperation(e, DITRON_EVENT_BLOCK, 0), lineOf(e), begin,
-                                    nanoseconds(e), e.i64(0), e.i64(0)});
+    record(e, claimEvent(e), DITRON_EVENT_BLOCK, 0, begin, nanoseconds(e), e.i64(0), e.i64(0));
     LLVM::BrOp::create(e, ValueRange(), after);
   }
 }
