@@ -353,7 +353,9 @@ void ditron_sim_map_check(DitronSimThread *self, const void *map, const DitronSi
 
 enum DitronSimSignalOp { DITRON_SIM_SIGNAL_SET = 0, DITRON_SIM_SIGNAL_ADD = 1 };
 enum DitronSimShmemOrder { DITRON_SIM_SHMEM_FENCE = 0, DITRON_SIM_SHMEM_QUIET = 1 };
-/// Reports a PE that does not exist or is on another node. World view: [0] rank, [1] ranks, [-3] ranks per node.
+/// How far a raised word may be: on the GPU, on the node, on any node.
+enum DitronSimReach { DITRON_SIM_REACH_GPU = 0, DITRON_SIM_REACH_NODE = 1, DITRON_SIM_REACH_NODES = 2 };
+/// Reports a PE that does not exist. World view: [0] rank, [1] ranks, [-3] ranks per node.
 void ditron_sim_shmem_peer(DitronSimThread *self, const int64_t *world, int32_t pe, const char *function,
                            const DitronSimSite *site);
 /// Arrives some time later, at the next quiet at the latest. Non-blocking: the source is read when it arrives.
@@ -369,9 +371,15 @@ void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *
 void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, void *signal,
                                  uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe, uint32_t nonblocking,
                                  const DitronSimSite *site);
-/// Changes a signal word at once, after what a fence has put before it.
+/// Changes a signal word, on this node at once, after what a fence has put before it.
 void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe,
                              const DitronSimSite *site);
+/// Sets or adds to a word on the PE, after all that the thread has stored and knows of: a release at the scope of `reach`. On another
+/// node the network carries it.
+void ditron_sim_shmem_raise(DitronSimThread *self, void *word, uint64_t value, uint32_t bytes, uint32_t op,
+                            uint32_t reach, uint32_t pe, const DitronSimSite *site);
+/// Whether loads and stores reach the PE. Where they do not, a later access at a small address is explained by this line.
+uint32_t ditron_sim_reaches(DitronSimThread *self, const int64_t *world, int32_t pe, const DitronSimSite *site);
 void ditron_sim_shmem_order(DitronSimThread *self, uint32_t kind, const DitronSimSite *site);
 
 /// Reports a rank that is not one of 0 .. numRanks-1; `function` is what the kernel gave it to.

@@ -1,4 +1,4 @@
-//===- Machine.cpp - A node of simulated GPUs ---------------------------------------------------------------------===//
+//===- Machine.cpp - Nodes of simulated GPUs ----------------------------------------------------------------------===//
 //
 // The public functions: they check what the host says, make records, and hand over to the engine.
 //
@@ -27,6 +27,8 @@ Status checkOptions(const MachineOptions &options) {
   };
   if (options.ranks < 1 || options.ranks > 1024)
     return bad("ranks", "1 to 1024");
+  if (options.ranks % options.nodeSize())
+    return bad("ranksPerNode", fmt::format("a divisor of the {} ranks, or 0 for one node", options.ranks));
   if (options.smsPerRank < 1 || options.smsPerRank > 4096)
     return bad("smsPerRank", "1 to 4096");
   if (options.blocksPerSm < 1 || options.blocksPerSm > 32)
@@ -55,6 +57,14 @@ Status checkBulk(Memory &memory, const void *address, uint64_t bytes, std::strin
   return Status::ok();
 }
 
+/// Streams and copy engines reach what is on their rank's node.
+Status checkReach(Machine::State &state, const Rank &rank, const void *address, std::string_view what) {
+  std::string problem = state.memory.otherNode(rank.id, address);
+  if (problem.empty())
+    return Status::ok();
+  return unsupported(fmt::format("{}: {}", what, problem));
+}
+
 Status checkSignal(Memory &memory, const void *address, uint32_t bytes, std::string_view what) {
   if (bytes != 4 && bytes != 8)
     return invalidArgument(fmt::format("{}: a signal has 4 or 8 bytes, not {}", what, bytes));
@@ -74,6 +84,8 @@ CostModel CostModel::sm90() {
   cost.mmaFlopsPerClockTf32 = 1270;
   cost.fmaFlopsPerClock = 256;
   cost.linkBytesPerNs = 27.3; // 450 GB/s
+  // As machines/h200-cluster.json says, which a test compares.
+  cost.networkBytesPerNs = 2.73;
   return cost;
 }
 
@@ -191,6 +203,9 @@ std::string Machine::pendingUse(const void *address) const {
 }
 
 void *Machine::symmetricBase(uint32_t rank) const { return impl->memory.symmetricBase(rank); }
+void *Machine::symmetricBase(uint32_t rank, uint32_t observer) const {
+  return impl->options.shareNode(rank, observer) ? symmetricBase(rank) : impl->memory.farBase(rank);
+}
 
 std::optional<AddressInfo> Machine::describe(const void *address) const {
   const Allocation *allocation = impl->memory.find(address);
@@ -278,6 +293,9 @@ Status Machine::copy(StreamId id, CopyDescription copy) {
     if (pitch != 0 && pitch < copy.rowBytes)
       return invalidArgument(
           fmt::format("copy {}: the pitch {} is less than the {} bytes of a row", copy.name, pitch, copy.rowBytes));
+  DITRON_RETURN_IF_ERROR(
+      checkReach(*impl, stream->rank, copy.destination, fmt::format("destination of copy {}", copy.name)));
+  DITRON_RETURN_IF_ERROR(checkReach(*impl, stream->rank, copy.source, fmt::format("source of copy {}", copy.name)));
   uint64_t last = copy.rows - 1;
   DITRON_RETURN_IF_ERROR(checkBulk(
       impl->memory, copy.destination,
@@ -295,6 +313,7 @@ Status Machine::copy(StreamId id, CopyDescription copy) {
 Status Machine::memset(StreamId id, void *address, int byteValue, uint64_t bytes) {
   Stream *stream = nullptr;
   DITRON_RETURN_IF_ERROR(impl->checkEnqueue(id, stream));
+  DITRON_RETURN_IF_ERROR(checkReach(*impl, stream->rank, address, "memset"));
   DITRON_RETURN_IF_ERROR(checkBulk(impl->memory, address, bytes, "memset"));
   StreamOp op(OpKind::Memset, "memset");
   op.copy.destination = address;
@@ -307,6 +326,7 @@ static Status enqueueSignal(Machine::State &state, StreamId id, OpKind kind, std
                             uint64_t value, uint32_t bytes, Compare compare) {
   Stream *stream = nullptr;
   DITRON_RETURN_IF_ERROR(state.checkEnqueue(id, stream));
+  DITRON_RETURN_IF_ERROR(checkReach(state, stream->rank, address, name));
   DITRON_RETURN_IF_ERROR(checkSignal(state.memory, address, bytes, name));
   StreamOp op(kind, std::string(name));
   op.address = const_cast<void *>(address);
@@ -441,6 +461,8 @@ Status Machine::synchronize() {
     return std::all_of(impl->streams.begin(), impl->streams.end(), [](const auto &stream) { return stream->isIdle(); });
   };
   Status done = impl->blockHost(idle, "all streams of all ranks");
+  impl->finishTransfers();
+  done = impl->status.isOk() ? std::move(done) : impl->status;
   for (const auto &stream : impl->streams)
     learnFrom(*impl, *stream);
   return afterSynchronize(*impl, std::move(done));
@@ -488,6 +510,7 @@ Status Machine::runHosts(const std::vector<HostCode> &codes) {
   impl->run([this] {
     return std::all_of(impl->hosts.begin(), impl->hosts.end(), [](const auto &fiber) { return fiber->finished; });
   });
+  impl->finishTransfers();
   Status result = impl->status;
   for (auto &fiber : impl->hosts) {
     impl->outsideClock = std::max(impl->outsideClock, fiber->clock);

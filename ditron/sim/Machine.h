@@ -1,4 +1,4 @@
-//===- Machine.h - A node of simulated GPUs -------------------------------------------------------------*- C++ -*-===//
+//===- Machine.h - Nodes of simulated GPUs --------------------------------------------------------------*- C++ -*-===//
 //
 // The host's side of the simulator engine: N ranks (GPUs) in one process under one deterministic scheduler. The
 // runtime's `sim` device is written against this header; compiled kernels are written against ditron/abi/Simulator.h.
@@ -60,6 +60,8 @@ struct CostModel {
   double tmaLatencyNs = 600;            ///< From the end of a tensor copy's transfer until its bytes are there.
   double linkBytesPerNs = 22;           ///< Bandwidth of one GPU's links, each direction.
   double linkLatencyNs = 1000;          ///< Latency of a remote access, a remote signal and the start of a remote copy.
+  double networkBytesPerNs = 1.67; ///< Bandwidth of one GPU's way to other nodes, each direction: a NIC of 200 Gb/s.
+  double networkLatencyNs = 5000;  ///< Latency of a message to another node.
   double localLatencyNs = 400;          ///< Latency of a local global-memory round trip (signal, atomic, poll).
   double barrierClocks = 30;            ///< A block barrier.
   double shuffleClocks = 2;             ///< A shuffle, ballot or warp barrier.
@@ -76,6 +78,7 @@ struct CostModel {
 /// How the machine is made and how it behaves.
 struct MachineOptions {
   uint32_t ranks = 1;
+  uint32_t ranksPerNode = 0; ///< Ranks 0 to this - 1 are node 0, and so on; 0: all are on one.
   uint32_t smsPerRank = 8;
   uint32_t blocksPerSm = 1;
   uint32_t warpSize = 32; ///< 32 or 64.
@@ -96,14 +99,20 @@ struct MachineOptions {
   uint64_t hostStackBytes = uint64_t(8) << 20; ///< Stack of a rank's host code; pages are committed when touched.
   CostModel cost;
 
+  uint32_t nodeSize() const { return ranksPerNode ? ranksPerNode : ranks; }
+  uint32_t nodeOf(uint32_t rank) const { return rank / nodeSize(); }
+  bool shareNode(uint32_t a, uint32_t b) const { return nodeOf(a) == nodeOf(b); }
+  bool hasSeveralNodes() const { return nodeSize() < ranks; }
+
   /// The defaults are an A100's; these are an H200's: costs and the shared memory of a block.
   static MachineOptions sm90();
 };
 
 enum class MemoryKind {
-  Device,     ///< Only its own rank's kernels may touch it; copies may go anywhere.
-  Symmetric,  ///< Every rank may touch it. Lies in the rank's symmetric heap, at an offset from symmetricBase(rank).
-  HostPinned, ///< Host memory that every rank may touch.
+  Device, ///< Only its own rank's kernels may touch it; copies may go anywhere on the node.
+  Symmetric, ///< Every rank of the node may touch it, the network that of other nodes. Lies in the rank's symmetric heap, at an
+             ///< offset from symmetricBase(rank).
+  HostPinned, ///< Host memory that every rank of the node may touch.
 };
 
 /// Where an address belongs, for messages.
@@ -278,6 +287,9 @@ public:
   Status freeSymmetric(uint64_t offset);
   /// Start of the rank's symmetric heap: symm_at(p, r) is p - symmetricBase(me) + symmetricBase(r).
   void *symmetricBase(uint32_t rank) const;
+  /// The same as kernels of `observer` address it: of a rank on another node addresses that stand for its heap. Transfers over the
+  /// network take them; loads, stores and copies there are errors that say whose memory it is.
+  void *symmetricBase(uint32_t rank, uint32_t observer) const;
   /// An operation that is enqueued and not done and was given an address in the allocation, or of a symmetric one in any rank's part:
   /// "kernel k on stream s of rank r". Empty when there is none.
   std::string pendingUse(const void *address) const;

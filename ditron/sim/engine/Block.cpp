@@ -97,6 +97,7 @@ bool Block::makeThreads() {
     thread.lateLoad.phase = LateLoad::Phase::None;
     thread.lateLoad.request = LateLoad::Request::None;
     thread.faulted = false;
+    thread.nullFor = {};
     thread.async.clear();
     thread.asyncWork.clear();
     thread.order.clear();

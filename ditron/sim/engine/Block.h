@@ -93,6 +93,11 @@ struct Thread : DitronSimThread {
   const char *frame = nullptr; ///< Where its kernel's part of the stack begins, while it is parked; null: not known.
   const DitronSimSite *accessSite = nullptr; ///< Its last access without a bounds check.
   bool faulted = false;                      ///< See Fault.h.
+  /// Its last question for a PE that it was given a null pointer for.
+  struct NullPointer {
+    int64_t pe = 0, node = 0, ownNode = 0;
+    const DitronSimSite *site = nullptr; ///< Null: none.
+  } nullFor;
   ThreadState state = ThreadState::Finished;
   // What the thread brought to a rendezvous, and what it takes away.
   uint32_t operand = 0;

@@ -139,7 +139,7 @@ SimTime Machine::State::signalLatency(uint32_t writerRank, const void *address, 
   const Allocation *home = memory.find(address);
   uint32_t homeRank = home ? home->rank : waiterRank;
   double nanoseconds = options.cost.localLatencyNs;
-  if (writerRank != homeRank)
+  if (writerRank != homeRank && options.shareNode(writerRank, homeRank)) // the network's time has passed already
     nanoseconds += options.cost.linkLatencyNs;
   if (waiterRank != homeRank)
     nanoseconds += options.cost.linkLatencyNs;
@@ -280,6 +280,14 @@ void Machine::State::run(const std::function<bool()> &condition) {
   for (auto &host : hosts)
     while (!host->finished)
       host->step(scheduler.now);
+}
+
+void Machine::State::finishTransfers() {
+  const auto isIdle = [this] {
+    return std::all_of(ranks.begin(), ranks.end(), [](const auto &rank) { return rank->shmem->isIdle(); });
+  };
+  if (races && !stopped() && !currentHost && !isIdle())
+    run(isIdle);
 }
 
 Status Machine::State::blockHost(std::function<bool()> condition, std::string description) {

@@ -59,6 +59,7 @@ struct Rank {
   std::unique_ptr<Shmem> shmem;
   std::unique_ptr<OtherWork> otherWork;    ///< Null when the rank has all of its SMs.
   SimTime egressFree = 0, ingressFree = 0; ///< When the links are free for the next copy chunk.
+  SimTime networkOutFree = 0, networkInFree = 0; ///< When the way to other nodes is free for the next transfer.
 };
 
 struct Machine::State {
@@ -100,6 +101,9 @@ struct Machine::State {
 
   /// Runs agents until the condition holds or the run fails; nothing left to run is a failure too, a deadlock.
   void run(const std::function<bool()> &condition);
+  /// Host code has waited for all streams. What kernels have left under way, without a quiet, arrives where races are looked for: else
+  /// the run might end before they show.
+  void finishTransfers();
   /// Called by host-facing functions that block.
   Status blockHost(std::function<bool()> condition, std::string description);
   /// Where operations of the stream go: gives the error that says why none may.

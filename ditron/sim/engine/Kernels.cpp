@@ -68,11 +68,11 @@ void Machine::State::blockFinished(Block &block) {
     if (run->record != SIZE_MAX)
       for (const BlockRecord &record : trace.launches[run->record].blocks)
         now = std::max(now, record.end);
-    // What the kernel has put is part of what it has done.
-    if (rank.shmem->isIdle())
-      kernelFinished(*run, now);
-    else
+    // What the kernel has put on this node is part of what it has done.
+    if (rank.shmem->hasNear())
       rank.shmem->finishLater(*run, now);
+    else
+      kernelFinished(*run, now);
   }
   dispatch(rank, block.clock);
 }
@@ -86,7 +86,7 @@ void Machine::State::kernelFinished(KernelRun &run, SimTime now) {
     trace.launches[run.record].end = now;
   }
   if (races) {
-    run.left = races->joined(run.left, rank.shmem->arrived());
+    run.left = races->joined(run.left, rank.shmem->arrivedNear());
     races->kernelFinished(run);
   }
   stream.running = nullptr;

@@ -21,6 +21,12 @@ namespace {
 constexpr uint64_t longestDelayNs = 40'000;
 constexpr uint64_t shortestDelayNs = 4'000;
 constexpr uint64_t longestHurryNs = 8'000;
+/// The same between nodes, where two ways may differ by more than a message and its answer take.
+constexpr uint64_t longestFarHurryNs = 30'000;
+/// Between nodes a transfer comes in at most so many pieces, of at least so many bytes.
+constexpr uint64_t mostPieces = 8, leastPieceBytes = 16;
+
+bool isWord(const PendingTransfer &transfer) { return transfer.bytes == 4 || transfer.bytes == 8; }
 } // namespace
 
 void applySignal(void *address, uint32_t bytes, uint32_t op, uint64_t value) {
@@ -34,14 +40,9 @@ void applySignal(void *address, uint32_t bytes, uint32_t op, uint64_t value) {
 }
 
 void Shmem::begin(Thread &thread, PendingTransfer transfer, bool soon, const DitronSimSite *site) {
-  const CostModel &cost = engine.options.cost;
   Block &block = *thread.block;
-  double wayNs = cost.linkLatencyNs + static_cast<double>(transfer.bytes) / cost.linkBytesPerNs;
-  Random &random = engine.scheduler.random;
-  // Even what hurries may be overtaken by what was begun later.
-  uint64_t delayNs = soon ? random.below(random.below(4) ? 500 : longestHurryNs)
-                          : shortestDelayNs + random.below(longestDelayNs - shortestDelayNs);
-  transfer.due = block.clock + engine.scheduler.cost(wayNs + static_cast<double>(delayNs));
+  transfer.isFar = isFar(transfer.peer);
+  plan(transfer, block.clock, soon);
   transfer.epoch = epoch;
   transfer.tie = engine.scheduler.random.next();
   transfer.writer = block.writer(thread, site);
@@ -51,9 +52,52 @@ void Shmem::begin(Thread &thread, PendingTransfer transfer, bool soon, const Dit
     transfer.location = SourceLocation{site->file, site->line, site->column};
   if (engine.races)
     beginOrdered(thread, transfer, site);
-  engine.scheduler.wake(*this, transfer.due);
+  engine.scheduler.wake(*this, transfer.next());
   pending.push_back(std::move(transfer));
   ++engine.progress;
+}
+
+bool Shmem::isFar(uint32_t peer) const { return !engine.options.shareNode(peer, rank.id); }
+
+void Shmem::plan(PendingTransfer &transfer, SimTime from, bool soon) {
+  if (transfer.isFar)
+    return planFar(transfer, from, soon);
+  const CostModel &cost = engine.options.cost;
+  double wayNs = cost.linkLatencyNs + static_cast<double>(transfer.bytes) / cost.linkBytesPerNs;
+  Random &random = engine.scheduler.random;
+  // Even what hurries may be overtaken by what was begun later.
+  uint64_t delayNs = soon ? random.below(random.below(4) ? 500 : longestHurryNs)
+                          : shortestDelayNs + random.below(longestDelayNs - shortestDelayNs);
+  transfer.due = from + engine.scheduler.cost(wayNs + static_cast<double>(delayNs));
+  if (transfer.bytes)
+    transfer.pieces = {{0, transfer.bytes, transfer.due}};
+}
+
+void Shmem::planFar(PendingTransfer &transfer, SimTime from, bool soon) {
+  const CostModel &cost = engine.options.cost;
+  Random &random = engine.scheduler.random;
+  // The bytes go through the NICs of both sides one transfer after the other.
+  Rank &peer = *engine.ranks[transfer.peer];
+  Rank &sender = transfer.isGet ? peer : rank, &receiver = transfer.isGet ? rank : peer;
+  const SimTime start = std::max({from, sender.networkOutFree, receiver.networkInFree});
+  const SimTime wire = engine.scheduler.cost(static_cast<double>(transfer.bytes) / cost.networkBytesPerNs);
+  const SimTime latency = engine.scheduler.cost(cost.networkLatencyNs);
+  sender.networkOutFree = receiver.networkInFree = start + wire;
+  transfer.earliest = transfer.due = start + wire + latency;
+  const auto late = [&] {
+    return engine.scheduler.cost(static_cast<double>(soon ? random.below(random.below(4) ? 500 : longestHurryNs)
+                                                          : shortestDelayNs + random.below(longestDelayNs)));
+  };
+  const uint64_t share = (transfer.bytes / mostPieces + leastPieceBytes) / leastPieceBytes * leastPieceBytes;
+  for (uint64_t offset = 0; offset < transfer.bytes; offset += share) {
+    const uint64_t bytes = std::min(share, transfer.bytes - offset);
+    const auto through = static_cast<double>(offset + bytes) / static_cast<double>(transfer.bytes);
+    const SimTime due = start + static_cast<SimTime>(static_cast<double>(wire) * through) + latency + late();
+    transfer.pieces.push_back({offset, bytes, due});
+    transfer.due = std::max(transfer.due, due);
+  }
+  if (transfer.signal)
+    transfer.due += late();
 }
 
 void Shmem::fail(const PendingTransfer &transfer, StatusCode code, std::string_view problem) {
@@ -61,23 +105,34 @@ void Shmem::fail(const PendingTransfer &transfer, StatusCode code, std::string_v
   engine.fail(transfer.location ? status.at(*transfer.location) : status);
 }
 
-void Shmem::deliver(PendingTransfer &transfer) {
-  const char *from = transfer.source ? static_cast<const char *>(transfer.source) : transfer.data.data();
+bool Shmem::land(PendingTransfer &transfer, const TransferPiece &piece) {
   for (const void *end : {static_cast<const void *>(transfer.destination), transfer.source})
     if (std::string problem = end ? engine.memory.checkBulk(end, transfer.bytes) : ""; !problem.empty()) {
       fail(transfer, StatusCode::OutOfBounds, "it arrives late, without a quiet before: " + problem);
-      return;
+      return false;
     }
-  if (engine.races && !checkRaces(transfer, transfer.source))
-    return;
+  if (engine.races && !checkRaces(transfer, piece))
+    return false;
   transfer.writer.time = std::max(engine.scheduler.now, transfer.writer.time);
+  const char *from = transfer.source ? static_cast<const char *>(transfer.source) : transfer.data.data();
+  char *to = static_cast<char *>(transfer.destination) + piece.offset;
+  std::memmove(to, from + piece.offset, piece.bytes);
+  engine.rangeWritten(to, piece.bytes, transfer.writer);
+  return true;
+}
+
+void Shmem::deliver(PendingTransfer &transfer) {
   if (engine.trace.isEnabled())
-    transfer.writer.track = traceTransfer(engine, transfer, rank.id, transfer.writer.time, /*isFinished=*/true);
-  if (transfer.bytes) {
-    std::memmove(transfer.destination, from, transfer.bytes);
-    engine.rangeWritten(transfer.destination, transfer.bytes, transfer.writer);
-  }
+    transfer.writer.track =
+        traceTransfer(engine, transfer, rank.id, std::max(engine.scheduler.now, transfer.writer.time),
+                      /*isFinished=*/true);
+  for (const TransferPiece &piece : transfer.pieces)
+    if (!land(transfer, piece))
+      return;
   if (transfer.signal) {
+    if (engine.races && !checkSignalRaces(transfer))
+      return;
+    transfer.writer.time = std::max(engine.scheduler.now, transfer.writer.time);
     applySignal(transfer.signal, transfer.signalBytes, transfer.signalOp, transfer.signalValue);
     engine.wordWritten(transfer.signal, transfer.signalBytes, transfer.writer);
   }
@@ -87,86 +142,142 @@ void Shmem::deliver(PendingTransfer &transfer) {
 
 void Shmem::beginOrdered(Thread &thread, PendingTransfer &transfer, const DitronSimSite *site) {
   race::Detector &races = *engine.races;
-  Begun &begun = transfer.signal ? signalled[transfer.signal] : plain;
+  Path &path = paths[transfer.peer];
+  Begun &begun = transfer.signal ? path.signalled[transfer.signal] : isWord(transfer) ? path.words : path.plain;
   races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id);
-  transfer.known = races.joined(races.release(thread), fenced);
+  if (transfer.isFenced)
+    transfer.told = races.joined(fencedTo(path), races.heardBy(thread));
+  transfer.known = races.joined(races.release(thread), transfer.told);
+  if (transfer.tellsStores)
+    transfer.told = transfer.known;
   transfer.warp = begun.warp;
   transfer.number = ++begun.count;
   transfer.site = races.siteNumber(site);
 }
 
-bool Shmem::checkRaces(const PendingTransfer &transfer, const void *from) {
+bool Shmem::checkRaces(const PendingTransfer &transfer, const TransferPiece &piece) {
   race::Detector &races = *engine.races;
   const race::Actor actor = races.actorOf(transfer.warp, transfer.number, transfer.known);
-  const race::KnowledgeRef released = races.withLane(transfer.known, transfer.warp, transfer.number);
-  auto isWord = [](uint64_t bytes) { return bytes == 4 || bytes == 8; };
-  const std::string *race = from ? races.access(actor, from, transfer.bytes, {false, {}, transfer.site}) : nullptr;
+  const std::string *race = nullptr;
+  if (transfer.source)
+    race = races.access(actor, static_cast<const char *>(transfer.source) + piece.offset, piece.bytes,
+                        {false, {}, transfer.site});
   // A put of a word can be a flag: what a fence has put before it comes first.
-  if (!race && isWord(transfer.bytes))
-    race =
-        races.signal(actor, released, transfer.destination, static_cast<uint32_t>(transfer.bytes), /*isUpdate=*/false);
-  else if (!race && transfer.bytes)
-    race = races.access(actor, transfer.destination, transfer.bytes, {true, {}, transfer.site});
-  if (!race && transfer.signal)
-    race = races.signal(actor, released, transfer.signal, transfer.signalBytes,
-                        transfer.signalOp == DITRON_SIM_SIGNAL_ADD);
+  if (!race && isWord(transfer))
+    race = races.signal(actor, races.withLane(transfer.known, transfer.warp, transfer.number), transfer.destination,
+                        static_cast<uint32_t>(transfer.bytes), /*isUpdate=*/false);
+  else if (!race)
+    race = races.access(actor, static_cast<char *>(transfer.destination) + piece.offset, piece.bytes,
+                        {true, {}, transfer.site});
   if (race)
     fail(transfer, StatusCode::DataRace, *race);
   return !race;
 }
 
-race::KnowledgeRef Shmem::arrived() {
-  race::KnowledgeRef known;
+bool Shmem::checkSignalRaces(const PendingTransfer &transfer) {
+  race::Detector &races = *engine.races;
+  const race::Actor actor = races.actorOf(transfer.warp, transfer.number, transfer.known);
+  const std::string *race =
+      races.signal(actor, races.withLane(transfer.told, transfer.warp, transfer.number), transfer.signal,
+                   transfer.signalBytes, transfer.signalOp == DITRON_SIM_SIGNAL_ADD);
+  if (race)
+    fail(transfer, StatusCode::DataRace, *race);
+  return !race;
+}
+
+race::KnowledgeRef Shmem::withArrived(race::KnowledgeRef known, const Path &path) {
   auto add = [&](const Begun &begun) {
     if (begun.count)
       known = engine.races->withLane(known, begun.warp, begun.count);
   };
-  add(plain);
-  for (const auto &[address, begun] : signalled)
+  add(path.plain);
+  add(path.words);
+  for (const auto &[address, begun] : path.signalled)
     add(begun);
+  return known;
+}
+
+race::KnowledgeRef Shmem::fencedTo(const Path &path) { return engine.races->joined(fenced, path.fenced); }
+
+race::KnowledgeRef Shmem::arrivedNear() {
+  race::KnowledgeRef known;
+  for (const auto &[peer, path] : paths)
+    if (!isFar(peer))
+      known = withArrived(known, path);
   return known;
 }
 
 void Shmem::fence(Thread &thread) {
   ++epoch;
-  if (engine.races)
-    fenced = engine.races->joined(engine.races->joined(fenced, engine.races->release(thread)), arrived());
+  if (!engine.races)
+    return;
+  fenced = engine.races->joined(fenced, engine.races->release(thread));
+  for (auto &[peer, path] : paths)
+    path.fenced = withArrived(path.fenced, path);
 }
 
 void Shmem::hurry(Thread &thread) {
   Block &block = *thread.block;
+  const bool isDrawn = engine.schedule.shuffledCopies;
   SimTime last = block.clock;
   for (PendingTransfer &transfer : pending) {
-    const SimTime soon = engine.scheduler.cost(static_cast<double>(engine.scheduler.random.below(longestHurryNs)));
-    transfer.due = std::min(transfer.due, block.clock + soon);
-    engine.scheduler.wake(*this, transfer.due);
-    last = std::max(last, transfer.due);
+    if (!isDrawn && !transfer.isFar)
+      continue;
+    const uint64_t longestNs = transfer.isFar ? longestFarHurryNs : longestHurryNs;
+    const double drawn = isDrawn ? static_cast<double>(engine.scheduler.random.below(longestNs)) : 0;
+    const SimTime first = std::max(block.clock, transfer.earliest);
+    transfer.due = std::min(transfer.due, first + engine.scheduler.cost(drawn));
+    for (TransferPiece &piece : transfer.pieces)
+      piece.due = std::min(piece.due, transfer.due);
+    // Of several pieces the last one comes then, the others before.
+    const auto span = static_cast<uint64_t>(transfer.due - std::min(transfer.due, first));
+    for (size_t i = 1; isDrawn && span && i < transfer.pieces.size(); ++i)
+      transfer.pieces[i].due =
+          std::min(transfer.pieces[i].due, first + static_cast<SimTime>(engine.scheduler.random.below(span)));
+    engine.scheduler.wake(*this, transfer.next());
+    // Whoever waits for another node waits for its answer.
+    const SimTime answer = transfer.isFar ? engine.scheduler.cost(engine.options.cost.networkLatencyNs) : 0;
+    last = std::max(last, transfer.due + answer);
   }
+  if (!isDrawn && last == block.clock)
+    return;
   block.clock = last;
   block.yieldIfAhead(thread);
 }
 
 void Shmem::quiet(Thread &thread) {
-  if (engine.schedule.shuffledCopies)
-    hurry(thread);
+  hurry(thread);
   deliverIf([](const PendingTransfer &) { return true; });
   if (!engine.races)
     return;
-  engine.races->learn(thread, arrived());
+  race::KnowledgeRef all;
+  for (const auto &[peer, path] : paths)
+    all = withArrived(all, path);
+  engine.races->learn(thread, all);
   fenced = engine.races->joined(fenced, engine.races->release(thread));
 }
 
-const std::string *Shmem::signal(Thread &thread, void *address, uint32_t bytes, uint32_t op,
-                                 const DitronSimSite *site) {
+template <typename Action> void Shmem::roundTrip(Thread &thread, uint64_t bytes, Action meanwhile) {
+  const CostModel &cost = engine.options.cost;
+  Block &block = *thread.block;
+  block.clock += engine.scheduler.cost(cost.networkLatencyNs);
+  block.yieldIfAhead(thread);
+  meanwhile();
+  block.clock += engine.scheduler.cost(cost.networkLatencyNs + static_cast<double>(bytes) / cost.networkBytesPerNs);
+  block.yieldIfAhead(thread);
+}
+
+const std::string *Shmem::signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, uint32_t peer) {
   if (!engine.races)
     return nullptr;
   race::Detector &races = *engine.races;
   // What the thread itself has done is only part of it when a fence comes between.
-  Begun &begun = signalled[address];
+  Path &path = paths[peer];
+  Begun &begun = path.signalled[address];
   races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id);
   const race::KnowledgeRef known = races.release(thread);
   const race::Actor actor = races.actorOf(begun.warp, ++begun.count, known);
-  return races.signal(actor, races.withLane(fenced, begun.warp, begun.count), address, bytes,
+  return races.signal(actor, races.withLane(fencedTo(path), begun.warp, begun.count), address, bytes,
                       op == DITRON_SIM_SIGNAL_ADD);
 }
 
@@ -177,11 +288,12 @@ template <typename Condition> void Shmem::deliverIf(Condition condition) {
   // What is chosen takes along what a fence puts before it.
   std::map<uint32_t, uint64_t> upTo;
   for (const PendingTransfer &transfer : pending)
-    if (condition(transfer))
+    if (transfer.isFenced && condition(transfer))
       upTo[transfer.peer] = std::max(upTo[transfer.peer], transfer.epoch);
   std::erase_if(pending, [&](PendingTransfer &transfer) {
     auto it = upTo.find(transfer.peer);
-    if (it == upTo.end() || !(condition(transfer) || transfer.epoch < it->second))
+    const bool isBefore = transfer.isFenced && it != upTo.end() && transfer.epoch < it->second;
+    if (!isBefore && !condition(transfer))
       return false;
     now.push_back(std::move(transfer));
     return true;
@@ -193,15 +305,33 @@ template <typename Condition> void Shmem::deliverIf(Condition condition) {
     deliver(transfer);
 }
 
+void Shmem::deliverDue(SimTime now) {
+  deliverIf([&](const PendingTransfer &transfer) { return transfer.due <= now; });
+  // A piece of something does not overtake what a fence has put before it either.
+  std::map<uint32_t, uint64_t> upTo;
+  for (const PendingTransfer &transfer : pending)
+    if (transfer.isFenced && transfer.next() <= now)
+      upTo[transfer.peer] = std::max(upTo[transfer.peer], transfer.epoch);
+  deliverIf([&](const PendingTransfer &transfer) {
+    auto it = upTo.find(transfer.peer);
+    return transfer.isFenced && it != upTo.end() && transfer.epoch < it->second;
+  });
+  for (PendingTransfer &transfer : pending)
+    std::erase_if(transfer.pieces, [&](const TransferPiece &piece) {
+      return !engine.stopped() && piece.due <= now && land(transfer, piece);
+    });
+}
+
 void Shmem::finishLater(KernelRun &run, SimTime now) {
   for (const PendingTransfer &transfer : pending)
-    now = std::max(now, transfer.due);
+    if (!transfer.isFar)
+      now = std::max(now, transfer.due);
   finishing.push_back({&run, now});
   engine.scheduler.wake(*this, now);
 }
 
 void Shmem::step(SimTime now) {
-  deliverIf([&](const PendingTransfer &transfer) { return transfer.due <= now; });
+  deliverDue(now);
   std::vector<KernelRun *> done;
   std::erase_if(finishing, [&](const auto &one) {
     if (one.second <= now)
@@ -212,11 +342,13 @@ void Shmem::step(SimTime now) {
     engine.kernelFinished(*run, now);
   SimTime next = INT64_MAX;
   for (const PendingTransfer &transfer : pending)
-    next = std::min(next, transfer.due);
+    next = std::min(next, transfer.next());
   for (const auto &[run, when] : finishing)
     next = std::min(next, when);
   if (next != INT64_MAX)
     engine.scheduler.wake(*this, next);
+  else
+    engine.hostConditionsDirty = true; // see finishTransfers
 }
 
 namespace {
@@ -240,8 +372,9 @@ void enter(Thread &thread, std::string_view what, const void *address, uint64_t 
                      fmt::format("{} of {}: the count is negative", what, byteCount(bytes)), site);
   AccessCache::Entry entry;
   thread.accessSite = site;
-  const std::string problem = block.checked ? block.engine.memory.checkAccess(block.rank.id, address, bytes, entry)
-                                            : block.engine.memory.checkUnchecked(address, bytes);
+  const std::string problem = block.checked
+                                  ? block.engine.memory.checkAccess(block.rank.id, address, bytes, entry, Way::Network)
+                                  : block.engine.memory.checkUnchecked(address, bytes);
   if (!problem.empty())
     block.failThread(
         thread, StatusCode::OutOfBounds,
@@ -256,12 +389,30 @@ void charge(Thread &thread, const DitronSimSite *site) {
   thread.block->yieldIfAhead(thread);
 }
 
-PendingTransfer transferOf(void *destination, const void *source, uint64_t bytes, uint32_t pe) {
+/// The rank that has what a transfer addresses on a PE, which a group of ranks may number otherwise.
+uint32_t homeOf(const Thread &thread, const void *address, uint32_t pe) {
+  Engine &engine = thread.block->engine;
+  if (const Allocation *allocation = engine.memory.find(address))
+    return allocation->rank;
+  return std::min(pe, engine.options.ranks - 1);
+}
+
+PendingTransfer putTo(const Thread &thread, void *destination, const void *source, uint64_t bytes, uint32_t pe) {
   PendingTransfer transfer;
   transfer.destination = destination;
   transfer.source = source;
   transfer.bytes = bytes;
-  transfer.peer = pe;
+  transfer.peer = homeOf(thread, destination, pe);
+  return transfer;
+}
+
+PendingTransfer signalTo(void *signal, uint64_t value, uint32_t bytes, uint32_t op, uint32_t peer) {
+  PendingTransfer transfer;
+  transfer.peer = peer;
+  transfer.signal = signal;
+  transfer.signalValue = value;
+  transfer.signalBytes = bytes;
+  transfer.signalOp = op;
   return transfer;
 }
 
@@ -299,16 +450,10 @@ extern "C" {
 
 void ditron_sim_shmem_peer(DitronSimThread *self, const int64_t *world, int32_t pe, const char *function, const DitronSimSite *site) {
   Thread &thread = asThread(self);
-  const int64_t rank = world[0], count = world[1], perNode = world[-3] ? world[-3] : count;
+  const int64_t count = world[1];
   if (pe < 0 || pe >= count)
     thread.block->failThread(thread, StatusCode::OutOfBounds,
                              fmt::format("{}: PE {} is not one of 0..{}", function, pe, count - 1), site);
-  if (pe / perNode != rank / perNode)
-    thread.block->failThread(thread, StatusCode::Unsupported,
-                             fmt::format("{}: PE {} is on another node than PE {}; between nodes there is no transport yet, only "
-                                         "PEs of one node (team NODE) can be reached",
-                                         function, pe, rank),
-                             site);
 }
 
 void ditron_sim_shmem_put(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, uint32_t pe,
@@ -316,10 +461,11 @@ void ditron_sim_shmem_put(DitronSimThread *self, void *destination, const void *
   if (bytes == 0)
     return;
   Thread &thread = asThread(self);
+  destination = thread.block->engine.memory.behindFar(destination);
   enter(thread, "put to the destination", destination, bytes, site);
   enter(thread, "put from the source", source, bytes, site);
   charge(thread, site);
-  PendingTransfer transfer = transferOf(destination, source, bytes, pe);
+  PendingTransfer transfer = putTo(thread, destination, source, bytes, pe);
   if (!nonblocking || isShared(thread, source)) {
     touch(thread, source, bytes, /*isWrite=*/false, site);
     capture(transfer);
@@ -330,9 +476,10 @@ void ditron_sim_shmem_put(DitronSimThread *self, void *destination, const void *
 void ditron_sim_shmem_value(DitronSimThread *self, void *destination, uint64_t value, uint32_t bytes, uint32_t pe,
                             const DitronSimSite *site) {
   Thread &thread = asThread(self);
+  destination = thread.block->engine.memory.behindFar(destination);
   enter(thread, "put to the destination", destination, bytes, site);
   charge(thread, site);
-  PendingTransfer transfer = transferOf(destination, &value, bytes, pe);
+  PendingTransfer transfer = putTo(thread, destination, &value, bytes, pe);
   capture(transfer); // little-endian: the low bytes come first
   thread.block->rank.shmem->begin(thread, std::move(transfer), /*soon=*/false, site);
 }
@@ -342,13 +489,22 @@ void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *
   if (bytes == 0)
     return;
   Thread &thread = asThread(self);
+  source = thread.block->engine.memory.behindFar(source);
   enter(thread, "get to the destination", destination, bytes, site);
   enter(thread, "get from the source", source, bytes, site);
   charge(thread, site);
+  Shmem &network = *thread.block->rank.shmem;
+  const uint32_t home = homeOf(thread, source, pe);
   if (!nonblocking || isShared(thread, destination)) {
-    touch(thread, source, bytes, /*isWrite=*/false, site);
-    touch(thread, destination, bytes, /*isWrite=*/true, site);
-    std::memmove(destination, source, bytes);
+    const auto read = [&] {
+      touch(thread, source, bytes, /*isWrite=*/false, site);
+      touch(thread, destination, bytes, /*isWrite=*/true, site);
+      std::memmove(destination, source, bytes);
+    };
+    if (network.isFar(home))
+      network.roundTrip(thread, bytes, read);
+    else
+      read();
     if (thread.block->engine.trace.isEnabled())
       if (const Allocation *from = thread.block->engine.memory.find(source);
           from && from->rank != thread.block->rank.id)
@@ -358,30 +514,33 @@ void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *
     return;
   }
   std::memset(destination, 0xff, bytes); // whoever reads before the quiet shall notice
-  PendingTransfer transfer = transferOf(destination, source, bytes, pe);
-  thread.block->rank.shmem->begin(thread, std::move(transfer), /*soon=*/false, site);
+  PendingTransfer transfer = putTo(thread, destination, source, bytes, pe);
+  transfer.peer = home;
+  transfer.isGet = true;
+  network.begin(thread, std::move(transfer), /*soon=*/false, site);
 }
 
 void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, void *signal,
                                  uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe, uint32_t nonblocking,
                                  const DitronSimSite *site) {
   Thread &thread = asThread(self);
+  destination = thread.block->engine.memory.behindFar(destination);
+  signal = thread.block->engine.memory.behindFar(signal);
   if (bytes) {
     enter(thread, "put to the destination", destination, bytes, site);
     enter(thread, "put from the source", source, bytes, site);
   }
   enterSignal(thread, signal, signalBytes, site);
   charge(thread, site);
-  PendingTransfer transfer = transferOf(destination, source, bytes, pe);
+  PendingTransfer transfer = signalTo(signal, value, signalBytes, op, homeOf(thread, signal, pe));
+  transfer.destination = destination;
+  transfer.source = source;
+  transfer.bytes = bytes;
   if (!nonblocking || isShared(thread, source) || !bytes) {
     if (bytes)
       touch(thread, source, bytes, /*isWrite=*/false, site);
     capture(transfer);
   }
-  transfer.signal = signal;
-  transfer.signalValue = value;
-  transfer.signalBytes = signalBytes;
-  transfer.signalOp = op;
   thread.block->rank.shmem->begin(thread, std::move(transfer), /*soon=*/true, site);
 }
 
@@ -389,12 +548,52 @@ void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value
                              const DitronSimSite *site) {
   Thread &thread = asThread(self);
   Block &block = *thread.block;
+  signal = block.engine.memory.behindFar(signal);
   enterSignal(thread, signal, signalBytes, site);
   charge(thread, site);
-  block.rank.shmem->settleFenced(pe);
-  block.failIf(block.rank.shmem->signal(thread, signal, signalBytes, op, site), thread, site);
+  Shmem &network = *block.rank.shmem;
+  const uint32_t home = homeOf(thread, signal, pe);
+  if (network.isFar(home)) {
+    PendingTransfer transfer = signalTo(signal, value, signalBytes, op, home);
+    transfer.tellsStores = false;
+    network.begin(thread, std::move(transfer), /*soon=*/true, site);
+    return;
+  }
+  network.settleFenced(home);
+  block.failIf(network.signal(thread, signal, signalBytes, op, home), thread, site);
   applySignal(signal, signalBytes, op, value);
   block.engine.wordWritten(signal, signalBytes, block.writer(thread, site));
+}
+
+void ditron_sim_shmem_raise(DitronSimThread *self, void *word, uint64_t value, uint32_t bytes, uint32_t op,
+                            uint32_t reach, uint32_t pe, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  Block &block = *thread.block;
+  void *place = block.engine.memory.behindFar(word);
+  const uint32_t home = homeOf(thread, place, pe);
+  if (reach == DITRON_SIM_REACH_NODES && block.rank.shmem->isFar(home)) {
+    enterSignal(thread, place, bytes, site);
+    charge(thread, site);
+    PendingTransfer transfer = signalTo(place, value, bytes, op, home);
+    transfer.isFenced = false;
+    block.rank.shmem->begin(thread, std::move(transfer), /*soon=*/true, site);
+    return;
+  }
+  const uint32_t scope = reach == DITRON_SIM_REACH_GPU ? DITRON_SIM_SCOPE_GPU : DITRON_SIM_SCOPE_SYSTEM;
+  if (op == DITRON_SIM_SIGNAL_SET)
+    ditron_sim_st(self, word, value, bytes, DITRON_SIM_RELEASE, scope, site);
+  else
+    ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, bytes == 8 ? DITRON_SIM_I64 : DITRON_SIM_I32, word, value, 1,
+                          DITRON_SIM_RELEASE, scope, site);
+}
+
+uint32_t ditron_sim_reaches(DitronSimThread *self, const int64_t *world, int32_t pe, const DitronSimSite *site) {
+  Thread &thread = asThread(self);
+  const int64_t rank = world[0], count = world[1], perNode = world[-3] ? world[-3] : count;
+  if (pe < 0 || pe >= count || pe / perNode == rank / perNode)
+    return 1; // who asks for a PE that is none is told so elsewhere
+  thread.nullFor = {pe, pe / perNode, rank / perNode, site};
+  return 0;
 }
 
 void ditron_sim_shmem_order(DitronSimThread *self, uint32_t kind, const DitronSimSite *site) {

@@ -50,22 +50,32 @@ Memory::Memory(const MachineOptions &options)
 Memory::~Memory() { release(); }
 
 bool Memory::reserve(uint64_t bytes) {
+  const auto take = [&](char *&base) {
+    void *range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    base = range == MAP_FAILED ? nullptr : static_cast<char *>(range);
+    return base != nullptr;
+  };
+  bool fits = true;
   for (Arena &arena : arenas) {
-    void *base = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
-      release();
-      return false;
-    }
-    arena.base = static_cast<char *>(base);
     arena.bytes = bytes;
+    fits = fits && take(arena.base);
   }
-  return true;
+  farHeaps.assign(options.hasSeveralNodes() ? options.ranks : 0, nullptr);
+  farBytes = bytes;
+  for (char *&heap : farHeaps)
+    fits = fits && take(heap);
+  if (!fits)
+    release();
+  return fits;
 }
 
 void Memory::release() {
   for (Arena &arena : arenas)
     if (char *base = std::exchange(arena.base, nullptr))
       munmap(base, arena.bytes);
+  for (char *&heap : farHeaps)
+    if (char *base = std::exchange(heap, nullptr))
+      munmap(base, farBytes);
 }
 
 Status Memory::reserve() {
@@ -314,7 +324,32 @@ const Allocation *Memory::nearest(const void *address) const {
   return best;
 }
 
+std::optional<uint32_t> Memory::farRank(const void *address) const {
+  for (uint32_t rank = 0; rank < farHeaps.size(); ++rank)
+    if (address >= farHeaps[rank] && address < farHeaps[rank] + farBytes)
+      return rank;
+  return std::nullopt;
+}
+
+std::string Memory::otherNode(uint32_t rank, const void *address) {
+  if (!options.hasSeveralNodes())
+    return {};
+  const Allocation *allocation = find(behindFar(address));
+  const std::optional<uint32_t> home = allocation ? std::optional(allocation->rank) : farRank(address);
+  if (!home || options.shareNode(*home, rank))
+    return {};
+  return fmt::format(
+      "{} is memory of node {}, and rank {} is on node {}: loads, stores, atomics, copies and stream signals stay on a "
+      "node. "
+      "Between nodes libshmem_device carries bytes: putmem_block, putmem_signal_block, signal_op, getmem_block (and "
+      "dl.notify with comm_scope=\"inter_node\")",
+      placeText(address), options.nodeOf(*home), rank, options.nodeOf(rank));
+}
+
 std::string Memory::describeNearest(const void *address, uint64_t bytes) const {
+  if (const std::optional<uint32_t> far = farRank(address))
+    return fmt::format("{} is memory of node {}, which loads and stores of other nodes do not reach",
+                       placeText(address), options.nodeOf(*far));
   const std::string_view foreign = isSimulated(address) ? "" : "the address is in no memory of any rank; ";
   const Allocation *near = nearest(address);
   if (!near)
@@ -336,14 +371,20 @@ std::string Memory::describeNearest(const void *address, uint64_t bytes) const {
   return fmt::format("at offset {} of {}", a - begin, what);
 }
 
-std::string Memory::checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry) {
+std::string Memory::checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry,
+                                Way way) {
+  if (way == Way::Access)
+    if (std::string problem = otherNode(rank, address); !problem.empty())
+      return "does not reach it: " + problem;
   Allocation *allocation = find(address);
   const char *a = static_cast<const char *>(address);
   if (!allocation || bytes > static_cast<uint64_t>(allocation->end - a))
     return fmt::format("is outside of every allocation: {}", describeNearest(address, bytes));
   if (allocation->freed)
     return fmt::format("is a use after free: {}", describeNearest(address, bytes));
-  if (allocation->rank != rank && allocation->kind == MemoryKind::Device)
+  if (allocation->rank != rank &&
+      (allocation->kind == MemoryKind::Device ||
+       (allocation->kind == MemoryKind::HostPinned && !options.shareNode(allocation->rank, rank))))
     return fmt::format("touches another rank's memory that is not symmetric: {}", describeNearest(address, bytes));
   entry.begin = reinterpret_cast<uintptr_t>(allocation->begin);
   entry.size = allocation->size();
@@ -403,6 +444,7 @@ std::string Memory::checkBulk(const void *address, uint64_t bytes) {
 
 std::string Memory::placeText(const void *address) const {
   constexpr uintptr_t firstMapped = uintptr_t(1) << 32;
+  address = behindFar(address);
   const auto number = reinterpret_cast<uintptr_t>(address);
   if (number < firstMapped)
     return fmt::format("{:#x}", number);

@@ -20,6 +20,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace ditron::sim {
@@ -86,6 +87,12 @@ private:
   uint64_t served = 0;
 };
 
+/// What takes bytes from a kernel to memory.
+enum class Way {
+  Access,  ///< Loads, stores and atomics: this node.
+  Network, ///< Puts, gets and signals: symmetric memory of every rank.
+};
+
 class Memory {
 public:
   explicit Memory(const MachineOptions &options);
@@ -106,6 +113,18 @@ public:
   Status free(void *address);
   Status freeSymmetric(uint64_t offset);
   void *symmetricBase(uint32_t rank) const { return arena(rank, MemoryKind::Symmetric).base; }
+  /// Where the rank's symmetric heap seems to be for kernels of other nodes: addresses that hold nothing.
+  void *farBase(uint32_t rank) const { return farHeaps[rank]; }
+  /// The address itself, or that in a symmetric heap which a far address stands for.
+  template <typename T> T *behindFar(T *address) const {
+    const std::optional<uint32_t> rank = farRank(address);
+    if (!rank)
+      return address;
+    const auto offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(farHeaps[*rank]);
+    return reinterpret_cast<T *>(reinterpret_cast<uintptr_t>(symmetricBase(*rank)) + offset);
+  }
+  /// Why what is on the rank's node alone does not reach the address; empty when it does.
+  std::string otherNode(uint32_t rank, const void *address);
 
   /// The live or freed allocation that holds the address; null when none does.
   Allocation *find(const void *address);
@@ -116,7 +135,8 @@ public:
   bool isSimulated(const void *address) const;
   /// What is wrong with bytes [address, address + bytes) as seen from the rank's kernels; empty when nothing is. Fills
   /// the cache entry on success.
-  std::string checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry);
+  std::string checkAccess(uint32_t rank, const void *address, uint64_t bytes, AccessCache::Entry &entry,
+                          Way way = Way::Access);
   /// What is wrong with an access at an address that was made from a pointer to something else; empty when nothing is. Another rank's part
   /// of one symmetric allocation is the same thing.
   std::string checkOrigin(const void *pointer, const void *address);
@@ -163,6 +183,8 @@ private:
   const Arena &arena(uint32_t rank, MemoryKind kind) const {
     return arenas[rank * arenasPerRank + static_cast<uint32_t>(kind)];
   }
+  /// The rank whose heap a far address stands for.
+  std::optional<uint32_t> farRank(const void *address) const;
   /// Reserves as much for each arena; false, with nothing reserved, when the system refuses.
   bool reserve(uint64_t bytes);
   void release();
@@ -185,6 +207,8 @@ private:
 
   const MachineOptions &options;
   std::vector<Arena> arenas;
+  std::vector<char *> farHeaps; ///< By rank, as large as an arena each; empty where there is one node.
+  uint64_t farBytes = 0;
   std::vector<AccessCache> caches;
   ApartCache apart[256];
   // How much was claimed here, what was available at first, and what was claimed since somebody last looked.

@@ -33,14 +33,26 @@ bool isShared(const Thread &thread, const void *address) {
   return offset < thread.sharedBytes;
 }
 
+/// Why an address is a small number, when the thread was given a null pointer.
+std::string whyNull(const Thread &thread, const void *address) {
+  constexpr uintptr_t firstMapped = uintptr_t(1) << 32;
+  const Thread::NullPointer &null = thread.nullFor;
+  if (!null.site || reinterpret_cast<uintptr_t>(address) >= firstMapped)
+    return "";
+  return fmt::format(
+      "; remote_ptr has given null at {}, because PE {} is on node {} and this one on node {}: loads and stores do not "
+      "get there, putmem_block, putmem_signal_block and getmem_block do",
+      siteText(null.site), null.pe, null.node, null.ownNode);
+}
+
 [[noreturn]] __attribute__((noinline)) void failAccess(Thread &thread, const void *address, uint64_t bytes,
                                                        uint32_t access, const std::string &problem,
                                                        const DitronSimSite *site) {
   thread.block->failThread(
       thread, StatusCode::OutOfBounds,
-      fmt::format("{} of {} at {} {}", accessName(access), byteCount(bytes),
-                  isShared(thread, address) ? "shared memory" : thread.block->engine.memory.placeText(address),
-                  problem),
+      fmt::format("{} of {} at {} {}{}", accessName(access), byteCount(bytes),
+                  isShared(thread, address) ? "shared memory" : thread.block->engine.memory.placeText(address), problem,
+                  whyNull(thread, address)),
       site);
 }
 

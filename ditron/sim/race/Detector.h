@@ -139,6 +139,8 @@ public:
   Actor actorOf(uint32_t warp, uint32_t number, const KnowledgeRef &known);
   /// What the thread knows and has done; what it does from now on is not part of it.
   KnowledgeRef release(Thread &thread);
+  /// What the thread has heard from others, without what it has done itself.
+  const KnowledgeRef &heardBy(const Thread &thread) const { return knownBy(thread); }
   void learn(Thread &thread, const KnowledgeRef &what);
   /// The thread has waited for everything that the warp did up to the number.
   void waitedFor(Thread &thread, uint32_t warp, uint32_t number);

@@ -108,6 +108,9 @@ void Detector::forgetIfFull() {
 void Detector::forgetIfAllIsKnown() {
   if (blocks.size() < keptBlocks || engine.currentHost)
     return;
+  for (const auto &rank : engine.ranks)
+    if (!rank->shmem->isIdle())
+      return;
   const KnowledgeRef &host = engine.outsideOrder.known;
   for (const auto &stream : engine.streams)
     if (!stream->isIdle() || (host ? host->upTo(Key::stream(stream->id)) : 0) < stream->order.number)
