@@ -3,10 +3,12 @@
 // usage: ditron-sim-litmus [SCHEDULES]     (default 1000)
 //
 // A table in Markdown: a row for each test, a column for each strength. A cell says in how many schedules the weak outcome was seen between
-// threads of one block / of one GPU / of different ranks; "-" where the PTX model forbids it. Exit code 1 when a forbidden one was seen.
+// threads of one block / of one GPU / of different ranks; "-" where the PTX model forbids it. Then the same between nodes, by what stands
+// between two operations of the network. Exit code 1 when a forbidden one was seen.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/sim/test/LitmusPrograms.h"
+#include "ditron/sim/test/NetworkLitmus.h"
 
 #include <charconv>
 #include <cstdio>
@@ -27,6 +29,38 @@ uint64_t countWeak(const LitmusTest &test, const LitmusStrength &strength, Litmu
     else
       fmt::print(stderr, "{}: {}\n", test.name, seen.status().message());
   return weak;
+}
+
+/// False when a forbidden outcome was seen.
+bool printNetworkTable(uint64_t schedules) {
+  bool isRight = true;
+  std::string head = "| test | between nodes |", rule = "|---|---|";
+  for (NetworkOrder order : networkOrders) {
+    head += fmt::format(" {} |", toString(order));
+    rule += "---|";
+  }
+  fmt::print("\n{}\n{}\n", head, rule);
+  for (const NetworkTest &test : networkTests()) {
+    fmt::print("| {} | {} |", test.name, test.what);
+    for (NetworkOrder order : networkOrders) {
+      if (order == NetworkOrder::Signal && !test.hasSignalForm) {
+        fmt::print("  |");
+        continue;
+      }
+      uint64_t weak = 0;
+      for (uint64_t seed = 1; seed <= schedules; ++seed)
+        if (const Expected<bool> seen = seesWeakOutcome(test, order, seed); seen.isOk())
+          weak += *seen;
+        else
+          fmt::print(stderr, "{}: {}\n", test.name, seen.status().message());
+      const bool forbidden = test.isForbiddenBy(order);
+      isRight &= !forbidden || weak == 0;
+      fmt::print(" {} |", forbidden && weak == 0 ? "-" : fmt::format("{}{}", weak, forbidden ? " FORBIDDEN" : ""));
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+  return isRight;
 }
 
 } // namespace
@@ -62,5 +96,6 @@ int main(int argc, char **argv) {
     fmt::print("| {} |{}\n", test.name, row);
     std::fflush(stdout);
   }
+  isRight &= printNetworkTable(schedules);
   return isRight ? 0 : 1;
 }
