@@ -31,6 +31,12 @@ def Dist_SymmAtOp : Dist_Op<"symm_at", [Pure, AllTypesMatch<["ptr", "result"]>]>
   let assemblyFormat = "$ptr `,` $rank attr-dict `:` qualified(type($ptr))";
   let hasFolder = 1;
 }
+def Dist_ReachesOp : Dist_Op<"reaches", [MemoryEffects<[MemRead]>]> {
+  let summary = "whether loads and stores reach a rank: true on the own node";
+  let arguments = (ins I32:$rank);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$rank attr-dict";
+}
 def Dist_CheckRankOp : Dist_Op<"check_rank", [MemoryEffects<[MemWrite]>]> {
   let summary = "reports a rank that does not exist, on targets that check";
   let description = [{Made from symm_at when that becomes address arithmetic, in which a wrong rank would go unnoticed.}];

@@ -273,7 +273,12 @@ LangValue shmemRemotePtr(Evaluator &evaluator, BuiltinCall &call, ValueArg point
   LangValue pe = scalarInt(evaluator, call, peArg, ScalarKind::Int32);
   if (pe.isPoison())
     return pe;
-  return emit.wrap(emit.create<dist::SymmAtOp>(pointer->ir().getType(), pointer->ir(), pe.ir()), pointer->type());
+  mlir::Type type = pointer->ir().getType();
+  mlir::Value there = emit.create<dist::SymmAtOp>(type, pointer->ir(), pe.ir());
+  mlir::Value isReached = emit.create<dist::ReachesOp>(emit.builder.getI1Type(), pe.ir());
+  mlir::Value zero = emit.create<mlir::arith::ConstantOp>(emit.builder.getI64IntegerAttr(0));
+  mlir::Value null = emit.create<tile::IntToPtrOp>(type, zero);
+  return emit.wrap(emit.create<mlir::arith::SelectOp>(isReached, there, null), pointer->type());
 }
 
 LangValue shmemMulticastPtr(Evaluator &evaluator, BuiltinCall &call, ValueArg teamArg, ValueArg pointer) {

@@ -67,14 +67,26 @@ public:
       }
       Value address = peerAddress(inner, target, world, adaptor.getPtr().front(), adaptor.getRank().front());
       Value value = inner.sextOrTrunc(adaptor.getValue().front(), word);
-      if (op.getOp() == dist::SignalOp::Set)
-        target.orderedStore(inner, address, value, tile::MemoryOrder::Release, scope);
-      else
-        target.atomicRmw(inner, tile::AtomicOp::Add, word, address, value, Value(), tile::MemoryOrder::Release, scope);
-      target.noteSignal(inner, address, value, op.getOp());
+      target.raiseWord(inner, address, value, op.getOp(), op.getScope(), adaptor.getRank().front());
       return {};
     });
     rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Only remote_ptr asks; all else finds out when it gets there.
+class ReachesPattern : public TilePattern<dist::ReachesOp> {
+public:
+  using TilePattern::TilePattern;
+
+  LogicalResult matchAndRewrite(dist::ReachesOp op, OneToNAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emitter e(op.getLoc(), rewriter);
+    Value world = worldView(op);
+    if (!world)
+      return rewriter.notifyMatchFailure(op, "needs the world view as the kernel's last argument");
+    rewriter.replaceOp(op, target.reaches(e, world, adaptor.getRank().front()));
     return success();
   }
 };
@@ -152,14 +164,14 @@ public:
   }
 };
 
-/// For targets without multicast memory: a turn for each rank with the address of the same place there. Gives the loop.
+/// For targets without multicast memory: a turn for each rank of the node with the address of the same place there. Gives the loop.
 scf::ForOp forEachRank(Emitter &e, TargetInfo &target, Value world, Value ptr, ValueRange initial,
                        llvm::function_ref<SmallVector<Value>(Emitter &, Value address, ValueRange carried)> body, int from = 0) {
-  Value numRanks = e.sextOrTrunc(loadWorldWord(e, target, world, DITRON_WORLD_NUM_RANKS), e.getI32Type());
-  auto loop = scf::ForOp::create(e, e.i32(from), numRanks, e.i32(1), initial);
+  const Team node = nodeTeam(e, target, world);
+  auto loop = scf::ForOp::create(e, e.i32(from), node.size, e.i32(1), initial);
   OpBuilder::InsertionGuard guard(e);
   e.setInsertionPointToStart(loop.getBody());
-  Value address = peerAddress(e, target, world, ptr, loop.getInductionVar());
+  Value address = peerAddress(e, target, world, ptr, node.member(e, loop.getInductionVar()));
   SmallVector<Value> next = body(e, address, loop.getRegionIterArgs());
   if (!initial.empty())
     scf::YieldOp::create(e, next);
@@ -268,7 +280,7 @@ private:
                                                                       tile::MemoryScope::System, /*spin=*/false)));
       return numbers;
     };
-    Values first = load(e, peerAddress(e, target, world, ptr, e.i32(0)));
+    Values first = load(e, peerAddress(e, target, world, ptr, nodeTeam(e, target, world).member(e, e.i32(0))));
     auto loop = forEachRank(e, target, world, ptr, first, [&](Emitter &inner, Value address, ValueRange carried) {
       Values next;
       for (auto [sum, number] : llvm::zip(carried, load(inner, address)))
@@ -345,9 +357,9 @@ public:
 } // namespace
 
 void populateDistPatterns(RewritePatternSet &patterns, const LoweringContext &lowering) {
-  patterns.add<WaitPattern, NotifyPattern, CheckRankPattern, ThreadIdPattern, LaneIdPattern, LdPattern, StPattern,
-               MultimemStPattern, MultimemLdReducePattern, ThreadAtomicRmwPattern, ThreadAtomicCasPattern, ShufflePattern,
-               BallotPattern>(patterns.getContext(), lowering);
+  patterns.add<WaitPattern, NotifyPattern, CheckRankPattern, ReachesPattern, ThreadIdPattern, LaneIdPattern, LdPattern,
+               StPattern, MultimemStPattern, MultimemLdReducePattern, ThreadAtomicRmwPattern, ThreadAtomicCasPattern,
+               ShufflePattern, BallotPattern>(patterns.getContext(), lowering);
 }
 
 } // namespace ditron::target

@@ -222,10 +222,9 @@ void meetTeam(Emitter &e, TargetInfo &target, Value world, const Together &threa
   }
   target.fence(e, tile::MemoryOrder::AcquireRelease, tile::MemoryScope::System);
   threads.forEach(e, team.size, [&](Emitter &inner, Value index) {
-    Value there = peerAddress(inner, target, world, wordOf(inner, team.rank), team.member(inner, index));
-    target.atomicRmw(inner, tile::AtomicOp::Add, i64, there, inner.i64(1), Value(), tile::MemoryOrder::Release,
-                     tile::MemoryScope::System);
-    target.noteSignal(inner, there, inner.i64(1), dist::SignalOp::Add);
+    Value member = team.member(inner, index);
+    Value there = peerAddress(inner, target, world, wordOf(inner, team.rank), member);
+    target.raiseWord(inner, there, inner.i64(1), dist::SignalOp::Add, dist::CommScope::InterNode, member);
   });
   threads.forEach(e, team.size, [&](Emitter &inner, Value index) {
     target.waitUntil(inner, wordOf(inner, team.member(inner, index)), dist::Compare::GE, generation, tile::MemoryOrder::Acquire,

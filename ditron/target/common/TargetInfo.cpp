@@ -50,6 +50,17 @@ GenericAddresses::GenericAddresses(TargetInfo &target, Operation *op) : target(t
 }
 GenericAddresses::~GenericAddresses() { target.hasGenericAddresses = before; }
 
+void TargetInfo::raiseWord(Emitter &e, Value word, Value value, dist::SignalOp op, dist::CommScope reach, Value pe) {
+  const tile::MemoryScope scope = reach == dist::CommScope::Gpu ? tile::MemoryScope::Gpu : tile::MemoryScope::System;
+  if (op == dist::SignalOp::Set)
+    orderedStore(e, word, value, tile::MemoryOrder::Release, scope);
+  else
+    atomicRmw(e, tile::AtomicOp::Add, value.getType(), word, value, Value(), tile::MemoryOrder::Release, scope);
+  noteSignal(e, word, value, op);
+}
+
+Value TargetInfo::reaches(Emitter &e, Value world, Value pe) { return LLVM::ConstantOp::create(e, e.getI1Type(), 1); }
+
 void TargetInfo::raiseSignal(Emitter &e, Value signal, Value value, dist::SignalOp op, Value pe) {
   if (op == dist::SignalOp::Set)
     orderedStore(e, signal, value, tile::MemoryOrder::Relaxed, tile::MemoryScope::System);

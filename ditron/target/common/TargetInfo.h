@@ -239,6 +239,11 @@ public:
                                   dist::SignalOp op) {
     return false;
   }
+  /// Sets or adds to a word on a PE, after all that this thread has stored and knows of: a release that reaches as far as `reach`.
+  virtual void raiseWord(Emitter &e, mlir::Value word, mlir::Value value, dist::SignalOp op, dist::CommScope reach,
+                         mlir::Value pe);
+  /// Whether loads and stores reach the PE (i1): here all of them.
+  virtual mlir::Value reaches(Emitter &e, mlir::Value world, mlir::Value pe);
   /// Sets or adds to a signal word, unordered.
   virtual void raiseSignal(Emitter &e, mlir::Value signal, mlir::Value value, dist::SignalOp op, mlir::Value pe);
   /// This thread has just raised a signal word, set it or added to it: for targets that note events.

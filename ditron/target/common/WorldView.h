@@ -35,6 +35,9 @@ struct Team {
   mlir::Value indexOf(Emitter &e, mlir::Value pe) const;
 };
 
+/// The PEs of this one's node.
+inline Team nodeTeam(Emitter &e, TargetInfo &target, mlir::Value world) { return {e, target, world, e.i32(2)}; }
+
 } // namespace ditron::target
 
 #endif // DITRON_TARGET_COMMON_WORLDVIEW_H

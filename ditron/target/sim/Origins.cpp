@@ -70,6 +70,8 @@ private:
     llvm::getUnderlyingObjects(address, objects, /*LI=*/nullptr, /*MaxLookup=*/0);
     std::optional<Origin> common;
     for (const llvm::Value *object : objects) {
+      if (llvm::isa<llvm::ConstantPointerNull>(object)) // where remote_ptr gives none, nothing can be accessed
+        continue;
       const std::optional<Origin> origin = beginning(object);
       if (!origin || (common && *common != *origin))
         return std::nullopt;

@@ -276,6 +276,14 @@ public:
     sim.call(e, "shmem_signal",
              {sim.self(e), signal, word(e, value), bytesOf(e, value.getType()), code(e, op), pe, sim.site(e)});
   }
+  void raiseWord(Emitter &e, Value place, Value value, dist::SignalOp op, dist::CommScope reach, Value pe) override {
+    sim.call(e, "shmem_raise",
+             {sim.self(e), place, word(e, value), bytesOf(e, value.getType()), code(e, op), code(e, reach), pe,
+              sim.site(e)});
+  }
+  Value reaches(Emitter &e, Value world, Value pe) override {
+    return e.isNotZero(sim.call(e, "reaches", {sim.self(e), world, pe, sim.site(e)}));
+  }
   void orderTransfers(Emitter &e, dist::OrderKind kind) override {
     sim.call(e, "shmem_order", {sim.self(e), code(e, kind), sim.site(e)});
   }

@@ -30,10 +30,22 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
   // CHECK: %[[OWN:.*]] = llvm.load %arg3
   // CHECK: %[[DISTANCE:.*]] = llvm.sub
   // CHECK: %[[PEER:.*]] = llvm.getelementptr %arg0[%[[DISTANCE]]]
-  // CHECK: llvm.call @ditron_sim_atomic_rmw(%{{.*}}, %{{.*}}, %{{.*}}, %[[PEER]],
+  // CHECK: llvm.call @ditron_sim_shmem_raise(%{{.*}}, %[[PEER]],
   func.func @notify(%p: !tile.ptr<i64>, %rank: i32, %v: i64, %world: !tile.ptr<i64>) {
     dist.notify add intra_node %p, %rank, %v : !tile.ptr<i64>, i64
     return
+  }
+}
+
+// -----
+
+module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
+  // CHECK-LABEL: llvm.func internal @reaches
+  // CHECK: %[[WORD:.*]] = llvm.call @ditron_sim_reaches(%{{.*}}, %arg1, %arg0,
+  // CHECK: llvm.icmp "ne" %[[WORD]],
+  func.func @reaches(%rank: i32, %world: !tile.ptr<i64>) -> i1 {
+    %yes = dist.reaches %rank
+    return %yes : i1
   }
 }
 
