@@ -28,6 +28,7 @@ runtime::WorldOptions worldOptionsOf(const ditron_context_options_t &options) {
   world.heapBytes = options.heap_bytes;
   world.timeLimitSeconds = options.time_limit_seconds;
   world.seed = options.seed;
+  world.ranksPerNode = options.ranks_per_node;
   if (options.multiprocessors)
     world.sms = options.multiprocessors;
   world.checkBounds = !options.no_bounds_check;

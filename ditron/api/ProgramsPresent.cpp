@@ -30,6 +30,8 @@ run(const ditron_program_options_t &options,
   program::ReadOptions reading;
   if (options.ranks)
     reading.ranks = options.ranks;
+  if (options.ranks_per_node)
+    reading.ranksPerNode = options.ranks_per_node;
   DITRON_ASSIGN_OR_RETURN(result->program, read(reading));
   program::RunOptions settings;
   settings.target =
@@ -37,6 +39,7 @@ run(const ditron_program_options_t &options,
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(settings.target));
   settings.world.sms =
       options.multiprocessors ? options.multiprocessors : result->program.sms.value_or(settings.world.sms);
+  settings.world.ranksPerNode = result->program.ranksPerNode;
   settings.world.seed = options.seed;
   settings.world.timeLimitSeconds = options.time_limit_seconds;
   settings.world.checkBounds = !options.no_bounds_check;

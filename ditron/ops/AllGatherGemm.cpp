@@ -14,6 +14,7 @@ constexpr std::string_view operation = "AllGatherGemm";
 
 Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::KernelProvider &kernels,
                                               const Options &options) {
+  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
   if (options.maxRows <= 0 || options.depth <= 0)

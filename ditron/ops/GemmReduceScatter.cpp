@@ -14,6 +14,7 @@ constexpr std::string_view operation = "GemmReduceScatter";
 
 Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, runtime::KernelProvider &kernels,
                                                       const Options &options) {
+  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,

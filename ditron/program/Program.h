@@ -161,6 +161,7 @@ struct Program {
   JsonSource source;
   std::string folder; ///< Where kernel files are looked for; "" is the current one.
   uint32_t ranks = 1;
+  uint32_t ranksPerNode = 0; ///< 0: one node.
   std::optional<std::string> target;
   std::optional<uint32_t> sms;
   NamedTexts variables;

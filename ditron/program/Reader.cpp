@@ -80,6 +80,12 @@ private:
   Status readMachine(Fields &fields) {
     DITRON_ASSIGN_OR_RETURN(const auto ranks, fields.integer("ranks", 1, mostRanks));
     program.ranks = options.ranks.value_or(static_cast<uint32_t>(ranks.value_or(1)));
+    DITRON_ASSIGN_OR_RETURN(const auto perNode, fields.integer("ranks_per_node", 1, mostRanks));
+    program.ranksPerNode = options.ranksPerNode.value_or(static_cast<uint32_t>(perNode.value_or(0)));
+    if (perNode && !options.ranksPerNode && program.ranks % program.ranksPerNode)
+      return error(fields.find("ranks_per_node")->place,
+                   fmt::format("{} ranks do not fill nodes of {}; write a divisor of {}", program.ranks,
+                               program.ranksPerNode, program.ranks));
     DITRON_ASSIGN_OR_RETURN(const auto sms, fields.integer("sms", 1, mostSms));
     if (sms)
       program.sms = static_cast<uint32_t>(*sms);

@@ -8,7 +8,7 @@ namespace ditron::program {
 
 /// What the command line says in place of the file.
 struct ReadOptions {
-  std::optional<uint32_t> ranks;
+  std::optional<uint32_t> ranks, ranksPerNode; ///< In place of the file's.
 };
 
 /// Reads a run file. Every error names the line and column, the value and what is accepted, unknown names the nearest one.

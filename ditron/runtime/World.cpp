@@ -39,6 +39,14 @@ sim::WordRole roleOfBarrierWord(uint32_t rank, uint32_t numRanks, uint64_t index
   return {fmt::format("how many barriers {} rank {} has entered", team, whose), whose};
 }
 
+std::vector<uint32_t> divisorsOf(uint32_t number) {
+  std::vector<uint32_t> divisors;
+  for (uint32_t divisor = 1; divisor <= number; ++divisor)
+    if (number % divisor == 0)
+      divisors.push_back(divisor);
+  return divisors;
+}
+
 Status checkOptions(uint32_t numRanks, const WorldOptions &options) {
   if (numRanks < 1 || numRanks > maxRanks)
     return invalidArgument(fmt::format("a world of {} ranks; accepted are 1 to {}", numRanks, maxRanks));
@@ -51,8 +59,8 @@ Status checkOptions(uint32_t numRanks, const WorldOptions &options) {
       return invalidArgument(fmt::format("slow rank {} has factor {}; accepted are numbers from 1", rank, factor));
   }
   if (options.ranksPerNode && numRanks % options.ranksPerNode)
-    return invalidArgument(fmt::format("{} ranks do not fill nodes of {}; accepted are divisors of {}", numRanks, options.ranksPerNode,
-                                       numRanks));
+    return invalidArgument(fmt::format("{} ranks do not fill nodes of {}; ranks per node may be {}", numRanks,
+                                       options.ranksPerNode, fmt::join(divisorsOf(numRanks), ", ")));
   return Status::ok();
 }
 
@@ -82,6 +90,11 @@ World::~World() = default;
 Expected<std::unique_ptr<World>> World::local(uint32_t numRanks, std::string_view target, const WorldOptions &options) {
   DITRON_ASSIGN_OR_RETURN(TargetName name, resolveTarget(target));
   DITRON_RETURN_IF_ERROR(checkOptions(numRanks, options));
+  if (!name.simulated && options.ranksPerNode && options.ranksPerNode != numRanks)
+    return unsupported(
+        fmt::format("{} ranks in nodes of {} on {}: the GPUs of this machine are one node; several nodes are simulated "
+                    "only",
+                    numRanks, options.ranksPerNode, name.text));
   return name.simulated ? simulate(numRanks, name, options) : onGpus(numRanks, name, options);
 }
 
@@ -98,6 +111,7 @@ Expected<std::unique_ptr<World>> World::simulate(uint32_t numRanks, const Target
   sim::MachineOptions machineOptions =
       target.architecture == "sm_90a" ? sim::MachineOptions::sm90() : sim::MachineOptions();
   machineOptions.ranks = numRanks;
+  machineOptions.ranksPerNode = options.ranksPerNode;
   machineOptions.smsPerRank = options.sms;
   machineOptions.warpSize = target.warpSize;
   machineOptions.seed = options.seed;
@@ -162,16 +176,33 @@ Status World::publishHeaps(std::vector<void *> bases) {
     set(DITRON_WORLD_WAIT_SLOT_MASK, bounds.slotMask);
     set(DITRON_WORLD_EVENT_RING, bounds.eventRing);
     rank.device()->describeHeaps(heaps);
-    set(DITRON_WORLD_RANKS_PER_NODE, machine() && optionValues.ranksPerNode ? optionValues.ranksPerNode : numRanks());
+    set(DITRON_WORLD_RANKS_PER_NODE, ranksPerNode());
     set(DITRON_WORLD_MULTICAST_HEAP, addressOf(node->multicastHeap(heaps[id])));
     set(DITRON_WORLD_TEAM_BARRIERS, addressOf(teamBarriers.on(id).address));
     set(DITRON_WORLD_RANK, id);
     set(DITRON_WORLD_NUM_RANKS, numRanks());
     for (size_t of = 0; of < heaps.size(); ++of)
-      set(DITRON_WORLD_HEAPS + static_cast<int>(of), addressOf(heaps[of]));
+      set(DITRON_WORLD_HEAPS + static_cast<int>(of), addressOf(heapSeenBy(id, of)));
     DITRON_RETURN_IF_ERROR(rank.viewBuffer.upload(words.data(), words.size() * sizeof(int64_t)));
   }
   return Status::ok();
+}
+
+const void *World::heapSeenBy(uint32_t observer, size_t of) const {
+  sim::Machine *simulated = node->machine();
+  if (!simulated || numNodes() == 1)
+    return heaps[of];
+  const auto machineRank = [&](size_t rank) { return parent ? memberIds[rank] : static_cast<uint32_t>(rank); };
+  return simulated->symmetricBase(machineRank(of), machineRank(observer));
+}
+
+Status World::requireOneNode(std::string_view what) const {
+  if (numNodes() == 1)
+    return Status::ok();
+  return unsupported(fmt::format(
+      "{} of {} ranks on {} nodes of {}: its ranks reach each other by loads, stores and copies, which stay on a "
+      "node; make it of a group of one node's ranks",
+      what, numRanks(), numNodes(), ranksPerNode()));
 }
 
 Expected<SymmetricBuffer> World::allocateEverywhere(DataType type, uint64_t count, std::string_view name) {
@@ -204,12 +235,15 @@ Expected<std::unique_ptr<World>> World::group(const std::vector<uint32_t> &membe
   }
   if (std::ranges::none_of(localIds, [&](uint32_t id) { return isMember[id]; }))
     return invalidArgument(fmt::format("group of ranks {}: none of them is of this process", fmt::join(members, ", ")));
+  DITRON_ASSIGN_OR_RETURN(const uint32_t perNode, ranksPerNodeOf(members));
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<World> group, part(members));
+  group->optionValues.ranksPerNode = perNode;
   DITRON_RETURN_IF_ERROR(group->publishHeaps(std::move(bases)));
   return group;
 }
 
 Expected<std::unique_ptr<World>> World::over(AdoptedHeapOptions options) {
+  DITRON_RETURN_IF_ERROR(requireOneNode("a world over adopted memory"));
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<AdoptedHeap> heap, AdoptedHeap::create(std::move(options), numRanks()));
   std::vector<uint32_t> everyone(numRanks());
   std::iota(everyone.begin(), everyone.end(), 0);
@@ -217,6 +251,26 @@ Expected<std::unique_ptr<World>> World::over(AdoptedHeapOptions options) {
   world->adopted = heap;
   DITRON_RETURN_IF_ERROR(world->publishHeaps(heap->addresses()));
   return world;
+}
+
+Expected<uint32_t> World::ranksPerNodeOf(const std::vector<uint32_t> &members) const {
+  std::vector<uint32_t> runs; // of members on one node
+  std::vector<uint32_t> nodes;
+  for (uint32_t member : members) {
+    if (nodes.empty() || nodes.back() != nodeOf(member)) {
+      nodes.push_back(nodeOf(member));
+      runs.push_back(0);
+    }
+    ++runs.back();
+  }
+  const bool isEven = std::ranges::all_of(runs, [&](uint32_t run) { return run == runs.front(); });
+  std::ranges::sort(nodes);
+  if (!isEven || std::ranges::adjacent_find(nodes) != nodes.end())
+    return unsupported(fmt::format(
+        "group of ranks {} in nodes of {}: a group has equally many ranks of each of its nodes, those of a node "
+        "next to each other in the list",
+        fmt::join(members, ", "), ranksPerNode()));
+  return runs.size() == 1 ? 0 : runs.front();
 }
 
 Expected<std::unique_ptr<World>> World::part(const std::vector<uint32_t> &members) {

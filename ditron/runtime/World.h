@@ -47,7 +47,9 @@ struct WorldOptions {
   std::optional<sim::Schedule> schedule; ///< What is left to chance; empty: what the seed draws.
   bool checkBounds = true; ///< Check each access of a kernel.
   bool checkRaces = true;  ///< Look for data races (sim/race); needs checkBounds.
-  uint32_t ranksPerNode = 0; ///< Size of a simulated node, for OpenSHMEM's teams; 0: all ranks are on one.
+  /// Size of a simulated node: ranks 0 to this - 1 are node 0, and so on. 0: all ranks are on one. Between nodes there are puts, gets
+  /// and signals of OpenSHMEM only, no loads, stores and copies.
+  uint32_t ranksPerNode = 0;
   /// Record the timeline, for writeTrace and the queries of Timeline.h. Real GPUs: for writeTrace, what kernels compiled with
   /// DITRON_TRACE_GPU note.
   bool trace = false;
@@ -129,6 +131,12 @@ public:
   Expected<std::unique_ptr<World>> over(AdoptedHeapOptions heap);
 
   uint32_t numRanks() const { return static_cast<uint32_t>(ranks.size()); }
+  /// Ranks that are next to each other share a node, and reach each other by loads, stores and copies.
+  uint32_t ranksPerNode() const { return optionValues.ranksPerNode ? optionValues.ranksPerNode : numRanks(); }
+  uint32_t numNodes() const { return numRanks() / ranksPerNode(); }
+  uint32_t nodeOf(uint32_t rank) const { return rank / ranksPerNode(); }
+  /// An error where there are several nodes, for what needs loads, stores or copies between all ranks.
+  Status requireOneNode(std::string_view what) const;
   const std::string &target() const { return targetName; }
   const WorldOptions &options() const { return optionValues; }
   /// A rank of this process.
@@ -180,6 +188,10 @@ private:
   Status addRank(uint32_t id, std::shared_ptr<Device> device);
   /// Tells every rank of this process where all symmetric heaps are.
   Status publishHeaps(std::vector<void *> bases);
+  /// How many ranks of a group are next to each other on each of its nodes, 0 when it is on one; an error where that is not so.
+  Expected<uint32_t> ranksPerNodeOf(const std::vector<uint32_t> &members) const;
+  /// Where kernels of rank `observer` find the symmetric heap of rank `of`.
+  const void *heapSeenBy(uint32_t observer, size_t of) const;
   /// Some of the ranks, before they know of heaps.
   Expected<std::unique_ptr<World>> part(const std::vector<uint32_t> &members);
   Expected<SymmetricBuffer> allocateInTurn(uint32_t caller, DataType type, uint64_t count, std::string_view name);

@@ -93,6 +93,10 @@ Expected<std::unique_ptr<World>> World::fromEnvironment(std::string_view targetT
   if (target.simulated)
     return unsupported(fmt::format("target '{}': simulated ranks live in one process (World::local)", target.text));
   DITRON_RETURN_IF_ERROR(checkGpuOptions(options));
+  if (options.ranksPerNode)
+    return unsupported(
+        fmt::format("nodes of {} ranks on {}: the GPUs of this machine are one node; several nodes are simulated only",
+                    options.ranksPerNode, target.text));
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<const cuda::CudaDriver> driver, cuda::CudaDriver::open());
   DITRON_ASSIGN_OR_RETURN(bootstrap::RankEnvironment place, bootstrap::RankEnvironment::fromProcess());
   if (!place.launched())

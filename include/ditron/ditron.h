@@ -163,6 +163,9 @@ typedef struct ditron_context_options {
   uint32_t no_call_graphs;      /* 1: calls of operators are not launched as graphs, one call of the driver each, but one operation
                                  * after the other, as in a capture: to look at with a profiler, or to compare. */
   uint32_t no_race_check; /* Simulated: 1 does not look for data races, which takes time and four times the memory. */
+  uint32_t
+      ranks_per_node; /* Simulated: nodes of so many ranks, a divisor of `ranks`, with puts, gets and signals between them; 0: one
+                            * node. */
 } ditron_context_options_t;
 
 /* `options` may be null. Collective over the job when from_environment is set. */
@@ -436,6 +439,7 @@ typedef struct ditron_program_options {
   ditron_message_fn print;   /* Receives what `print` steps have said when the program has ended, a text of several lines at a
                               * time; null: it goes to the standard output stream at once. */
   void *print_user;
+  uint32_t ranks_per_node; /* Simulated: size of a node; 0: the program's own, else one node. */
 } ditron_program_options_t;
 
 /* Reads the run file and runs it to its end; `options` may be null. An error is one of the file, or of the running program: a

@@ -17,8 +17,10 @@ class Context:
     """A context of the library. What was loaded into it goes with it: a compiled kernel that is still known somewhere would keep
     all of its memory alive."""
 
-    def __init__(self, target=None, ranks=1, from_environment=False, gpu=None, heap_bytes=0, time_limit=0.0, seed=0):
-        self.handle = _native.context_create(target, ranks, int(from_environment), -1 if gpu is None else gpu, heap_bytes, time_limit, seed, 0, 0)
+    def __init__(self, target=None, ranks=1, from_environment=False, gpu=None, heap_bytes=0, time_limit=0.0, seed=0,
+                 ranks_per_node=0):
+        self.handle = _native.context_create(target, ranks, int(from_environment), -1 if gpu is None else gpu, heap_bytes, time_limit, seed, 0, 0,
+                                             ranks_per_node)
         self.target = _native.context_call("target", self.handle)
         self.key = next(_keys)
         self.process = os.getpid()

@@ -72,10 +72,10 @@ static PyObject *context_create(PyObject *self, PyObject *args) {
   ditron_context_options_t options;
   DITRON_INIT(options);
   unsigned long long heap, seed;
-  unsigned ranks, environment, multiprocessors, unchecked;
+  unsigned ranks, environment, multiprocessors, unchecked, per_node;
   int gpu;
-  if (!PyArg_ParseTuple(args, "zIIiKdKII", &options.target, &ranks, &environment, &gpu, &heap,
-                        &options.time_limit_seconds, &seed, &multiprocessors, &unchecked))
+  if (!PyArg_ParseTuple(args, "zIIiKdKIII", &options.target, &ranks, &environment, &gpu, &heap,
+                        &options.time_limit_seconds, &seed, &multiprocessors, &unchecked, &per_node))
     return NULL;
   const int32_t gpus[1] = {gpu};
   options.ranks = ranks;
@@ -85,6 +85,7 @@ static PyObject *context_create(PyObject *self, PyObject *args) {
   options.seed = seed;
   options.multiprocessors = multiprocessors;
   options.no_bounds_check = unchecked;
+  options.ranks_per_node = per_node;
   ditron_context_h context;
   CHECK_UNLOCKED(ditron.context_create(&options, &context));
   return from_handle(context);
@@ -376,16 +377,17 @@ static void print_text(void *user, const char *text) {
   PyGILState_Release(state);
 }
 
-/* (path or None, text, folder, target, ranks, multiprocessors, seed, data_seed, time_limit, unchecked, print) -> handle */
+/* (path or None, text, folder, target, ranks, multiprocessors, seed, data_seed, time_limit, unchecked, print,
+ * ranks_per_node) -> handle */
 static PyObject *program_run(PyObject *self, PyObject *args) {
   ditron_program_options_t options;
   DITRON_INIT(options);
   const char *path, *text, *folder;
-  unsigned ranks, multiprocessors, unchecked;
+  unsigned ranks, multiprocessors, unchecked, per_node;
   unsigned long long seed, data_seed;
   PyObject *print;
-  if (!PyArg_ParseTuple(args, "zzzzIIKKdIO", &path, &text, &folder, &options.target, &ranks, &multiprocessors, &seed,
-                        &data_seed, &options.time_limit_seconds, &unchecked, &print))
+  if (!PyArg_ParseTuple(args, "zzzzIIKKdIOI", &path, &text, &folder, &options.target, &ranks, &multiprocessors, &seed,
+                        &data_seed, &options.time_limit_seconds, &unchecked, &print, &per_node))
     return NULL;
   options.ranks = ranks;
   options.multiprocessors = multiprocessors;
@@ -394,6 +396,7 @@ static PyObject *program_run(PyObject *self, PyObject *args) {
   options.no_bounds_check = unchecked;
   options.print = print_text;
   options.print_user = print;
+  options.ranks_per_node = per_node;
   ditron_program_h program = NULL;
   if (path)
     CHECK_UNLOCKED(ditron.program_run_file(path, &options, &program));

@@ -42,10 +42,10 @@ class ProgramResult:
 
 
 def run_program(program, *, target=None, ranks=0, multiprocessors=0, seed=0, data_seed=0, time_limit=0.0, check=True, folder=None,
-                print=None):
+                print=None, ranks_per_node=0):
     """Runs a run file, or a dict of the same form, to its end.
 
-    `target`, `ranks` and `multiprocessors` take the place of the program's own; `seed` chooses the interleaving, `data_seed` the
+    `target`, `ranks`, `ranks_per_node` and `multiprocessors` take the place of the program's own; `seed` chooses the interleaving, `data_seed` the
     numbers of rand:. `folder` is where a dict's kernel files are looked for. `print` gets what `print` steps say, sys.stdout.write
     without it. Errors of the running program (a deadlock, a race) are raised as those of kernels are."""
     path, text = None, None
@@ -58,5 +58,5 @@ def run_program(program, *, target=None, ranks=0, multiprocessors=0, seed=0, dat
     else:
         raise InvalidArgumentError(f"run_program takes the path of a run file, or a dict; not {type(program).__name__}")
     handle = _native.program_run(path, text, folder, target, ranks, multiprocessors, seed, data_seed, time_limit, not check,
-                                 print or sys.stdout.write)
+                                 print or sys.stdout.write, ranks_per_node)
     return ProgramResult(handle)

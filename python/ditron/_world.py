@@ -72,12 +72,14 @@ class RankDevice(_device.Device):
 
 
 class World:
-    """Ranks that share memory. `ranks` of this process; or with from_environment=True one rank of a job."""
+    """Ranks that share memory. `ranks` of this process; or with from_environment=True one rank of a job. Simulated ranks may be on
+    nodes of `ranks_per_node`, with puts, gets and signals between them; 0: one node."""
 
-    def __init__(self, ranks=1, target=None, from_environment=False, heap_bytes=0, time_limit=0.0, seed=0):
+    def __init__(self, ranks=1, target=None, from_environment=False, heap_bytes=0, time_limit=0.0, seed=0, ranks_per_node=0):
         if not from_environment and ranks < 1:
             raise InvalidArgumentError(f"a world has at least one rank, not {ranks}")
-        self.context = _device.Context(target, 0 if from_environment else ranks, from_environment, None, heap_bytes, time_limit, seed)
+        self.context = _device.Context(target, 0 if from_environment else ranks, from_environment, None, heap_bytes, time_limit, seed,
+                                      ranks_per_node)
         self.is_gpu = self.context.is_gpu
         self.from_environment = from_environment
         self.ranks = _native.context_call("ranks", self.context.handle)

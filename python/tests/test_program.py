@@ -59,6 +59,15 @@ def test_file_and_mismatch(folder, tmp_path):
     assert "call on rank 0 is not as expected" in "".join(result.mismatches)
 
 
+def test_nodes():
+    copied = {"ranks": 2, "buffers": {"x": "symm:zeros:i32[4]"}, "steps": [{"copy": "x@0", "to": "x@1", "ranks": 0}]}
+    ditron.run_program(copied)
+    with pytest.raises(ditron.UnsupportedError, match="is memory of node 1, and rank 0 is on node 0"):
+        ditron.run_program({"ranks_per_node": 1, **copied})
+    with pytest.raises(ditron.UnsupportedError, match="is memory of node 1"):
+        ditron.run_program(copied, ranks_per_node=1)
+
+
 def test_errors(folder):
     with pytest.raises(ditron.InvalidArgumentError, match="did you mean 'steps'") as caught:
         ditron.run_program({"stpes": []})

@@ -47,6 +47,19 @@ def test_a_deadlock_is_an_error_and_not_the_end():
             pass
 
 
+def test_nodes():
+    with pytest.raises(ditron.InvalidArgumentError, match="3 ranks do not fill nodes of 2; ranks per node may be 1, 3"):
+        ditron.World(3, target="sim", ranks_per_node=2)
+    world = ditron.World(4, target="sim", ranks_per_node=2)
+    inbox = world.symmetric(4, np.int32)
+    with world.on(1):
+        tell_all[(1,)](inbox[1], 2)
+        world.synchronize()
+        tell_all[(1,)](inbox[1], 4)
+    with pytest.raises(ditron.OutOfBoundsError, match="is memory of node 1, and rank 1 is on node 0"):
+        world.synchronize()
+
+
 def test_ranks_that_are_not_there():
     with pytest.raises(ditron.InvalidArgumentError, match="at least one rank, not 0"):
         ditron.World(0)

@@ -104,6 +104,7 @@ std::vector<compiler::KernelSource> KernelRun::sources() const {
 Status KernelRun::makeWorld() {
   runtime::WorldOptions worldOptions;
   worldOptions.sms = options.sms;
+  worldOptions.ranksPerNode = options.ranksPerNode;
   worldOptions.seed = options.seed;
   worldOptions.schedule = options.schedule;
   worldOptions.checkBounds = !options.noBoundsCheck;

@@ -28,6 +28,7 @@ struct RunOptions {
   std::vector<StageOptions> stages; ///< At least one.
   std::string target = "sim:sm_80";
   uint32_t ranks = 1;
+  uint32_t ranksPerNode = 0; ///< 0: all ranks are on one node.
   SourceOptions source; ///< How the files are read.
   bool debug = false;
   uint64_t seed = 0;

@@ -86,6 +86,8 @@ public:
     program::ReadOptions reading;
     if (command.count("--ranks"))
       reading.ranks = options.ranks;
+    if (command.count("--ranks-per-node"))
+      reading.ranksPerNode = options.ranksPerNode;
     DITRON_ASSIGN_OR_RETURN(program, program::readProgram(path, reading));
     return prepare();
   }
@@ -158,6 +160,7 @@ private:
     DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(settings.target));
     DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, options.shareGpus, options.boundWaits > 0));
     runtime::WorldOptions &world = settings.world;
+    world.ranksPerNode = program.ranksPerNode;
     world.sms = command.count("--sms") ? options.sms : program.sms.value_or(options.sms);
     world.seed = options.seed;
     world.checkBounds = !options.noBoundsCheck;

@@ -80,6 +80,11 @@ void addMachineOptions(CLI::App *command, RunOptions &options) {
   command->add_option("--ranks", options.ranks, "Number of GPUs")
       ->check(integerBetween(1, 1024))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--ranks-per-node", options.ranksPerNode,
+          "Simulated nodes of so many ranks, with puts, gets and signals between them; without it there is one node")
+      ->check(integerBetween(1, 1024));
   command->add_option("--seed", options.seed, "Chooses the interleaving")
       ->check(integerBetween(0, UINT64_MAX))
       ->capture_default_str();
