@@ -37,6 +37,14 @@ std::string nameOf(const testing::TestParamInfo<const char *> &info) {
   return name.empty() ? "thread" : name;
 }
 
+/// One node; and in the simulator every rank on a node of its own, where the network carries all.
+std::vector<uint32_t> nodeSizes() { return isSimulated() ? std::vector<uint32_t>{0, 1} : std::vector<uint32_t>{0}; }
+WorldOptions inNodes(uint32_t ranksPerNode) {
+  WorldOptions options;
+  options.ranksPerNode = ranksPerNode;
+  return options;
+}
+
 std::vector<int8_t> randomBytes(size_t count, uint64_t seed) { return convertAll<int8_t>(randomIntegers(count, seed, -128, 127)); }
 
 class Shmem : public KernelTest {
@@ -83,29 +91,32 @@ def copy(dest_ptr, src_ptr, dest_offset, src_offset, size):
                                        callers(name), name);
   const uint32_t ranks = 2;
   REQUIRE_RANKS(ranks);
-  start(ranks);
-  constexpr size_t room = 5000;
-  SymmetricBuffer dest = symmetric(DataType::I8, room, "dest"), src = symmetric(DataType::I8, room, "src");
-  const struct {
-    int32_t dest, src, size;
-  } cases[] = {{0, 0, 0},   {0, 0, 1},    {16, 16, 16},  {0, 0, 64},   {1, 1, 100},  {3, 19, 47},   {8, 0, 129},
-               {4, 12, 77}, {2, 6, 31},   {5, 2, 1001},  {0, 0, 4096}, {7, 7, 4099}, {1, 0, 333},   {13, 13, 2}};
-  for (const auto &one : cases) {
-    std::vector<std::vector<int8_t>> sent;
-    const std::vector<int8_t> empty(room, 0x55);
-    for (uint32_t r = 0; r < ranks; ++r) {
-      sent.push_back(randomBytes(room, 7 * r + one.size));
-      ASSERT_OK(src.upload(r, sent[r].data(), room));
-      ASSERT_OK(dest.upload(r, empty.data(), room));
-    }
-    ASSERT_OK(runAll(text, "copy", {.numWarps = 2}, [&](uint32_t r) {
-      return jit::CallArguments{{dest.on(r), src.on(r), one.dest, one.src, one.size}, {}};
-    }));
-    for (uint32_t r = 0; r < ranks; ++r) {
-      std::vector<int8_t> expected = empty;
-      const std::vector<int8_t> &from = sent[isGet ? (r + 1) % ranks : (r + ranks - 1) % ranks];
-      std::copy_n(from.begin() + one.src, one.size, expected.begin() + one.dest);
-      expectSame(get<int8_t>(dest, r), expected, fmt::format("{} bytes to +{} from +{}", one.size, one.dest, one.src));
+  for (uint32_t perNode : nodeSizes()) {
+    start(ranks, inNodes(perNode));
+    constexpr size_t room = 5000;
+    SymmetricBuffer dest = symmetric(DataType::I8, room, "dest"), src = symmetric(DataType::I8, room, "src");
+    const struct {
+      int32_t dest, src, size;
+    } cases[] = {{0, 0, 0},   {0, 0, 1},  {16, 16, 16}, {0, 0, 64},   {1, 1, 100},  {3, 19, 47}, {8, 0, 129},
+                 {4, 12, 77}, {2, 6, 31}, {5, 2, 1001}, {0, 0, 4096}, {7, 7, 4099}, {1, 0, 333}, {13, 13, 2}};
+    for (const auto &one : cases) {
+      std::vector<std::vector<int8_t>> sent;
+      const std::vector<int8_t> empty(room, 0x55);
+      for (uint32_t r = 0; r < ranks; ++r) {
+        sent.push_back(randomBytes(room, 7 * r + one.size));
+        ASSERT_OK(src.upload(r, sent[r].data(), room));
+        ASSERT_OK(dest.upload(r, empty.data(), room));
+      }
+      ASSERT_OK(runAll(text, "copy", {.numWarps = 2}, [&](uint32_t r) {
+        return jit::CallArguments{{dest.on(r), src.on(r), one.dest, one.src, one.size}, {}};
+      }));
+      for (uint32_t r = 0; r < ranks; ++r) {
+        std::vector<int8_t> expected = empty;
+        const std::vector<int8_t> &from = sent[isGet ? (r + 1) % ranks : (r + ranks - 1) % ranks];
+        std::copy_n(from.begin() + one.src, one.size, expected.begin() + one.dest);
+        expectSame(get<int8_t>(dest, r), expected,
+                   fmt::format("{} bytes to +{} from +{}", one.size, one.dest, one.src));
+      }
     }
   }
 }
@@ -142,10 +153,12 @@ def exchange(out_ptr, dest_ptr, src_ptr, signal_ptr, generation, SIZE: tl.conste
                                        callers(name), name);
   constexpr uint32_t size = 256;
   for (uint32_t ranks : {2u, 4u})
-    for (uint64_t seed : {0, 1}) {
-      if (ranksOnTarget(ranks) < ranks)
+    for (auto [seed, perNode] : {std::pair{0, 0u}, {1, 0u}, {0, 1u}, {1, 1u}}) {
+      if (ranksOnTarget(ranks) < ranks || (perNode && !isSimulated()))
         continue;
-      start(ranks, seeded(seed, ranks - 1));
+      WorldOptions options = seeded(seed, ranks - 1);
+      options.ranksPerNode = perNode;
+      start(ranks, options);
       SymmetricBuffer dest = symmetric(DataType::I32, size * ranks, "dest"), src = symmetric(DataType::I32, size * ranks, "src");
       SymmetricBuffer signal = symmetric(DataType::I64, ranks, "signals");
       std::vector<Buffer> out;
@@ -193,6 +206,7 @@ def tell(out_ptr, dest_ptr, src_ptr, signal_ptr):
                                          put, between, tell);
     runtime::WorldOptions options = seeded(seed);
     options.checkRaces = checkRaces;
+    options.ranksPerNode = perNode;
     start(2, options);
     SymmetricBuffer dest = symmetric(DataType::I32, 1024, "dest"), src = symmetric(DataType::I32, 1024, "src");
     SymmetricBuffer signal = symmetric(DataType::I64, 2, "signal");
@@ -208,7 +222,18 @@ def tell(out_ptr, dest_ptr, src_ptr, signal_ptr):
       stale += got[i] != sent[i];
     return Status::ok();
   }
+  /// On one node, and between two, which must be alike in that something is old or nothing is.
   size_t staleInAnySeed(const std::string &put, const std::string &between, const std::string &tell) {
+    size_t stale = 0;
+    for (uint32_t size : nodeSizes()) {
+      perNode = size;
+      const size_t here = staleHere(put, between, tell);
+      EXPECT_TRUE(size == 0 || (stale == 0) == (here == 0)) << stale << " on one node, " << here << " between two";
+      stale += here;
+    }
+    return stale;
+  }
+  size_t staleHere(const std::string &put, const std::string &between, const std::string &tell) {
     size_t stale = 0;
     for (uint64_t seed = 0; seed < 4; ++seed)
       EXPECT_OK(runTell(put, between, tell, seed, /*checkRaces=*/false, stale));
@@ -227,6 +252,7 @@ def tell(out_ptr, dest_ptr, src_ptr, signal_ptr):
         libshmem_device.signal_wait_until(signal_ptr, libshmem_device.NVSHMEM_CMP_EQ, 1)
         __syncthreads())";
   const std::string sync = "libshmem_device.sync_all_block()";
+  uint32_t perNode = 0;
 };
 
 TEST_F(ShmemOrder, FenceOrQuietBeforeASignal) {
@@ -595,7 +621,7 @@ def alone():
   EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 0, kernel alone"), HasSubstr("waits for team barriers[2]")));
 }
 
-TEST_F(Shmem, RefusesPesThatCannotBeReached) {
+TEST_F(Shmem, RefusesPesThatDoNotExist) {
   if (!isSimulated())
     GTEST_SKIP() << "GPUs do not check";
   const char *text = R"(
@@ -603,11 +629,8 @@ TEST_F(Shmem, RefusesPesThatCannotBeReached) {
 def far(dest_ptr, src_ptr, pe):
     libshmem_device.putmem_block(dest_ptr, src_ptr, 4, pe)
 )";
-  for (auto [pe, message] : {std::pair{4, "put: PE 4 is not one of 0..3"}, {-1, "put: PE -1 is not one of 0..3"},
-                             {2, "put: PE 2 is on another node than PE 0"}}) {
-    WorldOptions options;
-    options.ranksPerNode = 2;
-    start(4, options);
+  for (auto [pe, message] : {std::pair{4, "put: PE 4 is not one of 0..3"}, {-1, "put: PE -1 is not one of 0..3"}}) {
+    start(4, inNodes(2));
     SymmetricBuffer data = symmetric(DataType::I32, 4, "data");
     const Status status = launch(imports + std::string(text), "far", {}, {{data.on(0), data.on(0), int32_t(pe)}, {}});
     ASSERT_OK(status);

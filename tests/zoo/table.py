@@ -17,6 +17,7 @@ KINDS = {
     'deadlock': (2, ('deadlock', 'threads wait for each other')),
     'bounds': (2, ('outside of every allocation', 'outside of', 'is not one of', 'negative', 'that is not symmetric', 'has left')),
     'misaligned': (2, ('misaligned',)),
+    'other node': (2, ('is memory of node 1, and rank 0 is on node 0', 'remote_ptr has given null')),
     'refused': (1, ('only some of them arrive here',)),  # by the compiler
     'wrong numbers': (5, ('is not as expected',)),
     'old value': (5, ('was given an older value',)),  # wrong numbers, and why
@@ -104,6 +105,7 @@ EXCHANGE = ('--ranks 2 data_ptr=symm:zeros:i32[128] source_ptr=arange(1):i32[128
             '--expect out_ptr=arange(1):i32[128]')
 TWO_PUTS = ('--ranks 2 data_ptr=symm:zeros:i32[256] source_ptr=arange(1):i32[256] signal_ptr=symm:zeros:i64[2] '
             'out_ptr=zeros:i32[256] --expect out_ptr=per-rank:zeros:i32[256],arange(1):i32[256]')
+NODES = '--ranks-per-node 1 '
 LOCK = '--grid 6 lock_ptr=zeros:i32[1] sum_ptr=zeros:i32[1] --expect sum_ptr=i32:[6]'
 HOPPER = '--target sim:sm_90a '
 PRODUCT = '--grid 2,1 a_ptr=ones:fp16[128,128] b_ptr=ones:fp16[128,64] c_ptr=zeros:fp32[128,64] rows=128 columns=64 depth=128 '\
@@ -312,6 +314,17 @@ PROGRAMS = [
          '--expect out_ptr=arange:i32[128]'),
     race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5'),
     race('earlier_put_not_covered', 'data_ptr', TWO_PUTS),
+    # Between nodes.
+    race('node_put_then_flag', 'data_ptr', NODES + PUT.replace('signal_ptr=symm:zeros:i64', 'flag_ptr=symm:zeros:i32')),
+    Program('node_store', 'other node', NODES + PUT, words=('data_ptr', 'putmem_signal_block')),
+    Program('node_null_pointer', 'other node', NODES + PUT, words=('PE 1 is on node 1',)),
+    Program('node_notify_scope', 'other node', NODES + '--ranks 2 signal_ptr=symm:zeros:i64[1] out_ptr=zeros:i32[1]',
+            words=('signal_ptr', 'inter_node')),
+    race('node_signal_of_another_put', 'data_ptr', NODES + PUT + ' tail_ptr=symm:zeros:i32[4]'),
+    race('node_source_reused', 'source_ptr', NODES + PUT),
+    race('node_fence_for_another_pe', 'data_ptr', NODES + '--ranks 3 data_ptr=symm:zeros:i32[128] source_ptr=arange(1):i32[128] '
+         'signal_ptr=symm:zeros:i64[1] out_ptr=zeros:i32[128] --expect out_ptr=per-rank:zeros:i32[128],zeros:i32[128],arange(1):i32[128]'),
+    race('node_kernel_ends_before_put', 'source_ptr', NODES + PUT + ' --then clear'),
     race('fence_for_another_rank', 'box_ptr', '--ranks 3 src_ptr=arange:i32[128] box_ptr=symm:zeros:i32[128] sig_ptr=symm:zeros:i64[1] '
          'out_ptr=zeros:i32[128]'),
     race('signal_for_puts_of_other_warps', 'box_ptr', '--ranks 2 src_ptr=arange:bf16[512] box_ptr=symm:zeros:bf16[512] '

@@ -1,0 +1,34 @@
+# The end of a kernel completes no put to another node: the next kernel of the stream writes the source.
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+from triton_dist.language.extra import libshmem_device as shmem
+
+
+@triton.jit
+def clear(source_ptr):
+    tl.store(source_ptr + tl.arange(0, 128), 0)  # !store
+
+
+@triton.jit
+def receive(data_ptr, signal_ptr, out_ptr):
+    i = tl.arange(0, 128)
+    token = dl.wait(signal_ptr, 1, "sys", "acquire")
+    tl.store(out_ptr + i, tl.load(dl.consume_token(data_ptr, token) + i))
+
+
+@triton.jit
+def buggy(data_ptr, source_ptr, signal_ptr, out_ptr):
+    if dl.rank() == 0:
+        shmem.putmem_signal_nbi_block(data_ptr, source_ptr, 512, signal_ptr, 1, shmem.NVSHMEM_SIGNAL_SET, 1)  # !put
+    else:
+        receive(data_ptr, signal_ptr, out_ptr)
+
+
+@triton.jit
+def fixed(data_ptr, source_ptr, signal_ptr, out_ptr):
+    if dl.rank() == 0:
+        shmem.putmem_signal_nbi_block(data_ptr, source_ptr, 512, signal_ptr, 1, shmem.NVSHMEM_SIGNAL_SET, 1)
+        shmem.quiet()
+    else:
+        receive(data_ptr, signal_ptr, out_ptr)

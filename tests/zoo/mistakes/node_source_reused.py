@@ -1,0 +1,35 @@
+# The source of a non-blocking put is written again before a quiet.
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+from triton_dist.language.extra import libshmem_device as shmem
+
+
+@triton.jit
+def receive(data_ptr, signal_ptr, out_ptr):
+    i = tl.arange(0, 128)
+    token = dl.wait(signal_ptr, 1, "sys", "acquire")
+    tl.store(out_ptr + i, tl.load(dl.consume_token(data_ptr, token) + i))
+
+
+@triton.jit
+def buggy(data_ptr, source_ptr, signal_ptr, out_ptr):
+    i = tl.arange(0, 128)
+    if dl.rank() == 0:
+        shmem.putmem_signal_nbi_block(data_ptr, source_ptr, 512, signal_ptr, 1, shmem.NVSHMEM_SIGNAL_SET, 1)  # !put
+        tl.store(source_ptr + i, 0)  # !store
+        shmem.quiet()
+    else:
+        receive(data_ptr, signal_ptr, out_ptr)
+
+
+@triton.jit
+def fixed(data_ptr, source_ptr, signal_ptr, out_ptr):
+    i = tl.arange(0, 128)
+    if dl.rank() == 0:
+        shmem.putmem_signal_nbi_block(data_ptr, source_ptr, 512, signal_ptr, 1, shmem.NVSHMEM_SIGNAL_SET, 1)
+        shmem.quiet()
+        tl.debug_barrier()
+        tl.store(source_ptr + i, 0)
+    else:
+        receive(data_ptr, signal_ptr, out_ptr)
