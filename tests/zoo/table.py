@@ -316,6 +316,7 @@ PROGRAMS = [
     race('earlier_put_not_covered', 'data_ptr', TWO_PUTS),
     # Between nodes.
     race('node_put_then_flag', 'data_ptr', NODES + PUT.replace('signal_ptr=symm:zeros:i64', 'flag_ptr=symm:zeros:i32')),
+    race('put_then_flag', 'data_ptr', PUT.replace('signal_ptr=symm:zeros:i64', 'flag_ptr=symm:zeros:i32'), source='node_put_then_flag'),
     Program('node_store', 'other node', NODES + PUT, words=('data_ptr', 'putmem_signal_block')),
     Program('node_null_pointer', 'other node', NODES + PUT, words=('PE 1 is on node 1',)),
     Program('node_notify_scope', 'other node', NODES + '--ranks 2 signal_ptr=symm:zeros:i64[1] out_ptr=zeros:i32[1]',
