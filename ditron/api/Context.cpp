@@ -1,6 +1,7 @@
 //===- Context.cpp - Ranks and a source of kernels ----------------------------------------------------------------===//
 #include "ditron/api/Handles.h"
 #include "ditron/api/PackagedKernels.h"
+#include "ditron/sim/engine/TimeLimit.h"
 
 #include <fmt/format.h>
 
@@ -310,7 +311,10 @@ uint32_t ditron_context_first_rank(ditron_context_h context) {
   return context ? context->state->world()->localRanks().front() : 0;
 }
 
+void ditron_interrupt(int signal) { sim::TimeLimit::interrupt(signal); }
+
 ditron_status_t ditron_context_synchronize(ditron_context_h context) {
+  const sim::TimeLimit::Call call;
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
     DITRON_RETURN_IF_ERROR(context->state->checkThread());

@@ -7,6 +7,7 @@
 #include "ditron/program/Reader.h"
 #include "ditron/program/Run.h"
 #include "ditron/runtime/TargetChoice.h"
+#include "ditron/sim/engine/TimeLimit.h"
 
 #include <fmt/format.h>
 
@@ -62,6 +63,7 @@ run(const ditron_program_options_t &options,
 
 ditron_status_t runProgram(const ditron_program_options_t *given, ditron_program_h *program,
                            const std::function<Expected<program::Program>(const program::ReadOptions &)> &read) {
+  const sim::TimeLimit::Call call; // it compiles first
   return guarded([&]() -> Status {
     DITRON_RETURN_IF_ERROR(checkGiven(program, "program"));
     DITRON_ASSIGN_OR_RETURN(const ditron_program_options_t options, readStruct(given, "ditron_program_options_t"));

@@ -180,6 +180,11 @@ DITRON_API int ditron_context_is_local(ditron_context_h context, uint32_t rank);
 DITRON_API uint32_t ditron_context_first_rank(ditron_context_h context);
 /* Waits for all streams of this process's ranks. Errors of kernels come back from here. */
 DITRON_API ditron_status_t ditron_context_synchronize(ditron_context_h context);
+/* Ends what simulated GPUs of this process run, in every thread, with a report of what waits for what: the calls that run it fail with
+ * DITRON_TIMEOUT within a moment, also ditron_program_run_* that still compile. What ended is as after any error
+ * (ditron_context_check); contents of its memory are undefined. Other contexts, and later runs, go on. `signal` is named in the
+ * report, 2 for Ctrl-C. May be called from any thread and from a signal handler; GPUs take no notice. */
+DITRON_API void ditron_interrupt(int signal);
 /* Ok, or the error that ended the run: every later call on the context returns it. */
 DITRON_API ditron_status_t ditron_context_check(ditron_context_h context);
 /* After an error that ended the run of simulated GPUs: begins again with the same options. Kernels and adopted memory stay

@@ -479,6 +479,8 @@ public:
   bool isLocal(uint32_t rank) const { return ditron_context_is_local(handle, rank); }
   Status synchronize() { return Status::of(ditron_context_synchronize(handle)); }
   Status check() const { return Status::of(ditron_context_check(handle)); }
+  /// Ends what simulated GPUs of this process run: ditron_interrupt. From any thread, and from signal handlers.
+  static void interrupt(int signal) { ditron_interrupt(signal); }
   Status restart() { return Status::of(ditron_context_restart(handle)); }
 
   Expected<Stream> stream(uint32_t rank, const char *name = "stream") {

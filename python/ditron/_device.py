@@ -129,6 +129,9 @@ class OwnDevice(Device):
         except Error:
             self.recover()
             raise
+        except KeyboardInterrupt:
+            self.restart()  # also when it came between the launch and the run
+            raise
         finally:
             for memory in lent:
                 _native.memory_destroy(memory)
@@ -138,8 +141,11 @@ class OwnDevice(Device):
         try:
             _native.context_call("check", self.context.handle)
         except Error:
-            self.drop_streams()
-            _native.context_call("restart", self.context.handle)
+            self.restart()
+
+    def restart(self):
+        self.drop_streams()
+        _native.context_call("restart", self.context.handle)
 
 
 class _OfThread(threading.local):

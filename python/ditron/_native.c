@@ -35,8 +35,8 @@ PyObject *raise_status(ditron_status_t status) {
 
 static PyObject *load_library(PyObject *self, PyObject *args) {
   const char *path;
-  PyObject *errors;
-  if (!PyArg_ParseTuple(args, "sO", &path, &errors))
+  PyObject *errors, *interruptible;
+  if (!PyArg_ParseTuple(args, "sOO", &path, &errors, &interruptible))
     return NULL;
   if (library)
     Py_RETURN_NONE;
@@ -61,6 +61,7 @@ static PyObject *load_library(PyObject *self, PyObject *args) {
   library = opened;
   Py_INCREF(errors);
   make_error = errors;
+  set_interruptible(interruptible);
   Py_RETURN_NONE;
 }
 
@@ -99,7 +100,7 @@ static PyObject *context_call(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "sK", &what, &context))
     return NULL;
   if (!strcmp(what, "synchronize"))
-    CHECK_UNLOCKED(ditron.context_synchronize(handle(context)));
+    CHECK_INTERRUPTIBLE(ditron.context_synchronize(handle(context)));
   else if (!strcmp(what, "check"))
     CHECK(ditron.context_check(handle(context)));
   else if (!strcmp(what, "restart"))
@@ -399,9 +400,9 @@ static PyObject *program_run(PyObject *self, PyObject *args) {
   options.ranks_per_node = per_node;
   ditron_program_h program = NULL;
   if (path)
-    CHECK_UNLOCKED(ditron.program_run_file(path, &options, &program));
+    CHECK_INTERRUPTIBLE(ditron.program_run_file(path, &options, &program));
   else
-    CHECK_UNLOCKED(ditron.program_run_text(text, NULL, folder, &options, &program));
+    CHECK_INTERRUPTIBLE(ditron.program_run_text(text, NULL, folder, &options, &program));
   return from_handle(program);
 }
 

@@ -231,7 +231,7 @@ class World:
     def _synchronize(self):
         try:
             _native.context_call("synchronize", self.context.handle)
-        except Error as error:
+        except (Error, KeyboardInterrupt) as error:
             self.ended = error
             for device in self._devices.values():
                 device.drop_streams()

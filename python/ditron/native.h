@@ -20,7 +20,7 @@
 /* clang-format off */
 #define DITRON_FUNCTIONS(F)          \
   F(last_error) F(version) F(version_text) F(context_create) F(context_destroy) F(context_target) F(context_ranks)    \
-  F(context_is_local) F(context_synchronize) F(context_check) F(context_restart) F(context_device)                   \
+  F(interrupt) F(context_is_local) F(context_synchronize) F(context_check) F(context_restart) F(context_device)                   \
   F(stream_create) F(stream_adopt) F(stream_destroy) F(memory_allocate) F(memory_allocate_symmetric) F(memory_adopt)  \
   F(memory_destroy) F(memory_address) F(kernel_load) F(kernel_destroy) F(kernel_compile) F(kernel_launch)             \
   F(variant_destroy) F(variant_info) F(variant_parameter_name) F(variant_parameter_type) F(variant_text)              \
@@ -55,6 +55,24 @@ int add_operators(PyObject *module);
     ditron_status_t status_;                                                                                           \
     Py_BEGIN_ALLOW_THREADS status_ = (call);                                                                           \
     Py_END_ALLOW_THREADS if (status_ != DITRON_OK) return raise_status(status_);                                       \
+  } while (0)
+
+/* Before a call that runs simulated GPUs: Ctrl-C ends it where Python's own handler would have to wait (_interruption.c). 1 if so, -1 for an exception. */
+int begin_interruptible(void);
+/* Back to Python's handler. The failure of an interrupted call is a KeyboardInterrupt with the report, its cause the exception of
+ * any other failure. NULL, and an exception, if the call has failed. */
+PyObject *end_interruptible(int was_interruptible, ditron_status_t status);
+/* Takes Python's function that says whether Ctrl-C may end calls of this thread. */
+void set_interruptible(PyObject *function);
+
+#define CHECK_INTERRUPTIBLE(call)                                                                                      \
+  do {                                                                                                                 \
+    ditron_status_t status_;                                                                                           \
+    const int interruptible_ = begin_interruptible();                                                                  \
+    if (interruptible_ < 0)                                                                                            \
+      return NULL;                                                                                                     \
+    Py_BEGIN_ALLOW_THREADS status_ = (call);                                                                           \
+    Py_END_ALLOW_THREADS if (!end_interruptible(interruptible_, status_)) return NULL;                                 \
   } while (0)
 
 static inline void *handle(unsigned long long value) { return (void *)(uintptr_t)value; }

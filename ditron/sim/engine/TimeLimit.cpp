@@ -6,13 +6,17 @@
 #include "ditron/sim/engine/TimeLimit.h"
 
 #include <array>
+#include <optional>
 
 namespace ditron::sim {
 
 namespace {
 /// The limits whose watch runs, for a signal handler to find; more at once than these cannot be interrupted.
 std::array<std::atomic<TimeLimit *>, 64> active = {};
-std::atomic<int> lastInterruption = 0;
+std::atomic<int> lastInterruption = 0, lastSignal = 0;
+std::atomic<uint64_t> interruptions = 0;
+/// How many there had been when the thread's call of the library began.
+thread_local std::optional<uint64_t> interruptionsBeforeCall;
 
 void exchangeActive(TimeLimit *from, TimeLimit *to) {
   for (std::atomic<TimeLimit *> &slot : active)
@@ -21,11 +25,24 @@ void exchangeActive(TimeLimit *from, TimeLimit *to) {
 }
 } // namespace
 
+TimeLimit::Call::Call() : isOutermost(!interruptionsBeforeCall) {
+  if (isOutermost)
+    interruptionsBeforeCall = interruptions.load();
+}
+
+TimeLimit::Call::~Call() {
+  if (isOutermost)
+    interruptionsBeforeCall.reset();
+}
+
 bool TimeLimit::interrupt(int signal) {
   bool any = false;
+  lastSignal = signal;
+  ++interruptions;
   for (std::atomic<TimeLimit *> &slot : active)
     if (TimeLimit *limit = slot.load()) {
       lastInterruption = signal;
+      limit->signal = signal;
       limit->passed = 1;
       any = true;
     }
@@ -56,7 +73,14 @@ TimeLimit::~TimeLimit() {
 }
 
 void TimeLimit::begin() {
+  if (signal.exchange(0)) // it came when the run had ended by itself
+    passed = 0;
   exchangeActive(nullptr, this);
+  if (interruptionsBeforeCall && *interruptionsBeforeCall != interruptions) {
+    signal = lastSignal.load();
+    lastInterruption = lastSignal.load();
+    passed = 1;
+  }
   if (seconds <= 0)
     return;
   {

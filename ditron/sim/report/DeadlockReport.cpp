@@ -344,19 +344,21 @@ WaitReport reportOf(Engine &engine, bool isStuck) {
   return report;
 }
 
-std::string_view kindOfEnd() { return TimeLimit::interruption() ? "interruption" : "time limit"; }
+std::string_view kindOfEnd(const Engine &engine) {
+  return engine.timeLimit.interruptedBy() ? "interruption" : "time limit";
+}
 
 } // namespace
 
 std::string describeTimeLimit(const Engine &engine) {
-  if (const int signal = TimeLimit::interruption())
+  if (const int signal = engine.timeLimit.interruptedBy())
     return fmt::format("the run was interrupted by signal {} ({})", signal, strsignal(signal));
   return fmt::format("the time limit of {:g} s has passed", engine.options.timeLimitSeconds);
 }
 
 WaitReport reportTimeOut(Engine &engine) {
   WaitReport report = reportOf(engine, /*isStuck=*/false);
-  report.kind = kindOfEnd();
+  report.kind = kindOfEnd(engine);
   report.headline = fmt::format("{} at virtual time {}; the run still made progress", describeTimeLimit(engine),
                                 micros(engine.scheduler.now));
   return report;

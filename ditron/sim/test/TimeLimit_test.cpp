@@ -109,7 +109,7 @@ private:
   std::thread thread;
 };
 
-// A process has one interruption, and then ends: each of these has its own process.
+// The signal that is remembered is the process's: each of these has its own.
 [[noreturn]] void interruptEndlessLoop() {
   EXPECT_FALSE(TimeLimit::interrupt(SIGINT)); // nothing runs
   EXPECT_EQ(TimeLimit::interruption(), 0);
@@ -135,6 +135,34 @@ TEST(Interruption, EndsALoopAndATrafficWithTheReportOfATimeLimit) {
               "\\(Interrupt\\), and this loop still runs\n(.|\n)*signal 2");
   EXPECT_EXIT(interruptTraffic(), testing::ExitedWithCode(0),
               "the run was interrupted by signal 2 \\(Interrupt\\)(.|\n)*runs kernel busy: 0 of 2 blocks finished(.|\n)*signal 2");
+}
+
+TEST(Interruption, IsOfTheRunThatItEnds) {
+  auto stopped = limited(0), limitedLater = limited(0.1);
+  {
+    Interruption interruption;
+    EXPECT_THAT(runOnce(*stopped, kernel("endless", endlessLoop, {1, 1, 1}, 32, 0)).message(),
+                HasSubstr("the run was interrupted by signal 2 (Interrupt)"));
+  }
+  auto *word = makeBuffer<int32_t>(*limitedLater, 0, 1, "word");
+  ASSERT_OK(runOnce(*limitedLater, kernel("add", addOnce, {20, 1, 1}, 64, 0, word)));
+  EXPECT_EQ(*word, 20 * 64);
+  EXPECT_THAT(runOnce(*limitedLater, kernel("endless", endlessLoop, {1, 1, 1}, 32, 0)).message(),
+              HasSubstr("the time limit of 0.1 s has passed"));
+}
+
+TEST(Interruption, EndsWhatItsCallHasYetToRun) {
+  {
+    const TimeLimit::Call call;
+    EXPECT_FALSE(TimeLimit::interrupt(SIGINT)); // while the call compiles
+    auto machine = limited(0);
+    EXPECT_THAT(runOnce(*machine, kernel("endless", endlessLoop, {1, 1, 1}, 32, 0)).message(),
+                HasSubstr("the run was interrupted by signal 2 (Interrupt)"));
+  }
+  const TimeLimit::Call call;
+  auto machine = limited(0);
+  auto *word = makeBuffer<int32_t>(*machine, 0, 1, "word");
+  ASSERT_OK(runOnce(*machine, kernel("add", addOnce, {1, 1, 1}, 32, 0, word)));
 }
 
 } // namespace
