@@ -126,8 +126,8 @@ Expected<runtime::Pointer> checkTensor(const ditron_plan &plan, const ditron_ten
                                        given->strides[0], given->strides[1], shape[1]));
   constexpr uintptr_t alignment = 16;
   if (reinterpret_cast<uintptr_t>(given->address) % alignment != 0)
-    return invalidArgument(fmt::format("tensor {} lies at {}; accepted are multiples of {} bytes", name,
-                                       fmt::ptr(given->address), alignment));
+    return invalidArgument(fmt::format("tensor {} lies {} bytes behind a multiple of {}; accepted are multiples", name,
+                                       reinterpret_cast<uintptr_t>(given->address) % alignment, alignment));
   return runtime::Pointer{given->address, plan.dtype};
 }
 

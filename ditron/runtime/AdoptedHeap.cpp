@@ -20,17 +20,21 @@ Status check(const AdoptedHeapOptions &options, uint32_t numRanks) {
                                        options.name, options.bytes, options.reservedBytes));
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
     const auto begin = reinterpret_cast<uintptr_t>(options.addresses[rank]);
-    if (begin == 0 || begin % alignment != 0)
-      return invalidArgument(fmt::format("{}: the part of rank {} lies at {:#x}; accepted are multiples of {} bytes that are not null",
-                                         options.name, rank, begin, alignment));
+    if (begin == 0)
+      return invalidArgument(fmt::format("{}: the address of the part of rank {} is null", options.name, rank));
+    if (begin % alignment != 0)
+      return invalidArgument(
+          fmt::format("{}: the part of rank {} lies {} bytes behind a multiple of {}; accepted are multiples",
+                      options.name, rank, begin % alignment, alignment));
     if (begin + options.bytes < begin)
       return invalidArgument(
-          fmt::format("{}: {} bytes at {:#x}, for rank {}, end beyond all addresses", options.name, options.bytes, begin, rank));
+          fmt::format("{}: the {} bytes of rank {} end beyond all addresses", options.name, options.bytes, rank));
     for (uint32_t other = 0; other < rank; ++other) {
       const auto against = reinterpret_cast<uintptr_t>(options.addresses[other]);
       if (std::max(begin, against) - std::min(begin, against) < options.bytes)
-        return invalidArgument(fmt::format("{}: the parts of ranks {} and {} overlap, at {:#x} and {:#x} with {} bytes each",
-                                           options.name, other, rank, against, begin, options.bytes));
+        return invalidArgument(
+            fmt::format("{}: the parts of ranks {} and {} overlap: they begin {} bytes apart and have {} each",
+                        options.name, other, rank, std::max(begin, against) - std::min(begin, against), options.bytes));
     }
   }
   return Status::ok();

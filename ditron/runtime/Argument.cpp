@@ -118,7 +118,7 @@ std::string Argument::describe() const {
     std::string operator()(uint64_t value) const { return fmt::format("integer {}", value); }
     std::string operator()(double value) const { return fmt::format("float {}", value); }
     std::string operator()(const Pointer &value) const {
-      return fmt::format("{} pointer {}", toString(value.type), fmt::ptr(value.address));
+      return fmt::format("{}{} pointer", value.address ? "" : "null ", toString(value.type));
     }
     std::string operator()(const std::string &value) const { return fmt::format("string '{}'", value); }
     std::string operator()(DataType value) const { return fmt::format("dtype {}", toString(value)); }

@@ -77,9 +77,11 @@ Status PreparedLaunch::setPointer(uint32_t parameter, void *address) {
   const Artifact &artifact = state->kernel.artifact();
   const ArtifactParameter &expected = artifact.parameters[parameter];
   if (reinterpret_cast<uintptr_t>(address) % expected.divisibility != 0)
-    return invalidArgument(
-        fmt::format("kernel '{}', parameter '{}': address {} is no multiple of {}, for which the code was compiled",
-                    artifact.kernel, expected.name, fmt::ptr(address), expected.divisibility));
+    return invalidArgument(fmt::format("kernel '{}', parameter '{}': the address is {} bytes behind a multiple of {}; "
+                                       "the code was compiled for multiples",
+                                       artifact.kernel, expected.name,
+                                       reinterpret_cast<uintptr_t>(address) % expected.divisibility,
+                                       expected.divisibility));
   void *before = nullptr;
   std::memcpy(&before, place, sizeof(before));
   std::memcpy(place, &address, sizeof(address));

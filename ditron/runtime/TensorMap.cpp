@@ -78,8 +78,8 @@ Expected<TensorMapDescription> describeTensorMap(const Artifact &artifact, const
   result.swizzleBytes = map.swizzleBytes;
   result.rank = static_cast<uint32_t>(map.sizes.size());
   std::memcpy(&result.base, arguments.bytes.data() + arguments.offsets[map.base], sizeof(void *));
-  if (reinterpret_cast<uintptr_t>(result.base) % alignmentBytes != 0)
-    return fail(fmt::format("must lie at a multiple of {} bytes, given {}", alignmentBytes, fmt::ptr(result.base)));
+  if (const uintptr_t beyond = reinterpret_cast<uintptr_t>(result.base) % alignmentBytes; beyond != 0)
+    return fail(fmt::format("must lie at a multiple of {} bytes; it lies {} behind one", alignmentBytes, beyond));
   for (uint32_t dim = 0; dim < result.rank; ++dim) {
     const size_t outer = result.rank - 1 - dim;
     DITRON_ASSIGN_OR_RETURN(const int64_t size, reader.read(map.sizes[outer]));

@@ -138,7 +138,7 @@ TEST_F(ApiAdoptedHeap, WhatCannotBeAHeapIsNamed) {
   void *const first = addresses[0], *const second = addresses[1];
   addresses[1] = static_cast<char *>(second) + 8;
   EXPECT_EQ(refused(), DITRON_INVALID_ARGUMENT);
-  EXPECT_THAT(lastMessage(), AllOf(HasSubstr("the part of rank 1"), HasSubstr("multiples of 16 bytes")));
+  EXPECT_THAT(lastMessage(), AllOf(HasSubstr("the part of rank 1"), HasSubstr("behind a multiple of 16")));
   addresses[1] = nullptr;
   EXPECT_EQ(refused(), DITRON_INVALID_ARGUMENT);
   addresses[1] = static_cast<char *>(first) + 512;

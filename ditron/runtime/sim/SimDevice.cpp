@@ -104,7 +104,7 @@ Status SimDevice::checkHostAccess(const void *address, uint64_t bytes) const {
   std::optional<sim::AddressInfo> info = machine->describe(address);
   if (!info)
     return Status(StatusCode::OutOfBounds,
-                  fmt::format("host access to {}, which is no device memory", fmt::ptr(address)));
+                  fmt::format("host access of {} bytes to an address in no memory of any rank", bytes));
   if (info->freed)
     return Status(StatusCode::OutOfBounds,
                   fmt::format("host access to '{}' on rank {}, which was freed", info->name, info->rank));

@@ -68,7 +68,7 @@ TEST(Argument, errorsNameTheParameter) {
   EXPECT_EQ(errorOf({"x_ptr", "*bf16", 8}, 3.5),
             "kernel 'k', argument 'x_ptr' (number 0): expected a bf16 pointer, given float 3.5");
   EXPECT_THAT(errorOf({"x_ptr", "*bf16", 8}, Pointer{reinterpret_cast<void *>(16), DataType::F16}),
-              HasSubstr("expected a bf16 pointer, given fp16 pointer 0x10"));
+              HasSubstr("expected a bf16 pointer, given fp16 pointer"));
   EXPECT_THAT(errorOf({"n", "i32", 4}, 2.0), HasSubstr("expected i32, given float 2"));
   EXPECT_THAT(errorOf({"n", "i32", 4}, None()), HasSubstr("given None"));
   EXPECT_THAT(errorOf({"flag", "i1", 1}, 1), HasSubstr("expected i1, given integer 1"));

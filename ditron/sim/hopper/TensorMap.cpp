@@ -16,8 +16,10 @@ std::string checkTensorMap(const DitronSimTensorMap &map) {
     return fmt::format("rank {}; accepted is 1 to 5", map.rank);
   if (map.elementBytes != 1 && map.elementBytes != 2 && map.elementBytes != 4 && map.elementBytes != 8)
     return fmt::format("elements of {} bytes; accepted is 1, 2, 4, 8", map.elementBytes);
-  if (!map.base || reinterpret_cast<uintptr_t>(map.base) % 16 != 0)
-    return fmt::format("base {} is null or not 16-byte aligned", fmt::ptr(map.base));
+  if (!map.base)
+    return "the base is null";
+  if (const uintptr_t beyond = reinterpret_cast<uintptr_t>(map.base) % 16; beyond != 0)
+    return fmt::format("the base is {} bytes behind a multiple of 16; accepted are multiples of 16", beyond);
   for (uint32_t d = 0; d < map.rank; ++d) {
     if (map.dims[d] == 0)
       return fmt::format("dimension {} has extent 0", d);

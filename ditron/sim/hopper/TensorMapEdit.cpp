@@ -100,7 +100,10 @@ void ditron_sim_map_publish(DitronSimThread *self, void *global, const void *sha
     return;
   DitronSimTensorMap &map = sharedMap(thread, const_cast<void *>(shared), site);
   if (reinterpret_cast<uintptr_t>(global) % 128 != 0)
-    refuse(thread, fmt::format("a tensor map in global memory is aligned to 128; {} is not", fmt::ptr(global)), site);
+    refuse(thread,
+           fmt::format("a tensor map in global memory is aligned to 128; {} is not",
+                       thread.block->engine.memory.placeText(global)),
+           site);
   ditron_sim_access(self, global, mapBytes, 1, DITRON_SIM_STORE, DITRON_SIM_GLOBAL, site);
   std::memcpy(global, &map, mapBytes);
 }
@@ -108,7 +111,8 @@ void ditron_sim_map_publish(DitronSimThread *self, void *global, const void *sha
 void ditron_sim_map_check(DitronSimThread *self, const void *map, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   if (reinterpret_cast<uintptr_t>(map) % 64 != 0)
-    refuse(thread, fmt::format("the tensor map at {} is not aligned to 64", fmt::ptr(map)), site);
+    refuse(thread, fmt::format("the tensor map at {} is not aligned to 64", thread.block->engine.memory.placeText(map)),
+           site);
   ditron_sim_access(self, map, mapBytes, 1, DITRON_SIM_LOAD, DITRON_SIM_GENERIC, site);
 }
 

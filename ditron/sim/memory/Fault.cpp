@@ -30,7 +30,8 @@ struct sigaction previous[std::size(faultSignals)];
                      fmt::format("the thread's stack of {} is used up", byteCount(thread->stack.bytes)), thread->accessSite);
   if (block.checked)
     block.failThread(*thread, StatusCode::Internal,
-                     fmt::format("the simulator itself touched {}, which is no memory; {}", fmt::ptr(address),
+                     fmt::format("the simulator itself touched {}, which is no memory; {}",
+                                 block.engine.memory.placeText(address),
                                  block.engine.memory.describeNearest(address, 1)),
                      thread->accessSite);
   block.failThread(

@@ -217,14 +217,16 @@ Status Memory::adopt(uint32_t rank, void *address, uint64_t bytes, std::string_v
     return invalidArgument(
         fmt::format("memory {}: rank {} does not exist, ranks are 0..{}", name, rank, options.ranks - 1));
   if (!address || bytes == 0 || begin + bytes < begin)
-    return invalidArgument(
-        fmt::format("memory {}: {} at {} cannot be adopted", name, byteCount(bytes), fmt::ptr(address)));
+    return invalidArgument(fmt::format("memory {}: {} at {} cannot be adopted", name, byteCount(bytes),
+                                       !address     ? "a null address"
+                                       : bytes == 0 ? "an address"
+                                                    : "the end of all addresses"));
   auto next = table.upper_bound(begin);
   const bool meetsNext = next != table.end() && next->first < begin + bytes;
   const bool meetsPrevious = next != table.begin() && reinterpret_cast<uintptr_t>(std::prev(next)->second.end) > begin;
   if (meetsNext || meetsPrevious || isSimulated(address))
-    return invalidArgument(fmt::format("memory {}: {} at {} meet memory that the simulator has already: {}", name,
-                                       byteCount(bytes), fmt::ptr(address), describeNearest(address, bytes)));
+    return invalidArgument(fmt::format("memory {}: {} meet memory that the simulator has already: {}", name,
+                                       byteCount(bytes), describeNearest(address, bytes)));
   Allocation allocation;
   allocation.begin = static_cast<char *>(address);
   allocation.end = allocation.begin + bytes;
@@ -242,7 +244,7 @@ Status Memory::adopt(uint32_t rank, void *address, uint64_t bytes, std::string_v
 Status Memory::release(void *address) {
   auto it = table.find(reinterpret_cast<uintptr_t>(address));
   if (it == table.end() || !it->second.adopted)
-    return invalidArgument(fmt::format("release of {}, which is no adopted memory", fmt::ptr(address)));
+    return invalidArgument(fmt::format("release of {}, which is not the start of adopted memory", placeText(address)));
   table.erase(it);
   clearCaches();
   return Status::ok();
@@ -251,7 +253,7 @@ Status Memory::release(void *address) {
 Status Memory::free(void *address) {
   auto it = table.find(reinterpret_cast<uintptr_t>(address));
   if (it == table.end() || it->second.adopted)
-    return invalidArgument(fmt::format("free of {}, which is not the start of an allocation; {}", fmt::ptr(address),
+    return invalidArgument(fmt::format("free of {}, which is not the start of an allocation; {}", placeText(address),
                                        describeNearest(address, 0)));
   Allocation &allocation = it->second;
   if (allocation.freed)

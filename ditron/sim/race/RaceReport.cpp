@@ -68,12 +68,12 @@ std::string Detector::explainMiss(const NearMiss &miss) const {
   if (!releases(miss.storeOrder))
     return fmt::format(
         "{} was raised at {} with {} order, which releases nothing: make it a release, or put a releasing fence "
-        "between the first access and it",
+        "between the first access and it, in the thread that raises it",
         word, place(miss.storeSite), orderName(miss.storeOrder));
   if (!acquires(miss.loadOrder))
     return fmt::format(
         "{} was read at {} with {} order, which acquires nothing: make it an acquire, or put an acquiring fence "
-        "between it and the second access",
+        "between it and the second access, in the thread that reads it",
         word, place(miss.loadSite), orderName(miss.loadOrder));
   return fmt::format(
       "{} was raised at {} at {} scope and read at {} at {} scope: one of the two does not reach the other thread",

@@ -16,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // Loads element `index` as compiled code does: announced, then native.
 void loadKernel(void **arguments) {
@@ -149,6 +150,20 @@ TEST(Allocation, SymmetricOffsetsAgree) {
   EXPECT_OK(machine->freeSymmetric(*offset));
   EXPECT_TRUE(machine->describe(static_cast<char *>(machine->symmetricBase(0)) + *offset)->freed);
   EXPECT_THAT(machine->freeSymmetric(*offset).message(), HasSubstr("double free of signals"));
+}
+
+TEST(Allocation, RefusalsNameBuffersAndNoAddresses) {
+  auto machine = makeMachine();
+  auto *data = makeBuffer<int32_t>(*machine, 0, 16, "data");
+  int32_t own[4];
+  const auto says = [](const Status &status, const char *words) {
+    EXPECT_THAT(status.message(), AllOf(HasSubstr(words), Not(HasSubstr("0x"))));
+  };
+  says(machine->free(data + 3), "free of data");
+  says(machine->free(own), "free of an address of no memory");
+  says(machine->release(own), "release of an address of no memory, which is not the start of adopted memory");
+  says(machine->adopt(0, nullptr, 8, "mine"), "memory mine: 8 bytes at a null address cannot be adopted");
+  says(machine->adopt(0, data + 3, 8, "mine"), "memory mine: 8 bytes meet memory that the simulator has already: ");
 }
 
 TEST(Allocation, RecyclesQuarantinedMemoryWhenTheRangeIsUsedUp) {
