@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ditron::program {
 
@@ -111,6 +112,11 @@ Status HostRun::perform(const Step &step, const LaunchStep &launch) {
   if (launch.grid) {
     DITRON_ASSIGN_OR_RETURN(const std::string grid, text(*launch.grid, "the grid of kernel " + launch.kernel));
     DITRON_ASSIGN_OR_RETURN(config.grid, values::evaluateGrid(grid, integers));
+    if (std::ranges::find(config.grid, 0u) != config.grid.end())
+      return invalidArgument(
+          fmt::format("the grid '{}' of kernel {} is [{}], which has no block; accepted are 1 to {} in each dimension; "
+                      "\"ranks\" says which ranks do a step",
+                      grid, launch.kernel, fmt::join(config.grid, ", "), INT32_MAX));
   }
   DITRON_ASSIGN_OR_RETURN(const jit::Specialisation variant,
                           state.jit.specialise(loaded.function, tuned.arguments, tuned.options));

@@ -218,6 +218,9 @@ Status HostRun::perform(const Step &step, const SignalStep &signal) {
   DITRON_ASSIGN_OR_RETURN(const Part where, word(signal.word, "the word of a " + step.verb));
   DITRON_ASSIGN_OR_RETURN(const int64_t value,
                           number(signal.value, fmt::format("the value of a {} of {}", step.verb, signal.word.text)));
+  if (const DataType type = where.array.pointer.type; !isInteger(type) || sizeOf(type) < 4)
+    return invalidArgument(fmt::format("{} on {}, whose words are {}; signals are i32, u32, i64 or u64", step.verb,
+                                       where.text, ditron::toString(type)));
   runtime::Stream &stream = state.stream(rank, step.stream);
   switch (signal.kind) {
   case SignalStep::Kind::Write: return stream.signalWrite(Memory::begin(where), static_cast<uint64_t>(value));

@@ -166,6 +166,7 @@ struct Program {
   std::optional<uint32_t> sms;
   NamedTexts variables;
   std::vector<BufferDeclaration> buffers;
+  std::vector<std::string> results; ///< The buffers that explorations compare; empty: all.
   std::vector<StreamDeclaration> streams;
   std::vector<std::string> events;
   std::vector<OperatorDeclaration> operators;

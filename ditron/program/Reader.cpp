@@ -47,6 +47,7 @@ public:
       DITRON_RETURN_IF_ERROR(declare(this->buffers, name, value.place, "buffer"));
       program.buffers.push_back({name, value});
     }
+    DITRON_RETURN_IF_ERROR(readResults(fields));
     DITRON_RETURN_IF_ERROR(readStreams(fields));
     DITRON_RETURN_IF_ERROR(readEvents(fields));
     DITRON_RETURN_IF_ERROR(readOperators(fields));
@@ -107,6 +108,18 @@ private:
     for (size_t i = 0; list && i < list->items.size(); ++i)
       items.push_back(&list->items[i]);
     return items;
+  }
+
+  Status readResults(Fields &fields) {
+    DITRON_ASSIGN_OR_RETURN(const auto items, itemsOf(fields, "results", "names of buffers"));
+    for (const JsonValue *item : items) {
+      DITRON_ASSIGN_OR_RETURN(const Text name, asText(program.source, *item));
+      DITRON_RETURN_IF_ERROR(known(buffers, name.text, item->place, "buffer"));
+      program.results.push_back(name.text);
+    }
+    if (const JsonValue *list = fields.find("results"); list && items.empty())
+      return error(list->place, "an empty list is not accepted; write names of buffers, or leave it out to compare all");
+    return Status::ok();
   }
 
   Status readStreams(Fields &fields) {
@@ -271,9 +284,6 @@ private:
       return addChecked(variables, read->variable, "variable");
     if (const auto *repeat = std::get_if<RepeatStep>(&step.action))
       return addChecked(variables, repeat->counter, "variable");
-    if (const auto *set = std::get_if<SetStep>(&step.action))
-      for (const auto &[name, value] : set->values)
-        DITRON_RETURN_IF_ERROR(addChecked(variables, name, "variable"));
     return Status::ok();
   }
 
@@ -348,7 +358,17 @@ private:
   }
   Status check(const Step &, const WriteStep &write, bool) const { return knownPart(write.part); }
   Status check(const Step &, const ReadStep &read, bool) const { return knownPart(read.part); }
-  Status check(const Step &, const SetStep &, bool) const { return Status::ok(); }
+  Status check(const Step &, const SetStep &set, bool) const {
+    for (const auto &[name, value] : set.values) {
+      DITRON_RETURN_IF_ERROR(checkReserved(name, value.place));
+      if (std::ranges::find(variables, name) == variables.end())
+        return error(
+            value.place,
+            fmt::format("there is no variable '{}'{}; declare it in \"variables\"{}", name, didYouMean(name, variables),
+                        variables.empty() ? std::string() : fmt::format("; there are {}", fmt::join(variables, ", "))));
+    }
+    return Status::ok();
+  }
   Status check(const Step &, RepeatStep &repeat, bool isCaptured) { return checkSteps(repeat.steps, isCaptured); }
   Status check(const Step &, const ExpectStep &expect, bool) const { return knownPart(expect.part); }
   Status check(const Step &, const PrintStep &print, bool) const { return knownPart(print.part); }

@@ -110,6 +110,8 @@ TEST(Reader, MistakesInStepsNameThePlaceAndTheNearest) {
       {R"({"capture": "g", "steps": [{"repeat": 2, "steps": [{"free": "x"}]}]})",
        "'free' cannot be captured in a graph"},
       {R"({"free": "z"})", "there is no buffer 'z'"},
+      {R"({"set": {"ruond": 1}})", "there is no variable 'ruond'; did you mean 'round'?; declare it in \"variables\"; there are round"},
+      {R"({"set": {"sms": 1}})", "'sms' means the number of multiprocessors everywhere"},
       {R"({"allocate": "1z", "value": "zeros:i32[1]"})", "'1z' is no name of a buffer"},
       {R"({"repeat": 2, "as": "rank", "steps": []})",
        "'rank' means the number of the rank everywhere; a variable needs another name"},
@@ -124,6 +126,9 @@ TEST(Reader, MistakesInDeclarations) {
   const Mistake mistakes[] = {
       {R"({"stpes": []})", "p.json:1:2: error: stpes: a program has no 'stpes'; did you mean 'steps'?"},
       {R"({"buffers": {}})", "a program needs 'steps', which every rank does, or 'hosts'"},
+      {R"({"buffers": {"x": "zeros:i32[4]"}, "results": ["y"], "steps": []})", "there is no buffer 'y'"},
+      {R"({"buffers": {"x": "zeros:i32[4]"}, "results": "x", "steps": []})", "write a list of names of buffers"},
+      {R"({"buffers": {"x": "zeros:i32[4]"}, "results": [], "steps": []})", "results: an empty list is not accepted"},
       {R"({"steps": [], "hosts": []})", "a program has 'steps', which every rank does, or 'hosts', not both"},
       {R"({"ranks": 0, "steps": []})", "ranks: 0 is not accepted; write an integer from 1 to 1024"},
       {R"({"ranks": 1.5, "steps": []})", "1.5 is not accepted"},

@@ -38,7 +38,7 @@ struct Reference {
 };
 
 /// Turns a run whose results differ from those of the reference into one that has failed.
-void compareResults(const Reference &reference, uint64_t seed, RunOutcome &outcome) {
+void compareResults(const Reference &reference, uint64_t seed, std::string_view howToName, RunOutcome &outcome) {
   const std::vector<RunOutcome::Result> &wanted = reference.results;
   for (size_t i = 0; i < std::min(wanted.size(), outcome.results.size()); ++i) {
     const RunOutcome::Result &expected = wanted[i], &got = outcome.results[i];
@@ -54,9 +54,10 @@ void compareResults(const Reference &reference, uint64_t seed, RunOutcome &outco
     outcome.mismatched = true;
     outcome.status = invalidArgument(
         fmt::format("the result depends on the schedule: element {} of {} is {} with --seed {} and {} with --seed {}; "
-                    "--results-may-differ accepts that{}",
+                    "if {} is no result, {} says which arrays are and compares only those; --results-may-differ accepts any difference{}",
                     values::indexText(static_cast<int64_t>(element), expected.array.shape), expected.name,
-                    text(expected.array), reference.schedule.seed, text(got.array), seed, outcome.oldValues));
+                    text(expected.array), reference.schedule.seed, text(got.array), seed,
+                    expected.name.substr(0, expected.name.find(" on rank ")), howToName, outcome.oldValues));
     outcome.isDifferent = true;
     return;
   }
@@ -118,7 +119,7 @@ Expected<ExplorationResult> explore(const ExplorationOptions &options, const Run
   std::optional<Reference> reference;
   const auto judge = [&](RunOutcome &outcome, uint64_t seed) {
     if (outcome.status.isOk() && reference && !options.resultsMayDiffer)
-      compareResults(*reference, seed, outcome);
+      compareResults(*reference, seed, options.howToName, outcome);
   };
   std::vector<std::string> kinds;
   for (uint64_t i = 0; i < options.schedules && !result.interrupted; ++i) {

@@ -47,6 +47,7 @@ struct ExplorationOptions {
   uint32_t ranks = 1, smsPerRank = 8;
   bool resultsMayDiffer = false;
   std::vector<sim::Schedule> given; ///< Instead of those of seeds.
+  std::string howToName = "--result NAME"; ///< How the user says which arrays are results.
 };
 
 /// What was found.

@@ -78,10 +78,14 @@ RunOutcome KernelRun::runOnce() {
 
 Expected<std::vector<RunOutcome::Result>> KernelRun::downloadResults() const {
   std::vector<const RunArray *> wanted;
-  for (const Output &output : outputs)
-    wanted.push_back(output.array);
-  for (const values::SliceText &slice : prints)
-    wanted.push_back(arrays->find(slice.name));
+  for (const std::string &name : options.results)
+    wanted.push_back(arrays->find(name));
+  if (wanted.empty()) {
+    for (const Output &output : outputs)
+      wanted.push_back(output.array);
+    for (const values::SliceText &slice : prints)
+      wanted.push_back(arrays->find(slice.name));
+  }
   if (wanted.empty())
     for (const RunArray &array : arrays->all())
       wanted.push_back(&array);
@@ -199,6 +203,8 @@ Status KernelRun::bindOutputs() {
     DITRON_RETURN_IF_ERROR(values::checkSlice(slice, array->shapes));
     prints.push_back(std::move(slice));
   }
+  for (const std::string &name : options.results)
+    DITRON_RETURN_IF_ERROR(arrays->require("--result", name).status());
   DITRON_ASSIGN_OR_RETURN(const std::vector<values::Tolerance> tolerances,
                           values::parseTolerances(options.tolerances, options.expectations.size()));
   for (size_t i = 0; i < options.expectations.size(); ++i) {

@@ -40,6 +40,7 @@ constexpr std::pair<const char *, const char *> refusals[] = {
     {"--print", "write a step {\"print\": \"NAME\"}"},
     {"--expect", "write a step {\"expect\": \"NAME\", \"value\": ...}"},
     {"--tolerance", "write it into the step 'expect': \"tolerance\""},
+    {"--result", "write it into the file: \"results\": [\"NAME\"]"},
     {"--cooperative", "write it into the step: \"cooperative\": true"},
     {"--package", "run files compile their kernels"},
 };
@@ -144,13 +145,17 @@ private:
     return invalidArgument(fmt::format("{}{}", fmt::join(outcome.mismatches, "\n"), oldValuesNote(running->world())));
   }
 
-  /// What has not been freed.
+  /// The results, or all that has not been freed.
   std::vector<RunOutcome::Result> arrays() const {
     std::vector<RunOutcome::Result> results;
-    for (const program::BufferDeclaration &buffer : program.buffers)
+    std::vector<std::string> names = program.results;
+    if (names.empty())
+      for (const program::BufferDeclaration &buffer : program.buffers)
+        names.push_back(buffer.name);
+    for (const std::string &name : names)
       for (uint32_t rank = 0; rank < program.ranks; ++rank)
-        if (Expected<NpyArray> values = running->array(buffer.name, rank); values.isOk())
-          results.push_back({fmt::format("{} on rank {}", buffer.name, rank), std::move(*values)});
+        if (Expected<NpyArray> values = running->array(name, rank); values.isOk())
+          results.push_back({fmt::format("{} on rank {}", name, rank), std::move(*values)});
     return results;
   }
 
@@ -246,7 +251,7 @@ void exploreRunFile(const std::string &path, const RunOptions &options, const Ex
   if (!wrong.isOk())
     return context.finish(wrong);
   exploreProgram(
-      {arguments.schedules, options.seed, program.ranks(), program.smsPerRank(), arguments.resultsMayDiffer}, arguments,
+      {arguments.schedules, options.seed, program.ranks(), program.smsPerRank(), arguments.resultsMayDiffer, {}, "\"results\": [NAMES] in the file"}, arguments,
       [&](const sim::Schedule &schedule) { return program.runOnce(schedule); }, options.quiet,
       [&](Replay &replay) { program.addSources(replay); }, context);
 }
