@@ -118,7 +118,8 @@ private:
       program.results.push_back(name.text);
     }
     if (const JsonValue *list = fields.find("results"); list && items.empty())
-      return error(list->place, "an empty list is not accepted; write names of buffers, or leave it out to compare all");
+      return error(list->place,
+                   "an empty list is not accepted; write names of buffers, or leave it out to compare all");
     return Status::ok();
   }
 

@@ -2,6 +2,8 @@
 #include "ditron/api/test/ApiTest.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <numeric>
 #include <thread>
 
@@ -120,6 +122,46 @@ TEST_F(Api, ErrorsCarryKindAndPlace) {
   ditron_kernel_h none = nullptr;
   EXPECT_EQ(ditron_kernel_load(context, &source, "other", &none), DITRON_NOT_FOUND);
   EXPECT_EQ(none, nullptr);
+}
+
+TEST_F(Api, AnotherThreadInterruptsARunAndRestartBeginsAnother) {
+  load(R"(import triton
+import triton.language as tl
+
+
+@triton.jit
+def spin(X):
+    while tl.atomic_add(X, 1) >= 0:
+        pass
+)",
+       "spin");
+  std::vector<int32_t> x(1);
+  ditron_memory_h memory = nullptr;
+  ASSERT_DONE(ditron_memory_adopt(context, 0, x.data(), sizeof(int32_t), "x", &memory));
+  const ditron_launch_t launch = launchOf(1);
+  const ditron_argument_t argument = pointer(x.data(), DITRON_I32);
+  std::atomic<bool> done = false;
+  for (int turn = 0; turn < 2; ++turn) {
+    ASSERT_DONE(ditron_kernel_launch(kernel, stream, &launch, &argument, 1));
+    done = false;
+    std::thread other([&] {
+      for (; !done; std::this_thread::sleep_for(std::chrono::milliseconds(50)))
+        ditron_interrupt(2);
+    });
+    EXPECT_EQ(ditron_context_synchronize(context), DITRON_TIMEOUT);
+    EXPECT_THAT(lastMessage(),
+                AllOf(HasSubstr("the run was interrupted by signal 2 (Interrupt)"), HasSubstr("kernel spin")));
+    done = true;
+    other.join();
+    ASSERT_DONE(ditron_context_restart(context));
+    ditron_stream_destroy(stream);
+    ASSERT_DONE(ditron_stream_create(context, 0, "work", &stream));
+  }
+  x[0] = -1;
+  ASSERT_DONE(ditron_kernel_launch(kernel, stream, &launch, &argument, 1));
+  ASSERT_DONE(ditron_context_synchronize(context));
+  EXPECT_EQ(x[0], 0);
+  ditron_memory_destroy(memory);
 }
 
 TEST_F(Api, AWildAccessEndsTheRunAndRestartBeginsAnother) {

@@ -56,8 +56,8 @@ TEST(Reader, EveryVerb) {
 }
 
 TEST(Reader, HostsOfRanks) {
-  Expected<Program> program =
-      read(R"({"ranks": 3, "ranks_per_node": 1, "target": "sim:sm_90a", "sms": 2, "file": "k.py", "operators": {"g": {"operator": "ag_gemm",
+  Expected<Program> program = read(
+      R"({"ranks": 3, "ranks_per_node": 1, "target": "sim:sm_90a", "sms": 2, "file": "k.py", "operators": {"g": {"operator": "ag_gemm",
     "m": 64, "n": 32, "k": 16, "type": "fp16"}}, "buffers": {"a": "zeros:fp16[22,16]"},
     "streams": [{"name": "fast", "priority": 1}], "hosts": [{"rank": "all", "steps": [{"call": "g", "a": "a", "b": "a", "out": "a"}]},
     {"rank": [0, 2], "name": "loader", "steps": [{"launch": "k", "on": "fast"}]}]})");
@@ -110,7 +110,8 @@ TEST(Reader, MistakesInStepsNameThePlaceAndTheNearest) {
       {R"({"capture": "g", "steps": [{"repeat": 2, "steps": [{"free": "x"}]}]})",
        "'free' cannot be captured in a graph"},
       {R"({"free": "z"})", "there is no buffer 'z'"},
-      {R"({"set": {"ruond": 1}})", "there is no variable 'ruond'; did you mean 'round'?; declare it in \"variables\"; there are round"},
+      {R"({"set": {"ruond": 1}})",
+       "there is no variable 'ruond'; did you mean 'round'?; declare it in \"variables\"; there are round"},
       {R"({"set": {"sms": 1}})", "'sms' means the number of multiprocessors everywhere"},
       {R"({"allocate": "1z", "value": "zeros:i32[1]"})", "'1z' is no name of a buffer"},
       {R"({"repeat": 2, "as": "rank", "steps": []})",
@@ -132,7 +133,8 @@ TEST(Reader, MistakesInDeclarations) {
       {R"({"steps": [], "hosts": []})", "a program has 'steps', which every rank does, or 'hosts', not both"},
       {R"({"ranks": 0, "steps": []})", "ranks: 0 is not accepted; write an integer from 1 to 1024"},
       {R"({"ranks": 1.5, "steps": []})", "1.5 is not accepted"},
-      {R"({"ranks": 4, "ranks_per_node": 3, "steps": []})", "p.json:1:32: error: ranks_per_node: 4 ranks do not fill nodes of 3; write a divisor of 4"},
+      {R"({"ranks": 4, "ranks_per_node": 3, "steps": []})",
+       "p.json:1:32: error: ranks_per_node: 4 ranks do not fill nodes of 3; write a divisor of 4"},
       {R"({"ranks_per_node": 0, "steps": []})", "ranks_per_node: 0 is not accepted; write an integer from 1 to 1024"},
       {R"({"sms": 9999, "steps": []})", "sms: 9999 is not accepted; write an integer from 1 to 1024"},
       {R"({"streams": ["a", "a"], "steps": []})", "there is a stream 'a' already"},

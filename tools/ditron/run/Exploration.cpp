@@ -54,7 +54,8 @@ void compareResults(const Reference &reference, uint64_t seed, std::string_view 
     outcome.mismatched = true;
     outcome.status = invalidArgument(
         fmt::format("the result depends on the schedule: element {} of {} is {} with --seed {} and {} with --seed {}; "
-                    "if {} is no result, {} says which arrays are and compares only those; --results-may-differ accepts any difference{}",
+                    "if {} is no result, {} says which arrays are and compares only those; --results-may-differ "
+                    "accepts any difference{}",
                     values::indexText(static_cast<int64_t>(element), expected.array.shape), expected.name,
                     text(expected.array), reference.schedule.seed, text(got.array), seed,
                     expected.name.substr(0, expected.name.find(" on rank ")), howToName, outcome.oldValues));

@@ -41,7 +41,7 @@ struct RunOptions {
   std::vector<std::string> prints;       ///< NAME[SLICES]@RANK
   std::vector<std::string> expectations; ///< NAME=FILE.npy
   std::vector<std::string> tolerances;   ///< ABSOLUTE,RELATIVE
-  std::vector<std::string> results;      ///< Names of what explorations compare; empty: what is written and printed, or all.
+  std::vector<std::string> results; ///< Names of what explorations compare; empty: what is written and printed, or all.
   std::vector<std::string> packages;     ///< Kernels are taken from these, not compiled.
   std::string trace;
   std::string explain;   ///< ExplainFile.h

@@ -251,8 +251,14 @@ void exploreRunFile(const std::string &path, const RunOptions &options, const Ex
   if (!wrong.isOk())
     return context.finish(wrong);
   exploreProgram(
-      {arguments.schedules, options.seed, program.ranks(), program.smsPerRank(), arguments.resultsMayDiffer, {}, "\"results\": [NAMES] in the file"}, arguments,
-      [&](const sim::Schedule &schedule) { return program.runOnce(schedule); }, options.quiet,
+      {arguments.schedules,
+       options.seed,
+       program.ranks(),
+       program.smsPerRank(),
+       arguments.resultsMayDiffer,
+       {},
+       "\"results\": [NAMES] in the file"},
+      arguments, [&](const sim::Schedule &schedule) { return program.runOnce(schedule); }, options.quiet,
       [&](Replay &replay) { program.addSources(replay); }, context);
 }
 

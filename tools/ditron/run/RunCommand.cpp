@@ -68,7 +68,8 @@ void addResultOptions(CLI::App *command, RunOptions &options) {
   addRepeated(command, "--tolerance", options.tolerances, "ABSOLUTE,RELATIVE",
               "What elements may be off by: one for all --expect, or one for each");
   addRepeated(command, "--result", options.results, "NAME",
-              "An array that --explore compares between schedules, and others not; without it those of --out and --print, or all");
+              "An array that --explore compares between schedules, and others not; without it those of --out and "
+              "--print, or all");
   command->add_option("--data-seed", options.dataSeed, "Chooses the numbers of rand:")
       ->check(integerBetween(0, UINT64_MAX))
       ->capture_default_str();
@@ -183,7 +184,8 @@ void addRunCommand(CLI::App &app, CommandContext &context) {
   command->footer(runHelp);
   command->callback([options, texts, command, exploring, &context] {
     if (!options->results.empty() && !exploring->schedules && !context.schedule)
-      return context.finish(invalidArgument("--result says what --explore compares between schedules; there is no --explore"));
+      return context.finish(
+          invalidArgument("--result says what --explore compares between schedules; there is no --explore"));
     if (isRunFile(texts->kernel))
       return exploring->schedules || context.reference
                  ? exploreRunFile(texts->kernel, *options, *exploring, *command, context)
