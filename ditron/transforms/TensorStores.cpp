@@ -11,7 +11,9 @@
 // 2. Before an operation that tells others about the data (signals, atomics, barriers, scalar stores), or that accesses the same
 //    object, comes tma_store_wait 0 and a barrier, in the innermost block around both it and the store: all threads get there,
 //    even when only some reach the operation.
-// 3. At the end of the partition: tma_store_wait 0 read, since shared memory must outlive the reads.
+// 3. Where the kernel may have stored to the same object by ordinary stores before, a fence of global memory comes first: those and the copy
+//    go different ways to memory.
+// 4. At the end of the partition: tma_store_wait 0 read, since shared memory must outlive the reads.
 // Stores whose descriptor cannot become a tensor map are left to tile-lower-descriptors.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -56,13 +58,15 @@ public:
     drainBeforeOthers();
     drainAtEnd();
     // What may come before is asked while all stores are there.
-    SmallVector<bool> reuses;
-    for (tile::DescriptorStoreOp store : stores)
+    SmallVector<bool> reuses, overwrites;
+    for (tile::DescriptorStoreOp store : stores) {
+      overwrites.push_back(mayOverwriteStores(store));
       reuses.push_back(llvm::any_of(stores, [&](tile::DescriptorStoreOp other) {
         return bufferTypeOf(other) == bufferTypeOf(store) && mayPrecede(other, store);
       }));
-    for (auto [store, reusesBuffer] : llvm::zip(stores, reuses))
-      rewrite(store, reusesBuffer);
+    }
+    for (auto [store, reusesBuffer, overwritesStores] : llvm::zip(stores, reuses, overwrites))
+      rewrite(store, reusesBuffer, overwritesStores);
   }
 
 private:
@@ -70,7 +74,7 @@ private:
     return copyBufferType(cast<tile::DescriptorType>(store.getDescriptor().getType()), 1);
   }
 
-  void rewrite(tile::DescriptorStoreOp store, bool reusesBuffer) {
+  void rewrite(tile::DescriptorStoreOp store, bool reusesBuffer, bool overwritesStores) {
     Location loc = store.getLoc();
     Value map = tensorMapFor(store.getDescriptor(), kernel);
     dgpu::BufferType type = bufferTypeOf(store);
@@ -83,6 +87,8 @@ private:
         << llvm::formatv("tensor copy through {0} bytes of shared memory", type.getBytes()).str();
     OpBuilder builder(store);
     Value slot = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+    if (overwritesStores)
+      dist::IntrinsicOp::create(builder, loc, TypeRange(), "fence_proxy_async", ValueRange(), DictionaryAttr());
     if (reusesBuffer) {
       dgpu::TmaStoreWaitOp::create(builder, loc, 0, /*read=*/true);
       dgpu::BarrierOp::create(builder, loc);
@@ -125,6 +131,21 @@ private:
     }
     BlockArgument accessed = argumentBehind(pointer);
     return !accessed || accessed == argumentBehind(descriptorOf(store.getDescriptor()).getBase());
+  }
+
+  /// True if ordinary stores to the object of the store may come before it.
+  bool mayOverwriteStores(tile::DescriptorStoreOp store) {
+    return kernel
+        .walk([&](Operation *op) {
+          if (!isa<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, dist::StOp, dist::StVectorOp,
+                   dist::ThreadAtomicRmwOp, dist::ThreadAtomicCasOp>(op) ||
+              !mayPrecede(op, store))
+            return WalkResult::advance();
+          BlockArgument written = argumentBehind(op->getOperand(0));
+          const bool isOther = written && written != argumentBehind(descriptorOf(store.getDescriptor()).getBase());
+          return isOther ? WalkResult::advance() : WalkResult::interrupt();
+        })
+        .wasInterrupted();
   }
 
   void drainBeforeOthers() {

@@ -60,6 +60,8 @@ public:
         op.getScope() == dist::CommScope::Gpu ? tile::MemoryScope::Gpu : tile::MemoryScope::System;
     target.blockBarrier(e);
     emitIf(e, isFirstThread(e, target), {}, [&](Emitter &inner) -> Values {
+      if (target.hopper()) // what the block has stored, for tensor copies of receivers that do not fence themselves
+        target.hopper()->fenceAsyncGlobal(inner);
       target.fence(inner, tile::MemoryOrder::Release, scope);
       if (target.checksRanks()) {
         Value numRanks = loadWorldWord(inner, target, world, DITRON_WORLD_NUM_RANKS);

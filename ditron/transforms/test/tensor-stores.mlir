@@ -33,6 +33,41 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return
   }
 
+  // What threads have stored in the same object, in this turn or an earlier one, comes before the copy: they go different ways to memory.
+  // CHECK-LABEL: func.func @overwrites
+  // CHECK: tile.store
+  // CHECK: dist.intrinsic "fence_proxy_async"
+  // CHECK: dgpu.buffer_store
+  // CHECK-NEXT: dgpu.fence_async
+  // CHECK-NEXT: dgpu.barrier
+  // CHECK-NEXT: dgpu.tma_store
+  func.func @overwrites(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %x: f16, %n: i32 {tile.divisibility = 16 : i64},
+                        %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    tile.store %c, %x : !tile.ptr<f16>, f16
+    tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    return
+  }
+
+  // Stores to other objects, and stores behind the copy, need no fence.
+  // CHECK-LABEL: func.func @elsewhere
+  // CHECK-NOT: fence_proxy_async
+  // CHECK: return
+  func.func @elsewhere(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %other: !tile.ptr<f16>, %v: tensor<64x128xf16>, %x: f16,
+                       %n: i32 {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    tile.store %other, %x : !tile.ptr<f16>, f16
+    tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+    tile.store %c, %x : !tile.ptr<f16>, f16
+    return
+  }
+
   // Data is complete before a signal says so; also when only some threads give it.
   // CHECK-LABEL: func.func @signals
   // CHECK-NOT: dgpu.tma_store_wait

@@ -171,3 +171,11 @@ def rest(map_ptr, out_ptr, flag):
         tma_load_2d_pred(map_ptr, dl.smem_get_ptr(buffer), bar, 0, 0, flag)
         tma_store_2d(map_ptr, dl.smem_get_ptr(buffer), 0, 0)
     fence_proxy_async()
+
+
+@triton.jit
+def message(data_ptr, flag_ptr):
+    tl.store(data_ptr + tl.arange(0, 128), tl.arange(0, 128))
+    dl.notify(flag_ptr, 0, signal=1, sig_op="set", comm_scope="intra_node")
+    token = dl.wait(flag_ptr, 1, "sys", "acquire")
+    tl.store(dl.consume_token(data_ptr, token) + tl.arange(0, 128), tl.arange(0, 128))
