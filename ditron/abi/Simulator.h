@@ -302,6 +302,9 @@ void ditron_sim_wgmma_result(DitronSimThread *self, void *values, uint32_t count
 /// Makes the calling thread's earlier ordinary writes to shared memory visible to later tensor stores and wgmma operand reads
 /// (fence.proxy.async). In checked mode a read without it (and, by others, a barrier after it) is reported.
 void ditron_sim_fence_async(DitronSimThread *self, const DitronSimSite *site);
+/// The same of global memory, and of all writes that are ordered before the call, whoever made them (fence.proxy.async.global). With
+/// race checks a tensor or bulk copy of what a kernel has stored without such a fence in between is reported.
+void ditron_sim_fence_async_global(DitronSimThread *self, const DitronSimSite *site);
 
 enum DitronSimNamedBarrier { DITRON_SIM_BARRIER_SYNC = 0, DITRON_SIM_BARRIER_ARRIVE = 1 };
 /// Barrier `id` (1 .. 15) of `threads` threads (a multiple of the warp size): arrives, and with SYNC waits for the others.

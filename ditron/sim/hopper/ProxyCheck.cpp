@@ -193,3 +193,9 @@ extern "C" void ditron_sim_fence_async(DitronSimThread *self, const DitronSimSit
   Thread &thread = asThread(self);
   thread.block->asyncUnit.proxy.fence(thread);
 }
+
+extern "C" void ditron_sim_fence_async_global(DitronSimThread *self, const DitronSimSite *) {
+  Thread &thread = asThread(self);
+  if (thread.block->engine.races)
+    thread.block->engine.races->proxyFence(thread);
+}

@@ -108,7 +108,7 @@ void TensorCopyUnit::start(Thread &thread, const TensorCopyCall &call) {
   copy.staged.clear();
   book(thread, call, copy);
   if (block.engine.races)
-    checkRaces(thread, copy);
+    checkRaces(thread, call, copy);
   charge(call, index);
 }
 
@@ -127,7 +127,7 @@ void TensorCopyUnit::book(Thread &thread, const TensorCopyCall &call, Copy &copy
     std::memset(thread.sharedMemory + copy.shared, 0xff, bytes);
 }
 
-void TensorCopyUnit::checkRaces(Thread &thread, const Copy &copy) {
+void TensorCopyUnit::checkRaces(Thread &thread, const TensorCopyCall &call, const Copy &copy) {
   race::Detector &races = *block.engine.races;
   const race::KnowledgeRef known = races.release(thread);
   auto warpOf = [&](uint32_t &warp, race::ActorKind kind) {
@@ -147,10 +147,11 @@ void TensorCopyUnit::checkRaces(Thread &thread, const Copy &copy) {
   block.failIf(
       races.accessShared(copy.store ? reader : writer, block, copy.shared, copy.box.bytes(), copy.store ? read : write),
       thread, copy.site);
+  race::Access global = copy.store ? write : read;
+  global.asyncName = call.name();
   copy.box.forEachRow([&](uint32_t, const char *row, uint32_t, uint32_t bytes) {
     if (row && bytes)
-      block.failIf(races.access(copy.store ? writer : reader, row, bytes, copy.store ? write : read), thread,
-                   copy.site);
+      block.failIf(races.access(copy.store ? writer : reader, row, bytes, global), thread, copy.site);
   });
 }
 

@@ -88,7 +88,7 @@ private:
   bool checkGlobal(Thread &thread, const TensorCopyCall &call, const TensorBox &box);
   /// Books the copy where others look: its group or mbarrier, and the marks of its shared memory.
   void book(Thread &thread, const TensorCopyCall &call, Copy &copy);
-  void checkRaces(Thread &thread, const Copy &copy);
+  void checkRaces(Thread &thread, const TensorCopyCall &call, const Copy &copy);
   /// Counts it, and schedules what it will do.
   void charge(const TensorCopyCall &call, uint32_t index);
 

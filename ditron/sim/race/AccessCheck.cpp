@@ -297,6 +297,51 @@ std::optional<Detector::Found> Detector::touch(Cell &cell, uint32_t region, uint
   return std::nullopt;
 }
 
+//===- The asynchronous proxy -------------------------------------------------------------------------------------===//
+
+bool Detector::isUnfenced(const Cell &cell, const Actor &actor) const {
+  const Strand &strand = strands[cell.write];
+  const WarpIdentity &warp = warps[strand.warp];
+  // What streams, hosts and networks bring has no proxy of the kernel's; tensor stores are complete when they have been waited for.
+  if (warp.kind != ActorKind::Threads)
+    return false;
+  if (!*actor.known)
+    return true;
+  const Knowledge &known = **actor.known;
+  const Operation &operation = operations[blocks[warp.block].operation];
+  return known.upTo(Key::stream(operation.stream)) < operation.number && // the end of a kernel is a fence
+         known.upTo(Key::block(warp.block).fenced()) <= strand.phase &&
+         known.upTo(Key::warp(strand.warp).fenced()) <= strand.sync &&
+         known.upTo(Key::lane(strand.warp, cell.writeLane).fenced()) < strand.epoch;
+}
+
+std::optional<Detector::Found> Detector::findUnfenced(const Cell *cells, uint64_t offset, uint64_t bytes,
+                                                      const Actor &actor, uint64_t &where) {
+  uint32_t fencedStrand = 0; // of the word before
+  uint8_t fencedLane = 0;
+  for (uint64_t at = offset, end = offset + bytes; at < end;) {
+    const uint64_t word = at / wordBytes, next = std::min(end, (word + 1) * wordBytes);
+    for (uint64_t byte = at; byte < next; ++byte) {
+      const Cell &whole = cells[word];
+      const Cell &cell = innermost(const_cast<Cell &>(whole), reinterpret_cast<const void *>(byte));
+      if ((cell.writeMask >> byte % wordBytes & 1) && (cell.write != fencedStrand || cell.writeLane != fencedLane)) {
+        if (isUnfenced(cell, actor)) {
+          where = byte;
+          return Found{cell.write, static_cast<uint8_t>(cell.writeLane), cell.writeSite,
+                       Strength{static_cast<uint8_t>(cell.writeStrength)}, true};
+        }
+        fencedStrand = cell.write;
+        fencedLane = static_cast<uint8_t>(cell.writeLane);
+      }
+      // Mostly one store has written all of the word.
+      if (!whole.isSplit && (whole.writeMask == 0xf || whole.writeMask == 0))
+        break;
+    }
+    at = next;
+  }
+  return std::nullopt;
+}
+
 //===- Ranges -----------------------------------------------------------------------------------------------------===//
 
 bool Detector::repeatsOrder(RecentOrder &recent, uint32_t previous, uint8_t lane, const Actor &actor) {
@@ -386,6 +431,8 @@ Detector::Race Detector::access(Thread &thread, Allocation *allocation, const vo
   const Access access{
       isWrite,     Strength::ordinary(),         siteNumber(site),
       !allocation, kind == DITRON_SIM_LOAD_COPY, isWrite && allocation && bytes <= sizeof(pending.before)};
+  if (isWrite && allocation)
+    thread.order.storedIn = actor.phase;
   equalStore.reset();
   uint64_t where = 0;
   std::optional<Found> found =
@@ -417,9 +464,14 @@ Detector::Race Detector::access(const Actor &actor, const void *address, uint64_
       allocation ? static_cast<uint64_t>(static_cast<const char *>(address) - allocation->begin) : 0;
   if (!cells || offset > allocation->size() || bytes > allocation->size() - offset)
     return nullptr;
-  uint64_t where = 0;
-  std::optional<Found> found = touchRange(cells, offset, bytes, actor, access, where);
-  return found ? report(actor, *found, allocation->begin + where, bytes, access) : nullptr;
+  uint64_t where = 0, unfencedAt = 0;
+  // Asked first: a store leaves no trace of the one before. Told last: what is not ordered at all is more than not fenced.
+  std::optional<Found> unfenced;
+  if (!access.asyncName.empty())
+    unfenced = findUnfenced(cells, offset, bytes, actor, unfencedAt);
+  if (std::optional<Found> found = touchRange(cells, offset, bytes, actor, access, where))
+    return report(actor, *found, allocation->begin + where, bytes, access);
+  return unfenced ? reportUnfenced(actor, *unfenced, allocation->begin + unfencedAt, access) : nullptr;
 }
 
 Detector::Race Detector::accessShared(const Actor &actor, Block &block, uint64_t offset, uint64_t bytes,

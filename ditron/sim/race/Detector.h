@@ -9,6 +9,9 @@
 // tile programs use: what the lanes of a warp do one instruction after the other is ordered where the compiler relies on it
 // (order_lanes), and a stream's signal is released after everything before it in the stream.
 //
+// Tensor copies reach memory through another proxy: an ordinary store that is ordered before one races with it all the same when no
+// proxy fence stands between them. Of stores by threads alone, and of the last one to each byte.
+//
 // Two ordinary stores of the same bytes are no race here, though the PTX model calls it one: programs rely on it, and no order of
 // them can be told from another.
 //
@@ -45,6 +48,8 @@ struct Access {
   bool isCopy = false;
   /// An ordinary store that races with nothing when it leaves what is there.
   bool mayBeEqual = false;
+  /// Through the asynchronous proxy: what it says of itself in reports, as "tensor load". Empty: an ordinary access.
+  std::string_view asyncName = {};
 };
 
 class Detector {
@@ -76,6 +81,9 @@ public:
   Race synchronise(Thread &thread, const void *address, uint32_t bytes, const Strong &access,
                    const DitronSimSite *site);
   void fence(Thread &thread, uint32_t order, uint32_t scope);
+  /// A fence between ordinary accesses of global memory and asynchronous copies: all that is ordered before it is ordered before
+  /// the copies that come after it, by whichever threads. Wherever it stands on the way from a store to a copy, it is enough.
+  void proxyFence(Thread &thread);
   /// What a load of the last value of a word is told.
   SyncWord lastStore(const void *address);
   /// What the thread is doing now, and whether it knows that something is over.
@@ -169,6 +177,7 @@ private:
   uint32_t makeStrand(const Strand &strand);
   uint32_t makeWarp(ActorKind kind, uint32_t block, uint32_t rank);
   const KnowledgeRef &knownBy(const Thread &thread) const;
+  KnowledgeRef behindBarrier(const Block &block, const KnowledgeRef &all) const;
   /// What the thread knows and has done.
   KnowledgeRef published(const Thread &thread);
   /// The cell of the word that holds the address; null for what is not simulated memory.
@@ -190,6 +199,10 @@ private:
   bool repeatsOrder(RecentOrder &recent, uint32_t previous, uint8_t lane, const Actor &actor);
   bool touchSimply(Cell &cell, uint32_t mask, const Actor &actor, const Access &access);
   void settlePending();
+  /// An ordinary store of a running kernel among these bytes that no proxy fence has come behind, as far as the actor knows.
+  std::optional<Found> findUnfenced(const Cell *cells, uint64_t offset, uint64_t bytes, const Actor &actor,
+                                    uint64_t &where);
+  bool isUnfenced(const Cell &cell, const Actor &actor) const;
   bool comesLater(const Cell &cell, const Actor &actor, const Access &access) const;
   /// `region`: the bytes that the cell is about.
   void record(Cell &cell, uint32_t region, uint32_t mask, const Actor &actor, const Access &access);
@@ -220,6 +233,9 @@ private:
 
   // RaceReport.cpp
   Race report(const Actor &actor, const Found &found, const void *address, uint64_t bytes, const Access &access);
+  Race reportUnfenced(const Actor &actor, const Found &store, const void *address, const Access &access);
+  /// The byte as an element of its array.
+  std::string placeOf(const void *address) const;
   std::string describe(uint32_t strand, uint8_t lane) const;
   std::string explain(const Actor &actor, const Found &found, const Access &access) const;
   std::string explainMiss(const NearMiss &miss) const;

@@ -9,6 +9,9 @@
 //   warp w before n       everything that the warp's lanes did before they last met, the n-th time
 //   lane w.l up to e      what this lane did up to its e-th release
 //
+// Each of the last three may also stand there as fenced: of the ordinary accesses that it is about, asynchronous copies know as well, since a
+// proxy fence has come in between (Detector::proxyFence). That goes from thread to thread as the rest does.
+//
 // Knowledge never changes; threads share it by pointer, and most of them hold that of their block.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -33,12 +36,17 @@ struct Key {
   static Key warp(uint32_t id) { return {uint64_t(2) << 62 | id}; }
   static Key lane(uint32_t warp, uint32_t lane) { return {uint64_t(3) << 62 | uint64_t(warp) << 6 | lane}; }
 
+  /// The same, for the asynchronous proxy.
+  Key fenced() const { return {bits | fencedBit}; }
+  bool isFenced() const { return bits & fencedBit; }
+
   KeyKind kind() const { return static_cast<KeyKind>(bits >> 62); }
   /// The number of the stream, block or warp; of a lane its warp's.
-  uint32_t id() const {
-    return static_cast<uint32_t>(kind() == KeyKind::Lane ? (bits & ~(uint64_t(3) << 62)) >> 6 : bits);
-  }
+  uint32_t id() const { return static_cast<uint32_t>(kind() == KeyKind::Lane ? (bits & (fencedBit - 1)) >> 6 : bits); }
   auto operator<=>(const Key &) const = default;
+
+private:
+  static constexpr uint64_t fencedBit = uint64_t(1) << 61; ///< Above all numbers.
 };
 
 struct Known {

@@ -290,6 +290,8 @@ Detector::Race Detector::synchronise(Thread &thread, const void *address, uint32
   const Actor actor = actorOf(thread);
   // One whole cell, or two.
   const uint64_t offset = reinterpret_cast<uintptr_t>(address) % wordBytes;
+  if (access.isWrite && !isShared)
+    thread.order.storedIn = actor.phase;
   uint64_t where = 0;
   if (std::optional<Found> found = touchRange(cell, offset, bytes, actor, access, where))
     return report(actor, *found, static_cast<const char *>(address) + (where - offset), bytes, access);
@@ -334,6 +336,56 @@ void Detector::fence(Thread &thread, uint32_t order, uint32_t scope) {
     addRelease(sequentialFences, thread.order.fenced, joiner);
 }
 
+void Detector::proxyFence(Thread &thread) {
+  settle();
+  BlockOrder &block = thread.block->order;
+  // Beyond the block's last barrier there may be stores of its own, and of its warp before the lanes met.
+  const bool isPrivate = thread.order.storedIn == block.phase || thread.warp->order.metIn == block.phase;
+  const KnowledgeRef before = knownBy(thread);
+  ProxyFence &last = block.proxyFence;
+  if (!isPrivate && last.phase == block.phase && last.before == before) {
+    thread.order.known = last.after;
+    return;
+  }
+  const KnowledgeRef now =
+      isPrivate ? published(thread) : joiner.with(before, {{Key::block(block.block), block.phase}});
+  std::vector<Known> fenced;
+  for (const Known &entry : now->entries())
+    if (entry.key.kind() != KeyKind::Stream && !entry.key.isFenced())
+      fenced.push_back({entry.key.fenced(), entry.upTo});
+  thread.order.known = joiner.with(before, std::move(fenced));
+  if (isPrivate) {
+    thread.warp->order.beginEpoch(); // what comes now is not fenced
+    thread.order.storedIn = 0;
+  } else {
+    last = {before, thread.order.known, block.phase};
+  }
+}
+
+/// Own threads' entries that a block's barrier makes superfluous: what they told each other is implied by it. What they have fenced is
+/// not, unless nothing is left unfenced.
+KnowledgeRef Detector::behindBarrier(const Block &block, const KnowledgeRef &all) const {
+  const Knowledge &known = *all;
+  const Key own = Key::block(block.order.block).fenced();
+  const bool isAllFenced = known.upTo(own) == block.order.phase &&
+                           std::none_of(block.allThreads().begin(), block.allThreads().end(), [&](const auto &thread) {
+                             return thread->order.storedIn == block.order.phase;
+                           });
+  auto isOwn = [&](const Known &entry) {
+    if (entry.key.kind() == KeyKind::Stream)
+      return false;
+    if (entry.key.kind() == KeyKind::Block)
+      return entry.key.id() == block.order.block;
+    const WarpIdentity &warp = warps[entry.key.id()];
+    return warp.block == block.order.block && warp.kind == ActorKind::Threads;
+  };
+  std::vector<Known> kept;
+  for (const Known &entry : known.entries())
+    if (!isOwn(entry) || (entry.key.isFenced() && (!isAllFenced || entry.key == own)))
+      kept.push_back(entry.key == own && isAllFenced ? Known{own, block.order.phase + 1} : entry);
+  return kept == known.entries() ? all : std::make_shared<const Knowledge>(std::move(kept));
+}
+
 //===- Meetings ---------------------------------------------------------------------------------------------------===//
 
 void Detector::blockBarrier(Block &block) {
@@ -344,18 +396,8 @@ void Detector::blockBarrier(Block &block) {
       known = joiner.join(known, thread->order.known);
       thread->order.known = nullptr;
     }
-  if (known != block.order.known) {
-    // What the block's own threads told each other before is implied by the barrier.
-    std::vector<Known> foreign;
-    for (const Known &entry : known->entries())
-      if (entry.key.kind() == KeyKind::Stream ||
-          (entry.key.kind() == KeyKind::Block
-               ? entry.key.id() != block.order.block
-               : warps[entry.key.id()].block != block.order.block || warps[entry.key.id()].kind != ActorKind::Threads))
-        foreign.push_back(entry);
-    block.order.known =
-        foreign.size() == known->entries().size() ? known : std::make_shared<const Knowledge>(std::move(foreign));
-  }
+  if (known != block.order.known)
+    block.order.known = behindBarrier(block, known);
   ++block.order.phase;
   block.forgetStrands();
   forgetIfFull();
@@ -375,6 +417,7 @@ void Detector::warpBarrier(Block &block, Warp &warp) {
     for (uint32_t lane = 0; lane < lanes; ++lane)
       first[lane]->order.known = known;
   warp.order.beginSync();
+  warp.order.metIn = block.order.phase;
 }
 
 void Detector::arrive(Thread &thread, MeetingOrder &meeting) {
@@ -398,7 +441,7 @@ void Detector::beginKernel(Stream &stream, KernelRun &run) {
 }
 
 void Detector::beginBlock(Block &block) {
-  block.order = {static_cast<uint32_t>(blocks.size()), 1, operations[block.kernel->operation].begin, nullptr, {}};
+  block.order = {static_cast<uint32_t>(blocks.size()), 1, operations[block.kernel->operation].begin, nullptr, {}, {}};
   blocks.push_back({block.kernel->operation, {block.blockId[0], block.blockId[1], block.blockId[2]}});
   block.sharedCells.assign((block.kernel->description().sharedBytes + wordBytes - 1) / wordBytes, Cell());
   for (uint32_t index = 0; index < block.allWarps().size(); ++index) {
@@ -411,7 +454,9 @@ void Detector::threadFinished(Thread &thread) {
   settle();
   BlockOrder &block = thread.block->order;
   block.left = joiner.join(block.left, thread.order.known);
+  const uint32_t storedIn = thread.order.storedIn;
   thread.order.clear();
+  thread.order.storedIn = storedIn; // who has returned does not fence any more
 }
 
 void Detector::blockFinished(Block &block) {

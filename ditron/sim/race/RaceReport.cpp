@@ -144,19 +144,39 @@ std::string Detector::explain(const Actor &actor, const Found &found, const Acce
   return "no event, signal or synchronisation comes between them";
 }
 
-Detector::Race Detector::report(const Actor &actor, const Found &found, const void *address, uint64_t bytes,
-                                const Access &access) {
+std::string Detector::placeOf(const void *address) const {
   std::string place = engine.memory.signalName(address);
   if (const Allocation *allocation = engine.memory.find(address))
-    place += fmt::format(" of rank {}", allocation->rank);
-  else
-    for (auto &rank : engine.ranks)
-      for (auto &slot : rank->slots)
-        if (slot->kernel && slot->sharedMemory() &&
-            static_cast<uint64_t>(static_cast<const char *>(address) - slot->sharedMemory()) <
-                slot->kernel->description().sharedBytes)
-          place = fmt::format("shared memory of the block, offset {}",
-                              static_cast<const char *>(address) - slot->sharedMemory());
+    return place + fmt::format(" of rank {}", allocation->rank);
+  for (auto &rank : engine.ranks)
+    for (auto &slot : rank->slots)
+      if (slot->kernel && slot->sharedMemory() &&
+          static_cast<uint64_t>(static_cast<const char *>(address) - slot->sharedMemory()) <
+              slot->kernel->description().sharedBytes)
+        place = fmt::format("shared memory of the block, offset {}",
+                            static_cast<const char *>(address) - slot->sharedMemory());
+  return place;
+}
+
+Detector::Race Detector::reportUnfenced(const Actor &actor, const Found &store, const void *address,
+                                        const Access &access) {
+  auto at = [&](uint16_t site) { return site ? engine.places.text(site) : std::string("an unknown line"); };
+  const std::string_view does = access.isWrite ? "overwrites" : "reads";
+  lastRace = fmt::format("data race by proxy on {}: this {} ({}) {} through the asynchronous proxy what the {} by {} "
+                         "has written through the generic "
+                         "one; no fence.proxy.async stands between the store at {} and the {} at {}: call "
+                         "fence_proxy_async() behind the store, before it is "
+                         "made known to others, or in front of the copy, behind what orders it after the store "
+                         "(fence_async_shared() is about shared "
+                         "memory alone)",
+                         placeOf(address), access.asyncName, describe(actor.strand, actor.lane), does,
+                         accessName(true, store.strength), describe(store.strand, store.lane), at(store.site),
+                         access.asyncName, at(access.site));
+  return &lastRace;
+}
+
+Detector::Race Detector::report(const Actor &actor, const Found &found, const void *address, uint64_t bytes,
+                                const Access &access) {
   // What streams and networks do is described with its own place.
   const ActorKind earlier = warps[strands[found.strand].warp].kind;
   std::string earlierPlace;
@@ -164,8 +184,8 @@ Detector::Race Detector::report(const Actor &actor, const Found &found, const vo
     earlierPlace = " at " + engine.places.text(found.site);
   else if (earlier != ActorKind::StreamOperation && earlier != ActorKind::Network && earlier != ActorKind::Host)
     earlierPlace = " at an unknown line";
-  lastRace = fmt::format("data race on {}: this {} of {} by {} is not ordered after the {}{} by {}; {}", place,
-                         accessName(access.isWrite, access.strength), byteCount(bytes),
+  lastRace = fmt::format("data race on {}: this {} of {} by {} is not ordered after the {}{} by {}; {}",
+                         placeOf(address), accessName(access.isWrite, access.strength), byteCount(bytes),
                          describe(actor.strand, actor.lane), accessName(found.isWrite, found.strength), earlierPlace,
                          describe(found.strand, found.lane), explain(actor, found, access));
   return &lastRace;

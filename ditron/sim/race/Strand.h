@@ -107,6 +107,7 @@ struct ThreadOrder {
   Release fenced;                                     ///< At its last releasing fence.
   std::vector<Release> seen;                          ///< By relaxed loads, for the next acquiring fence.
   uint32_t storeReads = nobody, storeWrites = nobody; ///< Warps of its tensor stores.
+  uint32_t storedIn = 0; ///< The block's phase at its last store to global memory that it has not fenced; 0: none.
 
   void clear() { *this = {}; }
 };
@@ -116,6 +117,7 @@ struct WarpOrder {
   uint32_t index = 0; ///< In its block. Of host code: its name in the trace's table, or nobody.
   uint32_t epoch = 1, sync = 1;
   uint32_t strand = 0; ///< 0: the next access makes one.
+  uint32_t metIn = 0;  ///< The block's phase when its lanes last met by themselves.
 
   /// What its lanes do from now on is not part of what one of them has released.
   void beginEpoch() {
@@ -149,12 +151,19 @@ struct OldValue {
   bool isRepeated = false;      ///< The thread has loaded the newest value later, as loops that poll do.
 };
 
+/// What a proxy fence made of what a thread knew, in a phase of its block: for the other threads, which mostly know the same.
+struct ProxyFence {
+  KnowledgeRef before, after;
+  uint32_t phase = 0;
+};
+
 struct BlockOrder {
   uint32_t block = nobody;
   uint32_t phase = 1;
   KnowledgeRef known;
   KnowledgeRef left;                ///< What its threads that have returned knew.
   std::vector<NearMiss> nearMisses; ///< The newest ones.
+  ProxyFence proxyFence;
 };
 
 /// Something at which some arrive and others wait: an mbarrier, a named barrier.

@@ -73,6 +73,8 @@ void SimHopper::tmaStoreWait(Emitter &e, int pending, bool onlyRead) {
 
 void SimHopper::fenceAsync(Emitter &e) { sim.call(e, "fence_async", {sim.self(e), sim.site(e)}); }
 
+void SimHopper::fenceAsyncGlobal(Emitter &e) { sim.call(e, "fence_async_global", {sim.self(e), sim.site(e)}); }
+
 //===--- Warpgroup multiply ---------------------------------------------------------------------------------------------===//
 
 static DitronSimType operandCode(Type type) {

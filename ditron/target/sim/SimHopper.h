@@ -32,8 +32,7 @@ public:
   void tmaStoreCommit(Emitter &e) override;
   void tmaStoreWait(Emitter &e, int pending, bool onlyRead) override;
   void fenceAsync(Emitter &e) override;
-  /// Global memory is coherent between ordinary accesses and tensor copies here.
-  void fenceAsyncGlobal(Emitter &e) override {}
+  void fenceAsyncGlobal(Emitter &e) override;
 
   mlir::Value matrixDescriptor(Emitter &e, mlir::Value shared, int64_t leadingBytes, int64_t strideBytes,
                                int swizzleBytes) override;

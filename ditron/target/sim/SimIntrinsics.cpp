@@ -133,6 +133,8 @@ FailureOr<SmallVector<Value>> simIntrinsic(Emitter &e, SimCalls &sim, HopperLeav
   }
   if (name == "fence_async_shared" || name == "fence_proxy_async") {
     hopper->fenceAsync(e);
+    if (name == "fence_proxy_async")
+      hopper->fenceAsyncGlobal(e);
     return Values();
   }
   // Hints, and orders that hold here anyway.
