@@ -108,6 +108,9 @@ TWO_PUTS = ('--ranks 2 data_ptr=symm:zeros:i32[256] source_ptr=arange(1):i32[256
 NODES = '--ranks-per-node 1 '
 LOCK = '--grid 6 lock_ptr=zeros:i32[1] sum_ptr=zeros:i32[1] --expect sum_ptr=i32:[6]'
 HOPPER = '--target sim:sm_90a '
+# A bulk copy of what the block, or block 0, has stored.
+FETCH = HOPPER + 'box_ptr=zeros:i32[128] out_ptr=zeros:i32[128] --expect out_ptr=arange(7):i32[128]'
+FETCH_ACROSS_BLOCKS = '--grid 2 flag_ptr=zeros:i32[1] ' + FETCH
 PRODUCT = '--grid 2,1 a_ptr=ones:fp16[128,128] b_ptr=ones:fp16[128,64] c_ptr=zeros:fp32[128,64] rows=128 columns=64 depth=128 '\
           '--expect c_ptr=full(128):fp32[128,64]'
 
@@ -344,6 +347,14 @@ PROGRAMS = [
              '--expect out_ptr=' + numbers(i ^ 32 for i in TILE)),
     race('wait_group_off_by_one', 'shared', HOPPER + 'out_ptr=zeros:i32[256]'),
     race('proxy_fence_missing', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]'),
+    race('proxy_fence_of_global_memory', 'box_ptr[0]', FETCH),
+    race('proxy_fence_of_shared_memory_only', 'box_ptr[0]', FETCH),
+    race('proxy_fence_between_blocks', 'box_ptr[0]', FETCH_ACROSS_BLOCKS),
+    race('proxy_fence_before_acquire', 'box_ptr[0]', FETCH_ACROSS_BLOCKS),
+    race('proxy_fence_before_store', 'box_ptr[0]', FETCH_ACROSS_BLOCKS),
+    race('proxy_fence_between_ranks', 'box_ptr[0] of rank 1', HOPPER + '--ranks 2 box_ptr=symm:zeros:i32[128] flag_ptr=symm:zeros:i32[1] '
+         'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:zeros:i32[128],arange(7):i32[128]'),
+    race('proxy_fence_before_overwriting', 'out_ptr[0]', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(5):i32[128]'),
     race('bulk_load_not_waited_for', 'shared', HOPPER + 'x_ptr=arange:i32[128] out_ptr=zeros:i32[128] '
          '--expect out_ptr=arange:i32[128]'),
 
@@ -397,6 +408,8 @@ PROGRAMS = [
             'out_ptr=zeros:i32[256] --expect out_ptr=arange:i32[256]'),
     correct('named_barriers', 'x_ptr=arange:i32[192] out_ptr=zeros:i32[192] '
             '--expect out_ptr=' + numbers(64 * step + 63 - i for step in range(3) for i in range(64))),
+    correct('proxy_fences', HOPPER + '--grid 6 box_ptr=zeros:i32[384] flag_ptr=zeros:i32[3] out_ptr=zeros:i32[384] '
+            '--expect out_ptr=' + numbers(i + block for block in range(3) for i in TILE)),
     correct('bulk_copies', HOPPER + 'x_ptr=arange:i32[384] out_ptr=zeros:i32[384] --expect out_ptr=arange(1):i32[384]'),
     correct('kernels_in_turn', '--ranks 2 --grid 2 row_ptr=zeros:i32[256] inbox_ptr=symm:zeros:i32[128] '
             'signal_ptr=symm:zeros:i32[1] --then {form}_second --grid 2 out_ptr=zeros:i32[256] '
