@@ -220,9 +220,11 @@ void Detector::addReader(Cell &cell, uint32_t mask, const Actor &actor, const Ac
     cell.readMask |= mask;
     return;
   }
-  ReaderStep &step =
-      readerSteps[(cell.reads * 31u + actor.strand * 7u + actor.lane * 3u + cell.readLane + cell.readMask) %
-                  std::size(readerSteps)];
+  // Mixed well: strands and nodes are consecutive numbers.
+  const uint64_t mixed =
+      ((uint64_t(cell.reads) << 32 | actor.strand) ^ uint64_t(actor.lane) << 26 ^ uint64_t(cell.readLane) << 58) *
+      0x9e3779b97f4a7c15u;
+  ReaderStep &step = readerSteps[(mixed >> 32) % std::size(readerSteps)];
   if (sameReaders(step.before, cell) && step.reader == reader) {
     takeReaders(cell, step.after);
     return;
