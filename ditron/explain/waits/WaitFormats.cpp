@@ -40,7 +40,10 @@ public:
       label += "\n" + wait.blocks;
     const std::string waiter = node(label, "box");
     waiters[{wait.rank, wait.who}].push_back(waiter);
-    std::string edge = fmt::format("has {}, wants {}", wait.has, wantsOf(wait));
+    if (!wait.file.empty()) // who could end a wait of its own block is known by its place
+      waiters[{wait.rank, fmt::format("{} at {}:{}:{}", wait.who, wait.file, wait.line, wait.column)}].push_back(
+          waiter);
+    const std::string edge = (wait.has ? fmt::format("has {}, ", *wait.has) : std::string()) + "wants " + wantsOf(wait);
     addEdge(fmt::format("{} -> {} [label={}]", waiter, word(wait), dotString(edge)));
   }
 
@@ -74,7 +77,8 @@ private:
     std::string label = wordOf(wait);
     if (!wait.role.empty())
       label += "\n" + wait.role;
-    label += fmt::format("\n{}", wait.lastWritten);
+    if (!wait.lastWritten.empty())
+      label += "\n" + wait.lastWritten;
     return node(label, "ellipse");
   }
   std::string node(const std::string &label, std::string_view shape) {
@@ -115,12 +119,20 @@ std::string jsonOf(const WaitReport &report) {
       one.update({{"file", wait.file}, {"line", wait.line}, {"column", wait.column}});
     if (!wait.blocks.empty())
       one.update({{"blocks", wait.blocks}, {"block_count", wait.blockCount}, {"threads", wait.threads}});
-    one.update({{"since_us", wait.sinceMicroseconds}, {"word", wait.word}});
+    if (wait.process)
+      one["process"] = *wait.process;
+    if (wait.sinceMicroseconds)
+      one["since_us"] = *wait.sinceMicroseconds;
+    if (wait.lastedSeconds > 0)
+      one.update({{"lasted_s", wait.lastedSeconds}, {"stopped_looking", wait.stands}});
+    one["word"] = wait.word;
     if (!wait.role.empty())
       one["role"] = wait.role;
     if (wait.wordRank)
       one["word_rank"] = *wait.wordRank;
-    one.update({{"has", wait.has}, {"wants", wantsOf(wait)}});
+    if (wait.has)
+      one["has"] = *wait.has;
+    one["wants"] = wantsOf(wait);
     if (wait.attempts)
       one["attempts"] = wait.attempts;
     if (!wait.lastWritten.empty())
@@ -136,11 +148,10 @@ std::string jsonOf(const WaitReport &report) {
   }
   for (const RankActivity &rank : report.ranks)
     ranks.push_back({{"rank", rank.rank}, {"doing", rank.lines}});
-  const ordered_json whole = {{"kind", report.kind},
-                              {"headline", report.headline},
-                              {"virtual_time_us", report.microseconds},
-                              {"waits", std::move(waits)},
-                              {"ranks", std::move(ranks)}};
+  ordered_json whole = {{"kind", report.kind}, {"headline", report.headline}};
+  if (report.microseconds)
+    whole["virtual_time_us"] = *report.microseconds;
+  whole.update({{"waits", std::move(waits)}, {"ranks", std::move(ranks)}});
   return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -31,13 +31,23 @@ std::string whoText(const Wait &wait) {
 /// What is behind the name of the word.
 std::string stateText(const Wait &wait) {
   std::string text = wait.role.empty() ? std::string() : fmt::format(" ({})", wait.role);
-  text += fmt::format(": has {}, ", wait.has);
+  text += wait.has ? fmt::format(": has {}, ", *wait.has) : std::string(": ");
   if (!wait.wants.empty())
     return text + fmt::format("wants {}", wait.wants);
   text += "polls it in a loop until it changes";
   if (wait.attempts)
     text += fmt::format(", {} times so far, never in the state of an earlier time", wait.attempts);
   return text;
+}
+
+std::string lastedText(const Wait &wait) {
+  const double seconds = wait.lastedSeconds;
+  if (seconds <= 0)
+    return {};
+  return (seconds < 1e-3 ? fmt::format("; for {:.0f} us", seconds * 1e6)
+          : seconds < 1  ? fmt::format("; for {:.0f} ms", seconds * 1e3)
+                         : fmt::format("; for {:.1f} s", seconds)) +
+         (wait.stands ? "; it has stopped looking (a stopped GPU, or a kernel that was ended)" : "");
 }
 
 std::string placeOfWord(const Wait &wait) { return wait.wordRank ? fmt::format(" on rank {}", *wait.wordRank) : ""; }
@@ -96,7 +106,7 @@ std::string entryText(const std::vector<const Wait *> &waits, bool isEachItsOwn)
       fmt::format("  {}, {}\n    waits for {}{}", ranksText(ranks), whoText(first), first.word, placeOfWord(first));
   if (waits.size() > 1 && isEachItsOwn)
     text += ", each of the others for that of its own rank";
-  text += stateText(first);
+  text += stateText(first) + lastedText(first);
   if (!first.lastWritten.empty())
     text += "; " + first.lastWritten +
             (isOneWriter ? "" : fmt::format(" (that of rank {})", first.wordRank.value_or(first.rank)));
@@ -121,7 +131,7 @@ std::string waitsText(const std::vector<Wait> &waits) {
             own ? 0 : wait.wordRank.value_or(UINT32_MAX),
             stateText(wait),
             wait.lastWritten == "never written",
-            wait.inSameBlock};
+            wait.inSameBlock + (wait.stands ? " stands" : "")};
     auto [group, isNew] = groups.try_emplace(key);
     if (isNew)
       order.push_back(key);
@@ -172,6 +182,13 @@ std::string rangesText(const std::set<uint64_t> &values) {
     if (last != first)
       text += fmt::format("{}{}", last == first + 1 ? ", " : "..", last);
   }
+  return text;
+}
+
+std::string textOf(const std::vector<Wait> &waits) {
+  std::string text = waitsText(waits);
+  if (!text.empty())
+    text.pop_back();
   return text;
 }
 

@@ -42,13 +42,17 @@ struct Wait {
   std::string blocks; ///< "block (0,0,0)", "blocks 0..7"; empty for streams and host code.
   uint64_t blockCount = 0;
   std::set<uint64_t> threads;
-  double sinceMicroseconds = 0; ///< Of the first of them.
+  std::optional<double> sinceMicroseconds; ///< Of the first of them, in virtual time.
+  // Of GPUs.
+  std::optional<uint32_t> process;
+  double lastedSeconds = 0; ///< The longest of them; 0: not known.
+  bool stands = false;      ///< None of them looks at the word any more.
   // The word.
   std::string word;                 ///< "flag[3]".
   std::string role;                 ///< What the word is for, where that is known.
   std::optional<uint32_t> wordRank; ///< Whose memory holds it; none for shared memory and the host's.
-  int64_t has = 0;
-  std::string wants;         ///< ">= 1"; empty for threads that poll.
+  std::optional<int64_t> has;       ///< None where no value says anything, as of an mbarrier.
+  std::string wants;                ///< ">= 1"; empty for threads that poll.
   uint64_t attempts = 0;     ///< Of threads that poll and do not sleep, since it runs in a circle that is not closed.
   std::string lastWritten;   ///< "last written by rank 0, ..." or "never written"; empty where it is not known.
   std::string inSameBlock;   ///< What other threads of the first block do.
@@ -65,7 +69,7 @@ struct RankActivity {
 struct WaitReport {
   std::string kind; ///< "deadlock", "time limit", "interruption", "moment".
   std::string headline;
-  double microseconds = 0; ///< Virtual time.
+  std::optional<double> microseconds; ///< Virtual time; none on GPUs.
   std::vector<Wait> waits;
   std::string noWaits; ///< Said when there are none.
   std::vector<RankActivity> ranks;
@@ -76,6 +80,8 @@ std::string rangesText(const std::set<uint64_t> &values);
 
 /// Lines are separated and not ended by a newline.
 std::string textOf(const WaitReport &report);
+/// The entries of "waiting:" alone.
+std::string textOf(const std::vector<Wait> &waits);
 /// Nodes are those who wait, words, and those who could raise them; edges lead from who waits to what would end it.
 std::string dotOf(const WaitReport &report);
 std::string jsonOf(const WaitReport &report);

@@ -152,7 +152,7 @@ TEST(Binding, annotations) {
   kernel.parameters[1].annotation = "int";
   EXPECT_EQ(item(bind({{at(0), 7}, {}}, kernel), "n").type.signatureText(), "i32");
   kernel.parameters[0].annotation = "'*fp16'";
-  EXPECT_THAT(errorOf({{at(0), 7}, {}}, kernel), HasSubstr("annotated *fp16, given bf16 pointer"));
+  EXPECT_THAT(errorOf({{at(0), 7}, {}}, kernel), HasSubstr("annotated *fp16, given null bf16 pointer"));
 }
 
 TEST(Binding, errors) {

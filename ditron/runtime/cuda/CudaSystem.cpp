@@ -5,7 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/cuda/CudaSystem.h"
 
-#include "ditron/explain/board/WaitText.h"
+#include "ditron/explain/board/BoardReport.h"
 #include "ditron/runtime/cuda/GpuTrace.h"
 #include "ditron/runtime/cuda/KernelCache.h"
 
@@ -173,7 +173,7 @@ std::string CudaSystem::publishedWaits(std::vector<explain::PublishedWait> waits
     for (explain::PublishedWait &wait : explain::readBoard(*board))
       if (std::none_of(waits.begin(), waits.end(), [&](const auto &known) { return isSame(known, wait); }))
         waits.push_back(std::move(wait));
-  return explain::describeWaits(waits);
+  return explain::textOf(explain::waitsOf(waits));
 }
 
 Status CudaSystem::checkReports() {

@@ -6,6 +6,7 @@
 #include "ditron/sim/engine/Block.h"
 
 #include "ditron/sim/engine/Engine.h"
+#include "ditron/sim/report/DeadlockReport.h"
 
 #include <fmt/format.h>
 
@@ -478,18 +479,9 @@ std::string Block::describe() const {
                      blockId[1], blockId[2]);
 }
 
-std::string Block::describeParked() const {
-  // Groups of equal places, in thread order.
-  struct Group {
-    std::string what, detail;
-    const DitronSimSite *site;
-    std::vector<uint32_t> ids;
-  };
-  std::vector<Group> groups;
-  uint32_t finished = 0;
+std::vector<Block::ParkedThreads> Block::parkedThreads() const {
+  std::vector<ParkedThreads> groups; // in thread order
   for (const auto &thread : threads) {
-    if (thread->state == ThreadState::Finished)
-      ++finished;
     if (thread->state == ThreadState::Finished || thread->state == ThreadState::Ready ||
         thread->state == ThreadState::WaitingWord)
       continue;
@@ -502,15 +494,19 @@ std::string Block::describeParked() const {
       for (const Rendezvous &meeting : thread->warp->meetings)
         if (meeting.arrived >> thread->laneId & 1)
           what = collectiveName(meeting.kind);
-    auto it = std::find_if(groups.begin(), groups.end(), [&](const Group &group) {
+    auto it = std::find_if(groups.begin(), groups.end(), [&](const ParkedThreads &group) {
       return group.what == what && group.detail == detail && sameSite(group.site, thread->site);
     });
     if (it == groups.end())
       it = groups.insert(groups.end(), {what, detail, thread->site, {}});
     it->ids.push_back(thread->threadId);
   }
+  return groups;
+}
+
+std::string Block::describeParked() const {
   std::string text;
-  for (const Group &group : groups) {
+  for (const ParkedThreads &group : parkedThreads()) {
     bool one = group.ids.size() == 1;
     std::string who = one ? fmt::format("thread {}", group.ids[0]) : fmt::format("{} threads", group.ids.size());
     if (!one && group.ids.back() - group.ids[0] + 1 == group.ids.size())
@@ -518,15 +514,20 @@ std::string Block::describeParked() const {
     text += fmt::format("{}{} wait{} at the {} {}{}", text.empty() ? "" : "; ", who, one ? "s" : "", group.what,
                         siteText(group.site), group.detail);
   }
+  const auto finished = std::count_if(threads.begin(), threads.end(), [](const std::unique_ptr<Thread> &thread) {
+    return thread->state == ThreadState::Finished;
+  });
   if (finished && !text.empty())
     text += fmt::format("; {} of {} threads have returned", finished, threads.size());
   return text;
 }
 
 void Block::reportStuck() {
-  engine.fail(failureAt(StatusCode::Deadlock, threads[0]->site,
-                        fmt::format("{}: threads wait for each other at different places and none can go on: {}",
-                                    describe(), describeParked())));
+  Status failure = failureAt(StatusCode::Deadlock, threads[0]->site,
+                             fmt::format("{}: threads wait for each other at different places and none can go on: {}",
+                                         describe(), describeParked()));
+  explain::WaitReport report = reportStuckBlock(*this, failure.message());
+  engine.fail(std::move(failure), std::move(report));
 }
 
 } // namespace ditron::sim

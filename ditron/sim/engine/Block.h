@@ -212,6 +212,13 @@ public:
   std::string describe() const;
   /// "127 threads wait at the block barrier gemm.py:3:4; ..." about the live threads that do not wait for a word.
   std::string describeParked() const;
+  /// Live threads that wait for others of their block, for the same at the same place.
+  struct ParkedThreads {
+    std::string what, detail; ///< "block barrier"; what else is known.
+    const DitronSimSite *site = nullptr;
+    std::vector<uint32_t> ids; ///< Ascending.
+  };
+  std::vector<ParkedThreads> parkedThreads() const;
   uint32_t liveThreads() const { return live; }
   const std::vector<std::unique_ptr<Thread>> &allThreads() const { return threads; }
   std::vector<Warp> &allWarps() { return warps; }

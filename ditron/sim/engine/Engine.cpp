@@ -116,9 +116,14 @@ void Machine::State::fail(Status error) {
 }
 
 void Machine::State::fail(StatusCode code, WaitReport report) {
+  Status error{code, textOf(report)};
+  fail(std::move(error), std::move(report));
+}
+
+void Machine::State::fail(Status error, WaitReport report) {
   if (stopped())
     return;
-  fail({code, textOf(report)});
+  fail(std::move(error));
   waitReport = std::make_shared<const WaitReport>(std::move(report));
 }
 

@@ -73,6 +73,7 @@ struct Machine::State {
   void fail(Status error);
   /// The same, with the report as text and for whoever asks.
   void fail(StatusCode code, explain::WaitReport report);
+  void fail(Status error, explain::WaitReport report);
   bool stopped() const { return !status.isOk(); }
 
   //===- Writes and waits -----------------------------------------------------------------------------------------===//

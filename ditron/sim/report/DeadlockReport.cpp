@@ -25,6 +25,8 @@ namespace {
 
 std::string micros(SimTime time) { return fmt::format("{}.{:03} us", time / 1000000, time / 1000 % 1000); }
 
+std::string atPlace(const DitronSimSite *place) { return place ? " at " + siteText(place) : std::string(); }
+
 /// What a word means, where somebody has said so (Machine::describeWords).
 WordRole roleOf(const Allocation &home, const void *address) {
   if (!home.describeWord)
@@ -173,6 +175,14 @@ struct Group {
 };
 using Groups = std::map<std::tuple<uint32_t, std::string, std::string>, Group>;
 
+void setPlace(const DitronSimSite *site, Wait &wait) {
+  if (!site)
+    return;
+  wait.file = site->file;
+  wait.line = site->line;
+  wait.column = site->column;
+}
+
 /// Adds the wait to the group of its like, and gives the group.
 Group &addWait(Engine &engine, Groups &groups, const Waiter &waiter, const DitronSimSite *site, uint64_t attempts) {
   Wait wait;
@@ -184,17 +194,14 @@ Group &addWait(Engine &engine, Groups &groups, const Waiter &waiter, const Ditro
   if (waiter.stream) {
     wait.rank = waiter.stream->rank.id;
     wait.who = fmt::format("stream {}, signal wait", waiter.stream->name);
+    setPlace(waiter.stream->head().place, wait);
   } else {
     wait.rank = waiter.thread->block->rank.id;
     wait.who = fmt::format("kernel {}", waiter.thread->block->kernel->description().name);
-    if (site) {
-      wait.file = site->file;
-      wait.line = site->line;
-      wait.column = site->column;
-    }
+    setPlace(site, wait);
   }
   const std::string what =
-      fmt::format("{} {} {} {} {}", wait.word, wait.wordRank.value_or(0), wait.has, wait.wants, wait.lastWritten);
+      fmt::format("{} {} {} {} {}", wait.word, wait.wordRank.value_or(0), *wait.has, wait.wants, wait.lastWritten);
   // Sorted: the report must not depend on the order of parking.
   Group &group = groups[{wait.rank, fmt::format("{} at {}", wait.who, siteText(site)), what}];
   if (group.wait.who.empty()) {
@@ -290,14 +297,15 @@ std::vector<std::string> describeRank(Engine &engine, const Rank &rank, bool isS
   std::vector<std::string> lines;
   for (const auto &host : engine.hosts)
     if (host->rank == rank.id) {
-      lines.push_back(fmt::format("host code{}{}: {}{}", host->thread.empty() ? "" : " ", host->thread,
+      lines.push_back(fmt::format("host code{}{}: {}{}{}", host->thread.empty() ? "" : " ", host->thread,
                                   host->finished ? "has returned" : "waits for ",
-                                  host->finished ? "" : host->description));
+                                  host->finished ? "" : host->description, host->finished ? "" : atPlace(host->place)));
     }
   for (const Stream *stream : rank.streams) {
     if (stream->isIdle())
       continue;
-    lines.push_back(fmt::format("stream {} {}", stream->name, describeHead(engine, *stream)));
+    lines.push_back(
+        fmt::format("stream {} {}{}", stream->name, describeHead(engine, *stream), atPlace(stream->head().place)));
     if (stream->length() > 1)
       lines.back() += fmt::format("; {} queued behind it", plural(stream->length() - 1, "operation"));
   }
@@ -344,6 +352,20 @@ WaitReport reportOf(Engine &engine, bool isStuck) {
   return report;
 }
 
+/// Of threads that wait for others of their block.
+Wait parkedWait(const Block &block, const Block::ParkedThreads &parked) {
+  Wait wait;
+  wait.rank = block.rank.id;
+  wait.who = fmt::format("kernel {}", block.kernel->description().name);
+  setPlace(parked.site, wait);
+  wait.blocks = fmt::format("block {}", blockText(block.blockId));
+  wait.blockCount = 1;
+  wait.threads.insert(parked.ids.begin(), parked.ids.end());
+  wait.word = "the " + parked.what + atPlace(parked.site) + parked.detail;
+  wait.wants = "other threads of its block";
+  return wait;
+}
+
 std::string_view kindOfEnd(const Engine &engine) {
   return engine.timeLimit.interruptedBy() ? "interruption" : "time limit";
 }
@@ -354,6 +376,24 @@ std::string describeTimeLimit(const Engine &engine) {
   if (const int signal = engine.timeLimit.interruptedBy())
     return fmt::format("the run was interrupted by signal {} ({})", signal, strsignal(signal));
   return fmt::format("the time limit of {:g} s has passed", engine.options.timeLimitSeconds);
+}
+
+WaitReport reportStuckBlock(const Block &block, std::string headline) {
+  WaitReport report = reportOf(block.engine, /*isStuck=*/false);
+  report.kind = "deadlock";
+  report.headline = std::move(headline);
+  const std::vector<Block::ParkedThreads> groups = block.parkedThreads();
+  std::vector<Wait> waits;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    Wait wait = parkedWait(block, groups[i]);
+    wait.knowsRaisers = true;
+    for (size_t other = 0; other < groups.size(); ++other)
+      if (other != i)
+        wait.raisers.push_back({wait.rank, wait.who + atPlace(groups[other].site), "which waits itself"});
+    waits.push_back(std::move(wait));
+  }
+  report.waits.insert(report.waits.begin(), waits.begin(), waits.end());
+  return report;
 }
 
 WaitReport reportTimeOut(Engine &engine) {

@@ -17,12 +17,16 @@
 
 namespace ditron::sim {
 
+class Block;
+
 /// "the time limit of 3 s has passed", or who interrupted the run.
 std::string describeTimeLimit(const Machine::State &engine);
 /// Of a machine whose time limit has passed, or that was interrupted.
 explain::WaitReport reportTimeOut(Machine::State &engine);
 /// Of a machine in which nothing can run.
 explain::WaitReport reportDeadlock(Machine::State &engine);
+/// Of one block whose threads wait for each other, while other blocks may go on.
+explain::WaitReport reportStuckBlock(const Block &block, std::string headline);
 /// Of a machine that goes on.
 explain::WaitReport reportMoment(Machine::State &engine);
 

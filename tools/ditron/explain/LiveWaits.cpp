@@ -1,7 +1,7 @@
 //===- LiveWaits.cpp - What running kernels wait for -----------------------------------------------------------------===//
 #include "explain/LiveWaits.h"
 
-#include "ditron/explain/board/WaitText.h"
+#include "ditron/explain/board/BoardReport.h"
 
 #include <cerrno>
 #include <csignal>
@@ -30,9 +30,10 @@ Status explainProcess(uint32_t pid, LiveWaitsForm form) {
   Expected<explain::BoardReading> reading = explain::readBoards(explain::descendants(pid));
   if (!reading.isOk())
     return noBoards(pid);
-  const std::string text = form == LiveWaitsForm::Json  ? explain::jsonOf(*reading)
-                           : form == LiveWaitsForm::Dot ? explain::dotOf(*reading)
-                                                        : explain::describeReading(*reading);
+  const explain::WaitReport report = explain::reportOf(*reading);
+  const std::string text = form == LiveWaitsForm::Json  ? explain::jsonOf(report)
+                           : form == LiveWaitsForm::Dot ? explain::dotOf(report)
+                                                        : explain::textOf(report) + "\n";
   std::fputs(text.c_str(), stdout);
   return Status::ok();
 }

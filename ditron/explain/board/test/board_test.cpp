@@ -1,7 +1,7 @@
 //===- board_test.cpp - Boards of waits, written here as a GPU writes them, and read ------------------------------===//
 
 #include "ditron/abi/Compare.h"
-#include "ditron/explain/board/BoardReader.h"
+#include "ditron/explain/board/BoardReport.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -234,6 +235,115 @@ TEST_F(Boards, WhatIsNoBoardIsPassedOver) {
 
 TEST_F(Boards, WithoutAFolderAreAnError) {
   EXPECT_THAT(WaitBoard::create({}, folder + "/none").status().message(), HasSubstr("cannot make the board of waits"));
+}
+
+//===--- As a report ---------------------------------------------------------------------------------------------------===//
+
+PublishedWait published(uint32_t rank, uint32_t block, uint32_t thread) {
+  PublishedWait wait;
+  wait.rank = rank;
+  wait.pid = 100 + rank;
+  wait.kernel = "consumer";
+  wait.sourceFile = "gemm.py";
+  wait.line = 12;
+  wait.column = 5;
+  wait.block = {block, 0, 0};
+  wait.thread = thread;
+  wait.compare = DITRON_COMPARE_GE;
+  wait.wanted = 3;
+  wait.seen = 2;
+  wait.seconds = 0.25;
+  wait.homeRank = rank;
+  wait.memory = "ready";
+  wait.element = 4;
+  return wait;
+}
+
+BoardFacts facts(uint32_t rank, std::vector<std::string> kernels) {
+  BoardFacts board;
+  board.rank = rank;
+  board.pid = 100 + rank;
+  board.gpu = rank;
+  board.gpuName = "NVIDIA H200";
+  board.kernels = std::move(kernels);
+  return board;
+}
+
+TEST(BoardReport, HasTheFormOfTheSimulators) {
+  BoardReading reading;
+  reading.boards = {facts(0, {"consumer"}), facts(1, {"consumer"}), facts(2, {})};
+  reading.waits = {published(0, 4, 0), published(0, 6, 0), published(0, 6, 32)};
+  EXPECT_EQ(textOf(reportOf(reading)),
+            "3 ranks of 3 processes\n"
+            "waiting:\n"
+            "  rank 0, kernel consumer at gemm.py:12:5, 2 blocks ((4,0,0) to (6,0,0)), threads 0, 32\n"
+            "    waits for ready[4] on rank 0: has 2, wants >= 3; for 250 ms\n"
+            "what the ranks are doing:\n"
+            "  rank 0:\n"
+            "    process 100, GPU 0 (NVIDIA H200)\n"
+            "    2 blocks wait\n"
+            "  rank 1:\n"
+            "    process 101, GPU 1 (NVIDIA H200)\n"
+            "    no block waits: what others wait for is this rank's to send, unless its kernels have ended\n"
+            "  rank 2:\n"
+            "    process 102, GPU 2 (NVIDIA H200)\n"
+            "    has loaded no kernel yet");
+  const nlohmann::json json = nlohmann::json::parse(jsonOf(reportOf(reading)));
+  EXPECT_EQ(json["kind"], "moment");
+  EXPECT_FALSE(json.contains("virtual_time_us"));
+  ASSERT_EQ(json["waits"].size(), 1u);
+  const nlohmann::json &wait = json["waits"][0];
+  EXPECT_EQ(wait["process"], 100);
+  EXPECT_EQ(wait["who"], "kernel consumer");
+  EXPECT_EQ(wait["line"], 12);
+  EXPECT_EQ(wait["block_count"], 2);
+  EXPECT_EQ(wait["word"], "ready[4]");
+  EXPECT_EQ(wait["word_rank"], 0);
+  EXPECT_EQ(wait["has"], 2);
+  EXPECT_EQ(wait["wants"], ">= 3");
+  EXPECT_EQ(wait["lasted_s"], 0.25);
+  EXPECT_THAT(dotOf(reportOf(reading)), HasSubstr("n0 -> n1 [label=\"has 2, wants >= 3\"]"));
+}
+
+TEST(BoardReport, EqualWaitsOfManyRanksAreOne) {
+  std::vector<PublishedWait> waits;
+  for (uint32_t rank = 0; rank < 8; ++rank)
+    waits.push_back(published(rank, 0, 0));
+  EXPECT_EQ(
+      textOf(waitsOf(waits)),
+      "  ranks 0..7, kernel consumer at gemm.py:12:5, block (0,0,0), thread 0\n"
+      "    waits for ready[4] on rank 0, each of the others for that of its own rank: has 2, wants >= 3; for 250 ms");
+}
+
+TEST(BoardReport, WhatIsNotKnownIsNotSaid) {
+  PublishedWait unnamed = published(0, 0, 0), barrier = published(1, 0, 0), loop = published(2, 0, 0);
+  unnamed.kernel.clear();
+  unnamed.homeRank.reset();
+  unnamed.address = 0x5550000;
+  unnamed.stands = true;
+  barrier.kind = DITRON_WAIT_MBARRIER;
+  barrier.address = 0x420;
+  barrier.seconds = 0;
+  loop.kind = DITRON_WAIT_LOOP;
+  EXPECT_EQ(
+      textOf(waitsOf({unnamed, barrier, loop})),
+      "  rank 0, a kernel at line 12, column 5, block (0,0,0), thread 0\n"
+      "    waits for 0x5550000, memory without a name: has 2, wants >= 3; for 250 ms; it has stopped looking (a "
+      "stopped "
+      "GPU, or a kernel that was ended)\n"
+      "  rank 1, kernel consumer at gemm.py:12:5, block (0,0,0), thread 0\n"
+      "    waits for an mbarrier at shared address 1056 (of another warp of its block, which fetches or frees a tile): "
+      "wants the end of the phase of parity 3\n"
+      "  rank 2, kernel consumer at gemm.py:12:5, block (0,0,0), thread 0\n"
+      "    waits for ready[4] on rank 2: has 2, polls it in a loop until it changes; for 250 ms");
+}
+
+TEST(BoardReport, OfNobodySaysWhoWouldBeSeen) {
+  BoardReading reading;
+  reading.boards = {facts(0, {"consumer"})};
+  EXPECT_THAT(textOf(reportOf(reading)),
+              testing::AllOf(HasSubstr("1 rank of process 100\nwaiting:\n  no block has been waiting for long (only"),
+                             HasSubstr("DITRON_PUBLISH_WAITS=1")));
 }
 
 } // namespace

@@ -24,6 +24,7 @@ Wait waitOf(uint32_t rank, uint32_t wordRank) {
   wait.threads = {0};
   wait.word = "flag[0]";
   wait.wordRank = wordRank;
+  wait.has = 0;
   wait.wants = ">= 1";
   wait.lastWritten = "never written";
   wait.knowsRaisers = true;
