@@ -1,6 +1,8 @@
 //===- Boundary.cpp - Between the C interface and the library -----------------------------------------------------===//
 #include "ditron/api/Boundary.h"
 
+#include "ditron/support/ForkGate.h"
+
 #include <exception>
 #include <fmt/format.h>
 #include <new>
@@ -37,6 +39,7 @@ ditron_status_t report(const Status &status) {
 }
 
 ditron_status_t guarded(const std::function<Status()> &body) {
+  const ForkGate gate;
   try {
     return report(body());
   } catch (const std::bad_alloc &) {

@@ -22,7 +22,7 @@ namespace ditron::api {
 /// Remembers the error for ditron_last_error and gives its number; a success leaves the latest failure as it is.
 ditron_status_t report(const Status &status);
 
-/// Runs the body of a function of the C interface: what it returns or throws is reported.
+/// Runs the body of a function of the C interface, inside of a ForkGate: what it returns or throws is reported.
 ditron_status_t guarded(const std::function<Status()> &body);
 
 /// An error that says so when a pointer that must not be null is.

@@ -6,6 +6,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/bootstrap/Rendezvous.h"
 
+#include "ditron/support/ForkGate.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -168,6 +170,7 @@ Status Rendezvous::send(int socket, uint32_t to, const Message &message) const {
 
 Expected<Rendezvous::Message> Rendezvous::receive(int socket, uint32_t from, double deadline,
                                                   std::string_view step) const {
+  const ForkGateOpen forksGoAhead;
   pollfd waiting = {socket, POLLIN, 0};
   for (;;) {
     const int ready = poll(&waiting, 1, remainingMilliseconds(deadline));
@@ -293,6 +296,7 @@ Status Rendezvous::listenAndAccept() {
     return systemError(fmt::format("cannot publish {}", pointerFile()));
   files.paths.push_back(pointerFile());
 
+  const ForkGateOpen forksGoAhead;
   const double deadline = now() + options.timeLimitSeconds;
   for (uint32_t joined = 1; joined < numRanks();) {
     pollfd waiting = {listener.get(), POLLIN, 0};
@@ -347,6 +351,7 @@ Status Rendezvous::connectTo(const std::string &socketPath, const std::string &c
 }
 
 Status Rendezvous::findAndConnect() {
+  const ForkGateOpen forksGoAhead;
   const double deadline = now() + options.timeLimitSeconds;
   for (;;) {
     const Descriptor file(open(pointerFile().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -371,6 +376,7 @@ Status Rendezvous::findAndConnect() {
 }
 
 Expected<std::vector<Rendezvous::Message>> Rendezvous::collect(std::string_view step) {
+  const ForkGateOpen forksGoAhead;
   const double deadline = now() + options.timeLimitSeconds;
   std::vector<Message> messages(numRanks());
   std::vector<bool> arrived(numRanks());

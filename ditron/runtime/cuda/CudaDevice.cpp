@@ -5,6 +5,8 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/cuda/CudaDevice.h"
 
+#include "ditron/support/ForkGate.h"
+
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
@@ -319,6 +321,7 @@ Status CudaDevice::check(Result result, std::string_view action) {
 Status CudaDevice::waitFor(const std::function<Result()> &query, const std::function<Result()> &block,
                            std::string_view what) {
   using Clock = std::chrono::steady_clock;
+  const ForkGateOpen forksGoAhead;
   if (system->timeLimitSeconds <= 0)
     return check(block(), what);
   const auto begin = Clock::now();
