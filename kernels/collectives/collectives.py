@@ -154,7 +154,7 @@ def scaled(values, scale, element: tl.constexpr, SCALED: tl.constexpr):
         return values
 
 
-@triton.jit(do_not_specialize=["rank", "packets_per_block", "capacity"])
+@triton.jit(do_not_specialize=["n", "rank", "packets_per_block", "capacity"])
 def packet_exchange(x_ptr, out_ptr, slots_ptr, generation_ptr, n, rank, packets_per_block, capacity, scale,
                     WORLD: tl.constexpr, PER_PACKET: tl.constexpr, SCATTER: tl.constexpr, REDUCE: tl.constexpr,
                     REDUCTION: tl.constexpr, SCALED: tl.constexpr, ALIGNED: tl.constexpr):
@@ -193,7 +193,7 @@ def packet_exchange(x_ptr, out_ptr, slots_ptr, generation_ptr, n, rank, packets_
         st(generation_ptr + block, call)
 
 
-@triton.jit(do_not_specialize=["rank", "packets_per_block", "capacity"])
+@triton.jit(do_not_specialize=["n", "rank", "packets_per_block", "capacity"])
 def packet_all_reduce(x_ptr, out_ptr, slots_ptr, generation_ptr, n, rank, packets_per_block, capacity, scale,
                       WORLD: tl.constexpr, PER_PACKET: tl.constexpr, REDUCTION: tl.constexpr, SCALED: tl.constexpr,
                       ALIGNED: tl.constexpr):
@@ -275,7 +275,7 @@ def combine_chunk(own_ptr, slots_ptr, stride, offsets, mask, rank, scale, REDUCT
     return finish(total, REDUCTION, WORLD).to(element)
 
 
-@triton.jit(do_not_specialize=["rank", "root", "slot_elements"])
+@triton.jit(do_not_specialize=["rank", "root"])
 def chunk_exchange(x_ptr, out_ptr, slots_ptr, signals_ptr, generation_ptr, n, rank, root, slot_elements, scale,
                    WORLD: tl.constexpr, CHUNK: tl.constexpr, SCATTER: tl.constexpr, REDUCE: tl.constexpr,
                    ROOTED: tl.constexpr, REDUCTION: tl.constexpr, SCALED: tl.constexpr):
@@ -336,7 +336,7 @@ def chunk_exchange(x_ptr, out_ptr, slots_ptr, signals_ptr, generation_ptr, n, ra
         st(generation_ptr + block, before + max(steps, 0))
 
 
-@triton.jit(do_not_specialize=["rank", "slot_elements"])
+@triton.jit(do_not_specialize=["rank"])
 def chunk_all_reduce(x_ptr, out_ptr, slots_ptr, signals_ptr, generation_ptr, n, part, rank, slot_elements, scale,
                      WORLD: tl.constexpr, CHUNK: tl.constexpr, REDUCTION: tl.constexpr, SCALED: tl.constexpr):
     """Two-shot AllReduce by chunks. Rank r adds the elements [r * part, (r + 1) * part) of all ranks and sends the sums to all.

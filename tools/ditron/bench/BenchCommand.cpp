@@ -190,6 +190,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
                   "Print the time of every stage of every compilation, as DITRON_TIMING does");
   addOperator(*bench, context, OverlapOperator::AllGatherGemm, "C = allgather(A) * B");
   addOperator(*bench, context, OverlapOperator::GemmReduceScatter, "C = reduce_scatter(A * B)");
+  addCollectiveBenchCommands(*bench, context);
   addKernelBenchCommands(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))
     command->fallthrough(); // --time may come behind the operator's name

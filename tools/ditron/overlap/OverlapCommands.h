@@ -14,6 +14,8 @@ namespace ditron::tool {
 void addBenchCommand(CLI::App &app, CommandContext &context);
 /// `ditron bench gemm|softmax|rmsnorm|attention|orders`, below `ditron bench`: kernels of one GPU.
 void addKernelBenchCommands(CLI::App &bench, CommandContext &context);
+/// `ditron bench all_reduce|all_gather|...`, below `ditron bench`: collectives by sizes and plans.
+void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron demo`: both operators on 8 simulated GPUs, verified; fails when a result is wrong or nothing overlapped.
 void addDemoCommand(CLI::App &app, CommandContext &context);
 

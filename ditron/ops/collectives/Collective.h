@@ -1,0 +1,125 @@
+//===- Collective.h - AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast --------------------------------*- C++ -*-===//
+//
+// Collectives of one node as one kernel launch each: no kernel in front, no second stream, no host argument that changes from call
+// to call, so that a call can be captured and replayed, and calls of all sizes may follow each other in any order. Device code and
+// protocols: kernels/collectives. Which protocol, and how many blocks, a size gets is read from a table (CollectivePlans.h).
+//
+// Results are the same bits on every rank and in every call: contributions are combined in ascending order of the ranks, sums in fp32
+// (integers in 32 or 64 bits) and rounded once.
+//
+//   Collective reduce = *Collective::create(world, kernels, {.kind = CollectiveKind::AllReduce, .maxElements = 1 << 20});
+//   reduce.prepare(rank, elements);                                   // on every rank, before the first call anywhere
+//   reduce.enqueue(rank, stream, in, out, elements);
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_COLLECTIVES_COLLECTIVE_H
+#define DITRON_OPS_COLLECTIVES_COLLECTIVE_H
+
+#include "ditron/ops/KeptPlans.h"
+#include "ditron/ops/KernelLaunch.h"
+#include "ditron/ops/collectives/CollectivePlans.h"
+
+#include <optional>
+
+namespace ditron::ops {
+
+/// How contributions become one result.
+enum class Reduction { Sum, Max, Min, Average };
+std::string_view toString(Reduction reduction);
+
+struct CollectiveOptions {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  /// bf16, fp16, fp32, fp8, and integers of 8 to 64 bits. fp8 takes part in AllReduce and ReduceScatter like any other: each sum is
+  /// made in fp32 and rounded once.
+  DataType dtype = DataType::BF16;
+  Reduction reduction = Reduction::Sum; ///< AllReduce and ReduceScatter only. Average of integers drops the fraction.
+  /// Each rank's factor for its own contribution, applied in fp32 and rounded to dtype before it is sent (NCCL's PreMulSum).
+  /// Only floats.
+  std::optional<float> scale = std::nullopt;
+  uint32_t root = 0;       ///< Broadcast only: whose data all ranks get.
+  int64_t maxElements = 0; ///< Largest `elements` of any call; sizes the buffers.
+  /// Instead of what the table says, for tuners and tests. Every rank must give the same.
+  std::optional<CollectivePlan> plan = std::nullopt;
+};
+
+class Collective {
+public:
+  /// Allocates slots and counters on all ranks. Refuses options that make no sense, and worlds of several nodes.
+  static Expected<Collective> create(runtime::World &world, runtime::KernelProvider &kernels,
+                                     const CollectiveOptions &options);
+
+  /// One size on one rank. Valid as long as the operator; one thread at a time. Copies share it.
+  class Plan {
+  public:
+    Plan() = default;
+    /// Enqueues one call. Every rank must make the same sequence of calls of one operator, each with the same `elements`, on one stream
+    /// after the other. Shapes, row-major, of options.dtype, with n = elements:
+    ///   AllReduce       in [n]          out [n]
+    ///   AllGather       in [n]          out [ranks, n]
+    ///   ReduceScatter   in [ranks, n]   out [n]
+    ///   AllToAll        in [ranks, n]   out [ranks, n]: part r of `in` becomes part `rank` of rank r's `out`
+    ///   Broadcast       in [n], read on the root only;  out [n] on every rank
+    /// In place: `out` may be `in` for AllReduce, AllToAll and Broadcast; `in` may be the own part of `out` (AllGather), `out`
+    /// the own part of `in` (ReduceScatter). Other overlaps are undefined. Addresses are multiples of 16 bytes.
+    Status enqueue(runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out);
+
+  private:
+    friend class Collective;
+    struct State;
+    std::shared_ptr<State> state;
+  };
+
+  /// Compiles and loads what calls of this size need on a rank: on a GPU that may wait until nothing runs there, so it must not
+  /// happen when a part of a call waits for another already.
+  Expected<Plan> plan(runtime::Rank &rank, int64_t elements);
+
+  /// Makes the plan that enqueue() then finds.
+  Status prepare(runtime::Rank &rank, int64_t elements);
+  /// Plan::enqueue with the prepared plan for the size, or with one that is made now, which a capture does not allow. Also takes
+  /// addresses that are no multiples of 16 bytes. No elements: nothing happens, on any rank.
+  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out, int64_t elements);
+
+  const CollectiveOptions &options() const { return optionValues; }
+  /// How a call of this size is carried out.
+  CollectivePlan planFor(int64_t elements) const;
+  /// Bytes of symmetric memory per rank.
+  uint64_t workspaceBytes() const { return packets.slots.bytes() + chunks.slots.bytes() + chunks.signals.bytes(); }
+
+private:
+  struct Packets {
+    runtime::SymmetricBuffer slots;           ///< [blocks, 2, sources, capacity] packets of 16 bytes
+    std::vector<runtime::Buffer> generations; ///< Per rank [blocks]: calls so far
+    uint32_t blocks = 0;
+    int64_t capacity = 0; ///< Packets of a block from one source.
+  };
+  struct Chunks {
+    runtime::SymmetricBuffer slots, signals;
+    std::vector<runtime::Buffer> generations; ///< Per rank [blocks]: chunks so far
+    uint32_t blocks = 0;
+    int64_t slotElements = 0;
+  };
+
+  Status verifyElements(int64_t elements) const;
+  Expected<std::vector<runtime::Buffer>> allocateCounters(uint32_t count, const std::string &name) const;
+  Status allocatePackets();
+  Status allocateChunks();
+  uint64_t bytesOf(int64_t elements) const { return static_cast<uint64_t>(elements) * sizeOf(optionValues.dtype); }
+  int64_t packetsPerBlock(const CollectivePlan &plan, int64_t elements) const;
+  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out, int64_t elements);
+  KernelCall packetCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in, runtime::Pointer out,
+                        int64_t elements) const;
+  KernelCall chunkCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in, runtime::Pointer out,
+                       int64_t elements) const;
+  void appendCommonArguments(KernelCall &call) const;
+
+  CollectiveOptions optionValues;
+  runtime::World *world = nullptr;
+  runtime::KernelProvider *kernels = nullptr;
+  std::vector<CollectivePlanRow> rows; ///< Those of the table for this operator, in ascending order of sizes.
+  Packets packets;
+  Chunks chunks;
+  std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.
+};
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_COLLECTIVES_COLLECTIVE_H

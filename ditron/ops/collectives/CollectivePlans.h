@@ -1,0 +1,66 @@
+//===- CollectivePlans.h - How a collective of a size is carried out ------------------------------------------*- C++ -*-===//
+//
+// A table, not code: collectives.plans, embedded at build time, a row per (kind, GPU, ranks, size bucket). A row is found by the
+// first that fits; rows of a named GPU and number of ranks stand above those for all.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_COLLECTIVES_COLLECTIVEPLANS_H
+#define DITRON_OPS_COLLECTIVES_COLLECTIVEPLANS_H
+
+#include "ditron/support/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ditron::ops {
+
+enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast };
+/// all_reduce, all_gather, reduce_scatter, all_to_all, broadcast.
+std::string_view toString(CollectiveKind kind);
+Expected<CollectiveKind> parseCollectiveKind(std::string_view name);
+const std::vector<CollectiveKind> &allCollectiveKinds();
+
+enum class CollectiveForm {
+  Packets,        ///< Data beside the number of the call, every rank to every rank; not for Broadcast, nor for more than 16 ranks.
+  TwoShotPackets, ///< AllReduce only: each rank adds a part and sends it to all, by packets.
+  Chunks,         ///< Through a ring of slots with signals; AllReduce in two shots.
+};
+/// packets, two_shot_packets, chunks.
+std::string_view toString(CollectiveForm form);
+
+struct CollectivePlan {
+  CollectiveForm form = CollectiveForm::Chunks;
+  uint32_t blocks = 16;        ///< At most so many; small sizes take fewer.
+  uint32_t numWarps = 8;       ///< Of a block; a power of two.
+  uint32_t chunkBytes = 16384; ///< Of a block's chunk for one rank; a power of two. Chunks only.
+
+  bool operator==(const CollectivePlan &) const = default;
+  /// Refuses what the device code cannot do.
+  Status verify(CollectiveKind kind, uint32_t numRanks) const;
+  /// "packets 16 8 -": form, blocks, warps, bytes of chunks; as in the table.
+  std::string text() const;
+};
+/// CollectivePlan::text; the last word may be missing where it is "-".
+Expected<CollectivePlan> parseCollectivePlan(std::string_view text);
+
+struct CollectivePlanRow {
+  uint64_t mostBytes = 0; ///< Of `elements` (Collective.h).
+  CollectivePlan plan;
+};
+
+/// The rows of a table for one kind on one GPU with so many ranks, in ascending order of sizes, the last without a limit. `gpu`:
+/// the device's name. Errors name the line.
+Expected<std::vector<CollectivePlanRow>> readCollectivePlans(std::string_view table, CollectiveKind kind,
+                                                             std::string_view gpu, uint32_t numRanks);
+struct EmbeddedPlans {
+  std::string_view path, text; ///< Empty when there is no such table.
+};
+/// The file NAME.plans; defined by generated code.
+EmbeddedPlans embeddedPlans(std::string_view name);
+/// The table of this library.
+inline std::string_view collectivePlanTable() { return embeddedPlans("collectives").text; }
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_COLLECTIVES_COLLECTIVEPLANS_H

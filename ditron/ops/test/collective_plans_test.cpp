@@ -1,0 +1,79 @@
+//===- collective_plans_test.cpp - The table that says how collectives are carried out --------------------------------===//
+#include "ditron/ops/collectives/CollectivePlans.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace ditron::ops {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(CollectivePlans, TheLibrarysTableHasEverySizeOfEveryKind) {
+  for (CollectiveKind kind : allCollectiveKinds())
+    for (uint32_t ranks : {1u, 2u, 3u, 4u, 8u, 16u, 17u, 64u})
+      for (std::string_view gpu : {"NVIDIA H200", "NVIDIA H100 80GB HBM3", "simulated sm_80", "something else"}) {
+        auto rows = readCollectivePlans(collectivePlanTable(), kind, gpu, ranks);
+        ASSERT_TRUE(rows.isOk()) << rows.status().message();
+        for (const CollectivePlanRow &row : *rows)
+          EXPECT_TRUE(row.plan.verify(kind, ranks).isOk()) << row.plan.text();
+      }
+}
+
+TEST(CollectivePlans, RowsOfTheFirstGpuAndRanksThatFit) {
+  constexpr std::string_view table = "all_reduce H200 4 100 packets 8 4 -\n"
+                                     "all_reduce H200 4 * chunks 8 4 1024\n"
+                                     "all_gather * * * chunks 1 1 512   # another kind\n"
+                                     "all_reduce * * 200 two_shot_packets 2 4 -\n"
+                                     "all_reduce * * * chunks 3 4 2048\n";
+  auto on4 = readCollectivePlans(table, CollectiveKind::AllReduce, "NVIDIA H200", 4);
+  ASSERT_TRUE(on4.isOk()) << on4.status().message();
+  ASSERT_EQ(on4->size(), 2u);
+  EXPECT_EQ((*on4)[0].mostBytes, 100u);
+  EXPECT_EQ((*on4)[0].plan, (CollectivePlan{CollectiveForm::Packets, 8, 4, 0}));
+  EXPECT_EQ((*on4)[1].mostBytes, std::numeric_limits<uint64_t>::max());
+  auto on8 = readCollectivePlans(table, CollectiveKind::AllReduce, "NVIDIA H200", 8);
+  ASSERT_TRUE(on8.isOk());
+  EXPECT_EQ((*on8)[0].plan.form, CollectiveForm::TwoShotPackets);
+  // More ranks than packets are for: the row is left out, and the next has its sizes.
+  auto on32 = readCollectivePlans(table, CollectiveKind::AllReduce, "NVIDIA H200", 32);
+  ASSERT_TRUE(on32.isOk());
+  ASSERT_EQ(on32->size(), 1u);
+  EXPECT_EQ((*on32)[0].plan.blocks, 3u);
+}
+
+std::string errorOf(std::string_view table) {
+  auto rows = readCollectivePlans(table, CollectiveKind::AllReduce, "x", 4);
+  return rows.isOk() ? "" : std::string(rows.status().message());
+}
+
+TEST(CollectivePlans, ErrorsNameTheLine) {
+  EXPECT_THAT(errorOf("\nall_reduce * * * chunks 1 1"), HasSubstr("line 2: 7 columns; 8 are accepted"));
+  EXPECT_THAT(errorOf("reduce * * * chunks 1 1 512"), HasSubstr("no collective 'reduce'; there are all_reduce, all_gather"));
+  EXPECT_THAT(errorOf("all_reduce * x * chunks 1 1 512"), HasSubstr("'x' ranks"));
+  EXPECT_THAT(errorOf("all_reduce * * 1e3 chunks 1 1 512"), HasSubstr("'1e3' bytes"));
+  EXPECT_THAT(errorOf("all_reduce * * * packets 1 1 512"), HasSubstr("line 1: 'packets 1 1 512' is no plan"));
+  EXPECT_THAT(errorOf("all_reduce * * * chunks 1 3 512"), HasSubstr("3 warps; powers of two up to 32"));
+  EXPECT_THAT(errorOf("all_reduce * * * chunks 0 1 512"), HasSubstr("0 blocks"));
+  EXPECT_THAT(errorOf("all_reduce * * * chunks 1 1 500"), HasSubstr("chunks of 500 bytes"));
+  EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512"), HasSubstr("no row of all_reduce for all sizes on x with 4 ranks"));
+  EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512\nall_reduce * * 100 chunks 1 1 512"), HasSubstr("line 2: sizes must ascend"));
+  EXPECT_THAT(errorOf("all_gather * * * two_shot_packets 1 1 -"), HasSubstr("only all_reduce has that form"));
+  EXPECT_THAT(errorOf(""), HasSubstr("no row"));
+}
+
+TEST(CollectivePlans, TextAndBack) {
+  for (const CollectivePlan &plan : {CollectivePlan{CollectiveForm::Packets, 8, 4, 0}, CollectivePlan{CollectiveForm::TwoShotPackets, 1, 32, 0},
+                                     CollectivePlan{CollectiveForm::Chunks, 132, 16, 8192}}) {
+    auto read = parseCollectivePlan(plan.text());
+    ASSERT_TRUE(read.isOk()) << read.status().message();
+    EXPECT_EQ(*read, plan);
+  }
+  for (std::string_view text : {"", "chunks", "chunks 1 1", "chunks 1 1 -", "packets 1", "packets 1 1 1", "packets x 1", "ring 1 1", "packets 1 1 - 2",
+                                "packets 99999999999 1"})
+    EXPECT_FALSE(parseCollectivePlan(text).isOk()) << text;
+}
+
+} // namespace
+} // namespace ditron::ops

@@ -1,0 +1,370 @@
+//===- collectives_test.cpp - Collectives against a plain reference ---------------------------------------------------===//
+//
+// Small integers as data: every sum is exact, so that results must be the reference's bits, whatever the type. Sizes around every
+// border of packets, chunks and parts; calls of all sizes after each other with new data and a slow rank; in place; addresses that
+// are multiples of the element only; graphs replayed between eager calls.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelTest.h"
+#include "ditron/ops/collectives/Collective.h"
+
+#include <fmt/format.h>
+#include <numeric>
+
+namespace ditron::e2e {
+namespace {
+
+using ops::Collective;
+using ops::CollectiveForm;
+using ops::CollectiveKind;
+using ops::CollectiveOptions;
+using ops::CollectivePlan;
+using ops::Reduction;
+using testing::HasSubstr;
+
+constexpr CollectivePlan smallPackets = {CollectiveForm::Packets, 3, 1, 0};
+constexpr CollectivePlan smallTwoShot = {CollectiveForm::TwoShotPackets, 3, 1, 0};
+constexpr CollectivePlan smallChunks = {CollectiveForm::Chunks, 3, 2, 512};
+
+int64_t inputParts(CollectiveKind kind, uint32_t ranks) {
+  return kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll ? ranks : 1;
+}
+int64_t outputParts(CollectiveKind kind, uint32_t ranks) {
+  return kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll ? ranks : 1;
+}
+
+/// Rounded to the type, as stored elements are.
+double rounded(DataType type, double value) {
+  std::byte bytes[8];
+  storeElement(type, bytes, value);
+  return loadElement(type, bytes);
+}
+
+double combined(const CollectiveOptions &options, const std::vector<double> &values) {
+  double result = values[0];
+  for (size_t i = 1; i < values.size(); ++i) {
+    if (options.reduction == Reduction::Max)
+      result = std::max(result, values[i]);
+    else if (options.reduction == Reduction::Min)
+      result = std::min(result, values[i]);
+    else
+      result += values[i];
+  }
+  if (options.reduction == Reduction::Average)
+    result = isFloat(options.dtype) ? static_cast<float>(result) / static_cast<float>(values.size())
+                                    : std::trunc(result / static_cast<double>(values.size()));
+  return rounded(options.dtype, result);
+}
+
+/// What each rank must get, from what each has given.
+std::vector<std::vector<double>> expectedResults(const CollectiveOptions &options, int64_t n,
+                                                 const std::vector<std::vector<double>> &inputs) {
+  const uint32_t ranks = static_cast<uint32_t>(inputs.size());
+  std::vector<std::vector<double>> results(ranks);
+  for (uint32_t r = 0; r < ranks; ++r) {
+    std::vector<double> &result = results[r];
+    for (int64_t part = 0; part < outputParts(options.kind, ranks); ++part)
+      for (int64_t i = 0; i < n; ++i) {
+        switch (options.kind) {
+        case CollectiveKind::AllReduce:
+        case CollectiveKind::ReduceScatter: {
+          const int64_t at = options.kind == CollectiveKind::AllReduce ? i : r * n + i;
+          std::vector<double> values;
+          for (const std::vector<double> &input : inputs)
+            values.push_back(options.scale ? rounded(options.dtype, static_cast<float>(input[at]) * *options.scale) : input[at]);
+          result.push_back(combined(options, values));
+          break;
+        }
+        case CollectiveKind::AllGather:
+          result.push_back(inputs[part][i]);
+          break;
+        case CollectiveKind::AllToAll:
+          result.push_back(inputs[part][r * n + i]);
+          break;
+        case CollectiveKind::Broadcast:
+          result.push_back(inputs[options.root][i]);
+          break;
+        }
+      }
+  }
+  return results;
+}
+
+class Collectives : public KernelTest {
+protected:
+  struct Call {
+    int64_t elements = 0;
+    bool inPlace = false;
+    int64_t offset = 0; ///< Of the operands' addresses, in elements.
+  };
+
+  /// Buffers for one operator and its largest size.
+  struct Operands {
+    std::vector<Buffer> in, out;
+  };
+  static constexpr int64_t mostOffset = 16;
+
+  Operands operandsFor(const CollectiveOptions &options) {
+    Operands operands;
+    const uint32_t ranks = world().numRanks();
+    for (uint32_t r = 0; r < ranks; ++r) {
+      operands.in.push_back(zeros(options.dtype, inputParts(options.kind, ranks) * options.maxElements + mostOffset, "in", r));
+      operands.out.push_back(zeros(options.dtype, outputParts(options.kind, ranks) * options.maxElements + mostOffset, "out", r));
+    }
+    return operands;
+  }
+
+  /// Where a call reads and writes on a rank.
+  std::pair<Pointer, Pointer> addresses(const CollectiveOptions &options, const Operands &operands, const Call &call, uint32_t r) {
+    Pointer in = operands.in[r].pointer() + call.offset, out = operands.out[r].pointer() + call.offset;
+    if (call.inPlace && options.kind == CollectiveKind::AllGather)
+      in = out + r * call.elements;
+    else if (call.inPlace && options.kind == CollectiveKind::ReduceScatter)
+      out = in + r * call.elements;
+    else if (call.inPlace)
+      in = out;
+    return {in, out};
+  }
+
+  std::vector<std::vector<double>> randomInputs(const CollectiveOptions &options, int64_t n, uint64_t seed) {
+    const uint32_t ranks = world().numRanks();
+    std::vector<std::vector<double>> inputs;
+    const bool isUnsigned = isInteger(options.dtype) && !isSignedInteger(options.dtype);
+    for (uint32_t r = 0; r < ranks; ++r)
+      inputs.push_back(convertAll<double>(randomIntegers(inputParts(options.kind, ranks) * n, seed * 100 + r, isUnsigned ? 0 : -3, 3)));
+    return inputs;
+  }
+
+  /// Through the host, to exactly where a call reads. Other elements of the buffers get 64, which no call gives.
+  void give(const CollectiveOptions &options, Operands &operands, const Call &call, const std::vector<std::vector<double>> &inputs) {
+    for (uint32_t r = 0; r < world().numRanks(); ++r) {
+      const auto [in, out] = addresses(options, operands, call, r);
+      for (Buffer *buffer : {&operands.in[r], &operands.out[r]}) {
+        std::vector<std::byte> bytes(buffer->bytes());
+        const size_t size = sizeOf(options.dtype);
+        for (size_t i = 0; i < buffer->count(); ++i)
+          storeElement(options.dtype, bytes.data() + i * size, 64);
+        const auto *base = static_cast<std::byte *>(buffer->pointer().address);
+        const auto *address = static_cast<std::byte *>(in.address);
+        if (address >= base && address < base + bytes.size())
+          for (size_t i = 0; i < inputs[r].size(); ++i)
+            storeElement(options.dtype, bytes.data() + (address - base) + i * size, inputs[r][i]);
+        EXPECT_OK(buffer->upload(bytes.data(), bytes.size()));
+      }
+    }
+  }
+
+  void expectResults(const CollectiveOptions &options, const Operands &operands, const Call &call,
+                     const std::vector<std::vector<double>> &inputs, const std::string &what) {
+    const auto expected = expectedResults(options, call.elements, inputs);
+    for (uint32_t r = 0; r < world().numRanks(); ++r) {
+      const auto [in, out] = addresses(options, operands, call, r);
+      const bool inInput = call.inPlace && options.kind == CollectiveKind::ReduceScatter;
+      const Buffer &buffer = inInput ? operands.in[r] : operands.out[r];
+      std::vector<std::byte> bytes(buffer.bytes());
+      EXPECT_OK(buffer.download(bytes.data(), bytes.size()));
+      const size_t size = sizeOf(options.dtype),
+                   begin = static_cast<std::byte *>(out.address) - static_cast<std::byte *>(buffer.pointer().address);
+      std::vector<double> actual;
+      for (size_t i = 0; i < expected[r].size(); ++i)
+        actual.push_back(loadElement(options.dtype, bytes.data() + begin + i * size));
+      expectSame(actual, expected[r], fmt::format("{} of {}, {} elements, rank {}", what, toString(options.dtype), call.elements, r));
+      // Nothing beyond the result was written.
+      if (!inInput && begin / size + expected[r].size() < buffer.count())
+        EXPECT_EQ(loadElement(options.dtype, bytes.data() + begin + expected[r].size() * size), 64) << what;
+      if (HasFailure())
+        return;
+    }
+  }
+
+  /// Calls of one operator after each other, without waiting where `calls` ask for the same memory only.
+  void runCalls(const CollectiveOptions &options, const std::vector<Call> &calls, const std::string &what) {
+    auto collective = Collective::create(world(), sharedJit(), options);
+    ASSERT_OK(collective);
+    Operands operands = operandsFor(options);
+    uint64_t seed = 0;
+    for (const Call &call : calls)
+      for (uint32_t r = 0; r < world().numRanks(); ++r)
+        if (call.offset == 0)
+          ASSERT_OK(collective->prepare(rank(r), call.elements));
+    for (const Call &call : calls) {
+      const auto inputs = randomInputs(options, call.elements, ++seed);
+      give(options, operands, call, inputs);
+      ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+        const auto [in, out] = addresses(options, operands, call, me.id());
+        DITRON_RETURN_IF_ERROR(collective->enqueue(me, me.stream(), in, out, call.elements));
+        return me.stream().synchronize();
+      }));
+      expectResults(options, operands, call, inputs, fmt::format("{}, call {}", what, seed));
+      if (HasFailure())
+        return;
+    }
+  }
+};
+
+std::vector<CollectivePlan> formsOf(CollectiveKind kind) {
+  if (kind == CollectiveKind::AllReduce)
+    return {smallPackets, smallTwoShot, smallChunks};
+  if (kind == CollectiveKind::Broadcast)
+    return {smallChunks};
+  return {smallPackets, smallChunks};
+}
+
+/// Every form of every kind, sizes around the borders of packets, blocks, chunks and rings, calls of all of them after each other.
+TEST_F(Collectives, SizesOneAfterTheOther) {
+  for (uint32_t wanted : {1u, 2u, 3u, 4u, 8u}) {
+    const uint32_t ranks = ranksOnTarget(wanted);
+    if (ranks != wanted)
+      continue;
+    start(ranks, seeded(wanted, ranks - 1, 5));
+    for (CollectiveKind kind : ops::allCollectiveKinds())
+      for (const CollectivePlan &plan : formsOf(kind)) {
+        std::vector<Call> calls;
+        for (int64_t n : {1, 4, 0, 3, 256, 257, 1000, 4100, 2049})
+          calls.push_back({.elements = n, .inPlace = n % 3 == 0});
+        runCalls({.kind = kind, .root = kind == CollectiveKind::Broadcast ? ranks - 1 : 0, .maxElements = 4100, .plan = plan},
+                 calls, fmt::format("{} by {} on {} ranks", toString(kind), toString(plan.form), ranks));
+        if (HasFatalFailure() || HasFailure())
+          return;
+      }
+  }
+}
+
+TEST_F(Collectives, TypesAndReductions) {
+  const uint32_t ranks = ranksOnTarget(3);
+  start(ranks, seeded(3));
+  // Every type with a sum and one more reduction, every reduction with several types.
+  constexpr Reduction others[] = {Reduction::Max, Reduction::Average, Reduction::Min};
+  int number = 0;
+  for (DataType type : {DataType::BF16, DataType::F16, DataType::F32, DataType::F64, DataType::F8E5, DataType::F8E4NV, DataType::I8,
+                        DataType::U8, DataType::I16, DataType::I32, DataType::U32, DataType::I64}) {
+    const CollectiveKind kind = number % 2 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
+    for (const CollectivePlan &plan : formsOf(kind))
+      for (Reduction reduction : {Reduction::Sum, others[number % 3]}) {
+        CollectiveOptions options{.kind = kind, .dtype = type, .reduction = reduction, .maxElements = 300, .plan = plan};
+        if (reduction == Reduction::Sum && isFloat(type))
+          options.scale = 0.5f;
+        runCalls(options, {{.elements = 296}, {.elements = 299}},
+                 fmt::format("{} {} by {}", toString(reduction), toString(kind), toString(plan.form)));
+        if (HasFatalFailure() || HasFailure())
+          return;
+      }
+    ++number;
+  }
+}
+
+TEST_F(Collectives, AnyAlignment) {
+  const uint32_t ranks = ranksOnTarget(2);
+  start(ranks, seeded(4));
+  for (CollectiveKind kind : ops::allCollectiveKinds())
+    for (const CollectivePlan &plan : formsOf(kind)) {
+      runCalls({.kind = kind, .maxElements = 600, .plan = plan},
+               {{.elements = 600, .offset = 1}, {.elements = 600, .offset = 8}, {.elements = 599, .offset = 3}, {.elements = 600}},
+               fmt::format("{} by {}", toString(kind), toString(plan.form)));
+      if (HasFatalFailure() || HasFailure())
+        return;
+    }
+}
+
+/// Each form under schedules in which ranks, blocks and threads come in other orders and stores come late; the race detector watches.
+TEST_F(Collectives, AnySchedule) {
+  if (!isSimulated())
+    GTEST_SKIP() << "the simulator draws schedules";
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    start(4, seeded(seed, seed % 4, 3));
+    for (CollectiveKind kind : ops::allCollectiveKinds())
+      for (const CollectivePlan &plan : formsOf(kind)) {
+        runCalls({.kind = kind, .maxElements = 2000, .plan = plan}, {{.elements = 100}, {.elements = 2000}, {.elements = 700}},
+                 fmt::format("{} by {}, seed {}", toString(kind), toString(plan.form), seed));
+        if (HasFatalFailure() || HasFailure())
+          return;
+      }
+  }
+}
+
+/// The plans of the library, which are for large sizes, with what they choose.
+TEST_F(Collectives, LibraryPlans) {
+  const uint32_t ranks = ranksOnTarget(4);
+  start(ranks);
+  for (CollectiveKind kind : ops::allCollectiveKinds()) {
+    const int64_t most = isSimulated() ? 600000 : 33000001;
+    std::vector<Call> calls;
+    for (int64_t n : {int64_t{8}, int64_t{4096}, int64_t{40001}, most / 8 * 8})
+      calls.push_back({.elements = n});
+    runCalls({.kind = kind, .maxElements = most}, calls, fmt::format("{} as the library does it", toString(kind)));
+    if (HasFatalFailure() || HasFailure())
+      return;
+  }
+}
+
+/// Two sizes captured in one graph per rank, replayed with new data between eager calls; the last rank is slow.
+TEST_F(Collectives, GraphsBetweenEagerCalls) {
+  const uint32_t ranks = ranksOnTarget(4);
+  start(ranks, seeded(6, ranks - 1, 3));
+  const int replays = isSimulated() ? 5 : 1000;
+  for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllToAll})
+    for (const CollectivePlan &plan : formsOf(kind)) {
+      const CollectiveOptions options{.kind = kind, .maxElements = 1500, .plan = plan};
+      auto collective = Collective::create(world(), sharedJit(), options);
+      ASSERT_OK(collective);
+      const Call small{.elements = 40}, large{.elements = 1500};
+      Operands first = operandsFor(options), second = operandsFor(options);
+      std::vector<runtime::Graph> graphs;
+      const auto enqueue = [&](const Operands &operands, const Call &call, uint32_t r) {
+        const auto [in, out] = addresses(options, operands, call, r);
+        return collective->enqueue(rank(r), rank(r).stream(), in, out, call.elements);
+      };
+      for (uint32_t r = 0; r < ranks; ++r) {
+        ASSERT_OK(collective->prepare(rank(r), small.elements));
+        ASSERT_OK(collective->prepare(rank(r), large.elements));
+      }
+      for (uint32_t r = 0; r < ranks; ++r) {
+        ASSERT_OK(rank(r).stream().beginCapture());
+        ASSERT_OK(enqueue(first, small, r));
+        ASSERT_OK(enqueue(second, large, r));
+        auto graph = rank(r).stream().endCapture();
+        ASSERT_OK(graph);
+        graphs.push_back(*graph);
+      }
+      for (int replay = 0; replay < replays; ++replay) {
+        const auto firstInputs = randomInputs(options, small.elements, replay % 7), secondInputs = randomInputs(options, large.elements, replay % 7 + 7);
+        give(options, first, small, firstInputs);
+        give(options, second, large, secondInputs);
+        ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+          DITRON_RETURN_IF_ERROR(me.stream().launch(graphs[me.id()]));
+          if (replay % 2)
+            DITRON_RETURN_IF_ERROR(enqueue(second, large, me.id()));
+          return me.stream().synchronize();
+        }));
+        expectResults(options, first, small, firstInputs, fmt::format("replay {}", replay));
+        expectResults(options, second, large, secondInputs, fmt::format("replay {}", replay));
+        if (HasFailure())
+          return;
+      }
+    }
+}
+
+TEST_F(Collectives, Refusals) {
+  start(ranksOnTarget(2));
+  const auto error = [&](const CollectiveOptions &options) {
+    auto made = Collective::create(world(), sharedJit(), options);
+    return made.isOk() ? std::string() : std::string(made.status().message());
+  };
+  EXPECT_THAT(error({}), HasSubstr("all_reduce: maxElements is 0; 1 to"));
+  EXPECT_THAT(error({.dtype = DataType::I1, .maxElements = 4}), HasSubstr("send them as u8"));
+  EXPECT_THAT(error({.kind = CollectiveKind::AllGather, .reduction = Reduction::Max, .maxElements = 4}), HasSubstr("combines nothing"));
+  EXPECT_THAT(error({.dtype = DataType::I32, .scale = 2.0f, .maxElements = 4}), HasSubstr("of floats"));
+  EXPECT_THAT(error({.kind = CollectiveKind::Broadcast, .root = 9, .maxElements = 4}), HasSubstr("root 9"));
+  EXPECT_THAT(error({.root = 1, .maxElements = 4}), HasSubstr("root 1"));
+  auto made = Collective::create(world(), sharedJit(), {.maxElements = 4});
+  ASSERT_OK(made);
+  Buffer x = zeros(DataType::BF16, 8, "x"), wrong = zeros(DataType::F32, 8, "x");
+  EXPECT_THAT(std::string(made->enqueue(rank(0), rank(0).stream(), x, x, 5).message()), HasSubstr("5 elements; 0 to 4 (maxElements)"));
+  EXPECT_THAT(std::string(made->enqueue(rank(0), rank(0).stream(), wrong, x, 4).message()), HasSubstr("fp32"));
+  ASSERT_OK(rank(0).stream().beginCapture());
+  EXPECT_THAT(std::string(made->enqueue(rank(0), rank(0).stream(), x, x, 4).message()), HasSubstr("call prepare"));
+  (void)rank(0).stream().endCapture();
+}
+
+} // namespace
+} // namespace ditron::e2e
