@@ -340,7 +340,6 @@ bool Block::resumePollers(SimTime when) {
 void Block::step(SimTime now) {
   clock = std::max(clock, now);
   yielded = false;
-  cache.serve(kernel->number);
   if (fresh) {
     fresh = false;
     if (!makeThreads()) {
@@ -352,8 +351,9 @@ void Block::step(SimTime now) {
       return;
     }
   }
-  if (readyHead == readyTail) // woken early, or twice
+  if (readyHead == readyTail) // woken early, or twice: the block may have ended since
     return;
+  cache.serve(kernel->number);
   Thread *next = threads[ready[readyHead++ & readyMask]].get();
   currentThread = next;
   ++engine.counters.fiberSwitches;
