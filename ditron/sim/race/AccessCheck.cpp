@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace ditron::sim::race {
@@ -19,41 +20,94 @@ namespace {
 constexpr uint8_t manyLanes = 0xff;
 constexpr size_t mostReaders = 16;
 
-bool sameReaders(const Cell &a, const Cell &b) {
-  return a.reads == b.reads && a.readSite == b.readSite && a.readLane == b.readLane && a.readMask == b.readMask &&
-         a.readStrength == b.readStrength && a.manyReaders == b.manyReaders;
+// Cells are passed and given by value, in two registers: to read as a whole what has just been written field by field costs as much as all the
+// rest.
+
+using Halves = std::array<uint64_t, 2>;
+
+bool same(Cell a, Cell b) {
+  const Halves x = std::bit_cast<Halves>(a), y = std::bit_cast<Halves>(b);
+  return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
 }
 
-void setReader(Cell &cell, const Reader &reader) {
+/// The half about readers, for whichever lane.
+uint64_t readersOf(Cell cell) {
+  cell.readLane = 0;
+  return std::bit_cast<Halves>(cell)[1];
+}
+
+Cell withReaders(Cell cell, uint64_t readers, uint8_t lane) {
+  const Halves halves = {std::bit_cast<Halves>(cell)[0], readers};
+  cell = std::bit_cast<Cell>(halves);
+  cell.readLane = lane;
+  return cell;
+}
+
+uint64_t serialOf(const Actor &actor) { return *actor.known ? (*actor.known)->serial : 0; }
+
+uint8_t laneOf(Cell cell, const Reader &reader) {
+  return reader.lane == cellLane ? static_cast<uint8_t>(cell.readLane) : reader.lane;
+}
+
+Cell withReader(Cell cell, const Reader &reader) {
   cell.reads = reader.strand;
   cell.readSite = reader.site;
-  cell.readLane = reader.lane;
+  cell.readLane = laneOf(cell, reader);
   cell.readStrength = reader.strength;
   cell.readMask = reader.mask;
   cell.manyReaders = 0;
+  return cell;
 }
 
-void setWriter(Cell &cell, uint32_t mask, const Actor &actor, const Access &access) {
+Cell withWriter(Cell cell, uint32_t mask, const Actor &actor, const Access &access) {
   cell.write = actor.strand;
   cell.writeSite = access.site;
   cell.writeLane = actor.lane;
   cell.writeStrength = access.strength.bits;
   cell.writeMask = mask;
+  return cell;
 }
 
 Reader readerOf(uint32_t mask, const Actor &actor, const Access &access) {
   return {actor.strand, access.site, actor.lane, access.strength.bits, mask, 0};
 }
-
-void takeReaders(Cell &cell, const Cell &from) {
-  cell.reads = from.reads;
-  cell.readSite = from.readSite;
-  cell.readLane = from.readLane;
-  cell.readMask = from.readMask;
-  cell.readStrength = from.readStrength;
-  cell.manyReaders = from.manyReaders;
-}
 } // namespace
+
+//===- Who acts ---------------------------------------------------------------------------------------------------===//
+// Here because each access asks.
+
+uint32_t Detector::strandOf(Thread &thread) {
+  WarpOrder &warp = thread.warp->order;
+  if (warp.strand == 0)
+    warp.strand = makeStrand({warp.warp, warp.epoch, warp.sync, thread.block->order.phase, thread.block->clock});
+  return warp.strand;
+}
+
+const KnowledgeRef &Detector::knownBy(const Thread &thread) const {
+  return thread.order.known ? thread.order.known : thread.block->order.known;
+}
+
+Actor Detector::actorOf(Thread &thread) {
+  const Block &block = *thread.block;
+  const WarpOrder &warp = thread.warp->order;
+  return {strandOf(thread),
+          warp.warp,
+          block.order.block,
+          block.rank.id,
+          warp.sync,
+          block.order.phase,
+          static_cast<uint8_t>(thread.laneId),
+          &knownBy(thread)};
+}
+
+uint16_t Detector::siteNumber(const DitronSimSite *site) {
+  SiteCache &cached = sites[(reinterpret_cast<uintptr_t>(site) >> 4) % std::size(sites)];
+  if (cached.site != site) {
+    const uint32_t number = engine.places.record(site);
+    cached = {site, static_cast<uint16_t>(number <= UINT16_MAX ? number : 0)};
+  }
+  return cached.number;
+}
 
 //===- What is ordered --------------------------------------------------------------------------------------------===//
 
@@ -89,6 +143,10 @@ bool Detector::isOrdered(uint32_t previous, uint8_t lane, const Actor &actor) {
     return false;
   cached = {who, known.serial};
   return true;
+}
+
+uint8_t Detector::allLanesOf(uint32_t strand) const {
+  return warps[strands[strand].warp].kind == ActorKind::Threads ? manyLanes : 0;
 }
 
 bool Detector::areBothAtomic(uint32_t previous, Strength earlier, const Actor &actor, Strength now) const {
@@ -130,9 +188,9 @@ std::optional<Detector::Found> Detector::findConflict(const Cell &cell, uint32_t
   for (uint32_t node = cell.reads; node; node = readerNodes[node].next) {
     const Reader &reader = readerNodes[node].reader;
     if (reader.mask & cell.readMask & mask)
-      if (const uint8_t lane = reader.manyLanes ? manyLanes : reader.lane;
+      if (const uint8_t lane = reader.manyLanes ? manyLanes : laneOf(cell, reader);
           conflicts(reader.strand, lane, Strength{reader.strength}))
-        return Found{reader.strand, reader.lane, reader.site, Strength{reader.strength}, false};
+        return Found{reader.strand, laneOf(cell, reader), reader.site, Strength{reader.strength}, false};
   }
   return std::nullopt;
 }
@@ -191,10 +249,10 @@ void Detector::record(Cell &cell, uint32_t region, uint32_t mask, const Actor &a
     return;
   }
   if (!access.isWrite) {
-    addReader(cell, mask, actor, access);
+    cell = withOneMore(cell, readerOf(mask, actor, access), actor);
     return;
   }
-  setWriter(cell, (mine ? cell.writeMask : 0) | mask, actor, access);
+  cell = withWriter(cell, (mine ? cell.writeMask : 0) | mask, actor, access);
   cell.readMask &= ~mask;
   if (!cell.readMask)
     cell.reads = cell.manyReaders = 0;
@@ -209,69 +267,92 @@ uint32_t Detector::makeReaders(const std::vector<Reader> &readers) {
   return first;
 }
 
-void Detector::addReader(Cell &cell, uint32_t mask, const Actor &actor, const Access &access) {
-  const Reader reader = readerOf(mask, actor, access);
-  if (!cell.readMask) {
-    setReader(cell, reader);
-    return;
-  }
-  if (!cell.manyReaders && cell.reads == actor.strand && cell.readLane == actor.lane &&
-      cell.readStrength == access.strength.bits) {
-    cell.readMask |= mask;
-    return;
-  }
+/// The last one who has read is the actor: mostly a word that all lanes of a warp read.
+bool Detector::hasRead(Cell cell, uint32_t mask, const Actor &actor, const Access &access) const {
+  if (!cell.manyReaders)
+    return cell.reads == actor.strand && cell.readLane == actor.lane && cell.readStrength == access.strength.bits &&
+           !(mask & ~cell.readMask);
+  const Reader &last = readerNodes[cell.reads].reader;
+  return last.strand == actor.strand && last.strength == access.strength.bits &&
+         (last.manyLanes || laneOf(cell, last) == actor.lane) && !(mask & ~(last.mask & cell.readMask));
+}
+
+/// The words of a tile have the same readers, each in its lane: the step from the readers before to those behind is looked up.
+Cell Detector::withOneMore(Cell cell, Reader reader, const Actor &actor) {
+  if (!cell.readMask)
+    return withReader(cell, reader);
+  if (reader.lane == cell.readLane)
+    reader.lane = cellLane;
+  const uint64_t before = readersOf(cell), known = serialOf(actor);
   // Mixed well: strands and nodes are consecutive numbers.
   const uint64_t mixed =
-      ((uint64_t(cell.reads) << 32 | actor.strand) ^ uint64_t(actor.lane) << 26 ^ uint64_t(cell.readLane) << 58) *
-      0x9e3779b97f4a7c15u;
+      ((uint64_t(cell.reads) << 32 | actor.strand) ^ uint64_t(reader.lane) << 26) * 0x9e3779b97f4a7c15u;
   ReaderStep &step = readerSteps[(mixed >> 32) % std::size(readerSteps)];
-  if (sameReaders(step.before, cell) && step.reader == reader) {
-    takeReaders(cell, step.after);
-    return;
+  if (step.before == before && step.reader == reader && step.known == known) {
+    cell = withReaders(cell, step.after, static_cast<uint8_t>(cell.readLane));
+    if (!cell.manyReaders)
+      cell.readLane = actor.lane;
+    return cell;
   }
-  step.before = cell;
-  step.reader = reader;
+  if (!cell.manyReaders && !(cell.readMask & ~reader.mask) && isOrderedStrand(cell.reads, cell.readLane, actor))
+    return withReader(cell, reader);
+  bool isForAllLanes = true;
+  cell = withListed(cell, reader, actor, isForAllLanes);
+  if (isForAllLanes)
+    step = {before, readersOf(cell), reader, known};
+  return cell;
+}
+
+Cell Detector::withListed(Cell cell, const Reader &reader, const Actor &actor, bool &isForAllLanes) {
   static thread_local std::vector<Reader> readers;
   readers.clear();
   if (cell.manyReaders)
     for (uint32_t node = cell.reads; node; node = readerNodes[node].next)
       readers.push_back(readerNodes[node].reader);
   else
-    readers.push_back({cell.reads, cell.readSite, static_cast<uint8_t>(cell.readLane),
-                       static_cast<uint8_t>(cell.readStrength), cell.readMask, 0});
+    readers.push_back({cell.reads, cell.readSite, cellLane, static_cast<uint8_t>(cell.readStrength), cell.readMask, 0});
   const size_t before = readers.size();
   // Whoever is ordered before this reader is ordered before all that come after this reader.
   std::erase_if(readers, [&](const Reader &other) {
-    return !(other.mask & ~mask) && isOrdered(other.strand, other.manyLanes ? manyLanes : other.lane, actor);
+    if (other.mask & ~reader.mask)
+      return false;
+    if (isOrdered(other.strand, allLanesOf(other.strand), actor))
+      return true;
+    isForAllLanes &= !*actor.known || !(*actor.known)->hasLaneOf(strands[other.strand].warp);
+    return !other.manyLanes && isOrdered(other.strand, laneOf(cell, other), actor);
   });
+  bool isOneMore = false, isAsBefore = readers.size() == before;
   auto sameWarp = std::find_if(readers.begin(), readers.end(), [&](const Reader &other) {
     return other.strand == reader.strand && other.strength == reader.strength;
   });
   if (sameWarp != readers.end()) {
+    const Reader was = *sameWarp;
     sameWarp->manyLanes |= sameWarp->lane != reader.lane;
     sameWarp->mask |= reader.mask;
+    isAsBefore &= *sameWarp == was;
   } else {
+    isOneMore = isAsBefore && cell.manyReaders && readers.size() < mostReaders;
+    isAsBefore = false;
     if (readers.size() >= mostReaders)
       readers.erase(readers.begin() + actor.strand % mostReaders);
     readers.push_back(reader);
   }
   if (readers.size() == 1 && !readers[0].manyLanes) {
-    setReader(cell, readers[0]);
-  } else {
-    uint32_t all = 0;
-    for (const Reader &one : readers)
-      all |= one.mask;
-    cell.readMask = all;
-    // Mostly one more has come.
-    if (cell.manyReaders && readers.size() == before + 1) {
-      readerNodes.push_back({readers.back(), cell.reads});
-      cell.reads = static_cast<uint32_t>(readerNodes.size() - 1);
-    } else {
-      cell.reads = makeReaders(readers);
-    }
-    cell.manyReaders = 1;
+    cell.readLane = actor.lane;
+    return withReader(cell, readers[0]);
   }
-  step.after = cell;
+  uint32_t all = 0;
+  for (const Reader &one : readers)
+    all |= one.mask;
+  cell.readMask = all;
+  if (isOneMore) {
+    readerNodes.push_back({reader, cell.reads});
+    cell.reads = static_cast<uint32_t>(readerNodes.size() - 1);
+  } else if (!isAsBefore) {
+    cell.reads = makeReaders(readers);
+  }
+  cell.manyReaders = 1;
+  return cell;
 }
 
 std::optional<Detector::Found> Detector::touch(Cell &cell, uint32_t region, uint32_t mask, const Actor &actor,
@@ -346,70 +427,80 @@ std::optional<Detector::Found> Detector::findUnfenced(const Cell *cells, uint64_
 
 //===- Ranges -----------------------------------------------------------------------------------------------------===//
 
-bool Detector::repeatsOrder(RecentOrder &recent, uint32_t previous, uint8_t lane, const Actor &actor) {
-  const uint64_t known = *actor.known ? (*actor.known)->serial : 0;
-  if (recent.previous == previous && recent.lane == lane && recent.strand == actor.strand &&
-      recent.actorLane == actor.lane && recent.known == known)
-    return true;
-  if (!isOrdered(previous, lane, actor))
-    return false;
-  recent = {previous, actor.strand, known, lane, actor.lane};
+/// As isOrdered; most answers are kept.
+inline bool Detector::isOrderedStrand(uint32_t previous, uint8_t lane, const Actor &actor) {
+  const OrderedBefore wanted{previous, actor.strand, serialOf(actor)};
+  OrderedBefore &kept = orderedStrands[(previous + 7 * actor.strand) % keptOrders];
+  return kept == wanted || findOrder(wanted, kept, lane, actor);
+}
+
+bool Detector::findOrder(const OrderedBefore &wanted, OrderedBefore &kept, uint8_t lane, const Actor &actor) {
+  const uint32_t previous = wanted.previous;
+  // In one's own strand only the lane itself is.
+  if (previous == actor.strand || !isOrdered(previous, allLanesOf(previous), actor))
+    return isOrdered(previous, lane, actor);
+  kept = wanted;
   return true;
 }
 
-/// What most accesses find: nobody there, or one access that the last word's answer is about as well.
-bool Detector::touchSimply(Cell &cell, uint32_t mask, const Actor &actor, const Access &access) {
-  if (cell.isSplit || access.isCopy)
-    return false;
-  if (cell.writeMask & (access.isWrite ? 0xf : mask) && !repeatsOrder(recentWrite, cell.write, cell.writeLane, actor))
-    return false;
-  const bool replacesReader = !cell.readMask || (!cell.manyReaders && !(cell.readMask & ~mask) &&
-                                                 repeatsOrder(recentRead, cell.reads, cell.readLane, actor));
-  if (!access.isWrite) {
-    if (!replacesReader) {
-      if (!(cell.readMask & mask))
-        return false;
-      addReader(cell, mask, actor, access);
-      return true;
-    }
-    setReader(cell, readerOf(mask, actor, access));
+/// All of the word's readers are ordered before; false: perhaps.
+bool Detector::areReadersOrdered(Cell cell, const Actor &actor) {
+  if (!cell.manyReaders)
+    return isOrderedStrand(cell.reads, cell.readLane, actor);
+  const OrderedBefore wanted{cell.reads, actor.strand, serialOf(actor)};
+  OrderedBefore &kept = orderedReaders[(cell.reads + 7 * actor.strand) % keptOrders];
+  if (kept == wanted)
     return true;
-  }
-  if (!replacesReader || cell.writeMask & ~mask)
-    return false;
-  setWriter(cell, mask, actor, access);
-  cell.reads = cell.readMask = 0;
+  for (uint32_t node = cell.reads; node; node = readerNodes[node].next)
+    if (const uint32_t strand = readerNodes[node].reader.strand; !isOrdered(strand, allLanesOf(strand), actor))
+      return false;
+  kept = wanted;
   return true;
+}
+
+/// What most accesses find: nobody there, or what all of a tile's words find.
+Cell Detector::touchedSimply(Cell cell, uint32_t mask, const Actor &actor, const Access &access, bool &isSimple) {
+  isSimple = !cell.isSplit;
+  if (!isSimple)
+    return cell;
+  if (access.isWrite ? cell.write == actor.strand && cell.writeLane == actor.lane && !(mask & ~cell.writeMask) &&
+                           !cell.readMask && cell.writeStrength == access.strength.bits
+                     : hasRead(cell, mask, actor, access))
+    return cell; // again
+  isSimple = !(cell.writeMask & (access.isWrite ? 0xf : mask)) || isOrderedStrand(cell.write, cell.writeLane, actor);
+  if (!isSimple || access.isCopy)
+    return cell;
+  if (!access.isWrite) {
+    isSimple = !cell.readMask || cell.readMask & mask;
+    return isSimple ? withOneMore(cell, readerOf(mask, actor, access), actor) : cell;
+  }
+  isSimple = !((cell.writeMask | cell.readMask) & ~mask) && (!cell.readMask || areReadersOrdered(cell, actor));
+  return isSimple ? withReaders(withWriter(cell, mask, actor, access), 0, 0) : cell;
 }
 
 std::optional<Detector::Found> Detector::touchRange(Cell *cells, uint64_t offset, uint64_t bytes, const Actor &actor,
                                                     const Access &access, uint64_t &where) {
-  // The words of one access mostly have the same past: what the first comes to the others come to.
-  Cell before, after;
-  bool hasLast = false;
   for (uint64_t at = offset, end = offset + bytes; at < end;) {
     const uint64_t word = at / wordBytes, next = std::min(end, (word + 1) * wordBytes);
     const uint32_t mask = ((1u << (next - at)) - 1) << at % wordBytes;
-    Cell &cell = cells[word];
-    if (hasLast && mask == 0xf && std::memcmp(&cell, &before, sizeof cell) == 0) {
-      cell = after;
-      at = next;
-      continue;
-    }
-    before = cell;
-    const bool repeats =
-        access.isWrite ? cell.write == actor.strand && cell.writeLane == actor.lane && !(mask & ~cell.writeMask) &&
-                             !cell.readMask && cell.writeStrength == access.strength.bits && !cell.isSplit
-                       : cell.reads == actor.strand && cell.readLane == actor.lane && !(mask & ~cell.readMask) &&
-                             !cell.manyReaders && cell.readStrength == access.strength.bits && !cell.isSplit;
-    if (!repeats && !touchSimply(cell, mask, actor, access))
-      if (std::optional<Found> found = touch(cell, 0xf, mask, actor, access)) {
+    const Cell before = cells[word];
+    bool isSimple = false;
+    Cell after = touchedSimply(before, mask, actor, access, isSimple);
+    if (isSimple) {
+      cells[word] = after;
+    } else {
+      if (std::optional<Found> found = touch(cells[word], 0xf, mask, actor, access)) {
         where = at;
         return found;
       }
-    after = cell;
-    hasLast = mask == 0xf && !before.isSplit && !after.isSplit && !equalStore;
+      after = cells[word];
+    }
     at = next;
+    if (mask != 0xf || before.isSplit || after.isSplit || equalStore)
+      continue;
+    // The words of one access mostly have the same past: what the first comes to the others come to.
+    for (; at + wordBytes <= end && same(cells[at / wordBytes], before); at += wordBytes)
+      cells[at / wordBytes] = after;
   }
   return std::nullopt;
 }

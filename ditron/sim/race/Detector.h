@@ -190,14 +190,19 @@ private:
   /// One word: checks and records. The race, if any.
   std::optional<Found> touch(Cell &cell, uint32_t region, uint32_t mask, const Actor &actor, const Access &access);
   std::optional<Found> findConflict(const Cell &cell, uint32_t mask, const Actor &actor, const Access &access);
-  /// An answer of isOrdered, for the next words of a range.
-  struct RecentOrder {
+  /// That all lanes of a strand, or all of a list of readers, are ordered before what a strand does with some knowledge.
+  struct OrderedBefore {
     uint32_t previous = 0, strand = 0;
     uint64_t known = 0;
-    uint8_t lane = 0, actorLane = 0;
+    bool operator==(const OrderedBefore &) const = default;
   };
-  bool repeatsOrder(RecentOrder &recent, uint32_t previous, uint8_t lane, const Actor &actor);
-  bool touchSimply(Cell &cell, uint32_t mask, const Actor &actor, const Access &access);
+  static constexpr size_t keptOrders = 256;
+  /// A lane that isOrdered takes for all that the strand has: what works beside threads has but one.
+  uint8_t allLanesOf(uint32_t strand) const;
+  bool isOrderedStrand(uint32_t previous, uint8_t lane, const Actor &actor);
+  bool findOrder(const OrderedBefore &wanted, OrderedBefore &kept, uint8_t lane, const Actor &actor);
+  bool areReadersOrdered(Cell cell, const Actor &actor);
+  Cell touchedSimply(Cell cell, uint32_t mask, const Actor &actor, const Access &access, bool &isSimple);
   void settlePending();
   /// An ordinary store of a running kernel among these bytes that no proxy fence has come behind, as far as the actor knows.
   std::optional<Found> findUnfenced(const Cell *cells, uint64_t offset, uint64_t bytes, const Actor &actor,
@@ -206,7 +211,10 @@ private:
   bool comesLater(const Cell &cell, const Actor &actor, const Access &access) const;
   /// `region`: the bytes that the cell is about.
   void record(Cell &cell, uint32_t region, uint32_t mask, const Actor &actor, const Access &access);
-  void addReader(Cell &cell, uint32_t mask, const Actor &actor, const Access &access);
+  Cell withOneMore(Cell cell, Reader reader, const Actor &actor);
+  /// Says whether the same comes of it for other lanes, at the words that they have read.
+  Cell withListed(Cell cell, const Reader &reader, const Actor &actor, bool &isForAllLanes);
+  bool hasRead(Cell cell, uint32_t mask, const Actor &actor, const Access &access) const;
   void split(Cell &cell, uint32_t region);
   void unite(Cell &cell);
   /// The cell that holds the word's first byte, or the byte at the address.
@@ -255,9 +263,9 @@ private:
   std::vector<ReaderNode> readerNodes;
   std::unordered_map<const void *, SyncWord> words;
   std::vector<Release> sequentialFences; ///< What is known to the sequentially consistent fences so far.
-  std::vector<Release> streamRelease; ///< The one of the last load that saw a stream's write.
+  std::vector<Release> streamRelease;    ///< The one of the last load that saw a stream's write.
   std::string lastRace;
-  RecentOrder recentWrite, recentRead;
+  OrderedBefore orderedStrands[keptOrders], orderedReaders[keptOrders];
   std::optional<Found> equalStore; ///< The store that the access at hand races with, unless it stores the same.
   /// A store that has been announced and races with another store, unless both leave the same.
   struct PendingStore {
@@ -278,12 +286,13 @@ private:
     uint64_t who = 0, known = 0;
   };
   OrderCache ordered[4096];
-  /// The last steps from one set of readers to the next: the words of a tile have the same readers.
+  /// The last steps from one set of readers to the next, for whichever lane: the words of a tile have the same readers.
   struct ReaderStep {
-    Cell before, after;
+    uint64_t before = 0, after = 0; ///< Halves of cells, without the lane.
     Reader reader;
+    uint64_t known = 0; ///< What the reader knew.
   };
-  ReaderStep readerSteps[4096];
+  ReaderStep readerSteps[1024];
 };
 
 } // namespace ditron::sim::race

@@ -14,10 +14,19 @@ uint64_t nextSerial() {
 
 Knowledge::Knowledge(std::vector<Known> sorted) : serial(nextSerial()), known(std::move(sorted)) {}
 
+std::vector<Known>::const_iterator Knowledge::from(Key key) const {
+  return std::lower_bound(known.begin(), known.end(), key,
+                          [](const Known &entry, Key wanted) { return entry.key < wanted; });
+}
+
 uint64_t Knowledge::upTo(Key key) const {
-  auto it = std::lower_bound(known.begin(), known.end(), key,
-                             [](const Known &entry, Key wanted) { return entry.key < wanted; });
+  auto it = from(key);
   return it != known.end() && it->key == key ? it->upTo : 0;
+}
+
+bool Knowledge::hasLaneOf(uint32_t warp) const {
+  auto it = from(Key::lane(warp, 0));
+  return it != known.end() && it->key < Key::lane(warp + 1, 0);
 }
 
 KnowledgeRef Joiner::merge(const Knowledge &a, const Knowledge &b) {

@@ -61,11 +61,16 @@ public:
 
   /// 0 when nothing is known.
   uint64_t upTo(Key key) const;
+  /// Something is known of single lanes of the warp.
+  bool hasLaneOf(uint32_t warp) const;
   const std::vector<Known> &entries() const { return known; }
   /// Never used again, unlike an address.
   const uint64_t serial;
 
 private:
+  /// The first entry of this key or a greater one.
+  std::vector<Known>::const_iterator from(Key key) const;
+
   std::vector<Known> known;
 };
 

@@ -42,39 +42,6 @@ uint32_t Detector::makeStrand(const Strand &strand) {
   return static_cast<uint32_t>(strands.size() - 1);
 }
 
-uint32_t Detector::strandOf(Thread &thread) {
-  WarpOrder &warp = thread.warp->order;
-  if (warp.strand == 0)
-    warp.strand = makeStrand({warp.warp, warp.epoch, warp.sync, thread.block->order.phase, thread.block->clock});
-  return warp.strand;
-}
-
-const KnowledgeRef &Detector::knownBy(const Thread &thread) const {
-  return thread.order.known ? thread.order.known : thread.block->order.known;
-}
-
-Actor Detector::actorOf(Thread &thread) {
-  const Block &block = *thread.block;
-  const WarpOrder &warp = thread.warp->order;
-  return {strandOf(thread),
-          warp.warp,
-          block.order.block,
-          block.rank.id,
-          warp.sync,
-          block.order.phase,
-          static_cast<uint8_t>(thread.laneId),
-          &knownBy(thread)};
-}
-
-uint16_t Detector::siteNumber(const DitronSimSite *site) {
-  SiteCache &cached = sites[(reinterpret_cast<uintptr_t>(site) >> 4) % std::size(sites)];
-  if (cached.site != site) {
-    const uint32_t number = engine.places.record(site);
-    cached = {site, static_cast<uint16_t>(number <= UINT16_MAX ? number : 0)};
-  }
-  return cached.number;
-}
-
 void Detector::forgetAccesses() {
   if (engine.weakMemory)
     engine.weakMemory->clear(); // as long as it can say who was who
@@ -90,7 +57,8 @@ void Detector::forgetAccesses() {
   freeSplits.clear();
   words.clear();
   sequentialFences.clear();
-  recentWrite = recentRead = {};
+  std::fill(std::begin(orderedStrands), std::end(orderedStrands), OrderedBefore());
+  std::fill(std::begin(orderedReaders), std::end(orderedReaders), OrderedBefore());
   std::fill(std::begin(ordered), std::end(ordered), OrderCache());
   std::fill(std::begin(readerSteps), std::end(readerSteps), ReaderStep());
 }

@@ -33,15 +33,17 @@ struct Strength {
 };
 
 /// See the top of the file. `write` and `reads` are strands (Strand.h); with `manyReaders` set, `reads` is a list of readers.
+/// Each of the two has a half of its own, which is compared and copied as one number.
 struct Cell {
   uint32_t write = 0;
+  uint16_t writeSite = 0;
+  uint16_t writeLane : 6 = 0, writeMask : 4 = 0, writeStrength : 5 = 0;
+  uint16_t isSplit : 1 = 0; ///< The halves of the bytes have a cell each; `write` is their place in the table.
   uint32_t reads = 0;
-  uint16_t writeSite = 0, readSite = 0;
-  uint32_t writeLane : 6 = 0, readLane : 6 = 0;
-  uint32_t writeMask : 4 = 0, readMask : 4 = 0;
-  uint32_t writeStrength : 5 = 0, readStrength : 5 = 0;
-  uint32_t manyReaders : 1 = 0;
-  uint32_t isSplit : 1 = 0; ///< The halves of the bytes have a cell each; `write` is their place in the table.
+  uint16_t readSite = 0;
+  uint16_t readLane : 6 = 0; ///< Of several readers: the lane of those that are in the list as `cellLane`.
+  uint16_t readMask : 4 = 0, readStrength : 5 = 0;
+  uint16_t manyReaders : 1 = 0;
 };
 static_assert(sizeof(Cell) == 16);
 
@@ -61,11 +63,15 @@ private:
   size_t bytes = 0;
 };
 
-/// One of several that have read a word since it was written.
+/// A lane that is not said here: it is that of the cell.
+constexpr uint8_t cellLane = 0xfe;
+
+/// One of several that have read a word since it was written. Each lane of a warp reads words of its own of a tile, and the same lane of other
+/// blocks reads them too: with the lane in the cell, lists of 32 words are one.
 struct Reader {
   uint32_t strand = 0;
   uint16_t site = 0;
-  uint8_t lane = 0;
+  uint8_t lane = 0; ///< Or cellLane. One that is a number is another than the lane of any cell that has the list.
   uint8_t strength = 0;
   uint32_t mask : 4 = 0;
   uint32_t manyLanes : 1 = 0; ///< Several lanes of the warp have; `lane` is one of them.
