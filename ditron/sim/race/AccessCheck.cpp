@@ -13,11 +13,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace ditron::sim::race {
 
 namespace {
-constexpr uint8_t manyLanes = 0xff;
+constexpr uint8_t allLanes = 0xff;
 constexpr size_t mostReaders = 16;
 
 // Cells are passed and given by value, in two registers: to read as a whole what has just been written field by field costs as much as all the
@@ -69,7 +70,20 @@ Cell withWriter(Cell cell, uint32_t mask, const Actor &actor, const Access &acce
 }
 
 Reader readerOf(uint32_t mask, const Actor &actor, const Access &access) {
-  return {actor.strand, access.site, actor.lane, access.strength.bits, mask, 0};
+  return {actor.strand, access.site, actor.lane, access.strength.bits, mask};
+}
+
+/// Whether the lane, of those that have one list or cellLane, is one of the reader's.
+bool hasLane(const Reader &reader, uint8_t lane) {
+  return reader.lane == lane || (lane != cellLane && reader.others >> lane & 1);
+}
+
+void addLane(Reader &reader, uint8_t lane) {
+  if (hasLane(reader, lane))
+    return;
+  // The cell's has no bit.
+  const uint8_t other = lane == cellLane ? std::exchange(reader.lane, cellLane) : lane;
+  reader.others |= uint64_t(1) << other;
 }
 } // namespace
 
@@ -123,7 +137,7 @@ bool Detector::knows(const Knowledge &known, const Strand &strand, uint8_t lane)
       return true;
   }
   return known.upTo(Key::warp(strand.warp)) > strand.sync ||
-         (lane != manyLanes && known.upTo(Key::lane(strand.warp, lane)) >= strand.epoch);
+         (lane != allLanes && known.upTo(Key::lane(strand.warp, lane)) >= strand.epoch);
 }
 
 bool Detector::isOrdered(uint32_t previous, uint8_t lane, const Actor &actor) {
@@ -146,7 +160,18 @@ bool Detector::isOrdered(uint32_t previous, uint8_t lane, const Actor &actor) {
 }
 
 uint8_t Detector::allLanesOf(uint32_t strand) const {
-  return warps[strands[strand].warp].kind == ActorKind::Threads ? manyLanes : 0;
+  return warps[strands[strand].warp].kind == ActorKind::Threads ? allLanes : 0;
+}
+
+/// Of the reader's lanes one that is not ordered before.
+std::optional<uint8_t> Detector::unorderedLane(Cell cell, const Reader &reader, const Actor &actor) {
+  if (!isOrdered(reader.strand, laneOf(cell, reader), actor))
+    return laneOf(cell, reader);
+  if (reader.others && !isOrdered(reader.strand, allLanes, actor))
+    for (uint64_t others = reader.others; others; others &= others - 1)
+      if (const auto lane = static_cast<uint8_t>(std::countr_zero(others)); !isOrdered(reader.strand, lane, actor))
+        return lane;
+  return std::nullopt;
 }
 
 bool Detector::areBothAtomic(uint32_t previous, Strength earlier, const Actor &actor, Strength now) const {
@@ -187,10 +212,10 @@ std::optional<Detector::Found> Detector::findConflict(const Cell &cell, uint32_t
   }
   for (uint32_t node = cell.reads; node; node = readerNodes[node].next) {
     const Reader &reader = readerNodes[node].reader;
-    if (reader.mask & cell.readMask & mask)
-      if (const uint8_t lane = reader.manyLanes ? manyLanes : laneOf(cell, reader);
-          conflicts(reader.strand, lane, Strength{reader.strength}))
-        return Found{reader.strand, laneOf(cell, reader), reader.site, Strength{reader.strength}, false};
+    if (reader.mask & cell.readMask & mask &&
+        !areBothAtomic(reader.strand, Strength{reader.strength}, actor, access.strength))
+      if (std::optional<uint8_t> lane = unorderedLane(cell, reader, actor))
+        return Found{reader.strand, *lane, reader.site, Strength{reader.strength}, false};
   }
   return std::nullopt;
 }
@@ -274,7 +299,7 @@ bool Detector::hasRead(Cell cell, uint32_t mask, const Actor &actor, const Acces
            !(mask & ~cell.readMask);
   const Reader &last = readerNodes[cell.reads].reader;
   return last.strand == actor.strand && last.strength == access.strength.bits &&
-         (last.manyLanes || laneOf(cell, last) == actor.lane) && !(mask & ~(last.mask & cell.readMask));
+         hasLane(last, actor.lane == cell.readLane ? cellLane : actor.lane) && !(mask & ~(last.mask & cell.readMask));
 }
 
 /// The words of a tile have the same readers, each in its lane: the step from the readers before to those behind is looked up.
@@ -310,7 +335,7 @@ Cell Detector::withListed(Cell cell, const Reader &reader, const Actor &actor, b
     for (uint32_t node = cell.reads; node; node = readerNodes[node].next)
       readers.push_back(readerNodes[node].reader);
   else
-    readers.push_back({cell.reads, cell.readSite, cellLane, static_cast<uint8_t>(cell.readStrength), cell.readMask, 0});
+    readers.push_back({cell.reads, cell.readSite, cellLane, static_cast<uint8_t>(cell.readStrength), cell.readMask});
   const size_t before = readers.size();
   // Whoever is ordered before this reader is ordered before all that come after this reader.
   std::erase_if(readers, [&](const Reader &other) {
@@ -319,15 +344,18 @@ Cell Detector::withListed(Cell cell, const Reader &reader, const Actor &actor, b
     if (isOrdered(other.strand, allLanesOf(other.strand), actor))
       return true;
     isForAllLanes &= !*actor.known || !(*actor.known)->hasLaneOf(strands[other.strand].warp);
-    return !other.manyLanes && isOrdered(other.strand, laneOf(cell, other), actor);
+    return !unorderedLane(cell, other, actor);
   });
   bool isOneMore = false, isAsBefore = readers.size() == before;
+  // Of one warp those are one that have read the same bytes, or are one lane.
   auto sameWarp = std::find_if(readers.begin(), readers.end(), [&](const Reader &other) {
-    return other.strand == reader.strand && other.strength == reader.strength;
+    return other.strand == reader.strand && other.strength == reader.strength &&
+           (other.mask == reader.mask ||
+            (hasLane(other, reader.lane) && (!other.others || !(reader.mask & ~other.mask))));
   });
   if (sameWarp != readers.end()) {
     const Reader was = *sameWarp;
-    sameWarp->manyLanes |= sameWarp->lane != reader.lane;
+    addLane(*sameWarp, reader.lane);
     sameWarp->mask |= reader.mask;
     isAsBefore &= *sameWarp == was;
   } else {
@@ -337,7 +365,7 @@ Cell Detector::withListed(Cell cell, const Reader &reader, const Actor &actor, b
       readers.erase(readers.begin() + actor.strand % mostReaders);
     readers.push_back(reader);
   }
-  if (readers.size() == 1 && !readers[0].manyLanes) {
+  if (readers.size() == 1 && !readers[0].others) {
     cell.readLane = actor.lane;
     return withReader(cell, readers[0]);
   }

@@ -220,6 +220,7 @@ private:
   /// The cell that holds the word's first byte, or the byte at the address.
   Cell &innermost(Cell &cell, const void *address);
   bool isOrdered(uint32_t strand, uint8_t lane, const Actor &actor);
+  std::optional<uint8_t> unorderedLane(Cell cell, const Reader &reader, const Actor &actor);
   bool areBothAtomic(uint32_t strand, Strength earlier, const Actor &actor, Strength now) const;
   bool knows(const Knowledge &known, const Strand &strand, uint8_t lane) const;
   /// The readers as a list of nodes; 0 when there are none.

@@ -73,8 +73,8 @@ struct Reader {
   uint16_t site = 0;
   uint8_t lane = 0; ///< Or cellLane. One that is a number is another than the lane of any cell that has the list.
   uint8_t strength = 0;
-  uint32_t mask : 4 = 0;
-  uint32_t manyLanes : 1 = 0; ///< Several lanes of the warp have; `lane` is one of them.
+  uint32_t mask = 0;
+  uint64_t others = 0; ///< Further lanes that have read the same bytes, a bit each.
   bool operator==(const Reader &) const = default;
 };
 

@@ -315,6 +315,79 @@ TEST(Race, AWriterWaitsForAllReaders) {
     EXPECT_EQ(run(block).code(), StatusCode::DataRace) << block;
 }
 
+// The lanes of a warp read the beginning of a word, all of them before one of them releases; then its second half is written.
+void lanesThenWriter(void **arguments) {
+  DitronSimThread *self = ditron_sim_self();
+  auto *word = argument<char *>(arguments, 0);
+  auto *counts = argument<uint32_t *>(arguments, 1);
+  const auto forgotten = argument<uint32_t>(arguments, 2);
+  const bool isForgotten = self->laneId == forgotten;
+  if (self->blockId[0] == 0) {
+    ditron_sim_access(self, word, isForgotten ? argument<uint32_t>(arguments, 3) : 4, 1, DITRON_SIM_LOAD,
+                      DITRON_SIM_GLOBAL, AT(75));
+    ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, counts, 1, 1, DITRON_SIM_RELAXED,
+                          DITRON_SIM_SCOPE_GPU, AT(76));
+    ditron_sim_wait_until(self, counts, 4, DITRON_SIM_EQ, 32, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(77));
+    ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, counts + 1, 1, 1,
+                          isForgotten ? DITRON_SIM_RELAXED : DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_GPU, AT(78));
+  } else if (self->laneId == 0) {
+    ditron_sim_wait_until(self, counts + 1, 4, DITRON_SIM_EQ, 32, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_GPU, AT(79));
+    ditron_sim_access(self, word + 2, 2, 1, DITRON_SIM_STORE, DITRON_SIM_GLOBAL, AT(80));
+    std::memset(word + 2, 1, 2);
+  }
+}
+
+TEST(Race, AWriterWaitsForEachLaneThatHasReadItsBytes) {
+  auto run = [](uint32_t forgotten, uint32_t bytes) {
+    auto machine = makeMachine(options());
+    auto *word = makeBuffer<uint32_t>(*machine, 0, 1, "word"), *counts = makeBuffer<uint32_t>(*machine, 0, 2, "counts");
+    return runOnce(*machine, kernel("lanes", lanesThenWriter, {2, 1, 1}, 32, 0, word, counts, forgotten, bytes));
+  };
+  EXPECT_OK(run(99, 4));
+  for (uint32_t lane : {0u, 1u, 17u, 31u}) {
+    EXPECT_OK(run(lane, 2));
+    EXPECT_THAT(run(lane, 4).message(), HasSubstr("block (0,0,0), thread " + std::to_string(lane))) << lane;
+  }
+}
+
+// Three warps read a row, each lane its word, and a lane of the last writes its word. It has been told of lane 0 of the first and of all of the
+// second.
+void rowThenWriter(void **arguments) {
+  DitronSimThread *self = ditron_sim_self();
+  auto *row = argument<uint32_t *>(arguments, 0), *counts = argument<uint32_t *>(arguments, 1);
+  const uint32_t block = self->blockId[0];
+  if (block == 2 && self->laneId == 0)
+    for (uint32_t i = 0; i < 2; ++i)
+      ditron_sim_wait_until(self, counts + i, 4, DITRON_SIM_EQ, 1, DITRON_SIM_ACQUIRE, DITRON_SIM_SCOPE_GPU, AT(85));
+  ditron_sim_warp_barrier(self, AT(86));
+  load(self, row + self->laneId, AT(87));
+  if (block == 2) {
+    if (self->laneId == argument<uint32_t>(arguments, 2))
+      store(self, row + self->laneId, 1, AT(88));
+    return;
+  }
+  if (block == 0) { // all have read before one releases
+    ditron_sim_atomic_rmw(self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, counts + 2, 1, 1, DITRON_SIM_RELAXED,
+                          DITRON_SIM_SCOPE_GPU, AT(89));
+    ditron_sim_wait_until(self, counts + 2, 4, DITRON_SIM_EQ, 32, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, AT(90));
+  } else {
+    ditron_sim_warp_barrier(self, AT(91));
+  }
+  if (self->laneId == 0)
+    ditron_sim_st(self, counts + block, 1, 4, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_GPU, AT(92));
+}
+
+TEST(Race, WhatIsKnownOfOneLaneIsNotKnownOfOthers) {
+  auto run = [](uint32_t writer) {
+    auto machine = makeMachine(options());
+    auto *row = makeBuffer<uint32_t>(*machine, 0, 32, "row"), *counts = makeBuffer<uint32_t>(*machine, 0, 3, "counts");
+    return runOnce(*machine, kernel("row", rowThenWriter, {3, 1, 1}, 32, 0, row, counts, writer));
+  };
+  EXPECT_OK(run(0));
+  for (uint32_t lane : {1u, 2u, 31u})
+    EXPECT_THAT(run(lane).message(), HasSubstr("block (0,0,0), thread " + std::to_string(lane))) << lane;
+}
+
 //===- Streams, copies and host code ------------------------------------------------------------------------------===//
 
 void writeOne(void **arguments) {
