@@ -1,0 +1,517 @@
+//===- GemmAllReduce.cpp - out = all_reduce(A * B), overlapped --------------------------------------------------------===//
+#include "ditron/ops/GemmAllReduce.h"
+
+#include "ditron/ops/KernelLaunch.h"
+#include "ditron/support/TargetName.h"
+
+#include <bit>
+#include <fmt/format.h>
+
+namespace ditron::ops {
+
+namespace {
+
+constexpr std::string_view operation = "GemmAllReduce", kernelFile = "gemm_all_reduce";
+
+/// To be measured (ditron bench gemm_ar --form): where one form overtakes the other.
+constexpr AllReduceChoice choices[] = {
+    {128, AllReduceForm::OneShot, 1},
+    {1023, AllReduceForm::TwoShot, 1},
+    {2047, AllReduceForm::TwoShot, 2},
+    {4095, AllReduceForm::TwoShot, 4},
+    {std::numeric_limits<int64_t>::max(), AllReduceForm::TwoShot, 8},
+};
+
+/// Most rows that the one-shot form takes: everything goes to every rank.
+constexpr int64_t mostOneShotRowsOfAll = 256;
+/// Room for flags.
+constexpr int64_t mostOneShotTiles = 1024;
+/// Shared memory of a block: two blocks, of two operators at once, share a multiprocessor.
+constexpr uint32_t oneShotSharedBytes = 108 << 10;
+
+/// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
+/// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
+constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
+/// One of so many multiprocessors exchanges while the others multiply.
+constexpr uint32_t multiprocessorsPerExchangeBlock = 11;
+
+bool hasTensorCopies(const runtime::World &world) {
+  Expected<TargetName> target = parseTargetName(world.target());
+  return target.isOk() && target->architecture.starts_with("sm_90");
+}
+
+Status checkOneShotTile(const OneShotTile &shape) {
+  DITRON_RETURN_IF_ERROR(shape.tile.verify().withContext(operation));
+  if (shape.splits == 0 || shape.splits > 64)
+    return invalidArgument(fmt::format("{}: {} parts of the depth; 1 to 64 are accepted", operation, shape.splits));
+  return Status::ok();
+}
+
+int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
+  return ceilDivide(rows, tile.blockM) * ceilDivide(columns, tile.blockN);
+}
+
+} // namespace
+
+std::string_view toString(AllReduceForm form) {
+  switch (form) {
+  case AllReduceForm::Auto:
+    return "auto";
+  case AllReduceForm::OneShot:
+    return "one_shot";
+  case AllReduceForm::TwoShot:
+    return "two_shot";
+  case AllReduceForm::Unfused:
+    return "unfused";
+  }
+  return "?";
+}
+
+std::optional<AllReduceForm> parseAllReduceForm(std::string_view text) {
+  for (AllReduceForm form :
+       {AllReduceForm::Auto, AllReduceForm::OneShot, AllReduceForm::TwoShot, AllReduceForm::Unfused})
+    if (text == toString(form))
+      return form;
+  return std::nullopt;
+}
+
+std::span<const AllReduceChoice> allReduceChoices() { return choices; }
+
+// The weights are read once, by as many blocks as there are multiprocessors, each of which should read as much as the others:
+//   cost = multiprocessors * (columns of a tile / blocks of a tile) / columns, 1 at best, and a little for adding parts up.
+// Many bytes have to be on their way to each multiprocessor: deep stages, as many as fit.
+std::optional<OneShotTile> chooseOneShotTile(int64_t rows, int64_t columns, DataType dtype, uint32_t multiprocessors) {
+  if (rows > mostOneShotRowsOfAll)
+    return std::nullopt;
+  const auto blockM = static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_ceil(uint64_t(rows)), 16, 128));
+  std::optional<OneShotTile> best;
+  double leastCost = 0;
+  for (uint32_t blockN : {64u, 128u, 256u})
+    for (uint32_t splits = 1; splits <= 16; ++splits) {
+      OneShotTile shape;
+      shape.tile.blockM = blockM;
+      shape.tile.blockN = blockN;
+      shape.splits = splits;
+      const int64_t tiles = tilesOf(shape.tile, rows, columns);
+      if (tiles * splits > multiprocessors || tiles > mostOneShotTiles || blockM * blockN > 128 * 128)
+        continue;
+      const double share = double(blockN) * ceilDivide(rows, blockM) / splits;
+      const double cost = multiprocessors * share / static_cast<double>(columns) + (splits > 1 ? 0.02 + 0.02 * (splits - 1) : 0);
+      if (!best || cost < leastCost) {
+        best = shape;
+        leastCost = cost;
+      }
+    }
+  if (!best)
+    return std::nullopt;
+  TileConfig &tile = best->tile;
+  const auto elementBytes = static_cast<uint32_t>(sizeOf(dtype));
+  // A row of a tile in shared memory is at least one swizzle of 128 bytes; two where four stages of them still fit.
+  tile.blockK = 128 / elementBytes;
+  auto stageBytes = [&] { return (tile.blockM + tile.blockN) * tile.blockK * elementBytes; };
+  if (8 * stageBytes() <= oneShotSharedBytes)
+    tile.blockK *= 2;
+  tile.numStages = std::clamp(oneShotSharedBytes / stageBytes(), 2u, 6u);
+  tile.numWarps = tile.blockM * tile.blockN >= 128 * 128 ? 8 : 4;
+  tile.groupM = 1;
+  return best;
+}
+
+Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options) {
+  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
+  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
+  if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
+    return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
+                                   ditron::toString(*options.partialType), ditron::toString(options.dtype)));
+  DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
+  if (options.oneShotTile)
+    DITRON_RETURN_IF_ERROR(checkOneShotTile(*options.oneShotTile));
+  if (options.maxRows <= 0 || options.columns <= 0)
+    return invalidArgument(fmt::format("{}: maxRows is {} and columns is {}; both must be positive", operation,
+                                       options.maxRows, options.columns));
+  if (options.exchangeBlocks > mostExchangeBlocks)
+    return invalidArgument(fmt::format("{}: {} exchange blocks; at most {} are accepted", operation,
+                                       options.exchangeBlocks, mostExchangeBlocks));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, options.tile));
+
+  GemmAllReduce op;
+  op.optionValues = options;
+  op.world = &world;
+  op.kernels = &kernels;
+  op.ranks.resize(world.numRanks());
+  for (uint32_t id : world.localRanks())
+    op.ranks[id] = std::make_unique<PerRank>();
+  const bool needsOneShot = options.form == AllReduceForm::OneShot || options.form == AllReduceForm::Auto;
+  if (options.form == AllReduceForm::OneShot && op.mostOneShotRows() < options.maxRows)
+    return unsupported(fmt::format("{}: the one-shot form takes at most {} rows with {} columns on this GPU; maxRows is {}", operation,
+                                   op.mostOneShotRows(), options.columns, options.maxRows));
+  if (needsOneShot && op.mostOneShotRows() > 0)
+    DITRON_RETURN_IF_ERROR(op.allocateOneShot());
+  if (options.form != AllReduceForm::OneShot)
+    DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
+  return op;
+}
+
+Status GemmAllReduce::allocateTwoShot() {
+  const int64_t numRanks = world->numRanks(), columns = optionValues.columns;
+  // CallWords has a thread for each segment of each chunk.
+  const uint32_t threads = 4 * world->rank(world->localRanks().front()).attributes().warpSize;
+  mostChunks = 1;
+  if (optionValues.form != AllReduceForm::Unfused)
+    for (const AllReduceChoice &choice : choices)
+      mostChunks = std::max(mostChunks, std::max(choice.chunks, optionValues.chunks));
+  mostChunks = std::clamp<uint32_t>(mostChunks, 1, std::max<uint32_t>(threads / world->numRanks(), 1));
+  DITRON_ASSIGN_OR_RETURN(words, CallWords::create(*world, "gemm_ar", world->numRanks() * mostChunks));
+  // Segments of a chunk are rounded up to whole rows.
+  const int64_t slotRows = optionValues.maxRows + mostChunks * numRanks;
+  const int64_t ownRows = ceilDivide(optionValues.maxRows, numRanks) + mostChunks;
+  DITRON_ASSIGN_OR_RETURN(scatter, world->allocateSymmetric(partialType(), slotRows * columns, "gemm_ar_scatter"));
+  DITRON_ASSIGN_OR_RETURN(reduced, world->allocateSymmetric(optionValues.dtype, ownRows * columns, "gemm_ar_reduced"));
+  DITRON_ASSIGN_OR_RETURN(arrived, world->allocateSymmetric(DataType::I64, numRanks * mostChunks, "gemm_ar_arrived"));
+  DITRON_ASSIGN_OR_RETURN(finished, world->allocateSymmetric(DataType::I64, numRanks * mostChunks * mostExchangeBlocks,
+                                                             "gemm_ar_finished"));
+  for (uint32_t id : world->localRanks()) {
+    PerRank &own = *ranks[id];
+    DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar"));
+    DITRON_ASSIGN_OR_RETURN(own.partial, world->rank(id).allocate(partialType(), optionValues.maxRows * columns,
+                                                                  "gemm_ar_partial"));
+  }
+  return Status::ok();
+}
+
+Status GemmAllReduce::allocateOneShot() {
+  const int64_t rows = mostOneShotRows(), numRanks = world->numRanks();
+  constexpr int64_t alignment = 64; // elements
+  slotElements = ceilDivide(rows * optionValues.columns, alignment) * alignment;
+  DITRON_ASSIGN_OR_RETURN(slots, world->allocateSymmetric(partialType(), 2 * numRanks * slotElements, "gemm_ar_slots"));
+  DITRON_ASSIGN_OR_RETURN(flags, world->allocateSymmetric(DataType::I64, mostOneShotTiles * numRanks, "gemm_ar_flags"));
+  // Of the blocks that any number of rows has.
+  int64_t partElements = 1;
+  for (int64_t most = 1;; most = std::min(2 * most, rows)) {
+    if (const std::optional<OneShotTile> shape = oneShotTile(most); shape && shape->splits > 1)
+      partElements = std::max(partElements, tilesOf(shape->tile, most, optionValues.columns) * shape->splits *
+                                                shape->tile.blockM * shape->tile.blockN);
+    if (most == rows)
+      break;
+  }
+  for (uint32_t id : world->localRanks()) {
+    runtime::Rank &rank = world->rank(id);
+    PerRank &own = *ranks[id];
+    DITRON_ASSIGN_OR_RETURN(own.splitParts, rank.allocate(DataType::F32, partElements, "gemm_ar_split_parts"));
+    DITRON_ASSIGN_OR_RETURN(own.splitCounters, rank.allocate(DataType::I32, mostOneShotTiles, "gemm_ar_split_counters"));
+    DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 2, "gemm_ar_call"));
+  }
+  return Status::ok();
+}
+
+std::optional<OneShotTile> GemmAllReduce::oneShotTile(int64_t rows) const {
+  if (rows > mostOneShotRowsOfAll)
+    return std::nullopt;
+  const uint32_t multiprocessors = world->rank(world->localRanks().front()).attributes().multiprocessors;
+  if (!optionValues.oneShotTile)
+    return chooseOneShotTile(rows, optionValues.columns, optionValues.dtype, multiprocessors);
+  const OneShotTile &given = *optionValues.oneShotTile;
+  const int64_t tiles = tilesOf(given.tile, rows, optionValues.columns);
+  return tiles * given.splits <= multiprocessors && tiles <= mostOneShotTiles ? std::optional(given) : std::nullopt;
+}
+
+int64_t GemmAllReduce::mostOneShotRows() const {
+  int64_t rows = std::min(optionValues.maxRows, mostOneShotRowsOfAll);
+  if (optionValues.form == AllReduceForm::Auto) {
+    int64_t chosen = 0;
+    for (const AllReduceChoice &choice : choices)
+      if (choice.form == AllReduceForm::OneShot)
+        chosen = std::max(chosen, choice.mostRows);
+    rows = std::min(rows, chosen);
+  }
+  while (rows > 0 && !oneShotTile(rows))
+    rows /= 2;
+  return rows;
+}
+
+AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
+  if (optionValues.form == AllReduceForm::OneShot || optionValues.form == AllReduceForm::Unfused)
+    return {rows, optionValues.form, 1};
+  const bool isAuto = optionValues.form == AllReduceForm::Auto;
+  AllReduceChoice choice = *std::ranges::find_if(choices, [&](const AllReduceChoice &each) { return rows <= each.mostRows; });
+  if (!isAuto || (choice.form == AllReduceForm::OneShot && rows > mostOneShotRows()))
+    choice.form = AllReduceForm::TwoShot;
+  if (choice.form == AllReduceForm::TwoShot && optionValues.chunks)
+    choice.chunks = optionValues.chunks;
+  // Exchange blocks beside those of the product need a place of their own.
+  if (world->rank(world->localRanks().front()).attributes().multiprocessors < 4)
+    choice.chunks = 1;
+  choice.chunks = std::min(choice.chunks, mostChunks);
+  return choice;
+}
+
+GemmAllReduce::Chunks GemmAllReduce::chunksFor(int64_t rows, const AllReduceChoice &choice) const {
+  // Tiles do not reach into two chunks.
+  const int64_t block = optionValues.tile.blockM;
+  int64_t chunkRows = rows;
+  if (choice.chunks > 1)
+    chunkRows = std::min(rows, ceilDivide(ceilDivide(rows, choice.chunks), block) * block);
+  return {rows, chunkRows, static_cast<uint32_t>(ceilDivide(rows, chunkRows)), world->numRanks()};
+}
+
+Status GemmAllReduce::verifyShape(int64_t rows, int64_t depth) const {
+  if (rows < 1 || rows > optionValues.maxRows)
+    return invalidArgument(
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
+  return verifyProduct(operation, rows, optionValues.columns, depth, optionValues.tile);
+}
+
+struct GemmAllReduce::Plan::State {
+  /// A launch, and which of its parameters are the call's operands.
+  struct Launch {
+    PreparedCall call;
+    std::vector<std::pair<uint32_t, int>> operands; ///< Parameter; 0: a, 1: b, 2: out.
+
+    static Expected<Launch> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &wanted,
+                                   std::initializer_list<std::pair<std::string_view, int>> names) {
+      Launch launch;
+      DITRON_ASSIGN_OR_RETURN(launch.call, PreparedCall::create(kernels, rank, wanted));
+      for (const auto &[name, operand] : names) {
+        DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, launch.call.pointerParameter(name));
+        launch.operands.emplace_back(parameter, operand);
+      }
+      return launch;
+    }
+  };
+
+  DataType dtype = DataType::BF16;
+  std::vector<Launch> launches;
+  runtime::CallSequence sequence;
+};
+
+Expected<GemmAllReduce::Plan> GemmAllReduce::plan(runtime::Rank &rank, int64_t rows, int64_t depth) {
+  DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
+  // A buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
+  const runtime::Pointer any = (scatter.isValid() ? scatter : slots).on(rank.id()).as(optionValues.dtype);
+  DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, depth));
+  DITRON_RETURN_IF_ERROR(plan.state->sequence.record(rank).withContext(operation));
+  return plan;
+}
+
+Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
+                                                      runtime::Pointer out, int64_t rows, int64_t depth) {
+  using runtime::Lane;
+  using Launch = Plan::State::Launch;
+  const AllReduceChoice choice = choiceFor(rows);
+  Plan plan;
+  plan.state = std::make_shared<Plan::State>();
+  Plan::State &state = *plan.state;
+  state.dtype = optionValues.dtype;
+  if (choice.form == AllReduceForm::OneShot) {
+    const std::optional<OneShotTile> tile = oneShotTile(rows);
+    if (!tile)
+      return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for the one-shot form", operation, rows,
+                                     optionValues.columns));
+    DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile->tile));
+    DITRON_ASSIGN_OR_RETURN(Launch whole, Launch::create(*kernels, rank, oneShotCall(rank, a, b, out, rows, depth, *tile),
+                                                         {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
+    state.sequence.launch(Lane::Main, whole.call.prepared());
+    state.launches.push_back(std::move(whole));
+    return plan;
+  }
+  const Chunks chunks = chunksFor(rows, choice);
+  DITRON_ASSIGN_OR_RETURN(Launch enter, Launch::create(*kernels, rank, words.enter(rank), {}));
+  DITRON_ASSIGN_OR_RETURN(Launch gemm, Launch::create(*kernels, rank, gemmCall(rank, a, b, out, chunks, depth),
+                                                      {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
+  DITRON_ASSIGN_OR_RETURN(Launch reduce, Launch::create(*kernels, rank, exchangeCall(rank, "reduce_rows", out, chunks),
+                                                        {{"out_ptr", 2}}));
+  DITRON_ASSIGN_OR_RETURN(Launch gather, Launch::create(*kernels, rank, exchangeCall(rank, "gather_rows", out, chunks),
+                                                        {{"out_ptr", 2}}));
+  state.sequence = runtime::CallSequence(ranks[rank.id()]->side);
+  state.sequence.launch(Lane::Main, enter.call.prepared());
+  if (choice.form == AllReduceForm::Unfused)
+    state.sequence.launch(Lane::Main, gemm.call.prepared());
+  state.sequence.join(Lane::Side);
+  addPushes(rank, chunks, state.sequence);
+  if (choice.form == AllReduceForm::TwoShot)
+    state.sequence.launch(Lane::Main, gemm.call.prepared());
+  state.sequence.launch(Lane::Main, reduce.call.prepared());
+  state.sequence.launch(Lane::Main, gather.call.prepared());
+  state.sequence.join(Lane::Main);
+  for (Launch *each : {&enter, &gemm, &reduce, &gather})
+    state.launches.push_back(std::move(*each));
+  return plan;
+}
+
+Status GemmAllReduce::prepare(runtime::Rank &rank, int64_t rows, int64_t depth) {
+  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, depth));
+  ranks[rank.id()]->plans.keep({rows, depth, planAlignment, planAlignment, planAlignment}, std::move(made));
+  return Status::ok();
+}
+
+Status GemmAllReduce::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                              runtime::Pointer out, int64_t rows, int64_t depth) {
+  DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
+  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
+  DITRON_ASSIGN_OR_RETURN(Plan * found,
+                          ranks[rank.id()]->plans.find(operation, stream,
+                                                       {rows, depth, alignmentOf(a), alignmentOf(b), alignmentOf(out)},
+                                                       [&] { return makePlan(rank, a, b, out, rows, depth); }));
+  return found->enqueue(stream, a, b, out);
+}
+
+Status GemmAllReduce::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out) {
+  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
+  const runtime::Pointer operands[] = {a, b, out};
+  for (State::Launch &launch : state->launches)
+    for (const auto &[parameter, operand] : launch.operands)
+      DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, operands[operand]));
+  return state->sequence.enqueue(stream);
+}
+
+void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const {
+  const int64_t columns = optionValues.columns;
+  const uint32_t id = rank.id(), numRanks = rank.numRanks();
+  for (uint32_t chunk = 0; chunk < chunks.count; ++chunk) {
+    const RowShards segments = chunks.segments(chunk);
+    const int64_t slots = chunk * numRanks * chunks.longestSegment() + id * segments.rowsPerRank;
+    // In the order in which the product completes them. The own segment is not among them: the reduction reads it from the partial
+    // results; and nobody waits for empty ones.
+    for (uint32_t step = 1; step < numRanks; ++step) {
+      const uint32_t owner = (id + step) % numRanks;
+      const int64_t count = segments.rowsOf(owner) * columns;
+      if (count == 0)
+        continue;
+      const runtime::Pointer own =
+          ranks[id]->partial.pointer() + (chunk * chunks.chunkRows + segments.firstRowOf(owner)) * columns;
+      sequence.signalWait(runtime::Lane::Side, words.gates(id) + (chunk * numRanks + owner), runtime::Compare::GreaterEqual, 1);
+      sequence.copy(runtime::Lane::Side, runtime::Copy::of(scatter.on(owner) + slots * columns, own, count,
+                                                           fmt::format("{} to {}", copyName, owner)));
+      sequence.copy(runtime::Lane::Side, runtime::Copy::of(arrived.on(owner) + (id * mostChunks + chunk), words.generation(id), 1,
+                                                           fmt::format("ar_arrived to {}", owner)));
+    }
+  }
+}
+
+KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
+                                   const Chunks &chunks, int64_t depth) const {
+  const TileConfig &tile = optionValues.tile;
+  const uint32_t multiprocessors = rank.attributes().multiprocessors, id = rank.id();
+  const int64_t tiles = tilesOf(tile, chunks.rows, optionValues.columns);
+  const bool exchanges = chunks.count > 1;
+  uint32_t exchangeBlocks = 0;
+  if (exchanges) {
+    exchangeBlocks = optionValues.exchangeBlocks ? optionValues.exchangeBlocks
+                                                 : std::max(1u, multiprocessors / multiprocessorsPerExchangeBlock);
+    exchangeBlocks = std::min(exchangeBlocks, multiprocessors / 2);
+  }
+  const auto gemmBlocks = static_cast<uint32_t>(
+      hasTensorCopies(rank.world()) ? std::min<int64_t>(tiles, multiprocessors - exchangeBlocks) : tiles);
+  // Segments are complete in the order in which they are sent, but for rows of tiles that share a group.
+  const auto segmentTiles = static_cast<uint32_t>(ceilDivide(chunks.longestSegment(), tile.blockM));
+  KernelCall call;
+  call.source = kernelFile;
+  call.kernel = kernelName;
+  call.numWarps = tile.numWarps;
+  call.numStages = tile.numStages;
+  call.grid = {gemmBlocks + exchangeBlocks, 1, 1};
+  call.arguments = {{"a_ptr", a},
+                    {"b_ptr", b},
+                    {"partial_ptr", ranks[id]->partial.pointer()},
+                    {"counter_ptr", words.counters(id)},
+                    {"gate_ptr", words.gates(id)},
+                    {"scatter_ptr", scatter.on(id)},
+                    {"reduced_ptr", reduced.on(id)},
+                    {"out_ptr", out},
+                    {"arrived_ptr", arrived.on(id)},
+                    {"finished_ptr", finished.on(id)},
+                    {"generation_ptr", words.generation(id)},
+                    {"M", chunks.rows},
+                    {"N", optionValues.columns},
+                    {"K", depth},
+                    {"chunk_rows", chunks.chunkRows},
+                    {"rank", id},
+                    {"gemm_blocks", gemmBlocks},
+                    {"exchanged_chunks", chunks.count - 1},
+                    {"WORLD_SIZE", rank.numRanks()},
+                    {"CHUNKS", mostChunks},
+                    {"BLOCKS", mostExchangeBlocks},
+                    {"EXCHANGE", exchanges},
+                    {"EXCHANGE_M", exchangeM},
+                    {"EXCHANGE_N", exchangeN}};
+  call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
+  TileConfig ordered = tile;
+  ordered.groupM = std::min(tile.groupM, std::max(2u, segmentTiles));
+  appendTileArguments(call, ordered, optionValues.precision);
+  return call;
+}
+
+KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out,
+                                       const Chunks &chunks) const {
+  const uint32_t id = rank.id(), chunk = chunks.count - 1;
+  const int64_t tiles = ceilDivide(chunks.segments(chunk).rowsPerRank, exchangeM) * ceilDivide(optionValues.columns, exchangeN);
+  KernelCall call;
+  call.source = kernelFile;
+  call.kernel = kernel;
+  call.numWarps = exchangeWarps;
+  call.grid = {static_cast<uint32_t>(std::min<int64_t>(tiles, mostExchangeBlocks)), 1, 1};
+  if (kernel == "reduce_rows")
+    call.arguments = {{"partial_ptr", ranks[id]->partial.pointer()},
+                      {"scatter_ptr", scatter.on(id)},
+                      {"arrived_ptr", arrived.on(id)},
+                      {"gate_ptr", words.gates(id)}};
+  for (auto &argument : std::vector<std::pair<std::string, runtime::Argument>>{{"reduced_ptr", reduced.on(id)},
+                                                                               {"out_ptr", out},
+                                                                               {"finished_ptr", finished.on(id)},
+                                                                               {"generation_ptr", words.generation(id)},
+                                                                               {"chunk", chunk},
+                                                                               {"M", chunks.rows},
+                                                                               {"N", optionValues.columns},
+                                                                               {"chunk_rows", chunks.chunkRows},
+                                                                               {"rank", id},
+                                                                               {"WORLD_SIZE", rank.numRanks()},
+                                                                               {"CHUNKS", mostChunks},
+                                                                               {"BLOCKS", mostExchangeBlocks},
+                                                                               {"EXCHANGE_M", exchangeM},
+                                                                               {"EXCHANGE_N", exchangeN}})
+    call.arguments.push_back(std::move(argument));
+  return call;
+}
+
+KernelCall GemmAllReduce::oneShotCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
+                                      int64_t rows, int64_t depth, const OneShotTile &shape) const {
+  const TileConfig &tile = shape.tile;
+  const uint32_t id = rank.id();
+  const PerRank &own = *ranks[id];
+  // Parts of no step cost a block for nothing.
+  const auto splits = static_cast<uint32_t>(std::min<int64_t>(shape.splits, ceilDivide(depth, tile.blockK)));
+  const bool turned = hasTensorCopies(rank.world()) && tile.blockN >= 64;
+  KernelCall call;
+  call.source = kernelFile;
+  call.kernel = oneShotKernelName;
+  call.numWarps = tile.numWarps;
+  call.numStages = tile.numStages;
+  call.grid = {static_cast<uint32_t>(tilesOf(tile, rows, optionValues.columns) * splits), 1, 1};
+  call.arguments = {{"a_ptr", a},
+                    {"b_ptr", b},
+                    {"out_ptr", out},
+                    {"split_ptr", own.splitParts.pointer()},
+                    {"split_counter_ptr", own.splitCounters.pointer()},
+                    {"slots_ptr", slots.on(id)},
+                    {"flags_ptr", flags.on(id)},
+                    {"call_ptr", own.call.pointer()},
+                    {"M", rows},
+                    {"N", optionValues.columns},
+                    {"K", depth},
+                    {"slot_elements", slotElements},
+                    {"splits", splits},
+                    {"rank", id},
+                    {"WORLD_SIZE", rank.numRanks()},
+                    {"SPLIT", splits > 1},
+                    {"BLOCK_M", tile.blockM},
+                    {"BLOCK_N", tile.blockN},
+                    {"BLOCK_K", tile.blockK},
+                    {"TURNED", turned},
+                    {"B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed},
+                    {"PRECISION", std::string(toString(optionValues.precision))}};
+  return call;
+}
+
+} // namespace ditron::ops

@@ -1,0 +1,159 @@
+//===- GemmAllReduce.h - out = all_reduce(A * B), overlapped --------------------------------------------------*- C++ -*-===//
+//
+// Each rank holds a slice of K: A is [M, K_r], B is [K_r, N]. Every rank gets the whole sum over the ranks, added in fp32 in ascending
+// rank order: all have the same bits, in every call. There are three forms (docs/ops/gemm_all_reduce.md has the protocols):
+//
+//   OneShot   few rows: one launch. Blocks push their tiles to all ranks, wait for everybody's, and add.
+//   TwoShot   many rows: GEMM+ReduceScatter's order and gates, in chunks of rows; the owner of a segment adds, and all fetch the sums.
+//             While the product computes a chunk, a few of its blocks exchange those before it.
+//   Unfused   the product, then the exchange: the floor to compare with.
+//
+// Operands and result are ordinary memory. A Plan holds all that calls of one shape need; its enqueue exchanges pointers and launches,
+// and nothing else: it can be captured and replayed. Device code: kernels/gemm_all_reduce.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_GEMMALLREDUCE_H
+#define DITRON_OPS_GEMMALLREDUCE_H
+
+#include "ditron/ops/CallWords.h"
+#include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/KeptPlans.h"
+#include "ditron/runtime/CallSequence.h"
+
+#include <optional>
+#include <span>
+
+namespace ditron::ops {
+
+enum class AllReduceForm { Auto, OneShot, TwoShot, Unfused };
+/// "auto", "one_shot", "two_shot", "unfused".
+std::string_view toString(AllReduceForm form);
+std::optional<AllReduceForm> parseAllReduceForm(std::string_view text);
+
+/// What Auto takes up to a number of rows. Ascending; the last one has no limit.
+struct AllReduceChoice {
+  int64_t mostRows;
+  AllReduceForm form;
+  uint32_t chunks; ///< TwoShot.
+};
+std::span<const AllReduceChoice> allReduceChoices();
+
+/// How the one-shot form cuts its product: [rows, columns] into tiles, and the depth of each into parts that are added in order.
+struct OneShotTile {
+  TileConfig tile;
+  uint32_t splits = 1; ///< Blocks of a tile.
+};
+/// For a GPU with so many multiprocessors, each of which holds one block; none where the tiles are too many. Does not depend on the depth,
+/// in which ranks may differ.
+std::optional<OneShotTile> chooseOneShotTile(int64_t rows, int64_t columns, DataType dtype, uint32_t multiprocessors);
+
+struct GemmAllReduceOptions {
+  DataType dtype = DataType::BF16; ///< Of A, B and the result: bf16, fp16 or fp32.
+  std::optional<DataType> partialType =
+      std::nullopt;    ///< Of the partial results in transit; dtype when not given, or fp32.
+  int64_t maxRows = 0; ///< Largest M of any call; sizes the buffers.
+  int64_t columns = 0; ///< N.
+  MatrixOrder weightOrder = MatrixOrder::Plain;
+  MultiplyPrecision precision = MultiplyPrecision::Tf32;
+  AllReduceForm form = AllReduceForm::Auto;
+  TileConfig tile = {}; ///< Of all forms but OneShot.
+  uint32_t chunks = 0;  ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
+  uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: blocks for that; 0: by the GPU. The same on all ranks.
+  std::optional<OneShotTile> oneShotTile = std::nullopt;
+};
+
+class GemmAllReduce {
+public:
+  using Options = GemmAllReduceOptions;
+  static constexpr std::string_view kernelName = "gemm_all_reduce";
+  static constexpr std::string_view oneShotKernelName = "gemm_all_reduce_one_shot";
+  static constexpr std::string_view copyName = "ar_push"; ///< Prefix of the copies' names in traces.
+
+  /// Allocates buffers, signals and streams on all ranks. Refuses options that make no sense.
+  static Expected<GemmAllReduce> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options);
+
+  /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
+  class Plan {
+  public:
+    Plan() = default;
+    /// Enqueues one call; every rank must make the same sequence of calls, with the same `rows`. `depth` (K of this rank) may differ
+    /// between ranks. The calls of one operator on a rank come one after the other.
+    ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), out: [rows, columns],
+    ///   row-major, of options.dtype, at addresses that are multiples of 16 bytes.
+    Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out);
+
+  private:
+    friend class GemmAllReduce;
+    struct State;
+    std::shared_ptr<State> state;
+  };
+
+  /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
+  /// runs there, so it must not happen when a part of a call waits for another already.
+  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t depth);
+
+  /// Makes the plan that enqueue() then finds.
+  Status prepare(runtime::Rank &rank, int64_t rows, int64_t depth);
+  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
+  /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
+  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                 runtime::Pointer out, int64_t rows, int64_t depth);
+
+  const Options &options() const { return optionValues; }
+  /// The form and the chunks of calls with so many rows.
+  AllReduceChoice choiceFor(int64_t rows) const;
+  /// Bytes of symmetric memory per rank.
+  uint64_t workspaceBytes() const { return scatter.bytes() + reduced.bytes() + slots.bytes(); }
+
+private:
+  struct PerRank {
+    std::shared_ptr<runtime::SideStream> side;
+    runtime::Buffer partial;       ///< [maxRows, columns]
+    runtime::Buffer splitParts;    ///< fp32, a tile for each block of the one-shot form
+    runtime::Buffer splitCounters; ///< By tile: parts that are there
+    runtime::Buffer call;          ///< Calls of the one-shot form that have ended, and blocks of the present one
+    KeptPlans<Plan> plans;
+  };
+  /// The rows of a call, cut: chunks, each of which is dealt out to the ranks.
+  struct Chunks {
+    int64_t rows, chunkRows;
+    uint32_t count, ranks;
+
+    RowShards segments(uint32_t chunk) const { return RowShards(std::min(rows - chunk * chunkRows, chunkRows), ranks); }
+    int64_t longestSegment() const { return ceilDivide(chunkRows, ranks); }
+  };
+
+  DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
+  Status verifyShape(int64_t rows, int64_t depth) const;
+  Status allocateTwoShot();
+  Status allocateOneShot();
+  std::optional<OneShotTile> oneShotTile(int64_t rows) const;
+  int64_t mostOneShotRows() const;
+  Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
+  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
+                          int64_t rows, int64_t depth);
+  void addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const;
+  KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
+                      const Chunks &chunks, int64_t depth) const;
+  /// `kernel`: reduce_rows or gather_rows.
+  KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out, const Chunks &chunks) const;
+  KernelCall oneShotCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
+                         int64_t rows, int64_t depth, const OneShotTile &tile) const;
+
+  Options optionValues;
+  runtime::World *world = nullptr;
+  runtime::KernelProvider *kernels = nullptr;
+  uint32_t mostChunks = 1;
+  CallWords words;
+  runtime::SymmetricBuffer scatter;  ///< By chunk [ranks, rows of a segment, columns]: slot s is filled by rank s
+  runtime::SymmetricBuffer reduced;  ///< By chunk [rows of a segment, columns]: the own segments' sums
+  runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
+  runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals
+  int64_t slotElements = 0;
+  runtime::SymmetricBuffer slots;              ///< [2, ranks, slotElements]: whole results of the one-shot form
+  runtime::SymmetricBuffer flags;              ///< [tiles, ranks] signals
+  std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
+};
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_GEMMALLREDUCE_H

@@ -1,0 +1,311 @@
+"""Device code of GEMM+AllReduce (host side: ditron/ops/GemmAllReduce; the mathematics and the choice of a form: docs/ops/gemm_all_reduce.md).
+
+out[M, N] = sum over ranks of A[M, K_r] @ B[K_r, N] on every rank, added in fp32 in ascending rank order, so that all ranks have the same bits.
+
+Two-shot (`gemm_all_reduce`, `reduce_rows`, `gather_rows`): the rows are cut into chunks, the rows of a chunk into a segment for
+each rank. The product goes through the chunks, in each of them through the segments of the ranks rank + 1, ..., rank; a second
+stream pushes complete segments to their owners with the copy engine; the owner adds, and every rank fetches the sums from the owners
+into its own result, which is ordinary memory. What the words mean is in kernels/tensor_parallel_gemm, whose `enter` begins these calls too.
+
+One-shot (`gemm_all_reduce_one_shot`): one launch and nothing else, for few rows. See there.
+"""
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, st, tid
+
+
+@triton.jit
+def matmul_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+    """fp32 sum of the steps [first_step, end_step) of BLOCK_K of the tile of A @ B at (row, column)."""
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(first_step, end_step):
+        a = a_desc.load([row, k * BLOCK_K])
+        if B_TRANSPOSED:
+            b = b_desc.load([column, k * BLOCK_K])
+            accumulator = tl.dot(a, b.T, accumulator, input_precision=PRECISION)
+        else:
+            b = b_desc.load([k * BLOCK_K, column])
+            accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
+    return accumulator
+
+
+@triton.jit
+def matmul_tile_turned(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                       BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+    """The same tile as B.T @ A.T, [BLOCK_N, BLOCK_M]: warpgroups multiply 64 rows at least, and here the few rows of A are columns."""
+    accumulator = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)
+    for k in range(first_step, end_step):
+        a = a_desc.load([row, k * BLOCK_K])
+        if B_TRANSPOSED:
+            b = b_desc.load([column, k * BLOCK_K])
+            accumulator = tl.dot(b, a.T, accumulator, input_precision=PRECISION)
+        else:
+            b = b_desc.load([k * BLOCK_K, column])
+            accumulator = tl.dot(b.T, a.T, accumulator, input_precision=PRECISION)
+    return accumulator
+
+
+@triton.jit
+def weight_descriptor(b_ptr, N, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr):
+    """B as [N, K] (the weight of a torch Linear, B_TRANSPOSED) or as [K, N]; row-major."""
+    if B_TRANSPOSED:
+        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
+    else:
+        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[N, 1], block_shape=[BLOCK_K, BLOCK_N])
+    return b_desc
+
+
+@triton.jit
+def grouped_tile(index, tiles_m, tiles_n, GROUP_M: tl.constexpr):
+    """Number of a tile -> (row, column) of tiles: column-major inside groups of GROUP_M rows of tiles, for L2 reuse."""
+    tiles_in_group = GROUP_M * tiles_n
+    first_row = (index // tiles_in_group) * GROUP_M
+    group_rows = min(tiles_m - first_row, GROUP_M)
+    return first_row + (index % tiles_in_group) % group_rows, (index % tiles_in_group) // group_rows
+
+
+@triton.jit
+def chunked_tile(index, M, tiles_n, chunk_rows, rank, WORLD_SIZE: tl.constexpr, BLOCK_M: tl.constexpr, GROUP_M: tl.constexpr):
+    """The index-th tile that a rank computes, as (chunk, row, column) of tiles: chunk after chunk, in each from the next rank's segment
+    on. Several chunks have a multiple of BLOCK_M rows each, the last one perhaps fewer."""
+    chunk_tiles = tl.cdiv(chunk_rows, BLOCK_M)
+    chunk = index // (chunk_tiles * tiles_n)
+    rows = min(M - chunk * chunk_rows, chunk_rows)
+    tiles_m = tl.cdiv(rows, BLOCK_M)
+    tile_m, tile_n = grouped_tile(index % (chunk_tiles * tiles_n), tiles_m, tiles_n, GROUP_M)
+    first = min((rank + 1) % WORLD_SIZE * tl.cdiv(rows, WORLD_SIZE), rows) // BLOCK_M
+    return chunk, chunk * chunk_tiles + (tile_m + first) % tiles_m, tile_n
+
+
+@triton.jit
+def segment_of(chunk, owner, M, chunk_rows, WORLD_SIZE: tl.constexpr):
+    """A rank's segment of a chunk: its first row in the matrix, its number of rows, the rows of the chunk's longest segment, and the rows
+    of the longest segment of all."""
+    first = chunk * chunk_rows
+    rows = min(M - first, chunk_rows)
+    longest = tl.cdiv(rows, WORLD_SIZE)
+    begin = min(owner * longest, rows)
+    return first + begin, min(rows - begin, longest), longest, tl.cdiv(chunk_rows, WORLD_SIZE)
+
+
+@triton.jit
+def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation, chunk, M, N,
+                 chunk_rows, rank, block, num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr,
+                 BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """This block's tiles (block, block + num_blocks, ...) of the own segment of a chunk: the sum of all ranks' rows, to the own result and
+    to reduced_ptr, from where the other ranks fetch it once finished_ptr[rank, chunk, block] there has the generation."""
+    first_row, rows, longest, longest_of_all = segment_of(chunk, rank, M, chunk_rows, WORLD_SIZE)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    tiles = tl.cdiv(rows, BLOCK_M) * tiles_n
+    if block < tiles:
+        token = dl.wait(gate_ptr + chunk * WORLD_SIZE + rank, 1, "gpu", "acquire", waitValue=1, compare="ge")
+        partial_ptr = dl.consume_token(partial_ptr, token)
+        for source in range(WORLD_SIZE):
+            if source != rank:
+                arrival = dl.wait(arrived_ptr + source * CHUNKS + chunk, 1, "sys", "acquire", waitValue=generation, compare="ge")
+                scatter_ptr = dl.consume_token(scatter_ptr, arrival)
+        slot_elements = tl.cast(longest, tl.int64) * N
+        slots = scatter_ptr + tl.cast(chunk, tl.int64) * WORLD_SIZE * longest_of_all * N
+        own_slot = partial_ptr + tl.cast(first_row, tl.int64) * N
+        reduced = reduced_ptr + tl.cast(chunk, tl.int64) * longest_of_all * N
+        result = out_ptr + tl.cast(first_row, tl.int64) * N
+        tile_rows = tl.arange(0, BLOCK_M)
+        tile_columns = tl.arange(0, BLOCK_N)
+        for tile in range(block, tiles, num_blocks):
+            row = tile // tiles_n * BLOCK_M
+            column = tile % tiles_n * BLOCK_N
+            mask = (tile_rows[:, None] < rows - row) & (tile_columns[None, :] < N - column)
+            start = tl.cast(row, tl.int64) * N + column
+            offsets = tile_rows[:, None] * N + tile_columns[None, :]
+            total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+            for source in tl.static_range(WORLD_SIZE):
+                slot = slots + source * slot_elements
+                if source == rank:
+                    slot = own_slot
+                total += tl.load(slot + start + offsets, mask=mask, other=0.0).to(tl.float32)
+            value = total.to(out_ptr.dtype.element_ty)
+            tl.store(reduced + start + offsets, value, mask=mask)
+            tl.store(result + start + offsets, value, mask=mask)
+    __syncthreads()
+    peer = tid(0)
+    if (peer < WORLD_SIZE) & (peer != rank):
+        word = (rank * CHUNKS + chunk) * BLOCKS + block
+        st(dl.symm_at(finished_ptr, peer) + word, generation, scope="sys", semantic="release")
+
+
+@triton.jit
+def gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, chunk, M, N, chunk_rows, rank, block, num_blocks,
+                 WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """This block's tiles of the other ranks' segments of a chunk, which the blocks of the same number have made there, into the result."""
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    tile_rows = tl.arange(0, BLOCK_M)
+    tile_columns = tl.arange(0, BLOCK_N)
+    for step in range(1, WORLD_SIZE):
+        owner = (rank + step) % WORLD_SIZE
+        first_row, rows, longest, longest_of_all = segment_of(chunk, owner, M, chunk_rows, WORLD_SIZE)
+        tiles = tl.cdiv(rows, BLOCK_M) * tiles_n
+        if block < tiles:
+            word = (owner * CHUNKS + chunk) * BLOCKS + block
+            token = dl.wait(finished_ptr + word, 1, "sys", "acquire", waitValue=generation, compare="ge")
+            reduced = dl.consume_token(dl.symm_at(reduced_ptr, owner), token)
+            reduced += tl.cast(chunk, tl.int64) * longest_of_all * N
+            result = out_ptr + tl.cast(first_row, tl.int64) * N
+            for tile in range(block, tiles, num_blocks):
+                row = tile // tiles_n * BLOCK_M
+                column = tile % tiles_n * BLOCK_N
+                mask = (tile_rows[:, None] < rows - row) & (tile_columns[None, :] < N - column)
+                start = tl.cast(row, tl.int64) * N + column
+                offsets = tile_rows[:, None] * N + tile_columns[None, :]
+                tl.store(result + start + offsets, tl.load(reduced + start + offsets, mask=mask), mask=mask)
+
+
+@triton.jit(do_not_specialize=["rank"])
+def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, finished_ptr,
+                    generation_ptr, M, N, K, chunk_rows, rank, gemm_blocks, exchanged_chunks, WORLD_SIZE: tl.constexpr,
+                    CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE: tl.constexpr, EXCHANGE_M: tl.constexpr,
+                    EXCHANGE_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                    GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+    """partial = A @ B by the programs below gemm_blocks; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has
+    been stored. The programs above, with EXCHANGE, reduce and gather the chunks below exchanged_chunks meanwhile: they come
+    last in the grid, so that they never keep a place from a tile that they wait for, and are few.
+    """
+    program = tl.program_id(0)
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    partial_desc = tl.make_tensor_descriptor(partial_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
+    steps = tl.cdiv(K, BLOCK_K)
+    tl.assume(steps > 0)
+    num_tiles = num_pid_m * num_pid_n
+    if EXCHANGE:
+        if program >= gemm_blocks:
+            num_tiles = 0
+    for tile in tl.range(program, num_tiles, gemm_blocks, warp_specialize=True):
+        chunk, pid_m, pid_n = chunked_tile(tile, M, num_pid_n, chunk_rows, rank, WORLD_SIZE, BLOCK_M, GROUP_SIZE_M)
+        accumulator = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K,
+                                  B_TRANSPOSED, PRECISION)
+        partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], accumulator.to(partial_ptr.dtype.element_ty))
+
+        chunk_start = chunk * chunk_rows
+        rows = min(M - chunk_start, chunk_rows)
+        segment_rows = tl.cdiv(rows, WORLD_SIZE)
+        first_segment = (pid_m * BLOCK_M - chunk_start) // segment_rows
+        last_segment = (min((pid_m + 1) * BLOCK_M - chunk_start, rows) - 1) // segment_rows
+        __syncthreads()
+        segment = first_segment + tid(0)
+        if segment <= last_segment:
+            first_tile = segment * segment_rows // BLOCK_M
+            last_tile = (min((segment + 1) * segment_rows, rows) - 1) // BLOCK_M
+            tiles = (last_tile - first_tile + 1) * num_pid_n
+            word = chunk * WORLD_SIZE + segment
+            done = atomic_add(counter_ptr + word, 1, scope="gpu", semantic="acq_rel")
+            if done == tiles - 1:
+                st(gate_ptr + word, 1, scope="sys", semantic="release")
+    if EXCHANGE:
+        if program >= gemm_blocks:
+            generation = tl.load(generation_ptr)
+            block = program - gemm_blocks
+            num_blocks = tl.num_programs(0) - gemm_blocks
+            for turn in range(exchanged_chunks + 1):
+                if turn < exchanged_chunks:
+                    reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation,
+                                 turn, M, N, chunk_rows, rank, block, num_blocks, WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+                # One chunk behind: what the other ranks make meanwhile.
+                if turn > 0:
+                    gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, turn - 1, M, N, chunk_rows, rank, block,
+                                 num_blocks, WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+
+
+@triton.jit(do_not_specialize=["rank", "chunk"])
+def reduce_rows(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation_ptr, chunk, M, N,
+                chunk_rows, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE_M: tl.constexpr,
+                EXCHANGE_N: tl.constexpr):
+    """The first half of a chunk's exchange. All ranks launch the same number of programs, at most BLOCKS."""
+    reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, tl.load(generation_ptr), chunk, M,
+                 N, chunk_rows, rank, tl.program_id(0), tl.num_programs(0), WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+
+
+@triton.jit(do_not_specialize=["rank", "chunk"])
+def gather_rows(reduced_ptr, out_ptr, finished_ptr, generation_ptr, chunk, M, N, chunk_rows, rank, WORLD_SIZE: tl.constexpr,
+                CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE_M: tl.constexpr, EXCHANGE_N: tl.constexpr):
+    """The second half, by as many programs."""
+    gather_chunk(reduced_ptr, out_ptr, finished_ptr, tl.load(generation_ptr), chunk, M, N, chunk_rows, rank, tl.program_id(0),
+                 tl.num_programs(0), WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+
+
+@triton.jit(do_not_specialize=["rank"])
+def gemm_all_reduce_one_shot(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_ptr, slots_ptr, flags_ptr, call_ptr, M, N, K,
+                             slot_elements, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr, BLOCK_M: tl.constexpr,
+                             BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr,
+                             PRECISION: tl.constexpr):
+    """The whole of GEMM+AllReduce for few rows in one launch; all of its blocks must find a place at once.
+
+    Block split * tiles + tile adds its part of the depth of a tile. Where there are several (SPLIT), each puts its part into split_ptr
+    in fp32, and the last one to come adds them in their order. It pushes the tile, in the type of the slots, into this rank's slot on
+    every rank, raises the tile's flag there, waits for the flags of all ranks, and adds their tiles in ascending rank order.
+
+    call_ptr[0] is the number of calls that have ended; the last block of a call advances it (call_ptr[1] counts them). Slots are there
+    twice: [2, WORLD_SIZE, slot_elements], for even and odd calls. A rank that is in call g has ended g - 1, hence got g - 1's tiles
+    from all, who therefore had ended g - 2: nobody reads the slots of g - 2 any more, and no call needs to begin with a meeting.
+    flags_ptr: [tiles, WORLD_SIZE] signals. Calls of other shapes in between change nothing in this.
+    """
+    program = tl.program_id(0)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    tiles = tl.cdiv(M, BLOCK_M) * tiles_n
+    tile = program % tiles
+    split = program // tiles
+    row = tile // tiles_n * BLOCK_M
+    column = tile % tiles_n * BLOCK_N
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    generation = tl.load(call_ptr) + 1
+    steps = tl.cdiv(K, BLOCK_K)
+    tl.assume(steps > 0)
+    first_step = 0
+    end_step = steps
+    if SPLIT:
+        first_step = tl.cast(tl.cast(steps, tl.int64) * split // splits, tl.int32)
+        end_step = tl.cast(tl.cast(steps, tl.int64) * (split + 1) // splits, tl.int32)
+    if TURNED:
+        total = tl.trans(matmul_tile_turned(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K,
+                                            B_TRANSPOSED, PRECISION))
+    else:
+        total = matmul_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+
+    tile_rows = tl.arange(0, BLOCK_M)
+    tile_columns = tl.arange(0, BLOCK_N)
+    mask = (tile_rows[:, None] < M - row) & (tile_columns[None, :] < N - column)
+    is_last = True
+    if SPLIT:
+        parts = split_ptr + tl.cast(tile, tl.int64) * splits * (BLOCK_M * BLOCK_N)
+        parts += tile_rows[:, None] * BLOCK_N + tile_columns[None, :]
+        tl.store(parts + split * (BLOCK_M * BLOCK_N), total, mask=mask)
+        is_last = tl.atomic_add(split_counter_ptr + tile, 1, sem="acq_rel", scope="gpu") == splits - 1
+        if is_last:
+            tl.store(split_counter_ptr + tile, 0)
+            total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+            for part in range(splits):
+                total += tl.load(parts + part * (BLOCK_M * BLOCK_N), mask=mask, other=0.0)
+    if is_last:
+        offsets = tl.cast(row, tl.int64) * N + column + tile_rows[:, None] * N + tile_columns[None, :]
+        slots = slots_ptr + (generation % 2) * WORLD_SIZE * slot_elements
+        value = total.to(slots_ptr.dtype.element_ty)
+        for step in range(1, WORLD_SIZE + 1):
+            peer = (rank + step) % WORLD_SIZE
+            tl.store(dl.symm_at(slots, peer) + rank * slot_elements + offsets, value, mask=mask)
+        __syncthreads()
+        thread = tid(0)
+        if thread < WORLD_SIZE:
+            st(dl.symm_at(flags_ptr, thread) + tile * WORLD_SIZE + rank, generation, scope="sys", semantic="release")
+        token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+        slots = dl.consume_token(slots, token)
+        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for source in tl.static_range(WORLD_SIZE):
+            total += tl.load(slots + source * slot_elements + offsets, mask=mask, other=0.0).to(tl.float32)
+        tl.store(out_ptr + offsets, total.to(out_ptr.dtype.element_ty), mask=mask)
+    if tl.atomic_add(call_ptr + 1, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+        tl.store(call_ptr + 1, 0)
+        tl.store(call_ptr, generation)
