@@ -5,6 +5,7 @@
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/RowWise.h"
 #include "ditron/support/Suggest.h"
@@ -61,15 +62,17 @@ std::string tileText(const ops::TileConfig &tile) {
                      tile.numStages, tile.groupM);
 }
 
-/// ag_gemm and gemm_rs: the options that they share, a world, and the calls of all ranks.
+/// ag_gemm, gemm_rs and gemm_ar: the options that they share, a world, and the calls of all ranks.
 template <typename Operator> Status addOverlapped(Workbench &bench) {
   constexpr bool isGather = std::is_same_v<Operator, ops::AllGatherGemm>;
+  constexpr bool isAllReduce = std::is_same_v<Operator, ops::GemmAllReduce>;
   ShapeText &shape = bench.shape;
   typename Operator::Options options;
   const int64_t m = shape.integer("m"), n = shape.integer("n"), k = shape.integer("k");
   const int64_t ranks = shape.integer("ranks"), mostRows = shape.integer("max_m", m);
   options.dtype = shape.type("dtype", DataType::BF16);
-  options.numNodes = static_cast<uint32_t>(shape.integer("nodes", 1));
+  if constexpr (!isAllReduce)
+    options.numNodes = static_cast<uint32_t>(shape.integer("nodes", 1));
   DITRON_ASSIGN_OR_RETURN(options.weightOrder, readOrder(shape, options.weightOrder));
   DITRON_ASSIGN_OR_RETURN(options.precision, readPrecision(shape));
   DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,
@@ -77,8 +80,15 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   const ops::GemmProblem problem = {
       .m = mostRows, .n = n, .k = k, .dtype = options.dtype, .order = options.weightOrder};
   DITRON_ASSIGN_OR_RETURN(options.tile, readTile(shape, ops::chooseTile(problem, *world)));
-  if (shape.flag("unfused", false))
+  if constexpr (isAllReduce) {
+    const std::string form = shape.text("form", "auto");
+    const std::optional<ops::AllReduceForm> parsed = ops::parseAllReduceForm(form);
+    if (!parsed)
+      return invalidArgument(fmt::format("form={}: accepted are auto, one_shot, two_shot and unfused", form));
+    options.form = *parsed;
+  } else if (shape.flag("unfused", false)) {
     options.schedule = ops::Schedule::Unfused;
+  }
   options.maxRows = mostRows;
   if constexpr (isGather) {
     options.depth = k;
@@ -92,6 +102,8 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   for (uint32_t rank : world->localRanks())
     DITRON_RETURN_IF_ERROR(op.prepare(world->rank(rank), m, isGather ? n : k));
   bench.note.plan = tileText(options.tile);
+  if constexpr (isAllReduce)
+    bench.note.plan = op.planText(m);
   bench.note.workspaceBytes = op.workspaceBytes();
   return Status::ok();
 }
@@ -178,13 +190,14 @@ struct OperatorEntry {
 };
 
 constexpr std::string_view overlappedHelp =
-    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group nodes=1 unfused=0";
+    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group";
 constexpr std::string_view rowHelp = "rows columns [dtype=bf16]";
 
 const std::vector<OperatorEntry> &operatorTable() {
   static const std::vector<OperatorEntry> table = {
-      {"ag_gemm", "chunks=1]: n of each rank", addOverlapped<ops::AllGatherGemm>},
-      {"gemm_rs", "]: k of each rank", addOverlapped<ops::GemmReduceScatter>},
+      {"ag_gemm", "nodes=1 unfused=0 chunks=1]: n of each rank", addOverlapped<ops::AllGatherGemm>},
+      {"gemm_rs", "nodes=1 unfused=0]: k of each rank", addOverlapped<ops::GemmReduceScatter>},
+      {"gemm_ar", "form=auto]: k of each rank", addOverlapped<ops::GemmAllReduce>},
       {"gemm", "m n k [dtype=bf16 weights=transposed precision=tf32]", addGemm},
       {"attention", "heads queries [batch=1 kv_heads=heads keys=queries head_dim=128 causal=0 dtype=bf16]",
        addAttention},
@@ -244,10 +257,9 @@ const std::vector<std::string> &operatorNames() {
 std::string operatorHelp() {
   std::string text;
   for (const OperatorEntry &entry : operatorTable()) {
-    const bool isOverlapped = entry.name == "ag_gemm" || entry.name == "gemm_rs";
-    const std::string_view separator = entry.help.starts_with("]") ? "" : " ";
-    text += fmt::format("  {:<11}{}{}\n", entry.name,
-                        isOverlapped ? fmt::format("{}{}", overlappedHelp, separator) : "", entry.help);
+    const bool isOverlapped = entry.name == "ag_gemm" || entry.name == "gemm_rs" || entry.name == "gemm_ar";
+    text +=
+        fmt::format("  {:<11}{}{}\n", entry.name, isOverlapped ? fmt::format("{} ", overlappedHelp) : "", entry.help);
   }
   return text;
 }

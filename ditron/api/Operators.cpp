@@ -1,11 +1,12 @@
 //===- Operators.cpp - Operators and plans of the C interface -----------------------------------------------------===//
 //
-// Both operators multiply a matrix that is spread by rows over the ranks on one side. What differs is which of A and C that is.
+// All operators multiply a rank's A and B. What differs is which of A and C is spread by rows over the ranks, if any.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/api/Handles.h"
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 
 #include <array>
@@ -23,12 +24,18 @@ struct Operator {
   std::shared_ptr<Context> context;
   std::shared_ptr<runtime::World> world;
   ditron_operator_options_t options = {};
-  std::variant<ops::AllGatherGemm, ops::GemmReduceScatter> implementation;
+  std::variant<ops::AllGatherGemm, ops::GemmReduceScatter, ops::GemmAllReduce> implementation;
 
   bool gathers() const { return options.kind == DITRON_ALL_GATHER_GEMM; }
+  bool scatters() const { return options.kind == DITRON_GEMM_REDUCE_SCATTER; }
+  /// Rows of A or C that a rank holds where they are dealt out.
+  int64_t rowsOf(int64_t m, uint32_t rank) const {
+    return gathers() || scatters() ? ops::RowShards(m, world->numRanks()).rowsOf(rank) : m;
+  }
 };
 
-using PlanOfRank = std::variant<std::monostate, ops::AllGatherGemm::Plan, ops::GemmReduceScatter::Plan>;
+using PlanOfRank =
+    std::variant<std::monostate, ops::AllGatherGemm::Plan, ops::GemmReduceScatter::Plan, ops::GemmAllReduce::Plan>;
 using Shape = std::array<int64_t, 2>;
 
 struct Shapes {
@@ -86,6 +93,10 @@ Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> 
     auto options = commonOptions<ops::GemmReduceScatterOptions>(given, dtype, *op->world);
     options.columns = given.n;
     DITRON_ASSIGN_OR_RETURN(op->implementation, ops::GemmReduceScatter::create(*op->world, *kernels, options));
+  } else if (given.kind == DITRON_GEMM_ALL_REDUCE) {
+    auto options = commonOptions<ops::GemmAllReduceOptions>(given, dtype, *op->world);
+    options.columns = given.n;
+    DITRON_ASSIGN_OR_RETURN(op->implementation, ops::GemmAllReduce::create(*op->world, *kernels, options));
   } else {
     return invalidArgument(fmt::format("an operator of kind {}; accepted are the members of ditron_operator_kind_t",
                                        static_cast<int>(given.kind)));
@@ -98,8 +109,12 @@ Expected<PlanOfRank> planOfRank(Operator &op, runtime::Rank &rank, int64_t m, in
     DITRON_ASSIGN_OR_RETURN(ops::AllGatherGemm::Plan plan, gather->plan(rank, m, n));
     return PlanOfRank(std::move(plan));
   }
-  DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter::Plan plan,
-                          std::get<ops::GemmReduceScatter>(op.implementation).plan(rank, m, k));
+  if (auto *scatter = std::get_if<ops::GemmReduceScatter>(&op.implementation)) {
+    DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter::Plan plan, scatter->plan(rank, m, k));
+    return PlanOfRank(std::move(plan));
+  }
+  DITRON_ASSIGN_OR_RETURN(ops::GemmAllReduce::Plan plan,
+                          std::get<ops::GemmAllReduce>(op.implementation).plan(rank, m, k));
   return PlanOfRank(std::move(plan));
 }
 
@@ -140,7 +155,9 @@ Status enqueue(ditron_plan &plan, runtime::Stream &stream, const ditron_tensor_t
   PlanOfRank &own = plan.ranks[stream.rank()];
   if (auto *gather = std::get_if<ops::AllGatherGemm::Plan>(&own))
     return gather->enqueue(stream, aPointer, bPointer, cPointer);
-  return std::get<ops::GemmReduceScatter::Plan>(own).enqueue(stream, aPointer, bPointer, cPointer);
+  if (auto *scatter = std::get_if<ops::GemmReduceScatter::Plan>(&own))
+    return scatter->enqueue(stream, aPointer, bPointer, cPointer);
+  return std::get<ops::GemmAllReduce::Plan>(own).enqueue(stream, aPointer, bPointer, cPointer);
 }
 
 } // namespace
@@ -177,10 +194,9 @@ ditron_status_t ditron_operator_prepare(ditron_operator_h op, int64_t m, int64_t
         std::make_unique<ditron_plan>(ditron_plan{owned, m, n, k, static_cast<DataType>(owned->options.dtype), {}, {}});
     made->ranks.resize(owned->world->numRanks());
     made->shapes.resize(owned->world->numRanks());
-    const ops::RowShards shards(m, owned->world->numRanks());
     for (uint32_t id : owned->world->localRanks()) {
       DITRON_ASSIGN_OR_RETURN(made->ranks[id], planOfRank(*owned, owned->world->rank(id), m, n, k));
-      const int64_t rows = shards.rowsOf(id);
+      const int64_t rows = owned->rowsOf(m, id);
       made->shapes[id] = {{gathers ? rows : m, k},
                           owned->options.weight_transposed ? Shape{n, k} : Shape{k, n},
                           {gathers ? m : rows, n}};
@@ -195,7 +211,7 @@ void ditron_plan_destroy(ditron_plan_h plan) { delete plan; }
 int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank) {
   if (!plan || rank >= plan->op->world->numRanks())
     return 0;
-  return ops::RowShards(plan->m, plan->op->world->numRanks()).rowsOf(rank);
+  return plan->op->rowsOf(plan->m, rank);
 }
 
 // No guard: nothing in here throws, and this is what a program calls for every layer of a model.

@@ -55,14 +55,10 @@ int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
 
 std::string_view toString(AllReduceForm form) {
   switch (form) {
-  case AllReduceForm::Auto:
-    return "auto";
-  case AllReduceForm::OneShot:
-    return "one_shot";
-  case AllReduceForm::TwoShot:
-    return "two_shot";
-  case AllReduceForm::Unfused:
-    return "unfused";
+  case AllReduceForm::Auto: return "auto";
+  case AllReduceForm::OneShot: return "one_shot";
+  case AllReduceForm::TwoShot: return "two_shot";
+  case AllReduceForm::Unfused: return "unfused";
   }
   return "?";
 }
@@ -96,7 +92,8 @@ std::optional<OneShotTile> chooseOneShotTile(int64_t rows, int64_t columns, Data
       if (tiles * splits > multiprocessors || tiles > mostOneShotTiles || blockM * blockN > 128 * 128)
         continue;
       const double share = double(blockN) * ceilDivide(rows, blockM) / splits;
-      const double cost = multiprocessors * share / static_cast<double>(columns) + (splits > 1 ? 0.02 + 0.02 * (splits - 1) : 0);
+      const double cost =
+          multiprocessors * share / static_cast<double>(columns) + (splits > 1 ? 0.02 + 0.02 * (splits - 1) : 0);
       if (!best || cost < leastCost) {
         best = shape;
         leastCost = cost;
@@ -117,7 +114,8 @@ std::optional<OneShotTile> chooseOneShotTile(int64_t rows, int64_t columns, Data
   return best;
 }
 
-Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options) {
+Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::KernelProvider &kernels,
+                                              const Options &options) {
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
@@ -143,8 +141,9 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     op.ranks[id] = std::make_unique<PerRank>();
   const bool needsOneShot = options.form == AllReduceForm::OneShot || options.form == AllReduceForm::Auto;
   if (options.form == AllReduceForm::OneShot && op.mostOneShotRows() < options.maxRows)
-    return unsupported(fmt::format("{}: the one-shot form takes at most {} rows with {} columns on this GPU; maxRows is {}", operation,
-                                   op.mostOneShotRows(), options.columns, options.maxRows));
+    return unsupported(
+        fmt::format("{}: the one-shot form takes at most {} rows with {} columns on this GPU; maxRows is {}", operation,
+                    op.mostOneShotRows(), options.columns, options.maxRows));
   if (needsOneShot && op.mostOneShotRows() > 0)
     DITRON_RETURN_IF_ERROR(op.allocateOneShot());
   if (options.form != AllReduceForm::OneShot)
@@ -173,8 +172,8 @@ Status GemmAllReduce::allocateTwoShot() {
   for (uint32_t id : world->localRanks()) {
     PerRank &own = *ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world->rank(id), "gemm_ar"));
-    DITRON_ASSIGN_OR_RETURN(own.partial, world->rank(id).allocate(partialType(), optionValues.maxRows * columns,
-                                                                  "gemm_ar_partial"));
+    DITRON_ASSIGN_OR_RETURN(own.partial,
+                            world->rank(id).allocate(partialType(), optionValues.maxRows * columns, "gemm_ar_partial"));
   }
   return Status::ok();
 }
@@ -198,7 +197,8 @@ Status GemmAllReduce::allocateOneShot() {
     runtime::Rank &rank = world->rank(id);
     PerRank &own = *ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.splitParts, rank.allocate(DataType::F32, partElements, "gemm_ar_split_parts"));
-    DITRON_ASSIGN_OR_RETURN(own.splitCounters, rank.allocate(DataType::I32, mostOneShotTiles, "gemm_ar_split_counters"));
+    DITRON_ASSIGN_OR_RETURN(own.splitCounters,
+                            rank.allocate(DataType::I32, mostOneShotTiles, "gemm_ar_split_counters"));
     DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 2, "gemm_ar_call"));
   }
   return Status::ok();
@@ -233,7 +233,8 @@ AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
   if (optionValues.form == AllReduceForm::OneShot || optionValues.form == AllReduceForm::Unfused)
     return {rows, optionValues.form, 1};
   const bool isAuto = optionValues.form == AllReduceForm::Auto;
-  AllReduceChoice choice = *std::ranges::find_if(choices, [&](const AllReduceChoice &each) { return rows <= each.mostRows; });
+  AllReduceChoice choice =
+      *std::ranges::find_if(choices, [&](const AllReduceChoice &each) { return rows <= each.mostRows; });
   if (!isAuto || (choice.form == AllReduceForm::OneShot && rows > mostOneShotRows()))
     choice.form = AllReduceForm::TwoShot;
   if (choice.form == AllReduceForm::TwoShot && optionValues.chunks)
@@ -243,6 +244,19 @@ AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
     choice.chunks = 1;
   choice.chunks = std::min(choice.chunks, mostChunks);
   return choice;
+}
+
+std::string GemmAllReduce::planText(int64_t rows) const {
+  const AllReduceChoice choice = choiceFor(rows);
+  if (choice.form == AllReduceForm::OneShot) {
+    const OneShotTile shape = oneShotTile(rows).value_or(OneShotTile());
+    return fmt::format("one_shot {}x{}x{} splits {} warps {} stages {}", shape.tile.blockM, shape.tile.blockN,
+                       shape.tile.blockK, shape.splits, shape.tile.numWarps, shape.tile.numStages);
+  }
+  const TileConfig &tile = optionValues.tile;
+  return fmt::format("{} chunks {} tile {}x{}x{} warps {} stages {} group {}", toString(choice.form),
+                     chunksFor(rows, choice).count, tile.blockM, tile.blockN, tile.blockK, tile.numWarps,
+                     tile.numStages, tile.groupM);
 }
 
 GemmAllReduce::Chunks GemmAllReduce::chunksFor(int64_t rows, const AllReduceChoice &choice) const {
@@ -305,11 +319,12 @@ Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runti
   if (choice.form == AllReduceForm::OneShot) {
     const std::optional<OneShotTile> tile = oneShotTile(rows);
     if (!tile)
-      return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for the one-shot form", operation, rows,
-                                     optionValues.columns));
+      return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for the one-shot form", operation,
+                                     rows, optionValues.columns));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile->tile));
-    DITRON_ASSIGN_OR_RETURN(Launch whole, Launch::create(*kernels, rank, oneShotCall(rank, a, b, out, rows, depth, *tile),
-                                                         {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
+    DITRON_ASSIGN_OR_RETURN(Launch whole,
+                            Launch::create(*kernels, rank, oneShotCall(rank, a, b, out, rows, depth, *tile),
+                                           {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
     state.sequence.launch(Lane::Main, whole.call.prepared());
     state.launches.push_back(std::move(whole));
     return plan;
@@ -318,10 +333,10 @@ Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runti
   DITRON_ASSIGN_OR_RETURN(Launch enter, Launch::create(*kernels, rank, words.enter(rank), {}));
   DITRON_ASSIGN_OR_RETURN(Launch gemm, Launch::create(*kernels, rank, gemmCall(rank, a, b, out, chunks, depth),
                                                       {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
-  DITRON_ASSIGN_OR_RETURN(Launch reduce, Launch::create(*kernels, rank, exchangeCall(rank, "reduce_rows", out, chunks),
-                                                        {{"out_ptr", 2}}));
-  DITRON_ASSIGN_OR_RETURN(Launch gather, Launch::create(*kernels, rank, exchangeCall(rank, "gather_rows", out, chunks),
-                                                        {{"out_ptr", 2}}));
+  DITRON_ASSIGN_OR_RETURN(
+      Launch reduce, Launch::create(*kernels, rank, exchangeCall(rank, "reduce_rows", out, chunks), {{"out_ptr", 2}}));
+  DITRON_ASSIGN_OR_RETURN(
+      Launch gather, Launch::create(*kernels, rank, exchangeCall(rank, "gather_rows", out, chunks), {{"out_ptr", 2}}));
   state.sequence = runtime::CallSequence(ranks[rank.id()]->side);
   state.sequence.launch(Lane::Main, enter.call.prepared());
   if (choice.form == AllReduceForm::Unfused)
@@ -356,7 +371,8 @@ Status GemmAllReduce::enqueue(runtime::Rank &rank, runtime::Stream &stream, runt
   return found->enqueue(stream, a, b, out);
 }
 
-Status GemmAllReduce::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out) {
+Status GemmAllReduce::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                                    runtime::Pointer out) {
   for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
   const runtime::Pointer operands[] = {a, b, out};
@@ -381,17 +397,19 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
         continue;
       const runtime::Pointer own =
           ranks[id]->partial.pointer() + (chunk * chunks.chunkRows + segments.firstRowOf(owner)) * columns;
-      sequence.signalWait(runtime::Lane::Side, words.gates(id) + (chunk * numRanks + owner), runtime::Compare::GreaterEqual, 1);
+      sequence.signalWait(runtime::Lane::Side, words.gates(id) + (chunk * numRanks + owner),
+                          runtime::Compare::GreaterEqual, 1);
       sequence.copy(runtime::Lane::Side, runtime::Copy::of(scatter.on(owner) + slots * columns, own, count,
                                                            fmt::format("{} to {}", copyName, owner)));
-      sequence.copy(runtime::Lane::Side, runtime::Copy::of(arrived.on(owner) + (id * mostChunks + chunk), words.generation(id), 1,
-                                                           fmt::format("ar_arrived to {}", owner)));
+      sequence.copy(runtime::Lane::Side,
+                    runtime::Copy::of(arrived.on(owner) + (id * mostChunks + chunk), words.generation(id), 1,
+                                      fmt::format("ar_arrived to {}", owner)));
     }
   }
 }
 
-KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                                   const Chunks &chunks, int64_t depth) const {
+KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
+                                   runtime::Pointer out, const Chunks &chunks, int64_t depth) const {
   const TileConfig &tile = optionValues.tile;
   const uint32_t multiprocessors = rank.attributes().multiprocessors, id = rank.id();
   const int64_t tiles = tilesOf(tile, chunks.rows, optionValues.columns);
@@ -446,7 +464,8 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, runtime::Pointer a
 KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out,
                                        const Chunks &chunks) const {
   const uint32_t id = rank.id(), chunk = chunks.count - 1;
-  const int64_t tiles = ceilDivide(chunks.segments(chunk).rowsPerRank, exchangeM) * ceilDivide(optionValues.columns, exchangeN);
+  const int64_t tiles =
+      ceilDivide(chunks.segments(chunk).rowsPerRank, exchangeM) * ceilDivide(optionValues.columns, exchangeN);
   KernelCall call;
   call.source = kernelFile;
   call.kernel = kernel;
@@ -475,8 +494,9 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_vi
   return call;
 }
 
-KernelCall GemmAllReduce::oneShotCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                                      int64_t rows, int64_t depth, const OneShotTile &shape) const {
+KernelCall GemmAllReduce::oneShotCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
+                                      runtime::Pointer out, int64_t rows, int64_t depth,
+                                      const OneShotTile &shape) const {
   const TileConfig &tile = shape.tile;
   const uint32_t id = rank.id();
   const PerRank &own = *ranks[id];

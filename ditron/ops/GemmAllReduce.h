@@ -57,7 +57,8 @@ struct GemmAllReduceOptions {
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   AllReduceForm form = AllReduceForm::Auto;
   TileConfig tile = {}; ///< Of all forms but OneShot.
-  uint32_t chunks = 0;  ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
+  uint32_t chunks =
+      0; ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
   uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: blocks for that; 0: by the GPU. The same on all ranks.
   std::optional<OneShotTile> oneShotTile = std::nullopt;
 };
@@ -70,7 +71,8 @@ public:
   static constexpr std::string_view copyName = "ar_push"; ///< Prefix of the copies' names in traces.
 
   /// Allocates buffers, signals and streams on all ranks. Refuses options that make no sense.
-  static Expected<GemmAllReduce> create(runtime::World &world, runtime::KernelProvider &kernels, const Options &options);
+  static Expected<GemmAllReduce> create(runtime::World &world, runtime::KernelProvider &kernels,
+                                        const Options &options);
 
   /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
   class Plan {
@@ -102,6 +104,8 @@ public:
   const Options &options() const { return optionValues; }
   /// The form and the chunks of calls with so many rows.
   AllReduceChoice choiceFor(int64_t rows) const;
+  /// In words: "one_shot 16x64x128 splits 2 warps 4 stages 5", "two_shot chunks 8 tile 128x128x64 warps 8 stages 5 group 8".
+  std::string planText(int64_t rows) const;
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const { return scatter.bytes() + reduced.bytes() + slots.bytes(); }
 
@@ -136,7 +140,8 @@ private:
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
                       const Chunks &chunks, int64_t depth) const;
   /// `kernel`: reduce_rows or gather_rows.
-  KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out, const Chunks &chunks) const;
+  KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out,
+                          const Chunks &chunks) const;
   KernelCall oneShotCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
                          int64_t rows, int64_t depth, const OneShotTile &tile) const;
 

@@ -127,7 +127,8 @@ Status HostRun::perform(const Step &step, const CallStep &call) {
   OperatorState &op = state.operators.at(call.name);
   const OperatorDeclaration &declared = *op.declaration;
   const int64_t shard = ops::RowShards(declared.m, state.program.ranks).rowsOf(rank);
-  const bool gathers = declared.kind == OperatorDeclaration::Kind::AllGatherGemm;
+  const bool gathers = declared.kind == OperatorDeclaration::Kind::AllGatherGemm,
+             scatters = declared.kind == OperatorDeclaration::Kind::GemmReduceScatter;
   auto operand = [&](const Text &given, std::string_view role, int64_t rows,
                      int64_t columns) -> Expected<runtime::Pointer> {
     DITRON_ASSIGN_OR_RETURN(const Part part, this->part(given, fmt::format("operand {} of {}", role, call.name)));
@@ -142,10 +143,12 @@ Status HostRun::perform(const Step &step, const CallStep &call) {
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer a, operand(call.a, "a", gathers ? shard : declared.m, declared.k));
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer b, operand(call.b, "b", declared.k, declared.n));
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer result,
-                          operand(call.result, "out", gathers ? declared.m : shard, declared.n));
+                          operand(call.result, "out", scatters ? shard : declared.m, declared.n));
   runtime::Stream &stream = state.stream(rank, step.stream);
   if (auto *gather = std::get_if<ops::AllGatherGemm>(&op.op))
     return gather->enqueue(world.rank(rank), stream, a, b, result, declared.m, declared.n);
+  if (auto *allReduce = std::get_if<ops::GemmAllReduce>(&op.op))
+    return allReduce->enqueue(world.rank(rank), stream, a, b, result, declared.m, declared.k);
   return std::get<ops::GemmReduceScatter>(op.op).enqueue(world.rank(rank), stream, a, b, result, declared.m,
                                                          declared.k);
 }

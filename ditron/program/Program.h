@@ -37,7 +37,7 @@ struct LaunchStep {
   std::optional<uint32_t> numWarps, numStages, config;
   bool cooperative = false;
 };
-/// A call of a library operator; `result` is C of ag_gemm, the output of gemm_rs.
+/// A call of a library operator; `result` is C of ag_gemm, the output of gemm_rs and gemm_ar.
 struct CallStep {
   std::string name;
   Text a, b, result;
@@ -142,7 +142,7 @@ struct StreamDeclaration {
   int priority = 0;
 };
 struct OperatorDeclaration {
-  enum class Kind { AllGatherGemm, GemmReduceScatter };
+  enum class Kind { AllGatherGemm, GemmReduceScatter, GemmAllReduce };
   std::string name;
   Place place;
   Kind kind = Kind::AllGatherGemm;

@@ -169,12 +169,13 @@ private:
       op.name = member.name;
       op.place = member.place;
       DITRON_ASSIGN_OR_RETURN(const std::string kind, each.word("operator"));
-      if (kind != "ag_gemm" && kind != "gemm_rs")
+      if (kind != "ag_gemm" && kind != "gemm_rs" && kind != "gemm_ar")
         return error(each.find("operator")->place,
-                     fmt::format("there is no operator '{}'{}; accepted are ag_gemm and gemm_rs", kind,
-                                 didYouMean(kind, {"ag_gemm", "gemm_rs"})));
-      op.kind =
-          kind == "ag_gemm" ? OperatorDeclaration::Kind::AllGatherGemm : OperatorDeclaration::Kind::GemmReduceScatter;
+                     fmt::format("there is no operator '{}'{}; accepted are ag_gemm, gemm_rs and gemm_ar", kind,
+                                 didYouMean(kind, {"ag_gemm", "gemm_rs", "gemm_ar"})));
+      op.kind = kind == "ag_gemm"   ? OperatorDeclaration::Kind::AllGatherGemm
+                : kind == "gemm_rs" ? OperatorDeclaration::Kind::GemmReduceScatter
+                                    : OperatorDeclaration::Kind::GemmAllReduce;
       for (const auto &[name, size] : {std::pair("m", &op.m), std::pair("n", &op.n), std::pair("k", &op.k)}) {
         DITRON_RETURN_IF_ERROR(each.require(name).status());
         DITRON_ASSIGN_OR_RETURN(const auto given, each.integer(name, 1, std::numeric_limits<int32_t>::max()));

@@ -165,6 +165,13 @@ Status makeOperator(Run::State &state, const OperatorDeclaration &declared) {
     options.depth = declared.k;
     options.tile = tile;
     DITRON_ASSIGN_OR_RETURN(op.op, ops::AllGatherGemm::create(world, state.jit, options));
+  } else if (declared.kind == OperatorDeclaration::Kind::GemmAllReduce) {
+    ops::GemmAllReduceOptions options;
+    options.dtype = declared.dtype;
+    options.maxRows = declared.m;
+    options.columns = declared.n;
+    options.tile = tile;
+    DITRON_ASSIGN_OR_RETURN(op.op, ops::GemmAllReduce::create(world, state.jit, options));
   } else {
     ops::GemmReduceScatterOptions options;
     options.dtype = declared.dtype;
@@ -178,6 +185,8 @@ Status makeOperator(Run::State &state, const OperatorDeclaration &declared) {
   for (uint32_t rank = 0; rank < state.program.ranks; ++rank) {
     if (auto *gather = std::get_if<ops::AllGatherGemm>(&kept.op))
       DITRON_RETURN_IF_ERROR(gather->prepare(world.rank(rank), declared.m, declared.n));
+    else if (auto *allReduce = std::get_if<ops::GemmAllReduce>(&kept.op))
+      DITRON_RETURN_IF_ERROR(allReduce->prepare(world.rank(rank), declared.m, declared.k));
     else
       DITRON_RETURN_IF_ERROR(
           std::get<ops::GemmReduceScatter>(kept.op).prepare(world.rank(rank), declared.m, declared.k));

@@ -5,6 +5,7 @@
 #include "ditron/program/Run.h"
 
 #include "ditron/ops/AllGatherGemm.h"
+#include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/values/GridExpression.h"
 
@@ -55,7 +56,7 @@ struct RankState {
 
 struct OperatorState {
   const OperatorDeclaration *declaration = nullptr;
-  std::variant<ops::AllGatherGemm, ops::GemmReduceScatter> op;
+  std::variant<ops::AllGatherGemm, ops::GemmReduceScatter, ops::GemmAllReduce> op;
 };
 
 struct Run::State {

@@ -392,8 +392,9 @@ DITRON_API ditron_status_t ditron_variant_launch(ditron_variant_h variant, ditro
 /*===- Operators ----------------------------------------------------------------------------------------------------===*/
 
 typedef enum ditron_operator_kind {
-  DITRON_ALL_GATHER_GEMM = 1,    /* C[M, N] = allgather(A[M / ranks, K]) * B */
-  DITRON_GEMM_REDUCE_SCATTER = 2 /* C[M / ranks, N] = reduce_scatter(A[M, K] * B) */
+  DITRON_ALL_GATHER_GEMM = 1,     /* C[M, N] = allgather(A[M / ranks, K]) * B */
+  DITRON_GEMM_REDUCE_SCATTER = 2, /* C[M / ranks, N] = reduce_scatter(A[M, K] * B) */
+  DITRON_GEMM_ALL_REDUCE = 3      /* C[M, N] = all_reduce(A[M, K] * B), the same bits on every rank */
 } ditron_operator_kind_t;
 
 typedef struct ditron_operator_options {
@@ -401,7 +402,7 @@ typedef struct ditron_operator_options {
   ditron_operator_kind_t kind;
   ditron_dtype_t dtype;        /* Of A, B and C: bf16, fp16 or fp32; sums are fp32. Zero (bool) means bf16. */
   int64_t m;                   /* Rows of the whole problem; calls may have fewer. */
-  int64_t n;                   /* Columns of a rank's product. GEMM+ReduceScatter: of every call. */
+  int64_t n;                   /* Columns of a rank's product. GEMM+ReduceScatter, GEMM+AllReduce: of every call. */
   int64_t k;                   /* Depth of a rank's product. AllGather+GEMM: of every call. */
   uint32_t weight_transposed;  /* 1: B is [N, K], as the weight of a torch Linear; 0: [K, N]. */
   uint32_t chunks_per_rank;    /* 0: 1. */
@@ -415,14 +416,15 @@ DITRON_API void ditron_operator_destroy(ditron_operator_h op);
  * a call of some rank runs. */
 DITRON_API ditron_status_t ditron_operator_prepare(ditron_operator_h op, int64_t m, int64_t n, int64_t k, ditron_plan_h *plan);
 DITRON_API void ditron_plan_destroy(ditron_plan_h plan);
-/* Rows of the gathered or scattered matrix that the rank holds. */
+/* Rows of the gathered or scattered matrix that the rank holds; GEMM+AllReduce: all m. */
 DITRON_API int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank);
 /* Enqueues one call on the stream's rank. Every rank makes the same sequence of calls. Pointers are exchanged and the plan's
  * graph is launched, nothing is looked up or allocated, and it may be captured (the plan must then outlive the graph). The tensors, dense and row-major
  * at multiples of 16 bytes, are checked against the plan:
  *   AllGather+GEMM:      a [rows of the rank, k], b [k, n] (transposed [n, k]), c [m, n]
  *   GEMM+ReduceScatter:  a [m, k], b [k, n] (transposed [n, k]), c [rows of the rank, n]
- * Rank r has the rows from r * ceil(m / ranks) on, at most that many; ditron_plan_rows tells. They may be used again once the work
+ *   GEMM+AllReduce:      a [m, k], b [k, n] (transposed [n, k]), c [m, n]
+ * Of the first two rank r has the rows from r * ceil(m / ranks) on, at most that many; ditron_plan_rows tells. They may be used again once the work
  * on `stream` so far has run. */
 DITRON_API ditron_status_t ditron_plan_enqueue(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
                                                const ditron_tensor_t *b, const ditron_tensor_t *c);

@@ -406,11 +406,11 @@ public:
     const ditron_tensor_t rawA = a.raw(), rawB = b.raw(), rawC = c.raw();
     return Status::of(ditron_plan_enqueue(handle, stream.get(), &rawA, &rawB, &rawC));
   }
-  /// Rows of the gathered or scattered matrix that the rank holds.
+  /// Rows of the gathered or scattered matrix that the rank holds; GEMM+AllReduce: all of them.
   int64_t rows(uint32_t rank) const { return ditron_plan_rows(handle, rank); }
 };
 
-/// AllGather+GEMM or GEMM+ReduceScatter over all ranks of a context.
+/// AllGather+GEMM, GEMM+ReduceScatter or GEMM+AllReduce over all ranks of a context.
 class Operator : public detail::Owner<ditron_operator_h, ditron_operator_destroy> {
 public:
   using Owner::Owner;

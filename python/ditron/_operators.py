@@ -1,4 +1,4 @@
-"""AllGather+GEMM and GEMM+ReduceScatter over the ranks of a world."""
+"""AllGather+GEMM, GEMM+ReduceScatter and GEMM+AllReduce over the ranks of a world."""
 import sys
 import weakref
 
@@ -31,7 +31,7 @@ class Operator:
         return plan
 
     def rows(self, rank, m, n, k):
-        """Rows of the scattered matrix that a rank holds."""
+        """Rows of the scattered matrix that a rank holds; GemmAllReduce: all m."""
         return _native.plan_rows(self.prepare(m, n, k), rank)
 
     def __call__(self, a, b, out, m=None):
@@ -72,6 +72,16 @@ class GemmReduceScatter(Operator):
     """C[m / ranks, n] = reduce_scatter(A[m, k] B)."""
 
     kind, name = 2, "gemm_rs"
+
+    @staticmethod
+    def whole_rows(a, out):
+        return a[0].shape[0]
+
+
+class GemmAllReduce(Operator):
+    """C[m, n] = all_reduce(A[m, k] B), the same bits on every rank."""
+
+    kind, name = 3, "gemm_ar"
 
     @staticmethod
     def whole_rows(a, out):

@@ -4,8 +4,9 @@
 
     h = ditron.torch.ag_gemm(x, w_up, world)       # x [tokens / ranks, d], w_up [hidden / ranks, d]: h [tokens, hidden / ranks]
     y = ditron.torch.gemm_rs(h, w_down, world)     # w_down [d, hidden / ranks]: y [tokens / ranks, d]
+    y = ditron.torch.gemm_ar(h, w_down, world)     # the whole sum on every rank: y [tokens, d]
 
-They are torch.ops.ditron.ag_gemm, gemm_rs and all_gather, which know a world by its name. Every rank makes the same calls in the same
+They are torch.ops.ditron.ag_gemm, gemm_rs, gemm_ar and all_gather, which know a world by its name. Every rank makes the same calls in the same
 order, backward too: the gradient of one operator is a call of the other. On GPUs calls go to PyTorch's current stream; on simulated
 ranks (`world.run`) a call returns when all ranks have made it and the result is there.
 """
@@ -18,7 +19,7 @@ from . import _native
 from . import language as tl
 from ._errors import InvalidArgumentError
 from ._jit import jit
-from ._operators import AllGatherGemm, GemmReduceScatter
+from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter
 from ._tensors import pointer_of
 from ._values import BY_SIGNATURE
 from ._world import SymmetricTensor, worlds
@@ -32,6 +33,11 @@ def ag_gemm(x, weight, world, weight_transposed=True):
 def gemm_rs(x, weight, world, weight_transposed=True):
     """The rank's rows of the sum over ranks of x @ weight.T: x is [m, k], weight [n, k] (or [k, n]); [m / ranks, n]."""
     return _gemm_rs(x, weight, world.name, weight_transposed)
+
+
+def gemm_ar(x, weight, world, weight_transposed=True):
+    """The sum over ranks of x @ weight.T, whole and with the same bits on every rank: x is [m, k], weight [n, k] (or [k, n]); [m, n]."""
+    return _gemm_ar(x, weight, world.name, weight_transposed)
 
 
 def all_gather(x, world):
@@ -61,6 +67,16 @@ def _like_gemm_rs(x, weight, world, weight_transposed):
     n = _columns("gemm_rs", x, weight, weight_transposed)
     torch._check(x.shape[0] % ranks == 0, lambda: f"gemm_rs: x has {x.shape[0]} rows, which {ranks} ranks cannot share equally")
     return x.new_empty((x.shape[0] // ranks, n))
+
+
+@torch.library.custom_op("ditron::gemm_ar", mutates_args=())
+def _gemm_ar(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool) -> torch.Tensor:
+    return _multiply(GemmAllReduce, _like_gemm_ar, x, weight, world, weight_transposed)
+
+
+@_gemm_ar.register_fake
+def _like_gemm_ar(x, weight, world, weight_transposed):
+    return x.new_empty((x.shape[0], _columns("gemm_ar", x, weight, weight_transposed)))
 
 
 @torch.library.custom_op("ditron::all_gather", mutates_args=())
@@ -111,8 +127,20 @@ def _gemm_rs_backward(context, gradient):
     return for_x, for_weight, None, None
 
 
+def _gemm_ar_backward(context, gradient):
+    """What follows on every rank is the same, and so is its gradient: that of the sum is the gradient of each rank's part."""
+    x, weight = context.saved_tensors
+    for_x = for_weight = None
+    if context.needs_input_grad[0]:
+        for_x = gradient @ (weight if context.weight_transposed else weight.t())
+    if context.needs_input_grad[1]:
+        for_weight = _weight_gradient(x, gradient, context.weight_transposed)
+    return for_x, for_weight, None, None
+
+
 _ag_gemm.register_autograd(_ag_gemm_backward, setup_context=_keep_inputs)
 _gemm_rs.register_autograd(_gemm_rs_backward, setup_context=_keep_inputs)
+_gemm_ar.register_autograd(_gemm_ar_backward, setup_context=_keep_inputs)
 
 
 def _world(name):
@@ -163,7 +191,7 @@ class _Call(typing.NamedTuple):
 
 
 class _Product:
-    """A prepared AllGather+GEMM or GEMM+ReduceScatter of tensors like these."""
+    """A prepared operator for tensors like these."""
 
     def __init__(self, operator, world, x, weight, out, weight_transposed):
         self.world, self.shape = world, out.shape

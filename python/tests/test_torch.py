@@ -65,6 +65,29 @@ def test_gradients(dtype, transposed):
     ditron.World(4, target="sim").run(check_mlp, mlp, getattr(torch, dtype), transposed)
 
 
+def check_all_reduce(world, transposed, m):
+    numbers = torch.Generator().manual_seed(2)
+    ranks, rank = world.ranks, world.rank
+    x, weight = torch.randn(m, 16 * ranks, generator=numbers), torch.randn(24, 16 * ranks, generator=numbers) / 8
+    own = [x.chunk(ranks, 1)[rank].clone().requires_grad_(), weight.chunk(ranks, 1)[rank].clone().requires_grad_()]
+    out = ditron.torch.gemm_ar(own[0], own[1] if transposed else own[1].t(), world, transposed)
+    out.square().sum().backward()
+    whole = [x.requires_grad_(), weight.requires_grad_()]
+    expected = whole[0] @ whole[1].T
+    expected.square().sum().backward()
+    close(out, expected)
+    for part, all_of_it in zip(own, whole):
+        close(part.grad, all_of_it.grad.chunk(ranks, 1)[rank])
+    return out.detach()
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("m", [3, 140])
+def test_all_reduce(m, transposed):
+    results = ditron.World(3, target="sim").run(check_all_reduce, transposed, m)
+    assert all(torch.equal(each, results[0]) for each in results)
+
+
 def test_a_world_goes_with_its_operators():
     world = ditron.World(2, target="sim")
     world.run(lambda world: ditron.torch.all_gather(ditron.torch.ag_gemm(torch.ones(8, 16), torch.ones(16, 16), world), world))
@@ -93,6 +116,7 @@ def check_operators(world):
     x, weight = torch.randn(32, 48, requires_grad=True), torch.randn(16, 48, requires_grad=True)
     torch.library.opcheck(torch.ops.ditron.ag_gemm.default, (x, weight, world.name, True))
     torch.library.opcheck(torch.ops.ditron.gemm_rs.default, (x, weight.t(), world.name, False))
+    torch.library.opcheck(torch.ops.ditron.gemm_ar.default, (x, weight, world.name, True))
     torch.library.opcheck(torch.ops.ditron.all_gather.default, (x.detach(), world.name))
 
 

@@ -96,6 +96,22 @@ def test_gemm_reduce_scatter():
     np.testing.assert_allclose(np.concatenate(out), sum(x @ w.T for x, w in zip(a, b)), rtol=1e-2, atol=5e-2)
 
 
+@pytest.mark.parametrize("m", [5, 150])
+def test_gemm_all_reduce(m):
+    ranks, n, k = 3, 64, 32
+    numbers = np.random.default_rng(1)
+    a = [numbers.standard_normal((m, k)).astype(np.float32) for _ in range(ranks)]
+    b = [numbers.standard_normal((n, k)).astype(np.float32) for _ in range(ranks)]
+    out = [np.zeros((m, n), np.float32) for _ in range(ranks)]
+    with ditron.World(ranks, target="sim") as world:
+        operator = ditron.GemmAllReduce(world, m, n, k, np.float32)
+        for _ in range(3):
+            operator(a, b, out)
+        world.synchronize()
+    np.testing.assert_allclose(out[0], sum(x @ w.T for x, w in zip(a, b)), rtol=1e-2, atol=5e-2)
+    assert all(np.array_equal(each, out[0]) for each in out)
+
+
 def test_one_program_on_every_rank():
     def program(world, factor):
         inbox = world.symmetric(world.ranks, np.int32)

@@ -20,7 +20,8 @@ using ops::MultiplyPrecision;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const ops::TileConfig smallTile = {.blockM = 32, .blockN = 32, .blockK = 32, .groupM = 4, .numWarps = 4, .numStages = 3};
+const ops::TileConfig smallTile = {
+    .blockM = 32, .blockN = 32, .blockK = 32, .groupM = 4, .numWarps = 4, .numStages = 3};
 const ops::TileConfig wideTile = {.blockM = 64, .blockN = 64, .blockK = 32, .groupM = 2, .numWarps = 4, .numStages = 2};
 
 struct Problem {
@@ -121,9 +122,10 @@ public:
       if (!actual.isOk())
         return {};
       const ops::Comparison comparison = ops::compare(*actual, expected, ops::toleranceFor(p.dtype, p.precision));
-      EXPECT_TRUE(comparison.passed()) << what << ": error " << comparison.maxError << ", element " << comparison.worstIndex
-                                       << " is " << (*actual)[comparison.worstIndex] << ", expected "
-                                       << expected[comparison.worstIndex] << ", allowed " << comparison.allowed;
+      EXPECT_TRUE(comparison.passed()) << what << ": error " << comparison.maxError << ", element "
+                                       << comparison.worstIndex << " is " << (*actual)[comparison.worstIndex]
+                                       << ", expected " << expected[comparison.worstIndex] << ", allowed "
+                                       << comparison.allowed;
     }
     return first;
   }
@@ -167,11 +169,12 @@ class GemmAllReduceOperatorResults : public GemmAllReduceOperator, public testin
 
 TEST_P(GemmAllReduceOperatorResults, AreRight) { run(GetParam()); }
 
-constexpr AllReduceForm oneShot = AllReduceForm::OneShot, twoShot = AllReduceForm::TwoShot, unfused = AllReduceForm::Unfused;
-constexpr ops::OneShotTile split3 = {.tile = {.blockM = 16, .blockN = 64, .blockK = 32, .groupM = 1, .numWarps = 4, .numStages = 3},
-                                     .splits = 3};
-constexpr ops::OneShotTile rowTiles = {.tile = {.blockM = 32, .blockN = 64, .blockK = 64, .groupM = 1, .numWarps = 4, .numStages = 2},
-                                       .splits = 2};
+constexpr AllReduceForm oneShot = AllReduceForm::OneShot, twoShot = AllReduceForm::TwoShot,
+                        unfused = AllReduceForm::Unfused;
+constexpr ops::OneShotTile split3 = {
+    .tile = {.blockM = 16, .blockN = 64, .blockK = 32, .groupM = 1, .numWarps = 4, .numStages = 3}, .splits = 3};
+constexpr ops::OneShotTile rowTiles = {
+    .tile = {.blockM = 32, .blockN = 64, .blockK = 64, .groupM = 1, .numWarps = 4, .numStages = 2}, .splits = 2};
 const Problem problems[] = {
     {.name = "one_shot_1_row", .m = 1},
     {.name = "one_shot_1_row_slow", .m = 1, .seed = 2, .slowRank = 3},
@@ -182,13 +185,33 @@ const Problem problems[] = {
     {.name = "one_shot_128_rows", .m = 128, .n = 256, .k = 130, .seed = 5},
     {.name = "one_shot_200_rows", .m = 200, .n = 100, .seed = 6},
     {.name = "one_shot_fp16", .dtype = DataType::F16, .m = 17},
-    {.name = "one_shot_fp16_transposed", .dtype = DataType::F16, .m = 17, .k = 100, .order = ops::MatrixOrder::Transposed},
+    {.name = "one_shot_fp16_transposed",
+     .dtype = DataType::F16,
+     .m = 17,
+     .k = 100,
+     .order = ops::MatrixOrder::Transposed},
     {.name = "one_shot_tf32", .dtype = DataType::F32, .m = 9, .seed = 2},
-    {.name = "one_shot_tf32_transposed", .dtype = DataType::F32, .m = 40, .order = ops::MatrixOrder::Transposed, .seed = 2},
-    {.name = "one_shot_ieee", .dtype = DataType::F32, .m = 9, .k = 33, .precision = MultiplyPrecision::Ieee, .slowRank = 2},
+    {.name = "one_shot_tf32_transposed",
+     .dtype = DataType::F32,
+     .m = 40,
+     .order = ops::MatrixOrder::Transposed,
+     .seed = 2},
+    {.name = "one_shot_ieee",
+     .dtype = DataType::F32,
+     .m = 9,
+     .k = 33,
+     .precision = MultiplyPrecision::Ieee,
+     .slowRank = 2},
     {.name = "one_shot_fp32_partials", .m = 20, .partialType = DataType::F32},
     {.name = "one_shot_split", .m = 7, .k = 200, .oneShotTile = split3, .seed = 2},
-    {.name = "one_shot_split_unequal", .m = 13, .n = 50, .k = 31, .oneShotTile = split3, .unequalDepths = true, .seed = 3, .slowRank = 1},
+    {.name = "one_shot_split_unequal",
+     .m = 13,
+     .n = 50,
+     .k = 31,
+     .oneShotTile = split3,
+     .unequalDepths = true,
+     .seed = 3,
+     .slowRank = 1},
     {.name = "one_shot_split_row_tiles", .m = 100, .n = 64, .k = 130, .oneShotTile = rowTiles, .seed = 4},
     {.name = "one_shot_1_rank", .ranks = 1, .m = 5},
     {.name = "one_shot_2_ranks", .ranks = 2, .m = 31, .n = 33, .k = 70, .seed = 2},
@@ -200,17 +223,68 @@ const Problem problems[] = {
     {.name = "two_shot_1_row", .form = twoShot, .m = 1, .seed = 2},
     {.name = "two_shot_5_rows_slow", .form = twoShot, .m = 5, .n = 20, .k = 17, .seed = 2, .slowRank = 3},
     {.name = "two_shot_chunks", .form = twoShot, .m = 250, .chunks = 2, .seed = 3},
-    {.name = "two_shot_chunks_slow", .form = twoShot, .m = 333, .n = 70, .k = 51, .chunks = 4, .unequalDepths = true, .seed = 2, .slowRank = 1},
+    {.name = "two_shot_chunks_slow",
+     .form = twoShot,
+     .m = 333,
+     .n = 70,
+     .k = 51,
+     .chunks = 4,
+     .unequalDepths = true,
+     .seed = 2,
+     .slowRank = 1},
     {.name = "two_shot_short_chunk", .form = twoShot, .m = 98, .n = 300, .k = 40, .chunks = 3, .seed = 4},
-    {.name = "two_shot_fp16", .form = twoShot, .dtype = DataType::F16, .m = 129, .chunks = 2, .order = ops::MatrixOrder::Transposed},
+    {.name = "two_shot_fp16",
+     .form = twoShot,
+     .dtype = DataType::F16,
+     .m = 129,
+     .chunks = 2,
+     .order = ops::MatrixOrder::Transposed},
     {.name = "two_shot_tf32", .form = twoShot, .dtype = DataType::F32, .m = 90, .chunks = 2, .seed = 2},
-    {.name = "two_shot_ieee", .form = twoShot, .dtype = DataType::F32, .m = 70, .precision = MultiplyPrecision::Ieee, .slowRank = 2},
+    {.name = "two_shot_ieee",
+     .form = twoShot,
+     .dtype = DataType::F32,
+     .m = 70,
+     .precision = MultiplyPrecision::Ieee,
+     .slowRank = 2},
     {.name = "two_shot_fp32_partials", .form = twoShot, .m = 100, .chunks = 2, .partialType = DataType::F32},
     {.name = "two_shot_1_rank", .form = twoShot, .ranks = 1, .m = 200, .chunks = 2},
-    {.name = "two_shot_2_ranks", .form = twoShot, .ranks = 2, .m = 129, .n = 33, .k = 70, .chunks = 2, .seed = 2, .slowRank = 1},
-    {.name = "two_shot_3_ranks", .form = twoShot, .ranks = 3, .m = 200, .n = 50, .k = 40, .chunks = 3, .seed = 2, .slowRank = 0},
-    {.name = "two_shot_8_ranks", .form = twoShot, .ranks = 8, .m = 1000, .n = 64, .k = 64, .chunks = 4, .tile = wideTile, .seed = 2, .slowRank = 6},
-    {.name = "two_shot_calls", .form = twoShot, .m = 100, .n = 40, .k = 40, .chunks = 2, .seed = 2, .slowRank = 1, .calls = 8},
+    {.name = "two_shot_2_ranks",
+     .form = twoShot,
+     .ranks = 2,
+     .m = 129,
+     .n = 33,
+     .k = 70,
+     .chunks = 2,
+     .seed = 2,
+     .slowRank = 1},
+    {.name = "two_shot_3_ranks",
+     .form = twoShot,
+     .ranks = 3,
+     .m = 200,
+     .n = 50,
+     .k = 40,
+     .chunks = 3,
+     .seed = 2,
+     .slowRank = 0},
+    {.name = "two_shot_8_ranks",
+     .form = twoShot,
+     .ranks = 8,
+     .m = 1000,
+     .n = 64,
+     .k = 64,
+     .chunks = 4,
+     .tile = wideTile,
+     .seed = 2,
+     .slowRank = 6},
+    {.name = "two_shot_calls",
+     .form = twoShot,
+     .m = 100,
+     .n = 40,
+     .k = 40,
+     .chunks = 2,
+     .seed = 2,
+     .slowRank = 1,
+     .calls = 8},
 
     {.name = "unfused", .form = unfused, .m = 200},
     {.name = "unfused_slow", .form = unfused, .ranks = 3, .m = 100, .n = 33, .k = 70, .seed = 2, .slowRank = 1},
@@ -242,7 +316,8 @@ TEST_F(GemmAllReduceOperator, EverySeedAndFormGivesTheSameBits) {
 /// Shapes, and with them grids and forms, change from call to call, all of which are enqueued before the first runs.
 TEST_F(GemmAllReduceOperator, CallsOfChangingShapesMayQueueUp) {
   for (uint64_t seed : {1, 2, 3}) {
-    Problem p = onTarget({.name = "queue", .form = AllReduceForm::Auto, .ranks = 3, .n = 150, .k = 48, .seed = seed, .slowRank = 2});
+    Problem p = onTarget(
+        {.name = "queue", .form = AllReduceForm::Auto, .ranks = 3, .n = 150, .k = 48, .seed = seed, .slowRank = 2});
     startFor(p);
     auto op = GemmAllReduce::create(world(), sharedJit(), p.options(300));
     ASSERT_OK(op);
@@ -268,7 +343,14 @@ TEST_F(GemmAllReduceOperator, CallsOfChangingShapesMayQueueUp) {
 TEST_F(GemmAllReduceOperator, CapturedCallsCanBeReplayed) {
   const int replays = isSimulated() ? 6 : 1000;
   for (uint64_t seed : {5, 6}) {
-    const Problem p = onTarget({.name = "graph", .form = AllReduceForm::Auto, .ranks = 2, .n = 72, .k = 48, .chunks = 2, .seed = seed, .slowRank = 1});
+    const Problem p = onTarget({.name = "graph",
+                                .form = AllReduceForm::Auto,
+                                .ranks = 2,
+                                .n = 72,
+                                .k = 48,
+                                .chunks = 2,
+                                .seed = seed,
+                                .slowRank = 1});
     startFor(p);
     auto op = GemmAllReduce::create(world(), sharedJit(), p.options(200));
     ASSERT_OK(op);
@@ -315,7 +397,14 @@ TEST_F(GemmAllReduceOperator, CapturedCallsCanBeReplayed) {
 
 TEST_F(GemmAllReduceOperator, TwoOperatorsOnTwoStreams) {
   for (uint64_t seed : {1, 2, 3}) {
-    const Problem p = onTarget({.name = "streams", .form = AllReduceForm::Auto, .ranks = 3, .n = 64, .k = 48, .chunks = 2, .seed = seed, .slowRank = 0});
+    const Problem p = onTarget({.name = "streams",
+                                .form = AllReduceForm::Auto,
+                                .ranks = 3,
+                                .n = 64,
+                                .k = 48,
+                                .chunks = 2,
+                                .seed = seed,
+                                .slowRank = 0});
     startFor(p);
     auto first = GemmAllReduce::create(world(), sharedJit(), p.options(150)),
          second = GemmAllReduce::create(world(), sharedJit(), p.options(150));
@@ -357,7 +446,14 @@ TEST_F(GemmAllReduceOperator, ProductAndExchangeOverlap) {
     GTEST_SKIP() << "needs the simulator's timeline";
   const bool isHopper = targetUnderTest() == "sim:sm_90a";
   for (AllReduceForm form : {twoShot, unfused}) {
-    run({.name = "overlap", .form = form, .m = 512, .n = 128, .k = isHopper ? 1024 : 256, .chunks = 2, .tile = wideTile, .seed = 0});
+    run({.name = "overlap",
+         .form = form,
+         .m = 512,
+         .n = 128,
+         .k = isHopper ? 1024 : 256,
+         .chunks = 2,
+         .tile = wideTile,
+         .seed = 0});
     for (uint32_t r = 0; r < 4; ++r) {
       auto overlap = runtime::overlapWithCopies(world(), r, GemmAllReduce::kernelName, runtime::CopyDirection::Outgoing,
                                                 GemmAllReduce::copyName);
@@ -379,20 +475,25 @@ TEST_F(GemmAllReduceOperator, WrongOptionsAreRefused) {
     EXPECT_FALSE(status.isOk());
     return status.message();
   };
-  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I8; }), AllOf(HasSubstr("i8"), HasSubstr("bf16, fp16 and fp32")));
+  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I8; }),
+              AllOf(HasSubstr("i8"), HasSubstr("bf16, fp16 and fp32")));
   EXPECT_THAT(changed([](auto &o) { o.partialType = DataType::F16; }), HasSubstr("fp16"));
   EXPECT_THAT(changed([](auto &o) { o.tile.blockM = 48; }), AllOf(HasSubstr("blockM"), HasSubstr("48")));
   EXPECT_THAT(changed([](auto &o) { o.maxRows = 0; }), HasSubstr("maxRows"));
   EXPECT_THAT(changed([](auto &o) { o.columns = -1; }), HasSubstr("-1"));
   EXPECT_THAT(changed([](auto &o) { o.exchangeBlocks = 500; }), HasSubstr("500"));
-  EXPECT_THAT(changed([](auto &o) { o.form = oneShot, o.maxRows = 10000; }), AllOf(HasSubstr("one-shot"), HasSubstr("10000")));
+  EXPECT_THAT(changed([](auto &o) { o.form = oneShot, o.maxRows = 10000; }),
+              AllOf(HasSubstr("one-shot"), HasSubstr("10000")));
   auto op = GemmAllReduce::create(world(), sharedJit(), {.maxRows = 128, .columns = 64});
   ASSERT_OK(op);
-  Buffer a = zeros(DataType::BF16, 128 * 32, "a"), b = zeros(DataType::BF16, 64 * 32, "b"), out = zeros(DataType::BF16, 128 * 64, "out"),
-         wrong = zeros(DataType::F32, 64, "wrong");
-  EXPECT_THAT(op->enqueue(rank(), rank().stream(), a, b, out, 129, 32).message(), AllOf(HasSubstr("129"), HasSubstr("128")));
-  EXPECT_THAT(op->enqueue(rank(), rank().stream(), a, wrong, out, 128, 32).message(), AllOf(HasSubstr("fp32"), HasSubstr("bf16")));
-  EXPECT_THAT(op->enqueue(rank(), rank().stream(), a, {nullptr, DataType::BF16}, out, 128, 32).message(), HasSubstr("null"));
+  Buffer a = zeros(DataType::BF16, 128 * 32, "a"), b = zeros(DataType::BF16, 64 * 32, "b"),
+         out = zeros(DataType::BF16, 128 * 64, "out"), wrong = zeros(DataType::F32, 64, "wrong");
+  EXPECT_THAT(op->enqueue(rank(), rank().stream(), a, b, out, 129, 32).message(),
+              AllOf(HasSubstr("129"), HasSubstr("128")));
+  EXPECT_THAT(op->enqueue(rank(), rank().stream(), a, wrong, out, 128, 32).message(),
+              AllOf(HasSubstr("fp32"), HasSubstr("bf16")));
+  EXPECT_THAT(op->enqueue(rank(), rank().stream(), a, {nullptr, DataType::BF16}, out, 128, 32).message(),
+              HasSubstr("null"));
 }
 
 /// What the library chooses is one block for each multiprocessor with about the same share of the weights.

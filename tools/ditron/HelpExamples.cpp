@@ -33,6 +33,7 @@ constexpr HelpExample table[] = {
   ditron inspect softmax.ditron)"},
     {"bench", "  ditron bench softmax --shape 16x1000 --json softmax.json"},
     {"bench ag_gemm", "  ditron bench ag_gemm --m 256 --n 256 --k 64 --ranks 4 --check --trace ag_gemm.json"},
+    {"bench gemm_ar", "  ditron bench gemm_ar --m 8 --n 128 --k 256 --ranks 4 --check"},
     {"bench gemm_rs", "  ditron bench gemm_rs --m 256 --n 128 --k 256 --ranks 4 --check --slow-rank 1:4"},
     {"bench gemm", "  ditron bench gemm --shape 128x128x64 --json gemm.json"},
     {"bench softmax", "  ditron bench softmax --shape 16x1000 --plan 'plain warps 4' --plan 'plain warps 8'"},

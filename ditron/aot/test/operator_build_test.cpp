@@ -8,6 +8,7 @@
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
+#include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/RowWise.h"
@@ -31,7 +32,8 @@ namespace {
 
 std::string messageOf(const Status &status) { return status.isOk() ? "ok" : status.message(); }
 
-Expected<package::Package> buildFor(const std::string &op, const std::string &shape, const std::string &target = "sim:sm_80") {
+Expected<package::Package> buildFor(const std::string &op, const std::string &shape,
+                                    const std::string &target = "sim:sm_80") {
   PackageBuilder builder(Knobs(), "ditron for a test");
   DITRON_RETURN_IF_ERROR(addOperator(builder, {op, shape, target}));
   return package::readPackage(package::writePackage(builder.package()));
@@ -70,7 +72,8 @@ std::vector<std::vector<float>> runWith(KernelProvider &kernels, uint32_t ranks,
 }
 
 /// Builds the package, runs with it alone and with the compiler, and compares everything.
-void expectSame(const std::string &op, const std::string &shape, uint32_t ranks, const Run &run, const char *target = "sim:sm_80") {
+void expectSame(const std::string &op, const std::string &shape, uint32_t ranks, const Run &run,
+                const char *target = "sim:sm_80") {
   SCOPED_TRACE(op + " " + shape);
   Expected<package::Package> built = buildFor(op, shape, target);
   ASSERT_EQ(messageOf(built.status()), "ok");
@@ -104,18 +107,40 @@ TEST(OperatorBuild, allGatherGemm) {
 }
 
 TEST(OperatorBuild, gemmReduceScatter) {
-  expectSame("gemm_rs", "m=96 n=64 k=32 ranks=2 tile=32x32x32 dtype=fp16", 2, [](Bench &bench, KernelProvider &kernels) -> Status {
-    ops::GemmReduceScatterOptions options = {.dtype = DataType::F16, .maxRows = 96, .columns = 64};
-    options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
-    DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter op, ops::GemmReduceScatter::create(*bench.world, kernels, options));
-    for (uint32_t r = 0; r < 2; ++r) {
-      Rank &rank = bench.world->rank(r);
-      const Pointer a = bench.random(r, DataType::F16, 96 * 32), b = bench.random(r, DataType::F16, 32 * 64),
-                    out = bench.random(r, DataType::F16, 48 * 64);
-      DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), a, b, out, 96, 32));
-    }
-    return bench.world->synchronize();
-  });
+  expectSame("gemm_rs", "m=96 n=64 k=32 ranks=2 tile=32x32x32 dtype=fp16", 2,
+             [](Bench &bench, KernelProvider &kernels) -> Status {
+               ops::GemmReduceScatterOptions options = {.dtype = DataType::F16, .maxRows = 96, .columns = 64};
+               options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+               DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter op,
+                                       ops::GemmReduceScatter::create(*bench.world, kernels, options));
+               for (uint32_t r = 0; r < 2; ++r) {
+                 Rank &rank = bench.world->rank(r);
+                 const Pointer a = bench.random(r, DataType::F16, 96 * 32), b = bench.random(r, DataType::F16, 32 * 64),
+                               out = bench.random(r, DataType::F16, 48 * 64);
+                 DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), a, b, out, 96, 32));
+               }
+               return bench.world->synchronize();
+             });
+}
+
+TEST(OperatorBuild, gemmAllReduce) {
+  for (const char *target : {"sim:sm_80", "sim:sm_90a"})
+    for (int64_t m : {7, 200})
+      expectSame(
+          "gemm_ar", "m=" + std::to_string(m) + " n=64 k=32 ranks=2 tile=32x32x32 dtype=fp16", 2,
+          [m](Bench &bench, KernelProvider &kernels) -> Status {
+            ops::GemmAllReduceOptions options = {.dtype = DataType::F16, .maxRows = m, .columns = 64};
+            options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+            DITRON_ASSIGN_OR_RETURN(ops::GemmAllReduce op, ops::GemmAllReduce::create(*bench.world, kernels, options));
+            for (uint32_t r = 0; r < 2; ++r) {
+              Rank &rank = bench.world->rank(r);
+              const Pointer a = bench.random(r, DataType::F16, m * 32), b = bench.random(r, DataType::F16, 32 * 64),
+                            out = bench.random(r, DataType::F16, m * 64);
+              DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), a, b, out, m, 32));
+            }
+            return bench.world->synchronize();
+          },
+          target);
 }
 
 TEST(OperatorBuild, operatorsOnOneGpu) {
@@ -125,20 +150,23 @@ TEST(OperatorBuild, operatorsOnOneGpu) {
         [](Bench &bench, KernelProvider &kernels) -> Status {
           const Pointer a = bench.random(0, DataType::BF16, 128 * 64), b = bench.random(0, DataType::BF16, 96 * 64),
                         c = bench.random(0, DataType::BF16, 128 * 96);
-          DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call,
-                                  ops::prepareGemm(kernels, bench.world->rank(0), {.m = 128, .n = 96, .k = 64}, a, b, c));
+          DITRON_ASSIGN_OR_RETURN(
+              const ops::PreparedCall call,
+              ops::prepareGemm(kernels, bench.world->rank(0), {.m = 128, .n = 96, .k = 64}, a, b, c));
           return call.enqueue(bench.world->rank(0).stream());
         },
         target);
-  expectSame("attention", "heads=2 queries=64 head_dim=32 causal=1", 1, [](Bench &bench, KernelProvider &kernels) -> Status {
-    Pointer p[4];
-    for (Pointer &each : p)
-      each = bench.random(0, DataType::BF16, 2 * 64 * 32);
-    const ops::AttentionProblem problem = {.heads = 2, .kvHeads = 2, .queries = 64, .keys = 64, .headDim = 32, .causal = true};
-    DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call,
-                            ops::prepareAttention(kernels, bench.world->rank(0), problem, p[0], p[1], p[2], p[3]));
-    return call.enqueue(bench.world->rank(0).stream());
-  });
+  expectSame(
+      "attention", "heads=2 queries=64 head_dim=32 causal=1", 1, [](Bench &bench, KernelProvider &kernels) -> Status {
+        Pointer p[4];
+        for (Pointer &each : p)
+          each = bench.random(0, DataType::BF16, 2 * 64 * 32);
+        const ops::AttentionProblem problem = {
+            .heads = 2, .kvHeads = 2, .queries = 64, .keys = 64, .headDim = 32, .causal = true};
+        DITRON_ASSIGN_OR_RETURN(const ops::PreparedCall call,
+                                ops::prepareAttention(kernels, bench.world->rank(0), problem, p[0], p[1], p[2], p[3]));
+        return call.enqueue(bench.world->rank(0).stream());
+      });
   for (const char *op : {"softmax", "rms_norm", "layer_norm"})
     expectSame(op, "rows=5 columns=100 dtype=fp32", 1, [op](Bench &bench, KernelProvider &kernels) -> Status {
       Pointer p[4];
@@ -155,7 +183,8 @@ TEST(OperatorBuild, operatorsOnOneGpu) {
 }
 
 TEST(OperatorBuild, realGpusNeedNone) {
-  Expected<package::Package> built = buildFor("ag_gemm", "m=512 n=1024 k=1024 ranks=4 tile=128x128x64 warps=8", "cuda:sm_90a");
+  Expected<package::Package> built =
+      buildFor("ag_gemm", "m=512 n=1024 k=1024 ranks=4 tile=128x128x64 warps=8", "cuda:sm_90a");
   ASSERT_EQ(messageOf(built.status()), "ok");
   ASSERT_EQ(built->kernels.size(), 2u); // enter and the product
   for (const package::Kernel &kernel : built->kernels) {
@@ -169,7 +198,8 @@ TEST(OperatorBuild, realGpusNeedNone) {
 }
 
 TEST(OperatorBuild, aShapeThatWasNotBuiltIsAnErrorWithACommand) {
-  auto packaged = package::PackageProvider::create({{"app.ditron", *buildFor("softmax", "rows=5 columns=100 dtype=fp32")}}, {});
+  auto packaged =
+      package::PackageProvider::create({{"app.ditron", *buildFor("softmax", "rows=5 columns=100 dtype=fp32")}}, {});
   ASSERT_TRUE(packaged.isOk());
   std::unique_ptr<World> world = *World::local(1, "sim");
   Buffer x = *world->rank(0).allocate(DataType::F32, 5000, "x");
@@ -187,6 +217,9 @@ TEST(OperatorBuild, wrongShapesNameWhatIsAccepted) {
   EXPECT_THAT(errorOf("gemm", "m=64 m=64"), HasSubstr("'m' is given twice"));
   EXPECT_THAT(errorOf("gemm", "64x64"), HasSubstr("'64x64' is no NAME=VALUE"));
   EXPECT_THAT(errorOf("softmax", "rows=4 columns=70000"), HasSubstr("65536"));
-  EXPECT_THAT(errorOf("ag_gemm", "m=64 n=64 k=64 ranks=2 weights=upside"), HasSubstr("accepted are plain and transposed"));
+  EXPECT_THAT(errorOf("ag_gemm", "m=64 n=64 k=64 ranks=2 weights=upside"),
+              HasSubstr("accepted are plain and transposed"));
   EXPECT_THAT(errorOf("ag_gemm", "m=64 n=64 k=64 ranks=2 tile=33x32x32"), HasSubstr("33"));
+  EXPECT_THAT(errorOf("gemm_ar", "m=64 n=64 k=64 ranks=2 form=three"),
+              HasSubstr("auto, one_shot, two_shot and unfused"));
 }

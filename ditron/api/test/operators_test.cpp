@@ -1,17 +1,21 @@
 //===- operators_test.cpp - The operators through the C interface -----------------------------------------------------===//
 #include "ditron/api/test/ApiTest.h"
 
+#include <utility>
+
 namespace ditron::api::test {
 namespace {
 
 using testing::HasSubstr;
 
-/// One of the two operators with fp32 data on every rank, against sums in double.
+/// One of the operators with fp32 data on every rank, against sums in double.
 struct Product {
   int64_t m, n, k;
-  bool gathers;
+  ditron_operator_kind_t kind;
   std::vector<ditron_memory_h> a, b, c;
 
+  bool gathers() const { return kind == DITRON_ALL_GATHER_GEMM; }
+  bool scatters() const { return kind == DITRON_GEMM_REDUCE_SCATTER; }
   static float valueOf(uint32_t rank, int64_t index) { return static_cast<float>((index * 7 + rank * 3) % 11 - 5); }
 };
 
@@ -20,7 +24,7 @@ protected:
   void prepare(Product &product) {
     ditron_operator_options_t options;
     DITRON_INIT(options);
-    options.kind = product.gathers ? DITRON_ALL_GATHER_GEMM : DITRON_GEMM_REDUCE_SCATTER;
+    options.kind = product.kind;
     options.dtype = DITRON_F32;
     options.m = product.m;
     options.n = product.n;
@@ -32,9 +36,9 @@ protected:
       ASSERT_DONE(ditron_stream_create(context, rank, "operator", &stream));
       streams.push_back(stream);
       const int64_t rows = ditron_plan_rows(plan, rank);
-      product.a.push_back(filled(rank, (product.gathers ? rows : product.m) * product.k));
+      product.a.push_back(filled(rank, (product.gathers() ? rows : product.m) * product.k));
       product.b.push_back(filled(rank, product.k * product.n));
-      product.c.push_back(filled(rank, (product.gathers ? product.m : rows) * product.n));
+      product.c.push_back(filled(rank, (product.scatters() ? rows : product.m) * product.n));
     }
   }
   ditron_memory_h filled(uint32_t rank, int64_t count) {
@@ -58,8 +62,8 @@ protected:
   }
   ditron_status_t enqueue(const Product &product, uint32_t rank, int64_t extraRows = 0) {
     const int64_t rows = ditron_plan_rows(plan, rank);
-    const int64_t aShape[] = {(product.gathers ? rows : product.m) + extraRows, product.k},
-                  bShape[] = {product.k, product.n}, cShape[] = {product.gathers ? product.m : rows, product.n};
+    const int64_t aShape[] = {(product.gathers() ? rows : product.m) + extraRows, product.k},
+                  bShape[] = {product.k, product.n}, cShape[] = {product.scatters() ? rows : product.m, product.n};
     const ditron_tensor_t a = tensor(product.a[rank], rank, aShape), b = tensor(product.b[rank], rank, bShape),
                           c = tensor(product.c[rank], rank, cShape);
     return ditron_plan_enqueue(plan, streams[rank], &a, &b, &c);
@@ -67,20 +71,20 @@ protected:
   void verify(const Product &product) {
     const int64_t shard = (product.m + 1) / 2;
     for (uint32_t rank = 0; rank < 2; ++rank) {
-      const int64_t rows = product.gathers ? product.m : ditron_plan_rows(plan, rank);
+      const int64_t rows = product.scatters() ? ditron_plan_rows(plan, rank) : product.m;
       std::vector<float> result(rows * product.n);
       ASSERT_DONE(ditron_memory_download(product.c[rank], rank, 0, result.data(), result.size() * sizeof(float)));
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t column = 0; column < product.n; ++column) {
           double sum = 0;
           for (int64_t k = 0; k < product.k; ++k) {
-            if (product.gathers) {
+            if (product.gathers()) {
               const uint32_t owner = static_cast<uint32_t>(row / shard);
               sum +=
                   Product::valueOf(owner, row % shard * product.k + k) * Product::valueOf(rank, k * product.n + column);
             } else {
               for (uint32_t other = 0; other < 2; ++other)
-                sum += Product::valueOf(other, (rank * shard + row) * product.k + k) *
+                sum += Product::valueOf(other, ((product.scatters() ? rank * shard : 0) + row) * product.k + k) *
                        Product::valueOf(other, k * product.n + column);
             }
           }
@@ -135,7 +139,7 @@ protected:
 };
 
 TEST_F(ApiOperator, AllGatherGemmIsTheProductOfAllRows) {
-  Product product = {65, 40, 32, true, {}, {}, {}};
+  Product product = {65, 40, 32, DITRON_ALL_GATHER_GEMM, {}, {}, {}};
   prepare(product);
   for (int call = 0; call < 2; ++call)
     for (uint32_t rank = 0; rank < 2; ++rank)
@@ -145,7 +149,7 @@ TEST_F(ApiOperator, AllGatherGemmIsTheProductOfAllRows) {
 }
 
 TEST_F(ApiOperator, GemmReduceScatterAddsTheRanks) {
-  Product product = {33, 48, 16, false, {}, {}, {}};
+  Product product = {33, 48, 16, DITRON_GEMM_REDUCE_SCATTER, {}, {}, {}};
   prepare(product);
   for (int call = 0; call < 2; ++call)
     for (uint32_t rank = 0; rank < 2; ++rank)
@@ -154,13 +158,35 @@ TEST_F(ApiOperator, GemmReduceScatterAddsTheRanks) {
   verify(product);
 }
 
-TEST_F(ApiOperator, AllGatherGemmInSymmetricMemoryOfTheCallers) { computeInAdoptedHeap({65, 40, 32, true, {}, {}, {}}); }
+TEST_F(ApiOperator, GemmAllReduceAddsTheRanksEverywhere) {
+  for (int64_t m : {3, 200}) { // in one launch, and in two halves
+    Product product = {m, 48, 16, DITRON_GEMM_ALL_REDUCE, {}, {}, {}};
+    prepare(product);
+    EXPECT_EQ(ditron_plan_rows(plan, 1), m);
+    for (int call = 0; call < 3; ++call)
+      for (uint32_t rank = 0; rank < 2; ++rank)
+        ASSERT_DONE(enqueue(product, rank));
+    ASSERT_DONE(ditron_context_synchronize(context));
+    verify(product);
+    ditron_plan_destroy(std::exchange(plan, nullptr));
+    ditron_operator_destroy(std::exchange(op, nullptr));
+    for (ditron_stream_h each : std::exchange(streams, {}))
+      ditron_stream_destroy(each);
+  }
+}
+
+TEST_F(ApiOperator, GemmAllReduceInSymmetricMemoryOfTheCallers) {
+  computeInAdoptedHeap({33, 48, 16, DITRON_GEMM_ALL_REDUCE, {}, {}, {}});
+}
+TEST_F(ApiOperator, AllGatherGemmInSymmetricMemoryOfTheCallers) {
+  computeInAdoptedHeap({65, 40, 32, DITRON_ALL_GATHER_GEMM, {}, {}, {}});
+}
 TEST_F(ApiOperator, GemmReduceScatterInSymmetricMemoryOfTheCallers) {
-  computeInAdoptedHeap({33, 48, 16, false, {}, {}, {}});
+  computeInAdoptedHeap({33, 48, 16, DITRON_GEMM_REDUCE_SCATTER, {}, {}, {}});
 }
 
 TEST_F(ApiOperator, APlanIsCapturedAndReplayed) {
-  Product product = {32, 32, 32, true, {}, {}, {}};
+  Product product = {32, 32, 32, DITRON_ALL_GATHER_GEMM, {}, {}, {}};
   prepare(product);
   std::vector<ditron_graph_h> graphs(2);
   for (uint32_t rank = 0; rank < 2; ++rank) {
@@ -178,7 +204,7 @@ TEST_F(ApiOperator, APlanIsCapturedAndReplayed) {
 }
 
 TEST_F(ApiOperator, TensorsOfOtherShapesAreRefused) {
-  Product product = {64, 32, 32, true, {}, {}, {}};
+  Product product = {64, 32, 32, DITRON_ALL_GATHER_GEMM, {}, {}, {}};
   prepare(product);
   EXPECT_EQ(enqueue(product, 0, 1), DITRON_INVALID_ARGUMENT);
   EXPECT_THAT(

@@ -26,7 +26,7 @@ struct BenchArguments {
   std::string dtype = "bf16";
   std::vector<std::string> slowRanks;
   std::string jsonFile, htmlFile;
-  std::string precision = "tf32";
+  std::string precision = "tf32", form = "auto";
   double boundWaits = 0;
   std::vector<CLI::Option *> tileOptions;
   bool unfused = false;
@@ -40,6 +40,7 @@ Status runBench(BenchArguments &arguments) {
   DITRON_ASSIGN_OR_RETURN(run.dtype, parseDataTypeOrError(arguments.dtype));
   DITRON_ASSIGN_OR_RETURN(run.world.slowRanks, parseSlowRanks(arguments.slowRanks, run.ranks));
   run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
+  run.form = *ops::parseAllReduceForm(arguments.form);
   run.precision = arguments.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32;
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(run.target));
   run.target = target.text;
@@ -74,8 +75,7 @@ Status runBench(BenchArguments &arguments) {
   OverlapRunResult result;
   {
     Progress progress(arguments.quiet || silent);
-    DITRON_ASSIGN_OR_RETURN(result,
-                            runOverlap(run, [&](std::string_view text, double fraction) {
+    DITRON_ASSIGN_OR_RETURN(result, runOverlap(run, [&](std::string_view text, double fraction) {
                               progress.activity(std::string(text));
                               progress.reached(fraction);
                             }));
@@ -108,7 +108,7 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   command->add_option("--n", run.n, "Columns of the product (ag_gemm deals them out to the ranks)")
       ->check(integerBetween(1, INT32_MAX))
       ->capture_default_str();
-  command->add_option("--k", run.k, "Depth of the product (gemm_rs deals it out to the ranks)")
+  command->add_option("--k", run.k, "Depth of the product (gemm_rs and gemm_ar deal it out to the ranks)")
       ->check(integerBetween(1, INT32_MAX))
       ->capture_default_str();
   command->add_option("--dtype", arguments->dtype, "bf16, fp16 or fp32")->capture_default_str();
@@ -118,13 +118,32 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   command->add_option("--ranks", run.ranks, "Number of GPUs")->check(integerBetween(1, 1024))->capture_default_str();
   command->add_option("--target", run.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
       ->capture_default_str();
-  command->add_option("--nodes", run.nodes, "Nodes that the ranks are spread over")
-      ->check(integerBetween(1, 1024))
-      ->capture_default_str();
+  if (op != OverlapOperator::GemmAllReduce)
+    command->add_option("--nodes", run.nodes, "Nodes that the ranks are spread over")
+        ->check(integerBetween(1, 1024))
+        ->capture_default_str();
   if (op == OverlapOperator::AllGatherGemm)
     command->add_option("--chunks", run.chunks, "Signals per shard")
         ->check(integerBetween(1, 1024))
         ->capture_default_str();
+  if (op == OverlapOperator::GemmAllReduce) {
+    command->add_option("--form", arguments->form, "auto, one_shot, two_shot or unfused")
+        ->check(CLI::IsMember({"auto", "one_shot", "two_shot", "unfused"}))
+        ->capture_default_str();
+    command->add_option("--row-chunks", run.rowChunks, "two_shot: parts of the rows; 0: by their number")
+        ->check(integerBetween(0, 128))
+        ->capture_default_str();
+    command
+        ->add_option("--exchange-blocks", run.exchangeBlocks,
+                     "two_shot: blocks that exchange while others multiply; 0: by the GPU")
+        ->check(integerBetween(0, 128))
+        ->capture_default_str();
+    command
+        ->add_option("--splits", run.splits,
+                     "one_shot: blocks of a tile, and the tile is that of --block-m and so on; 0: the library's choice")
+        ->check(integerBetween(0, 64))
+        ->capture_default_str();
+  }
   command->add_option("--calls", run.calls, "Calls in a row, each with new data")
       ->check(integerBetween(1, 1000000))
       ->capture_default_str();
@@ -138,7 +157,8 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
       ->check(secondsFromZero())
       ->type_name("SECONDS");
   command
-      ->add_option("--time-limit", run.world.timeLimitSeconds, "Longest that a call may take, by the clock on the wall; 0 for no limit")
+      ->add_option("--time-limit", run.world.timeLimitSeconds,
+                   "Longest that a call may take, by the clock on the wall; 0 for no limit")
       ->check(secondsFromZero())
       ->type_name("SECONDS");
   command->add_flag("--share-gpus", run.world.shareGpus, "Real GPUs: several ranks on one GPU when there are too few");
@@ -167,8 +187,10 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
           ->capture_default_str());
   command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
-  command->add_option("--json", arguments->jsonFile, "Write the result to this file; - is standard output")->type_name("FILE");
-  command->add_option("--html", arguments->htmlFile, "Write a page with plots to this file; - is standard output")->type_name("FILE");
+  command->add_option("--json", arguments->jsonFile, "Write the result to this file; - is standard output")
+      ->type_name("FILE");
+  command->add_option("--html", arguments->htmlFile, "Write a page with plots to this file; - is standard output")
+      ->type_name("FILE");
   command
       ->add_option(
           "--trace", run.traceFile,
@@ -190,6 +212,7 @@ void addBenchCommand(CLI::App &app, CommandContext &context) {
                   "Print the time of every stage of every compilation, as DITRON_TIMING does");
   addOperator(*bench, context, OverlapOperator::AllGatherGemm, "C = allgather(A) * B");
   addOperator(*bench, context, OverlapOperator::GemmReduceScatter, "C = reduce_scatter(A * B)");
+  addOperator(*bench, context, OverlapOperator::GemmAllReduce, "C = all_reduce(A * B)");
   addCollectiveBenchCommands(*bench, context);
   addKernelBenchCommands(*bench, context);
   for (CLI::App *command : bench->get_subcommands([](CLI::App *) { return true; }))

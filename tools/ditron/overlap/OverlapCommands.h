@@ -10,7 +10,7 @@
 
 namespace ditron::tool {
 
-/// `ditron bench ag_gemm|gemm_rs`: one operator with chosen shapes, checked when asked to, as text and as JSON.
+/// `ditron bench ag_gemm|gemm_rs|gemm_ar`: one operator with chosen shapes, checked when asked to, as text and as JSON.
 void addBenchCommand(CLI::App &app, CommandContext &context);
 /// `ditron bench gemm|softmax|rmsnorm|attention|orders`, below `ditron bench`: kernels of one GPU.
 void addKernelBenchCommands(CLI::App &bench, CommandContext &context);

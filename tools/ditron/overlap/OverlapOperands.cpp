@@ -1,6 +1,6 @@
 //===- OverlapOperands.cpp - An overlapped operator with its data ----------------------------------------------------===//
 //
-// What both operators share, then one class for each.
+// What the operators share, then one class for each.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "overlap/OverlapOperands.h"
@@ -201,12 +201,88 @@ private:
   ops::RowShards shards{options.m, world.numRanks()};
 };
 
+/// Operands as ReduceScatterRun's, and the whole result everywhere.
+class AllReduceRun : public OverlapOperands {
+public:
+  using OverlapOperands::OverlapOperands;
+
+  Status create() override {
+    ops::GemmAllReduceOptions config;
+    config.dtype = options.dtype;
+    config.maxRows = options.m;
+    config.columns = options.n;
+    config.precision = options.precision;
+    config.form = options.schedule == ops::Schedule::Unfused ? ops::AllReduceForm::Unfused : options.form;
+    config.tile = options.tile;
+    config.chunks = options.rowChunks;
+    config.exchangeBlocks = options.exchangeBlocks;
+    if (options.splits)
+      config.oneShotTile = ops::OneShotTile{options.tile, options.splits};
+    DITRON_ASSIGN_OR_RETURN(op, ops::GemmAllReduce::create(world, kernels, config));
+    for (uint32_t id : world.localRanks()) {
+      runtime::Rank &rank = world.rank(id);
+      Operands &own = operands[id];
+      DITRON_ASSIGN_OR_RETURN(own.a, allocate(rank, options.m * depthOf(id).size, "a"));
+      DITRON_ASSIGN_OR_RETURN(own.b, allocate(rank, depthOf(id).size * options.n, "b"));
+      DITRON_ASSIGN_OR_RETURN(own.result, allocate(rank, options.m * options.n, "out"));
+      DITRON_RETURN_IF_ERROR(op.prepare(rank, options.m, depthOf(id).size));
+    }
+    return Status::ok();
+  }
+
+  Status upload(const std::vector<float> &a, const std::vector<float> &b) override {
+    for (uint32_t id : world.localRanks()) {
+      OverlapSlice depth = depthOf(id);
+      DITRON_RETURN_IF_ERROR(fill(operands[id].a, sliceColumns(a, options.m, options.k, depth)));
+      DITRON_RETURN_IF_ERROR(
+          fill(operands[id].b, std::span(b).subspan(depth.begin * options.n, depth.size * options.n)));
+    }
+    return Status::ok();
+  }
+
+  Status enqueue(uint32_t id) override {
+    runtime::Rank &rank = world.rank(id);
+    const Operands &own = operands[id];
+    return op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, depthOf(id).size);
+  }
+
+  Expected<ops::Comparison> verify(const std::vector<double> &c) override {
+    ops::Comparison worst;
+    for (uint32_t id : world.localRanks()) {
+      DITRON_ASSIGN_OR_RETURN(auto comparison,
+                              compareBlock(c, 0, options.m, OverlapSlice(options.n, 0, 1), operands[id].result));
+      worst.merge(comparison);
+    }
+    return worst;
+  }
+
+  std::string plan() const override { return op.planText(options.m); }
+
+private:
+  std::pair<int64_t, int64_t> resultShape(uint32_t) const override { return {options.m, options.n}; }
+  double sampledSum(uint32_t call, uint32_t, int64_t row, int64_t column) const override {
+    double sum = 0;
+    for (uint32_t each = 0; each < world.numRanks(); ++each) {
+      const int64_t depth = depthOf(each).size;
+      for (int64_t k = 0; k < depth; ++k)
+        sum += double(data->at(saltOf(call, each, 0), row * depth + k)) *
+               data->at(saltOf(call, each, 1), k * options.n + column);
+    }
+    return sum;
+  }
+  OverlapSlice depthOf(uint32_t id) const { return OverlapSlice(options.k, id, world.numRanks()); }
+
+  ops::GemmAllReduce op;
+};
+
 } // namespace
 
 std::unique_ptr<OverlapOperands> makeOverlapOperands(const OverlapRunOptions &options, runtime::World &world,
                                                      runtime::KernelProvider &kernels, const NormalData *data) {
   if (options.op == OverlapOperator::AllGatherGemm)
     return std::make_unique<AllGatherRun>(options, world, kernels, data);
+  if (options.op == OverlapOperator::GemmAllReduce)
+    return std::make_unique<AllReduceRun>(options, world, kernels, data);
   return std::make_unique<ReduceScatterRun>(options, world, kernels, data);
 }
 

@@ -29,7 +29,8 @@ inline constexpr uint32_t samplesPerRank = 512;
 /// Large ones have operands of a known table on each rank, of which no host has all: sampled elements of the result are compared.
 class OverlapOperands : public TimedCalls {
 public:
-  OverlapOperands(const OverlapRunOptions &options, runtime::World &world, runtime::KernelProvider &kernels, const NormalData *data)
+  OverlapOperands(const OverlapRunOptions &options, runtime::World &world, runtime::KernelProvider &kernels,
+                  const NormalData *data)
       : options(options), world(world), kernels(kernels), data(data) {}
 
   /// Makes the operator and the ranks' buffers, and compiles.
@@ -38,6 +39,8 @@ public:
   virtual Status upload(const std::vector<float> &a, const std::vector<float> &b) = 0;
   /// Compares the ranks' results with C = A * B.
   virtual Expected<ops::Comparison> verify(const std::vector<double> &c) = 0;
+  /// What the operator chose for the shape, where it chooses.
+  virtual std::string plan() const { return {}; }
 
   /// The same for operands from the table. `call` chooses them.
   Status uploadSamples(uint32_t call);

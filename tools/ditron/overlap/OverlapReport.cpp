@@ -29,13 +29,18 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
   auto line = [&](std::string_view name, const std::string &value) {
     text += fmt::format("  {:<22}{}\n", name, value);
   };
-  text += fmt::format("{} on {} x {}, {}\n", gather ? "AllGather+GEMM" : "GEMM+ReduceScatter", options.ranks,
-                      options.target, toString(options.schedule));
+  const bool allReduce = options.op == OverlapOperator::GemmAllReduce;
+  text += fmt::format("{} on {} x {}, {}\n",
+                      gather      ? "AllGather+GEMM"
+                      : allReduce ? "GEMM+AllReduce"
+                                  : "GEMM+ReduceScatter",
+                      options.ranks, options.target, allReduce ? result.plan : std::string(toString(options.schedule)));
   line("shapes",
        gather ? fmt::format("A {}x{} {} gathered from {} shards, B {}x{} in {} column slices", options.m, options.k,
                             ditron::toString(options.dtype), options.ranks, options.k, options.n, options.ranks)
-              : fmt::format("A {}x{} {} and B {}x{} in {} slices of K, result in {} row shards", options.m, options.k,
-                            ditron::toString(options.dtype), options.k, options.n, options.ranks, options.ranks));
+              : fmt::format("A {}x{} {} and B {}x{} in {} slices of K, result {}", options.m, options.k,
+                            ditron::toString(options.dtype), options.k, options.n, options.ranks,
+                            allReduce ? "on all of them" : fmt::format("in {} row shards", options.ranks)));
   if (options.calls > 1)
     line("calls", fmt::format("{}, each with new data", options.calls));
   if (result.checked && result.sampledError)
@@ -61,7 +66,7 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
                                    result.flops / std::max(result.wallSeconds, 1e-9) * 1e-9, result.compileSeconds));
   else
     line("GPU", fmt::format("{}, compiled in {:.2f} s", result.gpuName, result.compileSeconds));
-  if (!result.gpuName.empty())
+  if (!result.gpuName.empty() && !allReduce)
     line("tile", tileText(result.tile));
   if (result.times.single > 0) {
     line("one call", fmt::format("{:.1f} us (median of {}), from the common start to the slowest rank's end",
@@ -101,6 +106,7 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
       {"gpu", result.gpuName},
       {"timed_calls", options.timedCalls},
       {"tile", tileText(result.tile)},
+      {"plan", result.plan.empty() ? nlohmann::json() : nlohmann::json(result.plan)},
       {"processes", options.processes},
       {"single_microseconds", ifMeasured(result.times.single)},
       {"in_a_row_microseconds", ifMeasured(result.times.inARow)},

@@ -109,10 +109,13 @@ bool OverlapRunResult::passed(const OverlapRunOptions &options) const {
   return sampledError ? *sampledError <= sampledTolerance(options.dtype) : comparison.passed();
 }
 
-std::string_view toString(OverlapOperator op) { return op == OverlapOperator::AllGatherGemm ? "ag_gemm" : "gemm_rs"; }
+std::string_view toString(OverlapOperator op) {
+  return op == OverlapOperator::AllGatherGemm       ? "ag_gemm"
+         : op == OverlapOperator::GemmReduceScatter ? "gemm_rs"
+                                                    : "gemm_ar";
+}
 
-Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given,
-                                      const OverlapProgress &progress) {
+Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given, const OverlapProgress &progress) {
   DITRON_RETURN_IF_ERROR(checkSizes(given));
   OverlapRunOptions options = given;
   DITRON_ASSIGN_OR_RETURN(auto world, makeWorld(options));
@@ -136,6 +139,7 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given,
   DITRON_RETURN_IF_ERROR(checkCalls(options, *world, *run, sampled, progress, result));
   result.tolerance = ops::toleranceFor(options.dtype, options.precision);
   result.tile = options.tile;
+  result.plan = run->plan();
 
   if (!world->machine()) {
     result.gpuName = world->rank(world->localRanks().front()).attributes().name;
@@ -145,12 +149,16 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given,
     }
   }
   if (options.world.trace && world->machine()) {
-    bool gather = options.op == OverlapOperator::AllGatherGemm;
-    for (uint32_t id = 0; id < options.ranks; ++id) {
+    const bool gather = options.op == OverlapOperator::AllGatherGemm;
+    const auto [kernel, copies] = gather ? std::pair(ops::AllGatherGemm::kernelName, ops::AllGatherGemm::copyName)
+                                  : options.op == OverlapOperator::GemmReduceScatter
+                                      ? std::pair(ops::GemmReduceScatter::kernelName, ops::GemmReduceScatter::copyName)
+                                      : std::pair(ops::GemmAllReduce::kernelName, ops::GemmAllReduce::copyName);
+    // The one-shot form has no copies that anything could overlap with.
+    const uint32_t reported = result.plan.starts_with("one_shot") ? 0 : options.ranks;
+    for (uint32_t id = 0; id < reported; ++id) {
       auto overlap = runtime::overlapWithCopies(
-          *world, id, gather ? ops::AllGatherGemm::kernelName : ops::GemmReduceScatter::kernelName,
-          gather ? runtime::CopyDirection::Incoming : runtime::CopyDirection::Outgoing,
-          gather ? ops::AllGatherGemm::copyName : ops::GemmReduceScatter::copyName);
+          *world, id, kernel, gather ? runtime::CopyDirection::Incoming : runtime::CopyDirection::Outgoing, copies);
       if (!overlap.isOk())
         return overlap.status();
       result.overlap.push_back(*overlap);

@@ -1,6 +1,6 @@
 //===- OverlapRun.h - One verified run of an overlapped operator ---------------------------------------------*- C++ -*-===//
 //
-// What `ditron bench ag_gemm|gemm_rs` and `ditron demo` share: make a world, random operands and the operator, make a number of
+// What `ditron bench ag_gemm|gemm_rs|gemm_ar` and `ditron demo` share: make a world, random operands and the operator, make a number of
 // calls with fresh data, compare each rank's result with a plain reference, and say how much of the computation was done
 // before the communication had ended.
 //
@@ -11,6 +11,7 @@
 #include "overlap/OverlapTiming.h"
 
 #include "ditron/ops/AllGatherGemm.h"
+#include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/runtime/Timeline.h"
@@ -21,15 +22,15 @@
 
 namespace ditron::tool {
 
-enum class OverlapOperator { AllGatherGemm, GemmReduceScatter };
-/// "ag_gemm", "gemm_rs".
+enum class OverlapOperator { AllGatherGemm, GemmReduceScatter, GemmAllReduce };
+/// "ag_gemm", "gemm_rs", "gemm_ar".
 std::string_view toString(OverlapOperator op);
 
 struct OverlapRunOptions {
   OverlapOperator op = OverlapOperator::AllGatherGemm;
   int64_t m = 1024; ///< Rows of the gathered A, or of the unreduced product.
   int64_t n = 1024; ///< Columns in total: AllGather+GEMM deals them out to the ranks.
-  int64_t k = 1024; ///< Depth in total: GEMM+ReduceScatter deals it out to the ranks.
+  int64_t k = 1024; ///< Depth in total: GEMM+ReduceScatter and GEMM+AllReduce deal it out to the ranks.
   DataType dtype = DataType::BF16;
   uint32_t ranks = 8;
   std::string target = "sim:sm_80";
@@ -38,9 +39,12 @@ struct OverlapRunOptions {
   bool chooseTile = false; ///< Instead of `tile`: what ops::chooseTile says for one rank's product.
   ops::MultiplyPrecision precision = ops::MultiplyPrecision::Tf32;
   ops::Schedule schedule = ops::Schedule::Overlapped;
-  uint32_t chunks = 1; ///< Per shard, AllGather+GEMM only.
+  uint32_t chunks = 1;                                ///< Per shard, AllGather+GEMM only.
+  ops::AllReduceForm form = ops::AllReduceForm::Auto; ///< Of GEMM+AllReduce, as are the next three.
+  uint32_t rowChunks = 0, exchangeBlocks = 0;         ///< 0: the library's choice.
+  uint32_t splits = 0; ///< Of the one-shot form, whose tile `tile` is then; 0: the library's choice of both.
   uint32_t nodes = 1;
-  uint32_t calls = 1;  ///< Each with new data.
+  uint32_t calls = 1; ///< Each with new data.
   bool check = true;
   uint32_t timedCalls = 0; ///< On real GPUs: calls that are timed, after the others.
   bool processes = false;  ///< This process is one rank of a job (World::fromEnvironment).
@@ -59,12 +63,13 @@ struct OverlapRunResult {
   /// For products that are too large to be compared everywhere: error of sampled elements over the results' root mean square.
   std::optional<double> sampledError;
   ops::TileConfig tile;           ///< What the product was cut into.
+  std::string plan;               ///< What GEMM+AllReduce chose, in words.
   OverlapTimes times;             ///< Of the timed calls on real GPUs.
   std::string gpuName;            ///< Empty for simulated ones.
   double virtualMicroseconds = 0; ///< Span of the last call on the simulated clock; 0 without a timeline.
   double wallSeconds = 0;         ///< Of the calls here, without compilation and checking.
   double compileSeconds = 0;
-  double flops = 0;               ///< Multiply and add operations of all ranks in all calls.
+  double flops = 0; ///< Multiply and add operations of all ranks in all calls.
 
   bool passed(const OverlapRunOptions &options) const;
 };
@@ -76,8 +81,7 @@ double sampledTolerance(DataType dtype);
 using OverlapProgress = std::function<void(std::string_view activity, double fraction)>;
 
 /// Makes the run.
-Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options,
-                                      const OverlapProgress &progress);
+Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options, const OverlapProgress &progress);
 
 /// Several lines for people: shapes, error against tolerance, overlap.
 std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult &result);
