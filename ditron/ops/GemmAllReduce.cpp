@@ -13,25 +13,35 @@ namespace {
 
 constexpr std::string_view operation = "GemmAllReduce", kernelFile = "gemm_all_reduce";
 
-/// To be measured (ditron bench gemm_ar --form): where one form overtakes the other.
+constexpr uint32_t anyRanks = std::numeric_limits<uint32_t>::max();
+/// To be measured (ditron bench gemm_ar --form): where one form overtakes the other. One-shot sends W - 1 results from each rank,
+/// two-shot 2 (W - 1) / W, for the price of one more wait of about 3 us.
 constexpr AllReduceChoice choices[] = {
-    {128, AllReduceForm::OneShot, 1},
-    {1023, AllReduceForm::TwoShot, 1},
-    {2047, AllReduceForm::TwoShot, 2},
-    {4095, AllReduceForm::TwoShot, 4},
-    {std::numeric_limits<int64_t>::max(), AllReduceForm::TwoShot, 8},
+    {2, 128, AllReduceForm::OneShot, 1},
+    {4, 32, AllReduceForm::OneShot, 1},
+    {anyRanks, 16, AllReduceForm::OneShot, 1},
+    {anyRanks, 128, AllReduceForm::FusedTwoShot, 1},
+    {anyRanks, 1023, AllReduceForm::TwoShot, 1},
+    {anyRanks, 2047, AllReduceForm::TwoShot, 2},
+    {anyRanks, 4095, AllReduceForm::TwoShot, 4},
+    {anyRanks, std::numeric_limits<int64_t>::max(), AllReduceForm::TwoShot, 8},
 };
 
-/// Most rows that the one-shot form takes: everything goes to every rank.
-constexpr int64_t mostOneShotRowsOfAll = 256;
-/// Room for flags.
-constexpr int64_t mostOneShotTiles = 1024;
-/// Shared memory of a block: two blocks, of two operators at once, share a multiprocessor.
-constexpr uint32_t oneShotSharedBytes = 108 << 10;
+/// Most rows that the forms of one launch take, and room for flags.
+constexpr int64_t mostOneLaunchRows = 512, mostOneLaunchTiles = 1024;
+/// Two blocks of the forms of one launch, of two calls at once, share a multiprocessor where they have registers enough (measured: 103 with
+/// tiles of 32x64); what shared memory each may take then, and where a block has the multiprocessor for itself.
+constexpr uint32_t halfSharedBytes = 108 << 10, wholeSharedBytes = 200 << 10, otherSharedBytes = 16 << 10;
+constexpr uint32_t mostElementsOfTwoBlocks = 32 * 64;
 
 /// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
 /// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
 constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
+/// And some multiprocessors stay free for another operator's product, for which blocks of ours may be waiting on other ranks.
+uint32_t exchangeBlocksOf(int64_t tiles, uint32_t multiprocessors) {
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(multiprocessors * 3 / 4, 1, std::min<int64_t>(tiles, mostExchangeBlocks)));
+}
 /// One of so many multiprocessors exchanges while the others multiply.
 constexpr uint32_t multiprocessorsPerExchangeBlock = 11;
 
@@ -40,7 +50,7 @@ bool hasTensorCopies(const runtime::World &world) {
   return target.isOk() && target->architecture.starts_with("sm_90");
 }
 
-Status checkOneShotTile(const OneShotTile &shape) {
+Status checkOneLaunchTile(const OneLaunchTile &shape) {
   DITRON_RETURN_IF_ERROR(shape.tile.verify().withContext(operation));
   if (shape.splits == 0 || shape.splits > 64)
     return invalidArgument(fmt::format("{}: {} parts of the depth; 1 to 64 are accepted", operation, shape.splits));
@@ -57,6 +67,7 @@ std::string_view toString(AllReduceForm form) {
   switch (form) {
   case AllReduceForm::Auto: return "auto";
   case AllReduceForm::OneShot: return "one_shot";
+  case AllReduceForm::FusedTwoShot: return "fused_two_shot";
   case AllReduceForm::TwoShot: return "two_shot";
   case AllReduceForm::Unfused: return "unfused";
   }
@@ -64,8 +75,8 @@ std::string_view toString(AllReduceForm form) {
 }
 
 std::optional<AllReduceForm> parseAllReduceForm(std::string_view text) {
-  for (AllReduceForm form :
-       {AllReduceForm::Auto, AllReduceForm::OneShot, AllReduceForm::TwoShot, AllReduceForm::Unfused})
+  for (AllReduceForm form : {AllReduceForm::Auto, AllReduceForm::OneShot, AllReduceForm::FusedTwoShot,
+                             AllReduceForm::TwoShot, AllReduceForm::Unfused})
     if (text == toString(form))
       return form;
   return std::nullopt;
@@ -73,42 +84,53 @@ std::optional<AllReduceForm> parseAllReduceForm(std::string_view text) {
 
 std::span<const AllReduceChoice> allReduceChoices() { return choices; }
 
-// The weights are read once, by as many blocks as there are multiprocessors, each of which should read as much as the others:
-//   cost = multiprocessors * (columns of a tile / blocks of a tile) / columns, 1 at best, and a little for adding parts up.
-// Many bytes have to be on their way to each multiprocessor: deep stages, as many as fit.
-std::optional<OneShotTile> chooseOneShotTile(int64_t rows, int64_t columns, DataType dtype, uint32_t multiprocessors) {
-  if (rows > mostOneShotRowsOfAll)
+// The weights are read once, by blocks each of which should read as much as the others:
+//   cost = multiprocessors * (elements of a block's tiles / blocks of a tile) / elements of the result, 1 at best,
+// and a little for adding parts up, and where the rows of A, which every column of tiles reads again, come to many bytes beside B's. Many bytes
+// have to be on their way to each multiprocessor: deep stages, as many as fit.
+std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, DataType dtype,
+                                                 const runtime::DeviceAttributes &gpu, uint32_t concurrentCalls) {
+  const uint32_t multiprocessors = gpu.multiprocessors;
+  if (rows > mostOneLaunchRows)
     return std::nullopt;
   const auto blockM = static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_ceil(uint64_t(rows)), 16, 128));
-  std::optional<OneShotTile> best;
+  const int64_t tilesM = ceilDivide(rows, blockM);
+  std::optional<OneLaunchTile> best;
   double leastCost = 0;
   for (uint32_t blockN : {64u, 128u, 256u})
     for (uint32_t splits = 1; splits <= 16; ++splits) {
-      OneShotTile shape;
-      shape.tile.blockM = blockM;
-      shape.tile.blockN = blockN;
-      shape.splits = splits;
-      const int64_t tiles = tilesOf(shape.tile, rows, columns);
-      if (tiles * splits > multiprocessors || tiles > mostOneShotTiles || blockM * blockN > 128 * 128)
+      const int64_t tiles = tilesM * ceilDivide(columns, blockN);
+      const uint32_t perMultiprocessor = blockM * blockN <= mostElementsOfTwoBlocks ? 2 : 1;
+      const int64_t places = std::min<int64_t>(multiprocessors, multiprocessors * perMultiprocessor / concurrentCalls);
+      if (places == 0 || tiles > mostOneLaunchTiles || blockM * blockN > 128 * 128 ||
+          (splits > 1 && tiles * splits > places))
         continue;
-      const double share = double(blockN) * ceilDivide(rows, blockM) / splits;
-      const double cost =
-          multiprocessors * share / static_cast<double>(columns) + (splits > 1 ? 0.02 + 0.02 * (splits - 1) : 0);
-      if (!best || cost < leastCost) {
-        best = shape;
-        leastCost = cost;
-      }
+      const double share = double(blockN) * static_cast<double>(ceilDivide(tiles, places)) / splits;
+      double cost = multiprocessors * share / static_cast<double>(columns * tilesM);
+      cost *= 1 + 0.15 * std::max(0.0, double(blockM) / blockN - 1);
+      if (splits > 1)
+        cost += 0.02 + 0.02 * (splits - 1);
+      if (best && cost >= leastCost)
+        continue;
+      best.emplace();
+      best->tile.blockM = blockM;
+      best->tile.blockN = blockN;
+      best->splits = splits;
+      leastCost = cost;
     }
   if (!best)
     return std::nullopt;
   TileConfig &tile = best->tile;
   const auto elementBytes = static_cast<uint32_t>(sizeOf(dtype));
   // A row of a tile in shared memory is at least one swizzle of 128 bytes; two where four stages of them still fit.
+  // Less what the epilogue turns tiles in.
+  const uint32_t most = tile.blockM * tile.blockN <= mostElementsOfTwoBlocks ? halfSharedBytes : wholeSharedBytes;
+  const auto sharedBytes = static_cast<uint32_t>(std::min<uint64_t>(most, gpu.sharedBytesPerBlock - otherSharedBytes));
   tile.blockK = 128 / elementBytes;
   auto stageBytes = [&] { return (tile.blockM + tile.blockN) * tile.blockK * elementBytes; };
-  if (8 * stageBytes() <= oneShotSharedBytes)
+  if (8 * stageBytes() <= sharedBytes)
     tile.blockK *= 2;
-  tile.numStages = std::clamp(oneShotSharedBytes / stageBytes(), 2u, 6u);
+  tile.numStages = std::clamp(sharedBytes / stageBytes(), 2u, 6u);
   tile.numWarps = tile.blockM * tile.blockN >= 128 * 128 ? 8 : 4;
   tile.groupM = 1;
   return best;
@@ -122,8 +144,10 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
                                    ditron::toString(*options.partialType), ditron::toString(options.dtype)));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
-  if (options.oneShotTile)
-    DITRON_RETURN_IF_ERROR(checkOneShotTile(*options.oneShotTile));
+  if (options.oneLaunchTile)
+    DITRON_RETURN_IF_ERROR(checkOneLaunchTile(*options.oneLaunchTile));
+  if (options.concurrentCalls == 0)
+    return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
   if (options.maxRows <= 0 || options.columns <= 0)
     return invalidArgument(fmt::format("{}: maxRows is {} and columns is {}; both must be positive", operation,
                                        options.maxRows, options.columns));
@@ -139,14 +163,16 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   op.ranks.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
     op.ranks[id] = std::make_unique<PerRank>();
-  const bool needsOneShot = options.form == AllReduceForm::OneShot || options.form == AllReduceForm::Auto;
-  if (options.form == AllReduceForm::OneShot && op.mostOneShotRows() < options.maxRows)
-    return unsupported(
-        fmt::format("{}: the one-shot form takes at most {} rows with {} columns on this GPU; maxRows is {}", operation,
-                    op.mostOneShotRows(), options.columns, options.maxRows));
-  if (needsOneShot && op.mostOneShotRows() > 0)
-    DITRON_RETURN_IF_ERROR(op.allocateOneShot());
-  if (options.form != AllReduceForm::OneShot)
+  if (options.form == AllReduceForm::Auto || isOneLaunch(options.form))
+    op.oneLaunchRows = op.findOneLaunchRows();
+  if (isOneLaunch(options.form) && op.oneLaunchRows < options.maxRows)
+    return unsupported(fmt::format("{}: form {} takes at most {} rows with {} columns on this GPU; maxRows is {}",
+                                   operation, toString(options.form), op.oneLaunchRows, options.columns,
+                                   options.maxRows));
+  if (op.oneLaunchRows > 0)
+    DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
+  // Where all calls are of one launch, nothing else needs its memory.
+  if (op.oneLaunchRows < options.maxRows)
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
   return op;
 }
@@ -178,19 +204,23 @@ Status GemmAllReduce::allocateTwoShot() {
   return Status::ok();
 }
 
-Status GemmAllReduce::allocateOneShot() {
-  const int64_t rows = mostOneShotRows(), numRanks = world->numRanks();
+Status GemmAllReduce::allocateOneLaunch() {
+  const int64_t numRanks = world->numRanks();
   constexpr int64_t alignment = 64; // elements
-  slotElements = ceilDivide(rows * optionValues.columns, alignment) * alignment;
+  slotElements = ceilDivide(oneLaunchRows * optionValues.columns, alignment) * alignment;
   DITRON_ASSIGN_OR_RETURN(slots, world->allocateSymmetric(partialType(), 2 * numRanks * slotElements, "gemm_ar_slots"));
-  DITRON_ASSIGN_OR_RETURN(flags, world->allocateSymmetric(DataType::I64, mostOneShotTiles * numRanks, "gemm_ar_flags"));
+  if (choiceFor(oneLaunchRows).form == AllReduceForm::FusedTwoShot) {
+    DITRON_ASSIGN_OR_RETURN(sums, world->allocateSymmetric(optionValues.dtype, 2 * slotElements, "gemm_ar_sums"));
+  }
+  DITRON_ASSIGN_OR_RETURN(flags,
+                          world->allocateSymmetric(DataType::I64, 2 * mostOneLaunchTiles * numRanks, "gemm_ar_flags"));
   // Of the blocks that any number of rows has.
   int64_t partElements = 1;
-  for (int64_t most = 1;; most = std::min(2 * most, rows)) {
-    if (const std::optional<OneShotTile> shape = oneShotTile(most); shape && shape->splits > 1)
-      partElements = std::max(partElements, tilesOf(shape->tile, most, optionValues.columns) * shape->splits *
+  for (int64_t rows = 1;; rows = std::min(2 * rows, oneLaunchRows)) {
+    if (const std::optional<OneLaunchTile> shape = oneLaunchTile(rows); shape && shape->splits > 1)
+      partElements = std::max(partElements, tilesOf(shape->tile, rows, optionValues.columns) * shape->splits *
                                                 shape->tile.blockM * shape->tile.blockN);
-    if (most == rows)
+    if (rows == oneLaunchRows)
       break;
   }
   for (uint32_t id : world->localRanks()) {
@@ -198,60 +228,69 @@ Status GemmAllReduce::allocateOneShot() {
     PerRank &own = *ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.splitParts, rank.allocate(DataType::F32, partElements, "gemm_ar_split_parts"));
     DITRON_ASSIGN_OR_RETURN(own.splitCounters,
-                            rank.allocate(DataType::I32, mostOneShotTiles, "gemm_ar_split_counters"));
+                            rank.allocate(DataType::I32, mostOneLaunchTiles, "gemm_ar_split_counters"));
     DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 2, "gemm_ar_call"));
   }
   return Status::ok();
 }
 
-std::optional<OneShotTile> GemmAllReduce::oneShotTile(int64_t rows) const {
-  if (rows > mostOneShotRowsOfAll)
+std::optional<OneLaunchTile> GemmAllReduce::oneLaunchTile(int64_t rows) const {
+  if (rows > mostOneLaunchRows)
     return std::nullopt;
-  const uint32_t multiprocessors = world->rank(world->localRanks().front()).attributes().multiprocessors;
-  if (!optionValues.oneShotTile)
-    return chooseOneShotTile(rows, optionValues.columns, optionValues.dtype, multiprocessors);
-  const OneShotTile &given = *optionValues.oneShotTile;
+  const runtime::DeviceAttributes &gpu = world->rank(world->localRanks().front()).attributes();
+  if (!optionValues.oneLaunchTile)
+    return chooseOneLaunchTile(rows, optionValues.columns, optionValues.dtype, gpu, optionValues.concurrentCalls);
+  const OneLaunchTile &given = *optionValues.oneLaunchTile;
   const int64_t tiles = tilesOf(given.tile, rows, optionValues.columns);
-  return tiles * given.splits <= multiprocessors && tiles <= mostOneShotTiles ? std::optional(given) : std::nullopt;
+  const bool fits = tiles <= mostOneLaunchTiles && (given.splits == 1 || tiles * given.splits <= gpu.multiprocessors);
+  return fits ? std::optional(given) : std::nullopt;
 }
 
-int64_t GemmAllReduce::mostOneShotRows() const {
-  int64_t rows = std::min(optionValues.maxRows, mostOneShotRowsOfAll);
+int64_t GemmAllReduce::findOneLaunchRows() const {
+  int64_t rows = std::min(optionValues.maxRows, mostOneLaunchRows);
   if (optionValues.form == AllReduceForm::Auto) {
     int64_t chosen = 0;
     for (const AllReduceChoice &choice : choices)
-      if (choice.form == AllReduceForm::OneShot)
+      if (isOneLaunch(choice.form) && world->numRanks() <= choice.mostRanks)
         chosen = std::max(chosen, choice.mostRows);
     rows = std::min(rows, chosen);
   }
-  while (rows > 0 && !oneShotTile(rows))
+  while (rows > 0 && !oneLaunchTile(rows))
     rows /= 2;
   return rows;
 }
 
 AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
-  if (optionValues.form == AllReduceForm::OneShot || optionValues.form == AllReduceForm::Unfused)
-    return {rows, optionValues.form, 1};
-  const bool isAuto = optionValues.form == AllReduceForm::Auto;
-  AllReduceChoice choice =
-      *std::ranges::find_if(choices, [&](const AllReduceChoice &each) { return rows <= each.mostRows; });
-  if (!isAuto || (choice.form == AllReduceForm::OneShot && rows > mostOneShotRows()))
+  AllReduceChoice choice = *std::ranges::find_if(choices, [&](const AllReduceChoice &each) {
+    return world->numRanks() <= each.mostRanks && rows <= each.mostRows;
+  });
+  if (optionValues.form != AllReduceForm::Auto)
+    choice.form = optionValues.form;
+  else if (isOneLaunch(choice.form) && (rows > oneLaunchRows || !oneLaunchTile(rows)))
     choice.form = AllReduceForm::TwoShot;
   if (choice.form == AllReduceForm::TwoShot && optionValues.chunks)
     choice.chunks = optionValues.chunks;
   // Exchange blocks beside those of the product need a place of their own.
-  if (world->rank(world->localRanks().front()).attributes().multiprocessors < 4)
+  if (choice.form != AllReduceForm::TwoShot ||
+      world->rank(world->localRanks().front()).attributes().multiprocessors < 4)
     choice.chunks = 1;
   choice.chunks = std::min(choice.chunks, mostChunks);
   return choice;
 }
 
+uint64_t GemmAllReduce::workspaceBytes() const {
+  uint64_t bytes = 0;
+  for (const runtime::SymmetricBuffer *each : {&scatter, &reduced, &slots, &sums})
+    bytes += each->isValid() ? each->bytes() : 0;
+  return bytes;
+}
+
 std::string GemmAllReduce::planText(int64_t rows) const {
   const AllReduceChoice choice = choiceFor(rows);
-  if (choice.form == AllReduceForm::OneShot) {
-    const OneShotTile shape = oneShotTile(rows).value_or(OneShotTile());
-    return fmt::format("one_shot {}x{}x{} splits {} warps {} stages {}", shape.tile.blockM, shape.tile.blockN,
-                       shape.tile.blockK, shape.splits, shape.tile.numWarps, shape.tile.numStages);
+  if (isOneLaunch(choice.form)) {
+    const OneLaunchTile shape = oneLaunchTile(rows).value_or(OneLaunchTile());
+    return fmt::format("{} {}x{}x{} splits {} warps {} stages {}", toString(choice.form), shape.tile.blockM,
+                       shape.tile.blockN, shape.tile.blockK, shape.splits, shape.tile.numWarps, shape.tile.numStages);
   }
   const TileConfig &tile = optionValues.tile;
   return fmt::format("{} chunks {} tile {}x{}x{} warps {} stages {} group {}", toString(choice.form),
@@ -316,15 +355,15 @@ Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runti
   plan.state = std::make_shared<Plan::State>();
   Plan::State &state = *plan.state;
   state.dtype = optionValues.dtype;
-  if (choice.form == AllReduceForm::OneShot) {
-    const std::optional<OneShotTile> tile = oneShotTile(rows);
+  if (isOneLaunch(choice.form)) {
+    const std::optional<OneLaunchTile> tile = oneLaunchTile(rows);
     if (!tile)
-      return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for the one-shot form", operation,
-                                     rows, optionValues.columns));
+      return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for form {}", operation, rows,
+                                     optionValues.columns, toString(choice.form)));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile->tile));
-    DITRON_ASSIGN_OR_RETURN(Launch whole,
-                            Launch::create(*kernels, rank, oneShotCall(rank, a, b, out, rows, depth, *tile),
-                                           {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
+    DITRON_ASSIGN_OR_RETURN(
+        Launch whole, Launch::create(*kernels, rank, oneLaunchCall(rank, a, b, out, rows, depth, choice.form, *tile),
+                                     {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
     state.sequence.launch(Lane::Main, whole.call.prepared());
     state.launches.push_back(std::move(whole));
     return plan;
@@ -470,7 +509,7 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_vi
   call.source = kernelFile;
   call.kernel = kernel;
   call.numWarps = exchangeWarps;
-  call.grid = {static_cast<uint32_t>(std::min<int64_t>(tiles, mostExchangeBlocks)), 1, 1};
+  call.grid = {exchangeBlocksOf(tiles, rank.attributes().multiprocessors), 1, 1};
   if (kernel == "reduce_rows")
     call.arguments = {{"partial_ptr", ranks[id]->partial.pointer()},
                       {"scatter_ptr", scatter.on(id)},
@@ -494,37 +533,46 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_vi
   return call;
 }
 
-KernelCall GemmAllReduce::oneShotCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
-                                      runtime::Pointer out, int64_t rows, int64_t depth,
-                                      const OneShotTile &shape) const {
+KernelCall GemmAllReduce::oneLaunchCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
+                                        runtime::Pointer out, int64_t rows, int64_t depth, AllReduceForm form,
+                                        const OneLaunchTile &shape) const {
   const TileConfig &tile = shape.tile;
-  const uint32_t id = rank.id();
+  const uint32_t id = rank.id(), numRanks = rank.numRanks();
   const PerRank &own = *ranks[id];
+  const bool twoShot = form == AllReduceForm::FusedTwoShot;
+  const int64_t tiles = tilesOf(tile, rows, optionValues.columns), multiprocessors = rank.attributes().multiprocessors;
   // Parts of no step cost a block for nothing.
   const auto splits = static_cast<uint32_t>(std::min<int64_t>(shape.splits, ceilDivide(depth, tile.blockK)));
+  const uint32_t perMultiprocessor = tile.blockM * tile.blockN <= mostElementsOfTwoBlocks ? 2 : 1;
+  const int64_t places =
+      std::clamp<int64_t>(multiprocessors * perMultiprocessor / optionValues.concurrentCalls, 1, multiprocessors);
   const bool turned = hasTensorCopies(rank.world()) && tile.blockN >= 64;
   KernelCall call;
   call.source = kernelFile;
-  call.kernel = oneShotKernelName;
+  call.kernel = oneLaunchKernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {static_cast<uint32_t>(tilesOf(tile, rows, optionValues.columns) * splits), 1, 1};
+  call.grid = {static_cast<uint32_t>(splits > 1 ? tiles * splits : std::min(tiles, places)), 1, 1};
   call.arguments = {{"a_ptr", a},
                     {"b_ptr", b},
                     {"out_ptr", out},
                     {"split_ptr", own.splitParts.pointer()},
                     {"split_counter_ptr", own.splitCounters.pointer()},
                     {"slots_ptr", slots.on(id)},
+                    {"sums_ptr", twoShot ? sums.on(id) : slots.on(id).as(optionValues.dtype)},
                     {"flags_ptr", flags.on(id)},
                     {"call_ptr", own.call.pointer()},
                     {"M", rows},
                     {"N", optionValues.columns},
                     {"K", depth},
                     {"slot_elements", slotElements},
+                    {"sum_flags", mostOneLaunchTiles * numRanks},
                     {"splits", splits},
                     {"rank", id},
-                    {"WORLD_SIZE", rank.numRanks()},
+                    {"WORLD_SIZE", numRanks},
                     {"SPLIT", splits > 1},
+                    {"TWO_SHOT", twoShot},
+                    {"PART_M", std::bit_ceil((tile.blockM + numRanks - 1) / numRanks)},
                     {"BLOCK_M", tile.blockM},
                     {"BLOCK_N", tile.blockN},
                     {"BLOCK_K", tile.blockK},

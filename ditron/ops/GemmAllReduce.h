@@ -1,12 +1,13 @@
 //===- GemmAllReduce.h - out = all_reduce(A * B), overlapped --------------------------------------------------*- C++ -*-===//
 //
 // Each rank holds a slice of K: A is [M, K_r], B is [K_r, N]. Every rank gets the whole sum over the ranks, added in fp32 in ascending
-// rank order: all have the same bits, in every call. There are three forms (docs/ops/gemm_all_reduce.md has the protocols):
+// rank order: all have the same bits, in every call. There are four forms (docs/ops/gemm_all_reduce.md has the protocols):
 //
-//   OneShot   few rows: one launch. Blocks push their tiles to all ranks, wait for everybody's, and add.
-//   TwoShot   many rows: GEMM+ReduceScatter's order and gates, in chunks of rows; the owner of a segment adds, and all fetch the sums.
-//             While the product computes a chunk, a few of its blocks exchange those before it.
-//   Unfused   the product, then the exchange: the floor to compare with.
+//   OneShot        few rows: one launch. Blocks push their tiles to all ranks, wait for everybody's, and add.
+//   FusedTwoShot   more rows: one launch too. Blocks push the parts of their tiles to the parts' owners, which add and push the sums.
+//   TwoShot        many rows: GEMM+ReduceScatter's order and gates, in chunks of rows; the owner of a segment adds, and all fetch the
+//                  sums. While the product computes a chunk, a few of its blocks exchange those before it.
+//   Unfused        the product, then the exchange: the floor to compare with.
 //
 // Operands and result are ordinary memory. A Plan holds all that calls of one shape need; its enqueue exchanges pointers and launches,
 // and nothing else: it can be captured and replayed. Device code: kernels/gemm_all_reduce.
@@ -25,27 +26,33 @@
 
 namespace ditron::ops {
 
-enum class AllReduceForm { Auto, OneShot, TwoShot, Unfused };
-/// "auto", "one_shot", "two_shot", "unfused".
+enum class AllReduceForm { Auto, OneShot, FusedTwoShot, TwoShot, Unfused };
+/// "auto", "one_shot", "fused_two_shot", "two_shot", "unfused".
 std::string_view toString(AllReduceForm form);
 std::optional<AllReduceForm> parseAllReduceForm(std::string_view text);
+/// OneShot and FusedTwoShot: a call is a single launch.
+constexpr bool isOneLaunch(AllReduceForm form) {
+  return form == AllReduceForm::OneShot || form == AllReduceForm::FusedTwoShot;
+}
 
-/// What Auto takes up to a number of rows. Ascending; the last one has no limit.
+/// What Auto takes: the first of the table that has as many ranks and rows.
 struct AllReduceChoice {
+  uint32_t mostRanks;
   int64_t mostRows;
   AllReduceForm form;
   uint32_t chunks; ///< TwoShot.
 };
 std::span<const AllReduceChoice> allReduceChoices();
 
-/// How the one-shot form cuts its product: [rows, columns] into tiles, and the depth of each into parts that are added in order.
-struct OneShotTile {
+/// How the forms of one launch cut their product: [rows, columns] into tiles, and the depth of each into parts that are added in order.
+struct OneLaunchTile {
   TileConfig tile;
-  uint32_t splits = 1; ///< Blocks of a tile.
+  uint32_t splits = 1; ///< Blocks of a tile. With more than one, a block has no other tile.
 };
-/// For a GPU with so many multiprocessors, each of which holds one block; none where the tiles are too many. Does not depend on the depth,
-/// in which ranks may differ.
-std::optional<OneShotTile> chooseOneShotTile(int64_t rows, int64_t columns, DataType dtype, uint32_t multiprocessors);
+/// For GPUs like this one, which must hold all blocks of so many calls at once; none where the tiles are too many. Does
+/// not depend on the depth, in which ranks may differ.
+std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, DataType dtype,
+                                                 const runtime::DeviceAttributes &gpu, uint32_t concurrentCalls);
 
 struct GemmAllReduceOptions {
   DataType dtype = DataType::BF16; ///< Of A, B and the result: bf16, fp16 or fp32.
@@ -56,18 +63,21 @@ struct GemmAllReduceOptions {
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   AllReduceForm form = AllReduceForm::Auto;
-  TileConfig tile = {}; ///< Of all forms but OneShot.
+  TileConfig tile = {}; ///< Of TwoShot and Unfused.
   uint32_t chunks =
       0; ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
   uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: blocks for that; 0: by the GPU. The same on all ranks.
-  std::optional<OneShotTile> oneShotTile = std::nullopt;
+  std::optional<OneLaunchTile> oneLaunchTile = std::nullopt;
+  /// The forms of one launch have blocks that wait for the peers' blocks. Calls of so many operators at once, on streams that nothing
+  /// orders, must find places for all of theirs; with 1, which lets a call have the whole GPU, such calls could wait for each other forever.
+  uint32_t concurrentCalls = 2;
 };
 
 class GemmAllReduce {
 public:
   using Options = GemmAllReduceOptions;
   static constexpr std::string_view kernelName = "gemm_all_reduce";
-  static constexpr std::string_view oneShotKernelName = "gemm_all_reduce_one_shot";
+  static constexpr std::string_view oneLaunchKernelName = "gemm_all_reduce_one_launch";
   static constexpr std::string_view copyName = "ar_push"; ///< Prefix of the copies' names in traces.
 
   /// Allocates buffers, signals and streams on all ranks. Refuses options that make no sense.
@@ -107,15 +117,15 @@ public:
   /// In words: "one_shot 16x64x128 splits 2 warps 4 stages 5", "two_shot chunks 8 tile 128x128x64 warps 8 stages 5 group 8".
   std::string planText(int64_t rows) const;
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const { return scatter.bytes() + reduced.bytes() + slots.bytes(); }
+  uint64_t workspaceBytes() const;
 
 private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
     runtime::Buffer partial;       ///< [maxRows, columns]
-    runtime::Buffer splitParts;    ///< fp32, a tile for each block of the one-shot form
+    runtime::Buffer splitParts;    ///< fp32, a tile for each block of the forms of one launch
     runtime::Buffer splitCounters; ///< By tile: parts that are there
-    runtime::Buffer call;          ///< Calls of the one-shot form that have ended, and blocks of the present one
+    runtime::Buffer call;          ///< Calls of one launch that have ended, and blocks of the present one
     KeptPlans<Plan> plans;
   };
   /// The rows of a call, cut: chunks, each of which is dealt out to the ranks.
@@ -130,9 +140,10 @@ private:
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status verifyShape(int64_t rows, int64_t depth) const;
   Status allocateTwoShot();
-  Status allocateOneShot();
-  std::optional<OneShotTile> oneShotTile(int64_t rows) const;
-  int64_t mostOneShotRows() const;
+  Status allocateOneLaunch();
+  std::optional<OneLaunchTile> oneLaunchTile(int64_t rows) const;
+  /// Most rows of the forms of one launch that the options ask for and the GPU can do.
+  int64_t findOneLaunchRows() const;
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
                           int64_t rows, int64_t depth);
@@ -142,8 +153,8 @@ private:
   /// `kernel`: reduce_rows or gather_rows.
   KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out,
                           const Chunks &chunks) const;
-  KernelCall oneShotCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                         int64_t rows, int64_t depth, const OneShotTile &tile) const;
+  KernelCall oneLaunchCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
+                           int64_t rows, int64_t depth, AllReduceForm form, const OneLaunchTile &tile) const;
 
   Options optionValues;
   runtime::World *world = nullptr;
@@ -154,9 +165,10 @@ private:
   runtime::SymmetricBuffer reduced;  ///< By chunk [rows of a segment, columns]: the own segments' sums
   runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
   runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals
-  int64_t slotElements = 0;
-  runtime::SymmetricBuffer slots;              ///< [2, ranks, slotElements]: whole results of the one-shot form
-  runtime::SymmetricBuffer flags;              ///< [tiles, ranks] signals
+  int64_t oneLaunchRows = 0, slotElements = 0;
+  runtime::SymmetricBuffer slots;              ///< [2, ranks, slotElements]: parts of the result, forms of one launch
+  runtime::SymmetricBuffer sums;               ///< [2, slotElements]: the result, FusedTwoShot
+  runtime::SymmetricBuffer flags;              ///< [2, tiles, ranks] signals
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
 };
 

@@ -7,7 +7,7 @@ each rank. The product goes through the chunks, in each of them through the segm
 stream pushes complete segments to their owners with the copy engine; the owner adds, and every rank fetches the sums from the owners
 into its own result, which is ordinary memory. What the words mean is in kernels/tensor_parallel_gemm, whose `enter` begins these calls too.
 
-One-shot (`gemm_all_reduce_one_shot`): one launch and nothing else, for few rows. See there.
+One launch and nothing else, for few rows, one- or two-shot: `gemm_all_reduce_one_launch`. See there.
 """
 import triton
 import triton.language as tl
@@ -236,76 +236,141 @@ def gather_rows(reduced_ptr, out_ptr, finished_ptr, generation_ptr, chunk, M, N,
                  tl.num_programs(0), WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
 
 
+@triton.jit
+def raise_flags(flags_ptr, tile, generation, rank, WORLD_SIZE: tl.constexpr):
+    """Tells all ranks that what this block has stored for a tile so far is there."""
+    __syncthreads()
+    thread = tid(0)
+    if thread < WORLD_SIZE:
+        st(dl.symm_at(flags_ptr, thread) + tile * WORLD_SIZE + rank, generation, scope="sys", semantic="release")
+
+
+@triton.jit
+def tile_place(tile, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    return tile // tiles_n * BLOCK_M, tile % tiles_n * BLOCK_N
+
+
+@triton.jit
+def tile_offsets(row, column, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Where a tile begins in [M, N], where its elements are from there, and which of them there are."""
+    rows = tl.arange(0, BLOCK_M)
+    columns = tl.arange(0, BLOCK_N)
+    start = tl.cast(row, tl.int64) * N + column
+    return start, rows[:, None] * N + columns[None, :], (rows[:, None] < M - row) & (columns[None, :] < N - column)
+
+
+@triton.jit
+def sum_of_slots(slots, slot_elements, offsets, mask, WORLD_SIZE: tl.constexpr):
+    """Ascending rank order, in fp32."""
+    total = tl.load(slots + offsets, mask=mask, other=0.0).to(tl.float32)
+    for source in tl.static_range(1, WORLD_SIZE):
+        total += tl.load(slots + source * slot_elements + offsets, mask=mask, other=0.0).to(tl.float32)
+    return total
+
+
 @triton.jit(do_not_specialize=["rank"])
-def gemm_all_reduce_one_shot(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_ptr, slots_ptr, flags_ptr, call_ptr, M, N, K,
-                             slot_elements, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr, BLOCK_M: tl.constexpr,
-                             BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr,
-                             PRECISION: tl.constexpr):
-    """The whole of GEMM+AllReduce for few rows in one launch; all of its blocks must find a place at once.
+def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_ptr, slots_ptr, sums_ptr, flags_ptr, call_ptr, M, N, K,
+                               slot_elements, sum_flags, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
+                               TWO_SHOT: tl.constexpr, PART_M: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                               BLOCK_K: tl.constexpr, TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+    """The whole of GEMM+AllReduce in one launch; all of its blocks must find a place at once.
 
-    Block split * tiles + tile adds its part of the depth of a tile. Where there are several (SPLIT), each puts its part into split_ptr
-    in fp32, and the last one to come adds them in their order. It pushes the tile, in the type of the slots, into this rank's slot on
-    every rank, raises the tile's flag there, waits for the flags of all ranks, and adds their tiles in ascending rank order.
+    Program p computes the tiles p, p + num_programs, ... With SPLIT there is a program for each part of the depth of each tile instead:
+    each puts its part into split_ptr in fp32, and the last one to come adds them in their order and goes on; the others are done.
 
-    call_ptr[0] is the number of calls that have ended; the last block of a call advances it (call_ptr[1] counts them). Slots are there
-    twice: [2, WORLD_SIZE, slot_elements], for even and odd calls. A rank that is in call g has ended g - 1, hence got g - 1's tiles
-    from all, who therefore had ended g - 2: nobody reads the slots of g - 2 any more, and no call needs to begin with a meeting.
-    flags_ptr: [tiles, WORLD_SIZE] signals. Calls of other shapes in between change nothing in this.
+    One-shot: a tile goes, in the type of the slots, into this rank's slot on every rank; when all ranks' flags of the tile are up, the
+    block adds the slots in ascending rank order.
+    TWO_SHOT: the rows of a tile are dealt out to the ranks. Each rank's part goes into this rank's slot there; the owner adds the slots
+    and puts the sum into sums_ptr on every rank; when all ranks' second flags are up, the block copies the tile from there. Ranks send
+    2 (W - 1) / W of the result this way, instead of W - 1 times, and wait once more.
+
+    call_ptr[0] is the number of calls that have ended; the last block of a call advances it (call_ptr[1] counts them). Slots and sums
+    are there twice, [2, WORLD_SIZE, slot_elements] and [2, slot_elements], for even and odd calls. A rank that is in call g has ended
+    g - 1, hence got g - 1's tiles from all, who therefore had ended g - 2: nobody reads what is of g - 2 any more, and no call needs to
+    begin with a meeting. flags_ptr: [2, sum_flags / WORLD_SIZE tiles, WORLD_SIZE] signals. Calls of other shapes in between change
+    nothing in this.
     """
     program = tl.program_id(0)
-    tiles_n = tl.cdiv(N, BLOCK_N)
-    tiles = tl.cdiv(M, BLOCK_M) * tiles_n
-    tile = program % tiles
-    split = program // tiles
-    row = tile // tiles_n * BLOCK_M
-    column = tile % tiles_n * BLOCK_N
+    num_programs = tl.num_programs(0)
+    tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
     b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     generation = tl.load(call_ptr) + 1
+    slots = slots_ptr + (generation % 2) * WORLD_SIZE * slot_elements
+    sums = sums_ptr + (generation % 2) * slot_elements
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
     first_step = 0
     end_step = steps
+    first_tile = program
+    end_tile = tiles
     if SPLIT:
+        split = program // tiles
+        first_tile = program % tiles
+        end_tile = first_tile + 1
         first_step = tl.cast(tl.cast(steps, tl.int64) * split // splits, tl.int32)
         end_step = tl.cast(tl.cast(steps, tl.int64) * (split + 1) // splits, tl.int32)
-    if TURNED:
-        total = tl.trans(matmul_tile_turned(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K,
-                                            B_TRANSPOSED, PRECISION))
-    else:
-        total = matmul_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
 
-    tile_rows = tl.arange(0, BLOCK_M)
-    tile_columns = tl.arange(0, BLOCK_N)
-    mask = (tile_rows[:, None] < M - row) & (tile_columns[None, :] < N - column)
-    is_last = True
-    if SPLIT:
-        parts = split_ptr + tl.cast(tile, tl.int64) * splits * (BLOCK_M * BLOCK_N)
-        parts += tile_rows[:, None] * BLOCK_N + tile_columns[None, :]
-        tl.store(parts + split * (BLOCK_M * BLOCK_N), total, mask=mask)
-        is_last = tl.atomic_add(split_counter_ptr + tile, 1, sem="acq_rel", scope="gpu") == splits - 1
-        if is_last:
-            tl.store(split_counter_ptr + tile, 0)
-            total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-            for part in range(splits):
-                total += tl.load(parts + part * (BLOCK_M * BLOCK_N), mask=mask, other=0.0)
-    if is_last:
-        offsets = tl.cast(row, tl.int64) * N + column + tile_rows[:, None] * N + tile_columns[None, :]
-        slots = slots_ptr + (generation % 2) * WORLD_SIZE * slot_elements
-        value = total.to(slots_ptr.dtype.element_ty)
-        for step in range(1, WORLD_SIZE + 1):
-            peer = (rank + step) % WORLD_SIZE
-            tl.store(dl.symm_at(slots, peer) + rank * slot_elements + offsets, value, mask=mask)
-        __syncthreads()
-        thread = tid(0)
-        if thread < WORLD_SIZE:
-            st(dl.symm_at(flags_ptr, thread) + tile * WORLD_SIZE + rank, generation, scope="sys", semantic="release")
-        token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
-        slots = dl.consume_token(slots, token)
-        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-        for source in tl.static_range(WORLD_SIZE):
-            total += tl.load(slots + source * slot_elements + offsets, mask=mask, other=0.0).to(tl.float32)
-        tl.store(out_ptr + offsets, total.to(out_ptr.dtype.element_ty), mask=mask)
-    if tl.atomic_add(call_ptr + 1, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+    for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=True):
+        row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
+        if TURNED:
+            total = tl.trans(matmul_tile_turned(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K,
+                                                B_TRANSPOSED, PRECISION))
+        else:
+            total = matmul_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+        start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
+        tile_rows = tl.arange(0, BLOCK_M)[:, None]
+        is_whole = True
+        if SPLIT:
+            parts = split_ptr + tl.cast(tile, tl.int64) * splits * (BLOCK_M * BLOCK_N)
+            parts += tile_rows * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+            tl.store(parts + split * (BLOCK_M * BLOCK_N), total, mask=mask)
+            is_whole = tl.atomic_add(split_counter_ptr + tile, 1, sem="acq_rel", scope="gpu") == splits - 1
+            if is_whole:
+                tl.store(split_counter_ptr + tile, 0)
+                total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+                for part in range(splits):
+                    total += tl.load(parts + part * (BLOCK_M * BLOCK_N), mask=mask, other=0.0)
+            else:
+                end_tile = first_tile  # nothing is left to do
+        if is_whole:
+            value = total.to(slots_ptr.dtype.element_ty)
+            part_rows = tl.cdiv(min(M - row, BLOCK_M), WORLD_SIZE)
+            for step in range(1, WORLD_SIZE + 1):
+                peer = (rank + step) % WORLD_SIZE
+                if TWO_SHOT:
+                    begin = peer * part_rows
+                    sent = mask & (tile_rows >= begin) & (tile_rows < begin + part_rows)
+                else:
+                    sent = mask
+                tl.store(dl.symm_at(slots, peer) + (rank * slot_elements + start) + offsets, value, mask=sent)
+            raise_flags(flags_ptr, tile, generation, rank, WORLD_SIZE)
+
+    if TWO_SHOT:
+        for tile in range(first_tile, end_tile, num_programs):
+            row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
+            part_rows = tl.cdiv(min(M - row, BLOCK_M), WORLD_SIZE)
+            part_row = row + rank * part_rows
+            part_end = min(part_row + part_rows, min(row + BLOCK_M, M))
+            start, offsets, mask = tile_offsets(part_row, column, part_end, N, PART_M, BLOCK_N)
+            token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+            value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
+            for step in range(1, WORLD_SIZE + 1):
+                tl.store(dl.symm_at(sums, (rank + step) % WORLD_SIZE) + start + offsets, value, mask=mask)
+            raise_flags(flags_ptr + sum_flags, tile, generation, rank, WORLD_SIZE)
+
+    for tile in range(first_tile, end_tile, num_programs):
+        row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
+        start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
+        if TWO_SHOT:
+            token = dl.wait(flags_ptr + sum_flags + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+            value = tl.load(dl.consume_token(sums, token) + start + offsets, mask=mask)
+        else:
+            token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+            value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
+        tl.store(out_ptr + start + offsets, value, mask=mask)
+
+    if tl.atomic_add(call_ptr + 1, 1, sem="acq_rel", scope="gpu") == num_programs - 1:
         tl.store(call_ptr + 1, 0)
         tl.store(call_ptr, generation)

@@ -35,7 +35,7 @@ struct Problem {
   ops::MatrixOrder order = ops::MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   ops::TileConfig tile = smallTile;
-  std::optional<ops::OneShotTile> oneShotTile = std::nullopt;
+  std::optional<ops::OneLaunchTile> oneLaunchTile = std::nullopt;
   bool unequalDepths = false; ///< Rank r has k + 7 * r.
   uint64_t seed = 1;
   std::optional<uint32_t> slowRank = std::nullopt;
@@ -53,7 +53,7 @@ struct Problem {
     options.form = form;
     options.tile = tile;
     options.chunks = chunks;
-    options.oneShotTile = oneShotTile;
+    options.oneLaunchTile = oneLaunchTile;
     return options;
   }
 };
@@ -169,11 +169,12 @@ class GemmAllReduceOperatorResults : public GemmAllReduceOperator, public testin
 
 TEST_P(GemmAllReduceOperatorResults, AreRight) { run(GetParam()); }
 
+constexpr AllReduceForm fused = AllReduceForm::FusedTwoShot;
 constexpr AllReduceForm oneShot = AllReduceForm::OneShot, twoShot = AllReduceForm::TwoShot,
                         unfused = AllReduceForm::Unfused;
-constexpr ops::OneShotTile split3 = {
+constexpr ops::OneLaunchTile split3 = {
     .tile = {.blockM = 16, .blockN = 64, .blockK = 32, .groupM = 1, .numWarps = 4, .numStages = 3}, .splits = 3};
-constexpr ops::OneShotTile rowTiles = {
+constexpr ops::OneLaunchTile rowTiles = {
     .tile = {.blockM = 32, .blockN = 64, .blockK = 64, .groupM = 1, .numWarps = 4, .numStages = 2}, .splits = 2};
 const Problem problems[] = {
     {.name = "one_shot_1_row", .m = 1},
@@ -203,21 +204,48 @@ const Problem problems[] = {
      .precision = MultiplyPrecision::Ieee,
      .slowRank = 2},
     {.name = "one_shot_fp32_partials", .m = 20, .partialType = DataType::F32},
-    {.name = "one_shot_split", .m = 7, .k = 200, .oneShotTile = split3, .seed = 2},
+    {.name = "one_shot_split", .m = 7, .k = 200, .oneLaunchTile = split3, .seed = 2},
     {.name = "one_shot_split_unequal",
      .m = 13,
      .n = 50,
      .k = 31,
-     .oneShotTile = split3,
+     .oneLaunchTile = split3,
      .unequalDepths = true,
      .seed = 3,
      .slowRank = 1},
-    {.name = "one_shot_split_row_tiles", .m = 100, .n = 64, .k = 130, .oneShotTile = rowTiles, .seed = 4},
+    {.name = "one_shot_split_row_tiles", .m = 100, .n = 64, .k = 130, .oneLaunchTile = rowTiles, .seed = 4},
     {.name = "one_shot_1_rank", .ranks = 1, .m = 5},
     {.name = "one_shot_2_ranks", .ranks = 2, .m = 31, .n = 33, .k = 70, .seed = 2},
     {.name = "one_shot_3_ranks", .ranks = 3, .m = 16, .n = 50, .k = 40, .seed = 3, .slowRank = 0},
     {.name = "one_shot_8_ranks", .ranks = 8, .m = 12, .n = 64, .k = 64, .seed = 2, .slowRank = 6},
     {.name = "one_shot_calls", .m = 3, .n = 40, .k = 40, .seed = 2, .slowRank = 1, .calls = 8},
+
+    {.name = "fused", .form = fused, .m = 64},
+    {.name = "fused_1_row", .form = fused, .m = 1, .seed = 2, .slowRank = 1},
+    {.name = "fused_5_rows", .form = fused, .m = 5, .n = 77, .k = 51, .unequalDepths = true, .seed = 3},
+    {.name = "fused_33_rows_slow", .form = fused, .m = 33, .n = 300, .k = 70, .seed = 2, .slowRank = 0},
+    {.name = "fused_128_rows", .form = fused, .m = 128, .n = 256, .k = 130, .seed = 5},
+    {.name = "fused_many_tiles", .form = fused, .m = 300, .n = 500, .k = 64, .seed = 2, .slowRank = 2},
+    {.name = "fused_fp16_transposed",
+     .form = fused,
+     .dtype = DataType::F16,
+     .m = 40,
+     .k = 100,
+     .order = ops::MatrixOrder::Transposed},
+    {.name = "fused_tf32", .form = fused, .dtype = DataType::F32, .m = 20, .seed = 2},
+    {.name = "fused_ieee",
+     .form = fused,
+     .dtype = DataType::F32,
+     .m = 50,
+     .precision = MultiplyPrecision::Ieee,
+     .seed = 2},
+    {.name = "fused_fp32_partials", .form = fused, .m = 20, .partialType = DataType::F32},
+    {.name = "fused_split", .form = fused, .m = 40, .k = 200, .oneLaunchTile = rowTiles, .seed = 2, .slowRank = 3},
+    {.name = "fused_1_rank", .form = fused, .ranks = 1, .m = 20},
+    {.name = "fused_2_ranks", .form = fused, .ranks = 2, .m = 31, .n = 33, .k = 70, .seed = 2},
+    {.name = "fused_3_ranks", .form = fused, .ranks = 3, .m = 50, .n = 50, .k = 40, .seed = 3, .slowRank = 0},
+    {.name = "fused_8_ranks", .form = fused, .ranks = 8, .m = 100, .n = 64, .k = 64, .seed = 2, .slowRank = 6},
+    {.name = "fused_calls", .form = fused, .m = 30, .n = 40, .k = 40, .seed = 2, .slowRank = 1, .calls = 8},
 
     {.name = "two_shot", .form = twoShot, .m = 200},
     {.name = "two_shot_1_row", .form = twoShot, .m = 1, .seed = 2},
@@ -297,11 +325,11 @@ INSTANTIATE_TEST_SUITE_P(Problems, GemmAllReduceOperatorResults, testing::Values
 /// All forms have the same bits where they round alike, whatever the interleaving: one order of ranks, one rounding of each part.
 TEST_F(GemmAllReduceOperator, EverySeedAndFormGivesTheSameBits) {
   Problem p = {.name = "bits", .m = 50, .n = 70, .k = 96, .chunks = 2};
-  std::vector<std::byte> bits[3];
+  std::vector<std::byte> bits[4];
   for (uint64_t seed : {1, 2, 3, 4, 5}) {
     p.seed = seed;
     p.slowRank = seed == 4 ? std::optional<uint32_t>(2) : std::nullopt;
-    for (AllReduceForm form : {oneShot, twoShot, unfused}) {
+    for (AllReduceForm form : {oneShot, fused, twoShot, unfused}) {
       p.form = form;
       std::vector<std::byte> &first = bits[int(form) - 1];
       const std::vector<std::byte> now = run(p);
@@ -310,7 +338,8 @@ TEST_F(GemmAllReduceOperator, EverySeedAndFormGivesTheSameBits) {
       EXPECT_TRUE(now == first) << toString(form) << ", seed " << seed;
     }
   }
-  EXPECT_TRUE(bits[1] == bits[2]) << "two-shot and unfused";
+  EXPECT_TRUE(bits[0] == bits[1]) << "one-shot and fused two-shot";
+  EXPECT_TRUE(bits[2] == bits[3]) << "two-shot and unfused";
 }
 
 /// Shapes, and with them grids and forms, change from call to call, all of which are enqueued before the first runs.
@@ -483,7 +512,7 @@ TEST_F(GemmAllReduceOperator, WrongOptionsAreRefused) {
   EXPECT_THAT(changed([](auto &o) { o.columns = -1; }), HasSubstr("-1"));
   EXPECT_THAT(changed([](auto &o) { o.exchangeBlocks = 500; }), HasSubstr("500"));
   EXPECT_THAT(changed([](auto &o) { o.form = oneShot, o.maxRows = 10000; }),
-              AllOf(HasSubstr("one-shot"), HasSubstr("10000")));
+              AllOf(HasSubstr("one_shot"), HasSubstr("10000")));
   auto op = GemmAllReduce::create(world(), sharedJit(), {.maxRows = 128, .columns = 64});
   ASSERT_OK(op);
   Buffer a = zeros(DataType::BF16, 128 * 32, "a"), b = zeros(DataType::BF16, 64 * 32, "b"),
@@ -496,19 +525,30 @@ TEST_F(GemmAllReduceOperator, WrongOptionsAreRefused) {
               HasSubstr("null"));
 }
 
-/// What the library chooses is one block for each multiprocessor with about the same share of the weights.
-TEST(GemmAllReduceOperatorChoice, OneShotTilesFillTheGpu) {
+/// A block for each multiprocessor with about the same share of the weights, and bytes enough on their way; and places for the blocks of as
+/// many calls as there may be at once.
+TEST(GemmAllReduceOperatorChoice, TilesFillTheGpu) {
+  runtime::DeviceAttributes h200;
+  h200.multiprocessors = 132;
+  h200.sharedBytesPerBlock = 227 << 10;
   for (int64_t columns : {4096, 5120, 8192, 16384})
-    for (int64_t rows : {1, 8, 16, 32, 64, 128}) {
-      const auto shape = ops::chooseOneShotTile(rows, columns, DataType::BF16, 132);
-      ASSERT_TRUE(shape.has_value()) << rows << " x " << columns;
-      const int64_t blocks = ops::ceilDivide(columns, shape->tile.blockN) * shape->splits;
-      EXPECT_LE(blocks, 132);
-      EXPECT_GE(blocks, 114) << rows << " x " << columns;
-      const uint32_t stage = (shape->tile.blockM + shape->tile.blockN) * shape->tile.blockK * 2;
-      EXPECT_GE(stage * (shape->tile.numStages - 1), 64u << 10) << rows << " x " << columns;
-      EXPECT_LE(stage * shape->tile.numStages, 110u << 10) << rows << " x " << columns;
-    }
+    for (int64_t rows : {1, 8, 16, 32, 64, 128})
+      for (uint32_t calls : {1, 2}) {
+        const auto shape = ops::chooseOneLaunchTile(rows, columns, DataType::BF16, h200, calls);
+        ASSERT_TRUE(shape.has_value()) << rows << " x " << columns;
+        const ops::TileConfig &tile = shape->tile;
+        const int64_t tiles = ops::ceilDivide(columns, tile.blockN), blocks = tiles * shape->splits;
+        const std::string what = fmt::format("{} x {}, {} calls: {}x{}x{} splits {} stages {}", rows, columns, calls,
+                                             tile.blockM, tile.blockN, tile.blockK, shape->splits, tile.numStages);
+        EXPECT_LE(shape->splits == 1 ? 0 : blocks, tile.blockM * tile.blockN <= 32 * 64 ? 132 : 132 / calls) << what;
+        // A block's share of the columns is at most a fifth more than it must be.
+        const double share = double(tile.blockN) * double(ops::ceilDivide(tiles, 132)) / shape->splits;
+        if (calls == 1)
+          EXPECT_LE(share, 1.2 * double(columns) / 132 + (columns == 4096 ? 4 : 0)) << what;
+        const uint32_t stage = (tile.blockM + tile.blockN) * tile.blockK * 2;
+        EXPECT_GE(stage * (tile.numStages - 1), 60u << 10) << what;
+        EXPECT_LE(stage * tile.numStages, (tile.blockM * tile.blockN <= 32 * 64 ? 110u : 210u) << 10) << what;
+      }
 }
 
 } // namespace

@@ -127,8 +127,8 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
         ->check(integerBetween(1, 1024))
         ->capture_default_str();
   if (op == OverlapOperator::GemmAllReduce) {
-    command->add_option("--form", arguments->form, "auto, one_shot, two_shot or unfused")
-        ->check(CLI::IsMember({"auto", "one_shot", "two_shot", "unfused"}))
+    command->add_option("--form", arguments->form, "auto, one_shot, fused_two_shot, two_shot or unfused")
+        ->check(CLI::IsMember({"auto", "one_shot", "fused_two_shot", "two_shot", "unfused"}))
         ->capture_default_str();
     command->add_option("--row-chunks", run.rowChunks, "two_shot: parts of the rows; 0: by their number")
         ->check(integerBetween(0, 128))
@@ -139,8 +139,14 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
         ->check(integerBetween(0, 128))
         ->capture_default_str();
     command
-        ->add_option("--splits", run.splits,
-                     "one_shot: blocks of a tile, and the tile is that of --block-m and so on; 0: the library's choice")
+        ->add_option("--concurrent-calls", run.concurrentCalls,
+                     "One launch: of so many calls at once all blocks must find places; 1 lets a call have the GPU")
+        ->check(integerBetween(1, 64))
+        ->capture_default_str();
+    command
+        ->add_option(
+            "--splits", run.splits,
+            "One launch: blocks of a tile, and the tile is that of --block-m and so on; 0: the library's choice")
         ->check(integerBetween(0, 64))
         ->capture_default_str();
   }

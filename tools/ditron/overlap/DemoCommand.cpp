@@ -60,7 +60,9 @@ void addDemoCommand(CLI::App &app, CommandContext &context) {
       app.add_subcommand("demo", "AllGather+GEMM and GEMM+ReduceScatter on 8 simulated GPUs, verified, with traces");
   auto folder = std::make_shared<std::string>(".");
   auto quiet = std::make_shared<bool>(false);
-  command->add_option("--trace-folder", *folder, "Where the traces go")->capture_default_str()->check(CLI::ExistingDirectory);
+  command->add_option("--trace-folder", *folder, "Where the traces go")
+      ->capture_default_str()
+      ->check(CLI::ExistingDirectory);
   command->add_flag("--quiet", *quiet, "No progress");
   command->callback([&context, folder, quiet] { context.finish(runDemo(*folder, *quiet)); });
 }

@@ -217,7 +217,8 @@ public:
     config.chunks = options.rowChunks;
     config.exchangeBlocks = options.exchangeBlocks;
     if (options.splits)
-      config.oneShotTile = ops::OneShotTile{options.tile, options.splits};
+      config.oneLaunchTile = ops::OneLaunchTile{options.tile, options.splits};
+    config.concurrentCalls = options.concurrentCalls;
     DITRON_ASSIGN_OR_RETURN(op, ops::GemmAllReduce::create(world, kernels, config));
     for (uint32_t id : world.localRanks()) {
       runtime::Rank &rank = world.rank(id);

@@ -42,7 +42,8 @@ struct OverlapRunOptions {
   uint32_t chunks = 1;                                ///< Per shard, AllGather+GEMM only.
   ops::AllReduceForm form = ops::AllReduceForm::Auto; ///< Of GEMM+AllReduce, as are the next three.
   uint32_t rowChunks = 0, exchangeBlocks = 0;         ///< 0: the library's choice.
-  uint32_t splits = 0; ///< Of the one-shot form, whose tile `tile` is then; 0: the library's choice of both.
+  uint32_t concurrentCalls = 1;
+  uint32_t splits = 0; ///< Of the forms of one launch, whose tile `tile` is then; 0: the library's choice of both.
   uint32_t nodes = 1;
   uint32_t calls = 1; ///< Each with new data.
   bool check = true;
