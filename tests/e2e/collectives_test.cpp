@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
+#include "ditron/ops/collectives/AllReduceRmsNorm.h"
 #include "ditron/ops/collectives/Collective.h"
 
 #include <fmt/format.h>
@@ -71,19 +72,14 @@ std::vector<std::vector<double>> expectedResults(const CollectiveOptions &option
           const int64_t at = options.kind == CollectiveKind::AllReduce ? i : r * n + i;
           std::vector<double> values;
           for (const std::vector<double> &input : inputs)
-            values.push_back(options.scale ? rounded(options.dtype, static_cast<float>(input[at]) * *options.scale) : input[at]);
+            values.push_back(options.scale ? rounded(options.dtype, static_cast<float>(input[at]) * *options.scale)
+                                           : input[at]);
           result.push_back(combined(options, values));
           break;
         }
-        case CollectiveKind::AllGather:
-          result.push_back(inputs[part][i]);
-          break;
-        case CollectiveKind::AllToAll:
-          result.push_back(inputs[part][r * n + i]);
-          break;
-        case CollectiveKind::Broadcast:
-          result.push_back(inputs[options.root][i]);
-          break;
+        case CollectiveKind::AllGather: result.push_back(inputs[part][i]); break;
+        case CollectiveKind::AllToAll: result.push_back(inputs[part][r * n + i]); break;
+        case CollectiveKind::Broadcast: result.push_back(inputs[options.root][i]); break;
         }
       }
   }
@@ -108,14 +104,17 @@ protected:
     Operands operands;
     const uint32_t ranks = world().numRanks();
     for (uint32_t r = 0; r < ranks; ++r) {
-      operands.in.push_back(zeros(options.dtype, inputParts(options.kind, ranks) * options.maxElements + mostOffset, "in", r));
-      operands.out.push_back(zeros(options.dtype, outputParts(options.kind, ranks) * options.maxElements + mostOffset, "out", r));
+      operands.in.push_back(
+          zeros(options.dtype, inputParts(options.kind, ranks) * options.maxElements + mostOffset, "in", r));
+      operands.out.push_back(
+          zeros(options.dtype, outputParts(options.kind, ranks) * options.maxElements + mostOffset, "out", r));
     }
     return operands;
   }
 
   /// Where a call reads and writes on a rank.
-  std::pair<Pointer, Pointer> addresses(const CollectiveOptions &options, const Operands &operands, const Call &call, uint32_t r) {
+  std::pair<Pointer, Pointer> addresses(const CollectiveOptions &options, const Operands &operands, const Call &call,
+                                        uint32_t r) {
     Pointer in = operands.in[r].pointer() + call.offset, out = operands.out[r].pointer() + call.offset;
     if (call.inPlace && options.kind == CollectiveKind::AllGather)
       in = out + r * call.elements;
@@ -131,12 +130,14 @@ protected:
     std::vector<std::vector<double>> inputs;
     const bool isUnsigned = isInteger(options.dtype) && !isSignedInteger(options.dtype);
     for (uint32_t r = 0; r < ranks; ++r)
-      inputs.push_back(convertAll<double>(randomIntegers(inputParts(options.kind, ranks) * n, seed * 100 + r, isUnsigned ? 0 : -3, 3)));
+      inputs.push_back(convertAll<double>(
+          randomIntegers(inputParts(options.kind, ranks) * n, seed * 100 + r, isUnsigned ? 0 : -3, 3)));
     return inputs;
   }
 
   /// Through the host, to exactly where a call reads. Other elements of the buffers get 64, which no call gives.
-  void give(const CollectiveOptions &options, Operands &operands, const Call &call, const std::vector<std::vector<double>> &inputs) {
+  void give(const CollectiveOptions &options, Operands &operands, const Call &call,
+            const std::vector<std::vector<double>> &inputs) {
     for (uint32_t r = 0; r < world().numRanks(); ++r) {
       const auto [in, out] = addresses(options, operands, call, r);
       for (Buffer *buffer : {&operands.in[r], &operands.out[r]}) {
@@ -168,7 +169,8 @@ protected:
       std::vector<double> actual;
       for (size_t i = 0; i < expected[r].size(); ++i)
         actual.push_back(loadElement(options.dtype, bytes.data() + begin + i * size));
-      expectSame(actual, expected[r], fmt::format("{} of {}, {} elements, rank {}", what, toString(options.dtype), call.elements, r));
+      expectSame(actual, expected[r],
+                 fmt::format("{} of {}, {} elements, rank {}", what, toString(options.dtype), call.elements, r));
       // Nothing beyond the result was written.
       if (!inInput && begin / size + expected[r].size() < buffer.count())
         EXPECT_EQ(loadElement(options.dtype, bytes.data() + begin + expected[r].size() * size), 64) << what;
@@ -222,7 +224,10 @@ TEST_F(Collectives, SizesOneAfterTheOther) {
         std::vector<Call> calls;
         for (int64_t n : {1, 4, 0, 3, 256, 257, 1000, 4100, 2049})
           calls.push_back({.elements = n, .inPlace = n % 3 == 0});
-        runCalls({.kind = kind, .root = kind == CollectiveKind::Broadcast ? ranks - 1 : 0, .maxElements = 4100, .plan = plan},
+        runCalls({.kind = kind,
+                  .root = kind == CollectiveKind::Broadcast ? ranks - 1 : 0,
+                  .maxElements = 4100,
+                  .plan = plan},
                  calls, fmt::format("{} by {} on {} ranks", toString(kind), toString(plan.form), ranks));
         if (HasFatalFailure() || HasFailure())
           return;
@@ -236,12 +241,13 @@ TEST_F(Collectives, TypesAndReductions) {
   // Every type with a sum and one more reduction, every reduction with several types.
   constexpr Reduction others[] = {Reduction::Max, Reduction::Average, Reduction::Min};
   int number = 0;
-  for (DataType type : {DataType::BF16, DataType::F16, DataType::F32, DataType::F64, DataType::F8E5, DataType::F8E4NV, DataType::I8,
-                        DataType::U8, DataType::I16, DataType::I32, DataType::U32, DataType::I64}) {
+  for (DataType type : {DataType::BF16, DataType::F16, DataType::F32, DataType::F64, DataType::F8E5, DataType::F8E4NV,
+                        DataType::I8, DataType::U8, DataType::I16, DataType::I32, DataType::U32, DataType::I64}) {
     const CollectiveKind kind = number % 2 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
     for (const CollectivePlan &plan : formsOf(kind))
       for (Reduction reduction : {Reduction::Sum, others[number % 3]}) {
-        CollectiveOptions options{.kind = kind, .dtype = type, .reduction = reduction, .maxElements = 300, .plan = plan};
+        CollectiveOptions options{
+            .kind = kind, .dtype = type, .reduction = reduction, .maxElements = 300, .plan = plan};
         if (reduction == Reduction::Sum && isFloat(type))
           options.scale = 0.5f;
         runCalls(options, {{.elements = 296}, {.elements = 299}},
@@ -259,7 +265,10 @@ TEST_F(Collectives, AnyAlignment) {
   for (CollectiveKind kind : ops::allCollectiveKinds())
     for (const CollectivePlan &plan : formsOf(kind)) {
       runCalls({.kind = kind, .maxElements = 600, .plan = plan},
-               {{.elements = 600, .offset = 1}, {.elements = 600, .offset = 8}, {.elements = 599, .offset = 3}, {.elements = 600}},
+               {{.elements = 600, .offset = 1},
+                {.elements = 600, .offset = 8},
+                {.elements = 599, .offset = 3},
+                {.elements = 600}},
                fmt::format("{} by {}", toString(kind), toString(plan.form)));
       if (HasFatalFailure() || HasFailure())
         return;
@@ -274,7 +283,8 @@ TEST_F(Collectives, AnySchedule) {
     start(4, seeded(seed, seed % 4, 3));
     for (CollectiveKind kind : ops::allCollectiveKinds())
       for (const CollectivePlan &plan : formsOf(kind)) {
-        runCalls({.kind = kind, .maxElements = 2000, .plan = plan}, {{.elements = 100}, {.elements = 2000}, {.elements = 700}},
+        runCalls({.kind = kind, .maxElements = 2000, .plan = plan},
+                 {{.elements = 100}, {.elements = 2000}, {.elements = 700}},
                  fmt::format("{} by {}, seed {}", toString(kind), toString(plan.form), seed));
         if (HasFatalFailure() || HasFailure())
           return;
@@ -327,7 +337,8 @@ TEST_F(Collectives, GraphsBetweenEagerCalls) {
         graphs.push_back(*graph);
       }
       for (int replay = 0; replay < replays; ++replay) {
-        const auto firstInputs = randomInputs(options, small.elements, replay % 7), secondInputs = randomInputs(options, large.elements, replay % 7 + 7);
+        const auto firstInputs = randomInputs(options, small.elements, replay % 7),
+                   secondInputs = randomInputs(options, large.elements, replay % 7 + 7);
         give(options, first, small, firstInputs);
         give(options, second, large, secondInputs);
         ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
@@ -344,6 +355,80 @@ TEST_F(Collectives, GraphsBetweenEagerCalls) {
     }
 }
 
+/// Rounded where three steps one after the other would round, so that only the norm's own arithmetic may differ.
+TEST_F(Collectives, AllReduceWithResidualAndRmsNorm) {
+  struct Case {
+    DataType dtype;
+    int64_t columns;
+    CollectivePlan plan;
+  };
+  const uint32_t ranks = ranksOnTarget(3);
+  start(ranks, seeded(8, ranks - 1, 3));
+  for (const Case &c : {Case{DataType::BF16, 64, smallPackets}, Case{DataType::BF16, 1000, smallPackets},
+                        Case{DataType::F32, 300, smallPackets}, Case{DataType::BF16, 64, smallChunks},
+                        Case{DataType::F16, 1000, smallChunks}, Case{DataType::F32, 300, smallChunks}}) {
+    constexpr int64_t maxRows = 20;
+    auto op = ops::AllReduceRmsNorm::create(
+        world(), sharedJit(), {.dtype = c.dtype, .columns = c.columns, .maxRows = maxRows, .plan = c.plan});
+    ASSERT_OK(op);
+    std::vector<Buffer> x, residual, weight, out;
+    for (uint32_t r = 0; r < ranks; ++r) {
+      for (std::vector<Buffer> *buffers : {&x, &residual, &out})
+        buffers->push_back(zeros(c.dtype, maxRows * c.columns, "x", r));
+      weight.push_back(putAs(c.dtype, randomFloats(c.columns, 7, 0.5f, 1.5f, c.dtype), "weight", r));
+    }
+    uint64_t seed = 0;
+    for (int64_t rows : {1, 7, 20, 3}) {
+      ++seed;
+      const std::vector<float> old = randomFloats(rows * c.columns, 100 + seed, -1, 1, c.dtype),
+                               weights = getFloats(weight[0]);
+      std::vector<std::vector<float>> given;
+      for (uint32_t r = 0; r < ranks; ++r)
+        given.push_back(randomFloats(rows * c.columns, 10 * seed + r, -1, 1, c.dtype));
+      ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+        const uint32_t r = me.id();
+        const auto whole = [&](std::vector<float> values) { return values.resize(maxRows * c.columns), values; };
+        DITRON_RETURN_IF_ERROR(x[r].uploadFloats(whole(given[r])));
+        DITRON_RETURN_IF_ERROR(residual[r].uploadFloats(whole(old)));
+        DITRON_RETURN_IF_ERROR(op->enqueue(me, me.stream(), {x[r], residual[r], weight[r], out[r], residual[r]}, rows));
+        return me.stream().synchronize();
+      }));
+      std::vector<double> expectedResidual, expected;
+      for (int64_t row = 0; row < rows; ++row) {
+        double square = 0;
+        for (int64_t column = 0; column < c.columns; ++column) {
+          const int64_t i = row * c.columns + column;
+          float sum = 0;
+          for (uint32_t r = 0; r < ranks; ++r)
+            sum += given[r][i];
+          expectedResidual.push_back(rounded(c.dtype, static_cast<float>(rounded(c.dtype, sum)) + old[i]));
+          square += expectedResidual.back() * expectedResidual.back();
+        }
+        for (int64_t column = 0; column < c.columns; ++column)
+          expected.push_back(expectedResidual[row * c.columns + column] /
+                             std::sqrt(square / static_cast<double>(c.columns) + 1e-6) * weights[column]);
+      }
+      std::vector<float> first;
+      for (uint32_t r = 0; r < ranks; ++r) {
+        std::vector<float> newResidual = getFloats(residual[r]), result = getFloats(out[r]);
+        newResidual.resize(rows * c.columns);
+        result.resize(rows * c.columns);
+        const std::string what =
+            fmt::format("{} x {} of {} by {}, rank {}", rows, c.columns, toString(c.dtype), toString(c.plan.form), r);
+        expectSame(convertAll<double>(newResidual), expectedResidual, what);
+        expectClose(result, expected, c.dtype == DataType::F32 ? 1e-5 : 8e-3, 1e-5, what);
+        if (r == 0)
+          first = result;
+        expectSame(result, first, what + " beside rank 0");
+      }
+      if (HasFailure())
+        return;
+    }
+  }
+  auto made = ops::AllReduceRmsNorm::create(world(), sharedJit(), {.columns = 12, .maxRows = 4});
+  EXPECT_THAT(std::string(made.status().message()), HasSubstr("12 columns of bf16"));
+}
+
 TEST_F(Collectives, Refusals) {
   start(ranksOnTarget(2));
   const auto error = [&](const CollectiveOptions &options) {
@@ -352,14 +437,16 @@ TEST_F(Collectives, Refusals) {
   };
   EXPECT_THAT(error({}), HasSubstr("all_reduce: maxElements is 0; 1 to"));
   EXPECT_THAT(error({.dtype = DataType::I1, .maxElements = 4}), HasSubstr("send them as u8"));
-  EXPECT_THAT(error({.kind = CollectiveKind::AllGather, .reduction = Reduction::Max, .maxElements = 4}), HasSubstr("combines nothing"));
+  EXPECT_THAT(error({.kind = CollectiveKind::AllGather, .reduction = Reduction::Max, .maxElements = 4}),
+              HasSubstr("combines nothing"));
   EXPECT_THAT(error({.dtype = DataType::I32, .scale = 2.0f, .maxElements = 4}), HasSubstr("of floats"));
   EXPECT_THAT(error({.kind = CollectiveKind::Broadcast, .root = 9, .maxElements = 4}), HasSubstr("root 9"));
   EXPECT_THAT(error({.root = 1, .maxElements = 4}), HasSubstr("root 1"));
   auto made = Collective::create(world(), sharedJit(), {.maxElements = 4});
   ASSERT_OK(made);
   Buffer x = zeros(DataType::BF16, 8, "x"), wrong = zeros(DataType::F32, 8, "x");
-  EXPECT_THAT(std::string(made->enqueue(rank(0), rank(0).stream(), x, x, 5).message()), HasSubstr("5 elements; 0 to 4 (maxElements)"));
+  EXPECT_THAT(std::string(made->enqueue(rank(0), rank(0).stream(), x, x, 5).message()),
+              HasSubstr("5 elements; 0 to 4 (maxElements)"));
   EXPECT_THAT(std::string(made->enqueue(rank(0), rank(0).stream(), wrong, x, 4).message()), HasSubstr("fp32"));
   ASSERT_OK(rank(0).stream().beginCapture());
   EXPECT_THAT(std::string(made->enqueue(rank(0), rank(0).stream(), x, x, 4).message()), HasSubstr("call prepare"));

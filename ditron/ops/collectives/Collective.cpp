@@ -21,9 +21,7 @@ constexpr int64_t mostElements = int64_t{1} << 40;
 std::string_view operation(CollectiveKind kind) { return toString(kind); }
 
 bool reduces(CollectiveKind kind) { return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter; }
-bool scatters(CollectiveKind kind) {
-  return kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
-}
+bool scatters(CollectiveKind kind) { return kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll; }
 
 Status verifyOptions(const CollectiveOptions &options, uint32_t numRanks) {
   const std::string_view name = operation(options.kind);
@@ -35,8 +33,9 @@ Status verifyOptions(const CollectiveOptions &options, uint32_t numRanks) {
     return invalidArgument(fmt::format("{} of {}: a scale is for all_reduce and reduce_scatter of floats", name,
                                        ditron::toString(options.dtype)));
   if (options.root >= numRanks || (options.root != 0 && options.kind != CollectiveKind::Broadcast))
-    return invalidArgument(fmt::format("{}: root {} of {} ranks; {} is accepted", name, options.root, numRanks,
-                                       options.kind == CollectiveKind::Broadcast ? fmt::format("0 to {}", numRanks - 1) : "0"));
+    return invalidArgument(
+        fmt::format("{}: root {} of {} ranks; {} is accepted", name, options.root, numRanks,
+                    options.kind == CollectiveKind::Broadcast ? fmt::format("0 to {}", numRanks - 1) : "0"));
   if (options.maxElements < 1 || options.maxElements > mostElements)
     return invalidArgument(
         fmt::format("{}: maxElements is {}; 1 to {} are accepted", name, options.maxElements, mostElements));
@@ -47,14 +46,10 @@ Status verifyOptions(const CollectiveOptions &options, uint32_t numRanks) {
 
 std::string_view toString(Reduction reduction) {
   switch (reduction) {
-  case Reduction::Sum:
-    return "sum";
-  case Reduction::Max:
-    return "max";
-  case Reduction::Min:
-    return "min";
-  case Reduction::Average:
-    return "average";
+  case Reduction::Sum: return "sum";
+  case Reduction::Max: return "max";
+  case Reduction::Min: return "min";
+  case Reduction::Average: return "average";
   }
   return "?";
 }
@@ -108,7 +103,8 @@ Status Collective::allocatePackets() {
   uint32_t sources = 0;
   for (const CollectivePlanRow &row : rows) {
     if (row.plan.form != CollectiveForm::Chunks) {
-      const int64_t most = static_cast<int64_t>(std::min<uint64_t>(row.mostBytes / sizeOf(optionValues.dtype), optionValues.maxElements));
+      const int64_t most = static_cast<int64_t>(
+          std::min<uint64_t>(row.mostBytes / sizeOf(optionValues.dtype), optionValues.maxElements));
       packets.blocks = std::max(packets.blocks, row.plan.blocks);
       packets.capacity = std::max(packets.capacity, packetsPerBlock(row.plan, std::max<int64_t>(most, 1)));
       sources = std::max(sources, world->numRanks() * (row.plan.form == CollectiveForm::TwoShotPackets ? 2 : 1));
@@ -120,9 +116,10 @@ Status Collective::allocatePackets() {
     return Status::ok();
   const std::string name(operation(optionValues.kind));
   constexpr uint64_t wordsPerPacket = 2, sets = 2;
-  DITRON_ASSIGN_OR_RETURN(packets.slots, world->allocateSymmetric(DataType::I64,
-                                                                  packets.blocks * sets * sources * packets.capacity * wordsPerPacket,
-                                                                  name + "_packets"));
+  DITRON_ASSIGN_OR_RETURN(packets.slots,
+                          world->allocateSymmetric(DataType::I64,
+                                                   packets.blocks * sets * sources * packets.capacity * wordsPerPacket,
+                                                   name + "_packets"));
   DITRON_ASSIGN_OR_RETURN(packets.generations, allocateCounters(packets.blocks, name + "_packet_calls"));
   return Status::ok();
 }
@@ -152,8 +149,8 @@ Status Collective::allocateChunks() {
 
 Status Collective::verifyElements(int64_t elements) const {
   if (elements < 0 || elements > optionValues.maxElements)
-    return invalidArgument(fmt::format("{}: {} elements; 0 to {} (maxElements) are accepted", operation(optionValues.kind),
-                                       elements, optionValues.maxElements));
+    return invalidArgument(fmt::format("{}: {} elements; 0 to {} (maxElements) are accepted",
+                                       operation(optionValues.kind), elements, optionValues.maxElements));
   return Status::ok();
 }
 

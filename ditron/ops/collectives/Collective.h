@@ -77,7 +77,8 @@ public:
   Status prepare(runtime::Rank &rank, int64_t elements);
   /// Plan::enqueue with the prepared plan for the size, or with one that is made now, which a capture does not allow. Also takes
   /// addresses that are no multiples of 16 bytes. No elements: nothing happens, on any rank.
-  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out, int64_t elements);
+  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out,
+                 int64_t elements);
 
   const CollectiveOptions &options() const { return optionValues; }
   /// How a call of this size is carried out.
@@ -106,8 +107,8 @@ private:
   uint64_t bytesOf(int64_t elements) const { return static_cast<uint64_t>(elements) * sizeOf(optionValues.dtype); }
   int64_t packetsPerBlock(const CollectivePlan &plan, int64_t elements) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out, int64_t elements);
-  KernelCall packetCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in, runtime::Pointer out,
-                        int64_t elements) const;
+  KernelCall packetCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in,
+                        runtime::Pointer out, int64_t elements) const;
   KernelCall chunkCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in, runtime::Pointer out,
                        int64_t elements) const;
   void appendCommonArguments(KernelCall &call) const;

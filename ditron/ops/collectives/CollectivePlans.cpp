@@ -48,16 +48,11 @@ std::optional<CollectiveForm> parseForm(std::string_view name) {
 
 std::string_view toString(CollectiveKind kind) {
   switch (kind) {
-  case CollectiveKind::AllReduce:
-    return "all_reduce";
-  case CollectiveKind::AllGather:
-    return "all_gather";
-  case CollectiveKind::ReduceScatter:
-    return "reduce_scatter";
-  case CollectiveKind::AllToAll:
-    return "all_to_all";
-  case CollectiveKind::Broadcast:
-    return "broadcast";
+  case CollectiveKind::AllReduce: return "all_reduce";
+  case CollectiveKind::AllGather: return "all_gather";
+  case CollectiveKind::ReduceScatter: return "reduce_scatter";
+  case CollectiveKind::AllToAll: return "all_to_all";
+  case CollectiveKind::Broadcast: return "broadcast";
   }
   return "?";
 }
@@ -81,12 +76,9 @@ Expected<CollectiveKind> parseCollectiveKind(std::string_view name) {
 
 std::string_view toString(CollectiveForm form) {
   switch (form) {
-  case CollectiveForm::Packets:
-    return "packets";
-  case CollectiveForm::TwoShotPackets:
-    return "two_shot_packets";
-  case CollectiveForm::Chunks:
-    return "chunks";
+  case CollectiveForm::Packets: return "packets";
+  case CollectiveForm::TwoShotPackets: return "two_shot_packets";
+  case CollectiveForm::Chunks: return "chunks";
   }
   return "?";
 }
@@ -107,9 +99,10 @@ Expected<CollectivePlan> parseCollectivePlan(std::string_view text) {
     if (blocks && warps && (chunked ? chunk.has_value() : cut == "-"))
       return CollectivePlan{*form, *blocks, *warps, chunked ? *chunk : 0};
   }
-  return invalidArgument(fmt::format("'{}' is no plan of a collective; 'packets BLOCKS WARPS', 'two_shot_packets BLOCKS WARPS' and "
-                                     "'chunks BLOCKS WARPS BYTES' are accepted",
-                                     text));
+  return invalidArgument(
+      fmt::format("'{}' is no plan of a collective; 'packets BLOCKS WARPS', 'two_shot_packets BLOCKS WARPS' and "
+                  "'chunks BLOCKS WARPS BYTES' are accepted",
+                  text));
 }
 
 Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks) const {
@@ -163,7 +156,8 @@ Expected<std::vector<CollectivePlanRow>> readCollectivePlans(std::string_view ta
     if (Status status = row.plan.verify(rowKind, ranks.value_or(1)); !status.isOk())
       return wrong(std::string(status.message()));
 
-    if (rowKind != kind || (ranks && *ranks != numRanks) || (fields[1] != "*" && gpu.find(fields[1]) == std::string_view::npos))
+    if (rowKind != kind || (ranks && *ranks != numRanks) ||
+        (fields[1] != "*" && gpu.find(fields[1]) == std::string_view::npos))
       continue;
     if (rows.empty()) {
       chosenGpu = fields[1];

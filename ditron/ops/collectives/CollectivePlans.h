@@ -23,7 +23,7 @@ Expected<CollectiveKind> parseCollectiveKind(std::string_view name);
 const std::vector<CollectiveKind> &allCollectiveKinds();
 
 enum class CollectiveForm {
-  Packets,        ///< Data beside the number of the call, every rank to every rank; not for Broadcast, nor for more than 16 ranks.
+  Packets, ///< Data beside the number of the call, every rank to every rank; not for Broadcast, nor for more than 16 ranks.
   TwoShotPackets, ///< AllReduce only: each rank adds a part and sends it to all, by packets.
   Chunks,         ///< Through a ring of slots with signals; AllReduce in two shots.
 };

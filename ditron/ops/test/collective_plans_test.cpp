@@ -50,28 +50,32 @@ std::string errorOf(std::string_view table) {
 
 TEST(CollectivePlans, ErrorsNameTheLine) {
   EXPECT_THAT(errorOf("\nall_reduce * * * chunks 1 1"), HasSubstr("line 2: 7 columns; 8 are accepted"));
-  EXPECT_THAT(errorOf("reduce * * * chunks 1 1 512"), HasSubstr("no collective 'reduce'; there are all_reduce, all_gather"));
+  EXPECT_THAT(errorOf("reduce * * * chunks 1 1 512"),
+              HasSubstr("no collective 'reduce'; there are all_reduce, all_gather"));
   EXPECT_THAT(errorOf("all_reduce * x * chunks 1 1 512"), HasSubstr("'x' ranks"));
   EXPECT_THAT(errorOf("all_reduce * * 1e3 chunks 1 1 512"), HasSubstr("'1e3' bytes"));
   EXPECT_THAT(errorOf("all_reduce * * * packets 1 1 512"), HasSubstr("line 1: 'packets 1 1 512' is no plan"));
   EXPECT_THAT(errorOf("all_reduce * * * chunks 1 3 512"), HasSubstr("3 warps; powers of two up to 32"));
   EXPECT_THAT(errorOf("all_reduce * * * chunks 0 1 512"), HasSubstr("0 blocks"));
   EXPECT_THAT(errorOf("all_reduce * * * chunks 1 1 500"), HasSubstr("chunks of 500 bytes"));
-  EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512"), HasSubstr("no row of all_reduce for all sizes on x with 4 ranks"));
-  EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512\nall_reduce * * 100 chunks 1 1 512"), HasSubstr("line 2: sizes must ascend"));
+  EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512"),
+              HasSubstr("no row of all_reduce for all sizes on x with 4 ranks"));
+  EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512\nall_reduce * * 100 chunks 1 1 512"),
+              HasSubstr("line 2: sizes must ascend"));
   EXPECT_THAT(errorOf("all_gather * * * two_shot_packets 1 1 -"), HasSubstr("only all_reduce has that form"));
   EXPECT_THAT(errorOf(""), HasSubstr("no row"));
 }
 
 TEST(CollectivePlans, TextAndBack) {
-  for (const CollectivePlan &plan : {CollectivePlan{CollectiveForm::Packets, 8, 4, 0}, CollectivePlan{CollectiveForm::TwoShotPackets, 1, 32, 0},
-                                     CollectivePlan{CollectiveForm::Chunks, 132, 16, 8192}}) {
+  for (const CollectivePlan &plan :
+       {CollectivePlan{CollectiveForm::Packets, 8, 4, 0}, CollectivePlan{CollectiveForm::TwoShotPackets, 1, 32, 0},
+        CollectivePlan{CollectiveForm::Chunks, 132, 16, 8192}}) {
     auto read = parseCollectivePlan(plan.text());
     ASSERT_TRUE(read.isOk()) << read.status().message();
     EXPECT_EQ(*read, plan);
   }
-  for (std::string_view text : {"", "chunks", "chunks 1 1", "chunks 1 1 -", "packets 1", "packets 1 1 1", "packets x 1", "ring 1 1", "packets 1 1 - 2",
-                                "packets 99999999999 1"})
+  for (std::string_view text : {"", "chunks", "chunks 1 1", "chunks 1 1 -", "packets 1", "packets 1 1 1", "packets x 1",
+                                "ring 1 1", "packets 1 1 - 2", "packets 99999999999 1"})
     EXPECT_FALSE(parseCollectivePlan(text).isOk()) << text;
 }
 

@@ -4,8 +4,8 @@
 // GPUs calls are timed, twenty of them captured in one graph.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
-#include "bench/BenchPage.h"
 #include "base/Progress.h"
+#include "bench/BenchPage.h"
 #include "overlap/OverlapCommands.h"
 #include "overlap/OverlapTiming.h"
 
@@ -43,7 +43,8 @@ Expected<uint64_t> parseBytes(const std::string &text) {
   const std::string_view unit(end, text.data() + text.size() - end);
   const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
   if (error != std::errc() || shift < 0 || value == 0 || value > (uint64_t{1} << 40 >> shift))
-    return invalidArgument(fmt::format("--bytes '{}': a positive number, or one with K, M or G behind it, is accepted", text));
+    return invalidArgument(
+        fmt::format("--bytes '{}': a positive number, or one with K, M or G behind it, is accepted", text));
   return value << shift;
 }
 
@@ -111,9 +112,9 @@ Status CollectiveBench::run(const Knobs &knobs) {
   progress.stop();
   if (!options.quiet)
     fmt::print(textStream(options.jsonFile, ""), "{}", table);
-  const nlohmann::ordered_json report = {{"operator", toString(options.kind)}, {"target", target.text},
-                                         {"gpu", gpu},                         {"ranks", options.ranks},
-                                         {"dtype", toString(dtype)},           {"rows", rows}};
+  const nlohmann::ordered_json report = {
+      {"operator", toString(options.kind)}, {"target", target.text}, {"gpu", gpu}, {"ranks", options.ranks},
+      {"dtype", toString(dtype)},           {"rows", rows}};
   return writeReport("--json", options.jsonFile, report.dump(1) + "\n");
 }
 
@@ -121,8 +122,10 @@ Status CollectiveBench::benchOf(uint64_t bytes, const std::optional<ops::Collect
   elements = static_cast<int64_t>(bytes / sizeOf(dtype));
   if (elements == 0)
     return invalidArgument(fmt::format("--bytes {}: less than one element of {}", bytes, toString(dtype)));
-  DITRON_ASSIGN_OR_RETURN(ops::Collective made,
-                          ops::Collective::create(*world, *jit, {.kind = options.kind, .dtype = dtype, .maxElements = elements, .plan = plan}));
+  DITRON_ASSIGN_OR_RETURN(
+      ops::Collective made,
+      ops::Collective::create(*world, *jit,
+                              {.kind = options.kind, .dtype = dtype, .maxElements = elements, .plan = plan}));
   const std::string text = made.planFor(elements).text();
   collective = std::move(made);
   progress.activity(fmt::format("{} bytes: {}", bytes, text));
@@ -176,9 +179,11 @@ Status CollectiveBench::check(int64_t count) {
           for (uint32_t each = 0; each < ranks; ++each)
             wanted += givenValue(call, each, options.kind == AllReduce ? place : r * count + place);
         else
-          wanted = givenValue(call, options.kind == Broadcast ? 0 : source, options.kind == AllToAll ? r * count + place : place);
+          wanted = givenValue(call, options.kind == Broadcast ? 0 : source,
+                              options.kind == AllToAll ? r * count + place : place);
         if (result[i] != static_cast<float>(wanted))
-          return internalError(fmt::format("call {}, rank {}: element {} is {}, expected {}", call, r, i, result[i], wanted));
+          return internalError(
+              fmt::format("call {}, rank {}: element {} is {}, expected {}", call, r, i, result[i], wanted));
       }
     }
   }
@@ -189,23 +194,31 @@ Status CollectiveBench::check(int64_t count) {
 
 void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context) {
   for (ops::CollectiveKind kind : ops::allCollectiveKinds()) {
-    CLI::App *command = bench.add_subcommand(std::string(toString(kind)), fmt::format("The collective {}, by sizes", toString(kind)));
+    CLI::App *command =
+        bench.add_subcommand(std::string(toString(kind)), fmt::format("The collective {}, by sizes", toString(kind)));
     auto arguments = std::make_shared<CollectiveBenchOptions>();
     CollectiveBenchOptions &options = *arguments;
     options.kind = kind;
     options.sizes = {"16K", "64K", "256K", "1M"};
-    command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")->capture_default_str();
-    command->add_option("--ranks", options.ranks, "Number of ranks")->check(integerBetween(1, 64))->capture_default_str();
+    command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
+        ->capture_default_str();
+    command->add_option("--ranks", options.ranks, "Number of ranks")
+        ->check(integerBetween(1, 64))
+        ->capture_default_str();
     command->add_option("--dtype", options.dtype, "Of the elements")->capture_default_str();
     command
         ->add_option("--bytes", options.sizes,
-                     kind == ops::CollectiveKind::AllReduce ? "Sizes, like 64K,1M" : "Sizes of what one rank gives to another, like 64K,1M")
+                     kind == ops::CollectiveKind::AllReduce ? "Sizes, like 64K,1M"
+                                                            : "Sizes of what one rank gives to another, like 64K,1M")
         ->delimiter(',')
         ->capture_default_str();
-    command->add_option("--plan", options.plans, "How to do it, like 'packets 32 16' or 'chunks 64 16 16384'; several are compared")
+    command
+        ->add_option("--plan", options.plans,
+                     "How to do it, like 'packets 32 16' or 'chunks 64 16 16384'; several are compared")
         ->type_name("PLAN");
     command->add_flag("--check", options.check, "Compare with plain loops; a wrong result is an error");
-    command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")->type_name("FILE");
+    command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
+        ->type_name("FILE");
     command->add_flag("--quiet", options.quiet, "Print errors only");
     command->callback([&context, arguments] { context.finish(CollectiveBench(*arguments).run(context.knobs)); });
   }

@@ -1,0 +1,188 @@
+//===- AllReduceRmsNorm.cpp - AllReduce, residual and RMSNorm as one launch -------------------------------------------===//
+#include "ditron/ops/collectives/AllReduceRmsNorm.h"
+
+#include "ditron/ops/GemmKernels.h"
+
+#include <array>
+#include <bit>
+#include <fmt/format.h>
+#include <limits>
+
+namespace ditron::ops {
+
+namespace {
+
+constexpr std::string_view operation = "AllReduceRmsNorm";
+constexpr uint32_t packetDataBytes = 8, slotsOfRing = 4; // of the device code
+constexpr int64_t mostColumns = 32768, rowAlignment = 16;
+constexpr std::array<std::string_view, 5> operandNames = {"x", "residual", "weight", "out", "residual_out"};
+
+std::array<runtime::Pointer, 5> inOrder(const AllReduceRmsNorm::Operands &operands) {
+  return {operands.x, operands.residual, operands.weight, operands.out, operands.residualOut};
+}
+
+} // namespace
+
+Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runtime::KernelProvider &kernels,
+                                                    const AllReduceRmsNormOptions &options) {
+  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
+  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
+  if (options.columns < 1 || options.columns > mostColumns ||
+      options.columns * sizeOf(options.dtype) % rowAlignment != 0)
+    return invalidArgument(fmt::format("{}: {} columns of {}; 1 to {} are accepted, in rows of a multiple of {} bytes",
+                                       operation, options.columns, ditron::toString(options.dtype), mostColumns,
+                                       rowAlignment));
+  constexpr int64_t mostRows = std::numeric_limits<int32_t>::max();
+  if (options.maxRows < 1 || options.maxRows > mostRows)
+    return invalidArgument(
+        fmt::format("{}: maxRows is {}; 1 to {} are accepted", operation, options.maxRows, mostRows));
+  AllReduceRmsNorm op;
+  op.optionValues = options;
+  op.world = &world;
+  op.kernels = &kernels;
+  if (options.plan) {
+    DITRON_RETURN_IF_ERROR(options.plan->verify(CollectiveKind::AllReduce, world.numRanks()));
+    op.rowsOfTable = {{.mostBytes = std::numeric_limits<uint64_t>::max(), .plan = *options.plan}};
+  } else {
+    const std::string &gpu = world.rank(world.localRanks().front()).attributes().name;
+    DITRON_ASSIGN_OR_RETURN(
+        op.rowsOfTable, readCollectivePlans(collectivePlanTable(), CollectiveKind::AllReduce, gpu, world.numRanks()));
+  }
+  DITRON_RETURN_IF_ERROR(op.allocate());
+  op.kept.resize(world.numRanks());
+  for (uint32_t id : world.localRanks())
+    op.kept[id] = std::make_unique<KeptPlans<Plan>>();
+  return op;
+}
+
+CollectivePlan AllReduceRmsNorm::planFor(int64_t rows) const {
+  const uint64_t bytes = static_cast<uint64_t>(rows * optionValues.columns) * sizeOf(optionValues.dtype);
+  CollectivePlan plan;
+  for (const CollectivePlanRow &row : rowsOfTable) {
+    plan = row.plan;
+    if (bytes <= row.mostBytes)
+      break;
+  }
+  // There is no two-shot form by packets: a row's owner would have to send it before it can be normalised.
+  if (plan.form == CollectiveForm::TwoShotPackets)
+    plan.form = CollectiveForm::Chunks;
+  return plan;
+}
+
+int64_t AllReduceRmsNorm::packetsOfRow() const {
+  return optionValues.columns * sizeOf(optionValues.dtype) / packetDataBytes;
+}
+int64_t AllReduceRmsNorm::rowsPerBlock(const CollectivePlan &plan, int64_t rows) const {
+  return ceilDivide(rows, plan.blocks);
+}
+
+Status AllReduceRmsNorm::allocate() {
+  // The largest number of rows of each form is found from above: plans change with the number of rows, but monotonously.
+  for (const CollectivePlanRow &row : rowsOfTable) {
+    const int64_t bytesOfRow = optionValues.columns * sizeOf(optionValues.dtype);
+    const int64_t rows = std::max<int64_t>(
+        1, static_cast<int64_t>(std::min<uint64_t>(row.mostBytes / bytesOfRow, optionValues.maxRows)));
+    const CollectivePlan plan = planFor(rows);
+    Channel &channel = plan.form == CollectiveForm::Packets ? packets : chunks;
+    channel.blocks = std::max(channel.blocks, plan.blocks);
+    if (plan.form == CollectiveForm::Packets)
+      channel.capacity = std::max(channel.capacity, rowsPerBlock(plan, rows) * packetsOfRow());
+    if (rows == optionValues.maxRows)
+      break;
+  }
+  const uint64_t ranks = world->numRanks();
+  if (packets.blocks) {
+    DITRON_ASSIGN_OR_RETURN(packets.slots,
+                            world->allocateSymmetric(DataType::I64, packets.blocks * 2 * ranks * packets.capacity * 2,
+                                                     "all_reduce_rms_norm_packets"));
+  }
+  if (chunks.blocks) {
+    const uint64_t chunk = std::bit_ceil(static_cast<uint64_t>(optionValues.columns));
+    DITRON_ASSIGN_OR_RETURN(chunks.slots, world->allocateSymmetric(optionValues.dtype,
+                                                                   2 * chunks.blocks * slotsOfRing * ranks * chunk,
+                                                                   "all_reduce_rms_norm_rows"));
+    DITRON_ASSIGN_OR_RETURN(chunks.signals, world->allocateSymmetric(DataType::I64, 2 * chunks.blocks * ranks,
+                                                                     "all_reduce_rms_norm_arrived"));
+  }
+  for (Channel *channel : {&packets, &chunks}) {
+    channel->generations.resize(ranks);
+    for (uint32_t id : world->localRanks()) {
+      DITRON_ASSIGN_OR_RETURN(
+          channel->generations[id],
+          world->rank(id).allocate(DataType::I64, std::max(channel->blocks, 1u), "all_reduce_rms_norm_calls"));
+    }
+  }
+  return Status::ok();
+}
+
+Expected<AllReduceRmsNorm::Plan> AllReduceRmsNorm::makePlan(runtime::Rank &rank, int64_t rows) const {
+  const CollectivePlan plan = planFor(rows);
+  const bool byPackets = plan.form == CollectiveForm::Packets;
+  const Channel &channel = byPackets ? packets : chunks;
+  // Some aligned memory stands for the operands.
+  const runtime::Pointer any = channel.slots.on(rank.id()).as(optionValues.dtype);
+  KernelCall call;
+  call.source = "collectives";
+  call.kernel = byPackets ? "packet_all_reduce_rms_norm" : "chunk_all_reduce_rms_norm";
+  call.numWarps = plan.numWarps;
+  call.arguments = {{"x_ptr", any},
+                    {"residual_ptr", any},
+                    {"weight_ptr", any},
+                    {"out_ptr", any},
+                    {"residual_out_ptr", any},
+                    {"slots_ptr", channel.slots.on(rank.id())},
+                    {"generation_ptr", channel.generations[rank.id()].pointer()},
+                    {"rows", rows},
+                    {"rank", rank.id()},
+                    {"epsilon", optionValues.epsilon},
+                    {"WORLD", rank.numRanks()},
+                    {"COLUMNS", optionValues.columns}};
+  if (byPackets) {
+    const int64_t perBlock = rowsPerBlock(plan, rows);
+    call.grid = {static_cast<uint32_t>(ceilDivide(rows, perBlock)), 1, 1};
+    call.arguments.emplace_back("rows_per_block", perBlock);
+    call.arguments.emplace_back("capacity", packets.capacity);
+    call.arguments.emplace_back("PER_PACKET", packetDataBytes / sizeOf(optionValues.dtype));
+  } else {
+    call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(rows, rank.numRanks()))), 1, 1};
+    call.arguments.emplace_back("signals_ptr", chunks.signals.on(rank.id()));
+    call.arguments.emplace_back("CHUNK", std::bit_ceil(static_cast<uint64_t>(optionValues.columns)));
+  }
+  Plan made;
+  DITRON_ASSIGN_OR_RETURN(made.call, PreparedCall::create(*kernels, rank, call));
+  for (size_t i = 0; i < numOperands; ++i) {
+    DITRON_ASSIGN_OR_RETURN(made.parameters[i], made.call.pointerParameter(fmt::format("{}_ptr", operandNames[i])));
+  }
+  return made;
+}
+
+Status AllReduceRmsNorm::prepare(runtime::Rank &rank, int64_t rows) {
+  if (rows < 1 || rows > optionValues.maxRows)
+    return invalidArgument(
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
+  DITRON_ASSIGN_OR_RETURN(Plan made, makePlan(rank, rows));
+  kept[rank.id()]->keep({rows, optionValues.columns}, std::move(made));
+  return Status::ok();
+}
+
+Status AllReduceRmsNorm::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands, int64_t rows) {
+  if (rows == 0)
+    return Status::ok();
+  if (rows < 0 || rows > optionValues.maxRows)
+    return invalidArgument(
+        fmt::format("{}: {} rows; 0 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
+  const std::array<runtime::Pointer, numOperands> pointers = inOrder(operands);
+  for (size_t i = 0; i < numOperands; ++i) {
+    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, operandNames[i], pointers[i], optionValues.dtype));
+    if (alignmentOf(pointers[i]) != planAlignment)
+      return invalidArgument(
+          fmt::format("{}: {} is no multiple of {} bytes", operation, operandNames[i], planAlignment));
+  }
+  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation, stream, {rows, optionValues.columns},
+                                                              [&] { return makePlan(rank, rows); }));
+  for (size_t i = 0; i < numOperands; ++i)
+    DITRON_RETURN_IF_ERROR(found->call.setPointer(found->parameters[i], pointers[i]));
+  return found->call.enqueue(stream);
+}
+
+} // namespace ditron::ops
