@@ -20,6 +20,8 @@ namespace ditron::sim::race {
 namespace {
 constexpr uint8_t allLanes = 0xff;
 constexpr size_t mostReaders = 16;
+/// Strands and nodes are consecutive numbers: a product with it has them all over its upper half.
+constexpr uint64_t mixer = 0x9e3779b97f4a7c15u;
 
 // Cells are passed and given by value, in two registers: to read as a whole what has just been written field by field costs as much as all the
 // rest.
@@ -285,9 +287,16 @@ void Detector::record(Cell &cell, uint32_t region, uint32_t mask, const Actor &a
 
 uint32_t Detector::makeReaders(const std::vector<Reader> &readers) {
   uint32_t first = 0;
-  for (const Reader &reader : readers) {
-    readerNodes.push_back({reader, first});
-    first = static_cast<uint32_t>(readerNodes.size() - 1);
+  for (auto reader = readers.rbegin(); reader != readers.rend(); ++reader) {
+    // Equal lists are one, mostly: else words of a tile that have once come apart would be looked at one by one ever after.
+    const ReaderNode node{*reader, first};
+    const uint64_t mixed = ((uint64_t(first) << 32 | reader->strand) ^ uint64_t(reader->lane) << 26) * mixer;
+    uint32_t &recent = recentNodes[(mixed >> 32) % std::size(recentNodes)];
+    if (readerNodes[recent] != node) {
+      recent = static_cast<uint32_t>(readerNodes.size());
+      readerNodes.push_back(node);
+    }
+    first = recent;
   }
   return first;
 }
@@ -309,9 +318,7 @@ Cell Detector::withOneMore(Cell cell, Reader reader, const Actor &actor) {
   if (reader.lane == cell.readLane)
     reader.lane = cellLane;
   const uint64_t before = readersOf(cell), known = serialOf(actor);
-  // Mixed well: strands and nodes are consecutive numbers.
-  const uint64_t mixed =
-      ((uint64_t(cell.reads) << 32 | actor.strand) ^ uint64_t(reader.lane) << 26) * 0x9e3779b97f4a7c15u;
+  const uint64_t mixed = ((uint64_t(cell.reads) << 32 | actor.strand) ^ uint64_t(reader.lane) << 26) * mixer;
   ReaderStep &step = readerSteps[(mixed >> 32) % std::size(readerSteps)];
   if (step.before == before && step.reader == reader && step.known == known) {
     cell = withReaders(cell, step.after, static_cast<uint8_t>(cell.readLane));
@@ -336,17 +343,17 @@ Cell Detector::withListed(Cell cell, const Reader &reader, const Actor &actor, b
       readers.push_back(readerNodes[node].reader);
   else
     readers.push_back({cell.reads, cell.readSite, cellLane, static_cast<uint8_t>(cell.readStrength), cell.readMask});
-  const size_t before = readers.size();
   // Whoever is ordered before this reader is ordered before all that come after this reader.
   std::erase_if(readers, [&](const Reader &other) {
     if (other.mask & ~reader.mask)
       return false;
     if (isOrdered(other.strand, allLanesOf(other.strand), actor))
       return true;
-    isForAllLanes &= !*actor.known || !(*actor.known)->hasLaneOf(strands[other.strand].warp);
-    return !unorderedLane(cell, other, actor);
+    const uint32_t warp = strands[other.strand].warp;
+    const bool knowsLanes = *actor.known && (*actor.known)->hasLaneOf(warp);
+    isForAllLanes &= !knowsLanes;
+    return (knowsLanes || warp == actor.warp) && !unorderedLane(cell, other, actor);
   });
-  bool isOneMore = false, isAsBefore = readers.size() == before;
   // Of one warp those are one that have read the same bytes, or are one lane.
   auto sameWarp = std::find_if(readers.begin(), readers.end(), [&](const Reader &other) {
     return other.strand == reader.strand && other.strength == reader.strength &&
@@ -354,31 +361,27 @@ Cell Detector::withListed(Cell cell, const Reader &reader, const Actor &actor, b
             (hasLane(other, reader.lane) && (!other.others || !(reader.mask & ~other.mask))));
   });
   if (sameWarp != readers.end()) {
-    const Reader was = *sameWarp;
     addLane(*sameWarp, reader.lane);
     sameWarp->mask |= reader.mask;
-    isAsBefore &= *sameWarp == was;
   } else {
-    isOneMore = isAsBefore && cell.manyReaders && readers.size() < mostReaders;
-    isAsBefore = false;
-    if (readers.size() >= mostReaders)
-      readers.erase(readers.begin() + actor.strand % mostReaders);
-    readers.push_back(reader);
+    if (readers.size() >= mostReaders) { // a lot for each: some of all stay, and most that come change nothing
+      auto lot = [](const Reader &one) { return one.strand * mixer; };
+      auto least = std::min_element(readers.begin(), readers.end(),
+                                    [&](const Reader &a, const Reader &b) { return lot(a) < lot(b); });
+      if (lot(reader) < lot(*least))
+        return cell;
+      readers.erase(least);
+    }
+    readers.insert(readers.begin(), reader);
   }
   if (readers.size() == 1 && !readers[0].others) {
     cell.readLane = actor.lane;
     return withReader(cell, readers[0]);
   }
-  uint32_t all = 0;
+  cell.readMask = 0;
   for (const Reader &one : readers)
-    all |= one.mask;
-  cell.readMask = all;
-  if (isOneMore) {
-    readerNodes.push_back({reader, cell.reads});
-    cell.reads = static_cast<uint32_t>(readerNodes.size() - 1);
-  } else if (!isAsBefore) {
-    cell.reads = makeReaders(readers);
-  }
+    cell.readMask |= one.mask;
+  cell.reads = makeReaders(readers);
   cell.manyReaders = 1;
   return cell;
 }

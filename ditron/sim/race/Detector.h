@@ -223,7 +223,7 @@ private:
   std::optional<uint8_t> unorderedLane(Cell cell, const Reader &reader, const Actor &actor);
   bool areBothAtomic(uint32_t strand, Strength earlier, const Actor &actor, Strength now) const;
   bool knows(const Knowledge &known, const Strand &strand, uint8_t lane) const;
-  /// The readers as a list of nodes; 0 when there are none.
+  /// The readers as a list of nodes, in their order; 0 when there are none.
   uint32_t makeReaders(const std::vector<Reader> &readers);
 
   /// Who released is within reach of the block that acquires, and the other way round.
@@ -260,8 +260,10 @@ private:
   struct ReaderNode {
     Reader reader;
     uint32_t next = 0;
+    bool operator==(const ReaderNode &) const = default;
   };
   std::vector<ReaderNode> readerNodes;
+  uint32_t recentNodes[4096] = {};
   std::unordered_map<const void *, SyncWord> words;
   std::vector<Release> sequentialFences; ///< What is known to the sequentially consistent fences so far.
   std::vector<Release> streamRelease;    ///< The one of the last load that saw a stream's write.

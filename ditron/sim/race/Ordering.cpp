@@ -53,6 +53,7 @@ void Detector::forgetAccesses() {
     }
   strands.resize(1);
   readerNodes.resize(1);
+  std::fill(std::begin(recentNodes), std::end(recentNodes), 0);
   splits.clear();
   freeSplits.clear();
   words.clear();
