@@ -47,11 +47,23 @@ Status CallSequence::enqueueStep(const Step &step, Stream &main, SideStream::Lan
   return stream.wait(done);
 }
 
+Status CallSequence::enqueueOnMain(Stream &stream) const {
+  for (const Step &step : steps) {
+    const auto *launch = std::get_if<PreparedLaunch>(&step.operation);
+    if (!launch || step.lane != Lane::Main)
+      return internalError("a call without a side stream is made of more than launches on the main one");
+    DITRON_RETURN_IF_ERROR(launch->enqueue(stream));
+  }
+  return Status::ok();
+}
+
 Status CallSequence::enqueue(Stream &stream) {
   if (isRecorded() && !stream.isCapturing()) {
     DITRON_RETURN_IF_ERROR(patch(stream));
     return stream.launch(graph);
   }
+  if (!side)
+    return enqueueOnMain(stream);
   for (const Step &step : steps)
     DITRON_RETURN_IF_ERROR(enqueueStep(step, stream, side->calls));
   return Status::ok();
@@ -69,7 +81,8 @@ Status CallSequence::patch(Stream &stream) {
 }
 
 Status CallSequence::record(Rank &rank) {
-  if (!rank.world().options().callGraphs || !rank.device()->canPatchGraphs())
+  // Launches one after the other on one stream: a graph would not be faster.
+  if (!side || !rank.world().options().callGraphs || !rank.device()->canPatchGraphs())
     return Status::ok();
   const auto first = std::ranges::find(steps, Lane::Side, &Step::lane);
   if (first != steps.end() && !std::holds_alternative<Join>(first->operation))

@@ -63,6 +63,7 @@ private:
 class CallSequence {
 public:
   CallSequence() = default;
+  /// Without a side stream: launches on the main lane only.
   explicit CallSequence(std::shared_ptr<SideStream> side) : side(std::move(side)) {}
 
   void launch(Lane lane, PreparedLaunch launch);
@@ -91,6 +92,7 @@ private:
     uint64_t version = 0; ///< Of its addresses in the graph.
   };
 
+  Status enqueueOnMain(Stream &stream) const;
   Status enqueueStep(const Step &step, Stream &main, SideStream::Lanes &lanes) const;
   Status recordSteps(SideStream::Lanes &lanes);
   Status patch(Stream &stream);

@@ -69,6 +69,20 @@ TEST(CudaCallSequence, ACallIsOneCallOfTheDriverAndOneForEachKernelWithOtherAddr
   EXPECT_THAT(call.values(1), testing::ElementsAre(0, 0, 7, 0, 0, 0, 0, 0));
 }
 
+TEST(CudaCallSequence, LaunchesWithoutASideStream) {
+  Call call;
+  CallSequence launches{nullptr};
+  launches.launch(Lane::Main, call.begin);
+  launches.launch(Lane::Main, call.end);
+  ASSERT_TRUE(ok(launches.record(call.world->rank(0))));
+  EXPECT_FALSE(launches.isRecorded());
+  (void)takeLog();
+  ASSERT_TRUE(ok(launches.enqueue(call.world->rank(0).stream())));
+  EXPECT_EQ(takeLog(), "cuLaunchKernel(store blocks=1 threads=128 shared=0)\ncuLaunchKernel(store blocks=1 threads=128 shared=0)\n");
+  launches.join(Lane::Side);
+  EXPECT_THAT(std::string(launches.enqueue(call.world->rank(0).stream()).message()), HasSubstr("without a side stream"));
+}
+
 TEST(CudaCallSequence, OnlyAddressesThatChangedAreTold) {
   Call call;
   ASSERT_TRUE(ok(call.enqueue(3)));
