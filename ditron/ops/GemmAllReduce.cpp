@@ -29,10 +29,18 @@ constexpr AllReduceChoice choices[] = {
 
 /// Most rows that the forms of one launch take, and room for flags.
 constexpr int64_t mostOneLaunchRows = 512, mostOneLaunchTiles = 1024;
-/// Two blocks of the forms of one launch, of two calls at once, share a multiprocessor where they have registers enough (measured: 103 with
-/// tiles of 32x64); what shared memory each may take then, and where a block has the multiprocessor for itself.
+/// Two blocks of the forms of one launch, of two calls at once, share a multiprocessor where they have registers enough (measured: 103 of 128
+/// with tiles of 32x64; blocks that add parts up take up to 194); what shared memory each may take then, and where a block has the
+/// multiprocessor for itself.
 constexpr uint32_t halfSharedBytes = 108 << 10, wholeSharedBytes = 200 << 10, otherSharedBytes = 16 << 10;
-constexpr uint32_t mostElementsOfTwoBlocks = 32 * 64;
+bool sharesMultiprocessor(const OneLaunchTile &shape) {
+  return shape.splits == 1 && shape.tile.blockM * shape.tile.blockN <= 32 * 64;
+}
+/// How many blocks of a call find places at once when so many calls run.
+int64_t placesFor(const OneLaunchTile &shape, uint32_t multiprocessors, uint32_t concurrentCalls) {
+  const int64_t blocks = int64_t(multiprocessors) * (sharesMultiprocessor(shape) ? 2 : 1);
+  return std::min<int64_t>(multiprocessors, blocks / concurrentCalls);
+}
 
 /// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
 /// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
@@ -99,9 +107,12 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
   double leastCost = 0;
   for (uint32_t blockN : {64u, 128u, 256u})
     for (uint32_t splits = 1; splits <= 16; ++splits) {
-      const int64_t tiles = tilesM * ceilDivide(columns, blockN);
-      const uint32_t perMultiprocessor = blockM * blockN <= mostElementsOfTwoBlocks ? 2 : 1;
-      const int64_t places = std::min<int64_t>(multiprocessors, multiprocessors * perMultiprocessor / concurrentCalls);
+      OneLaunchTile shape;
+      shape.tile.blockM = blockM;
+      shape.tile.blockN = blockN;
+      shape.splits = splits;
+      const int64_t tiles = tilesM * ceilDivide(columns, blockN),
+                    places = placesFor(shape, multiprocessors, concurrentCalls);
       if (places == 0 || tiles > mostOneLaunchTiles || blockM * blockN > 128 * 128 ||
           (splits > 1 && tiles * splits > places))
         continue;
@@ -112,10 +123,7 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
         cost += 0.02 + 0.02 * (splits - 1);
       if (best && cost >= leastCost)
         continue;
-      best.emplace();
-      best->tile.blockM = blockM;
-      best->tile.blockN = blockN;
-      best->splits = splits;
+      best = shape;
       leastCost = cost;
     }
   if (!best)
@@ -124,7 +132,7 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
   const auto elementBytes = static_cast<uint32_t>(sizeOf(dtype));
   // A row of a tile in shared memory is at least one swizzle of 128 bytes; two where four stages of them still fit.
   // Less what the epilogue turns tiles in.
-  const uint32_t most = tile.blockM * tile.blockN <= mostElementsOfTwoBlocks ? halfSharedBytes : wholeSharedBytes;
+  const uint32_t most = sharesMultiprocessor(*best) ? halfSharedBytes : wholeSharedBytes;
   const auto sharedBytes = static_cast<uint32_t>(std::min<uint64_t>(most, gpu.sharedBytesPerBlock - otherSharedBytes));
   tile.blockK = 128 / elementBytes;
   auto stageBytes = [&] { return (tile.blockM + tile.blockN) * tile.blockK * elementBytes; };
@@ -540,12 +548,11 @@ KernelCall GemmAllReduce::oneLaunchCall(const runtime::Rank &rank, runtime::Poin
   const uint32_t id = rank.id(), numRanks = rank.numRanks();
   const PerRank &own = *ranks[id];
   const bool twoShot = form == AllReduceForm::FusedTwoShot;
-  const int64_t tiles = tilesOf(tile, rows, optionValues.columns), multiprocessors = rank.attributes().multiprocessors;
+  const int64_t tiles = tilesOf(tile, rows, optionValues.columns);
   // Parts of no step cost a block for nothing.
   const auto splits = static_cast<uint32_t>(std::min<int64_t>(shape.splits, ceilDivide(depth, tile.blockK)));
-  const uint32_t perMultiprocessor = tile.blockM * tile.blockN <= mostElementsOfTwoBlocks ? 2 : 1;
   const int64_t places =
-      std::clamp<int64_t>(multiprocessors * perMultiprocessor / optionValues.concurrentCalls, 1, multiprocessors);
+      std::max<int64_t>(placesFor(shape, rank.attributes().multiprocessors, optionValues.concurrentCalls), 1);
   const bool turned = hasTensorCopies(rank.world()) && tile.blockN >= 64;
   KernelCall call;
   call.source = kernelFile;

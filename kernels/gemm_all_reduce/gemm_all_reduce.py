@@ -309,8 +309,8 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
         split = program // tiles
         first_tile = program % tiles
         end_tile = first_tile + 1
-        first_step = tl.cast(tl.cast(steps, tl.int64) * split // splits, tl.int32)
-        end_step = tl.cast(tl.cast(steps, tl.int64) * (split + 1) // splits, tl.int32)
+        first_step = steps * split // splits
+        end_step = steps * (split + 1) // splits
 
     for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=True):
         row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
@@ -330,7 +330,7 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
             if is_whole:
                 tl.store(split_counter_ptr + tile, 0)
                 total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-                for part in range(splits):
+                for part in tl.range(splits, loop_unroll_factor=1):
                     total += tl.load(parts + part * (BLOCK_M * BLOCK_N), mask=mask, other=0.0)
             else:
                 end_tile = first_tile  # nothing is left to do

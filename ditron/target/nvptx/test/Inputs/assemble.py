@@ -34,6 +34,7 @@ block = constexpr(BLOCK=1024)
 matrices = "*bf16:16, *bf16:16, *bf16:16" + ", i32:16" * 6
 tiles = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_SIZE_M=8, B_TRANSPOSED=False, PRECISION="tf32")
 nodes = dict(WORLD_SIZE=8, NUM_NODES=1)
+exchange = dict(CHUNKS=8, BLOCKS=128)
 
 # file, kernel, signature, options, "tight" if it must not spill
 cases = []
@@ -89,6 +90,12 @@ cases += [
      constexpr(**nodes, **tiles), "--num-warps 8", "tight"),
     (library("tensor_parallel_gemm"), "reduce_segments", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16, i32, i32:16, i32" +
      constexpr(WORLD_SIZE=8, BLOCK_M=16, BLOCK_N=128)),
+    (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 3 +
+     ", i32:16" * 4 + ", i32" * 3 + constexpr(WORLD_SIZE=8, **exchange, EXCHANGE=True, EXCHANGE_M=16, EXCHANGE_N=256, **tiles), "--num-warps 8", "tight"),
+    (library("gemm_all_reduce"), "reduce_rows", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 4 + ", i32, i32:16, i32:16, i32:16, i32" +
+     constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8"),
+    (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32" +
+     constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8", "tight"),
     (library("attention"), "attention_forward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32, i32:16, i32:16, fp32" +
      constexpr(CAUSAL=True, HEAD_DIM=64, BLOCK_M=64, BLOCK_N=32), "--num-warps 4 --num-stages 2"),
     (library("tile_link"), "begin_call", "*i64:16, *i64:16, *i64:16, *i64:16, i32"),
@@ -108,6 +115,12 @@ for transposed in [True, False]:
 if arch == "sm_90a":  # tiles that only its shared memory has room for
     cases.append((library("gemm"), "gemm", matrices + constexpr(BLOCK_M=128, BLOCK_N=256, BLOCK_K=64, GROUP_M=8,
                                                                 B_TRANSPOSED=True, PRECISION="tf32"), "--num-warps 8", "tight"))
+for two_shot, m, n, k, split, options in [(False, 16, 64, 128, False, "--num-stages 4"), (False, 32, 64, 128, True, "--num-stages 3"),
+                                          (True, 64, 64, 64, False, "--num-stages 4"), (True, 128, 128, 64, True, "--num-warps 8 --num-stages 3")]:
+    turned = arch == "sm_90a"
+    cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
+                  ", i32:16" * 5 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
+                                                            TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
 for kernel in ["softmax", "softmax_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
 for kernel in ["rms_norm", "rms_norm_pairs"]:
