@@ -27,21 +27,6 @@ constexpr AllReduceChoice choices[] = {
     {anyRanks, std::numeric_limits<int64_t>::max(), AllReduceForm::TwoShot, 8},
 };
 
-/// Most rows that the forms of one launch take, and room for flags.
-constexpr int64_t mostOneLaunchRows = 512, mostOneLaunchTiles = 1024;
-/// Two blocks of the forms of one launch, of two calls at once, share a multiprocessor where they have registers enough (measured: 103 of 128
-/// with tiles of 32x64; blocks that add parts up take up to 194); what shared memory each may take then, and where a block has the
-/// multiprocessor for itself.
-constexpr uint32_t halfSharedBytes = 108 << 10, wholeSharedBytes = 200 << 10, otherSharedBytes = 16 << 10;
-bool sharesMultiprocessor(const OneLaunchTile &shape) {
-  return shape.splits == 1 && shape.tile.blockM * shape.tile.blockN <= 32 * 64;
-}
-/// How many blocks of a call find places at once when so many calls run.
-int64_t placesFor(const OneLaunchTile &shape, uint32_t multiprocessors, uint32_t concurrentCalls) {
-  const int64_t blocks = int64_t(multiprocessors) * (sharesMultiprocessor(shape) ? 2 : 1);
-  return std::min<int64_t>(multiprocessors, blocks / concurrentCalls);
-}
-
 /// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
 /// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
 constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
@@ -56,13 +41,6 @@ constexpr uint32_t multiprocessorsPerExchangeBlock = 11;
 bool hasTensorCopies(const runtime::World &world) {
   Expected<TargetName> target = parseTargetName(world.target());
   return target.isOk() && target->architecture.starts_with("sm_90");
-}
-
-Status checkOneLaunchTile(const OneLaunchTile &shape) {
-  DITRON_RETURN_IF_ERROR(shape.tile.verify().withContext(operation));
-  if (shape.splits == 0 || shape.splits > 64)
-    return invalidArgument(fmt::format("{}: {} parts of the depth; 1 to 64 are accepted", operation, shape.splits));
-  return Status::ok();
 }
 
 int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
@@ -92,58 +70,6 @@ std::optional<AllReduceForm> parseAllReduceForm(std::string_view text) {
 
 std::span<const AllReduceChoice> allReduceChoices() { return choices; }
 
-// The weights are read once, by blocks each of which should read as much as the others:
-//   cost = multiprocessors * (elements of a block's tiles / blocks of a tile) / elements of the result, 1 at best,
-// and a little for adding parts up, and where the rows of A, which every column of tiles reads again, come to many bytes beside B's. Many bytes
-// have to be on their way to each multiprocessor: deep stages, as many as fit.
-std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, DataType dtype,
-                                                 const runtime::DeviceAttributes &gpu, uint32_t concurrentCalls) {
-  const uint32_t multiprocessors = gpu.multiprocessors;
-  if (rows > mostOneLaunchRows)
-    return std::nullopt;
-  const auto blockM = static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_ceil(uint64_t(rows)), 16, 128));
-  const int64_t tilesM = ceilDivide(rows, blockM);
-  std::optional<OneLaunchTile> best;
-  double leastCost = 0;
-  for (uint32_t blockN : {64u, 128u, 256u})
-    for (uint32_t splits = 1; splits <= 16; ++splits) {
-      OneLaunchTile shape;
-      shape.tile.blockM = blockM;
-      shape.tile.blockN = blockN;
-      shape.splits = splits;
-      const int64_t tiles = tilesM * ceilDivide(columns, blockN),
-                    places = placesFor(shape, multiprocessors, concurrentCalls);
-      if (places == 0 || tiles > mostOneLaunchTiles || blockM * blockN > 128 * 128 ||
-          (splits > 1 && tiles * splits > places))
-        continue;
-      const double share = double(blockN) * static_cast<double>(ceilDivide(tiles, places)) / splits;
-      double cost = multiprocessors * share / static_cast<double>(columns * tilesM);
-      cost *= 1 + 0.15 * std::max(0.0, double(blockM) / blockN - 1);
-      if (splits > 1)
-        cost += 0.02 + 0.02 * (splits - 1);
-      if (best && cost >= leastCost)
-        continue;
-      best = shape;
-      leastCost = cost;
-    }
-  if (!best)
-    return std::nullopt;
-  TileConfig &tile = best->tile;
-  const auto elementBytes = static_cast<uint32_t>(sizeOf(dtype));
-  // A row of a tile in shared memory is at least one swizzle of 128 bytes; two where four stages of them still fit.
-  // Less what the epilogue turns tiles in.
-  const uint32_t most = sharesMultiprocessor(*best) ? halfSharedBytes : wholeSharedBytes;
-  const auto sharedBytes = static_cast<uint32_t>(std::min<uint64_t>(most, gpu.sharedBytesPerBlock - otherSharedBytes));
-  tile.blockK = 128 / elementBytes;
-  auto stageBytes = [&] { return (tile.blockM + tile.blockN) * tile.blockK * elementBytes; };
-  if (8 * stageBytes() <= sharedBytes)
-    tile.blockK *= 2;
-  tile.numStages = std::clamp(sharedBytes / stageBytes(), 2u, 6u);
-  tile.numWarps = tile.blockM * tile.blockN >= 128 * 128 ? 8 : 4;
-  tile.groupM = 1;
-  return best;
-}
-
 Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::KernelProvider &kernels,
                                               const Options &options) {
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
@@ -153,7 +79,7 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
                                    ditron::toString(*options.partialType), ditron::toString(options.dtype)));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
   if (options.oneLaunchTile)
-    DITRON_RETURN_IF_ERROR(checkOneLaunchTile(*options.oneLaunchTile));
+    DITRON_RETURN_IF_ERROR(options.oneLaunchTile->verify().withContext(operation));
   if (options.concurrentCalls == 0)
     return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
   if (options.maxRows <= 0 || options.columns <= 0)
@@ -171,14 +97,31 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   op.ranks.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
     op.ranks[id] = std::make_unique<PerRank>();
-  if (options.form == AllReduceForm::Auto || isOneLaunch(options.form))
-    op.oneLaunchRows = op.findOneLaunchRows();
+  if (options.form == AllReduceForm::Auto || isOneLaunch(options.form)) {
+    op.oneLaunch = OneLaunch(world, {.name = "gemm_ar",
+                                     .dtype = options.dtype,
+                                     .partialType = op.partialType(),
+                                     .columns = options.columns,
+                                     .weightOrder = options.weightOrder,
+                                     .precision = options.precision,
+                                     .concurrentCalls = options.concurrentCalls,
+                                     .tile = options.oneLaunchTile});
+    int64_t rows = options.maxRows;
+    if (options.form == AllReduceForm::Auto) {
+      rows = 0;
+      for (const AllReduceChoice &choice : choices)
+        if (isOneLaunch(choice.form) && world.numRanks() <= choice.mostRanks)
+          rows = std::max(rows, choice.mostRows);
+    }
+    op.oneLaunchRows = op.oneLaunch.rowsUpTo(std::min(options.maxRows, rows));
+  }
   if (isOneLaunch(options.form) && op.oneLaunchRows < options.maxRows)
     return unsupported(fmt::format("{}: form {} takes at most {} rows with {} columns on this GPU; maxRows is {}",
                                    operation, toString(options.form), op.oneLaunchRows, options.columns,
                                    options.maxRows));
   if (op.oneLaunchRows > 0)
-    DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
+    DITRON_RETURN_IF_ERROR(
+        op.oneLaunch.allocate(op.oneLaunchRows, op.choiceFor(op.oneLaunchRows).form == AllReduceForm::FusedTwoShot));
   // Where all calls are of one launch, nothing else needs its memory.
   if (op.oneLaunchRows < options.maxRows)
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
@@ -212,69 +155,13 @@ Status GemmAllReduce::allocateTwoShot() {
   return Status::ok();
 }
 
-Status GemmAllReduce::allocateOneLaunch() {
-  const int64_t numRanks = world->numRanks();
-  constexpr int64_t alignment = 64; // elements
-  slotElements = ceilDivide(oneLaunchRows * optionValues.columns, alignment) * alignment;
-  DITRON_ASSIGN_OR_RETURN(slots, world->allocateSymmetric(partialType(), 2 * numRanks * slotElements, "gemm_ar_slots"));
-  if (choiceFor(oneLaunchRows).form == AllReduceForm::FusedTwoShot) {
-    DITRON_ASSIGN_OR_RETURN(sums, world->allocateSymmetric(optionValues.dtype, 2 * slotElements, "gemm_ar_sums"));
-  }
-  DITRON_ASSIGN_OR_RETURN(flags,
-                          world->allocateSymmetric(DataType::I64, 2 * mostOneLaunchTiles * numRanks, "gemm_ar_flags"));
-  // Of the blocks that any number of rows has.
-  int64_t partElements = 1;
-  for (int64_t rows = 1;; rows = std::min(2 * rows, oneLaunchRows)) {
-    if (const std::optional<OneLaunchTile> shape = oneLaunchTile(rows); shape && shape->splits > 1)
-      partElements = std::max(partElements, tilesOf(shape->tile, rows, optionValues.columns) * shape->splits *
-                                                shape->tile.blockM * shape->tile.blockN);
-    if (rows == oneLaunchRows)
-      break;
-  }
-  for (uint32_t id : world->localRanks()) {
-    runtime::Rank &rank = world->rank(id);
-    PerRank &own = *ranks[id];
-    DITRON_ASSIGN_OR_RETURN(own.splitParts, rank.allocate(DataType::F32, partElements, "gemm_ar_split_parts"));
-    DITRON_ASSIGN_OR_RETURN(own.splitCounters,
-                            rank.allocate(DataType::I32, mostOneLaunchTiles, "gemm_ar_split_counters"));
-    DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 2, "gemm_ar_call"));
-  }
-  return Status::ok();
-}
-
-std::optional<OneLaunchTile> GemmAllReduce::oneLaunchTile(int64_t rows) const {
-  if (rows > mostOneLaunchRows)
-    return std::nullopt;
-  const runtime::DeviceAttributes &gpu = world->rank(world->localRanks().front()).attributes();
-  if (!optionValues.oneLaunchTile)
-    return chooseOneLaunchTile(rows, optionValues.columns, optionValues.dtype, gpu, optionValues.concurrentCalls);
-  const OneLaunchTile &given = *optionValues.oneLaunchTile;
-  const int64_t tiles = tilesOf(given.tile, rows, optionValues.columns);
-  const bool fits = tiles <= mostOneLaunchTiles && (given.splits == 1 || tiles * given.splits <= gpu.multiprocessors);
-  return fits ? std::optional(given) : std::nullopt;
-}
-
-int64_t GemmAllReduce::findOneLaunchRows() const {
-  int64_t rows = std::min(optionValues.maxRows, mostOneLaunchRows);
-  if (optionValues.form == AllReduceForm::Auto) {
-    int64_t chosen = 0;
-    for (const AllReduceChoice &choice : choices)
-      if (isOneLaunch(choice.form) && world->numRanks() <= choice.mostRanks)
-        chosen = std::max(chosen, choice.mostRows);
-    rows = std::min(rows, chosen);
-  }
-  while (rows > 0 && !oneLaunchTile(rows))
-    rows /= 2;
-  return rows;
-}
-
 AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
   AllReduceChoice choice = *std::ranges::find_if(choices, [&](const AllReduceChoice &each) {
     return world->numRanks() <= each.mostRanks && rows <= each.mostRows;
   });
   if (optionValues.form != AllReduceForm::Auto)
     choice.form = optionValues.form;
-  else if (isOneLaunch(choice.form) && (rows > oneLaunchRows || !oneLaunchTile(rows)))
+  else if (isOneLaunch(choice.form) && (rows > oneLaunchRows || !oneLaunch.tileFor(rows)))
     choice.form = AllReduceForm::TwoShot;
   if (choice.form == AllReduceForm::TwoShot && optionValues.chunks)
     choice.chunks = optionValues.chunks;
@@ -287,8 +174,8 @@ AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
 }
 
 uint64_t GemmAllReduce::workspaceBytes() const {
-  uint64_t bytes = 0;
-  for (const runtime::SymmetricBuffer *each : {&scatter, &reduced, &slots, &sums})
+  uint64_t bytes = oneLaunch.bytes();
+  for (const runtime::SymmetricBuffer *each : {&scatter, &reduced})
     bytes += each->isValid() ? each->bytes() : 0;
   return bytes;
 }
@@ -296,7 +183,7 @@ uint64_t GemmAllReduce::workspaceBytes() const {
 std::string GemmAllReduce::planText(int64_t rows) const {
   const AllReduceChoice choice = choiceFor(rows);
   if (isOneLaunch(choice.form)) {
-    const OneLaunchTile shape = oneLaunchTile(rows).value_or(OneLaunchTile());
+    const OneLaunchTile shape = oneLaunch.tileFor(rows).value_or(OneLaunchTile());
     return fmt::format("{} {}x{}x{} splits {} warps {} stages {}", toString(choice.form), shape.tile.blockM,
                        shape.tile.blockN, shape.tile.blockK, shape.splits, shape.tile.numWarps, shape.tile.numStages);
   }
@@ -348,7 +235,8 @@ struct GemmAllReduce::Plan::State {
 Expected<GemmAllReduce::Plan> GemmAllReduce::plan(runtime::Rank &rank, int64_t rows, int64_t depth) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   // A buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
-  const runtime::Pointer any = (scatter.isValid() ? scatter : slots).on(rank.id()).as(optionValues.dtype);
+  const runtime::Pointer any =
+      scatter.isValid() ? scatter.on(rank.id()).as(optionValues.dtype) : oneLaunch.any(rank.id());
   DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, depth));
   DITRON_RETURN_IF_ERROR(plan.state->sequence.record(rank).withContext(operation));
   return plan;
@@ -364,14 +252,16 @@ Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runti
   Plan::State &state = *plan.state;
   state.dtype = optionValues.dtype;
   if (isOneLaunch(choice.form)) {
-    const std::optional<OneLaunchTile> tile = oneLaunchTile(rows);
+    const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows);
     if (!tile)
       return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for form {}", operation, rows,
                                      optionValues.columns, toString(choice.form)));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile->tile));
-    DITRON_ASSIGN_OR_RETURN(
-        Launch whole, Launch::create(*kernels, rank, oneLaunchCall(rank, a, b, out, rows, depth, choice.form, *tile),
-                                     {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
+    const OneLaunchResult result =
+        choice.form == AllReduceForm::OneShot ? OneLaunchResult::Everywhere : OneLaunchResult::EverywhereByOwners;
+    DITRON_ASSIGN_OR_RETURN(Launch whole,
+                            Launch::create(*kernels, rank, oneLaunch.call(rank, result, a, b, out, rows, depth, *tile),
+                                           {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
     state.sequence.launch(Lane::Main, whole.call.prepared());
     state.launches.push_back(std::move(whole));
     return plan;
@@ -538,54 +428,6 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_vi
                                                                                {"EXCHANGE_M", exchangeM},
                                                                                {"EXCHANGE_N", exchangeN}})
     call.arguments.push_back(std::move(argument));
-  return call;
-}
-
-KernelCall GemmAllReduce::oneLaunchCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
-                                        runtime::Pointer out, int64_t rows, int64_t depth, AllReduceForm form,
-                                        const OneLaunchTile &shape) const {
-  const TileConfig &tile = shape.tile;
-  const uint32_t id = rank.id(), numRanks = rank.numRanks();
-  const PerRank &own = *ranks[id];
-  const bool twoShot = form == AllReduceForm::FusedTwoShot;
-  const int64_t tiles = tilesOf(tile, rows, optionValues.columns);
-  // Parts of no step cost a block for nothing.
-  const auto splits = static_cast<uint32_t>(std::min<int64_t>(shape.splits, ceilDivide(depth, tile.blockK)));
-  const int64_t places =
-      std::max<int64_t>(placesFor(shape, rank.attributes().multiprocessors, optionValues.concurrentCalls), 1);
-  const bool turned = hasTensorCopies(rank.world()) && tile.blockN >= 64;
-  KernelCall call;
-  call.source = kernelFile;
-  call.kernel = oneLaunchKernelName;
-  call.numWarps = tile.numWarps;
-  call.numStages = tile.numStages;
-  call.grid = {static_cast<uint32_t>(splits > 1 ? tiles * splits : std::min(tiles, places)), 1, 1};
-  call.arguments = {{"a_ptr", a},
-                    {"b_ptr", b},
-                    {"out_ptr", out},
-                    {"split_ptr", own.splitParts.pointer()},
-                    {"split_counter_ptr", own.splitCounters.pointer()},
-                    {"slots_ptr", slots.on(id)},
-                    {"sums_ptr", twoShot ? sums.on(id) : slots.on(id).as(optionValues.dtype)},
-                    {"flags_ptr", flags.on(id)},
-                    {"call_ptr", own.call.pointer()},
-                    {"M", rows},
-                    {"N", optionValues.columns},
-                    {"K", depth},
-                    {"slot_elements", slotElements},
-                    {"sum_flags", mostOneLaunchTiles * numRanks},
-                    {"splits", splits},
-                    {"rank", id},
-                    {"WORLD_SIZE", numRanks},
-                    {"SPLIT", splits > 1},
-                    {"TWO_SHOT", twoShot},
-                    {"PART_M", std::bit_ceil((tile.blockM + numRanks - 1) / numRanks)},
-                    {"BLOCK_M", tile.blockM},
-                    {"BLOCK_N", tile.blockN},
-                    {"BLOCK_K", tile.blockK},
-                    {"TURNED", turned},
-                    {"B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed},
-                    {"PRECISION", std::string(toString(optionValues.precision))}};
   return call;
 }
 

@@ -19,6 +19,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/KeptPlans.h"
+#include "ditron/ops/OneLaunch.h"
 #include "ditron/runtime/CallSequence.h"
 
 #include <optional>
@@ -44,16 +45,6 @@ struct AllReduceChoice {
 };
 std::span<const AllReduceChoice> allReduceChoices();
 
-/// How the forms of one launch cut their product: [rows, columns] into tiles, and the depth of each into parts that are added in order.
-struct OneLaunchTile {
-  TileConfig tile;
-  uint32_t splits = 1; ///< Blocks of a tile. With more than one, a block has no other tile.
-};
-/// For GPUs like this one, which must hold all blocks of so many calls at once; none where the tiles are too many. Does
-/// not depend on the depth, in which ranks may differ.
-std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, DataType dtype,
-                                                 const runtime::DeviceAttributes &gpu, uint32_t concurrentCalls);
-
 struct GemmAllReduceOptions {
   DataType dtype = DataType::BF16; ///< Of A, B and the result: bf16, fp16 or fp32.
   std::optional<DataType> partialType =
@@ -68,16 +59,13 @@ struct GemmAllReduceOptions {
       0; ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
   uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: blocks for that; 0: by the GPU. The same on all ranks.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt;
-  /// The forms of one launch have blocks that wait for the peers' blocks. Calls of so many operators at once, on streams that nothing
-  /// orders, must find places for all of theirs; with 1, which lets a call have the whole GPU, such calls could wait for each other forever.
-  uint32_t concurrentCalls = 2;
+  uint32_t concurrentCalls = 2; ///< Of the forms of one launch: OneLaunchOptions.
 };
 
 class GemmAllReduce {
 public:
   using Options = GemmAllReduceOptions;
   static constexpr std::string_view kernelName = "gemm_all_reduce";
-  static constexpr std::string_view oneLaunchKernelName = "gemm_all_reduce_one_launch";
   static constexpr std::string_view copyName = "ar_push"; ///< Prefix of the copies' names in traces.
 
   /// Allocates buffers, signals and streams on all ranks. Refuses options that make no sense.
@@ -122,10 +110,7 @@ public:
 private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
-    runtime::Buffer partial;       ///< [maxRows, columns]
-    runtime::Buffer splitParts;    ///< fp32, a tile for each block of the forms of one launch
-    runtime::Buffer splitCounters; ///< By tile: parts that are there
-    runtime::Buffer call;          ///< Calls of one launch that have ended, and blocks of the present one
+    runtime::Buffer partial; ///< [maxRows, columns]
     KeptPlans<Plan> plans;
   };
   /// The rows of a call, cut: chunks, each of which is dealt out to the ranks.
@@ -140,10 +125,6 @@ private:
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status verifyShape(int64_t rows, int64_t depth) const;
   Status allocateTwoShot();
-  Status allocateOneLaunch();
-  std::optional<OneLaunchTile> oneLaunchTile(int64_t rows) const;
-  /// Most rows of the forms of one launch that the options ask for and the GPU can do.
-  int64_t findOneLaunchRows() const;
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
                           int64_t rows, int64_t depth);
@@ -153,8 +134,6 @@ private:
   /// `kernel`: reduce_rows or gather_rows.
   KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out,
                           const Chunks &chunks) const;
-  KernelCall oneLaunchCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                           int64_t rows, int64_t depth, AllReduceForm form, const OneLaunchTile &tile) const;
 
   Options optionValues;
   runtime::World *world = nullptr;
@@ -165,10 +144,8 @@ private:
   runtime::SymmetricBuffer reduced;  ///< By chunk [rows of a segment, columns]: the own segments' sums
   runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
   runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals
-  int64_t oneLaunchRows = 0, slotElements = 0;
-  runtime::SymmetricBuffer slots;              ///< [2, ranks, slotElements]: parts of the result, forms of one launch
-  runtime::SymmetricBuffer sums;               ///< [2, slotElements]: the result, FusedTwoShot
-  runtime::SymmetricBuffer flags;              ///< [2, tiles, ranks] signals
+  OneLaunch oneLaunch;
+  int64_t oneLaunchRows = 0;                   ///< Most rows of its calls.
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
 };
 

@@ -43,7 +43,32 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
     DITRON_ASSIGN_OR_RETURN(
         own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns, "gemm_rs_partial"));
   }
+  if (options.oneLaunchRows != 0)
+    DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
   return op;
+}
+
+Status GemmReduceScatter::allocateOneLaunch() {
+  constexpr int64_t most = 128; // rows of a tile: what a rank gets is a part of one
+  int64_t &rows = optionValues.oneLaunchRows;
+  if (rows < 0 || rows > most)
+    return invalidArgument(fmt::format("{}: oneLaunchRows is {}; 0 to {} are accepted", operation, rows, most));
+  if (optionValues.concurrentCalls == 0)
+    return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
+  if (optionValues.oneLaunchTile)
+    DITRON_RETURN_IF_ERROR(optionValues.oneLaunchTile->verify().withContext(operation));
+  oneLaunch = OneLaunch(*world, {.name = "gemm_rs",
+                                 .dtype = optionValues.dtype,
+                                 .partialType = partialType(),
+                                 .columns = optionValues.columns,
+                                 .weightOrder = optionValues.weightOrder,
+                                 .precision = optionValues.precision,
+                                 .concurrentCalls = optionValues.concurrentCalls,
+                                 .tile = optionValues.oneLaunchTile});
+  rows = oneLaunch.rowsUpTo(std::min(rows, optionValues.maxRows));
+  if (optionValues.oneLaunchTile)
+    rows = std::min<int64_t>(rows, optionValues.oneLaunchTile->tile.blockM);
+  return rows > 0 ? oneLaunch.allocate(rows, /*sums=*/false) : Status::ok();
 }
 
 Status GemmReduceScatter::verifyShape(int64_t rows, int64_t depth) const {
@@ -56,7 +81,7 @@ Status GemmReduceScatter::verifyShape(int64_t rows, int64_t depth) const {
 struct GemmReduceScatter::Plan::State {
   DataType dtype = DataType::BF16;
   PreparedCall enter, gemm;
-  std::optional<PreparedCall> reduce; ///< None for a rank without rows.
+  std::optional<PreparedCall> reduce; ///< None for a rank without rows; `gemm` where that is the whole call.
   uint32_t a = 0, b = 0, out = 0;     ///< Parameters of `gemm` and `reduce`.
   runtime::CallSequence sequence;
 };
@@ -77,6 +102,19 @@ Expected<GemmReduceScatter::Plan> GemmReduceScatter::makePlan(runtime::Rank &ran
   plan.state = std::make_shared<Plan::State>();
   Plan::State &state = *plan.state;
   state.dtype = optionValues.dtype;
+  if (rows <= optionValues.oneLaunchRows) {
+    const OneLaunchTile tile = *oneLaunch.tileFor(rows);
+    DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile.tile));
+    DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank,
+                                                             oneLaunch.call(rank, OneLaunchResult::Scattered, a, b, out,
+                                                                            rows, depth, tile)));
+    DITRON_ASSIGN_OR_RETURN(state.a, state.gemm.pointerParameter("a_ptr"));
+    DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
+    DITRON_ASSIGN_OR_RETURN(state.out, state.gemm.pointerParameter("out_ptr"));
+    state.reduce = state.gemm;
+    state.sequence.launch(runtime::Lane::Main, state.gemm.prepared());
+    return plan;
+  }
   DITRON_ASSIGN_OR_RETURN(state.enter, PreparedCall::create(*kernels, rank, words.enter(rank)));
   DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, a, b, rows, depth)));
   DITRON_ASSIGN_OR_RETURN(state.a, state.gemm.pointerParameter("a_ptr"));
@@ -137,11 +175,10 @@ void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, runtime::Ca
     const runtime::Pointer own = ranks[rank.id()]->partial.pointer() + firstRow * columns;
     // A segment to its owner, when its gate is open, and the owner's signal.
     sequence.signalWait(runtime::Lane::Side, words.gates(rank.id()) + segment, runtime::Compare::GreaterEqual, 1);
-    sequence.copy(runtime::Lane::Side,
-                  runtime::Copy::of(scatter.on(segment) + rank.id() * count * columns, own, count * columns,
-                                    fmt::format("{} to {}", copyName, segment)));
-    sequence.copy(runtime::Lane::Side, runtime::Copy::of(arrived.on(segment) + rank.id(), words.generation(rank.id()), 1,
-                                                         fmt::format("rs_arrived to {}", segment)));
+    sequence.copy(runtime::Lane::Side, runtime::Copy::of(scatter.on(segment) + rank.id() * count * columns, own,
+                                                         count * columns, fmt::format("{} to {}", copyName, segment)));
+    sequence.copy(runtime::Lane::Side, runtime::Copy::of(arrived.on(segment) + rank.id(), words.generation(rank.id()),
+                                                         1, fmt::format("rs_arrived to {}", segment)));
   }
 }
 

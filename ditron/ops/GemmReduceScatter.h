@@ -15,6 +15,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/KeptPlans.h"
+#include "ditron/ops/OneLaunch.h"
 #include "ditron/runtime/CallSequence.h"
 
 #include <optional>
@@ -32,6 +33,11 @@ struct GemmReduceScatterOptions {
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
   TileConfig tile = {};
+  /// Calls of at most so many rows are one launch (OneLaunch.h), which sends parts of tiles as soon as they are computed and begins with no
+  /// meeting of the ranks; at most 128. 0: none.
+  int64_t oneLaunchRows = 0;
+  uint32_t concurrentCalls = 2;                              ///< Of one launch: OneLaunchOptions.
+  std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
 };
 
 class GemmReduceScatter {
@@ -73,7 +79,7 @@ public:
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const { return scatter.bytes(); }
+  uint64_t workspaceBytes() const { return scatter.bytes() + oneLaunch.bytes(); }
 
 private:
   struct PerRank {
@@ -83,6 +89,7 @@ private:
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
+  Status allocateOneLaunch();
   Status verifyShape(int64_t rows, int64_t depth) const;
   void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
@@ -95,6 +102,7 @@ private:
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   CallWords words;
+  OneLaunch oneLaunch;
   runtime::SymmetricBuffer scatter;            ///< [ranks, rows per rank, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer arrived;            ///< [ranks] signals
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.

@@ -272,9 +272,9 @@ def sum_of_slots(slots, slot_elements, offsets, mask, WORLD_SIZE: tl.constexpr):
 @triton.jit(do_not_specialize=["rank"])
 def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_ptr, slots_ptr, sums_ptr, flags_ptr, call_ptr, M, N, K,
                                slot_elements, sum_flags, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
-                               TWO_SHOT: tl.constexpr, PART_M: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                               TWO_SHOT: tl.constexpr, SCATTER: tl.constexpr, PART_M: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
                                BLOCK_K: tl.constexpr, TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
-    """The whole of GEMM+AllReduce in one launch; all of its blocks must find a place at once.
+    """The whole of GEMM+AllReduce, or of GEMM+ReduceScatter, in one launch; all of its blocks must find a place at once.
 
     Program p computes the tiles p, p + num_programs, ... With SPLIT there is a program for each part of the depth of each tile instead:
     each puts its part into split_ptr in fp32, and the last one to come adds them in their order and goes on; the others are done.
@@ -283,7 +283,8 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
     block adds the slots in ascending rank order.
     TWO_SHOT: the rows of a tile are dealt out to the ranks. Each rank's part goes into this rank's slot there; the owner adds the slots
     and puts the sum into sums_ptr on every rank; when all ranks' second flags are up, the block copies the tile from there. Ranks send
-    2 (W - 1) / W of the result this way, instead of W - 1 times, and wait once more.
+    2 (W - 1) / W of the result this way, instead of W - 1 times, and wait once more. With SCATTER besides, owners keep the sums: out_ptr has
+    this rank's rows of a matrix that is one row of tiles.
 
     call_ptr[0] is the number of calls that have ended; the last block of a call advances it (call_ptr[1] counts them). Slots and sums
     are there twice, [2, WORLD_SIZE, slot_elements] and [2, slot_elements], for even and odd calls. A rank that is in call g has ended
@@ -356,20 +357,24 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
             start, offsets, mask = tile_offsets(part_row, column, part_end, N, PART_M, BLOCK_N)
             token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
             value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
-            for step in range(1, WORLD_SIZE + 1):
-                tl.store(dl.symm_at(sums, (rank + step) % WORLD_SIZE) + start + offsets, value, mask=mask)
-            raise_flags(flags_ptr + sum_flags, tile, generation, rank, WORLD_SIZE)
+            if SCATTER:
+                tl.store(out_ptr + (start - tl.cast(part_row, tl.int64) * N) + offsets, value, mask=mask)
+            else:
+                for step in range(1, WORLD_SIZE + 1):
+                    tl.store(dl.symm_at(sums, (rank + step) % WORLD_SIZE) + start + offsets, value, mask=mask)
+                raise_flags(flags_ptr + sum_flags, tile, generation, rank, WORLD_SIZE)
 
-    for tile in range(first_tile, end_tile, num_programs):
-        row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
-        start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
-        if TWO_SHOT:
-            token = dl.wait(flags_ptr + sum_flags + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
-            value = tl.load(dl.consume_token(sums, token) + start + offsets, mask=mask)
-        else:
-            token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
-            value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
-        tl.store(out_ptr + start + offsets, value, mask=mask)
+    if not SCATTER:
+        for tile in range(first_tile, end_tile, num_programs):
+            row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
+            start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
+            if TWO_SHOT:
+                token = dl.wait(flags_ptr + sum_flags + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+                value = tl.load(dl.consume_token(sums, token) + start + offsets, mask=mask)
+            else:
+                token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+                value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
+            tl.store(out_ptr + start + offsets, value, mask=mask)
 
     if tl.atomic_add(call_ptr + 1, 1, sem="acq_rel", scope="gpu") == num_programs - 1:
         tl.store(call_ptr + 1, 0)

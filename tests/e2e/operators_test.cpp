@@ -35,6 +35,7 @@ struct Problem {
   std::optional<uint32_t> slowRank = std::nullopt;
   int calls = 1;
   Schedule schedule = Schedule::Overlapped;
+  int64_t oneLaunchRows = 0;
 };
 
 void PrintTo(const Problem &p, std::ostream *stream) { *stream << p.name; }
@@ -142,7 +143,8 @@ std::vector<std::vector<std::byte>> Operators::runGemmReduceScatter(const Proble
                                             .numNodes = p.nodes,
                                             .precision = p.precision,
                                             .schedule = p.schedule,
-                                            .tile = p.tile});
+                                            .tile = p.tile,
+                                            .oneLaunchRows = p.oneLaunchRows});
   EXPECT_OK(created);
   if (!created.isOk())
     return {};
@@ -212,6 +214,25 @@ const Problem problems[] = {
     {.name = "two_chunks", .m = 270, .chunks = 2},
     {.name = "four_chunks_slow", .m = 270, .chunks = 4, .seed = 2, .slowRank = 3},
     {.name = "empty_shards", .ranks = 8, .m = 5, .n = 20, .k = 17}, // ranks 5..7 own no rows
+    {.name = "one_launch", .m = 30, .oneLaunchRows = 128},
+    {.name = "one_launch_1_row_slow", .m = 1, .n = 77, .k = 51, .seed = 2, .slowRank = 1, .oneLaunchRows = 128},
+    {.name = "one_launch_empty_shards", .ranks = 8, .m = 5, .n = 20, .k = 17, .seed = 3, .oneLaunchRows = 128},
+    {.name = "one_launch_3_ranks",
+     .dtype = DataType::F16,
+     .ranks = 3,
+     .m = 100,
+     .n = 300,
+     .k = 200,
+     .seed = 4,
+     .slowRank = 2,
+     .oneLaunchRows = 128},
+    {.name = "one_launch_fp32",
+     .dtype = DataType::F32,
+     .ranks = 2,
+     .m = 33,
+     .seed = 2,
+     .calls = 5,
+     .oneLaunchRows = 64},
     {.name = "issue_shape",
      .ranks = 8,
      .m = 997 * 8,

@@ -1,0 +1,200 @@
+//===- OneLaunch.cpp - Products of few rows that reduce over the ranks in the same launch -------------------------------===//
+#include "ditron/ops/OneLaunch.h"
+
+#include "ditron/support/TargetName.h"
+
+#include <bit>
+#include <fmt/format.h>
+
+namespace ditron::ops {
+
+namespace {
+
+/// Room for flags.
+constexpr int64_t mostTiles = 1024;
+/// Two blocks of two calls at once share a multiprocessor where they have registers enough (measured: 103 of 128
+/// with tiles of 32x64; blocks that add parts up take up to 194); what shared memory each may take then, and where a block has the
+/// multiprocessor for itself.
+constexpr uint32_t halfSharedBytes = 108 << 10, wholeSharedBytes = 200 << 10, otherSharedBytes = 16 << 10;
+bool sharesMultiprocessor(const OneLaunchTile &shape) {
+  return shape.splits == 1 && shape.tile.blockM * shape.tile.blockN <= 32 * 64;
+}
+/// How many blocks of a call find places at once when so many calls run.
+int64_t placesFor(const OneLaunchTile &shape, uint32_t multiprocessors, uint32_t concurrentCalls) {
+  const int64_t blocks = int64_t(multiprocessors) * (sharesMultiprocessor(shape) ? 2 : 1);
+  return std::min<int64_t>(multiprocessors, blocks / concurrentCalls);
+}
+
+bool hasTensorCopies(const runtime::World &world) {
+  Expected<TargetName> target = parseTargetName(world.target());
+  return target.isOk() && target->architecture.starts_with("sm_90");
+}
+
+int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
+  return ceilDivide(rows, tile.blockM) * ceilDivide(columns, tile.blockN);
+}
+
+} // namespace
+
+Status OneLaunchTile::verify() const {
+  DITRON_RETURN_IF_ERROR(tile.verify());
+  if (splits == 0 || splits > 64)
+    return invalidArgument(fmt::format("{} parts of the depth; 1 to 64 are accepted", splits));
+  return Status::ok();
+}
+
+// The weights are read once, by blocks each of which should read as much as the others:
+//   cost = multiprocessors * (elements of a block's tiles / blocks of a tile) / elements of the result, 1 at best,
+// and a little for adding parts up, and where the rows of A, which every column of tiles reads again, come to many bytes beside B's. Many bytes
+// have to be on their way to each multiprocessor: deep stages, as many as fit.
+std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, DataType dtype,
+                                                 const runtime::DeviceAttributes &gpu, uint32_t concurrentCalls) {
+  const uint32_t multiprocessors = gpu.multiprocessors;
+  if (rows > OneLaunch::mostRows)
+    return std::nullopt;
+  const auto blockM = static_cast<uint32_t>(std::clamp<uint64_t>(std::bit_ceil(uint64_t(rows)), 16, 128));
+  const int64_t tilesM = ceilDivide(rows, blockM);
+  std::optional<OneLaunchTile> best;
+  double leastCost = 0;
+  for (uint32_t blockN : {64u, 128u, 256u})
+    for (uint32_t splits = 1; splits <= 16; ++splits) {
+      OneLaunchTile shape;
+      shape.tile.blockM = blockM;
+      shape.tile.blockN = blockN;
+      shape.splits = splits;
+      const int64_t tiles = tilesM * ceilDivide(columns, blockN),
+                    places = placesFor(shape, multiprocessors, concurrentCalls);
+      if (places == 0 || tiles > mostTiles || blockM * blockN > 128 * 128 || (splits > 1 && tiles * splits > places))
+        continue;
+      const double share = double(blockN) * static_cast<double>(ceilDivide(tiles, places)) / splits;
+      double cost = multiprocessors * share / static_cast<double>(columns * tilesM);
+      cost *= 1 + 0.15 * std::max(0.0, double(blockM) / blockN - 1);
+      if (splits > 1)
+        cost += 0.02 + 0.02 * (splits - 1);
+      if (best && cost >= leastCost)
+        continue;
+      best = shape;
+      leastCost = cost;
+    }
+  if (!best)
+    return std::nullopt;
+  TileConfig &tile = best->tile;
+  const auto elementBytes = static_cast<uint32_t>(sizeOf(dtype));
+  // A row of a tile in shared memory is at least one swizzle of 128 bytes; two where four stages of them still fit.
+  // Less what the epilogue turns tiles in.
+  const uint32_t most = sharesMultiprocessor(*best) ? halfSharedBytes : wholeSharedBytes;
+  const auto sharedBytes = static_cast<uint32_t>(std::min<uint64_t>(most, gpu.sharedBytesPerBlock - otherSharedBytes));
+  tile.blockK = 128 / elementBytes;
+  auto stageBytes = [&] { return (tile.blockM + tile.blockN) * tile.blockK * elementBytes; };
+  if (8 * stageBytes() <= sharedBytes)
+    tile.blockK *= 2;
+  tile.numStages = std::clamp(sharedBytes / stageBytes(), 2u, 6u);
+  tile.numWarps = tile.blockM * tile.blockN >= 128 * 128 ? 8 : 4;
+  tile.groupM = 1;
+  return best;
+}
+
+std::optional<OneLaunchTile> OneLaunch::tileFor(int64_t rows) const {
+  if (rows > mostRows)
+    return std::nullopt;
+  const runtime::DeviceAttributes &gpu = world->rank(world->localRanks().front()).attributes();
+  if (!options.tile)
+    return chooseOneLaunchTile(rows, options.columns, options.dtype, gpu, options.concurrentCalls);
+  const OneLaunchTile &given = *options.tile;
+  const int64_t tiles = tilesOf(given.tile, rows, options.columns);
+  const bool fits = tiles <= mostTiles && (given.splits == 1 || tiles * given.splits <= gpu.multiprocessors);
+  return fits ? std::optional(given) : std::nullopt;
+}
+
+int64_t OneLaunch::rowsUpTo(int64_t rows) const {
+  rows = std::min(rows, mostRows);
+  while (rows > 0 && !tileFor(rows))
+    rows /= 2;
+  return rows;
+}
+
+Status OneLaunch::allocate(int64_t mostRowsOfAll, bool withSums) {
+  const int64_t numRanks = world->numRanks();
+  constexpr int64_t alignment = 64; // elements
+  slotElements = ceilDivide(mostRowsOfAll * options.columns, alignment) * alignment;
+  DITRON_ASSIGN_OR_RETURN(
+      slots, world->allocateSymmetric(options.partialType, 2 * numRanks * slotElements, options.name + "_slots"));
+  if (withSums) {
+    DITRON_ASSIGN_OR_RETURN(sums, world->allocateSymmetric(options.dtype, 2 * slotElements, options.name + "_sums"));
+  }
+  DITRON_ASSIGN_OR_RETURN(flags,
+                          world->allocateSymmetric(DataType::I64, 2 * mostTiles * numRanks, options.name + "_flags"));
+  // Of the blocks that any number of rows has.
+  int64_t partElements = 1;
+  for (int64_t rows = 1;; rows = std::min(2 * rows, mostRowsOfAll)) {
+    if (const std::optional<OneLaunchTile> shape = tileFor(rows); shape && shape->splits > 1)
+      partElements = std::max(partElements, tilesOf(shape->tile, rows, options.columns) * shape->splits *
+                                                shape->tile.blockM * shape->tile.blockN);
+    if (rows == mostRowsOfAll)
+      break;
+  }
+  ranks.resize(world->numRanks());
+  for (uint32_t id : world->localRanks()) {
+    runtime::Rank &rank = world->rank(id);
+    PerRank &own = ranks[id];
+    DITRON_ASSIGN_OR_RETURN(own.splitParts, rank.allocate(DataType::F32, partElements, options.name + "_split_parts"));
+    DITRON_ASSIGN_OR_RETURN(own.splitCounters,
+                            rank.allocate(DataType::I32, mostTiles, options.name + "_split_counters"));
+    DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 2, options.name + "_call"));
+  }
+  return Status::ok();
+}
+
+uint64_t OneLaunch::bytes() const {
+  return (slots.isValid() ? slots.bytes() : 0) + (sums.isValid() ? sums.bytes() : 0);
+}
+
+KernelCall OneLaunch::call(const runtime::Rank &rank, OneLaunchResult result, runtime::Pointer a, runtime::Pointer b,
+                           runtime::Pointer out, int64_t rows, int64_t depth, const OneLaunchTile &shape) const {
+  const TileConfig &tile = shape.tile;
+  const uint32_t id = rank.id(), numRanks = rank.numRanks();
+  const PerRank &own = ranks[id];
+  const int64_t tiles = tilesOf(tile, rows, options.columns);
+  // Parts of no step cost a block for nothing.
+  const auto splits = static_cast<uint32_t>(std::min<int64_t>(shape.splits, ceilDivide(depth, tile.blockK)));
+  const int64_t places =
+      std::max<int64_t>(placesFor(shape, rank.attributes().multiprocessors, options.concurrentCalls), 1);
+  const bool turned = hasTensorCopies(rank.world()) && tile.blockN >= 64;
+  KernelCall call;
+  call.source = "gemm_all_reduce";
+  call.kernel = kernelName;
+  call.numWarps = tile.numWarps;
+  call.numStages = tile.numStages;
+  call.grid = {static_cast<uint32_t>(splits > 1 ? tiles * splits : std::min(tiles, places)), 1, 1};
+  call.arguments = {
+      {"a_ptr", a},
+      {"b_ptr", b},
+      {"out_ptr", out},
+      {"split_ptr", own.splitParts.pointer()},
+      {"split_counter_ptr", own.splitCounters.pointer()},
+      {"slots_ptr", slots.on(id)},
+      {"sums_ptr", result == OneLaunchResult::EverywhereByOwners ? sums.on(id) : slots.on(id).as(options.dtype)},
+      {"flags_ptr", flags.on(id)},
+      {"call_ptr", own.call.pointer()},
+      {"M", rows},
+      {"N", options.columns},
+      {"K", depth},
+      {"slot_elements", slotElements},
+      {"sum_flags", mostTiles * numRanks},
+      {"splits", splits},
+      {"rank", id},
+      {"WORLD_SIZE", numRanks},
+      {"SPLIT", splits > 1},
+      {"TWO_SHOT", result != OneLaunchResult::Everywhere},
+      {"SCATTER", result == OneLaunchResult::Scattered},
+      {"PART_M", std::bit_ceil((tile.blockM + numRanks - 1) / numRanks)},
+      {"BLOCK_M", tile.blockM},
+      {"BLOCK_N", tile.blockN},
+      {"BLOCK_K", tile.blockK},
+      {"TURNED", turned},
+      {"B_TRANSPOSED", options.weightOrder == MatrixOrder::Transposed},
+      {"PRECISION", std::string(toString(options.precision))}};
+  return call;
+}
+
+} // namespace ditron::ops

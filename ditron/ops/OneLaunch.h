@@ -1,0 +1,91 @@
+//===- OneLaunch.h - Products of few rows that reduce over the ranks in the same launch ------------------------*- C++ -*-===//
+//
+// GEMM+AllReduce and GEMM+ReduceScatter of few rows: one kernel (gemm_all_reduce_one_launch, which has the protocol) computes the tiles,
+// exchanges them and adds. OneLaunch owns what its calls need on all ranks, and chooses the tiles.
+//
+// All blocks of a call must find a place at once, since they wait for the peers' blocks: OneLaunchOptions::concurrentCalls.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_ONELAUNCH_H
+#define DITRON_OPS_ONELAUNCH_H
+
+#include "ditron/ops/GemmKernels.h"
+
+#include <optional>
+
+namespace ditron::ops {
+
+/// How the product is cut: [rows, columns] into tiles, and the depth of each into parts that are added in order.
+struct OneLaunchTile {
+  TileConfig tile;
+  uint32_t splits = 1; ///< Blocks of a tile. With more than one, a block has no other tile.
+
+  Status verify() const;
+};
+/// For GPUs like this one, which must hold all blocks of so many calls at once; none where the tiles are too many. Does not depend on the
+/// depth, in which ranks may differ.
+std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, DataType dtype,
+                                                 const runtime::DeviceAttributes &gpu, uint32_t concurrentCalls);
+
+/// Who adds, and who gets the sums.
+enum class OneLaunchResult {
+  Everywhere,         ///< All ranks add everything: one-shot.
+  EverywhereByOwners, ///< Owners of parts of the rows add and send the sums to all: two-shot.
+  Scattered,          ///< Owners add and keep their rows (RowShards); one row of tiles.
+};
+
+struct OneLaunchOptions {
+  std::string name; ///< Begins the names of buffers in reports.
+  DataType dtype = DataType::BF16, partialType = DataType::BF16;
+  int64_t columns = 0;
+  MatrixOrder weightOrder = MatrixOrder::Plain;
+  MultiplyPrecision precision = MultiplyPrecision::Tf32;
+  /// Calls of so many operators at once, on streams that nothing orders, must find places for all of their blocks; with 1, which lets a
+  /// call have the whole GPU, such calls could wait for each other forever.
+  uint32_t concurrentCalls = 2;
+  std::optional<OneLaunchTile> tile = std::nullopt; ///< Instead of the chosen one.
+};
+
+class OneLaunch {
+public:
+  static constexpr std::string_view kernelName = "gemm_all_reduce_one_launch";
+  static constexpr int64_t mostRows = 512;
+
+  OneLaunch() = default;
+  OneLaunch(runtime::World &world, OneLaunchOptions options) : options(std::move(options)), world(&world) {}
+
+  /// None where there would be too many tiles.
+  std::optional<OneLaunchTile> tileFor(int64_t rows) const;
+  /// The most rows up to `rows` that all fewer rows, too, have tiles for.
+  int64_t rowsUpTo(int64_t rows) const;
+
+  /// On all ranks, for calls of at most so many rows. `sums`: for EverywhereByOwners.
+  Status allocate(int64_t rows, bool sums);
+  bool isAllocated() const { return slots.isValid(); }
+  /// Of symmetric memory of a rank.
+  uint64_t bytes() const;
+  /// An address that stands for operands.
+  runtime::Pointer any(uint32_t rank) const { return slots.on(rank).as(options.dtype); }
+
+  /// One call, with parameters a_ptr, b_ptr and out_ptr.
+  KernelCall call(const runtime::Rank &rank, OneLaunchResult result, runtime::Pointer a, runtime::Pointer b,
+                  runtime::Pointer out, int64_t rows, int64_t depth, const OneLaunchTile &shape) const;
+
+private:
+  struct PerRank {
+    runtime::Buffer splitParts;    ///< fp32, a tile for each block
+    runtime::Buffer splitCounters; ///< By tile: parts that are there
+    runtime::Buffer call;          ///< Calls that have ended, and blocks of the present one that have
+  };
+
+  OneLaunchOptions options;
+  runtime::World *world = nullptr;
+  int64_t slotElements = 0;
+  runtime::SymmetricBuffer slots; ///< [2, ranks, slotElements]: parts of the result
+  runtime::SymmetricBuffer sums;  ///< [2, slotElements]: the result
+  runtime::SymmetricBuffer flags; ///< [2, tiles, ranks] signals
+  std::vector<PerRank> ranks;
+};
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_ONELAUNCH_H
