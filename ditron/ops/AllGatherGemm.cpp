@@ -41,7 +41,30 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
     op.ranks[id] = std::make_unique<PerRank>();
     DITRON_ASSIGN_OR_RETURN(op.ranks[id]->side, runtime::SideStream::create(world.rank(id), "ag_gemm"));
   }
+  if (options.oneLaunchRows != 0)
+    DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
   return op;
+}
+
+Status AllGatherGemm::allocateOneLaunch() {
+  int64_t &rows = optionValues.oneLaunchRows;
+  if (rows < 0 || rows > OneLaunchGather::mostRows)
+    return invalidArgument(
+        fmt::format("{}: oneLaunchRows is {}; 0 to {} are accepted", operation, rows, OneLaunchGather::mostRows));
+  if (optionValues.concurrentCalls == 0)
+    return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
+  if (optionValues.oneLaunchTile)
+    DITRON_RETURN_IF_ERROR(optionValues.oneLaunchTile->verify().withContext(operation));
+  rows = std::min(rows, optionValues.maxRows);
+  OneLaunchOptions common;
+  common.name = "ag_gemm";
+  common.dtype = optionValues.dtype;
+  common.weightOrder = optionValues.weightOrder;
+  common.precision = optionValues.precision;
+  common.concurrentCalls = optionValues.concurrentCalls;
+  common.tile = optionValues.oneLaunchTile;
+  DITRON_ASSIGN_OR_RETURN(oneLaunch, OneLaunchGather::create(*world, std::move(common), rows, optionValues.depth));
+  return Status::ok();
 }
 
 Status AllGatherGemm::verifyShape(int64_t rows, int64_t columns) const {
@@ -53,7 +76,7 @@ Status AllGatherGemm::verifyShape(int64_t rows, int64_t columns) const {
 
 struct AllGatherGemm::Plan::State {
   DataType dtype = DataType::BF16;
-  PreparedCall enter, gemm;
+  PreparedCall enter, gemm;     ///< The same where one launch is the whole call.
   uint32_t a = 0, b = 0, c = 0; ///< Parameters: `a` of `enter`, the others of `gemm`.
   runtime::CallSequence sequence;
 };
@@ -73,6 +96,21 @@ Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runti
   plan.state = std::make_shared<Plan::State>();
   Plan::State &state = *plan.state;
   state.dtype = optionValues.dtype;
+  if (rows <= optionValues.oneLaunchRows) {
+    const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows, columns);
+    if (!tile)
+      return unsupported(
+          fmt::format("{}: {} rows and {} columns are too many tiles for one launch", operation, rows, columns));
+    DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, columns, optionValues.depth, tile->tile));
+    DITRON_ASSIGN_OR_RETURN(state.gemm,
+                            PreparedCall::create(*kernels, rank, oneLaunch.call(rank, a, b, c, rows, columns, *tile)));
+    DITRON_ASSIGN_OR_RETURN(state.a, state.gemm.pointerParameter("shard_ptr"));
+    DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
+    DITRON_ASSIGN_OR_RETURN(state.c, state.gemm.pointerParameter("c_ptr"));
+    state.enter = state.gemm;
+    state.sequence.launch(runtime::Lane::Main, state.gemm.prepared());
+    return plan;
+  }
   DITRON_ASSIGN_OR_RETURN(state.enter, PreparedCall::create(*kernels, rank, enterCall(rank, a, rows)));
   DITRON_ASSIGN_OR_RETURN(state.a, state.enter.pointerParameter("shard_ptr"));
   DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, b, c, rows, columns)));

@@ -17,6 +17,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/KeptPlans.h"
+#include "ditron/ops/OneLaunchGather.h"
 #include "ditron/runtime/CallSequence.h"
 
 namespace ditron::ops {
@@ -31,6 +32,11 @@ struct AllGatherGemmOptions {
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
   TileConfig tile = {};
+  /// Calls of at most so many rows are one launch (OneLaunchGather.h), which begins with no meeting of the ranks; at most 128. 0: none. Where
+  /// a rank's columns are too many tiles for that, the call is an error: all ranks make calls of the same kind.
+  int64_t oneLaunchRows = 0;
+  uint32_t concurrentCalls = 2;                              ///< Of one launch: OneLaunchOptions.
+  std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
 };
 
 class AllGatherGemm {
@@ -72,7 +78,7 @@ public:
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const { return workspace.bytes(); }
+  uint64_t workspaceBytes() const { return workspace.bytes() + oneLaunch.bytes(); }
 
 private:
   struct PerRank {
@@ -80,6 +86,7 @@ private:
     KeptPlans<Plan> plans;
   };
 
+  Status allocateOneLaunch();
   Status verifyShape(int64_t rows, int64_t columns) const;
   void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c, int64_t rows,
@@ -94,6 +101,7 @@ private:
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   CallWords words;
+  OneLaunchGather oneLaunch;
   runtime::SymmetricBuffer workspace;          ///< [maxRows, depth]
   runtime::SymmetricBuffer ready;              ///< [ranks * chunksPerRank] signals
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.

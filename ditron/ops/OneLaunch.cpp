@@ -10,8 +10,6 @@ namespace ditron::ops {
 
 namespace {
 
-/// Room for flags.
-constexpr int64_t mostTiles = 1024;
 /// Two blocks of two calls at once share a multiprocessor where they have registers enough (measured: 103 of 128
 /// with tiles of 32x64; blocks that add parts up take up to 194); what shared memory each may take then, and where a block has the
 /// multiprocessor for itself.
@@ -64,7 +62,8 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
       shape.splits = splits;
       const int64_t tiles = tilesM * ceilDivide(columns, blockN),
                     places = placesFor(shape, multiprocessors, concurrentCalls);
-      if (places == 0 || tiles > mostTiles || blockM * blockN > 128 * 128 || (splits > 1 && tiles * splits > places))
+      if (places == 0 || tiles > mostOneLaunchTiles || blockM * blockN > mostOneLaunchTileElements ||
+          (splits > 1 && tiles * splits > places))
         continue;
       const double share = double(blockN) * static_cast<double>(ceilDivide(tiles, places)) / splits;
       double cost = multiprocessors * share / static_cast<double>(columns * tilesM);
@@ -94,16 +93,42 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
   return best;
 }
 
-std::optional<OneLaunchTile> OneLaunch::tileFor(int64_t rows) const {
-  if (rows > mostRows)
+std::optional<OneLaunchTile> oneLaunchTileFor(runtime::World &world, const OneLaunchOptions &options, int64_t rows,
+                                              int64_t columns) {
+  if (rows > OneLaunch::mostRows)
     return std::nullopt;
-  const runtime::DeviceAttributes &gpu = world->rank(world->localRanks().front()).attributes();
+  const runtime::DeviceAttributes &gpu = world.rank(world.localRanks().front()).attributes();
   if (!options.tile)
-    return chooseOneLaunchTile(rows, options.columns, options.dtype, gpu, options.concurrentCalls);
+    return chooseOneLaunchTile(rows, columns, options.dtype, gpu, options.concurrentCalls);
   const OneLaunchTile &given = *options.tile;
-  const int64_t tiles = tilesOf(given.tile, rows, options.columns);
-  const bool fits = tiles <= mostTiles && (given.splits == 1 || tiles * given.splits <= gpu.multiprocessors);
+  const int64_t tiles = tilesOf(given.tile, rows, columns);
+  const bool fits = tiles <= mostOneLaunchTiles && (given.splits == 1 || tiles * given.splits <= gpu.multiprocessors);
   return fits ? std::optional(given) : std::nullopt;
+}
+
+OneLaunchGrid oneLaunchGrid(const runtime::Rank &rank, const OneLaunchOptions &options, const OneLaunchTile &shape,
+                            int64_t rows, int64_t columns, int64_t depth) {
+  const int64_t tiles = tilesOf(shape.tile, rows, columns);
+  // Parts of no step cost a block for nothing.
+  const auto splits = static_cast<uint32_t>(std::min<int64_t>(shape.splits, ceilDivide(depth, shape.tile.blockK)));
+  const int64_t places =
+      std::max<int64_t>(placesFor(shape, rank.attributes().multiprocessors, options.concurrentCalls), 1);
+  return {static_cast<uint32_t>(splits > 1 ? tiles * splits : std::min(tiles, places)), splits};
+}
+
+void appendOneLaunchTile(KernelCall &call, const runtime::Rank &rank, const OneLaunchOptions &options,
+                         const OneLaunchTile &shape) {
+  const TileConfig &tile = shape.tile;
+  call.arguments.emplace_back("BLOCK_M", tile.blockM);
+  call.arguments.emplace_back("BLOCK_N", tile.blockN);
+  call.arguments.emplace_back("BLOCK_K", tile.blockK);
+  call.arguments.emplace_back("TURNED", hasTensorCopies(rank.world()) && tile.blockN >= 64);
+  call.arguments.emplace_back("B_TRANSPOSED", options.weightOrder == MatrixOrder::Transposed);
+  call.arguments.emplace_back("PRECISION", std::string(toString(options.precision)));
+}
+
+std::optional<OneLaunchTile> OneLaunch::tileFor(int64_t rows) const {
+  return oneLaunchTileFor(*world, options, rows, options.columns);
 }
 
 int64_t OneLaunch::rowsUpTo(int64_t rows) const {
@@ -122,8 +147,8 @@ Status OneLaunch::allocate(int64_t mostRowsOfAll, bool withSums) {
   if (withSums) {
     DITRON_ASSIGN_OR_RETURN(sums, world->allocateSymmetric(options.dtype, 2 * slotElements, options.name + "_sums"));
   }
-  DITRON_ASSIGN_OR_RETURN(flags,
-                          world->allocateSymmetric(DataType::I64, 2 * mostTiles * numRanks, options.name + "_flags"));
+  DITRON_ASSIGN_OR_RETURN(
+      flags, world->allocateSymmetric(DataType::I64, 2 * mostOneLaunchTiles * numRanks, options.name + "_flags"));
   // Of the blocks that any number of rows has.
   int64_t partElements = 1;
   for (int64_t rows = 1;; rows = std::min(2 * rows, mostRowsOfAll)) {
@@ -139,7 +164,7 @@ Status OneLaunch::allocate(int64_t mostRowsOfAll, bool withSums) {
     PerRank &own = ranks[id];
     DITRON_ASSIGN_OR_RETURN(own.splitParts, rank.allocate(DataType::F32, partElements, options.name + "_split_parts"));
     DITRON_ASSIGN_OR_RETURN(own.splitCounters,
-                            rank.allocate(DataType::I32, mostTiles, options.name + "_split_counters"));
+                            rank.allocate(DataType::I32, mostOneLaunchTiles, options.name + "_split_counters"));
     DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 2, options.name + "_call"));
   }
   return Status::ok();
@@ -154,18 +179,13 @@ KernelCall OneLaunch::call(const runtime::Rank &rank, OneLaunchResult result, ru
   const TileConfig &tile = shape.tile;
   const uint32_t id = rank.id(), numRanks = rank.numRanks();
   const PerRank &own = ranks[id];
-  const int64_t tiles = tilesOf(tile, rows, options.columns);
-  // Parts of no step cost a block for nothing.
-  const auto splits = static_cast<uint32_t>(std::min<int64_t>(shape.splits, ceilDivide(depth, tile.blockK)));
-  const int64_t places =
-      std::max<int64_t>(placesFor(shape, rank.attributes().multiprocessors, options.concurrentCalls), 1);
-  const bool turned = hasTensorCopies(rank.world()) && tile.blockN >= 64;
+  const OneLaunchGrid grid = oneLaunchGrid(rank, options, shape, rows, options.columns, depth);
   KernelCall call;
   call.source = "gemm_all_reduce";
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {static_cast<uint32_t>(splits > 1 ? tiles * splits : std::min(tiles, places)), 1, 1};
+  call.grid = {grid.blocks, 1, 1};
   call.arguments = {
       {"a_ptr", a},
       {"b_ptr", b},
@@ -180,20 +200,15 @@ KernelCall OneLaunch::call(const runtime::Rank &rank, OneLaunchResult result, ru
       {"N", options.columns},
       {"K", depth},
       {"slot_elements", slotElements},
-      {"sum_flags", mostTiles * numRanks},
-      {"splits", splits},
+      {"sum_flags", mostOneLaunchTiles * numRanks},
+      {"splits", grid.splits},
       {"rank", id},
       {"WORLD_SIZE", numRanks},
-      {"SPLIT", splits > 1},
+      {"SPLIT", grid.splits > 1},
       {"TWO_SHOT", result != OneLaunchResult::Everywhere},
       {"SCATTER", result == OneLaunchResult::Scattered},
-      {"PART_M", std::bit_ceil((tile.blockM + numRanks - 1) / numRanks)},
-      {"BLOCK_M", tile.blockM},
-      {"BLOCK_N", tile.blockN},
-      {"BLOCK_K", tile.blockK},
-      {"TURNED", turned},
-      {"B_TRANSPOSED", options.weightOrder == MatrixOrder::Transposed},
-      {"PRECISION", std::string(toString(options.precision))}};
+      {"PART_M", std::bit_ceil((tile.blockM + numRanks - 1) / numRanks)}};
+  appendOneLaunchTile(call, rank, options, shape);
   return call;
 }
 

@@ -27,6 +27,9 @@ struct OneLaunchTile {
 std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, DataType dtype,
                                                  const runtime::DeviceAttributes &gpu, uint32_t concurrentCalls);
 
+/// Room for flags and counters; and the largest tile.
+inline constexpr int64_t mostOneLaunchTiles = 1024, mostOneLaunchTileElements = 128 * 128;
+
 /// Who adds, and who gets the sums.
 enum class OneLaunchResult {
   Everywhere,         ///< All ranks add everything: one-shot.
@@ -45,6 +48,19 @@ struct OneLaunchOptions {
   uint32_t concurrentCalls = 2;
   std::optional<OneLaunchTile> tile = std::nullopt; ///< Instead of the chosen one.
 };
+
+/// The tile that the options name or the chosen one, for the GPUs of the world; none where the tiles are too many.
+std::optional<OneLaunchTile> oneLaunchTileFor(runtime::World &world, const OneLaunchOptions &options, int64_t rows,
+                                              int64_t columns);
+/// How many blocks a call has, and how many of them a tile.
+struct OneLaunchGrid {
+  uint32_t blocks, splits;
+};
+OneLaunchGrid oneLaunchGrid(const runtime::Rank &rank, const OneLaunchOptions &options, const OneLaunchTile &shape,
+                            int64_t rows, int64_t columns, int64_t depth);
+/// Adds the compile-time arguments that the kernels' products take.
+void appendOneLaunchTile(KernelCall &call, const runtime::Rank &rank, const OneLaunchOptions &options,
+                         const OneLaunchTile &shape);
 
 class OneLaunch {
 public:

@@ -7,7 +7,8 @@ each rank. The product goes through the chunks, in each of them through the segm
 stream pushes complete segments to their owners with the copy engine; the owner adds, and every rank fetches the sums from the owners
 into its own result, which is ordinary memory. What the words mean is in kernels/tensor_parallel_gemm, whose `enter` begins these calls too.
 
-One launch and nothing else, for few rows, one- or two-shot: `gemm_all_reduce_one_launch`. See there.
+One launch and nothing else, for few rows, one- or two-shot: `gemm_all_reduce_one_launch`, which does GEMM+ReduceScatter as well; and
+`all_gather_gemm_one_launch`, its counterpart. See there.
 """
 import triton
 import triton.language as tl
@@ -269,6 +270,39 @@ def sum_of_slots(slots, slot_elements, offsets, mask, WORLD_SIZE: tl.constexpr):
     return total
 
 
+@triton.jit
+def product_of_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                    TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+    if TURNED:
+        total = tl.trans(matmul_tile_turned(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION))
+    else:
+        total = matmul_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+    return total
+
+
+@triton.jit
+def add_parts(total, split_ptr, split_counter_ptr, tile, split, splits, mask, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """A block's part of a tile's depth, in fp32, into scratch memory. The last block to come gets True and the sum of all in their order."""
+    parts = split_ptr + tl.cast(tile, tl.int64) * splits * (BLOCK_M * BLOCK_N)
+    parts += tl.arange(0, BLOCK_M)[:, None] * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    tl.store(parts + split * (BLOCK_M * BLOCK_N), total, mask=mask)
+    is_whole = tl.atomic_add(split_counter_ptr + tile, 1, sem="acq_rel", scope="gpu") == splits - 1
+    if is_whole:
+        tl.store(split_counter_ptr + tile, 0)
+        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for part in tl.range(splits, loop_unroll_factor=1):
+            total += tl.load(parts + part * (BLOCK_M * BLOCK_N), mask=mask, other=0.0)
+    return is_whole, total
+
+
+@triton.jit
+def end_call(call_ptr, generation):
+    """call_ptr[0] is the number of calls that have ended; the last block of a call advances it. call_ptr[1] counts the blocks."""
+    if tl.atomic_add(call_ptr + 1, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+        tl.store(call_ptr + 1, 0)
+        tl.store(call_ptr, generation)
+
+
 @triton.jit(do_not_specialize=["rank"])
 def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_ptr, slots_ptr, sums_ptr, flags_ptr, call_ptr, M, N, K,
                                slot_elements, sum_flags, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
@@ -315,25 +349,13 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
 
     for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=True):
         row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
-        if TURNED:
-            total = tl.trans(matmul_tile_turned(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K,
-                                                B_TRANSPOSED, PRECISION))
-        else:
-            total = matmul_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+        total = product_of_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K, TURNED, B_TRANSPOSED, PRECISION)
         start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
         tile_rows = tl.arange(0, BLOCK_M)[:, None]
         is_whole = True
         if SPLIT:
-            parts = split_ptr + tl.cast(tile, tl.int64) * splits * (BLOCK_M * BLOCK_N)
-            parts += tile_rows * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-            tl.store(parts + split * (BLOCK_M * BLOCK_N), total, mask=mask)
-            is_whole = tl.atomic_add(split_counter_ptr + tile, 1, sem="acq_rel", scope="gpu") == splits - 1
-            if is_whole:
-                tl.store(split_counter_ptr + tile, 0)
-                total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-                for part in tl.range(splits, loop_unroll_factor=1):
-                    total += tl.load(parts + part * (BLOCK_M * BLOCK_N), mask=mask, other=0.0)
-            else:
+            is_whole, total = add_parts(total, split_ptr, split_counter_ptr, tile, split, splits, mask, BLOCK_M, BLOCK_N)
+            if not is_whole:
                 end_tile = first_tile  # nothing is left to do
         if is_whole:
             value = total.to(slots_ptr.dtype.element_ty)
@@ -376,6 +398,61 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
                 value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
             tl.store(out_ptr + start + offsets, value, mask=mask)
 
-    if tl.atomic_add(call_ptr + 1, 1, sem="acq_rel", scope="gpu") == num_programs - 1:
-        tl.store(call_ptr + 1, 0)
-        tl.store(call_ptr, generation)
+    end_call(call_ptr, generation)
+
+
+@triton.jit(do_not_specialize=["rank"])
+def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_ptr, split_counter_ptr, flags_ptr, call_ptr, generation_ptr, M, N, K,
+                               rows_per_rank, half_rows, all_rows, pushes, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
+                               BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                               TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+    """The whole of AllGather+GEMM for few rows in one launch, with tiles and calls as in gemm_all_reduce_one_launch.
+
+    The rank's rows are cut into `pushes` parts of the same number on all ranks. The first blocks store them into every rank's workspace,
+    [all_rows, K], half of it for even and half for odd calls, and raise flags_ptr[part, rank] there; then, as all blocks, they wait for the parts of all
+    ranks. A block never waits before it has pushed. push_ptr is a_ptr and generation_ptr call_ptr: the producer warp takes its copies and its generation from
+    arguments that the kernel does not write, the one behind a wait, the other before the block can end.
+    """
+    program = tl.program_id(0)
+    num_programs = tl.num_programs(0)
+    tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
+    generation = tl.load(generation_ptr) + 1
+    half = tl.cast(generation % 2, tl.int32) * half_rows
+    first_row = min(rank * rows_per_rank, M)
+    count = tl.cast(min(M - first_row, rows_per_rank), tl.int64) * K
+    own = push_ptr + tl.cast(half + first_row, tl.int64) * K
+    for part in range(program, pushes, num_programs):
+        for start in range(tl.cast(part, tl.int64) * BLOCK, count, tl.cast(pushes, tl.int64) * BLOCK):
+            offsets = tl.arange(0, BLOCK)
+            mask = offsets < count - start
+            value = tl.load(shard_ptr + start + offsets, mask=mask)
+            for step in range(1, WORLD_SIZE + 1):
+                tl.store(dl.symm_at(own, (rank + step) % WORLD_SIZE) + start + offsets, value, mask=mask)
+        raise_flags(flags_ptr, part, generation, rank, WORLD_SIZE)
+
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[all_rows, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    steps = tl.cdiv(K, BLOCK_K)
+    tl.assume(steps > 0)
+    first_step = 0
+    end_step = steps
+    first_tile = program
+    end_tile = tiles
+    if SPLIT:
+        split = program // tiles
+        first_tile = program % tiles
+        end_tile = first_tile + 1
+        first_step = steps * split // splits
+        end_step = steps * (split + 1) // splits
+    for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=True):
+        row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
+        token = dl.wait(flags_ptr, pushes * WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
+        total = product_of_tile(dl.consume_token(a_desc, token), b_desc, half + row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K,
+                                TURNED, B_TRANSPOSED, PRECISION)
+        start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
+        is_whole = True
+        if SPLIT:
+            is_whole, total = add_parts(total, split_ptr, split_counter_ptr, tile, split, splits, mask, BLOCK_M, BLOCK_N)
+        if is_whole:
+            tl.store(c_ptr + start + offsets, total.to(c_ptr.dtype.element_ty), mask=mask)
+    end_call(call_ptr, generation)

@@ -96,7 +96,8 @@ std::vector<std::vector<std::byte>> Operators::runAllGatherGemm(const Problem &w
                                         .numNodes = p.nodes,
                                         .precision = p.precision,
                                         .schedule = p.schedule,
-                                        .tile = p.tile});
+                                        .tile = p.tile,
+                                        .oneLaunchRows = p.oneLaunchRows});
   EXPECT_OK(created);
   if (!created.isOk())
     return {};
