@@ -29,6 +29,7 @@ public:
   /// Sizes, then the alignment of each pointer.
   using Key = std::vector<int64_t>;
 
+  bool has(const Key &key) const { return plans.contains(key); }
   void keep(Key key, Plan plan) { plans.insert_or_assign(std::move(key), std::move(plan)); }
 
   /// The plan of that key; made now when there is none, unless the stream is being captured: loading code waits for the GPU.

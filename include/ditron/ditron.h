@@ -18,7 +18,7 @@
  *  - Strings are UTF-8 and end with a zero; the library copies what it keeps. Text that it returns belongs to the object asked
  *    and lives as long.
  *  - Threads: different contexts may be used from different threads at once. Within a context of real GPUs any function may be
- *    called from any thread, but one stream, one plan and one capture belong to one thread at a time. A simulated context is
+ *    called from any thread, but one stream, one plan, one rank of a collective and one capture belong to one thread at a time. A simulated context is
  *    used by the thread that made it; other threads get DITRON_INVALID_ARGUMENT. *_destroy may be called on any thread.
  *
  *===----------------------------------------------------------------------------------------------------------------===*/
@@ -119,6 +119,7 @@ typedef struct ditron_kernel *ditron_kernel_h;
 typedef struct ditron_variant *ditron_variant_h;
 typedef struct ditron_operator *ditron_operator_h;
 typedef struct ditron_plan *ditron_plan_h;
+typedef struct ditron_collective *ditron_collective_h;
 typedef struct ditron_program *ditron_program_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
@@ -428,6 +429,56 @@ DITRON_API int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank);
  * on `stream` so far has run. */
 DITRON_API ditron_status_t ditron_plan_enqueue(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
                                                const ditron_tensor_t *b, const ditron_tensor_t *c);
+
+/*===- Collectives --------------------------------------------------------------------------------------------------===*/
+
+/* What a call reads and writes on each rank, dense, n elements of the collective's type a part. Part p of [ranks, n] is that of rank p. */
+typedef enum ditron_collective_kind {
+  DITRON_ALL_REDUCE = 1,     /* in [n], out [n]: of all ranks' `in`, the same bits on every rank */
+  DITRON_ALL_GATHER = 2,     /* in [n], out [ranks, n] */
+  DITRON_REDUCE_SCATTER = 3, /* in [ranks, n], out [n]: of all ranks' parts for this rank */
+  DITRON_ALL_TO_ALL = 4, /* in [ranks, n], out [ranks, n]: part p of `in` becomes this rank's part of rank p's `out` */
+  DITRON_BROADCAST = 5   /* in [n], read on the root only, null elsewhere if you like; out [n] on every rank */
+} ditron_collective_kind_t;
+
+/* Contributions are combined in ascending order of the ranks, floats in fp32, and rounded once. */
+typedef enum ditron_reduction {
+  DITRON_REDUCE_SUM = 0,
+  DITRON_REDUCE_MAX = 1,
+  DITRON_REDUCE_MIN = 2,
+  DITRON_REDUCE_AVERAGE = 3 /* Of integers without the fraction. */
+} ditron_reduction_t;
+
+typedef struct ditron_collective_options {
+  size_t struct_size;
+  ditron_collective_kind_t kind;
+  ditron_dtype_t dtype;         /* Zero (bool) means bf16; send bools as u8. */
+  ditron_reduction_t reduction; /* DITRON_ALL_REDUCE and DITRON_REDUCE_SCATTER. */
+  uint32_t has_scale; /* 1: each rank's contribution is multiplied by `scale` in fp32 and rounded before it is sent. */
+  float scale;        /* Of floats only; processes may have different ones. */
+  uint32_t root;      /* DITRON_BROADCAST: whose data all ranks get. */
+  int64_t max_elements; /* Largest n of any call. */
+} ditron_collective_options_t;
+
+/* Allocates slots and counters on all ranks. Collective where ranks are processes. All ranks on one node. */
+DITRON_API ditron_status_t ditron_collective_create(ditron_context_h context,
+                                                    const ditron_collective_options_t *options,
+                                                    ditron_collective_h *collective);
+DITRON_API void ditron_collective_destroy(ditron_collective_h collective);
+/* Compiles and loads what calls of n elements need on all ranks of this process. Loading may wait until nothing runs on a GPU: prepare all
+ * sizes before the first call. Preparing a size again does nothing. */
+DITRON_API ditron_status_t ditron_collective_prepare(ditron_collective_h collective, int64_t elements);
+/* Enqueues one call on the stream's rank: one kernel, no host argument of which changes from call to call. Every rank makes the same sequence
+ * of calls of a collective, each with the same n, on one stream after the other; different sizes and different collectives may follow
+ * each other in any order. n = 0 does nothing.
+ *  - A prepared size is found and its kernel launched, nothing is allocated on the GPU; it may be captured, and eager calls and replays may
+ *    follow each other (the collective must outlive the graph). Other sizes are prepared for this rank now, which a capture refuses.
+ *  - Addresses are those of elements; prepared are multiples of 16 bytes, others count as a size of their own.
+ *  - In place: `out` may be `in` (DITRON_ALL_REDUCE, DITRON_ALL_TO_ALL, DITRON_BROADCAST), `in` the rank's part of `out`
+ *    (DITRON_ALL_GATHER), `out` the rank's part of `in` (DITRON_REDUCE_SCATTER). Other overlaps are undefined.
+ *  - `in` and `out` may be any memory of the rank, symmetric or not, and may be used again once the work on `stream` so far has run. */
+DITRON_API ditron_status_t ditron_collective_enqueue(ditron_collective_h collective, ditron_stream_h stream,
+                                                     const void *in, void *out, int64_t elements);
 
 /*===- Run files ----------------------------------------------------------------------------------------------------===*/
 

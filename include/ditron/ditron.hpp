@@ -19,6 +19,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -420,6 +421,28 @@ public:
   }
 };
 
+/// AllReduce, AllGather, ReduceScatter, AllToAll or Broadcast over all ranks of a context, for calls of any size up to the largest.
+class Collective : public detail::Owner<ditron_collective_h, ditron_collective_destroy> {
+public:
+  using Owner::Owner;
+
+  struct Options {
+    ditron_collective_kind_t kind = DITRON_ALL_REDUCE;
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t maxElements = 0;
+    ditron_reduction_t reduction = DITRON_REDUCE_SUM;
+    std::optional<float> scale; ///< Of this rank's contribution, before it is sent.
+    uint32_t root = 0;          ///< Of a broadcast.
+  };
+
+  /// Before the first call anywhere, for every size.
+  Status prepare(int64_t elements) { return Status::of(ditron_collective_prepare(handle, elements)); }
+  /// What `in` and `out` are for each kind, and when they may be the same: ditron_collective_enqueue.
+  Status enqueue(Stream &stream, const void *in, void *out, int64_t elements) {
+    return Status::of(ditron_collective_enqueue(handle, stream.get(), in, out, elements));
+  }
+};
+
 class Context : public detail::Owner<ditron_context_h, ditron_context_destroy> {
 public:
   using Owner::Owner;
@@ -520,6 +543,22 @@ public:
   Expected<Operator> createOperator(const ditron_operator_options_t &options) {
     return detail::make<Operator, ditron_operator_h>(
         [&](ditron_operator_h *op) { return ditron_operator_create(handle, &options, op); });
+  }
+  Expected<Collective> createCollective(const Collective::Options &options) {
+    ditron_collective_options_t raw;
+    DITRON_INIT(raw);
+    raw.kind = options.kind;
+    raw.dtype = options.dtype;
+    raw.reduction = options.reduction;
+    raw.has_scale = options.scale.has_value();
+    raw.scale = options.scale.value_or(0.0f);
+    raw.root = options.root;
+    raw.max_elements = options.maxElements;
+    return createCollective(raw);
+  }
+  Expected<Collective> createCollective(const ditron_collective_options_t &options) {
+    return detail::make<Collective, ditron_collective_h>(
+        [&](ditron_collective_h *collective) { return ditron_collective_create(handle, &options, collective); });
   }
 
 private:

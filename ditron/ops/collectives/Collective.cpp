@@ -65,7 +65,8 @@ Expected<Collective> Collective::create(runtime::World &world, runtime::KernelPr
   if (options.plan) {
     op.rows = {{.mostBytes = std::numeric_limits<uint64_t>::max(), .plan = *options.plan}};
   } else {
-    const std::string &gpu = world.rank(world.localRanks().front()).attributes().name;
+    const std::string &gpu =
+        options.gpu.empty() ? world.rank(world.localRanks().front()).attributes().name : options.gpu;
     DITRON_ASSIGN_OR_RETURN(op.rows, readCollectivePlans(collectivePlanTable(), options.kind, gpu, world.numRanks()));
   }
   DITRON_RETURN_IF_ERROR(op.allocatePackets());
@@ -188,8 +189,11 @@ Expected<Collective::Plan> Collective::makePlan(runtime::Rank &rank, runtime::Po
 }
 
 Status Collective::prepare(runtime::Rank &rank, int64_t elements) {
+  const KeptPlans<Plan>::Key key = {elements, planAlignment, planAlignment};
+  if (kept[rank.id()]->has(key)) // graphs may have its kernel
+    return Status::ok();
   DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, elements));
-  kept[rank.id()]->keep({elements, planAlignment, planAlignment}, std::move(made));
+  kept[rank.id()]->keep(key, std::move(made));
   return Status::ok();
 }
 

@@ -40,6 +40,8 @@ struct CollectiveOptions {
   int64_t maxElements = 0; ///< Largest `elements` of any call; sizes the buffers.
   /// Instead of what the table says, for tuners and tests. Every rank must give the same.
   std::optional<CollectivePlan> plan = std::nullopt;
+  /// The device's name by which the table is read, instead of that of this process's first rank: for builds ahead of time.
+  std::string gpu = {};
 };
 
 class Collective {
@@ -73,7 +75,7 @@ public:
   /// happen when a part of a call waits for another already.
   Expected<Plan> plan(runtime::Rank &rank, int64_t elements);
 
-  /// Makes the plan that enqueue() then finds.
+  /// Makes the plan that enqueue() then finds, unless it is there.
   Status prepare(runtime::Rank &rank, int64_t elements);
   /// Plan::enqueue with the prepared plan for the size, or with one that is made now, which a capture does not allow. Also takes
   /// addresses that are no multiples of 16 bytes. No elements: nothing happens, on any rank.

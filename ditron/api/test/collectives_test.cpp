@@ -1,0 +1,281 @@
+//===- collectives_test.cpp - Collectives through the C interface, and its C++ header ---------------------------------===//
+//
+// Data are small integers, so that results are exact.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/api/test/ApiTest.h"
+
+#include <ditron/ditron.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace ditron::api::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint32_t ranks = 2;
+constexpr int64_t most = 40'000; ///< Elements; of fp32 beyond the sizes that go by packets.
+
+class ApiCollective : public Api {
+protected:
+  void SetUp() override {
+    Api::SetUp();
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      ASSERT_DONE(ditron_stream_create(context, rank, "collective", &streams[rank]));
+      ASSERT_DONE(ditron_memory_allocate(context, rank, ranks * most * sizeof(float), "in", &in[rank]));
+      ASSERT_DONE(ditron_memory_allocate(context, rank, ranks * most * sizeof(float), "out", &out[rank]));
+    }
+  }
+  void TearDown() override {
+    ditron_collective_destroy(collective);
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      ditron_stream_destroy(streams[rank]);
+      ditron_memory_destroy(in[rank]);
+      ditron_memory_destroy(out[rank]);
+    }
+    Api::TearDown();
+  }
+
+  static ditron_collective_options_t optionsOf(ditron_collective_kind_t kind) {
+    ditron_collective_options_t options;
+    DITRON_INIT(options);
+    options.kind = kind;
+    options.dtype = DITRON_F32;
+    options.max_elements = most;
+    return options;
+  }
+  void create(const ditron_collective_options_t &options) {
+    ditron_collective_destroy(std::exchange(collective, nullptr));
+    ASSERT_DONE(ditron_collective_create(context, &options, &collective));
+  }
+  static float valueOf(uint32_t rank, int64_t index) { return static_cast<float>((index * 7 + rank * 3) % 11 - 5); }
+  void give(ditron_memory_h *memories, int64_t count) {
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      std::vector<float> values(count);
+      for (int64_t i = 0; i < count; ++i)
+        values[i] = valueOf(rank, i);
+      ASSERT_DONE(ditron_memory_upload(memories[rank], rank, 0, values.data(), count * sizeof(float)));
+    }
+  }
+  static float *addressOf(ditron_memory_h *memories, uint32_t rank, int64_t offset = 0) {
+    return static_cast<float *>(ditron_memory_address(memories[rank], rank)) + offset;
+  }
+  void enqueueAll(ditron_memory_h *from, ditron_memory_h *to, int64_t n) {
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      ASSERT_DONE(ditron_collective_enqueue(collective, streams[rank], addressOf(from, rank), addressOf(to, rank), n));
+  }
+  std::vector<float> result(ditron_memory_h *memories, uint32_t rank, int64_t count) {
+    std::vector<float> values(count);
+    EXPECT_DONE(ditron_memory_download(memories[rank], rank, 0, values.data(), count * sizeof(float)));
+    return values;
+  }
+  /// What a rank must get where each has given valueOf.
+  static std::vector<float> expected(ditron_collective_kind_t kind, uint32_t rank, int64_t n) {
+    std::vector<float> all;
+    const uint32_t parts = kind == DITRON_ALL_GATHER || kind == DITRON_ALL_TO_ALL ? ranks : 1;
+    for (uint32_t part = 0; part < parts; ++part)
+      for (int64_t i = 0; i < n; ++i)
+        all.push_back(kind == DITRON_ALL_REDUCE       ? valueOf(0, i) + valueOf(1, i)
+                      : kind == DITRON_ALL_GATHER     ? valueOf(part, i)
+                      : kind == DITRON_REDUCE_SCATTER ? valueOf(0, rank * n + i) + valueOf(1, rank * n + i)
+                      : kind == DITRON_ALL_TO_ALL     ? valueOf(part, rank * n + i)
+                                                      : valueOf(1, i));
+    return all;
+  }
+
+  ditron_collective_h collective = nullptr;
+  ditron_stream_h streams[ranks] = {};
+  ditron_memory_h in[ranks] = {}, out[ranks] = {};
+};
+
+TEST_F(ApiCollective, EachKindInSizesOfEachForm) {
+  for (ditron_collective_kind_t kind :
+       {DITRON_ALL_REDUCE, DITRON_ALL_GATHER, DITRON_REDUCE_SCATTER, DITRON_ALL_TO_ALL, DITRON_BROADCAST}) {
+    ditron_collective_options_t options = optionsOf(kind);
+    options.root = kind == DITRON_BROADCAST ? 1 : 0;
+    create(options);
+    give(in, ranks * most);
+    for (int64_t n : {int64_t{1000}, int64_t{7}, most}) {
+      SCOPED_TRACE(testing::Message() << "kind " << kind << ", " << n << " elements");
+      ASSERT_DONE(ditron_collective_prepare(collective, n));
+      for (int call = 0; call < 3; ++call)
+        enqueueAll(in, out, n);
+      ASSERT_DONE(ditron_context_synchronize(context));
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        const std::vector<float> right = expected(kind, rank, n);
+        ASSERT_EQ(result(out, rank, static_cast<int64_t>(right.size())), right) << "rank " << rank;
+      }
+    }
+  }
+}
+
+TEST_F(ApiCollective, InPlace) {
+  constexpr int64_t n = 500;
+  for (ditron_collective_kind_t kind : {DITRON_ALL_REDUCE, DITRON_ALL_TO_ALL, DITRON_BROADCAST}) {
+    ditron_collective_options_t options = optionsOf(kind);
+    options.root = kind == DITRON_BROADCAST ? 1 : 0;
+    create(options);
+    give(in, ranks * n);
+    enqueueAll(in, in, n);
+    ASSERT_DONE(ditron_context_synchronize(context));
+    const std::vector<float> right = expected(kind, 0, n);
+    EXPECT_EQ(result(in, 0, static_cast<int64_t>(right.size())), right) << "kind " << kind;
+  }
+  create(optionsOf(DITRON_REDUCE_SCATTER));
+  give(in, ranks * n);
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    ASSERT_DONE(
+        ditron_collective_enqueue(collective, streams[rank], addressOf(in, rank), addressOf(in, rank, rank * n), n));
+  ASSERT_DONE(ditron_context_synchronize(context));
+  const std::vector<float> whole = result(in, 1, ranks * n);
+  EXPECT_EQ(std::vector<float>(whole.begin() + n, whole.end()), expected(DITRON_REDUCE_SCATTER, 1, n));
+}
+
+TEST_F(ApiCollective, ReductionsAndScale) {
+  constexpr int64_t n = 64;
+  for (ditron_reduction_t reduction :
+       {DITRON_REDUCE_MAX, DITRON_REDUCE_MIN, DITRON_REDUCE_AVERAGE, DITRON_REDUCE_SUM}) {
+    ditron_collective_options_t options = optionsOf(DITRON_ALL_REDUCE);
+    options.reduction = reduction;
+    options.has_scale = reduction == DITRON_REDUCE_SUM;
+    options.scale = 0.5f;
+    create(options);
+    give(in, n);
+    enqueueAll(in, out, n);
+    ASSERT_DONE(ditron_context_synchronize(context));
+    const std::vector<float> found = result(out, 1, n);
+    for (int64_t i = 0; i < n; ++i) {
+      const float a = valueOf(0, i), b = valueOf(1, i);
+      ASSERT_EQ(found[i], reduction == DITRON_REDUCE_MAX   ? std::max(a, b)
+                          : reduction == DITRON_REDUCE_MIN ? std::min(a, b)
+                                                           : (a + b) / 2)
+          << "reduction " << reduction << " [" << i << "]";
+    }
+  }
+}
+
+TEST_F(ApiCollective, OnlyTheRootOfABroadcastNeedsAnInput) {
+  create(optionsOf(DITRON_BROADCAST));
+  give(in, 100);
+  ASSERT_DONE(ditron_collective_enqueue(collective, streams[0], addressOf(in, 0), addressOf(out, 0), 100));
+  ASSERT_DONE(ditron_collective_enqueue(collective, streams[1], nullptr, addressOf(out, 1), 100));
+  ASSERT_DONE(ditron_context_synchronize(context));
+  EXPECT_EQ(result(out, 1, 100), result(in, 0, 100));
+}
+
+TEST_F(ApiCollective, CapturedCallsAndEagerOnesByTurns) {
+  constexpr int64_t n = 300;
+  create(optionsOf(DITRON_ALL_REDUCE));
+  ASSERT_DONE(ditron_collective_prepare(collective, n));
+  ASSERT_DONE(ditron_collective_prepare(collective, n)); // does nothing
+  ditron_graph_h graphs[ranks] = {};
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    ASSERT_DONE(ditron_capture_begin(streams[rank]));
+    ASSERT_DONE(ditron_collective_enqueue(collective, streams[rank], addressOf(in, rank), addressOf(out, rank), n));
+    EXPECT_EQ(ditron_collective_enqueue(collective, streams[rank], addressOf(in, rank), addressOf(out, rank), n + 1),
+              DITRON_INVALID_ARGUMENT);
+    EXPECT_THAT(lastMessage(), HasSubstr("all_reduce: sizes 301"));
+    EXPECT_THAT(lastMessage(), HasSubstr("call prepare before the capture begins"));
+    ASSERT_DONE(ditron_capture_end(streams[rank], &graphs[rank]));
+  }
+  give(in, n);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      ASSERT_DONE(ditron_graph_launch(graphs[rank], streams[rank]));
+    enqueueAll(in, out, n - 1);
+  }
+  ASSERT_DONE(ditron_context_synchronize(context));
+  EXPECT_EQ(result(out, 1, n), expected(DITRON_ALL_REDUCE, 1, n));
+  for (ditron_graph_h graph : graphs)
+    ditron_graph_destroy(graph);
+}
+
+TEST_F(ApiCollective, CollectivesOfOneContextMix) {
+  create(optionsOf(DITRON_ALL_GATHER));
+  ditron_collective_h other = nullptr;
+  const ditron_collective_options_t options = optionsOf(DITRON_REDUCE_SCATTER);
+  ASSERT_DONE(ditron_collective_create(context, &options, &other));
+  give(in, 500);
+  for (int call = 0; call < 3; ++call)
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      ASSERT_DONE(ditron_collective_enqueue(collective, streams[rank], addressOf(in, rank), addressOf(out, rank), 500));
+      ASSERT_DONE(
+          ditron_collective_enqueue(other, streams[rank], addressOf(out, rank), addressOf(out, rank, 1000), 500));
+    }
+  ASSERT_DONE(ditron_context_synchronize(context));
+  ditron_collective_destroy(other);
+  const std::vector<float> found = result(out, 1, 1500);
+  for (int64_t i = 0; i < 500; ++i)
+    ASSERT_EQ(found[1000 + i], 2 * valueOf(1, i));
+}
+
+TEST_F(ApiCollective, WhatIsWrongIsNamed) {
+  ditron_collective_h made = nullptr;
+  const auto refused = [&](const ditron_collective_options_t &options, const char *words) {
+    EXPECT_EQ(ditron_collective_create(context, &options, &made), DITRON_INVALID_ARGUMENT);
+    EXPECT_THAT(lastMessage(), HasSubstr(words));
+    EXPECT_EQ(made, nullptr);
+  };
+  ditron_collective_options_t options = optionsOf(static_cast<ditron_collective_kind_t>(0));
+  refused(options, "a collective of kind 0; accepted are the members of ditron_collective_kind_t, 1 to 5");
+  options = optionsOf(DITRON_ALL_REDUCE);
+  options.max_elements = 0;
+  refused(options, "max_elements is 0; accepted are 1 and more");
+  options = optionsOf(DITRON_ALL_REDUCE);
+  options.reduction = static_cast<ditron_reduction_t>(9);
+  refused(options, "a reduction 9");
+  options = optionsOf(DITRON_ALL_REDUCE);
+  options.root = 1;
+  refused(options, "root 1 of 2 ranks; 0 is accepted");
+  options = optionsOf(DITRON_ALL_GATHER);
+  options.reduction = DITRON_REDUCE_MAX;
+  refused(options, "it combines nothing");
+  options = optionsOf(DITRON_ALL_REDUCE);
+  options.struct_size = 0;
+  refused(options, "DITRON_INIT");
+
+  create(optionsOf(DITRON_ALL_REDUCE));
+  float *x = addressOf(in, 0);
+  EXPECT_EQ(ditron_collective_enqueue(collective, streams[0], x, x, most + 1), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(lastMessage(), HasSubstr("40001 elements; 0 to 40000"));
+  EXPECT_EQ(ditron_collective_enqueue(collective, streams[0], nullptr, x, 4), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(lastMessage(), HasSubstr("operand in is a null pointer"));
+  EXPECT_EQ(ditron_collective_enqueue(collective, nullptr, x, x, 4), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_collective_enqueue(nullptr, streams[0], x, x, 4), DITRON_INVALID_ARGUMENT);
+  EXPECT_EQ(ditron_collective_prepare(collective, -1), DITRON_INVALID_ARGUMENT);
+  ASSERT_DONE(ditron_collective_enqueue(collective, streams[0], nullptr, nullptr, 0)); // alone, and nothing happens
+  ASSERT_DONE(ditron_context_synchronize(context));
+  ditron_collective_destroy(nullptr);
+}
+
+TEST(CppCollective, IsTheSameFromTheHeader) {
+  Context::Options options;
+  options.target = "sim:sm_80";
+  options.ranks = 2;
+  Context context = Context::create(options).value();
+  Collective::Options wanted;
+  wanted.dtype = DITRON_F32;
+  wanted.maxElements = 256;
+  wanted.scale = 2.0f;
+  Collective reduce = context.createCollective(wanted).value();
+  ASSERT_TRUE(reduce.prepare(256).ok());
+  std::vector<float> x[2] = {std::vector<float>(256, 1), std::vector<float>(256, 2)};
+  std::vector<Memory> lent;
+  std::vector<Stream> streams;
+  for (uint32_t rank : {0u, 1u}) {
+    lent.push_back(context.adopt(rank, x[rank].data(), 256 * sizeof(float), "x").value());
+    streams.push_back(context.stream(rank).value());
+  }
+  for (uint32_t rank : {0u, 1u})
+    ASSERT_TRUE(reduce.enqueue(streams[rank], x[rank].data(), x[rank].data(), 256).ok());
+  ASSERT_TRUE(context.synchronize().ok());
+  EXPECT_EQ(x[0], std::vector<float>(256, 6));
+  EXPECT_EQ(x[1], x[0]);
+  wanted.maxElements = 0;
+  EXPECT_THAT(context.createCollective(wanted).status().message(), HasSubstr("max_elements is 0"));
+}
+
+} // namespace
+} // namespace ditron::api::test
