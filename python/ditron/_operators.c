@@ -1,6 +1,6 @@
-/*===- _operators.c - Operators and plans for Python -------------------------------------------------------------------===*
+/*===- _operators.c - Operators, plans and collectives for Python ------------------------------------------------------===*
  *
- * The calls of ditron.h on operators, with handles as integers.
+ * The calls of ditron.h on operators and collectives, with handles as integers.
  *
  *===---------------------------------------------------------------------------------------------------------------------===*/
 #define Py_LIMITED_API 0x030A0000
@@ -74,8 +74,48 @@ static PyObject *plan_enqueue(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+static PyObject *collective_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  ditron_collective_options_t options;
+  DITRON_INIT(options);
+  int kind, dtype, reduction, has_scale;
+  long long most;
+  if (!PyArg_ParseTuple(args, "KiiipfIL", &context, &kind, &dtype, &reduction, &has_scale, &options.scale,
+                        &options.root, &most))
+    return NULL;
+  options.kind = (ditron_collective_kind_t)kind;
+  options.dtype = (ditron_dtype_t)dtype;
+  options.reduction = (ditron_reduction_t)reduction;
+  options.has_scale = (uint32_t)has_scale;
+  options.max_elements = most;
+  ditron_collective_h collective;
+  CHECK_UNLOCKED(ditron.collective_create(handle(context), &options, &collective));
+  return from_handle(collective);
+}
+
+DESTROY(collective)
+
+static PyObject *collective_prepare(PyObject *self, PyObject *args) {
+  unsigned long long collective;
+  long long elements;
+  if (!PyArg_ParseTuple(args, "KL", &collective, &elements))
+    return NULL;
+  CHECK_UNLOCKED(ditron.collective_prepare(handle(collective), elements));
+  Py_RETURN_NONE;
+}
+
+static PyObject *collective_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long collective, stream, in, out;
+  long long elements;
+  if (!PyArg_ParseTuple(args, "KKKKL", &collective, &stream, &in, &out, &elements))
+    return NULL;
+  CHECK_UNLOCKED(ditron.collective_enqueue(handle(collective), handle(stream), handle(in), handle(out), elements));
+  Py_RETURN_NONE;
+}
+
 int add_operators(PyObject *module) {
   static PyMethodDef methods[] = {METHOD(operator_create) METHOD(operator_destroy) METHOD(operator_prepare)
-                                      METHOD(plan_destroy) METHOD(plan_rows) METHOD(plan_enqueue){NULL, NULL, 0, NULL}};
+                                      METHOD(plan_destroy) METHOD(plan_rows) METHOD(plan_enqueue) METHOD(collective_create)
+                                      METHOD(collective_destroy) METHOD(collective_prepare) METHOD(collective_enqueue){NULL, NULL, 0, NULL}};
   return PyModule_AddFunctions(module, methods);
 }

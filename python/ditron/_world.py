@@ -89,6 +89,7 @@ class World:
         self.lent = []
         self.memories = weakref.WeakSet()
         self.plans = {}  # of collective calls, by what they are
+        self.collectives = {}  # that calls of all sizes share
         self.threads = None  # inside run()
         self.home = threading.get_ident()
         self.compiling = threading.Lock()

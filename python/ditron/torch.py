@@ -5,8 +5,9 @@
     h = ditron.torch.ag_gemm(x, w_up, world)       # x [tokens / ranks, d], w_up [hidden / ranks, d]: h [tokens, hidden / ranks]
     y = ditron.torch.gemm_rs(h, w_down, world)     # w_down [d, hidden / ranks]: y [tokens / ranks, d]
     y = ditron.torch.gemm_ar(h, w_down, world)     # the whole sum on every rank: y [tokens, d]
+    y = ditron.torch.all_reduce(y, world)          # also reduce_scatter, all_gather and all_to_all
 
-They are torch.ops.ditron.ag_gemm, gemm_rs, gemm_ar and all_gather, which know a world by its name. Every rank makes the same calls in the same
+They are torch.ops.ditron.ag_gemm, gemm_rs, gemm_ar, all_reduce and so on, which know a world by its name. Every rank makes the same calls in the same
 order, backward too: the gradient of one operator is a call of the other. On GPUs calls go to PyTorch's current stream; on simulated
 ranks (`world.run`) a call returns when all ranks have made it and the result is there.
 """
@@ -16,13 +17,12 @@ import weakref
 import torch
 
 from . import _native
-from . import language as tl
+from ._collectives import REDUCTIONS, AllGather, AllReduce, AllToAll, ReduceScatter
 from ._errors import InvalidArgumentError
-from ._jit import jit
 from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter
 from ._tensors import pointer_of
 from ._values import BY_SIGNATURE
-from ._world import SymmetricTensor, worlds
+from ._world import worlds
 
 
 def ag_gemm(x, weight, world, weight_transposed=True):
@@ -43,6 +43,22 @@ def gemm_ar(x, weight, world, weight_transposed=True):
 def all_gather(x, world):
     """The ranks' x, [m / ranks, ...] each, one after the other: [m, ...]. Has no gradient of its own."""
     return _all_gather(x, world.name)
+
+
+def all_reduce(x, world, op="sum"):
+    """The sum of the ranks' x (or "average", "max", "min"), the same bits on every rank. What follows on every rank has to be the same for
+    its gradient to be right; max and min have none."""
+    return _all_reduce(x, world.name, op)
+
+
+def reduce_scatter(x, world, op="sum"):
+    """The rank's part, [m / ranks, ...], of the sum (or "average", "max", "min") of the ranks' x, [m, ...]. max and min have no gradient."""
+    return _reduce_scatter(x, world.name, op)
+
+
+def all_to_all(x, world):
+    """Part r of x, [m, ...] in as many parts as there are ranks, goes to rank r: the parts that came, in the order of the ranks."""
+    return _all_to_all(x, world.name)
 
 
 @torch.library.custom_op("ditron::ag_gemm", mutates_args=())
@@ -81,14 +97,7 @@ def _like_gemm_ar(x, weight, world, weight_transposed):
 
 @torch.library.custom_op("ditron::all_gather", mutates_args=())
 def _all_gather(x: torch.Tensor, world: str) -> torch.Tensor:
-    out = _like_all_gather(x, world)
-    world = _world(world)
-    if out.numel():
-        rank = world.rank_of(x)
-        x = x.detach().contiguous()
-        world.collective(rank, f"all_gather of {x.numel()} elements, {x.dtype}", lambda: _Gather(weakref.proxy(world), x),
-                         lambda gather: gather.enqueue(rank, x, out))
-    return out
+    return _move(AllGather, world, x, _like_all_gather(x, world), 1)
 
 
 @_all_gather.register_fake
@@ -96,6 +105,67 @@ def _like_all_gather(x, world):
     if x.dim() < 1:
         raise InvalidArgumentError("all_gather: x is a scalar; accepted are tensors with rows")
     return x.new_empty((x.shape[0] * _world(world).ranks, *x.shape[1:]))
+
+
+@torch.library.custom_op("ditron::all_reduce", mutates_args=())
+def _all_reduce(x: torch.Tensor, world: str, op: str) -> torch.Tensor:
+    return _call_collective(AllReduce, world, x, _like_all_reduce(x, world, op), x.numel(), x.dtype, op)
+
+
+@_all_reduce.register_fake
+def _like_all_reduce(x, world, op):
+    return x.new_empty(x.shape)
+
+
+@torch.library.custom_op("ditron::reduce_scatter", mutates_args=())
+def _reduce_scatter(x: torch.Tensor, world: str, op: str) -> torch.Tensor:
+    out = _like_reduce_scatter(x, world, op)
+    return _call_collective(ReduceScatter, world, x, out, out.numel(), x.dtype, op)
+
+
+@_reduce_scatter.register_fake
+def _like_reduce_scatter(x, world, op):
+    return x.new_empty((_rows_of_part("reduce_scatter", x, world), *x.shape[1:]))
+
+
+@torch.library.custom_op("ditron::all_to_all", mutates_args=())
+def _all_to_all(x: torch.Tensor, world: str) -> torch.Tensor:
+    return _move(AllToAll, world, x, _like_all_to_all(x, world), _world(world).ranks)
+
+
+@_all_to_all.register_fake
+def _like_all_to_all(x, world):
+    _rows_of_part("all_to_all", x, world)
+    return x.new_empty(x.shape)
+
+
+def _rows_of_part(name, x, world):
+    ranks = _world(world).ranks
+    if x.dim() < 1:
+        raise InvalidArgumentError(f"{name}: x is a scalar; accepted are tensors with rows")
+    torch._check(x.shape[0] % ranks == 0, lambda: f"{name}: x has {x.shape[0]} rows, which {ranks} ranks cannot share equally")
+    return x.shape[0] // ranks
+
+
+def _move(collective, world, x, out, parts):
+    """A call that only moves data: by the widest words that fit, so that all types share buffers."""
+    size = x.numel() * x.element_size() // parts
+    word = torch.int32 if size % torch.int32.itemsize == 0 else torch.uint8
+    return _call_collective(collective, world, x, out, size // word.itemsize, word, "sum")
+
+
+def _call_collective(collective, world, x, out, elements, dtype, op):
+    if op not in REDUCTIONS:
+        raise InvalidArgumentError(f"{collective.name}: op '{op}'; accepted are {', '.join(REDUCTIONS)}")
+    if dtype == torch.bool:
+        raise InvalidArgumentError(f"{collective.name}: elements of type bool; convert them to uint8")
+    if elements:
+        world = _world(world)
+        rank, tensors = world.rank_of(x), (_dense(x.detach()), out)
+        call = _CollectiveCall(collective, elements, dtype, op)
+        proxy = weakref.proxy(world)
+        world.collective(rank, call, lambda: _PreparedCollective(proxy, call), lambda made: made.enqueue(rank, tensors))
+    return out
 
 
 def _keep_inputs(ctx, inputs, output):
@@ -141,6 +211,31 @@ def _gemm_ar_backward(context, gradient):
 _ag_gemm.register_autograd(_ag_gemm_backward, setup_context=_keep_inputs)
 _gemm_rs.register_autograd(_gemm_rs_backward, setup_context=_keep_inputs)
 _gemm_ar.register_autograd(_gemm_ar_backward, setup_context=_keep_inputs)
+
+
+def _keep_call(ctx, inputs, output):
+    ctx.world, ctx.op = inputs[1], inputs[2]
+
+
+def _all_reduce_backward(context, gradient):
+    """What follows on every rank is the same, and so is its gradient, as that of gemm_ar."""
+    return _gradient_of_reduction("all_reduce", context, gradient), None, None
+
+
+def _reduce_scatter_backward(context, gradient):
+    return _all_gather(_gradient_of_reduction("reduce_scatter", context, gradient), context.world), None, None
+
+
+def _gradient_of_reduction(name, context, gradient):
+    if context.op not in ("sum", "average"):
+        raise InvalidArgumentError(f"{name}: op '{context.op}' has no gradient; sum and average have")
+    return gradient / _world(context.world).ranks if context.op == "average" else gradient
+
+
+_all_reduce.register_autograd(_all_reduce_backward, setup_context=_keep_call)
+_reduce_scatter.register_autograd(_reduce_scatter_backward, setup_context=_keep_call)
+_all_to_all.register_autograd(lambda context, gradient: (_all_to_all(gradient, context.world), None),
+                              setup_context=lambda ctx, inputs, output: setattr(ctx, "world", inputs[1]))
 
 
 def _world(name):
@@ -204,54 +299,43 @@ class _Product:
 
     def enqueue(self, rank, tensors):
         device = self.world.device(rank)
-        for tensor in tensors:
-            if device.index is None or tensor.get_device() != device.index:
-                device.lend_tensor(pointer_of(tensor))  # which refuses other GPUs' tensors
+        _lend(device, tensors)
         _native.plan_enqueue(self.plan, device.stream(), *[(tensor.data_ptr(), *words) for tensor, words in zip(tensors, self.words)])
 
 
-class _Gather:
-    """all_gather of so many elements: each rank puts its own into symmetric memory, and takes those of all when all have."""
+class _CollectiveCall(typing.NamedTuple):
+    """What ranks have to agree on."""
 
-    BLOCK = 4096
+    collective: type
+    elements: int
+    dtype: torch.dtype
+    op: str
 
-    def __init__(self, world, x):
-        self.world, self.count = world, x.numel()
-        self.memory = SymmetricTensor(world, (self.count,), x.dtype)
-        calls, arrived = SymmetricTensor(world, (1,), torch.int64), SymmetricTensor(world, (world.ranks,), torch.int64)
-        self.rows = {rank: self.memory[rank] for rank in world.local_ranks}
-        # Compiled and loaded now: that may wait for the GPU, on which others' calls wait for us later.
-        first = world.local_ranks[0]
-        with world.on(first):
-            self.meet = _meet.warmup(calls[first], arrived[first], RANKS=world.ranks, grid=(1,))
-            self.take = _take.warmup(self.rows[first], self.rows[first], self.count, BLOCK=self.BLOCK, grid=(1, 1))
-        self.meetings = {rank: self.meet.pack({"calls": calls.address(rank), "arrived": arrived.address(rank)}) for rank in world.local_ranks}
-        self.words = calls, arrived
+    def __str__(self):
+        return f"{self.collective.name}{'' if self.op == 'sum' else f' ({self.op})'} of {self.elements} elements, {self.dtype}"
 
-    def enqueue(self, rank, x, out):
+
+class _PreparedCollective:
+    """A size of a collective, of which a world has one for each kind, type and reduction."""
+
+    MOST_ELEMENTS = 1 << 40  # buffers do not grow with it
+
+    def __init__(self, world, call):
+        self.world, self.elements = world, call.elements
+        key = call.collective, call.dtype, call.op
+        if key not in world.collectives:
+            options = (call.op,) if call.collective in (AllReduce, ReduceScatter) else ()
+            world.collectives[key] = call.collective(world, self.MOST_ELEMENTS, call.dtype, *options)
+        self.collective = world.collectives[key]
+        self.collective.prepare(call.elements)
+
+    def enqueue(self, rank, tensors):
         device = self.world.device(rank)
-        device.lend_tensor(pointer_of(out))
-        self.rows[rank].copy_(x.view(-1))
-        self.meet.launch_packed((1, 1, 1), self.meetings[rank], (), device)
-        blocks = -(-self.count // self.BLOCK), self.world.ranks, 1
-        arguments = self.take.pack({"rows": self.memory.address(rank), "out": out.data_ptr(), "count": self.count})
-        self.take.launch_packed(blocks, arguments, (), device)
-        self.meet.launch_packed((1, 1, 1), self.meetings[rank], (), device)  # nobody's rows are overwritten before all have them
+        _lend(device, tensors)
+        self.collective.enqueue_at(device, *[tensor.data_ptr() for tensor in tensors], self.elements)
 
 
-@jit
-def _meet(calls, arrived, RANKS: tl.constexpr):
-    """Waits for all ranks. The number of the meeting is kept on the device, so that a graph can replay it."""
-    number = tl.load(calls) + 1
-    tl.debug_barrier()
-    tl.store(calls, number)
-    for peer in range(RANKS):
-        tl.notify(arrived + tl.rank(), peer, signal=number, sig_op="set", comm_scope="intra_node")
-    tl.wait(arrived, RANKS, "sys", "acquire", waitValue=number, compare="ge")
-
-
-@jit
-def _take(rows, out, count, BLOCK: tl.constexpr):
-    peer = tl.program_id(1)
-    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + peer.to(tl.int64) * count + i, tl.load(tl.symm_at(rows, peer) + i, mask=i < count), mask=i < count)
+def _lend(device, tensors):
+    for tensor in tensors:
+        if device.index is None or tensor.get_device() != device.index:
+            device.lend_tensor(pointer_of(tensor))  # which refuses other GPUs' tensors

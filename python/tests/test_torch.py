@@ -88,6 +88,60 @@ def test_all_reduce(m, transposed):
     assert all(torch.equal(each, results[0]) for each in results)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+@pytest.mark.parametrize("size", [5, 3000, 30000])
+def test_collectives(size, dtype):
+    def program(world):
+        x = ((torch.arange(world.ranks * size) * 7 + world.rank) % 13).to(getattr(torch, dtype)).reshape(world.ranks, size)
+        results = [(ditron.torch.all_reduce(x, world), ditron.torch.all_reduce(x, world, "max"), ditron.torch.reduce_scatter(x, world),
+                    ditron.torch.all_to_all(x, world)) for _ in range(2)]
+        assert all(torch.equal(*pair) for pair in zip(*results))
+        return x, *results[0]
+
+    results = ditron.World(3, target="sim").run(program)
+    xs = torch.stack([each[0] for each in results])
+    for rank, (_, total, most, part, exchanged) in enumerate(results):
+        assert torch.equal(total, xs.sum(0, dtype=xs.dtype)) and torch.equal(most, xs.amax(0))
+        assert torch.equal(part, total[rank:rank + 1]) and torch.equal(exchanged, xs[:, rank])
+
+
+def check_gradients_of_collectives(world):
+    x = (torch.arange(12.0).reshape(6, 2) + world.rank).requires_grad_()
+    weight = torch.arange(12.0).reshape(6, 2) + 1
+    (ditron.torch.all_reduce(x, world, "average") * weight).sum().backward()
+    close(x.grad, weight / world.ranks)
+    x.grad = None
+    (ditron.torch.reduce_scatter(x, world) * (world.rank + 1)).sum().backward()
+    close(x.grad, torch.arange(1.0, world.ranks + 1).repeat_interleave(6 // world.ranks)[:, None].expand(6, 2))
+    x.grad = None
+    (ditron.torch.all_to_all(x, world) * (world.rank + 1)).sum().backward()
+    close(x.grad, torch.arange(1.0, world.ranks + 1).repeat_interleave(6 // world.ranks)[:, None].expand(6, 2))
+    with pytest.raises(ditron.InvalidArgumentError, match="op 'max' has no gradient"):
+        ditron.torch.all_reduce(x, world, "max").sum().backward()
+    for call, words in [(lambda: ditron.torch.all_reduce(x, world, "add"), "op 'add'; accepted are sum, max, min, average"),
+                        (lambda: ditron.torch.all_reduce(x > 0, world), "convert them to uint8"),
+                        (lambda: ditron.torch.all_to_all(x[0, 0], world), "x is a scalar")]:
+        with pytest.raises(ditron.InvalidArgumentError, match=words):
+            call()
+    with pytest.raises(Exception, match="x has 5 rows, which 3 ranks cannot share equally"):
+        ditron.torch.reduce_scatter(x[:5], world)
+
+
+def test_gradients_of_collectives():
+    ditron.World(3, target="sim").run(check_gradients_of_collectives)
+
+
+def test_collectives_compiled_without_graph_breaks():
+    torch._dynamo.reset()
+
+    def summed(x, world):
+        return ditron.torch.all_to_all(ditron.torch.all_reduce(2 * x, world), world) + 1
+
+    compiled = torch.compile(summed, fullgraph=True, backend="aot_eager")
+    results = ditron.World(2, target="sim").run(lambda world: compiled(torch.arange(4.0), world))
+    assert [each.tolist() for each in results] == [[1, 5, 1, 5], [9, 13, 9, 13]]
+
+
 def test_a_world_goes_with_its_operators():
     world = ditron.World(2, target="sim")
     world.run(lambda world: ditron.torch.all_gather(ditron.torch.ag_gemm(torch.ones(8, 16), torch.ones(16, 16), world), world))
@@ -118,6 +172,9 @@ def check_operators(world):
     torch.library.opcheck(torch.ops.ditron.gemm_rs.default, (x, weight.t(), world.name, False))
     torch.library.opcheck(torch.ops.ditron.gemm_ar.default, (x, weight, world.name, True))
     torch.library.opcheck(torch.ops.ditron.all_gather.default, (x.detach(), world.name))
+    torch.library.opcheck(torch.ops.ditron.all_reduce.default, (x, world.name, "sum"))
+    torch.library.opcheck(torch.ops.ditron.reduce_scatter.default, (x, world.name, "average"))
+    torch.library.opcheck(torch.ops.ditron.all_to_all.default, (x, world.name))
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
