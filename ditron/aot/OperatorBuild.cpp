@@ -8,6 +8,7 @@
 #include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/RowWise.h"
+#include "ditron/ops/collectives/Collective.h"
 #include "ditron/support/Suggest.h"
 
 #include <algorithm>
@@ -108,6 +109,44 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   return Status::ok();
 }
 
+/// A part of the name of the GPU that people mean by a target.
+std::string_view usualGpu(const TargetName &target) {
+  return target.simulated                  ? "simulated"
+         : target.architecture == "sm_80"  ? "A100"
+         : target.architecture == "sm_89"  ? "L40S"
+         : target.architecture == "sm_90a" ? "H100"
+                                           : "B200";
+}
+
+template <ops::CollectiveKind kind> Status addCollective(Workbench &bench) {
+  constexpr bool reduces = kind == ops::CollectiveKind::AllReduce || kind == ops::CollectiveKind::ReduceScatter;
+  ShapeText &shape = bench.shape;
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(bench.order.target));
+  const int64_t elements = shape.integer("elements"), ranks = shape.integer("ranks");
+  ops::CollectiveOptions options;
+  options.kind = kind;
+  options.maxElements = shape.integer("max_elements", elements);
+  options.dtype = shape.type("dtype", DataType::BF16);
+  options.gpu = shape.text("gpu", usualGpu(target));
+  if constexpr (reduces) {
+    DITRON_ASSIGN_OR_RETURN(options.reduction, ops::parseReduction(shape.text("reduction", "sum")));
+    if (shape.flag("scaled", false))
+      options.scale = 1.0f; // which one is said at run time
+  }
+  if constexpr (kind == ops::CollectiveKind::Broadcast)
+    options.root = static_cast<uint32_t>(std::min<int64_t>(shape.integer("root", 0, 0), UINT32_MAX));
+  DITRON_RETURN_IF_ERROR(shape.finish());
+  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,
+                          bench.world(static_cast<uint32_t>(std::min<int64_t>(ranks, UINT32_MAX))));
+  RecordingProvider kernels(bench.builder, bench.order.target);
+  DITRON_ASSIGN_OR_RETURN(ops::Collective op, ops::Collective::create(*world, kernels, options));
+  for (uint32_t rank : world->localRanks())
+    DITRON_RETURN_IF_ERROR(op.prepare(world->rank(rank), elements));
+  bench.note.plan = op.planFor(elements).text();
+  bench.note.workspaceBytes = op.workspaceBytes();
+  return Status::ok();
+}
+
 /// Operands of operators on one GPU.
 struct Operands {
   std::unique_ptr<runtime::World> world;
@@ -192,12 +231,21 @@ struct OperatorEntry {
 constexpr std::string_view overlappedHelp =
     "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group";
 constexpr std::string_view rowHelp = "rows columns [dtype=bf16]";
+constexpr std::string_view moveHelp = "elements ranks [max_elements=elements dtype=bf16 gpu=usual]: elements of a part";
+constexpr std::string_view reduceHelp =
+    "elements ranks [max_elements=elements dtype=bf16 reduction=sum scaled=0 gpu=usual]: elements of a part";
 
 const std::vector<OperatorEntry> &operatorTable() {
   static const std::vector<OperatorEntry> table = {
       {"ag_gemm", "nodes=1 unfused=0 chunks=1]: n of each rank", addOverlapped<ops::AllGatherGemm>},
       {"gemm_rs", "nodes=1 unfused=0]: k of each rank", addOverlapped<ops::GemmReduceScatter>},
       {"gemm_ar", "form=auto]: k of each rank", addOverlapped<ops::GemmAllReduce>},
+      {"all_reduce", reduceHelp, addCollective<ops::CollectiveKind::AllReduce>},
+      {"all_gather", moveHelp, addCollective<ops::CollectiveKind::AllGather>},
+      {"reduce_scatter", reduceHelp, addCollective<ops::CollectiveKind::ReduceScatter>},
+      {"all_to_all", moveHelp, addCollective<ops::CollectiveKind::AllToAll>},
+      {"broadcast", "elements ranks [max_elements=elements dtype=bf16 root=0 gpu=usual]",
+       addCollective<ops::CollectiveKind::Broadcast>},
       {"gemm", "m n k [dtype=bf16 weights=transposed precision=tf32]", addGemm},
       {"attention", "heads queries [batch=1 kv_heads=heads keys=queries head_dim=128 causal=0 dtype=bf16]",
        addAttention},
@@ -259,7 +307,7 @@ std::string operatorHelp() {
   for (const OperatorEntry &entry : operatorTable()) {
     const bool isOverlapped = entry.name == "ag_gemm" || entry.name == "gemm_rs" || entry.name == "gemm_ar";
     text +=
-        fmt::format("  {:<11}{}{}\n", entry.name, isOverlapped ? fmt::format("{} ", overlappedHelp) : "", entry.help);
+        fmt::format("  {:<15}{}{}\n", entry.name, isOverlapped ? fmt::format("{} ", overlappedHelp) : "", entry.help);
   }
   return text;
 }

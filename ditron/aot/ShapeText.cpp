@@ -40,16 +40,16 @@ void ShapeText::fail(Status status) {
     problem = std::move(status);
 }
 
-int64_t ShapeText::integer(std::string_view name, std::optional<int64_t> fallback) {
+int64_t ShapeText::integer(std::string_view name, std::optional<int64_t> fallback, int64_t least) {
   const std::string *value = take(name);
   if (!value && !fallback)
     fail(invalidArgument(fmt::format("'{}' is missing", name)));
   if (!value)
-    return fallback.value_or(1);
+    return fallback.value_or(least);
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
-  if (error != std::errc() || end != value->data() + value->size() || number < 1)
-    fail(invalidArgument(fmt::format("{}={}: accepted are integers from 1", name, *value)));
+  if (error != std::errc() || end != value->data() + value->size() || number < least)
+    fail(invalidArgument(fmt::format("{}={}: accepted are integers from {}", name, *value, least)));
   return number;
 }
 

@@ -16,8 +16,8 @@ public:
   /// Refuses words without '=', and names that come twice.
   static Expected<ShapeText> parse(std::string_view text);
 
-  /// An integer of at least 1; one that is not given and has no default is an error.
-  int64_t integer(std::string_view name, std::optional<int64_t> fallback = std::nullopt);
+  /// An integer of at least `least`; one that is not given and has no default is an error.
+  int64_t integer(std::string_view name, std::optional<int64_t> fallback = std::nullopt, int64_t least = 1);
   bool flag(std::string_view name, bool fallback);
   DataType type(std::string_view name, DataType fallback);
   std::string text(std::string_view name, std::string_view fallback);

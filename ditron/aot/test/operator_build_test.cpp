@@ -12,6 +12,7 @@
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/RowWise.h"
+#include "ditron/ops/collectives/Collective.h"
 #include "ditron/package/PackageFile.h"
 #include "ditron/package/PackageProvider.h"
 
@@ -143,6 +144,45 @@ TEST(OperatorBuild, gemmAllReduce) {
           target);
 }
 
+TEST(OperatorBuild, collectives) {
+  constexpr uint32_t ranks = 3;
+  for (ops::CollectiveKind kind : ops::allCollectiveKinds())
+    for (int64_t elements : {100, 40000}) { // by packets, by chunks
+      ops::CollectiveOptions options;
+      options.kind = kind;
+      options.dtype = DataType::F16;
+      options.maxElements = elements;
+      std::string more;
+      if (kind == ops::CollectiveKind::ReduceScatter) {
+        options.reduction = ops::Reduction::Average;
+        options.scale = 0.5f;
+        more = " reduction=average scaled=1";
+      } else if (kind == ops::CollectiveKind::Broadcast) {
+        options.root = 1;
+        more = " root=1";
+      }
+      expectSame(std::string(ops::toString(kind)),
+                 fmt::format("elements={} ranks={} dtype=fp16{}", elements, ranks, more), ranks,
+                 [&](Bench &bench, KernelProvider &kernels) -> Status {
+                   DITRON_ASSIGN_OR_RETURN(ops::Collective op, ops::Collective::create(*bench.world, kernels, options));
+                   for (uint32_t r = 0; r < ranks; ++r) {
+                     const Pointer in = bench.random(r, DataType::F16, ranks * elements),
+                                   out = bench.random(r, DataType::F16, ranks * elements);
+                     Rank &rank = bench.world->rank(r);
+                     DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), in, out, elements));
+                   }
+                   return bench.world->synchronize();
+                 });
+    }
+}
+
+TEST(OperatorBuild, collectivesOfRealGpusHaveTheirPlans) {
+  Expected<package::Package> built = buildFor("all_reduce", "elements=4096 ranks=2", "cuda:sm_90a");
+  ASSERT_EQ(messageOf(built.status()), "ok");
+  EXPECT_EQ(built->plans.at(0).plan, "packets 8 16 -"); // not those of simulated GPUs, on which it is planned
+  EXPECT_THAT(built->kernels.at(0).variants.at(0).codes.at(0).bytes, HasSubstr(".target sm_90a"));
+}
+
 TEST(OperatorBuild, operatorsOnOneGpu) {
   for (const char *target : {"sim:sm_80", "sim:sm_90a"})
     expectSame(
@@ -222,4 +262,8 @@ TEST(OperatorBuild, wrongShapesNameWhatIsAccepted) {
   EXPECT_THAT(errorOf("ag_gemm", "m=64 n=64 k=64 ranks=2 tile=33x32x32"), HasSubstr("33"));
   EXPECT_THAT(errorOf("gemm_ar", "m=64 n=64 k=64 ranks=2 form=three"),
               HasSubstr("auto, one_shot, fused_two_shot, two_shot and unfused"));
+  EXPECT_THAT(errorOf("all_reduce", "elements=64 ranks=2 reduction=product"),
+              HasSubstr("reduction 'product'; sum, max, min and average are accepted"));
+  EXPECT_THAT(errorOf("all_gather", "elements=64 ranks=2 reduction=sum"), HasSubstr("'reduction' is no name"));
+  EXPECT_THAT(errorOf("broadcast", "elements=64 ranks=2 root=2"), HasSubstr("root 2 of 2 ranks; 0 to 1 is accepted"));
 }

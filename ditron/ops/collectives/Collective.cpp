@@ -54,6 +54,13 @@ std::string_view toString(Reduction reduction) {
   return "?";
 }
 
+Expected<Reduction> parseReduction(std::string_view name) {
+  for (Reduction reduction : {Reduction::Sum, Reduction::Max, Reduction::Min, Reduction::Average})
+    if (toString(reduction) == name)
+      return reduction;
+  return invalidArgument(fmt::format("reduction '{}'; sum, max, min and average are accepted", name));
+}
+
 Expected<Collective> Collective::create(runtime::World &world, runtime::KernelProvider &kernels,
                                         const CollectiveOptions &options) {
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation(options.kind)));

@@ -25,7 +25,9 @@ namespace ditron::ops {
 
 /// How contributions become one result.
 enum class Reduction { Sum, Max, Min, Average };
+/// sum, max, min, average.
 std::string_view toString(Reduction reduction);
+Expected<Reduction> parseReduction(std::string_view name);
 
 struct CollectiveOptions {
   CollectiveKind kind = CollectiveKind::AllReduce;
@@ -86,7 +88,10 @@ public:
   /// How a call of this size is carried out.
   CollectivePlan planFor(int64_t elements) const;
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const { return packets.slots.bytes() + chunks.slots.bytes() + chunks.signals.bytes(); }
+  uint64_t workspaceBytes() const {
+    return (packets.blocks ? packets.slots.bytes() : 0) +
+           (chunks.blocks ? chunks.slots.bytes() + chunks.signals.bytes() : 0);
+  }
 
 private:
   struct Packets {
