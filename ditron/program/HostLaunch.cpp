@@ -123,8 +123,36 @@ Status HostRun::perform(const Step &step, const LaunchStep &launch) {
   return state.stream(rank, step.stream).launch(variant.kernel, config, variant.arguments);
 }
 
+Status HostRun::performCollective(const Step &step, const CallStep &call, ops::Collective &op) {
+  using Kind = ops::CollectiveKind;
+  const ops::CollectiveOptions &options = op.options();
+  auto operand = [&](const Text &given, std::string_view role) -> Expected<Part> {
+    DITRON_ASSIGN_OR_RETURN(Part part, this->part(given, fmt::format("operand {} of {}", role, call.name)));
+    if (part.array.pointer.type != options.dtype || part.runs.size() > 1)
+      return invalidArgument(fmt::format("operand {} of '{}' is {} {}; accepted are elements of {}, side by side", role,
+                                         call.name, ditron::toString(part.array.pointer.type),
+                                         shapeToString(part.shape), ditron::toString(options.dtype)));
+    return part;
+  };
+  DITRON_ASSIGN_OR_RETURN(const Part in, operand(call.a, "in"));
+  DITRON_ASSIGN_OR_RETURN(const Part out, operand(call.result, "out"));
+  const int64_t ranks = state.program.ranks;
+  const int64_t inParts = options.kind == Kind::ReduceScatter || options.kind == Kind::AllToAll ? ranks : 1;
+  const int64_t outParts = options.kind == Kind::AllGather || options.kind == Kind::AllToAll ? ranks : 1;
+  const int64_t elements = in.elements / inParts;
+  if (elements * inParts != in.elements || elements * outParts != out.elements)
+    return invalidArgument(
+        fmt::format("'{}' is {} of {} ranks: with n elements for each part 'in' has {} and 'out' {}; given are {} "
+                    "and {} elements",
+                    call.name, ops::toString(options.kind), ranks, inParts == 1 ? "n" : fmt::format("{} n", ranks),
+                    outParts == 1 ? "n" : fmt::format("{} n", ranks), in.elements, out.elements));
+  return op.enqueue(world.rank(rank), state.stream(rank, step.stream), Memory::begin(in), Memory::begin(out), elements);
+}
+
 Status HostRun::perform(const Step &step, const CallStep &call) {
   OperatorState &op = state.operators.at(call.name);
+  if (auto *collective = std::get_if<ops::Collective>(&op.op))
+    return performCollective(step, call, *collective);
   const OperatorDeclaration &declared = *op.declaration;
   const int64_t shard = ops::RowShards(declared.m, state.program.ranks).rowsOf(rank);
   const bool gathers = declared.kind == OperatorDeclaration::Kind::AllGatherGemm,

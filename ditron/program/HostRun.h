@@ -29,6 +29,7 @@ private:
 
   Status perform(const Step &step, const LaunchStep &launch);
   Status perform(const Step &step, const CallStep &call);
+  Status performCollective(const Step &step, const CallStep &call, ops::Collective &op);
   Status perform(const Step &step, const CopyStep &copy);
   Status perform(const Step &step, const MemsetStep &memset);
   Status perform(const Step &step, const SignalStep &signal);

@@ -8,6 +8,7 @@
 #ifndef DITRON_PROGRAM_PROGRAM_H
 #define DITRON_PROGRAM_PROGRAM_H
 
+#include "ditron/ops/collectives/Collective.h"
 #include "ditron/program/Json.h"
 
 #include "ditron/runtime/Device.h"
@@ -37,10 +38,11 @@ struct LaunchStep {
   std::optional<uint32_t> numWarps, numStages, config;
   bool cooperative = false;
 };
-/// A call of a library operator; `result` is C of ag_gemm, the output of gemm_rs and gemm_ar.
+/// A call of a library operator; `result` is C of ag_gemm, the output of gemm_rs and gemm_ar. A collective has `a`, called "in", and no b.
 struct CallStep {
   std::string name;
   Text a, b, result;
+  bool isCollective = false;
 };
 struct CopyStep {
   Text from, to; ///< Parts of buffers.
@@ -142,12 +144,13 @@ struct StreamDeclaration {
   int priority = 0;
 };
 struct OperatorDeclaration {
-  enum class Kind { AllGatherGemm, GemmReduceScatter, GemmAllReduce };
+  enum class Kind { AllGatherGemm, GemmReduceScatter, GemmAllReduce, Collective };
   std::string name;
   Place place;
   Kind kind = Kind::AllGatherGemm;
   int64_t m = 0, n = 0, k = 0;
   DataType dtype = DataType::BF16;
+  ops::CollectiveOptions collective; ///< Of a Collective, dtype included.
 };
 /// A thread of the program: the same code on each of the ranks.
 struct HostDeclaration {

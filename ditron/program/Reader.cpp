@@ -156,6 +156,29 @@ private:
     return Status::ok();
   }
 
+  Status readCollective(Fields &fields, ops::CollectiveOptions &options) {
+    DITRON_RETURN_IF_ERROR(fields.require("elements").status());
+    DITRON_ASSIGN_OR_RETURN(const auto elements, fields.integer("elements", 1, int64_t{1} << 40));
+    options.maxElements = *elements;
+    if (fields.find("type")) {
+      DITRON_ASSIGN_OR_RETURN(const std::string type, fields.word("type"));
+      const std::optional<DataType> parsed = parseDataType(type);
+      if (!parsed)
+        return error(fields.find("type")->place, fmt::format("'{}' is no element type", type));
+      options.dtype = *parsed;
+    }
+    if (fields.find("reduction")) {
+      DITRON_ASSIGN_OR_RETURN(const std::string word, fields.word("reduction"));
+      Expected<ops::Reduction> reduction = ops::parseReduction(word);
+      if (!reduction.isOk())
+        return error(fields.find("reduction")->place, reduction.status().message());
+      options.reduction = *reduction;
+    }
+    DITRON_ASSIGN_OR_RETURN(const auto root, fields.integer("root", 0, program.ranks - 1));
+    options.root = static_cast<uint32_t>(root.value_or(0));
+    return fields.finish();
+  }
+
   Status readOperators(Fields &fields) {
     const JsonValue *all = fields.find("operators");
     if (!all)
@@ -169,10 +192,20 @@ private:
       op.name = member.name;
       op.place = member.place;
       DITRON_ASSIGN_OR_RETURN(const std::string kind, each.word("operator"));
-      if (kind != "ag_gemm" && kind != "gemm_rs" && kind != "gemm_ar")
-        return error(each.find("operator")->place,
-                     fmt::format("there is no operator '{}'{}; accepted are ag_gemm, gemm_rs and gemm_ar", kind,
-                                 didYouMean(kind, {"ag_gemm", "gemm_rs", "gemm_ar"})));
+      if (Expected<ops::CollectiveKind> collective = ops::parseCollectiveKind(kind); collective.isOk()) {
+        op.kind = OperatorDeclaration::Kind::Collective;
+        op.collective.kind = *collective;
+        DITRON_RETURN_IF_ERROR(readCollective(each, op.collective));
+        program.operators.push_back(std::move(op));
+        continue;
+      }
+      if (kind != "ag_gemm" && kind != "gemm_rs" && kind != "gemm_ar") {
+        Names names = {"ag_gemm", "gemm_rs", "gemm_ar"};
+        for (ops::CollectiveKind each : ops::allCollectiveKinds())
+          names.emplace_back(ops::toString(each));
+        return error(each.find("operator")->place, fmt::format("there is no operator '{}'{}; accepted are {}", kind,
+                                                               didYouMean(kind, names), fmt::join(names, ", ")));
+      }
       op.kind = kind == "ag_gemm"   ? OperatorDeclaration::Kind::AllGatherGemm
                 : kind == "gemm_rs" ? OperatorDeclaration::Kind::GemmReduceScatter
                                     : OperatorDeclaration::Kind::GemmAllReduce;
@@ -321,9 +354,15 @@ private:
   Status check(const Step &, const LaunchStep &, bool) const { return Status::ok(); }
   Status check(const Step &step, const CallStep &call, bool) const {
     DITRON_RETURN_IF_ERROR(known(operators, call.name, step.place, "operator"));
-    for (const Text *part : {&call.a, &call.b, &call.result})
-      DITRON_RETURN_IF_ERROR(knownPart(*part));
-    return Status::ok();
+    const auto op = std::ranges::find(program.operators, call.name, &OperatorDeclaration::name);
+    const bool isCollective = op->kind == OperatorDeclaration::Kind::Collective;
+    if (isCollective != call.isCollective)
+      return error(step.place, fmt::format("operator '{}' takes {}", call.name,
+                                           isCollective ? "'in' and 'out'" : "'a', 'b' and 'out'"));
+    if (!isCollective)
+      DITRON_RETURN_IF_ERROR(knownPart(call.b));
+    DITRON_RETURN_IF_ERROR(knownPart(call.a));
+    return knownPart(call.result);
   }
   Status check(const Step &, const CopyStep &copy, bool) const {
     DITRON_RETURN_IF_ERROR(knownPart(copy.from));

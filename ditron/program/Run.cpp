@@ -151,7 +151,19 @@ Status makeBuffers(Run::State &state) {
   return Status::ok();
 }
 
+Status makeCollective(Run::State &state, const OperatorDeclaration &declared) {
+  runtime::World &world = *state.world;
+  DITRON_ASSIGN_OR_RETURN(ops::Collective made, ops::Collective::create(world, state.jit, declared.collective));
+  OperatorState op{&declared, std::move(made)};
+  auto &kept = std::get<ops::Collective>(state.operators.emplace(declared.name, std::move(op)).first->second.op);
+  for (uint32_t rank = 0; rank < state.program.ranks; ++rank)
+    DITRON_RETURN_IF_ERROR(kept.prepare(world.rank(rank), declared.collective.maxElements));
+  return Status::ok();
+}
+
 Status makeOperator(Run::State &state, const OperatorDeclaration &declared) {
+  if (declared.kind == OperatorDeclaration::Kind::Collective)
+    return makeCollective(state, declared);
   runtime::World &world = *state.world;
   OperatorState op;
   op.declaration = &declared;

@@ -7,6 +7,7 @@
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/collectives/Collective.h"
 #include "ditron/values/GridExpression.h"
 
 namespace ditron::program {
@@ -56,7 +57,7 @@ struct RankState {
 
 struct OperatorState {
   const OperatorDeclaration *declaration = nullptr;
-  std::variant<ops::AllGatherGemm, ops::GemmReduceScatter, ops::GemmAllReduce> op;
+  std::variant<ops::AllGatherGemm, ops::GemmReduceScatter, ops::GemmAllReduce, ops::Collective> op;
 };
 
 struct Run::State {

@@ -76,8 +76,11 @@ Expected<Action> readCall(Reading &reading) {
   CallStep call;
   DITRON_ASSIGN_OR_RETURN(call.name, reading.fields.word("call"));
   DITRON_RETURN_IF_ERROR(reading.stream());
-  DITRON_ASSIGN_OR_RETURN(call.a, reading.fields.text("a"));
-  DITRON_ASSIGN_OR_RETURN(call.b, reading.fields.text("b"));
+  call.isCollective = reading.fields.find("in");
+  DITRON_ASSIGN_OR_RETURN(call.a, reading.fields.text(call.isCollective ? "in" : "a"));
+  if (!call.isCollective) {
+    DITRON_ASSIGN_OR_RETURN(call.b, reading.fields.text("b"));
+  }
   DITRON_ASSIGN_OR_RETURN(call.result, reading.fields.text("out"));
   return Action(std::move(call));
 }
