@@ -216,6 +216,8 @@ const Problem problems[] = {
     {.name = "four_chunks_slow", .m = 270, .chunks = 4, .seed = 2, .slowRank = 3},
     {.name = "empty_shards", .ranks = 8, .m = 5, .n = 20, .k = 17}, // ranks 5..7 own no rows
     {.name = "one_launch", .m = 30, .oneLaunchRows = 128},
+    {.name = "one_launch_calls", .m = 30, .n = 40, .k = 40, .seed = 2, .slowRank = 0, .calls = 8, .oneLaunchRows = 128},
+    {.name = "one_launch_of_fewer_rows", .m = 100, .seed = 2, .oneLaunchRows = 64},
     {.name = "one_launch_1_row_slow", .m = 1, .n = 77, .k = 51, .seed = 2, .slowRank = 1, .oneLaunchRows = 128},
     {.name = "one_launch_empty_shards", .ranks = 8, .m = 5, .n = 20, .k = 17, .seed = 3, .oneLaunchRows = 128},
     {.name = "one_launch_3_ranks",
@@ -386,16 +388,21 @@ TEST_F(Operators, WaitingTilesMayFillTheGpu) {
   }
 }
 
+/// With streams and copies, and as one launch each.
+class OperatorReplays : public Operators, public testing::WithParamInterface<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(OneLaunchRows, OperatorReplays, testing::Values(0, 128));
+
 /// One graph per rank with both operators in it, replayed with new data each time and then without a pause, with eager calls between.
-TEST_F(Operators, CapturedCallsCanBeReplayed) {
+TEST_P(OperatorReplays, CapturedCallsCanBeReplayed) {
   const int64_t m = 96, n = 40, k = 48;
   const uint32_t ranks = ranksOnTarget(2);
   const int replays = isSimulated() ? 4 : 1000;
   start(ranks, seeded(5, ranks - 1, 2));
   const ops::TileConfig tile = {.blockM = 32, .blockN = 32, .blockK = 32};
-  auto gather =
-      AllGatherGemm::create(world(), sharedJit(), {.maxRows = m, .depth = k, .chunksPerRank = 2, .tile = tile});
-  auto scatter = GemmReduceScatter::create(world(), sharedJit(), {.maxRows = m, .columns = n, .tile = tile});
+  auto gather = AllGatherGemm::create(
+      world(), sharedJit(), {.maxRows = m, .depth = k, .chunksPerRank = 2, .tile = tile, .oneLaunchRows = GetParam()});
+  auto scatter = GemmReduceScatter::create(world(), sharedJit(),
+                                           {.maxRows = m, .columns = n, .tile = tile, .oneLaunchRows = GetParam()});
   ASSERT_OK(gather);
   ASSERT_OK(scatter);
   const int64_t rows = m / ranks;
@@ -486,6 +493,15 @@ TEST_F(Operators, EverySeedGivesTheSameBits) {
     EXPECT_EQ(runAllGatherGemm(p), gathered) << "AllGather+GEMM, seed " << seed;
     EXPECT_EQ(runGemmReduceScatter(p), scattered) << "GEMM+ReduceScatter, seed " << seed;
   }
+  p = {.name = "bits of one launch", .ranks = 4, .m = 50, .n = 70, .k = 300, .oneLaunchRows = 128};
+  gathered = runAllGatherGemm(p);
+  scattered = runGemmReduceScatter(p);
+  for (uint64_t seed : {2, 3, 4}) {
+    p.seed = seed;
+    p.slowRank = seed == 4 ? std::optional<uint32_t>(2) : std::nullopt;
+    EXPECT_EQ(runAllGatherGemm(p), gathered) << "AllGather+GEMM in one launch, seed " << seed;
+    EXPECT_EQ(runGemmReduceScatter(p), scattered) << "GEMM+ReduceScatter in one launch, seed " << seed;
+  }
 }
 
 TEST_F(Operators, ComputationAndCommunicationOverlap) {
@@ -555,6 +571,7 @@ TEST_F(Operators, WrongOptionsAreRefused) {
   EXPECT_THAT(changed([](auto &o) { o.chunksPerRank = 0; }), HasSubstr("chunk"));
   EXPECT_THAT(changed([](auto &o) { o.maxRows = 0; }), HasSubstr("maxRows"));
   EXPECT_THAT(changed([](auto &o) { o.depth = -1; }), HasSubstr("-1"));
+  EXPECT_THAT(changed([](auto &o) { o.oneLaunchRows = 200; }), AllOf(HasSubstr("oneLaunchRows"), HasSubstr("128")));
 
   auto op = AllGatherGemm::create(world(), sharedJit(), good);
   ASSERT_OK(op);

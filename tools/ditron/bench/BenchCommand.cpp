@@ -126,6 +126,15 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
     command->add_option("--chunks", run.chunks, "Signals per shard")
         ->check(integerBetween(1, 1024))
         ->capture_default_str();
+  command
+      ->add_option("--concurrent-calls", run.concurrentCalls,
+                   "One launch: of so many calls at once all blocks must find places; 1 lets a call have the GPU")
+      ->check(integerBetween(1, 64))
+      ->capture_default_str();
+  if (op != OverlapOperator::GemmAllReduce)
+    command->add_option("--one-launch-rows", run.oneLaunchRows, "Calls of at most so many rows are one launch; 0: none")
+        ->check(integerBetween(0, 128))
+        ->capture_default_str();
   if (op == OverlapOperator::GemmAllReduce) {
     command->add_option("--form", arguments->form, "auto, one_shot, fused_two_shot, two_shot or unfused")
         ->check(CLI::IsMember({"auto", "one_shot", "fused_two_shot", "two_shot", "unfused"}))
@@ -137,11 +146,6 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
         ->add_option("--exchange-blocks", run.exchangeBlocks,
                      "two_shot: blocks that exchange while others multiply; 0: by the GPU")
         ->check(integerBetween(0, 128))
-        ->capture_default_str();
-    command
-        ->add_option("--concurrent-calls", run.concurrentCalls,
-                     "One launch: of so many calls at once all blocks must find places; 1 lets a call have the GPU")
-        ->check(integerBetween(1, 64))
         ->capture_default_str();
     command
         ->add_option(

@@ -79,7 +79,9 @@ public:
                                      .numNodes = options.nodes,
                                      .precision = options.precision,
                                      .schedule = options.schedule,
-                                     .tile = options.tile};
+                                     .tile = options.tile,
+                                     .oneLaunchRows = options.oneLaunchRows,
+                                     .concurrentCalls = options.concurrentCalls};
     DITRON_ASSIGN_OR_RETURN(op, ops::AllGatherGemm::create(world, kernels, config));
     for (uint32_t id : world.localRanks()) {
       runtime::Rank &rank = world.rank(id);
@@ -144,7 +146,9 @@ public:
                                          .numNodes = options.nodes,
                                          .precision = options.precision,
                                          .schedule = options.schedule,
-                                         .tile = options.tile};
+                                         .tile = options.tile,
+                                         .oneLaunchRows = options.oneLaunchRows,
+                                         .concurrentCalls = options.concurrentCalls};
     DITRON_ASSIGN_OR_RETURN(op, ops::GemmReduceScatter::create(world, kernels, config));
     for (uint32_t id : world.localRanks()) {
       runtime::Rank &rank = world.rank(id);

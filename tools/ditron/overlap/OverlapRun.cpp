@@ -155,8 +155,9 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given, const Over
                                       ? std::pair(ops::GemmReduceScatter::kernelName, ops::GemmReduceScatter::copyName)
                                       : std::pair(ops::GemmAllReduce::kernelName, ops::GemmAllReduce::copyName);
     // The forms of one launch have no copies that anything could overlap with.
-    const uint32_t reported =
-        result.plan.starts_with("one_shot") || result.plan.starts_with("fused") ? 0 : options.ranks;
+    const bool isOneLaunch = result.plan.starts_with("one_shot") || result.plan.starts_with("fused") ||
+                             (options.op != OverlapOperator::GemmAllReduce && options.m <= options.oneLaunchRows);
+    const uint32_t reported = isOneLaunch ? 0 : options.ranks;
     for (uint32_t id = 0; id < reported; ++id) {
       auto overlap = runtime::overlapWithCopies(
           *world, id, kernel, gather ? runtime::CopyDirection::Incoming : runtime::CopyDirection::Outgoing, copies);

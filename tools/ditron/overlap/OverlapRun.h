@@ -40,9 +40,10 @@ struct OverlapRunOptions {
   ops::MultiplyPrecision precision = ops::MultiplyPrecision::Tf32;
   ops::Schedule schedule = ops::Schedule::Overlapped;
   uint32_t chunks = 1;                                ///< Per shard, AllGather+GEMM only.
-  ops::AllReduceForm form = ops::AllReduceForm::Auto; ///< Of GEMM+AllReduce, as are the next three.
+  ops::AllReduceForm form = ops::AllReduceForm::Auto; ///< Of GEMM+AllReduce, as are the next two and `splits`.
   uint32_t rowChunks = 0, exchangeBlocks = 0;         ///< 0: the library's choice.
-  uint32_t concurrentCalls = 1;
+  int64_t oneLaunchRows = 0;                          ///< Of the other operators.
+  uint32_t concurrentCalls = 1;                       ///< Of all where a call is one launch.
   uint32_t splits = 0; ///< Of the forms of one launch, whose tile `tile` is then; 0: the library's choice of both.
   uint32_t nodes = 1;
   uint32_t calls = 1; ///< Each with new data.
