@@ -151,6 +151,10 @@ protected:
     EXPECT_OK(op);
     Operands operands(p, p.m);
     EXPECT_OK(operands.allocate(world()));
+    if (HasFailure())
+      return {};
+    for (uint32_t r = 0; r < p.ranks; ++r)
+      EXPECT_OK(op->prepare(rank(r), p.m, p.depthOf(r)));
     std::vector<std::byte> bits;
     for (int call = 0; call < p.calls && !HasFailure(); ++call) {
       EXPECT_OK(operands.upload(call));

@@ -54,9 +54,10 @@ struct Call {
   Status recorded;
 };
 
-constexpr const char *oneByOne = "cuLaunchKernel(store blocks=1 threads=128 shared=0)\ncuEventRecord\ncuStreamWaitEvent\n"
-                                 "cuMemcpyAsync(8)\ncuEventRecord\ncuStreamWaitEvent\n"
-                                 "cuLaunchKernel(store blocks=1 threads=128 shared=0)\n";
+constexpr const char *oneByOne =
+    "cuLaunchKernel(store blocks=1 threads=128 shared=0)\ncuEventRecord\ncuStreamWaitEvent\n"
+    "cuMemcpyAsync(8)\ncuEventRecord\ncuStreamWaitEvent\n"
+    "cuLaunchKernel(store blocks=1 threads=128 shared=0)\n";
 
 TEST(CudaCallSequence, ACallIsOneCallOfTheDriverAndOneForEachKernelWithOtherAddresses) {
   Call call;
@@ -120,6 +121,19 @@ TEST(CudaCallSequence, TheSideLaneBelongsToTheCallOnlyOnceItHasJoined) {
   wrong.join(Lane::Main);
   EXPECT_EQ(wrong.record(call.world->rank(0)).code(), StatusCode::Internal);
   EXPECT_THAT(call.values(0), testing::Each(0));
+}
+
+TEST(CudaCallSequence, LaunchesWithoutASideStreamAreNoGraph) {
+  Call call;
+  CallSequence launches;
+  launches.launch(Lane::Main, call.begin);
+  ASSERT_TRUE(ok(launches.record(call.world->rank(0))));
+  EXPECT_FALSE(launches.isRecorded());
+  ASSERT_TRUE(ok(launches.enqueue(call.world->rank(0).stream())));
+  EXPECT_EQ(takeLog(), "cuLaunchKernel(store blocks=1 threads=128 shared=0)\n");
+  EXPECT_THAT(call.values(0), testing::ElementsAre(7, 0, 0, 0, 0, 0, 0, 0));
+  launches.join(Lane::Main);
+  EXPECT_EQ(launches.enqueue(call.world->rank(0).stream()).code(), StatusCode::Internal);
 }
 
 TEST(CudaCallSequence, ACaptureAndAWorldWithoutGraphsGetTheOperationsOneByOne) {
