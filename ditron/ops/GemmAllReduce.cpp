@@ -1,6 +1,7 @@
 //===- GemmAllReduce.cpp - out = all_reduce(A * B), overlapped --------------------------------------------------------===//
 #include "ditron/ops/GemmAllReduce.h"
 
+#include "ditron/ops/Gemm.h"
 #include "ditron/ops/KernelLaunch.h"
 #include "ditron/support/TargetName.h"
 
@@ -122,10 +123,25 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   if (op.oneLaunchRows > 0)
     DITRON_RETURN_IF_ERROR(
         op.oneLaunch.allocate(op.oneLaunchRows, op.choiceFor(op.oneLaunchRows).form == AllReduceForm::FusedTwoShot));
-  // Where all calls are of one launch, nothing else needs its memory.
-  if (op.oneLaunchRows < options.maxRows)
+  // Forms that no call has take no memory.
+  if (op.anyForm([&](AllReduceForm form) { return op.isSequence(form); })) {
+    DITRON_ASSIGN_OR_RETURN(op.exchange, Collective::create(world, kernels,
+                                                            {.kind = CollectiveKind::AllReduce,
+                                                             .dtype = options.dtype,
+                                                             .maxElements = options.maxRows * options.columns}));
+  }
+  if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !op.isSequence(form); }))
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
   return op;
+}
+
+template <typename Predicate> bool GemmAllReduce::anyForm(const Predicate &predicate) const {
+  if (predicate(choiceFor(optionValues.maxRows).form))
+    return true;
+  return std::ranges::any_of(choices, [&](const AllReduceChoice &choice) {
+    return choice.mostRows < optionValues.maxRows &&
+           (predicate(choiceFor(choice.mostRows).form) || predicate(choiceFor(choice.mostRows + 1).form));
+  });
 }
 
 Status GemmAllReduce::allocateTwoShot() {
@@ -162,7 +178,9 @@ AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
   if (optionValues.form != AllReduceForm::Auto)
     choice.form = optionValues.form;
   else if (isOneLaunch(choice.form) && (rows > oneLaunchRows || !oneLaunch.tileFor(rows)))
-    choice.form = AllReduceForm::TwoShot;
+    choice = *std::ranges::find_if(choices, [&](const AllReduceChoice &each) {
+      return world->numRanks() <= each.mostRanks && !isOneLaunch(each.form);
+    });
   if (choice.form == AllReduceForm::TwoShot && optionValues.chunks)
     choice.chunks = optionValues.chunks;
   // Exchange blocks beside those of the product need a place of their own.
@@ -177,7 +195,7 @@ uint64_t GemmAllReduce::workspaceBytes() const {
   uint64_t bytes = oneLaunch.bytes();
   for (const runtime::SymmetricBuffer *each : {&scatter, &reduced})
     bytes += each->isValid() ? each->bytes() : 0;
-  return bytes;
+  return bytes + (exchange ? exchange->workspaceBytes() : 0);
 }
 
 std::string GemmAllReduce::planText(int64_t rows) const {
@@ -188,6 +206,10 @@ std::string GemmAllReduce::planText(int64_t rows) const {
                        shape.tile.blockN, shape.tile.blockK, shape.splits, shape.tile.numWarps, shape.tile.numStages);
   }
   const TileConfig &tile = optionValues.tile;
+  if (isSequence(choice.form))
+    return fmt::format("{} tile {}x{}x{} warps {} stages {} group {}, then {}", toString(choice.form), tile.blockM,
+                       tile.blockN, tile.blockK, tile.numWarps, tile.numStages, tile.groupM,
+                       exchange->planFor(rows * optionValues.columns).text());
   return fmt::format("{} chunks {} tile {}x{}x{} warps {} stages {} group {}", toString(choice.form),
                      chunksFor(rows, choice).count, tile.blockM, tile.blockN, tile.blockK, tile.numWarps,
                      tile.numStages, tile.groupM);
@@ -217,8 +239,12 @@ struct GemmAllReduce::Plan::State {
 
     static Expected<Launch> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &wanted,
                                    std::initializer_list<std::pair<std::string_view, int>> names) {
+      DITRON_ASSIGN_OR_RETURN(PreparedCall call, PreparedCall::create(kernels, rank, wanted));
+      return of(std::move(call), names);
+    }
+    static Expected<Launch> of(PreparedCall call, std::initializer_list<std::pair<std::string_view, int>> names) {
       Launch launch;
-      DITRON_ASSIGN_OR_RETURN(launch.call, PreparedCall::create(kernels, rank, wanted));
+      launch.call = std::move(call);
       for (const auto &[name, operand] : names) {
         DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, launch.call.pointerParameter(name));
         launch.operands.emplace_back(parameter, operand);
@@ -230,13 +256,15 @@ struct GemmAllReduce::Plan::State {
   DataType dtype = DataType::BF16;
   std::vector<Launch> launches;
   runtime::CallSequence sequence;
+  std::optional<Collective::Plan> exchange; ///< Behind the sequence, in place.
 };
 
 Expected<GemmAllReduce::Plan> GemmAllReduce::plan(runtime::Rank &rank, int64_t rows, int64_t depth) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   // A buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
-  const runtime::Pointer any =
-      scatter.isValid() ? scatter.on(rank.id()).as(optionValues.dtype) : oneLaunch.any(rank.id());
+  const runtime::Pointer any = scatter.isValid()       ? scatter.on(rank.id()).as(optionValues.dtype)
+                               : oneLaunchRows > 0 ? oneLaunch.any(rank.id())
+                                                   : exchange->any(rank.id());
   DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, depth));
   DITRON_RETURN_IF_ERROR(plan.state->sequence.record(rank).withContext(operation));
   return plan;
@@ -266,6 +294,8 @@ Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runti
     state.launches.push_back(std::move(whole));
     return plan;
   }
+  if (isSequence(choice.form))
+    return makeSequence(rank, a, b, out, rows, depth);
   const Chunks chunks = chunksFor(rows, choice);
   DITRON_ASSIGN_OR_RETURN(Launch enter, Launch::create(*kernels, rank, words.enter(rank), {}));
   DITRON_ASSIGN_OR_RETURN(Launch gemm, Launch::create(*kernels, rank, gemmCall(rank, a, b, out, chunks, depth),
@@ -287,6 +317,31 @@ Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runti
   state.sequence.join(Lane::Main);
   for (Launch *each : {&enter, &gemm, &reduce, &gather})
     state.launches.push_back(std::move(*each));
+  return plan;
+}
+
+Expected<GemmAllReduce::Plan> GemmAllReduce::makeSequence(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
+                                                          runtime::Pointer out, int64_t rows, int64_t depth) {
+  using Launch = Plan::State::Launch;
+  Plan plan;
+  plan.state = std::make_shared<Plan::State>();
+  plan.state->dtype = optionValues.dtype;
+  const GemmProblem problem = {.m = rows,
+                               .n = optionValues.columns,
+                               .k = depth,
+                               .dtype = optionValues.dtype,
+                               .order = optionValues.weightOrder,
+                               .precision = optionValues.precision};
+  // Descriptors, where rows and addresses allow them.
+  const bool aligned = optionValues.columns * sizeOf(problem.dtype) % planAlignment == 0 &&
+                       depth * sizeOf(problem.dtype) % planAlignment == 0 && alignmentOf(a) == planAlignment &&
+                       alignmentOf(b) == planAlignment && alignmentOf(out) == planAlignment;
+  const GemmPlan product = {aligned ? GemmMovement::Descriptors : GemmMovement::Pointers, optionValues.tile};
+  DITRON_ASSIGN_OR_RETURN(PreparedCall call, prepareGemm(*kernels, rank, problem, a, b, out, product));
+  DITRON_ASSIGN_OR_RETURN(Launch launch, Launch::of(std::move(call), {{"a_ptr", 0}, {"b_ptr", 1}, {"c_ptr", 2}}));
+  plan.state->sequence.launch(runtime::Lane::Main, launch.call.prepared());
+  plan.state->launches.push_back(std::move(launch));
+  DITRON_ASSIGN_OR_RETURN(plan.state->exchange, exchange->plan(rank, out, out, rows * optionValues.columns));
   return plan;
 }
 
@@ -316,7 +371,8 @@ Status GemmAllReduce::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a,
   for (State::Launch &launch : state->launches)
     for (const auto &[parameter, operand] : launch.operands)
       DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, operands[operand]));
-  return state->sequence.enqueue(stream);
+  DITRON_RETURN_IF_ERROR(state->sequence.enqueue(stream));
+  return state->exchange ? state->exchange->enqueue(stream, out, out) : Status::ok();
 }
 
 void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const {

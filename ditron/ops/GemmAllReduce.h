@@ -20,6 +20,7 @@
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/OneLaunch.h"
+#include "ditron/ops/collectives/Collective.h"
 #include "ditron/runtime/CallSequence.h"
 
 #include <optional>
@@ -125,6 +126,13 @@ private:
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status verifyShape(int64_t rows, int64_t depth) const;
   Status allocateTwoShot();
+  /// Unfused is the library's product and AllReduce, which carries the operands' type; partial results of another type take the way
+  /// of TwoShot.
+  bool isSequence(AllReduceForm form) const { return form == AllReduceForm::Unfused && partialType() == optionValues.dtype; }
+  /// Whether some number of rows has a form for which `predicate` holds.
+  template <typename Predicate> bool anyForm(const Predicate &predicate) const;
+  Expected<Plan> makeSequence(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
+                              int64_t rows, int64_t depth);
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
   Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
                           int64_t rows, int64_t depth);
@@ -145,6 +153,7 @@ private:
   runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
   runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals
   OneLaunch oneLaunch;
+  std::optional<Collective> exchange; ///< Of Unfused.
   int64_t oneLaunchRows = 0;                   ///< Most rows of its calls.
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
 };

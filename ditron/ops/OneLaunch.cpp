@@ -67,9 +67,9 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
         continue;
       const double share = double(blockN) * static_cast<double>(ceilDivide(tiles, places)) / splits;
       double cost = multiprocessors * share / static_cast<double>(columns * tilesM);
-      cost *= 1 + 0.15 * std::max(0.0, double(blockM) / blockN - 1);
+      cost *= 1 + 0.05 * std::max(0.0, double(blockM) / blockN - 1);
       if (splits > 1)
-        cost += 0.02 + 0.02 * (splits - 1);
+        cost += 0.06 + 0.02 * (splits - 1);
       if (best && cost >= leastCost)
         continue;
       best = shape;

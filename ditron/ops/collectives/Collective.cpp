@@ -171,28 +171,26 @@ struct Collective::Plan::State {
 
 Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, int64_t elements) {
   DITRON_RETURN_IF_ERROR(verifyElements(elements));
-  // Some aligned memory stands for the operands: only their type and alignment matter here.
-  const runtime::SymmetricBuffer &buffer = chunks.blocks ? chunks.slots : packets.slots;
-  const runtime::Pointer any = buffer.on(rank.id()).as(optionValues.dtype);
-  return makePlan(rank, any, any, elements);
+  // Only the operands' type and alignment matter here.
+  return plan(rank, any(rank.id()), any(rank.id()), elements);
 }
 
-Expected<Collective::Plan> Collective::makePlan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out,
+Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out,
                                                 int64_t elements) {
-  Plan plan;
-  plan.state = std::make_shared<Plan::State>();
-  Plan::State &state = *plan.state;
+  Plan made;
+  made.state = std::make_shared<Plan::State>();
+  Plan::State &state = *made.state;
   state.name = operation(optionValues.kind);
   state.dtype = optionValues.dtype;
   if (elements == 0)
-    return plan;
+    return made;
   const CollectivePlan chosen = planFor(elements);
   const KernelCall call = chosen.form == CollectiveForm::Chunks ? chunkCall(rank, chosen, in, out, elements)
                                                                 : packetCall(rank, chosen, in, out, elements);
   DITRON_ASSIGN_OR_RETURN(state.call, PreparedCall::create(*kernels, rank, call));
   DITRON_ASSIGN_OR_RETURN(state.in, state.call->pointerParameter("x_ptr"));
   DITRON_ASSIGN_OR_RETURN(state.out, state.call->pointerParameter("out_ptr"));
-  return plan;
+  return made;
 }
 
 Status Collective::prepare(runtime::Rank &rank, int64_t elements) {
@@ -213,7 +211,7 @@ Status Collective::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation(optionValues.kind), name, pointer, optionValues.dtype));
   DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation(optionValues.kind), stream,
                                                               {elements, alignmentOf(in), alignmentOf(out)},
-                                                              [&] { return makePlan(rank, in, out, elements); }));
+                                                              [&] { return plan(rank, in, out, elements); }));
   return found->enqueue(stream, in, out);
 }
 

@@ -76,6 +76,8 @@ public:
   /// Compiles and loads what calls of this size need on a rank: on a GPU that may wait until nothing runs there, so it must not
   /// happen when a part of a call waits for another already.
   Expected<Plan> plan(runtime::Rank &rank, int64_t elements);
+  /// The same for addresses like these, which need not be multiples of 16 bytes.
+  Expected<Plan> plan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out, int64_t elements);
 
   /// Makes the plan that enqueue() then finds, unless it is there.
   Status prepare(runtime::Rank &rank, int64_t elements);
@@ -87,6 +89,10 @@ public:
   const CollectiveOptions &options() const { return optionValues; }
   /// How a call of this size is carried out.
   CollectivePlan planFor(int64_t elements) const;
+  /// Some aligned memory of a rank that a plan can be made with.
+  runtime::Pointer any(uint32_t rank) const {
+    return (chunks.blocks ? chunks.slots : packets.slots).on(rank).as(optionValues.dtype);
+  }
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const {
     return (packets.blocks ? packets.slots.bytes() : 0) +
@@ -113,7 +119,6 @@ private:
   Status allocateChunks();
   uint64_t bytesOf(int64_t elements) const { return static_cast<uint64_t>(elements) * sizeOf(optionValues.dtype); }
   int64_t packetsPerBlock(const CollectivePlan &plan, int64_t elements) const;
-  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out, int64_t elements);
   KernelCall packetCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in,
                         runtime::Pointer out, int64_t elements) const;
   KernelCall chunkCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in, runtime::Pointer out,
