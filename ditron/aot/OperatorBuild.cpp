@@ -85,7 +85,8 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
     const std::string form = shape.text("form", "auto");
     const std::optional<ops::AllReduceForm> parsed = ops::parseAllReduceForm(form);
     if (!parsed)
-      return invalidArgument(fmt::format("form={}: accepted are auto, one_shot, fused_two_shot, two_shot and unfused", form));
+      return invalidArgument(
+          fmt::format("form={}: accepted are auto, one_shot, fused_two_shot, two_shot and unfused", form));
     options.form = *parsed;
   } else if (shape.flag("unfused", false)) {
     options.schedule = ops::Schedule::Unfused;
