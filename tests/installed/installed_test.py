@@ -62,6 +62,10 @@ def run_from_package(ditron, folder, work):
     run(ditron, "build", "--op", "ag_gemm", "--shapes", shapes, "--target", "sim:sm_80", "-o", package)
     printed = run(folder / "server_loop_runtime", "sim:sm_80", package)
     expect(printed == promised_output(EXAMPLES / "server_loop.c"), f"server_loop_runtime printed {printed!r}")
+    shapes.write_text("".join(f"elements={size} ranks=4 dtype=fp32 max_elements=100000\n" for size in (64, 4096, 100000)))
+    run(ditron, "build", "--op", "all_reduce", "--shapes", shapes, "--target", "sim:sm_80", "-o", package)
+    printed = run(folder / "all_reduce_runtime", "sim:sm_80", package)
+    expect(printed == promised_output(EXAMPLES / "all_reduce.cpp"), f"all_reduce_runtime printed {printed!r}")
     shapes.write_text("m=96 n=128 k=64 ranks=2 dtype=bf16\n")
     run(ditron, "build", "--op", "ag_gemm", "--shapes", shapes, "--target", "sim:sm_80", "-o", other)
     for arguments, reason in [(["sim:sm_80", other], "ditron build"), (["sim:sm_80"], "libditron_runtime has no compiler")]:

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace ditron::api::test {
 namespace {
@@ -154,6 +155,44 @@ TEST_F(ApiCollective, ReductionsAndScale) {
           << "reduction " << reduction << " [" << i << "]";
     }
   }
+}
+
+TEST_F(ApiCollective, InSymmetricMemoryOfTheCallersThatIsNotEmpty) {
+  std::vector<double> heap[ranks];
+  void *addresses[ranks];
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    heap[rank].assign(1 << 18, 1.5);
+    addresses[rank] = heap[rank].data();
+  }
+  ditron_symmetric_heap_t given;
+  DITRON_INIT(given);
+  given.addresses = addresses;
+  given.count = ranks;
+  given.bytes = heap[0].size() * sizeof(double);
+  ditron_context_h over = nullptr;
+  ASSERT_DONE(ditron_context_adopt_symmetric(context, &given, &over));
+  const ditron_collective_options_t options = optionsOf(DITRON_ALL_REDUCE);
+  for (int turn = 0; turn < 2; ++turn) { // the second gets the memory of the first
+    ASSERT_DONE(ditron_collective_create(over, &options, &collective));
+    EXPECT_EQ(ditron_collective_enqueue(collective, streams[0], addressOf(in, 0), addressOf(out, 0), 10),
+              DITRON_INVALID_ARGUMENT);
+    EXPECT_THAT(lastMessage(), HasSubstr("the collective and the stream are of different contexts"));
+    for (ditron_stream_h &stream : streams)
+      ditron_stream_destroy(std::exchange(stream, nullptr));
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      ASSERT_DONE(ditron_stream_create(over, rank, "over", &streams[rank]));
+    give(in, most);
+    for (int64_t n : {int64_t{10}, most})
+      enqueueAll(in, out, n);
+    ASSERT_DONE(ditron_context_synchronize(over));
+    EXPECT_EQ(result(out, 1, most), expected(DITRON_ALL_REDUCE, 1, most));
+    ditron_collective_destroy(std::exchange(collective, nullptr));
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      ditron_stream_destroy(std::exchange(streams[rank], nullptr));
+      ASSERT_DONE(ditron_stream_create(context, rank, "collective", &streams[rank]));
+    }
+  }
+  ditron_context_destroy(over);
 }
 
 TEST_F(ApiCollective, OnlyTheRootOfABroadcastNeedsAnInput) {
