@@ -1,6 +1,8 @@
 //===- OneLaunchGather.cpp - AllGather and product of few rows in the same launch -----------------------------------------===//
 #include "ditron/ops/OneLaunchGather.h"
 
+#include <bit>
+
 namespace ditron::ops {
 
 namespace {
@@ -12,10 +14,13 @@ Expected<OneLaunchGather> OneLaunchGather::create(runtime::World &world, OneLaun
                                                   int64_t depth) {
   OneLaunchGather op;
   op.world = &world;
-  op.halfRows = rows;
+  // A tile's copy takes in rows beyond the last: they must not be the other half's, where peers may be writing.
+  const int64_t tileRows =
+      options.tile ? options.tile->tile.blockM : std::bit_ceil(uint64_t(std::max<int64_t>(rows, 16)));
+  op.halfRows = ceilDivide(rows, tileRows) * tileRows;
   op.depth = depth;
   DITRON_ASSIGN_OR_RETURN(op.workspace,
-                          world.allocateSymmetric(options.dtype, 2 * rows * depth, options.name + "_rows"));
+                          world.allocateSymmetric(options.dtype, 2 * op.halfRows * depth, options.name + "_rows"));
   DITRON_ASSIGN_OR_RETURN(op.flags,
                           world.allocateSymmetric(DataType::I64, pushes * world.numRanks(), options.name + "_flags"));
   op.ranks.resize(world.numRanks());

@@ -283,15 +283,20 @@ TEST_F(Operators, TwentyCallsInARowWithASlowRank) {
   }
 }
 
+/// With streams and copies, and as one launch each.
+class OperatorReplays : public Operators, public testing::WithParamInterface<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(OneLaunchRows, OperatorReplays, testing::Values(0, 128));
+
 /// All calls are enqueued before the first runs: only the protocol keeps them apart.
-TEST_F(Operators, CallsMayQueueUp) {
+TEST_P(OperatorReplays, CallsMayQueueUp) {
   const int64_t m = 96, n = 48, k = 32;
   const int calls = 6;
   const uint32_t ranks = ranksOnTarget(3);
   for (uint64_t seed : {1, 2}) {
     start(ranks, seeded(seed, ranks - 1));
-    auto op = AllGatherGemm::create(world(), sharedJit(),
-                                    {.maxRows = m, .depth = k, .tile = {.blockM = 32, .blockN = 32, .blockK = 32}});
+    auto op = AllGatherGemm::create(
+        world(), sharedJit(),
+        {.maxRows = m, .depth = k, .tile = {.blockM = 32, .blockN = 32, .blockK = 32}, .oneLaunchRows = GetParam()});
     ASSERT_OK(op);
     std::vector<Buffer> a, b, c;
     std::vector<std::vector<float>> gathered, right;
@@ -387,10 +392,6 @@ TEST_F(Operators, WaitingTilesMayFillTheGpu) {
     }
   }
 }
-
-/// With streams and copies, and as one launch each.
-class OperatorReplays : public Operators, public testing::WithParamInterface<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(OneLaunchRows, OperatorReplays, testing::Values(0, 128));
 
 /// One graph per rank with both operators in it, replayed with new data each time and then without a pause, with eager calls between.
 TEST_P(OperatorReplays, CapturedCallsCanBeReplayed) {
