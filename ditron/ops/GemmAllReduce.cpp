@@ -15,10 +15,11 @@ namespace {
 constexpr std::string_view operation = "GemmAllReduce", kernelFile = "gemm_all_reduce";
 
 constexpr uint32_t anyRanks = std::numeric_limits<uint32_t>::max();
-/// To be measured (ditron bench gemm_ar --form): where one form overtakes the other. One-shot sends W - 1 results from each rank,
-/// two-shot 2 (W - 1) / W, for the price of one more wait of about 3 us.
+/// Two ranks as measured on 2 x H100 (docs/ops/gemm_all_reduce.md). More are to be measured (ditron bench gemm_ar --form): one-shot
+/// sends W - 1 results from each rank, two-shot 2 (W - 1) / W, for the price of one more wait of about 3 us.
 constexpr AllReduceChoice choices[] = {
     {2, 128, AllReduceForm::OneShot, 1},
+    {2, std::numeric_limits<int64_t>::max(), AllReduceForm::Unfused, 1},
     {4, 32, AllReduceForm::OneShot, 1},
     {anyRanks, 16, AllReduceForm::OneShot, 1},
     {anyRanks, 128, AllReduceForm::FusedTwoShot, 1},
