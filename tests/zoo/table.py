@@ -317,6 +317,16 @@ PROGRAMS = [
          '--expect out_ptr=arange:i32[128]'),
     race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5'),
     race('earlier_put_not_covered', 'data_ptr', TWO_PUTS),
+    race('two_puts_one_slot', 'box_ptr', '--ranks 3 box_ptr=symm:zeros:i32[128] source_ptr=full({rank}):i32[128] '
+         'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:full(2):i32[128],zeros:i32[128],zeros:i32[128]'),
+    race('puts_without_fence', 'data_ptr', '--ranks 2 data_ptr=symm:zeros:i32[128] source_ptr=arange:i32[256] out_ptr=zeros:i32[128] '
+         '--expect out_ptr=arange(128):i32[128]'),
+    race('node_puts_without_fence', 'data_ptr', NODES + '--ranks 2 data_ptr=symm:zeros:i32[128] source_ptr=arange:i32[256] '
+         'out_ptr=zeros:i32[128] --expect out_ptr=arange(128):i32[128]', source='puts_without_fence'),
+    race('put_signals_one_slot', 'box_ptr', '--ranks 3 box_ptr=symm:zeros:i32[256] source_ptr=full({rank}):i32[128] '
+         'signal_ptr=symm:zeros:i64[1] out_ptr=zeros:i32[256]'),
+    race('words_put_by_two', 'word_ptr', '--ranks 3 word_ptr=symm:zeros:i32[3] out_ptr=zeros:i32[1] '
+         '--expect out_ptr=per-rank:i32:[2],i32:[0],i32:[0]'),
     # Between nodes.
     race('node_put_then_flag', 'data_ptr', NODES + PUT.replace('signal_ptr=symm:zeros:i64', 'flag_ptr=symm:zeros:i32')),
     race('put_then_flag', 'data_ptr', PUT.replace('signal_ptr=symm:zeros:i64', 'flag_ptr=symm:zeros:i32'), source='node_put_then_flag'),
@@ -394,6 +404,9 @@ PROGRAMS = [
             '--then {form} --grid 4 --expect out_ptr=full(8):i32[128]'),
     correct('double_buffer', '--ranks 2 buffers_ptr=symm:zeros:i32[256] full_ptr=symm:zeros:i32[1] read_ptr=symm:zeros:i32[1] '
             'out_ptr=zeros:i32[768] --expect out_ptr=' + on_rank_1(100 * step + i for step in range(6) for i in TILE)),
+    correct('flags_by_put', '--ranks 2 box_ptr=symm:zeros:i32[128] source_ptr=arange:i32[384] flag_ptr=symm:zeros:i32[1] '
+            'ready_ptr=symm:zeros:i32[1] answer_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[384] '
+            '--expect out_ptr=per-rank:zeros:i32[384],arange:i32[384]'),
     correct('put_with_signal', '--ranks 2 data_ptr=symm:zeros:i32[384] source_ptr=zeros:i32[128] signals_ptr=symm:zeros:i64[3] '
             'out_ptr=zeros:i32[384] --expect out_ptr=' + numbers(100 * chunk + i for chunk in range(3) for i in TILE)),
     correct('tree_reduction', '--grid 8 x_ptr=ones:i32[1024] rows_ptr=zeros:i32[1024] flags_ptr=zeros:i32[8] '

@@ -25,6 +25,8 @@ constexpr uint64_t longestHurryNs = 8'000;
 constexpr uint64_t longestFarHurryNs = 30'000;
 /// Between nodes a transfer comes in at most so many pieces, of at least so many bytes.
 constexpr uint64_t mostPieces = 8, leastPieceBytes = 16;
+/// Bytes of a put that race with no other put when they are there already.
+constexpr uint64_t mostEqualBytes = 64;
 
 bool isWord(const PendingTransfer &transfer) { return transfer.bytes == 4 || transfer.bytes == 8; }
 } // namespace
@@ -114,10 +116,8 @@ bool Shmem::land(PendingTransfer &transfer, const TransferPiece &piece) {
   if (engine.races && !checkRaces(transfer, piece))
     return false;
   transfer.writer.time = std::max(engine.scheduler.now, transfer.writer.time);
-  const char *from = transfer.source ? static_cast<const char *>(transfer.source) : transfer.data.data();
-  char *to = static_cast<char *>(transfer.destination) + piece.offset;
-  std::memmove(to, from + piece.offset, piece.bytes);
-  engine.rangeWritten(to, piece.bytes, transfer.writer);
+  std::memmove(transfer.to(piece), transfer.from(piece), piece.bytes);
+  engine.rangeWritten(transfer.to(piece), piece.bytes, transfer.writer);
   return true;
 }
 
@@ -162,13 +162,16 @@ bool Shmem::checkRaces(const PendingTransfer &transfer, const TransferPiece &pie
   if (transfer.source)
     race = races.access(actor, static_cast<const char *>(transfer.source) + piece.offset, piece.bytes,
                         {false, {}, transfer.site});
+  race::Access write{true, {}, transfer.site};
+  write.mayBeEqual =
+      piece.bytes <= mostEqualBytes && std::memcmp(transfer.to(piece), transfer.from(piece), piece.bytes) == 0;
   // A put of a word can be a flag: what a fence has put before it comes first.
   if (!race && isWord(transfer))
-    race = races.signal(actor, races.withLane(transfer.known, transfer.warp, transfer.number), transfer.destination,
-                        static_cast<uint32_t>(transfer.bytes), /*isUpdate=*/false);
+    race = races.signal(
+        actor, races.withLane(transfer.known, transfer.warp, transfer.number), transfer.destination,
+        {static_cast<uint32_t>(transfer.bytes), /*isUpdate=*/false, transfer.site, /*isPut=*/true, write.mayBeEqual});
   else if (!race)
-    race = races.access(actor, static_cast<char *>(transfer.destination) + piece.offset, piece.bytes,
-                        {true, {}, transfer.site});
+    race = races.access(actor, transfer.to(piece), piece.bytes, write);
   if (race)
     fail(transfer, StatusCode::DataRace, *race);
   return !race;
@@ -179,7 +182,7 @@ bool Shmem::checkSignalRaces(const PendingTransfer &transfer) {
   const race::Actor actor = races.actorOf(transfer.warp, transfer.number, transfer.known);
   const std::string *race =
       races.signal(actor, races.withLane(transfer.told, transfer.warp, transfer.number), transfer.signal,
-                   transfer.signalBytes, transfer.signalOp == DITRON_SIM_SIGNAL_ADD);
+                   {transfer.signalBytes, transfer.signalOp == DITRON_SIM_SIGNAL_ADD, transfer.site});
   if (race)
     fail(transfer, StatusCode::DataRace, *race);
   return !race;
@@ -267,7 +270,8 @@ template <typename Action> void Shmem::roundTrip(Thread &thread, uint64_t bytes,
   block.yieldIfAhead(thread);
 }
 
-const std::string *Shmem::signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, uint32_t peer) {
+const std::string *Shmem::signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, uint32_t peer,
+                                 const DitronSimSite *site) {
   if (!engine.races)
     return nullptr;
   race::Detector &races = *engine.races;
@@ -277,8 +281,8 @@ const std::string *Shmem::signal(Thread &thread, void *address, uint32_t bytes, 
   races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id);
   const race::KnowledgeRef known = races.release(thread);
   const race::Actor actor = races.actorOf(begun.warp, ++begun.count, known);
-  return races.signal(actor, races.withLane(fencedTo(path), begun.warp, begun.count), address, bytes,
-                      op == DITRON_SIM_SIGNAL_ADD);
+  return races.signal(actor, races.withLane(fencedTo(path), begun.warp, begun.count), address,
+                      {bytes, op == DITRON_SIM_SIGNAL_ADD, races.siteNumber(site)});
 }
 
 //===- Delivery ---------------------------------------------------------------------------------------------------===//
@@ -361,7 +365,8 @@ bool isShared(const Thread &thread, const void *address) {
 void enter(Thread &thread, std::string_view what, const void *address, uint64_t bytes, const DitronSimSite *site) {
   Block &block = *thread.block;
   if (isShared(thread, address)) {
-    if (bytes > thread.sharedBytes || static_cast<const char *>(address) + bytes > thread.sharedMemory + thread.sharedBytes)
+    if (bytes > thread.sharedBytes ||
+        static_cast<const char *>(address) + bytes > thread.sharedMemory + thread.sharedBytes)
       block.failThread(thread, StatusCode::OutOfBounds,
                        fmt::format("{} of {} leaves the block's shared memory", what, byteCount(bytes)), site);
     block.sharedTraffic += bytes;
@@ -448,7 +453,8 @@ using namespace ditron::sim;
 
 extern "C" {
 
-void ditron_sim_shmem_peer(DitronSimThread *self, const int64_t *world, int32_t pe, const char *function, const DitronSimSite *site) {
+void ditron_sim_shmem_peer(DitronSimThread *self, const int64_t *world, int32_t pe, const char *function,
+                           const DitronSimSite *site) {
   Thread &thread = asThread(self);
   const int64_t count = world[1];
   if (pe < 0 || pe >= count)
@@ -520,9 +526,9 @@ void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *
   network.begin(thread, std::move(transfer), /*soon=*/false, site);
 }
 
-void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, void *signal,
-                                 uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe, uint32_t nonblocking,
-                                 const DitronSimSite *site) {
+void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const void *source, uint64_t bytes,
+                                 void *signal, uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe,
+                                 uint32_t nonblocking, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   destination = thread.block->engine.memory.behindFar(destination);
   signal = thread.block->engine.memory.behindFar(signal);
@@ -544,8 +550,8 @@ void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const
   thread.block->rank.shmem->begin(thread, std::move(transfer), /*soon=*/true, site);
 }
 
-void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe,
-                             const DitronSimSite *site) {
+void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value, uint32_t signalBytes, uint32_t op,
+                             uint32_t pe, const DitronSimSite *site) {
   Thread &thread = asThread(self);
   Block &block = *thread.block;
   signal = block.engine.memory.behindFar(signal);
@@ -560,7 +566,7 @@ void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value
     return;
   }
   network.settleFenced(home);
-  block.failIf(network.signal(thread, signal, signalBytes, op, home), thread, site);
+  block.failIf(network.signal(thread, signal, signalBytes, op, home, site), thread, site);
   applySignal(signal, signalBytes, op, value);
   block.engine.wordWritten(signal, signalBytes, block.writer(thread, site));
 }

@@ -52,20 +52,20 @@ struct PendingTransfer {
   uint64_t bytes = 0;
   uint32_t peer = 0; ///< The rank that the other end is on.
   bool isGet = false;
-  bool isFar = false; ///< The peer is on another node.
-  uint64_t epoch = 0; ///< Number of fences before it.
+  bool isFar = false;                ///< The peer is on another node.
+  uint64_t epoch = 0;                ///< Number of fences before it.
   bool isFenced = true;              ///< Fences order it. False: words of barriers and dl.notify.
   SimTime due = 0;                   ///< When all of it is there, and its signal changes.
   SimTime earliest = 0;              ///< The way takes until then.
   std::vector<TransferPiece> pieces; ///< What has not arrived.
-  uint64_t tie = 0; ///< Order among those that nothing orders.
+  uint64_t tie = 0;                  ///< Order among those that nothing orders.
   Writer writer;
   // Who acts, for the race detector, what whoever began it knew, and what of it who sees its word learns.
   race::KnowledgeRef known, told;
   uint32_t warp = race::nobody, number = 0;
   uint16_t site = 0;
   SimTime begun = 0;
-  std::string place; ///< Of the call, for messages: its code may be gone when it is delivered.
+  std::string place;                      ///< Of the call, for messages: its code may be gone when it is delivered.
   std::optional<SourceLocation> location; ///< The same, where it is known.
   // A put with a signal, or a signal alone: the word that changes after the bytes have arrived.
   void *signal = nullptr;
@@ -74,6 +74,10 @@ struct PendingTransfer {
   bool tellsStores =
       true; ///< The signal comes after what its thread has stored. False: after fences, and what it has heard of.
 
+  const char *from(const TransferPiece &piece) const {
+    return (source ? static_cast<const char *>(source) : data.data()) + piece.offset;
+  }
+  char *to(const TransferPiece &piece) const { return static_cast<char *>(destination) + piece.offset; }
   SimTime next() const {
     SimTime first = due;
     for (const TransferPiece &piece : pieces)
@@ -93,11 +97,14 @@ public:
   /// Later operations to a PE arrive after earlier ones, and after what the thread has done.
   void fence(Thread &thread);
   /// What was begun towards a PE before the last fence arrives now.
-  void settleFenced(uint32_t peer) { deliverIf([&](const PendingTransfer &t) { return t.peer == peer && t.epoch < epoch; }); }
+  void settleFenced(uint32_t peer) {
+    deliverIf([&](const PendingTransfer &t) { return t.peer == peer && t.epoch < epoch; });
+  }
   /// Everything arrives, one after the other, and the thread, which waits for it, knows it.
   void quiet(Thread &thread);
   /// A thread changes a signal word of this node at once.
-  const std::string *signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, uint32_t peer);
+  const std::string *signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, uint32_t peer,
+                            const DitronSimSite *site);
   /// Knowledge of everything that has been begun towards PEs of this node, all of which has arrived.
   race::KnowledgeRef arrivedNear();
   /// Everything that was begun so far is over, and everybody knows.

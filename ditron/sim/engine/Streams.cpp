@@ -93,7 +93,7 @@ void Stream::writeSignal(const StreamOp &op, SimTime now) {
     value += static_cast<uint64_t>(loadSigned(op.address, op.bytes));
   if (engine.races)
     if (const std::string *race = engine.races->signal(engine.races->beginOperation(*this, op.name), order.known,
-                                                       op.address, op.bytes, op.kind == OpKind::SignalAdd)) {
+                                                       op.address, {op.bytes, op.kind == OpKind::SignalAdd})) {
       fail(op, StatusCode::DataRace, *race);
       return;
     }

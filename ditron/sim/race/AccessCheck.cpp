@@ -142,9 +142,15 @@ bool Detector::knows(const Knowledge &known, const Strand &strand, uint8_t lane)
          (lane != allLanes && known.upTo(Key::lane(strand.warp, lane)) >= strand.epoch);
 }
 
+/// Transfers of one path arrive in any order; the pieces of one of them do not matter to each other.
+bool Detector::isOfOtherTransfer(const Strand &strand, const Actor &actor) const {
+  return warps[strand.warp].kind == ActorKind::Network && strand.epoch != strands[actor.strand].epoch;
+}
+
 bool Detector::isOrdered(uint32_t previous, uint8_t lane, const Actor &actor) {
   const Strand &strand = strands[previous];
-  if (strand.warp == actor.warp && (lane == actor.lane || strand.sync < actor.sync))
+  if (strand.warp == actor.warp && (lane == actor.lane || strand.sync < actor.sync) &&
+      !isOfOtherTransfer(strand, actor))
     return true;
   if (strand.phase < actor.phase && warps[strand.warp].block == actor.block)
     return true;
@@ -177,7 +183,8 @@ std::optional<uint8_t> Detector::unorderedLane(Cell cell, const Reader &reader, 
 }
 
 bool Detector::areBothAtomic(uint32_t previous, Strength earlier, const Actor &actor, Strength now) const {
-  if (!earlier.isStrong() || !now.isStrong() || earlier.log2Bytes() != now.log2Bytes())
+  if (!earlier.isStrong() || !now.isStrong() || earlier.log2Bytes() != now.log2Bytes() ||
+      (earlier.isPut() && now.isPut()))
     return false;
   const WarpIdentity &warp = warps[strands[previous].warp];
   return race::reaches(std::min(earlier.scope(), now.scope()), warp.block, warp.rank, actor.block, actor.rank);
@@ -200,7 +207,7 @@ std::optional<Detector::Found> Detector::findConflict(const Cell &cell, uint32_t
     const Strength strength{static_cast<uint8_t>(cell.writeStrength)};
     // Several elements of one store at one address leave one of their values.
     const bool sameStore = access.isWrite && access.site && access.site == cell.writeSite && !access.isShared &&
-                           warps[strands[cell.write].warp].block == actor.block;
+                           actor.block != nobody && warps[strands[cell.write].warp].block == actor.block;
     if (!sameStore && !comesLater(cell, actor, access) && conflicts(cell.write, cell.writeLane, strength))
       return Found{cell.write, static_cast<uint8_t>(cell.writeLane), cell.writeSite, strength, true};
   }
@@ -401,7 +408,7 @@ std::optional<Detector::Found> Detector::touch(Cell &cell, uint32_t region, uint
     return std::nullopt;
   }
   if (std::optional<Found> found = findConflict(cell, mask, actor, access)) {
-    if (!access.mayBeEqual || !found->isWrite || found->strength.isStrong())
+    if (!access.mayBeEqual || !found->isWrite || (found->strength.isStrong() && !found->strength.isPut()))
       return found;
     if (!equalStore)
       equalStore = found;
@@ -588,6 +595,7 @@ Detector::Race Detector::access(const Actor &actor, const void *address, uint64_
       allocation ? static_cast<uint64_t>(static_cast<const char *>(address) - allocation->begin) : 0;
   if (!cells || offset > allocation->size() || bytes > allocation->size() - offset)
     return nullptr;
+  equalStore.reset();
   uint64_t where = 0, unfencedAt = 0;
   // Asked first: a store leaves no trace of the one before. Told last: what is not ordered at all is more than not fenced.
   std::optional<Found> unfenced;

@@ -13,7 +13,10 @@
 // proxy fence stands between them. Of stores by threads alone, and of the last one to each byte.
 //
 // Two ordinary stores of the same bytes are no race here, though the PTX model calls it one: programs rely on it, and no order of
-// them can be told from another.
+// them can be told from another. The same holds of puts of up to 64 bytes.
+//
+// A put is an ordinary store by the network. Transfers are ordered by nothing but what whoever began them knew: two of one rank and one path are
+// not. A put of one word is atomic beside loads and atomics, for it may be a flag that is polled, and ordinary beside other puts.
 //
 // Known to be lost, never invented: of several unordered atomic writes of a word the last is remembered; of more than 16
 // readers of a word some; and everything, when more than `mostStrands` have been made.
@@ -46,7 +49,7 @@ struct Access {
   bool isShared = false; ///< Of shared memory.
   /// Another thread of the block answers for it: races only with what the program stores before.
   bool isCopy = false;
-  /// An ordinary store that races with nothing when it leaves what is there.
+  /// An ordinary store, or a put, that races with no other when it leaves what is there. Of an Actor: it does.
   bool mayBeEqual = false;
   /// Through the asynchronous proxy: what it says of itself in reports, as "tensor load". Empty: an ordinary access.
   std::string_view asyncName = {};
@@ -125,8 +128,15 @@ public:
   /// The operation at the head of the stream, of whatever kind, is done: what it did is known from now on.
   void operationDone(Stream &stream);
   void wait(StreamOrder &stream, const KnowledgeRef &what) { stream.known = joiner.join(stream.known, what); }
-  /// Something that is no thread of a kernel writes a word strongly, and releases what it gives; `isUpdate`: adds to it.
-  Race signal(const Actor &actor, const KnowledgeRef &released, const void *address, uint32_t bytes, bool isUpdate);
+  /// Something that is no thread of a kernel writes a word, and releases what it gives.
+  struct Signal {
+    uint32_t bytes = 0;
+    bool isUpdate = false; ///< Adds to it.
+    uint16_t site = 0;
+    bool isPut = false;      ///< Not a signal, but a put of one word, which may be a flag.
+    bool mayBeEqual = false; ///< As of Access.
+  };
+  Race signal(const Actor &actor, const KnowledgeRef &released, const void *address, const Signal &signal);
   /// A stream has waited for a word.
   Race sawSignal(Stream &stream, const void *address, uint32_t bytes);
   /// What the host code knows, and everything that it has done.
@@ -220,6 +230,7 @@ private:
   /// The cell that holds the word's first byte, or the byte at the address.
   Cell &innermost(Cell &cell, const void *address);
   bool isOrdered(uint32_t strand, uint8_t lane, const Actor &actor);
+  bool isOfOtherTransfer(const Strand &strand, const Actor &actor) const;
   std::optional<uint8_t> unorderedLane(Cell cell, const Reader &reader, const Actor &actor);
   bool areBothAtomic(uint32_t strand, Strength earlier, const Actor &actor, Strength now) const;
   bool knows(const Knowledge &known, const Strand &strand, uint8_t lane) const;

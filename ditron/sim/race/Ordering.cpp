@@ -471,20 +471,24 @@ void Detector::operationDone(Stream &stream) {
     known = joiner.with(known, {{key, stream.order.number}});
 }
 
-Detector::Race Detector::signal(const Actor &actor, const KnowledgeRef &released, const void *address, uint32_t bytes,
-                                bool isUpdate) {
+Detector::Race Detector::signal(const Actor &actor, const KnowledgeRef &released, const void *address,
+                                const Signal &signal) {
   Cell *cell = cellOf(address);
   if (!cell)
     return nullptr;
   const Cell before = innermost(*cell, address);
-  if (Race race = access(actor, address, bytes, {true, Strength::strong(DITRON_SIM_SCOPE_SYSTEM, bytes), 0}))
+  Access write{true,
+               signal.isPut ? Strength::put(signal.bytes) : Strength::strong(DITRON_SIM_SCOPE_SYSTEM, signal.bytes),
+               signal.site};
+  write.mayBeEqual = signal.mayBeEqual;
+  if (Race race = access(actor, address, signal.bytes, write))
     return race;
   SyncWord &word = words[address];
   std::vector<Release> now;
-  if (isUpdate)
+  if (signal.isUpdate)
     now = releasesAt(&word, before);
   addRelease(now, {released, nobody, actor.rank, DITRON_SIM_SCOPE_SYSTEM}, joiner);
-  word = {std::move(now), actor.strand, actor.lane, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_SYSTEM, 0, {}};
+  word = {std::move(now), actor.strand, actor.lane, DITRON_SIM_RELEASE, DITRON_SIM_SCOPE_SYSTEM, signal.site, {}};
   return nullptr;
 }
 

@@ -25,7 +25,7 @@ std::string_view scopeName(uint32_t scope) {
 }
 
 std::string accessName(bool isWrite, Strength strength) {
-  if (!strength.isStrong())
+  if (!strength.isStrong() || strength.isPut())
     return isWrite ? "store" : "load";
   return fmt::format("{} with an order or atomic, at {} scope,", isWrite ? "store" : "load",
                      scopeName(strength.scope()));
@@ -110,6 +110,10 @@ std::string Detector::explain(const Actor &actor, const Found &found, const Acce
         if (slot->kernel && slot->order.block == actor.block)
           if (const NearMiss *miss = findNearMiss(*slot, {found.strand, found.lane}))
             return explainMiss(*miss);
+  if (warp.kind == ActorKind::Network && actor.warp != nobody && warps[actor.warp].kind == ActorKind::Network)
+    return "transfers arrive in any order: a fence() between two of one rank to one PE orders them, or a quiet(); for "
+           "those of different "
+           "ranks or blocks the first must be known to be over, by a signal or a barrier, before the second is begun";
   if (found.strength.isStrong() && access.strength.isStrong())
     return found.strength.log2Bytes() != access.strength.log2Bytes()
                ? "atomic accesses of different sizes do not synchronise with each other"
@@ -123,7 +127,8 @@ std::string Detector::explain(const Actor &actor, const Found &found, const Acce
   default: break;
   }
   if (actor.warp != nobody && warps[actor.warp].kind == ActorKind::Network)
-    return "a transfer is under way from its call until a quiet, or until the signal of that put has been waited for: that "
+    return "a transfer is under way from its call until a quiet, or until the signal of that put has been waited for: "
+           "that "
            "does not come before the other access, nor does a signal say before the call that the access is over";
   if (actor.block != nobody && warp.block == actor.block)
     return earlier.warp == actor.warp

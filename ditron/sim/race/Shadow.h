@@ -27,9 +27,15 @@ struct Strength {
     const uint32_t log2 = bytes >= 8 ? 3 : bytes >= 4 ? 2 : bytes >= 2 ? 1 : 0;
     return {static_cast<uint8_t>(1 | scope << 1 | log2 << 3)};
   }
+  /// A put of one word: atomic for those who poll it, and no better than ordinary beside another put.
+  static Strength put(uint32_t bytes) { return strong(putScope, bytes); }
   bool isStrong() const { return bits & 1; }
+  bool isPut() const { return isStrong() && scope() == putScope; }
   uint32_t scope() const { return bits >> 1 & 3; }
   uint32_t log2Bytes() const { return bits >> 3; }
+
+private:
+  static constexpr uint32_t putScope = 3; ///< Reaches as far as system scope.
 };
 
 /// See the top of the file. `write` and `reads` are strands (Strand.h); with `manyReaders` set, `reads` is a list of readers.

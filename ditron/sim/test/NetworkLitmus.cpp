@@ -181,10 +181,15 @@ Expected<bool> seesWeakOutcome(const NetworkTest &test, NetworkOrder order, uint
   options.smsPerRank = 1;
   options.seed = seed;
   options.memoryPerRank = uint64_t(1) << 20;
-  // A get reads like a plain load, which races with a put of the word.
-  options.detectRaces = std::none_of(test.threads.begin(), test.threads.end(), [](const auto &actions) {
-    return actions[0].kind == Kind::Get || actions[1].kind == Kind::Get;
-  });
+  // A get reads like a plain load, which races with a put of the word, and two puts of a word race with each other.
+  std::vector<bool> isPut(test.homes.size());
+  for (const auto &actions : test.threads)
+    for (const NetworkAction &action : actions) {
+      if (action.kind == Kind::Get || (action.kind == Kind::Put && isPut[action.word]))
+        options.detectRaces = false;
+      if (action.kind == Kind::Put)
+        isPut[action.word] = true;
+    }
   DITRON_ASSIGN_OR_RETURN(std::unique_ptr<Machine> machine, Machine::create(options));
   DITRON_ASSIGN_OR_RETURN(const uint64_t at,
                           machine->allocateSymmetric(uint64_t(4) * stride * (numWords + 1), "words", 4));

@@ -555,6 +555,63 @@ TEST(Race, SourcesOfNonBlockingPutsStayUntilTheQuiet) {
   }
 }
 
+/// Two puts of the same bytes.
+enum class Between : uint32_t { Nothing, Fence, Quiet, OtherRank, OtherBlock, SameBytes, OtherLine };
+
+void putTwice(void **arguments) {
+  DitronSimThread *self = ditron_sim_self();
+  auto *source = argument<uint32_t *>(arguments, 0), *destination = argument<uint32_t *>(arguments, 1);
+  const auto between = argument<Between>(arguments, 2);
+  const auto bytes = argument<uint64_t>(arguments, 3);
+  const auto nonblocking = argument<uint32_t>(arguments, 4);
+  if (self->threadId != 0)
+    return;
+  if (between == Between::OtherRank || between == Between::OtherBlock) {
+    ditron_sim_shmem_put(self, destination, source + 16 * self->blockId[0], bytes, 1, nonblocking, AT(90));
+    return;
+  }
+  for (uint32_t turn = 0; turn < 2; ++turn) {
+    if (turn == 1 && (between == Between::Fence || between == Between::Quiet))
+      ditron_sim_shmem_order(self, between == Between::Fence ? DITRON_SIM_SHMEM_FENCE : DITRON_SIM_SHMEM_QUIET, AT(91));
+    const uint32_t *from = source + (between == Between::SameBytes ? 0 : 16 * turn);
+    if (between == Between::OtherLine && turn == 1)
+      ditron_sim_shmem_put(self, destination, from, bytes, 1, nonblocking, AT(92));
+    else
+      ditron_sim_shmem_put(self, destination, from, bytes, 1, nonblocking, AT(90));
+  }
+}
+
+TEST(Race, PutsOfTheSameBytesAreOrderedByFenceAndQuietAlone) {
+  for (uint64_t bytes : {4u, 8u, 12u, 64u})
+    for (uint32_t nonblocking : {0u, 1u})
+      for (uint32_t ranksPerNode : {1u, 3u})
+        for (Between between : {Between::Nothing, Between::Fence, Between::Quiet, Between::OtherRank,
+                                Between::OtherBlock, Between::SameBytes, Between::OtherLine}) {
+          SCOPED_TRACE(std::to_string(bytes) + " bytes, case " + std::to_string(static_cast<uint32_t>(between)) +
+                       ", ranks per node: " + std::to_string(ranksPerNode));
+          MachineOptions machineOptions = options(3);
+          machineOptions.ranksPerNode = ranksPerNode;
+          auto machine = makeMachine(machineOptions);
+          auto *destination = makeBuffer<uint32_t>(*machine, 1, 16, "destination", MemoryKind::Symmetric);
+          for (uint32_t rank : {0u, 2u}) {
+            auto *source = makeBuffer<uint32_t>(*machine, rank, 32, "source");
+            for (uint32_t i = 0; i < 32; ++i)
+              source[i] = 100 * rank + i + 1;
+            if (rank == 0 || between == Between::OtherRank)
+              ASSERT_OK(machine->launch(makeStream(*machine, rank, "stream"),
+                                        kernel("put", putTwice, {between == Between::OtherBlock ? 2u : 1u, 1, 1}, 32, 0,
+                                               source, destination, between, bytes, nonblocking)));
+          }
+          const Status result = machine->synchronize();
+          const bool isOrdered =
+              between == Between::Fence || between == Between::Quiet || between == Between::SameBytes;
+          EXPECT_EQ(result.code(), isOrdered ? StatusCode::Ok : StatusCode::DataRace) << result.message();
+          if (between == Between::OtherLine)
+            EXPECT_THAT(result.message(), AllOf(HasSubstr("data race on destination[0]"), HasSubstr("kernel.py:90:5"),
+                                                HasSubstr("kernel.py:92:5"), HasSubstr("arrive in any order")));
+        }
+}
+
 //===- Knowledge --------------------------------------------------------------------------------------------------===//
 
 TEST(Knowledge, JoinsAndForgetsWhatIsImplied) {
