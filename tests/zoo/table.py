@@ -111,6 +111,9 @@ HOPPER = '--target sim:sm_90a '
 # A bulk copy of what the block, or block 0, has stored.
 FETCH = HOPPER + 'box_ptr=zeros:i32[128] out_ptr=zeros:i32[128] --expect out_ptr=arange(7):i32[128]'
 FETCH_ACROSS_BLOCKS = '--grid 2 flag_ptr=zeros:i32[1] ' + FETCH
+QUIETS = ('--ranks 2 --grid 2 --cooperative data_ptr=symm:zeros:i32[384] source_ptr=arange:i32[256] signal_ptr=symm:zeros:i64[1] '
+          'grid_ptr=zeros:i32[1] out_ptr=zeros:i32[384] --then again --grid 2 --expect out_ptr=' +
+          numbers(list(range(256)) + [7 + i for i in TILE]))
 PRODUCT = '--grid 2,1 a_ptr=ones:fp16[128,128] b_ptr=ones:fp16[128,64] c_ptr=zeros:fp32[128,64] rows=128 columns=64 depth=128 '\
           '--expect c_ptr=full(128):fp32[128,64]'
 
@@ -317,6 +320,10 @@ PROGRAMS = [
          '--expect out_ptr=arange:i32[128]'),
     race('chunks_out_of_order', 'data_ptr', TWO_PUTS, zoo='Z5'),
     race('earlier_put_not_covered', 'data_ptr', TWO_PUTS),
+    race('quiet_behind_signal', 'data_ptr', PUT),
+    race('node_quiet_behind_signal', 'data_ptr', NODES + PUT, source='quiet_behind_signal'),
+    race('quiet_by_other_thread', 'data_ptr', PUT.replace('signal_ptr', 'flag_ptr')),
+    race('fence_by_other_thread', 'data_ptr', PUT),
     race('two_puts_one_slot', 'box_ptr', '--ranks 3 box_ptr=symm:zeros:i32[128] source_ptr=full({rank}):i32[128] '
          'out_ptr=zeros:i32[128] --expect out_ptr=per-rank:full(2):i32[128],zeros:i32[128],zeros:i32[128]'),
     race('puts_without_fence', 'data_ptr', '--ranks 2 data_ptr=symm:zeros:i32[128] source_ptr=arange:i32[256] out_ptr=zeros:i32[128] '
@@ -404,6 +411,8 @@ PROGRAMS = [
             '--then {form} --grid 4 --expect out_ptr=full(8):i32[128]'),
     correct('double_buffer', '--ranks 2 buffers_ptr=symm:zeros:i32[256] full_ptr=symm:zeros:i32[1] read_ptr=symm:zeros:i32[1] '
             'out_ptr=zeros:i32[768] --expect out_ptr=' + on_rank_1(100 * step + i for step in range(6) for i in TILE)),
+    correct('quiets_and_fences', QUIETS),
+    correct('quiets_and_fences_between_nodes', NODES + QUIETS, source='quiets_and_fences'),
     correct('flags_by_put', '--ranks 2 box_ptr=symm:zeros:i32[128] source_ptr=arange:i32[384] flag_ptr=symm:zeros:i32[1] '
             'ready_ptr=symm:zeros:i32[1] answer_ptr=symm:zeros:i32[1] out_ptr=zeros:i32[384] '
             '--expect out_ptr=per-rank:zeros:i32[384],arange:i32[384]'),

@@ -85,13 +85,10 @@ void Machine::State::kernelFinished(KernelRun &run, SimTime now) {
     trace.launches[run.record].start = run.started;
     trace.launches[run.record].end = now;
   }
-  if (races) {
-    run.left = races->joined(run.left, rank.shmem->arrivedNear());
+  if (races)
     races->kernelFinished(run);
-  }
   stream.running = nullptr;
-  auto place =
-      std::find_if(rank.runs.begin(), rank.runs.end(), [&](const auto &other) { return other.get() == &run; });
+  auto place = std::find_if(rank.runs.begin(), rank.runs.end(), [&](const auto &other) { return other.get() == &run; });
   std::unique_ptr<KernelRun> finished = std::move(*place);
   rank.runs.erase(place);
   stream.operationDone(now);

@@ -144,9 +144,10 @@ void Shmem::beginOrdered(Thread &thread, PendingTransfer &transfer, const Ditron
   race::Detector &races = *engine.races;
   Path &path = paths[transfer.peer];
   Begun &begun = transfer.signal ? path.signalled[transfer.signal] : isWord(transfer) ? path.words : path.plain;
-  races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id);
+  races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id, transfer.peer);
+  transfer.call = races.momentOf(thread);
   if (transfer.isFenced)
-    transfer.told = races.joined(fencedTo(path), races.heardBy(thread));
+    transfer.told = races.joined(races.sealedFor(thread, transfer.peer), races.heardBy(thread));
   transfer.known = races.joined(races.release(thread), transfer.told);
   if (transfer.tellsStores)
     transfer.told = transfer.known;
@@ -157,7 +158,7 @@ void Shmem::beginOrdered(Thread &thread, PendingTransfer &transfer, const Ditron
 
 bool Shmem::checkRaces(const PendingTransfer &transfer, const TransferPiece &piece) {
   race::Detector &races = *engine.races;
-  const race::Actor actor = races.actorOf(transfer.warp, transfer.number, transfer.known);
+  const race::Actor actor = races.transferOf(transfer.warp, transfer.number, transfer.call, transfer.known);
   const std::string *race = nullptr;
   if (transfer.source)
     race = races.access(actor, static_cast<const char *>(transfer.source) + piece.offset, piece.bytes,
@@ -179,7 +180,7 @@ bool Shmem::checkRaces(const PendingTransfer &transfer, const TransferPiece &pie
 
 bool Shmem::checkSignalRaces(const PendingTransfer &transfer) {
   race::Detector &races = *engine.races;
-  const race::Actor actor = races.actorOf(transfer.warp, transfer.number, transfer.known);
+  const race::Actor actor = races.transferOf(transfer.warp, transfer.number, transfer.call, transfer.known);
   const std::string *race =
       races.signal(actor, races.withLane(transfer.told, transfer.warp, transfer.number), transfer.signal,
                    {transfer.signalBytes, transfer.signalOp == DITRON_SIM_SIGNAL_ADD, transfer.site});
@@ -188,35 +189,10 @@ bool Shmem::checkSignalRaces(const PendingTransfer &transfer) {
   return !race;
 }
 
-race::KnowledgeRef Shmem::withArrived(race::KnowledgeRef known, const Path &path) {
-  auto add = [&](const Begun &begun) {
-    if (begun.count)
-      known = engine.races->withLane(known, begun.warp, begun.count);
-  };
-  add(path.plain);
-  add(path.words);
-  for (const auto &[address, begun] : path.signalled)
-    add(begun);
-  return known;
-}
-
-race::KnowledgeRef Shmem::fencedTo(const Path &path) { return engine.races->joined(fenced, path.fenced); }
-
-race::KnowledgeRef Shmem::arrivedNear() {
-  race::KnowledgeRef known;
-  for (const auto &[peer, path] : paths)
-    if (!isFar(peer))
-      known = withArrived(known, path);
-  return known;
-}
-
 void Shmem::fence(Thread &thread) {
   ++epoch;
-  if (!engine.races)
-    return;
-  fenced = engine.races->joined(fenced, engine.races->release(thread));
-  for (auto &[peer, path] : paths)
-    path.fenced = withArrived(path.fenced, path);
+  if (engine.races)
+    engine.races->seal(thread, /*completes=*/false);
 }
 
 void Shmem::hurry(Thread &thread) {
@@ -251,13 +227,8 @@ void Shmem::hurry(Thread &thread) {
 void Shmem::quiet(Thread &thread) {
   hurry(thread);
   deliverIf([](const PendingTransfer &) { return true; });
-  if (!engine.races)
-    return;
-  race::KnowledgeRef all;
-  for (const auto &[peer, path] : paths)
-    all = withArrived(all, path);
-  engine.races->learn(thread, all);
-  fenced = engine.races->joined(fenced, engine.races->release(thread));
+  if (engine.races)
+    engine.races->seal(thread, /*completes=*/true);
 }
 
 template <typename Action> void Shmem::roundTrip(Thread &thread, uint64_t bytes, Action meanwhile) {
@@ -278,10 +249,11 @@ const std::string *Shmem::signal(Thread &thread, void *address, uint32_t bytes, 
   // What the thread itself has done is only part of it when a fence comes between.
   Path &path = paths[peer];
   Begun &begun = path.signalled[address];
-  races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id);
-  const race::KnowledgeRef known = races.release(thread);
-  const race::Actor actor = races.actorOf(begun.warp, ++begun.count, known);
-  return races.signal(actor, races.withLane(fencedTo(path), begun.warp, begun.count), address,
+  races.ensureWarp(begun.warp, race::ActorKind::Network, race::nobody, rank.id, peer);
+  const race::Moment call = races.momentOf(thread);
+  const race::KnowledgeRef told = races.sealedFor(thread, peer), known = races.release(thread);
+  const race::Actor actor = races.transferOf(begun.warp, ++begun.count, call, known);
+  return races.signal(actor, races.withLane(told, begun.warp, begun.count), address,
                       {bytes, op == DITRON_SIM_SIGNAL_ADD, races.siteNumber(site)});
 }
 

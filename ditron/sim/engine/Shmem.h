@@ -63,6 +63,7 @@ struct PendingTransfer {
   // Who acts, for the race detector, what whoever began it knew, and what of it who sees its word learns.
   race::KnowledgeRef known, told;
   uint32_t warp = race::nobody, number = 0;
+  race::Moment call;
   uint16_t site = 0;
   SimTime begun = 0;
   std::string place;                      ///< Of the call, for messages: its code may be gone when it is delivered.
@@ -105,12 +106,12 @@ public:
   /// A thread changes a signal word of this node at once.
   const std::string *signal(Thread &thread, void *address, uint32_t bytes, uint32_t op, uint32_t peer,
                             const DitronSimSite *site);
-  /// Knowledge of everything that has been begun towards PEs of this node, all of which has arrived.
-  race::KnowledgeRef arrivedNear();
   /// Everything that was begun so far is over, and everybody knows.
-  void forgetOrder() {
-    paths.clear();
-    fenced = nullptr;
+  void forgetOrder() { paths.clear(); }
+  /// Who has begun what is under way has no name any more.
+  void forgetCallers() {
+    for (PendingTransfer &transfer : pending)
+      transfer.call = {};
   }
   void clear() {
     pending.clear();
@@ -137,7 +138,6 @@ private:
     Begun plain;
     Begun words; ///< Puts of one word, which may be flags: who sees one knows nothing of the others' bytes.
     std::map<const void *, Begun> signalled;
-    race::KnowledgeRef fenced; ///< What was begun before the last fence.
   };
 
   /// What is under way comes soon, and the thread waits until it is there.
@@ -155,9 +155,6 @@ private:
   bool checkRaces(const PendingTransfer &transfer, const TransferPiece &piece);
   bool checkSignalRaces(const PendingTransfer &transfer);
   void beginOrdered(Thread &thread, PendingTransfer &transfer, const DitronSimSite *site);
-  /// Everything begun on the path, on top of what is known.
-  race::KnowledgeRef withArrived(race::KnowledgeRef known, const Path &path);
-  race::KnowledgeRef fencedTo(const Path &path);
 
   Machine::State &engine;
   Rank &rank;
@@ -165,7 +162,6 @@ private:
   std::vector<PendingTransfer> pending;
   std::vector<std::pair<KernelRun *, SimTime>> finishing;
   std::map<uint32_t, Path> paths; ///< By PE.
-  race::KnowledgeRef fenced; ///< What threads had done before the last fence or quiet, and what that has completed.
 };
 
 /// Sets or adds to a word.

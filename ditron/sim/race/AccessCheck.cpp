@@ -127,19 +127,36 @@ uint16_t Detector::siteNumber(const DitronSimSite *site) {
 
 //===- What is ordered --------------------------------------------------------------------------------------------===//
 
-bool Detector::knows(const Knowledge &known, const Strand &strand, uint8_t lane) const {
+const Operation *Detector::operationOf(const WarpIdentity &warp) const {
+  const uint32_t index = warp.block == nobody ? nobody : blocks[warp.block].operation;
+  return index == nobody ? nullptr : &operations[index];
+}
+
+bool Detector::covers(const Knowledge &known, const Strand &strand, uint8_t lane, Key form) const {
   const WarpIdentity &warp = warps[strand.warp];
-  if (warp.block != nobody) {
-    if (const uint32_t index = blocks[warp.block].operation; index != nobody) {
-      const Operation &operation = operations[index];
-      if (known.upTo(Key::stream(operation.stream)) >= operation.number)
-        return true;
-    }
-    if (known.upTo(Key::block(warp.block)) > strand.phase)
-      return true;
-  }
-  return known.upTo(Key::warp(strand.warp)) > strand.sync ||
-         (lane != allLanes && known.upTo(Key::lane(strand.warp, lane)) >= strand.epoch);
+  const Operation *operation = operationOf(warp);
+  return (operation && known.upTo(Key::stream(operation->stream).withForm(form)) >= operation->number) ||
+         (warp.block != nobody && known.upTo(Key::block(warp.block).withForm(form)) > strand.phase) ||
+         known.upTo(Key::warp(strand.warp).withForm(form)) > strand.sync ||
+         (lane != allLanes && known.upTo(Key::lane(strand.warp, lane).withForm(form)) >= strand.epoch);
+}
+
+bool Detector::hasArrived(const Knowledge &known, const Strand &transfer) const {
+  if (transfer.caller() == 0 || known.upTo(Key::lane(transfer.warp, 0)) >= transfer.epoch) // its signal has been seen
+    return true;
+  const WarpIdentity &path = warps[transfer.warp];
+  const Strand &caller = strands[transfer.caller()];
+  if (covers(known, caller, transfer.callerLane(), Key().delivered(path.index)) ||
+      covers(known, caller, transfer.callerLane(), Key().delivered(Key::allPes)))
+    return true;
+  // Inside of a node a kernel ends behind its transfers.
+  const Operation *operation = operationOf(warps[caller.warp]);
+  return operation && engine.options.shareNode(path.rank, path.index) &&
+         known.upTo(Key::stream(operation->stream)) >= operation->number;
+}
+
+bool Detector::knows(const Knowledge &known, const Strand &strand, uint8_t lane) const {
+  return warps[strand.warp].kind == ActorKind::Network ? hasArrived(known, strand) : covers(known, strand, lane, {});
 }
 
 /// Transfers of one path arrive in any order; the pieces of one of them do not matter to each other.

@@ -16,7 +16,8 @@
 // them can be told from another. The same holds of puts of up to 64 bytes.
 //
 // A put is an ordinary store by the network. Transfers are ordered by nothing but what whoever began them knew: two of one rank and one path are
-// not. A put of one word is atomic beside loads and atomics, for it may be a flag that is polled, and ordinary beside other puts.
+// not. A quiet completes, and a fence orders, the transfers that its thread knows to have been begun, for those who know of the quiet or fence: it is
+// in their knowledge, and nobody else's, that the transfers are *delivered* (Knowledge.h). A put of one word is atomic beside loads and atomics, for it may be a flag that is polled, and ordinary beside other puts.
 //
 // Known to be lost, never invented: of several unordered atomic writes of a word the last is remembered; of more than 16
 // readers of a word some; and everything, when more than `mostStrands` have been made.
@@ -152,9 +153,16 @@ public:
   //===- What works beside the threads ----------------------------------------------------------------------------===//
 
   /// Makes a warp of one lane for it, unless there is one already.
-  void ensureWarp(uint32_t &warp, ActorKind kind, uint32_t block, uint32_t rank);
+  void ensureWarp(uint32_t &warp, ActorKind kind, uint32_t block, uint32_t rank, uint32_t index = 0);
   /// What such a warp does from now on under the number, with the knowledge of whoever began it (kept alive by the caller).
   Actor actorOf(uint32_t warp, uint32_t number, const KnowledgeRef &known);
+  /// The same of the network, for a transfer that was begun at the call.
+  Actor transferOf(uint32_t warp, uint32_t number, Moment call, const KnowledgeRef &known);
+  /// A fence of the network: what is known to the thread, and done by it, comes before the transfers that are begun by whoever knows of the fence.
+  /// `completes`: a quiet. The transfers of its rank that it knows of are over; what others have begun beside it is not its business.
+  void seal(Thread &thread, bool completes);
+  /// What a signal of the thread at the PE tells by itself: what a fence or quiet that the thread knows of has put before it.
+  KnowledgeRef sealedFor(const Thread &thread, uint32_t pe);
   /// What the thread knows and has done; what it does from now on is not part of it.
   KnowledgeRef release(Thread &thread);
   /// What the thread has heard from others, without what it has done itself.
@@ -234,6 +242,12 @@ private:
   std::optional<uint8_t> unorderedLane(Cell cell, const Reader &reader, const Actor &actor);
   bool areBothAtomic(uint32_t strand, Strength earlier, const Actor &actor, Strength now) const;
   bool knows(const Knowledge &known, const Strand &strand, uint8_t lane) const;
+  /// As knows, of entries in the form of `form`.
+  bool covers(const Knowledge &known, const Strand &strand, uint8_t lane, Key form) const;
+  bool hasArrived(const Knowledge &known, const Strand &transfer) const;
+  const Operation *operationOf(const WarpIdentity &warp) const;
+  /// What the entry is about belongs to the rank.
+  bool isOfRank(const Known &entry, uint32_t rank) const;
   /// The readers as a list of nodes, in their order; 0 when there are none.
   uint32_t makeReaders(const std::vector<Reader> &readers);
 

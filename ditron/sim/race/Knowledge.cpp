@@ -79,7 +79,10 @@ KnowledgeRef Joiner::join(const KnowledgeRef &a, const KnowledgeRef &b) {
 }
 
 KnowledgeRef Joiner::with(const KnowledgeRef &a, std::vector<Known> more) {
-  std::sort(more.begin(), more.end(), [](const Known &x, const Known &y) { return x.key < y.key; });
+  std::sort(more.begin(), more.end(),
+            [](const Known &x, const Known &y) { return x.key != y.key ? x.key < y.key : x.upTo > y.upTo; });
+  more.erase(std::unique(more.begin(), more.end(), [](const Known &x, const Known &y) { return x.key == y.key; }),
+             more.end());
   auto added = std::make_shared<const Knowledge>(std::move(more));
   if (!a)
     return added;

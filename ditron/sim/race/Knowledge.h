@@ -9,8 +9,12 @@
 //   warp w before n       everything that the warp's lanes did before they last met, the n-th time
 //   lane w.l up to e      what this lane did up to its e-th release
 //
-// Each of the last three may also stand there as fenced: of the ordinary accesses that it is about, asynchronous copies know as well, since a
-// proxy fence has come in between (Detector::proxyFence). That goes from thread to thread as the rest does.
+// An entry may stand there in other forms too, which go from thread to thread as the rest does:
+//
+//   fenced           of the ordinary accesses that it is about, asynchronous copies know as well, since a proxy fence has come in between
+//                    (Detector::proxyFence)
+//   sealed           a fence of the network, or a quiet, has come in between: puts and signals begun from here on come behind it
+//   delivered        the transfers that were begun in it, to one PE or to all, have arrived
 //
 // Knowledge never changes; threads share it by pointer, and most of them hold that of their block.
 //
@@ -39,14 +43,32 @@ struct Key {
   /// The same, for the asynchronous proxy.
   Key fenced() const { return {bits | fencedBit}; }
   bool isFenced() const { return bits & fencedBit; }
+  /// The same, in front of the network.
+  Key sealed() const { return {bits | sealedBit}; }
+  Key unsealed() const { return {bits & ~sealedBit}; }
+  bool isSealed() const { return bits & sealedBit; }
+  /// Of transfers to the PE that were begun in it.
+  Key delivered(uint32_t pe) const { return {bits | (uint64_t(pe) + 1) * deliveredUnit}; }
+  bool isDelivered() const { return bits & deliveredBits; }
+  /// In none of the other forms.
+  bool isPlain() const { return !(bits & (fencedBit | sealedBit | deliveredBits)); }
+  /// About something else of the same kind, in the form of this one.
+  Key withForm(Key form) const { return {bits | (form.bits & (fencedBit | sealedBit | deliveredBits))}; }
 
   KeyKind kind() const { return static_cast<KeyKind>(bits >> 62); }
   /// The number of the stream, block or warp; of a lane its warp's.
-  uint32_t id() const { return static_cast<uint32_t>(kind() == KeyKind::Lane ? (bits & (fencedBit - 1)) >> 6 : bits); }
+  uint32_t id() const {
+    return static_cast<uint32_t>(kind() == KeyKind::Lane ? (bits & (deliveredUnit - 1)) >> 6 : bits);
+  }
   auto operator<=>(const Key &) const = default;
 
+  static constexpr uint32_t allPes = (1u << 18) - 2;
+
 private:
-  static constexpr uint64_t fencedBit = uint64_t(1) << 61; ///< Above all numbers.
+  // Above all numbers.
+  static constexpr uint64_t fencedBit = uint64_t(1) << 61, sealedBit = uint64_t(1) << 60,
+                            deliveredUnit = uint64_t(1) << 40,
+                            deliveredBits = ((uint64_t(1) << 18) - 1) * deliveredUnit;
 };
 
 struct Known {
@@ -85,7 +107,7 @@ public:
   explicit Joiner(IsImplied isImplied) : isImplied(std::move(isImplied)) {}
 
   KnowledgeRef join(const KnowledgeRef &a, const KnowledgeRef &b);
-  /// `a` and these entries, in any order of keys.
+  /// `a` and these entries, in any order of keys, which may come twice.
   KnowledgeRef with(const KnowledgeRef &a, std::vector<Known> more);
 
 private:

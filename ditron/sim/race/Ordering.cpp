@@ -32,7 +32,10 @@ bool Detector::isImplied(const Knowledge &known, const Known &entry) const {
   if (block == nobody || blocks[block].operation == nobody)
     return false;
   const Operation &operation = operations[blocks[block].operation];
-  return known.upTo(Key::stream(operation.stream)) >= operation.number;
+  const Key stream = Key::stream(operation.stream);
+  // The end of a kernel is a fence of every kind; but what has gone to other nodes is then still under way.
+  const bool isDone = entry.key.isDelivered() && engine.options.nodeSize() < engine.options.ranks;
+  return known.upTo(isDone ? stream.withForm(entry.key) : stream) >= operation.number;
 }
 
 //===- Strands ----------------------------------------------------------------------------------------------------===//
@@ -51,6 +54,8 @@ void Detector::forgetAccesses() {
       std::fill(slot->sharedCells.begin(), slot->sharedCells.end(), Cell());
       slot->forgetStrands();
     }
+  for (auto &rank : engine.ranks)
+    rank->shmem->forgetCallers();
   strands.resize(1);
   readerNodes.resize(1);
   std::fill(std::begin(recentNodes), std::end(recentNodes), 0);
@@ -320,7 +325,7 @@ void Detector::proxyFence(Thread &thread) {
       isPrivate ? published(thread) : joiner.with(before, {{Key::block(block.block), block.phase}});
   std::vector<Known> fenced;
   for (const Known &entry : now->entries())
-    if (entry.key.kind() != KeyKind::Stream && !entry.key.isFenced())
+    if (entry.key.kind() != KeyKind::Stream && entry.key.isPlain())
       fenced.push_back({entry.key.fenced(), entry.upTo});
   thread.order.known = joiner.with(before, std::move(fenced));
   if (isPrivate) {
@@ -332,7 +337,7 @@ void Detector::proxyFence(Thread &thread) {
 }
 
 /// Own threads' entries that a block's barrier makes superfluous: what they told each other is implied by it. What they have fenced is
-/// not, unless nothing is left unfenced.
+/// not, unless nothing is left unfenced; nor is what has come of their transfers.
 KnowledgeRef Detector::behindBarrier(const Block &block, const KnowledgeRef &all) const {
   const Knowledge &known = *all;
   const Key own = Key::block(block.order.block).fenced();
@@ -350,7 +355,8 @@ KnowledgeRef Detector::behindBarrier(const Block &block, const KnowledgeRef &all
   };
   std::vector<Known> kept;
   for (const Known &entry : known.entries())
-    if (!isOwn(entry) || (entry.key.isFenced() && (!isAllFenced || entry.key == own)))
+    if (!isOwn(entry) || entry.key.isSealed() || entry.key.isDelivered() ||
+        (entry.key.isFenced() && (!isAllFenced || entry.key == own)))
       kept.push_back(entry.key == own && isAllFenced ? Known{own, block.order.phase + 1} : entry);
   return kept == known.entries() ? all : std::make_shared<const Knowledge>(std::move(kept));
 }
@@ -450,9 +456,59 @@ Actor Detector::actorOf(uint32_t warp, uint32_t number, const KnowledgeRef &know
   return {strand, warp, nobody, warps[warp].rank, 0, 0, 0, &known};
 }
 
-void Detector::ensureWarp(uint32_t &warp, ActorKind kind, uint32_t block, uint32_t rank) {
-  if (warp == nobody)
-    warp = makeWarp(kind, block, rank);
+void Detector::ensureWarp(uint32_t &warp, ActorKind kind, uint32_t block, uint32_t rank, uint32_t index) {
+  if (warp != nobody)
+    return;
+  warp = makeWarp(kind, block, rank);
+  warps.back().index = index;
+}
+
+//===- The network ------------------------------------------------------------------------------------------------===//
+
+Actor Detector::transferOf(uint32_t warp, uint32_t number, Moment call, const KnowledgeRef &known) {
+  const uint32_t strand = makeStrand(Strand::transfer(warp, number, call.strand, call.lane, engine.scheduler.now));
+  return {strand, warp, nobody, warps[warp].rank, 0, 0, 0, &known};
+}
+
+bool Detector::isOfRank(const Known &entry, uint32_t rank) const {
+  const uint32_t id = entry.key.id();
+  switch (entry.key.kind()) {
+  case KeyKind::Stream: return engine.streams[id]->rank.id == rank;
+  case KeyKind::Block: return blocks[id].operation != nobody && operations[blocks[id].operation].rank == rank;
+  default: return warps[id].kind == ActorKind::Threads && warps[id].rank == rank;
+  }
+}
+
+void Detector::seal(Thread &thread, bool completes) {
+  const KnowledgeRef now = release(thread);
+  std::vector<Known> more;
+  for (const Known &entry : now->entries()) {
+    if (!entry.key.isSealed() && !entry.key.isDelivered())
+      more.push_back({entry.key.sealed(), entry.upTo});
+    if (completes && entry.key.isPlain() && isOfRank(entry, thread.block->rank.id))
+      more.push_back({entry.key.delivered(Key::allPes), entry.upTo});
+  }
+  thread.order.known = joiner.with(knownBy(thread), std::move(more));
+}
+
+KnowledgeRef Detector::sealedFor(const Thread &thread, uint32_t pe) {
+  const KnowledgeRef &known = knownBy(thread);
+  if (!known)
+    return nullptr;
+  // What has arrived, and what kernels before have done, is over for everybody.
+  std::vector<Known> told;
+  for (const Known &entry : known->entries()) {
+    const Key key = entry.key.unsealed();
+    if (!entry.key.isSealed()) {
+      if (key.isDelivered() || (key.isPlain() && key.kind() == KeyKind::Stream))
+        told.push_back(entry);
+      continue;
+    }
+    told.push_back({key, entry.upTo});
+    if (key.isPlain() && isOfRank({key, entry.upTo}, thread.block->rank.id))
+      told.push_back({key.delivered(pe), entry.upTo});
+  }
+  return joiner.with(nullptr, std::move(told));
 }
 
 Actor Detector::beginOperation(Stream &stream, std::string_view name) {

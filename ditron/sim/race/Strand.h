@@ -58,7 +58,7 @@ struct BlockIdentity {
 
 struct WarpIdentity {
   uint32_t block = nobody;
-  uint32_t index = 0; ///< In its block. Of host code: its name in the trace's table, or nobody.
+  uint32_t index = 0; ///< In its block. Of host code: its name in the trace's table, or nobody. Of the network: the PE.
   ActorKind kind = ActorKind::Threads;
   uint32_t rank = 0;
 };
@@ -69,6 +69,13 @@ struct Strand {
   uint32_t sync = 0;  ///< Meetings of its lanes so far; the greatest number for what meetings do not order.
   uint32_t phase = 0; ///< Barriers of its block so far; likewise.
   SimTime since = 0;
+
+  /// A transfer of the network, with its number on its path: no meetings order it, and it says instead who has begun it.
+  static Strand transfer(uint32_t warp, uint32_t number, uint32_t caller, uint8_t callerLane, SimTime since) {
+    return {warp, number, caller, callerLane, since};
+  }
+  uint32_t caller() const { return sync; } ///< A strand; 0: not known any more.
+  uint8_t callerLane() const { return static_cast<uint8_t>(phase); }
 };
 
 /// What a thread did at some time, in as far as others may know of it.
