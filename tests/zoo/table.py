@@ -364,6 +364,8 @@ PROGRAMS = [
              '--expect out_ptr=' + numbers(i ^ 32 for i in TILE)),
     race('wait_group_off_by_one', 'shared', HOPPER + 'out_ptr=zeros:i32[256]'),
     race('proxy_fence_missing', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]'),
+    race('proxy_fence_of_shared_by_one', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]'),
+    race('proxy_fence_beside_copy', 'shared', HOPPER + 'out_ptr=zeros:i32[128] --expect out_ptr=arange(1):i32[128]'),
     race('proxy_fence_of_global_memory', 'box_ptr[0]', FETCH),
     race('proxy_fence_of_shared_memory_only', 'box_ptr[0]', FETCH),
     race('proxy_fence_between_blocks', 'box_ptr[0]', FETCH_ACROSS_BLOCKS),
@@ -430,6 +432,8 @@ PROGRAMS = [
             'out_ptr=zeros:i32[256] --expect out_ptr=arange:i32[256]'),
     correct('named_barriers', 'x_ptr=arange:i32[192] out_ptr=zeros:i32[192] '
             '--expect out_ptr=' + numbers(64 * step + 63 - i for step in range(3) for i in range(64))),
+    correct('shared_fences', HOPPER + '--grid 3 out_ptr=zeros:i32[384] '
+            '--expect out_ptr=' + numbers(1000 * way + 2 + i for way in range(3) for i in TILE)),
     correct('proxy_fences', HOPPER + '--grid 6 box_ptr=zeros:i32[384] flag_ptr=zeros:i32[3] out_ptr=zeros:i32[384] '
             '--expect out_ptr=' + numbers(i + block for block in range(3) for i in TILE)),
     correct('bulk_copies', HOPPER + 'x_ptr=arange:i32[384] out_ptr=zeros:i32[384] --expect out_ptr=arange(1):i32[384]'),

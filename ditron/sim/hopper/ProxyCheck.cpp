@@ -42,8 +42,11 @@ void ProxyCheck::fail(Thread &thread, const std::string &what, const DitronSimSi
 //===- What threads do --------------------------------------------------------------------------------------------===//
 
 void ProxyCheck::fence(Thread &thread) {
-  ++thread.asyncWork.fences.count;
-  thread.asyncWork.fences.meetings = meetings;
+  ProxyFences &fences = thread.asyncWork.fences;
+  ProxyFences::One &one = fences.last[fences.count++ % fences.last.size()];
+  fences.meetings = one.meetings = meetings;
+  if (block.engine.races)
+    one.actor = block.engine.races->momentWith(thread, one.known);
 }
 
 void ProxyCheck::noteStore(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site) {
@@ -60,6 +63,9 @@ void ProxyCheck::noteStore(Thread &thread, const void *address, uint64_t bytes, 
     mark.site = site;
     mark.thread = static_cast<uint16_t>(thread.threadId);
     mark.fences = thread.asyncWork.fences.count;
+    mark.meetings = static_cast<uint32_t>(meetings);
+    if (block.engine.races)
+      mark.stored = block.engine.races->momentOf(thread);
   }
 }
 
@@ -158,12 +164,38 @@ void ProxyCheck::checkRead(Thread &thread, uint32_t chunk, std::string_view what
     missing = "without fence_async after the store";
   else if (fences.count == mark.fences + 1 && fences.meetings == meetings && writer.warpId != thread.warpId)
     missing = "without a barrier after its fence_async";
-  if (!missing.empty())
+  if (!missing.empty() && !isFencedOnTheWay(thread, mark))
     fail(thread,
          fmt::format("the {} reads shared offset {}, which thread {} stored at {} {}", what, chunk * chunkBytes,
                      writer.threadId, siteText(mark.site), missing),
          site);
   mark.site = nullptr;
+}
+
+void ProxyCheck::forgetStores() {
+  for (Chunk &chunk : chunks)
+    chunk.site = nullptr;
+  for (const auto &thread : block.allThreads())
+    thread->asyncWork.fences.last = {};
+}
+
+bool ProxyCheck::isFencedOnTheWay(Thread &thread, const Chunk &mark) {
+  const auto fencedBy = [&](Thread &fencing) {
+    const ProxyFences &fences = fencing.asyncWork.fences;
+    return fencing.threadId != mark.thread &&
+           std::any_of(fences.last.begin(), fences.last.begin() + fences.numLast(),
+                       [&](const ProxyFences::One &fence) { return isOnTheWay(fencing, fence, thread, mark); });
+  };
+  return fencedBy(thread) || std::any_of(block.allThreads().begin(), block.allThreads().end(),
+                                         [&](const auto &fencing) { return fencedBy(*fencing); });
+}
+
+bool ProxyCheck::isOnTheWay(Thread &fencing, const ProxyFences::One &fence, Thread &thread, const Chunk &mark) {
+  race::Detector *races = block.engine.races.get();
+  if (!races)
+    return fence.meetings > mark.meetings && (&fencing == &thread || meetings > fence.meetings);
+  return races->isOrderedBefore(mark.stored, fence.actor, fence.known) &&
+         (&fencing == &thread || races->knows(thread, {fence.actor.strand, fence.actor.lane}));
 }
 
 std::string ProxyCheck::useText(uint32_t chunk) const {

@@ -3,18 +3,22 @@
 // Tensor copies and warpgroup multiplies reach shared memory through the asynchronous proxy: nothing orders them with the
 // ordinary accesses of threads but fence_async and a wait. Every 16 bytes of shared memory carry a mark: who wrote them
 // last by an ordinary store, and how many asynchronous reads and writes of them are in flight. An asynchronous read of an
-// ordinary write needs a fence by the writer, and a meeting of threads after the fence unless reader and writer are of one
-// warp; ordinary accesses of what is in flight are errors.
+// ordinary write needs a fence on the way from the one to the other: by the writer, and a meeting of threads after it unless reader
+// and writer are of one warp; or by a thread that knows of the store, and that is the reader or is known to the reader. Ordinary
+// accesses of what is in flight are errors.
 //
-// Meetings are counted for the whole block and not per pair of threads: what is reported is wrong, not everything wrong
-// is reported. Works only for blocks whose accesses are checked; otherwise every call does nothing.
+// Who knows of whom the race detector says. Without it, and behind the writer's own fence, meetings are counted for the whole block and not
+// per pair of threads: what is reported is wrong, not everything wrong is reported. Each thread's last fences are kept. Works only for blocks
+// whose accesses are checked; otherwise every call does nothing.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_HOPPER_PROXYCHECK_H
 #define DITRON_SIM_HOPPER_PROXYCHECK_H
 
 #include "ditron/abi/Simulator.h"
+#include "ditron/sim/race/Strand.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,6 +34,14 @@ struct Thread;
 struct ProxyFences {
   uint32_t count = 0;    ///< fence_async calls so far.
   uint64_t meetings = 0; ///< The block's meetings at the last of them.
+  /// The last of them, by their number. Who made it, with what knowledge, when races are looked for.
+  struct One {
+    uint64_t meetings = 0;
+    race::Actor actor;
+    race::KnowledgeRef known;
+  };
+  std::array<One, 4> last;
+  uint32_t numLast() const { return count < last.size() ? count : static_cast<uint32_t>(last.size()); }
 };
 
 /// Shared memory that an asynchronous operation uses, from its issue until threads know that it is done.
@@ -83,12 +95,16 @@ public:
     use.scattered.push_back(chunk);
   }
   void end(SharedUse *use);
+  /// Who has stored and fenced has no names any more in the race detector.
+  void forgetStores();
 
 private:
   struct Chunk {
     const DitronSimSite *site =
-        nullptr;         ///< Last ordinary write that no asynchronous read has accepted; null when none.
-    uint32_t fences = 0; ///< The writer's fences then.
+        nullptr;           ///< Last ordinary write that no asynchronous read has accepted; null when none.
+    uint32_t fences = 0;   ///< The writer's fences then.
+    uint32_t meetings = 0; ///< The block's meetings then.
+    race::Moment stored;
     uint16_t thread = 0; ///< The writer.
     uint8_t readers = 0; ///< Asynchronous reads in flight.
     uint8_t writers = 0; ///< Tensor loads in flight.
@@ -96,6 +112,9 @@ private:
   SharedUse &begin(SharedUse::Kind kind, uint32_t owner, uint32_t first, uint32_t end, const DitronSimSite *site);
   void checkLoad(Thread &thread, const void *address, uint64_t bytes, const DitronSimSite *site);
   void checkRead(Thread &thread, uint32_t chunk, std::string_view what, const DitronSimSite *site);
+  /// A fence of a thread other than the writer stands between the store and what the thread does now.
+  bool isFencedOnTheWay(Thread &thread, const Chunk &mark);
+  bool isOnTheWay(Thread &fencing, const ProxyFences::One &fence, Thread &thread, const Chunk &mark);
   [[noreturn]] void fail(Thread &thread, const std::string &what, const DitronSimSite *site);
   std::string useText(uint32_t chunk) const;
 

@@ -92,6 +92,18 @@ public:
   SyncWord lastStore(const void *address);
   /// What the thread is doing now, and whether it knows that something is over.
   Moment momentOf(Thread &thread) { return {strandOf(thread), static_cast<uint8_t>(thread.laneId)}; }
+  /// The same, with all that says what is ordered before it: `known` is what the thread knows now.
+  Actor momentWith(Thread &thread, KnowledgeRef &known) {
+    Actor actor = actorOf(thread);
+    known = *actor.known;
+    actor.known = nullptr;
+    return actor;
+  }
+  /// Whether what was done then was over when the actor, with that knowledge, did something.
+  bool isOrderedBefore(Moment moment, Actor actor, const KnowledgeRef &known) {
+    actor.known = &known;
+    return moment.strand == 0 || isOrdered(moment.strand, moment.lane, actor);
+  }
   bool tells(const KnowledgeRef &known, Moment moment) const {
     return known && knows(*known, strands[moment.strand], moment.lane);
   }

@@ -53,6 +53,7 @@ void Detector::forgetAccesses() {
     for (auto &slot : rank->slots) {
       std::fill(slot->sharedCells.begin(), slot->sharedCells.end(), Cell());
       slot->forgetStrands();
+      slot->asyncUnit.proxy.forgetStores();
     }
   for (auto &rank : engine.ranks)
     rank->shmem->forgetCallers();

@@ -11,7 +11,18 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-enum Flaw : uint32_t { NoFlaw, NoFence, NoBarrier, FenceByOther, TouchInFlight, StoreWhileRead, ReadInFlight };
+enum Flaw : uint32_t {
+  NoFlaw,
+  NoFence,
+  NoBarrier,
+  FenceByOther,
+  FenceByReader, ///< Behind the barrier: none.
+  FenceBetween,  ///< By one thread, and then a barrier: none.
+  FenceBeside,
+  TouchInFlight,
+  StoreWhileRead,
+  ReadInFlight
+};
 
 void writeShared(DitronSimThread *self, const DitronSimSite *site) {
   char *target = self->sharedMemory + self->threadId * 16;
@@ -25,9 +36,14 @@ void storeKernel(void **arguments) {
   const auto flaw = argument<uint32_t>(arguments, 1);
   const int32_t coords[2] = {0, 0};
   writeShared(self, AT(1));
-  if (flaw != NoFence && (flaw != FenceByOther || self->threadId == 0))
+  const bool isLate = flaw == FenceByReader || flaw == FenceBetween || flaw == FenceBeside;
+  if (flaw != NoFence && !isLate && (flaw != FenceByOther || self->threadId == 0))
     ditron_sim_fence_async(self, AT(3));
   if (flaw != NoBarrier)
+    ditron_sim_barrier(self, AT(4));
+  if (isLate && self->threadId == (flaw == FenceByReader ? 0u : 70u))
+    ditron_sim_fence_async(self, AT(3));
+  if (flaw == FenceBetween)
     ditron_sim_barrier(self, AT(4));
   if (flaw == NoBarrier && self->threadId == 127) { // runs last, which nothing in the program says
     ditron_sim_tma_store(self, static_cast<DitronSimTensorMap *>(arguments[0]), 2, coords, self->sharedMemory, 1,
@@ -102,9 +118,10 @@ void multiplyKernel(void **arguments) {
   writeShared(self, AT(40));
 }
 
-Status runFlaw(KernelEntry entry, uint32_t flaw, bool checked = true) {
+Status runFlaw(KernelEntry entry, uint32_t flaw, bool checked = true, bool detectRaces = true) {
   MachineOptions options = MachineOptions::sm90();
   options.checkBounds = checked;
+  options.detectRaces = detectRaces;
   auto machine = makeMachine(options);
   auto *data = makeBuffer<char>(*machine, 0, 2048, "data");
   DitronSimTensorMap map{};
@@ -125,6 +142,15 @@ TEST(ProxyCheck, AcceptsFenceAndBarrier) {
   for (KernelEntry entry : {storeKernel, copyKernel, loadKernel, multiplyKernel})
     for (bool checked : {true, false})
       EXPECT_OK(runFlaw(entry, NoFlaw, checked));
+}
+
+TEST(ProxyCheck, AcceptsTheFenceOfAnyThreadOnTheWay) {
+  for (uint32_t flaw : {FenceByReader, FenceBetween})
+    for (bool detectRaces : {true, false})
+      EXPECT_OK(runFlaw(storeKernel, flaw, true, detectRaces));
+  for (bool detectRaces : {true, false})
+    EXPECT_THAT(runFlaw(storeKernel, FenceBeside, true, detectRaces).message(),
+                HasSubstr("without fence_async after the store"));
 }
 
 TEST(ProxyCheck, ReportsAMissingFenceOrBarrierWithBothLines) {
