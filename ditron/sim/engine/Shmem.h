@@ -13,7 +13,7 @@
 // A fence orders what goes to one PE with what went there before, and nothing else. So everything is kept by PE.
 //
 // A rank has one network: a quiet by any thread completes what all its threads have begun, as the standard says of the
-// default context.
+// default context. Who may rely on that is another matter, and the race detector's (Detector::seal).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_SIM_ENGINE_SHMEM_H

@@ -271,6 +271,7 @@ private:
               uint32_t scope, uint16_t site);
   void stored(Thread &thread, SyncWord &word, const Cell &lastWrite, Cell &cell, bool isUpdate, uint32_t order,
               uint32_t scope, uint16_t site);
+  void noteRelease(Thread &thread, const Release &release, const void *address, const SyncWord &word, uint16_t site);
   static void addRelease(std::vector<Release> &releases, const Release &release, Joiner &joiner);
   bool isImplied(const Knowledge &known, const Known &entry) const;
   /// No access so far is remembered.
@@ -285,6 +286,9 @@ private:
   std::string describe(uint32_t strand, uint8_t lane) const;
   std::string explain(const Actor &actor, const Found &found, const Access &access) const;
   std::string explainMiss(const NearMiss &miss) const;
+  /// What a release that the block has acquired lacks to order the two accesses; empty when there is none.
+  std::string explainRelease(const Block &block, const Actor &actor, const Found &found, const Access &access) const;
+  uint32_t threadOf(Moment moment) const;
 
   Machine::State &engine;
   Joiner joiner;

@@ -14,7 +14,9 @@ namespace {
 constexpr size_t mostStrands = size_t(1) << 26, mostReaders = size_t(1) << 24, mostSplits = size_t(1) << 23;
 /// Blocks that are remembered before all that is over is forgotten.
 constexpr size_t keptBlocks = size_t(1) << 16;
-constexpr size_t keptMisses = 8, keptSeen = 16;
+constexpr size_t keptMisses = 8, keptSeen = 16, keptReleases = 8;
+/// Of what a chain of atomics would have told.
+constexpr size_t mostTold = 256;
 } // namespace
 
 Detector::Detector(Machine::State &engine)
@@ -54,6 +56,7 @@ void Detector::forgetAccesses() {
       std::fill(slot->sharedCells.begin(), slot->sharedCells.end(), Cell());
       slot->forgetStrands();
       slot->asyncUnit.proxy.forgetStores();
+      slot->order.seenReleases.clear();
     }
   for (auto &rank : engine.ranks)
     rank->shmem->forgetCallers();
@@ -168,6 +171,8 @@ void Detector::loaded(Thread &thread, const void *address, const SyncWord *word,
       if (!reaches(release, scope, block))
         continue;
       learn(thread, release.known);
+      if (word)
+        noteRelease(thread, release, address, *word, site);
       isOrdered = true;
       continue;
     }
@@ -200,6 +205,20 @@ void Detector::loaded(Thread &thread, const void *address, const SyncWord *word,
   misses.push_back(std::move(miss));
 }
 
+void Detector::noteRelease(Thread &thread, const Release &release, const void *address, const SyncWord &word,
+                           uint16_t site) {
+  Block &block = *thread.block;
+  const WarpIdentity &writer = warps[strands[word.strand].warp];
+  if (word.strand == 0 || writer.kind != ActorKind::Threads || writer.block == block.order.block)
+    return;
+  std::vector<SeenRelease> &seen = block.order.seenReleases;
+  if (!seen.empty() && seen.back().store == Moment{word.strand, word.lane} && seen.back().loadSite == site)
+    return;
+  if (seen.size() == keptReleases)
+    seen.erase(seen.begin());
+  seen.push_back({release.known, address, {word.strand, word.lane}, momentOf(thread), word.site, site});
+}
+
 void Detector::addRelease(std::vector<Release> &releases, const Release &release, Joiner &joiner) {
   for (Release &other : releases)
     if (other.rank == release.rank && other.scope == release.scope &&
@@ -218,9 +237,13 @@ void Detector::stored(Thread &thread, SyncWord &word, const Cell &lastWrite, Cel
   std::vector<Release> now;
   if (isUpdate)
     now = releasesAt(&word, lastWrite);
-  word.all = {published(thread), block.order.block, block.rank.id, DITRON_SIM_SCOPE_SYSTEM};
+  const KnowledgeRef known = published(thread);
+  const bool isChain = isUpdate && word.all.known && word.all.known->entries().size() < mostTold &&
+                       word.strand == lastWrite.write && word.lane == lastWrite.writeLane;
+  word.all = {isChain ? joiner.join(word.all.known, known) : known, block.order.block, block.rank.id,
+              DITRON_SIM_SCOPE_SYSTEM};
   if (releases(order)) {
-    addRelease(now, {word.all.known, block.order.block, block.rank.id, scope}, joiner);
+    addRelease(now, {known, block.order.block, block.rank.id, scope}, joiner);
     thread.warp->order.beginEpoch();
   } else if (const Release &fenced = thread.order.fenced; fenced.known) {
     addRelease(now, {fenced.known, fenced.block, fenced.rank, std::min(fenced.scope, scope)}, joiner);

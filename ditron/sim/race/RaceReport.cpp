@@ -81,10 +81,51 @@ std::string Detector::explainMiss(const NearMiss &miss) const {
 }
 
 const NearMiss *Detector::findNearMiss(const Block &block, Moment moment) const {
-  for (const NearMiss &miss : block.order.nearMisses)
-    if (knows(*miss.known, strands[moment.strand], moment.lane))
+  // The newest first: what a thread would have told with the ones before is mostly less than it seems, for it has gone on.
+  for (size_t i = block.order.nearMisses.size(); i-- > 0;)
+    if (const NearMiss &miss = block.order.nearMisses[i]; knows(*miss.known, strands[moment.strand], moment.lane))
       return &miss;
   return nullptr;
+}
+
+uint32_t Detector::threadOf(Moment moment) const {
+  return warps[strands[moment.strand].warp].index * engine.options.warpSize + moment.lane;
+}
+
+std::string Detector::explainRelease(const Block &block, const Actor &actor, const Found &found,
+                                     const Access &access) const {
+  const Strand &earlier = strands[found.strand];
+  const WarpIdentity &first = warps[earlier.warp];
+  if (first.kind != ActorKind::Threads || warps[actor.warp].kind != ActorKind::Threads)
+    return {};
+  auto at = [&](uint16_t site) { return site ? engine.places.text(site) : std::string("an unknown line"); };
+  const char *firstName = found.isWrite ? "store" : "load", *secondName = access.isWrite ? "store" : "load";
+  const Moment before{found.strand, found.lane}, now{actor.strand, actor.lane};
+  for (size_t i = block.order.seenReleases.size(); i-- > 0;) {
+    const SeenRelease &release = block.order.seenReleases[i];
+    if (warps[strands[release.store.strand].warp].block != first.block)
+      continue;
+    const std::string word = engine.memory.signalName(release.address);
+    if (knows(*release.known, earlier, found.lane)) {
+      if (threadOf(release.load) == threadOf(now))
+        continue;
+      return fmt::format(
+          "the release of {} at {} orders the {}, and thread {} has acquired it at {}; but nothing orders the "
+          "{} of thread {} behind that: a block barrier (tl.debug_barrier()) is missing between the two",
+          word, at(release.storeSite), firstName, threadOf(release.load), at(release.loadSite), secondName,
+          threadOf(now));
+    }
+    if (threadOf(release.store) == threadOf(before))
+      return fmt::format("the last release of that block that this one has acquired, of {} at {}, comes before the {} "
+                         "in thread {}: release behind it",
+                         word, at(release.storeSite), firstName, threadOf(before));
+    return fmt::format(
+        "the last release of that block that this one has acquired, of {} at {}, is by thread {}, and nothing "
+        "orders the {} of thread {} before it: a block barrier (tl.debug_barrier()) is missing in front "
+        "of the release, or it comes too early",
+        word, at(release.storeSite), threadOf(release.store), firstName, threadOf(before));
+  }
+  return {};
 }
 
 std::string Detector::describe(const OldValue &old) const {
@@ -107,9 +148,12 @@ std::string Detector::explain(const Actor &actor, const Found &found, const Acce
   if (actor.block != nobody)
     for (auto &rank : engine.ranks)
       for (auto &slot : rank->slots)
-        if (slot->kernel && slot->order.block == actor.block)
+        if (slot->kernel && slot->order.block == actor.block) {
           if (const NearMiss *miss = findNearMiss(*slot, {found.strand, found.lane}))
             return explainMiss(*miss);
+          if (std::string text = explainRelease(*slot, actor, found, access); !text.empty())
+            return text;
+        }
   if (warp.kind == ActorKind::Network && actor.warp != nobody && warps[actor.warp].kind == ActorKind::Network)
     return "transfers arrive in any order: a fence() between two of one rank to one PE orders them, or a quiet(); for "
            "those of different "

@@ -146,6 +146,14 @@ struct NearMiss {
   uint8_t storeOrder = 0, storeScope = 0, loadOrder = 0, loadScope = 0;
 };
 
+/// A release by a thread of another block that a load has acquired.
+struct SeenRelease {
+  KnowledgeRef known;
+  const void *address = nullptr;
+  Moment store, load;
+  uint16_t storeSite = 0, loadSite = 0;
+};
+
 /// A load that was given an older value of a word than the newest, though nothing told its thread so.
 struct OldValue {
   const void *address = nullptr;
@@ -168,8 +176,9 @@ struct BlockOrder {
   uint32_t block = nobody;
   uint32_t phase = 1;
   KnowledgeRef known;
-  KnowledgeRef left;                ///< What its threads that have returned knew.
-  std::vector<NearMiss> nearMisses; ///< The newest ones.
+  KnowledgeRef left;                     ///< What its threads that have returned knew.
+  std::vector<NearMiss> nearMisses;      ///< The newest ones.
+  std::vector<SeenRelease> seenReleases; ///< Likewise.
   ProxyFence proxyFence;
 };
 
@@ -192,7 +201,8 @@ struct SyncWord {
   uint8_t lane = 0;
   uint8_t order = 0, scope = 0;
   uint16_t site = 0;
-  Release all; ///< What the store would have told had it been a release at system scope.
+  Release
+      all; ///< What the store, and the chain of atomics that it ends, would have told had they been releases at system scope.
 };
 
 } // namespace ditron::sim::race

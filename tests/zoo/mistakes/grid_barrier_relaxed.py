@@ -9,8 +9,8 @@ def buggy(count_ptr, data_ptr, out_ptr):
     i = tl.arange(0, 128)
     tl.store(data_ptr + 128 * block + i, block + i)  # !store
     tl.debug_barrier()
-    tl.atomic_add(count_ptr, 1, sem="relaxed", scope="gpu")
-    while tl.atomic_add(count_ptr, 0, sem="relaxed", scope="gpu") < blocks:
+    tl.atomic_add(count_ptr, 1, sem="relaxed", scope="gpu")  # !atomic
+    while tl.atomic_add(count_ptr, 0, sem="relaxed", scope="gpu") < blocks:  # !atomic
         pass
     tl.debug_barrier()
     tl.store(out_ptr + 128 * block + i, tl.load(data_ptr + 128 * (blocks - 1 - block) + i))  # !load

@@ -9,7 +9,7 @@ def buggy(count_ptr, partial_ptr, out_ptr):
     block, blocks = tl.program_id(0), tl.num_programs(0)
     tl.store(partial_ptr + 128 * block + i, block + i)  # !store
     tl.debug_barrier()
-    if tl.atomic_add(count_ptr, 1, sem="relaxed", scope="gpu") == blocks - 1:
+    if tl.atomic_add(count_ptr, 1, sem="relaxed", scope="gpu") == blocks - 1:  # !atomic
         tl.debug_barrier()
         total = tl.zeros([128], tl.int32)
         for other in range(blocks):

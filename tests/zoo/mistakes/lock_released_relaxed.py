@@ -11,7 +11,7 @@ def buggy(lock_ptr, sum_ptr):
     tl.debug_barrier()
     tl.store(sum_ptr, count + 1)  # !store
     tl.debug_barrier()
-    tl.atomic_xchg(lock_ptr, 0, sem="relaxed", scope="gpu")
+    tl.atomic_xchg(lock_ptr, 0, sem="relaxed", scope="gpu")  # !release
 
 
 @triton.jit

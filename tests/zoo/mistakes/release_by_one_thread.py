@@ -11,7 +11,7 @@ def buggy(data_ptr, flag_ptr, out_ptr):
     if dl.rank() == 0:
         tl.store(dl.symm_at(data_ptr, 1) + i, i + 1)  # !store
         if tid(0) == 0:
-            st(dl.symm_at(flag_ptr, 1), 1, "sys", "release")
+            st(dl.symm_at(flag_ptr, 1), 1, "sys", "release")  # !release
     else:
         token = dl.wait(flag_ptr, 1, "sys", "acquire")
         data_ptr = dl.consume_token(data_ptr, token)
