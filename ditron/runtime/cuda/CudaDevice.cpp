@@ -25,6 +25,7 @@ Expected<std::shared_ptr<CudaDevice>> CudaDevice::create(std::shared_ptr<CudaSys
   std::shared_ptr<CudaDevice> device(new CudaDevice(std::move(system), std::move(options)));
   DITRON_RETURN_IF_ERROR(device->initialise().withContext(
       fmt::format("rank {} on GPU {}", device->options.rank, device->options.ordinal)));
+  device->system->addDevice(device->options.rank, device);
   return device;
 }
 
@@ -273,11 +274,13 @@ Status CudaDevice::destroyStream(runtime::StreamHandle stream) {
 std::string CudaDevice::streamText(runtime::StreamHandle stream) {
   std::lock_guard lock(mutex);
   const auto found = streams.find(stream);
-  if (found == streams.end())
-    return fmt::format("rank {}", options.rank);
-  std::string text = fmt::format("rank {}, stream {}", options.rank, found->second.name);
-  if (found->second.lastKernel.isValid())
-    text += fmt::format(" (last kernel: {})", found->second.lastKernel.name());
+  return found == streams.end() ? fmt::format("rank {}", options.rank) : streamText(found->second);
+}
+
+std::string CudaDevice::streamText(const StreamState &stream) const {
+  std::string text = fmt::format("rank {}, stream {}", options.rank, stream.name);
+  if (stream.lastKernel.isValid())
+    text += fmt::format(" (last kernel: {})", stream.lastKernel.name());
   return text;
 }
 
@@ -339,7 +342,8 @@ Status CudaDevice::waitFor(const std::function<Result()> &query, const std::func
                                       waits.empty()
                                           ? ". Compile with DITRON_PUBLISH_WAITS=1 or --bound-waits to see which "
                                             "wait of which kernel holds it up, or run on the simulator (--target sim)"
-                                          : "\nwaiting:\n" + waits));
+                                          : "\nwaiting:\n" + waits) +
+                              system->loadsText());
       }
       abandoned = true;
       return system->end(reported);
@@ -357,7 +361,8 @@ Status CudaDevice::synchronizeStream(runtime::StreamHandle stream) {
   ContextScope scope(driver, context);
   DITRON_RETURN_IF_ERROR(waitFor([&] { return driver.streamQuery(streamRef(stream)); },
                                  [&] { return driver.streamSynchronize(streamRef(stream)); }, streamText(stream)));
-  driver.streamSynchronize(streamRef(stream)); // nothing is left to wait for, but only this writes what kernels have printed
+  driver.streamSynchronize(
+      streamRef(stream)); // nothing is left to wait for, but only this writes what kernels have printed
   if (Status reported = system->checkReports(); !reported.isOk())
     return system->end(reported);
   return Status::ok();
@@ -395,6 +400,7 @@ Status CudaDevice::recordEvent(runtime::StreamHandle stream, runtime::EventHandl
 Status CudaDevice::waitEvent(runtime::StreamHandle stream, runtime::EventHandle event) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
+  std::lock_guard lock(mutex); // it may begin a capture: see unfinishedWork
   return check(driver.streamWaitEvent(streamRef(stream), eventRef(event), 0), "wait for an event");
 }
 

@@ -8,6 +8,16 @@
 // process. Streams never synchronise with the default stream. Kernels are compiled by the driver from their PTX when they are
 // first used on a GPU, or by load(), and stay loaded.
 //
+// A kernel that one rank loads is loaded on the GPUs of all ranks of the process at once. The driver may hold up a load until other
+// GPUs have nothing to do, and the kernel of the first rank would then wait for that of the second, which is waiting to be loaded:
+//
+//   for (uint32_t r = 0; r < 4; ++r)                 // one thread, nothing prepared
+//     rank(r).stream().launch(ring, ...);            // r = 0 loads on GPUs 0 to 3 and launches; 1 to 3 only launch
+//
+// What this does not cover is a kernel that only a later rank needs, another variant say: its load may wait for work that
+// waits for its launch. A GPU that stays busy for half a second gets no code for others, and a load that began while others
+// had unfinished work ends with the time limit of synchronisations; reports then tell of it.
+//
 // A destructor never waits for work: when a GPU hangs (a synchronisation passed its time limit) everything is left to the
 // end of the process.
 //
@@ -119,16 +129,24 @@ private:
   Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
   Status delayKernel(StreamRef stream);
   /// The launch itself; the context is current.
-  Status enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream, const runtime::LaunchConfig &config,
-                 void *const *values);
+  Status enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream,
+                 const runtime::LaunchConfig &config, void *const *values);
   /// By copies to the host: a kernel would find no SM while another kernel waits for what the delayed copy brings.
   Status delayCopy(StreamRef stream);
+  /// On this GPU and on those of the other ranks of the process.
   Expected<FunctionRef> loadedFunction(const runtime::Kernel &kernel);
+  Expected<FunctionRef> loadHere(const runtime::Kernel &kernel);
+  /// Loads for a launch of another rank; nothing is said of a failure, which the launch here will meet.
+  void loadForPeers(const runtime::Kernel &kernel);
+  Expected<FunctionRef> loadEverywhere(const runtime::Kernel &kernel);
+  /// A stream that has unfinished work, in words; empty if there is none.
+  std::string unfinishedWork();
   /// Waits with the system's time limit until `query` says done; turns what kernels left behind into errors.
   Status waitFor(const std::function<Result()> &query, const std::function<Result()> &block, std::string_view what);
   /// Of an operation on a stream; an error that ends the run is remembered.
   Status check(Result result, std::string_view action);
   std::string streamText(runtime::StreamHandle stream);
+  std::string streamText(const StreamState &stream) const;
   /// For reports: what the stream was given last.
   void setLastKernel(StreamRef stream, const runtime::Kernel &kernel);
   runtime::Kernel lastKernel(StreamRef stream);
@@ -153,7 +171,7 @@ private:
   std::mutex mutex; ///< For all below.
   std::map<runtime::StreamHandle, StreamState> streams;
   std::vector<EventRef> events;
-  std::map<void *, uint64_t> pinned;              ///< Live host-pinned blocks.
+  std::map<void *, uint64_t> pinned; ///< Live host-pinned blocks.
   /// What has been encoded; repeated launches mostly describe the same tensors.
   std::unordered_map<runtime::TensorMapDescription, runtime::TensorMap, runtime::TensorMapHash> tensorMaps;
   std::multimap<uint64_t, void *> pinnedReusable; ///< Freed ones by size: giving them to the driver would wait.

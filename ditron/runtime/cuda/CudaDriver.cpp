@@ -69,6 +69,11 @@ Expected<std::shared_ptr<const CudaDriver>> CudaDriver::open(std::string_view na
   // Streams that share one of the hardware's queues wait for each other, which can be a deadlock where a kernel waits for a
   // stream. The driver gives a process 8 queues unless it is told otherwise before it starts; what the user says holds.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+  // A function that is loaded at its first launch may wait there for kernels that wait for that launch. Where the driver has no
+  // call that loads one function, it is told to load all: not elsewhere, since that holds for all code of the process, and other
+  // libraries have gigabytes of it.
+  if (!driver->functionLoad)
+    setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   DITRON_RETURN_IF_ERROR(driver->check(driver->init(0), "cannot initialise the NVIDIA driver"));
   DITRON_RETURN_IF_ERROR(
       driver->check(driver->driverGetVersion(&driver->versionValue), "cannot ask the driver's version"));

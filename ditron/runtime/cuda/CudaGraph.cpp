@@ -48,8 +48,11 @@ Status CudaDevice::beginCapture(runtime::StreamHandle stream) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
   // Relaxed: other threads, and the loading of a kernel that prepare() missed, do not spoil the capture.
-  DITRON_RETURN_IF_ERROR(
-      check(driver.streamBeginCapture(streamRef(stream), CaptureMode::Relaxed), "begin of a capture"));
+  {
+    std::lock_guard lock(mutex); // see unfinishedWork
+    DITRON_RETURN_IF_ERROR(
+        check(driver.streamBeginCapture(streamRef(stream), CaptureMode::Relaxed), "begin of a capture"));
+  }
   system->beginCapture(captureOf(streamRef(stream)));
   return Status::ok();
 }
@@ -95,23 +98,31 @@ Expected<runtime::GraphNode> CudaDevice::capturedKernel(runtime::StreamHandle st
   GraphRef graph = nullptr;
   const GraphNodeRef *nodes = nullptr;
   size_t count = 0;
-  DITRON_RETURN_IF_ERROR(
-      check(driver.streamGetCaptureInfo2(streamRef(stream), &status, &id, &graph, &nodes, &count), "state of a capture"));
+  DITRON_RETURN_IF_ERROR(check(driver.streamGetCaptureInfo2(streamRef(stream), &status, &id, &graph, &nodes, &count),
+                               "state of a capture"));
   if (status != CaptureStatus::Active || count != 1)
     return internalError(fmt::format("a captured kernel is followed by {} nodes of its stream", count));
   return reinterpret_cast<runtime::GraphNode>(nodes[0]);
 }
 
-Status CudaDevice::patchGraph(const runtime::GraphHandle &graph, runtime::GraphNode node, const runtime::LoadedKernel &loaded,
-                              const runtime::LaunchConfig &config, void *const *values) {
+Status CudaDevice::patchGraph(const runtime::GraphHandle &graph, runtime::GraphNode node,
+                              const runtime::LoadedKernel &loaded, const runtime::LaunchConfig &config,
+                              void *const *values) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
   const auto &kernel = static_cast<const CudaKernel &>(loaded);
-  const KernelNodeParameters parameters = {kernel.function(), config.grid[0], config.grid[1], config.grid[2],
-                                           kernel.kernel().threadsPerBlock(), 1, 1,
+  const KernelNodeParameters parameters = {kernel.function(),
+                                           config.grid[0],
+                                           config.grid[1],
+                                           config.grid[2],
+                                           kernel.kernel().threadsPerBlock(),
+                                           1,
+                                           1,
                                            static_cast<unsigned>(kernel.kernel().artifact().sharedBytes),
-                                           const_cast<void **>(values), nullptr};
-  return check(driver.graphExecKernelNodeSetParams(cudaGraph(graph).executable, reinterpret_cast<GraphNodeRef>(node), &parameters),
+                                           const_cast<void **>(values),
+                                           nullptr};
+  return check(driver.graphExecKernelNodeSetParams(cudaGraph(graph).executable, reinterpret_cast<GraphNodeRef>(node),
+                                                   &parameters),
                fmt::format("other arguments for kernel '{}' in a graph", kernel.kernel().name()));
 }
 
@@ -119,8 +130,8 @@ Status CudaDevice::loadGraph(const runtime::GraphHandle &graph) {
   DITRON_RETURN_IF_ERROR(system->status());
   ContextScope scope(driver, context);
   DITRON_RETURN_IF_ERROR(check(driver.graphUpload(cudaGraph(graph).executable, housekeeping), "loading of a graph"));
-  return waitFor([&] { return driver.streamQuery(housekeeping); }, [&] { return driver.streamSynchronize(housekeeping); },
-                 "loading of a graph");
+  return waitFor([&] { return driver.streamQuery(housekeeping); },
+                 [&] { return driver.streamSynchronize(housekeeping); }, "loading of a graph");
 }
 
 } // namespace ditron::cuda

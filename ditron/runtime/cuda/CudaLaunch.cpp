@@ -7,8 +7,13 @@
 #include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/CudaKernel.h"
 
+#include "ditron/support/ForkGate.h"
+
+#include <chrono>
 #include <cstring>
 #include <fmt/format.h>
+#include <future>
+#include <thread>
 
 namespace ditron::cuda {
 
@@ -33,12 +38,81 @@ void runHostCall(void *userData) {
 
 // Kernels
 
-Expected<FunctionRef> CudaDevice::loadedFunction(const runtime::Kernel &kernel) {
+Expected<FunctionRef> CudaDevice::loadHere(const runtime::Kernel &kernel) {
+  ContextScope scope(driver, context);
   bool isNew = false;
   DITRON_ASSIGN_OR_RETURN(FunctionRef function, kernels->function(kernel, &isNew));
   if (isNew)
     system->addKernel(kernel.artifact().entrySymbol, kernel.name(), kernel.artifact().sourceFile);
   return function;
+}
+
+std::string CudaDevice::unfinishedWork() {
+  ContextScope scope(driver, context);
+  std::lock_guard lock(mutex); // a query would spoil a capture: none begins meanwhile
+  for (const auto &[handle, state] : streams)
+    if (captureOf(streamRef(handle)) == 0 && driver.streamQuery(streamRef(handle)) == errorNotReady)
+      return streamText(state);
+  return {};
+}
+
+void CudaDevice::loadForPeers(const runtime::Kernel &kernel) {
+  if (kernels->find(kernel))
+    return;
+  // What runs here either ends soon or waits for the launch that is to follow.
+  constexpr std::chrono::milliseconds patience{500};
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!unfinishedWork().empty()) {
+    if (std::chrono::steady_clock::now() > deadline)
+      return;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  (void)loadHere(kernel);
+}
+
+Expected<FunctionRef> CudaDevice::loadEverywhere(const runtime::Kernel &kernel) {
+  DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadHere(kernel));
+  for (const std::shared_ptr<CudaDevice> &peer : system->devicesBut(options.rank))
+    peer->loadForPeers(kernel);
+  return function;
+}
+
+Expected<FunctionRef> CudaDevice::loadedFunction(const runtime::Kernel &kernel) {
+  if (FunctionRef function = kernels->find(kernel))
+    return function;
+  std::string unfinished;
+  for (const std::shared_ptr<CudaDevice> &peer : system->devicesBut(options.rank))
+    if (unfinished = peer->unfinishedWork(); !unfinished.empty())
+      break;
+  if (unfinished.empty())
+    return loadEverywhere(kernel);
+  const uint64_t load = system->beginLoad(options.rank, kernel.name(), std::move(unfinished));
+  if (system->timeLimitSeconds <= 0) {
+    Expected<FunctionRef> function = loadEverywhere(kernel);
+    system->endLoad(load);
+    return function;
+  }
+  // The driver cannot be told to give up: if it does not come back, its thread stays behind.
+  auto result = std::make_shared<std::promise<Expected<FunctionRef>>>();
+  std::future<Expected<FunctionRef>> loaded = result->get_future();
+  std::thread([result, self = shared_from_this(), kernel] {
+    result->set_value(self->loadEverywhere(kernel));
+  }).detach();
+  const ForkGateOpen forksGoAhead;
+  if (loaded.wait_for(std::chrono::duration<double>(system->timeLimitSeconds)) == std::future_status::ready) {
+    system->endLoad(load);
+    return loaded.get();
+  }
+  Status reported = system->checkReports();
+  if (reported.isOk()) {
+    const std::string waits = system->publishedWaits();
+    reported = Status(StatusCode::TimeOut,
+                      fmt::format("rank {}: the driver has not loaded kernel '{}' within {:g} seconds{}{}",
+                                  options.rank, kernel.name(), system->timeLimitSeconds,
+                                  waits.empty() ? "" : "\nwaiting:\n" + waits, system->loadsText()));
+  }
+  abandoned = true;
+  return system->end(reported);
 }
 
 Status CudaDevice::launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values) {
@@ -205,10 +279,10 @@ Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMa
   ContextScope scope(driver, context);
   runtime::TensorMap encoded;
   const uint32_t everyElement[runtime::TensorMapDescription::maxRank] = {1, 1, 1, 1, 1};
-  const Result result = driver.tensorMapEncodeTiled(
-      encoded.bytes.data(), element, map.rank, map.base, map.sizes.data(), map.stridesBytes.data() + 1, map.box.data(),
-      everyElement, 0, tensorSwizzle(map.swizzleBytes), TensorPromotion::Bytes256,
-      map.fillNan ? TensorFill::Nan : TensorFill::Zero);
+  const Result result = driver.tensorMapEncodeTiled(encoded.bytes.data(), element, map.rank, map.base, map.sizes.data(),
+                                                    map.stridesBytes.data() + 1, map.box.data(), everyElement, 0,
+                                                    tensorSwizzle(map.swizzleBytes), TensorPromotion::Bytes256,
+                                                    map.fillNan ? TensorFill::Nan : TensorFill::Zero);
   DITRON_RETURN_IF_ERROR(driver.check(
       result, fmt::format("description of a tensor of {} dimensions at {}", map.rank, fmt::ptr(map.base))));
   if (tensorMaps.size() >= mostKept)
@@ -232,11 +306,11 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
     LaunchAttribute attribute = {};
     attribute.id = launchAttributeCooperative;
     attribute.value.cooperative = 1;
-    const LaunchConfiguration configuration = {grid[0], grid[1], grid[2], threads,    1,
-                                               1,       shared,  stream,  &attribute, 1};
+    const LaunchConfiguration configuration = {grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, &attribute, 1};
     result = driver.launchKernelEx(&configuration, function, parameters, nullptr);
   } else {
-    result = driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, parameters, nullptr);
+    result =
+        driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, parameters, nullptr);
   }
   if (result == success) {
     setLastKernel(stream, kernel);

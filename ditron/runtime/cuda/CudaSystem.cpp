@@ -6,6 +6,7 @@
 #include "ditron/runtime/cuda/CudaSystem.h"
 
 #include "ditron/explain/board/BoardReport.h"
+#include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/GpuTrace.h"
 #include "ditron/runtime/cuda/KernelCache.h"
 
@@ -15,6 +16,11 @@
 #include <thread>
 
 namespace ditron::cuda {
+
+namespace {
+/// A load that took less has not waited for a kernel that waits.
+constexpr double longLoadSeconds = 1;
+} // namespace
 
 uint32_t hashOfName(std::string_view name) {
   uint32_t hash = 2166136261u;
@@ -206,7 +212,49 @@ Status CudaSystem::checkReports() {
     waits.push_back(waitOf(copy));
   }
   return Status(StatusCode::TimeOut,
-                "deadlock: a wait passed its time limit\nwaiting:\n" + publishedWaits(std::move(waits)));
+                "deadlock: a wait passed its time limit\nwaiting:\n" + publishedWaits(std::move(waits)) + loadsText());
+}
+
+void CudaSystem::addDevice(uint32_t rank, std::weak_ptr<CudaDevice> device) {
+  std::lock_guard lock(mutex);
+  devices[rank] = std::move(device);
+}
+
+std::vector<std::shared_ptr<CudaDevice>> CudaSystem::devicesBut(uint32_t rank) const {
+  std::vector<std::shared_ptr<CudaDevice>> others;
+  std::lock_guard lock(mutex);
+  for (const auto &[other, device] : devices)
+    if (other != rank)
+      if (std::shared_ptr<CudaDevice> living = device.lock())
+        others.push_back(std::move(living));
+  return others;
+}
+
+uint64_t CudaSystem::beginLoad(uint32_t rank, std::string_view kernel, std::string unfinished) {
+  std::lock_guard lock(mutex);
+  loads[nextLoad] = {rank, std::string(kernel), std::move(unfinished), std::chrono::steady_clock::now(), {}};
+  return nextLoad++;
+}
+
+void CudaSystem::endLoad(uint64_t load) {
+  std::lock_guard lock(mutex);
+  Load &ended = loads[load];
+  ended.end = std::chrono::steady_clock::now();
+  if (ended.seconds() < longLoadSeconds)
+    loads.erase(load);
+}
+
+std::string CudaSystem::loadsText() const {
+  std::string text;
+  std::lock_guard lock(mutex);
+  for (const auto &[number, load] : loads)
+    if (load.seconds() >= longLoadSeconds || !load.end)
+      text += fmt::format(
+          "\nrank {} {} kernel {} {} {:.1f} s, begun when {} had unfinished work: the driver may wait for it. "
+          "Load kernels before any of them can wait for another (docs/troubleshooting.md)",
+          load.rank, load.end ? "has loaded" : "is loading", load.kernel, load.end ? "in" : "for", load.seconds(),
+          load.unfinished);
+  return text;
 }
 
 std::shared_ptr<KernelCache> CudaSystem::kernelCache(DeviceOrdinal ordinal, Context context, std::string_view gpuName) {

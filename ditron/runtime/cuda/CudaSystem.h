@@ -13,6 +13,7 @@
 #include "ditron/runtime/cuda/CudaDriver.h"
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -20,6 +21,7 @@
 
 namespace ditron::cuda {
 
+class CudaDevice;
 class EventRing;
 class KernelCache;
 
@@ -65,6 +67,15 @@ public:
   /// Ok, or an error that lists all waits that ran out of time, in the simulator's words.
   Status checkReports();
 
+  /// The devices of this process, for as long as they live.
+  void addDevice(uint32_t rank, std::weak_ptr<CudaDevice> device);
+  std::vector<std::shared_ptr<CudaDevice>> devicesBut(uint32_t rank) const;
+  /// Notes that a rank loads a kernel while others have unfinished work, which reports then say; the result goes to endLoad.
+  uint64_t beginLoad(uint32_t rank, std::string_view kernel, std::string unfinished);
+  void endLoad(uint64_t load);
+  /// What is said of the loads that have not come back, or came back only after long.
+  std::string loadsText() const;
+
   /// The loaded kernels of a GPU, for all ranks on it.
   std::shared_ptr<KernelCache> kernelCache(DeviceOrdinal ordinal, Context context, std::string_view gpuName);
 
@@ -78,6 +89,16 @@ private:
     uint64_t bytes;
     std::string name;
     uint32_t elementBytes, rank;
+  };
+  struct Load {
+    uint32_t rank;
+    std::string kernel, unfinished;
+    std::chrono::steady_clock::time_point begin;
+    std::optional<std::chrono::steady_clock::time_point> end;
+
+    double seconds() const {
+      return std::chrono::duration<double>(end.value_or(std::chrono::steady_clock::now()) - begin).count();
+    }
   };
   struct KernelName {
     std::string name, sourceFile;
@@ -95,6 +116,9 @@ private:
   std::map<uint32_t, explain::WaitBoard *> boards;
   std::map<uint32_t, std::shared_ptr<const EventRing>> rings;
   std::map<uint64_t, KeepAlive> captures;
+  std::map<uint32_t, std::weak_ptr<CudaDevice>> devices; ///< By rank.
+  std::map<uint64_t, Load> loads;
+  uint64_t nextLoad = 0;
   std::map<DeviceOrdinal, std::weak_ptr<KernelCache>> caches;
 };
 

@@ -77,6 +77,9 @@ enum class FunctionAttribute : int {
   NonPortableClusterSizeAllowed = 14,
 };
 
+/// CUlimit
+enum class ContextLimit : int { StackBytes = 0 };
+
 /// CUjit_option
 enum class JitOption : int {
   InfoLogBuffer = 3,

@@ -60,10 +60,28 @@ Expected<FunctionRef> KernelCache::findFunction(ModuleRef module, std::string_vi
   return function;
 }
 
-Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool *isNew) {
+void KernelCache::reserveStack(FunctionRef function) {
+  int needed = 0;
+  size_t present = 0;
+  if (!driver->contextGetLimit || !driver->contextSetLimit ||
+      driver->functionGetAttribute(&needed, FunctionAttribute::LocalBytes, function) != success ||
+      driver->contextGetLimit(&present, ContextLimit::StackBytes) != success || needed <= 0 ||
+      static_cast<size_t>(needed) <= present)
+    return;
+  // Otherwise the first launch does that. Where there is no memory for it, that launch says so.
+  driver->contextSetLimit(ContextLimit::StackBytes, static_cast<size_t>(needed));
+}
+
+FunctionRef KernelCache::find(const runtime::Kernel &kernel) {
   std::lock_guard lock(mutex);
-  if (auto found = kernels.find(kernel.identity()); found != kernels.end())
-    return found->second.function;
+  const auto found = kernels.find(kernel.identity());
+  return found == kernels.end() ? nullptr : found->second.function;
+}
+
+Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool *isNew) {
+  std::lock_guard lock(loading);
+  if (FunctionRef found = find(kernel))
+    return found;
   const Artifact &artifact = kernel.artifact();
   if (artifact.codeKind == ArtifactCode::HostObject)
     return invalidArgument(
@@ -82,15 +100,19 @@ Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool 
     driver->moduleUnload(loaded.module);
     return status;
   }
+  reserveStack(*function);
   loaded.function = *function;
-  kernels.emplace(kernel.identity(), std::move(loaded));
+  {
+    std::lock_guard mapLock(mutex);
+    kernels.emplace(kernel.identity(), std::move(loaded));
+  }
   if (isNew)
     *isNew = true;
   return *function;
 }
 
 Expected<FunctionRef> KernelCache::streamFunction(const char *name) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(loading);
   if (auto found = streamFunctions.find(name); found != streamFunctions.end())
     return found->second;
   if (!streamModule) {

@@ -3,7 +3,7 @@
 // The driver compiles a kernel's PTX when its module is loaded; this keeps the result for as long as the GPU is in use. All
 // ranks on one GPU share it: loading may have to wait until the GPU is idle, which it never is while a kernel of another rank
 // waits for what is about to be launched. For the same reason everything is loaded to the last byte here, not lazily at the
-// launch.
+// launch, and the memory for what its threads keep on their stacks is there before.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_CUDA_KERNELCACHE_H
@@ -26,6 +26,8 @@ public:
 
   /// The loaded entry function; loads it when it is new, which `isNew` tells. The context must be current.
   Expected<FunctionRef> function(const runtime::Kernel &kernel, bool *isNew = nullptr);
+  /// The same if it is loaded already, or null.
+  FunctionRef find(const runtime::Kernel &kernel);
   /// A kernel of StreamKernels.h.
   Expected<FunctionRef> streamFunction(const char *name);
   void abandon() { abandoned = true; }
@@ -37,12 +39,14 @@ private:
     FunctionRef function = nullptr;
   };
   Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);
+  void reserveStack(FunctionRef function);
   Expected<FunctionRef> findFunction(ModuleRef module, std::string_view name, const char *symbol);
 
   const std::shared_ptr<const CudaDriver> driver;
   const Context context;
   const std::string gpuName;
-  std::mutex mutex;
+  std::mutex loading; ///< One load at a time. Taken before `mutex`, which is never held while the driver loads.
+  std::mutex mutex;   ///< For `kernels`.
   std::map<const void *, Loaded> kernels; ///< By Kernel::identity.
   ModuleRef streamModule = nullptr;
   std::map<std::string, FunctionRef, std::less<>> streamFunctions;

@@ -24,6 +24,8 @@ template <typename Function> Function *hook(const char *name) {
   return reinterpret_cast<Function *>(dlsym(library, name));
 }
 inline std::string takeLog() { return hook<decltype(fakeCudaTakeLog)>("fakeCudaTakeLog")(); }
+inline std::string takeCalls() { return hook<decltype(fakeCudaTakeCalls)>("fakeCudaTakeCalls")(); }
+inline void setLoadsWait(bool wait) { hook<decltype(fakeCudaLoadsWait)>("fakeCudaLoadsWait")(wait); }
 inline uint64_t livePhysicalBytes() { return hook<decltype(fakeCudaLivePhysicalBytes)>("fakeCudaLivePhysicalBytes")(); }
 
 inline testing::AssertionResult ok(const Status &status) {
@@ -37,12 +39,16 @@ inline const char *const testPtx = R"(
 .file 1 "store.py"
 .visible .entry store(.param .u64 p0, .param .u64 p1, .param .u64 view)
 { ret; }
+.visible .entry meet(.param .u64 theirs, .param .u64 own, .param .u64 view)
+{ ret; }
+.visible .entry spill(.param .u64 p0, .param .u64 view)
+{ ret; }
 .visible .entry sum(.param .u64 x, .param .u64 y, .param .u64 out, .param .u32 n, .param .u64 view)
 { ret; }
 )";
 
 inline Kernel makeKernel(const std::string &name, std::vector<ArtifactParameter> parameters, uint64_t sharedBytes = 0,
-                  std::string ptx = testPtx) {
+                         std::string ptx = testPtx) {
   Artifact artifact;
   artifact.kernel = artifact.entrySymbol = name;
   artifact.target = "cuda:sm_90a";

@@ -111,7 +111,10 @@ struct Physical {
 struct State {
   std::recursive_mutex mutex;
   Machine machine = readMachine();
-  std::string log, logTaken;
+  std::string log, logTaken, calls, callsTaken;
+  std::string lastCall;
+  bool loadsWait = false;
+  std::map<Context, size_t> stackBytes; ///< Of the contexts that have been told.
   uint64_t nextHandle = 1, nextCapture = 1, clock = 0;
   std::map<AllocationHandle, Physical> physical;
   std::map<DevicePointer, uint64_t> reservations;
@@ -138,6 +141,15 @@ thread_local std::vector<Context> contexts;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 void record(const std::string &text) { state().log += text + "\n"; }
+
+/// Of every call; those that are repeated are noted once.
+void note(const char *name) {
+  Lock lock(state().mutex);
+  if (state().lastCall == name)
+    return;
+  state().lastCall = name;
+  state().calls += state().lastCall + "\n";
+}
 
 FakeStream *stream(StreamRef handle) { return reinterpret_cast<FakeStream *>(handle); }
 FakeEvent *event(EventRef handle) { return reinterpret_cast<FakeEvent *>(handle); }
@@ -172,6 +184,18 @@ Result enqueue(StreamRef handle, Step step, FakeFunction *function = nullptr) {
   target->queue.push_back(std::move(step));
   pump();
   return success;
+}
+
+/// What may wait, in the real driver, until no GPU of the process has anything to do.
+void waitForIdleGpus() {
+  for (;; std::this_thread::yield()) {
+    Lock lock(state().mutex);
+    if (!state().loadsWait)
+      return;
+    pump();
+    if (std::ranges::all_of(state().streams, [](const auto &stream) { return stream->queue.empty(); }))
+      return;
+  }
 }
 
 /// "ditron_delay" and so on with the sizes of their parameters, in order.
@@ -222,6 +246,9 @@ Step kernelStep(const FakeFunction &function, std::vector<uint64_t> values) {
         return false;
       for (uint64_t i = 0; i < values[1]; ++i)
         *word64(4) += word64(0)[i] == static_cast<int64_t>(values[2] + i);
+    } else if (name == "meet") {
+      *word64(0) = 1;
+      return *word64(1) == 1;
     } else if (name == "sum")
       for (uint64_t i = 0; i < values[3]; ++i)
         word64(2)[i] = word64(0)[i] + word64(1)[i];
@@ -259,6 +286,19 @@ const char *fakeCudaTakeLog() {
   state().log.clear();
   return state().logTaken.c_str();
 }
+const char *fakeCudaTakeCalls() {
+  Lock lock(state().mutex);
+  state().callsTaken = std::move(state().calls);
+  state().calls.clear();
+  state().lastCall.clear();
+  return state().callsTaken.c_str();
+}
+void fakeCudaLoadsWait(int wait) {
+  Lock lock(state().mutex);
+  state().loadsWait = wait != 0;
+  for (const std::unique_ptr<FakeStream> &left : state().streams)
+    left->queue.clear();
+}
 uint64_t fakeCudaLivePhysicalBytes() {
   Lock lock(state().mutex);
   uint64_t total = 0;
@@ -270,6 +310,7 @@ void fakeCudaBreak(int error) { state().broken = error; }
 uint64_t fakeCudaContextDepth() { return contexts.size(); }
 
 Result cuGetErrorName(Result error, const char **text) {
+  note(__func__);
   switch (error) {
   case success: *text = "CUDA_SUCCESS"; break;
   case errorOutOfMemory: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
@@ -281,27 +322,36 @@ Result cuGetErrorName(Result error, const char **text) {
   return success;
 }
 Result cuGetErrorString(Result error, const char **text) {
+  note(__func__);
   *text = error == errorOutOfMemory ? "out of memory" : "an error of the fake driver";
   return success;
 }
-Result cuInit(unsigned) { return state().machine.gpus > 0 ? success : errorNoDevice; }
+Result cuInit(unsigned) {
+  note(__func__);
+  return state().machine.gpus > 0 ? success : errorNoDevice;
+}
 Result cuDriverGetVersion(int *version) {
+  note(__func__);
   *version = 13000;
   return success;
 }
 Result cuDeviceGetCount(int *count) {
+  note(__func__);
   *count = state().machine.gpus;
   return success;
 }
 Result cuDeviceGet(DeviceOrdinal *device, int ordinal) {
+  note(__func__);
   *device = ordinal;
   return ordinal < state().machine.gpus ? success : 101;
 }
 Result cuDeviceGetName(char *name, int bytes, DeviceOrdinal) {
+  note(__func__);
   std::snprintf(name, static_cast<size_t>(bytes), "Fake H200");
   return success;
 }
 Result cuDeviceGetAttribute(int *value, Attribute attribute, DeviceOrdinal) {
+  note(__func__);
   switch (attribute) {
   case Attribute::MaxThreadsPerBlock: *value = 1024; break;
   case Attribute::WarpSize: *value = 32; break;
@@ -318,61 +368,77 @@ Result cuDeviceGetAttribute(int *value, Attribute attribute, DeviceOrdinal) {
   return success;
 }
 Result cuDeviceTotalMem_v2(size_t *bytes, DeviceOrdinal) {
+  note(__func__);
   *bytes = state().machine.memoryBytes;
   return success;
 }
 Result cuDeviceGetPCIBusId(char *text, int bytes, DeviceOrdinal device) {
+  note(__func__);
   std::snprintf(text, static_cast<size_t>(bytes), "0000:%02x:00.0", device);
   return success;
 }
 Result cuDeviceCanAccessPeer(int *can, DeviceOrdinal device, DeviceOrdinal peer) {
+  note(__func__);
   *can = !state().machine.separated.contains({device, peer});
   return success;
 }
 Result cuDeviceGetP2PAttribute(int *value, PeerAttribute, DeviceOrdinal, DeviceOrdinal) {
+  note(__func__);
   *value = 1;
   return success;
 }
 
 Result cuDevicePrimaryCtxRetain(Context *context, DeviceOrdinal device) {
+  note(__func__);
   Lock lock(state().mutex);
   ++state().retained[device];
   *context = reinterpret_cast<Context>(static_cast<intptr_t>(0x1000 + device));
   return success;
 }
 Result cuDevicePrimaryCtxRelease_v2(DeviceOrdinal device) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuDevicePrimaryCtxRelease(" + std::to_string(device) + ")");
   return --state().retained[device] >= 0 ? success : invalidValue;
 }
 Result cuCtxPushCurrent_v2(Context context) {
+  note(__func__);
   contexts.push_back(context);
   return success;
 }
 Result cuCtxPopCurrent_v2(Context *context) {
+  note(__func__);
   if (contexts.empty())
     return invalidValue;
   *context = contexts.back();
   contexts.pop_back();
   return success;
 }
-Result cuCtxSynchronize() { return success; }
+Result cuCtxSynchronize() {
+  note(__func__);
+  return success;
+}
 Result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  note(__func__);
   *least = 0;
   *greatest = -5;
   return success;
 }
 
 Result cuMemGetInfo_v2(size_t *available, size_t *total) {
+  note(__func__);
   *total = state().machine.memoryBytes;
   *available = *total - std::min<uint64_t>(*total, fakeCudaLivePhysicalBytes());
   return success;
 }
 Result cuMemGetAllocationGranularity(size_t *bytes, const AllocationProperties *, int) {
+  note(__func__);
   *bytes = pageBytes;
   return success;
 }
 Result cuMemCreate(AllocationHandle *handle, size_t bytes, const AllocationProperties *properties, unsigned long long) {
+  note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   if (bytes == 0 || bytes % pageBytes)
     return invalidValue;
@@ -390,6 +456,7 @@ Result cuMemCreate(AllocationHandle *handle, size_t bytes, const AllocationPrope
   return success;
 }
 Result cuMemRelease(AllocationHandle handle) {
+  note(__func__);
   Lock lock(state().mutex);
   auto piece = state().physical.find(handle);
   if (piece == state().physical.end())
@@ -399,6 +466,7 @@ Result cuMemRelease(AllocationHandle handle) {
   return success;
 }
 Result cuMemAddressReserve(DevicePointer *address, size_t bytes, size_t, DevicePointer, unsigned long long) {
+  note(__func__);
   Lock lock(state().mutex);
   if (bytes == 0 || bytes % pageBytes)
     return invalidValue;
@@ -410,6 +478,7 @@ Result cuMemAddressReserve(DevicePointer *address, size_t bytes, size_t, DeviceP
   return success;
 }
 Result cuMemAddressFree(DevicePointer address, size_t bytes) {
+  note(__func__);
   Lock lock(state().mutex);
   if (!state().reservations.erase(address))
     return invalidValue;
@@ -417,6 +486,8 @@ Result cuMemAddressFree(DevicePointer address, size_t bytes) {
   return success;
 }
 Result cuMemMap(DevicePointer address, size_t bytes, size_t, AllocationHandle handle, unsigned long long) {
+  note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   auto piece = state().physical.find(handle);
   if (piece == state().physical.end() || piece->second.bytes < bytes || bytes % pageBytes ||
@@ -430,6 +501,7 @@ Result cuMemMap(DevicePointer address, size_t bytes, size_t, AllocationHandle ha
   return success;
 }
 Result cuMemUnmap(DevicePointer address, size_t bytes) {
+  note(__func__);
   Lock lock(state().mutex);
   if (!state().mappings.erase(address))
     return invalidValue;
@@ -438,6 +510,8 @@ Result cuMemUnmap(DevicePointer address, size_t bytes) {
   return success;
 }
 Result cuMemSetAccess(DevicePointer address, size_t bytes, const AccessDescription *descriptions, size_t count) {
+  note(__func__);
+  waitForIdleGpus();
   std::string gpus;
   for (size_t i = 0; i < count; ++i)
     gpus += " " + std::to_string(descriptions[i].location.id);
@@ -446,6 +520,7 @@ Result cuMemSetAccess(DevicePointer address, size_t bytes, const AccessDescripti
   return mprotect(reinterpret_cast<void *>(address), bytes, PROT_READ | PROT_WRITE) == 0 ? success : invalidValue;
 }
 Result cuMemExportToShareableHandle(void *shareable, AllocationHandle handle, int type, unsigned long long) {
+  note(__func__);
   Lock lock(state().mutex);
   auto piece = state().physical.find(handle);
   if (piece == state().physical.end() || type != handlePosixFileDescriptor)
@@ -455,6 +530,7 @@ Result cuMemExportToShareableHandle(void *shareable, AllocationHandle handle, in
   return copy >= 0 ? success : invalidValue;
 }
 Result cuMemImportFromShareableHandle(AllocationHandle *handle, void *shareable, int) {
+  note(__func__);
   Lock lock(state().mutex);
   const int copy = fcntl(static_cast<int>(reinterpret_cast<intptr_t>(shareable)), F_DUPFD_CLOEXEC, 0);
   if (copy < 0)
@@ -464,12 +540,15 @@ Result cuMemImportFromShareableHandle(AllocationHandle *handle, void *shareable,
   return success;
 }
 Result cuMemHostAlloc(void **address, size_t bytes, unsigned) {
+  note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   *address = std::aligned_alloc(4096, (bytes + 4095) & ~size_t(4095));
   state().pinned.insert(*address);
   return success;
 }
 Result cuMemFreeHost(void *address) {
+  note(__func__);
   Lock lock(state().mutex);
   if (!state().pinned.erase(address))
     return invalidValue;
@@ -478,19 +557,23 @@ Result cuMemFreeHost(void *address) {
 }
 
 Result cuMemHostRegister_v2(void *address, size_t, unsigned) {
+  note(__func__);
   Lock lock(state().mutex);
   return state().registered.insert(address).second ? success : invalidValue;
 }
 Result cuMemHostUnregister(void *address) {
+  note(__func__);
   Lock lock(state().mutex);
   return state().registered.erase(address) ? success : invalidValue;
 }
 Result cuMemHostGetDevicePointer_v2(DevicePointer *device, void *address, unsigned) {
+  note(__func__);
   *device = reinterpret_cast<DevicePointer>(address);
   return success;
 }
 
 Result cuMemcpyAsync(DevicePointer destination, DevicePointer source, size_t bytes, StreamRef target) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuMemcpyAsync(" + std::to_string(bytes) + ")");
   return enqueue(target, [=] {
@@ -499,6 +582,7 @@ Result cuMemcpyAsync(DevicePointer destination, DevicePointer source, size_t byt
   });
 }
 Result cuMemcpyHtoDAsync_v2(DevicePointer destination, const void *source, size_t bytes, StreamRef target) {
+  note(__func__);
   Lock lock(state().mutex);
   return enqueue(target, [=] {
     std::memcpy(reinterpret_cast<void *>(destination), source, bytes);
@@ -506,6 +590,7 @@ Result cuMemcpyHtoDAsync_v2(DevicePointer destination, const void *source, size_
   });
 }
 Result cuMemcpyDtoHAsync_v2(void *destination, DevicePointer source, size_t bytes, StreamRef target) {
+  note(__func__);
   Lock lock(state().mutex);
   if (state().pinned.contains(destination)) // the others are downloads, which wait at once
     record("cuMemcpyDtoHAsync(" + std::to_string(bytes) + ")");
@@ -515,6 +600,7 @@ Result cuMemcpyDtoHAsync_v2(void *destination, DevicePointer source, size_t byte
   });
 }
 Result cuMemcpy2DAsync_v2(const Copy2D *description, StreamRef target) {
+  note(__func__);
   Lock lock(state().mutex);
   const Copy2D copy = *description;
   record("cuMemcpy2DAsync(" + std::to_string(copy.widthBytes) + "x" + std::to_string(copy.height) + ")");
@@ -529,6 +615,7 @@ Result cuMemcpy2DAsync_v2(const Copy2D *description, StreamRef target) {
   });
 }
 Result cuMemsetD8Async(DevicePointer address, unsigned char value, size_t bytes, StreamRef target) {
+  note(__func__);
   Lock lock(state().mutex);
   return enqueue(target, [=] {
     std::memset(reinterpret_cast<void *>(address), value, bytes);
@@ -537,6 +624,7 @@ Result cuMemsetD8Async(DevicePointer address, unsigned char value, size_t bytes,
 }
 
 Result cuStreamCreateWithPriority(StreamRef *created, unsigned flags, int priority) {
+  note(__func__);
   Lock lock(state().mutex);
   if (contexts.empty())
     return 201;
@@ -545,15 +633,22 @@ Result cuStreamCreateWithPriority(StreamRef *created, unsigned flags, int priori
   *created = reinterpret_cast<StreamRef>(state().streams.back().get());
   return success;
 }
-Result cuStreamDestroy_v2(StreamRef) { return success; }
+Result cuStreamDestroy_v2(StreamRef) {
+  note(__func__);
+  return success;
+}
 Result cuStreamQuery(StreamRef target) {
+  note(__func__);
   Lock lock(state().mutex);
   if (state().broken)
     return state().broken;
+  if (stream(target)->capture)
+    return 901 /* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED */;
   pump();
   return stream(target)->queue.empty() ? success : errorNotReady;
 }
 Result cuStreamSynchronize(StreamRef target) {
+  note(__func__);
   for (;;) {
     const Result result = cuStreamQuery(target);
     if (result != errorNotReady)
@@ -562,6 +657,7 @@ Result cuStreamSynchronize(StreamRef target) {
   }
 }
 Result cuStreamWriteValue64_v2(StreamRef target, DevicePointer address, uint64_t value, unsigned) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuStreamWriteValue64");
   return enqueue(target, [=] {
@@ -570,6 +666,7 @@ Result cuStreamWriteValue64_v2(StreamRef target, DevicePointer address, uint64_t
   });
 }
 Result cuStreamWriteValue32_v2(StreamRef target, DevicePointer address, uint32_t value, unsigned) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuStreamWriteValue32");
   return enqueue(target, [=] {
@@ -578,6 +675,7 @@ Result cuStreamWriteValue32_v2(StreamRef target, DevicePointer address, uint32_t
   });
 }
 Result cuStreamWaitValue64_v2(StreamRef target, DevicePointer address, uint64_t value, unsigned flags) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuStreamWaitValue64(flags=" + std::to_string(flags) + ")");
   return enqueue(target, [=] {
@@ -586,6 +684,7 @@ Result cuStreamWaitValue64_v2(StreamRef target, DevicePointer address, uint64_t 
   });
 }
 Result cuStreamWaitValue32_v2(StreamRef target, DevicePointer address, uint32_t value, unsigned flags) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuStreamWaitValue32(flags=" + std::to_string(flags) + ")");
   return enqueue(target, [=] {
@@ -594,6 +693,7 @@ Result cuStreamWaitValue32_v2(StreamRef target, DevicePointer address, uint32_t 
   });
 }
 Result cuLaunchHostFunc(StreamRef target, HostFunction function, void *userData) {
+  note(__func__);
   Lock lock(state().mutex);
   return enqueue(target, [=] {
     function(userData);
@@ -602,13 +702,18 @@ Result cuLaunchHostFunc(StreamRef target, HostFunction function, void *userData)
 }
 
 Result cuEventCreate(EventRef *created, unsigned) {
+  note(__func__);
   Lock lock(state().mutex);
   state().events.push_back(std::make_unique<FakeEvent>());
   *created = reinterpret_cast<EventRef>(state().events.back().get());
   return success;
 }
-Result cuEventDestroy_v2(EventRef) { return success; }
+Result cuEventDestroy_v2(EventRef) {
+  note(__func__);
+  return success;
+}
 Result cuEventRecord(EventRef handle, StreamRef target) {
+  note(__func__);
   Lock lock(state().mutex);
   FakeEvent *recorded = event(handle);
   record("cuEventRecord");
@@ -628,6 +733,7 @@ Result cuEventRecord(EventRef handle, StreamRef target) {
   });
 }
 Result cuStreamWaitEvent(StreamRef target, EventRef handle, unsigned) {
+  note(__func__);
   Lock lock(state().mutex);
   FakeEvent *awaited = event(handle);
   record("cuStreamWaitEvent");
@@ -639,16 +745,19 @@ Result cuStreamWaitEvent(StreamRef target, EventRef handle, unsigned) {
   return enqueue(target, [awaited] { return !awaited->recorded || awaited->done; });
 }
 Result cuEventQuery(EventRef handle) {
+  note(__func__);
   Lock lock(state().mutex);
   pump();
   return event(handle)->recorded && !event(handle)->done ? errorNotReady : success;
 }
 Result cuEventSynchronize(EventRef handle) {
+  note(__func__);
   while (cuEventQuery(handle) == errorNotReady)
     std::this_thread::yield();
   return success;
 }
 Result cuEventElapsedTime(float *milliseconds, EventRef begin, EventRef end) {
+  note(__func__);
   Lock lock(state().mutex);
   if (!event(begin)->done || !event(end)->done)
     return errorNotReady;
@@ -657,6 +766,8 @@ Result cuEventElapsedTime(float *milliseconds, EventRef begin, EventRef end) {
 }
 
 Result cuModuleLoadDataEx(ModuleRef *module, const void *image, unsigned count, JitOption *options, void **values) {
+  note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   const std::string ptx = static_cast<const char *>(image);
   record("cuModuleLoadDataEx");
@@ -676,11 +787,13 @@ Result cuModuleLoadDataEx(ModuleRef *module, const void *image, unsigned count, 
   return success;
 }
 Result cuModuleUnload(ModuleRef) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuModuleUnload");
   return success;
 }
 Result cuModuleGetFunction(FunctionRef *function, ModuleRef module, const char *name) {
+  note(__func__);
   Lock lock(state().mutex);
   const std::string &ptx = reinterpret_cast<FakeModule *>(module)->ptx;
   if (ptx.find(std::string(".entry ") + name + "(") == std::string::npos)
@@ -689,21 +802,46 @@ Result cuModuleGetFunction(FunctionRef *function, ModuleRef module, const char *
   *function = reinterpret_cast<FunctionRef>(state().functions.back().get());
   return success;
 }
+Result cuFuncLoad(FunctionRef) {
+  note(__func__);
+  waitForIdleGpus();
+  return success;
+}
+Result cuCtxGetLimit(size_t *value, ContextLimit limit) {
+  note(__func__);
+  Lock lock(state().mutex);
+  *value = state().stackBytes.contains(contexts.back()) ? state().stackBytes[contexts.back()] : 1024;
+  return limit == ContextLimit::StackBytes ? success : invalidValue;
+}
+Result cuCtxSetLimit(ContextLimit limit, size_t value) {
+  note(__func__);
+  waitForIdleGpus();
+  Lock lock(state().mutex);
+  record("cuCtxSetLimit(" + std::to_string(static_cast<int>(limit)) + "=" + std::to_string(value) + ")");
+  state().stackBytes[contexts.back()] = value;
+  return success;
+}
 Result cuFuncSetAttribute(FunctionRef, FunctionAttribute attribute, int value) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuFuncSetAttribute(" + std::to_string(static_cast<int>(attribute)) + "=" + std::to_string(value) + ")");
   return success;
 }
-Result cuFuncGetAttribute(int *value, FunctionAttribute, FunctionRef) {
-  *value = 0;
+Result cuFuncGetAttribute(int *value, FunctionAttribute attribute, FunctionRef handle) {
+  note(__func__);
+  *value = attribute == FunctionAttribute::LocalBytes && reinterpret_cast<FakeFunction *>(handle)->name == "spill"
+               ? 4096
+               : 0;
   return success;
 }
 Result cuLaunchKernel(FunctionRef function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned,
                       unsigned, unsigned shared, StreamRef target, void **parameters, void **) {
+  note(__func__);
   Lock lock(state().mutex);
   return launchFunction(function, "cuLaunchKernel", gridX * gridY * gridZ, blockX, shared, false, target, parameters);
 }
 Result cuLaunchKernelEx(const LaunchConfiguration *launch, FunctionRef function, void **parameters, void **) {
+  note(__func__);
   Lock lock(state().mutex);
   bool cooperative = false;
   for (unsigned i = 0; i < launch->numAttributes; ++i)
@@ -714,11 +852,12 @@ Result cuLaunchKernelEx(const LaunchConfiguration *launch, FunctionRef function,
 Result cuTensorMapEncodeTiled(void *map, TensorElement element, uint32_t rank, void *base, const uint64_t *sizes,
                               const uint64_t *stridesBytes, const uint32_t *box, const uint32_t *elementStrides,
                               int interleave, TensorSwizzle swizzle, TensorPromotion promotion, TensorFill fill) {
+  note(__func__);
   Lock lock(state().mutex);
   if (contexts.empty())
     return 201; // CUDA_ERROR_INVALID_CONTEXT
-  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || reinterpret_cast<uintptr_t>(base) % 16 != 0 || rank < 1 || rank > 5 ||
-      interleave != 0)
+  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || reinterpret_cast<uintptr_t>(base) % 16 != 0 || rank < 1 ||
+      rank > 5 || interleave != 0)
     return invalidValue;
   std::string text = "cuTensorMapEncodeTiled(" + std::to_string(static_cast<int>(element));
   for (uint32_t dim = 0; dim < rank; ++dim) {
@@ -734,11 +873,13 @@ Result cuTensorMapEncodeTiled(void *map, TensorElement element, uint32_t rank, v
   return success;
 }
 Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, FunctionRef, int, size_t) {
+  note(__func__);
   *blocks = 2;
   return success;
 }
 
 Result cuStreamBeginCapture_v2(StreamRef target, CaptureMode) {
+  note(__func__);
   Lock lock(state().mutex);
   state().graphs.push_back(std::make_unique<FakeGraph>());
   stream(target)->capture = state().graphs.back().get();
@@ -746,6 +887,7 @@ Result cuStreamBeginCapture_v2(StreamRef target, CaptureMode) {
   return success;
 }
 Result cuStreamEndCapture(StreamRef target, GraphRef *graph) {
+  note(__func__);
   Lock lock(state().mutex);
   FakeGraph *captured = stream(target)->capture;
   if (!captured)
@@ -759,6 +901,7 @@ Result cuStreamEndCapture(StreamRef target, GraphRef *graph) {
   return success;
 }
 Result cuStreamGetCaptureInfo(StreamRef target, CaptureStatus *status, uint64_t *id) {
+  note(__func__);
   Lock lock(state().mutex);
   *status = stream(target)->capture ? CaptureStatus::Active : CaptureStatus::None;
   *id = stream(target)->captureId;
@@ -766,6 +909,7 @@ Result cuStreamGetCaptureInfo(StreamRef target, CaptureStatus *status, uint64_t 
 }
 Result cuStreamGetCaptureInfo_v2(StreamRef target, CaptureStatus *status, uint64_t *id, GraphRef *graph,
                                  const GraphNodeRef **dependencies, size_t *count) {
+  note(__func__);
   Lock lock(state().mutex);
   *graph = reinterpret_cast<GraphRef>(stream(target)->capture);
   *dependencies = &stream(target)->lastNode;
@@ -773,6 +917,7 @@ Result cuStreamGetCaptureInfo_v2(StreamRef target, CaptureStatus *status, uint64
   return cuStreamGetCaptureInfo(target, status, id);
 }
 Result cuGraphInstantiateWithFlags(GraphExecRef *executable, GraphRef graph, unsigned long long) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuGraphInstantiate");
   state().executables.push_back(
@@ -781,12 +926,14 @@ Result cuGraphInstantiateWithFlags(GraphExecRef *executable, GraphRef graph, uns
   return success;
 }
 Result cuGraphUpload(GraphExecRef executable, StreamRef) {
+  note(__func__);
   Lock lock(state().mutex);
   record("cuGraphUpload");
   reinterpret_cast<FakeExecutable *>(executable)->uploaded = true;
   return success;
 }
 Result cuGraphExecKernelNodeSetParams(GraphExecRef executable, GraphNodeRef handle, const KernelNodeParameters *given) {
+  note(__func__);
   Lock lock(state().mutex);
   const auto *node = reinterpret_cast<FakeNode *>(handle);
   auto *function = reinterpret_cast<FakeFunction *>(given->function);
@@ -801,6 +948,7 @@ Result cuGraphExecKernelNodeSetParams(GraphExecRef executable, GraphNodeRef hand
   return success;
 }
 Result cuGraphLaunch(GraphExecRef executable, StreamRef target) {
+  note(__func__);
   Lock lock(state().mutex);
   const auto *launched = reinterpret_cast<FakeExecutable *>(executable);
   record(launched->uploaded ? "cuGraphLaunch" : "cuGraphLaunch(first brings the graph to the GPU)");
@@ -811,7 +959,13 @@ Result cuGraphLaunch(GraphExecRef executable, StreamRef target) {
       return result;
   return success;
 }
-Result cuGraphDestroy(GraphRef) { return success; }
-Result cuGraphExecDestroy(GraphExecRef) { return success; }
+Result cuGraphDestroy(GraphRef) {
+  note(__func__);
+  return success;
+}
+Result cuGraphExecDestroy(GraphExecRef) {
+  note(__func__);
+  return success;
+}
 
 } // extern "C"

@@ -1,0 +1,176 @@
+//===- cuda_load_test.cpp - When code is loaded, on a stand-in for the driver -----------------------------------------===//
+//
+// The stand-in is told to hold up loads and mappings until no GPU has work, as the real driver may.
+//
+//===--------------------------------------------------------------------------------------------------------------===//
+#include "CudaTest.h"
+
+#include "ditron/runtime/cuda/CudaDevice.h"
+
+#include <cstring>
+#include <thread>
+
+using namespace ditron;
+using namespace ditron::runtime;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+Kernel meetKernel() { return makeKernel("meet", {{"theirs", "*i64", 8, 1}, {"own", "*i64", 8, 1}}); }
+
+/// While one exists loads wait.
+struct LoadsWait {
+  LoadsWait() { setLoadsWait(true); }
+  ~LoadsWait() { setLoadsWait(false); }
+};
+
+/// A word for each peer, on each rank; GPUs 0 and 3 of the machine do not reach each other.
+struct Ring {
+  explicit Ring(uint32_t ranks, WorldOptions options = {}) : ranks(ranks) {
+    options.shareGpus = ranks > 3;
+    if (ranks > 3)
+      options.gpus = {0, 1, 2, 1};
+    world = makeWorld(ranks, options);
+    words = *world->allocateSymmetric(DataType::I64, 1, "words");
+  }
+  Status launch(const Kernel &kernel, uint32_t rank) {
+    return world->rank(rank).stream().launch(kernel, {}, {words.on((rank + 1) % ranks), words.on(rank)});
+  }
+  uint32_t ranks;
+  std::unique_ptr<World> world;
+  SymmetricBuffer words;
+};
+
+class CudaLoadRanks : public testing::TestWithParam<uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(Of, CudaLoadRanks, testing::Values(2, 3, 4));
+
+/// kernels/tile_link from one host thread: each rank's kernel runs until the one of the rank before has been launched.
+TEST_P(CudaLoadRanks, UnpreparedKernelsThatWaitForEachOther) {
+  Ring ring(GetParam());
+  const LoadsWait loadsWait;
+  const Kernel meet = meetKernel();
+  (void)takeCalls();
+  for (uint32_t r = 0; r < ring.ranks; ++r)
+    ASSERT_TRUE(ok(ring.launch(meet, r)));
+  const std::string calls = takeCalls();
+  ASSERT_TRUE(ok(ring.world->synchronize()));
+  const size_t first = calls.find("cuLaunchKernel\n");
+  ASSERT_NE(first, std::string::npos);
+  const std::string before = calls.substr(0, first), after = calls.substr(first);
+  EXPECT_THAT(before, AllOf(HasSubstr("cuModuleLoadDataEx"), HasSubstr("cuFuncLoad")));
+  EXPECT_THAT(after, AllOf(Not(HasSubstr("cuModule")), Not(HasSubstr("cuFunc")), Not(HasSubstr("cuMem")),
+                           Not(HasSubstr("cuCtxSetLimit")), Not(HasSubstr("cuStreamCreate"))));
+}
+
+TEST_P(CudaLoadRanks, ASecondKernelWhileTheFirstRuns) {
+  Ring ring(GetParam());
+  const LoadsWait loadsWait;
+  const Kernel meet = meetKernel(), again = meetKernel();
+  for (const Kernel &kernel : {meet, again})
+    for (uint32_t r = 0; r < ring.ranks; ++r)
+      ASSERT_TRUE(ok(ring.launch(kernel, r)));
+  ASSERT_TRUE(ok(ring.world->synchronize()));
+}
+
+TEST_P(CudaLoadRanks, RanksOnThreadsOfTheirOwn) {
+  Ring ring(GetParam());
+  const LoadsWait loadsWait;
+  for (int round = 0; round < 20; ++round) {
+    const Kernel meet = meetKernel();
+    ASSERT_TRUE(ok(ring.world->runRanks([&](Rank &rank) -> Status {
+      DITRON_RETURN_IF_ERROR(ring.launch(meet, rank.id()));
+      DITRON_RETURN_IF_ERROR(rank.stream().synchronize());
+      DITRON_RETURN_IF_ERROR(rank.hostBarrier());
+      DITRON_RETURN_IF_ERROR(rank.stream().fill(ring.words.on(rank.id()), 0, 1));
+      return rank.stream().synchronize();
+    })));
+  }
+}
+
+TEST(CudaLoad, StacksAreThereBeforeTheFirstLaunch) {
+  auto world = makeWorld(2);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 1, "words");
+  const Kernel spill = makeKernel("spill", {{"p0", "*i64", 8, 1}});
+  for (uint32_t r = 0; r < 2; ++r)
+    ASSERT_TRUE(ok(world->rank(r).stream().launch(spill, {}, {words.on(r)})));
+  const std::string log = takeLog();
+  EXPECT_THAT(log, testing::MatchesRegex("cuModuleLoadDataEx\ncuCtxSetLimit.0=4096.\n"
+                                         "cuModuleLoadDataEx\ncuCtxSetLimit.0=4096.\n(cuLaunchKernel[^\n]*\n){2}"));
+  ASSERT_TRUE(ok(world->synchronize()));
+}
+
+/// The code of a rank alone, while another rank's kernel waits for its launch: nothing can be loaded.
+TEST(CudaLoad, ALoadThatDoesNotComeBackIsAnError) {
+  WorldOptions options;
+  options.timeLimitSeconds = 0.3;
+  Ring ring(2, options);
+  const Kernel first = meetKernel(), second = meetKernel();
+  Status status;
+  {
+    const LoadsWait loadsWait;
+    ASSERT_TRUE(ok(ring.launch(first, 0)));
+    status = ring.launch(second, 1);
+    EXPECT_EQ(ring.world->synchronize().message(), status.message()); // the run is over
+  }
+  EXPECT_EQ(status.code(), StatusCode::TimeOut);
+  EXPECT_THAT(
+      status.message(),
+      AllOf(HasSubstr("rank 1: the driver has not loaded kernel 'meet' within 0.3 seconds"),
+            HasSubstr("rank 1 is loading kernel meet for 0.3 s, begun when rank 0, stream default (last kernel: "
+                      "meet) had unfinished work"),
+            HasSubstr("docs/troubleshooting.md")));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50)); // the thread that was left behind comes back
+}
+
+/// Kernels that give up their waits end what the load waits for: what they report says who was loading.
+TEST(CudaLoad, ReportsOfWaitsTellOfLoads) {
+  Ring ring(2);
+  const LoadsWait loadsWait;
+  const Kernel first = meetKernel(), second = meetKernel();
+  ASSERT_TRUE(ok(ring.launch(first, 0)));
+  auto *report = reinterpret_cast<cuda::WaitReport *>(ring.world->rank(0).device()->waitBounds().reportAddress);
+  std::thread gpu([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    report->kernel = cuda::hashOfName("meet");
+    report->address = reinterpret_cast<uint64_t>(ring.words.on(0).address);
+    report->wordBytes = 8;
+    report->state = 2;
+    const int64_t one = 1;
+    std::memcpy(ring.words.on(0).address, &one, sizeof(one)); // the kernel ends
+  });
+  const Status launched = ring.launch(second, 1);
+  gpu.join();
+  EXPECT_TRUE(ok(launched));
+  EXPECT_THAT(ring.world->synchronize().message(),
+              AllOf(HasSubstr("waits for words[0] on rank 0"), HasSubstr("rank 1 has loaded kernel meet in 1.")));
+}
+
+/// A GPU that stays busy is not waited for: the driver may be one that loads beside kernels that run.
+TEST(CudaLoad, ABusyGpuGetsNoCodeForOthers) {
+  Ring ring(2);
+  const Kernel first = meetKernel(), second = meetKernel();
+  ASSERT_TRUE(ok(ring.launch(first, 0)));
+  (void)takeLog();
+  ASSERT_TRUE(ok(ring.launch(second, 1)));
+  EXPECT_EQ(takeLog(), "cuModuleLoadDataEx\ncuLaunchKernel(meet blocks=1 threads=128 shared=0)\n");
+  ASSERT_TRUE(ok(ring.world->synchronize()));
+}
+
+/// A stream that is being captured must not be asked whether it is idle.
+TEST(CudaLoad, CapturesAreLeftAlone) {
+  auto world = makeWorld(2);
+  SymmetricBuffer words = *world->allocateSymmetric(DataType::I64, 1, "words");
+  Stream &captured = world->rank(1).stream();
+  ASSERT_TRUE(ok(captured.beginCapture()));
+  ASSERT_TRUE(ok(captured.signalWrite(words.on(1), 3)));
+  ASSERT_TRUE(ok(world->rank(0).stream().launch(storeKernel(), {}, {words.on(0), int64_t(2)})));
+  const Expected<Graph> graph = captured.endCapture();
+  ASSERT_TRUE(ok(graph.status()));
+  ASSERT_TRUE(ok(captured.launch(*graph)));
+  ASSERT_TRUE(ok(world->synchronize()));
+  EXPECT_EQ(word(words, 1), 3);
+}
+
+} // namespace
