@@ -74,11 +74,12 @@ Expected<FunctionRef> CudaDevice::loadEverywhere(const runtime::Kernel &kernel) 
   DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadHere(kernel));
   for (const std::shared_ptr<CudaDevice> &peer : system->devicesBut(options.rank))
     peer->loadForPeers(kernel);
+  kernels->setReady(kernel);
   return function;
 }
 
 Expected<FunctionRef> CudaDevice::loadedFunction(const runtime::Kernel &kernel) {
-  if (FunctionRef function = kernels->find(kernel))
+  if (FunctionRef function = kernels->findReady(kernel))
     return function;
   std::string unfinished;
   for (const std::shared_ptr<CudaDevice> &peer : system->devicesBut(options.rank))

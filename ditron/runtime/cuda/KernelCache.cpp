@@ -78,6 +78,17 @@ FunctionRef KernelCache::find(const runtime::Kernel &kernel) {
   return found == kernels.end() ? nullptr : found->second.function;
 }
 
+FunctionRef KernelCache::findReady(const runtime::Kernel &kernel) {
+  std::lock_guard lock(mutex);
+  const auto found = kernels.find(kernel.identity());
+  return found == kernels.end() || !found->second.isReady ? nullptr : found->second.function;
+}
+
+void KernelCache::setReady(const runtime::Kernel &kernel) {
+  std::lock_guard lock(mutex);
+  kernels.at(kernel.identity()).isReady = true;
+}
+
 Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool *isNew) {
   std::lock_guard lock(loading);
   if (FunctionRef found = find(kernel))

@@ -28,6 +28,9 @@ public:
   Expected<FunctionRef> function(const runtime::Kernel &kernel, bool *isNew = nullptr);
   /// The same if it is loaded already, or null.
   FunctionRef find(const runtime::Kernel &kernel);
+  /// The same if it may be launched as well: it is on the other GPUs, too, where it would not get any more once it runs here.
+  FunctionRef findReady(const runtime::Kernel &kernel);
+  void setReady(const runtime::Kernel &kernel);
   /// A kernel of StreamKernels.h.
   Expected<FunctionRef> streamFunction(const char *name);
   void abandon() { abandoned = true; }
@@ -37,6 +40,7 @@ private:
     runtime::Kernel kernel; ///< Keeps the key of the map unique.
     ModuleRef module = nullptr;
     FunctionRef function = nullptr;
+    bool isReady = false;
   };
   Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);
   void reserveStack(FunctionRef function);
