@@ -28,6 +28,12 @@ struct DeviceAttributes {
   uint32_t copyEngines = 0;
 };
 
+/// A step of a device's start, for those who ask why it takes so long.
+struct StartTime {
+  std::string what;
+  double milliseconds;
+};
+
 enum class MemoryKind {
   Device,     ///< For the kernels of its own rank; copies may go anywhere.
   Symmetric,  ///< In the symmetric heap: for the kernels of every rank.
@@ -94,6 +100,7 @@ public:
 
   virtual uint32_t rank() const = 0;
   virtual const DeviceAttributes &attributes() const = 0;
+  virtual std::vector<StartTime> startTimes() const { return {}; }
   virtual WaitBounds waitBounds() const { return {}; }
   /// Tells where the symmetric heaps of all ranks are, as this process addresses them; for reports.
   virtual void describeHeaps(const std::vector<void *> &heaps) {}

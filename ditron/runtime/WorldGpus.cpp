@@ -16,7 +16,7 @@ namespace ditron::runtime {
 namespace {
 
 /// What other processes map of a rank's symmetric heap when nobody says how much: all of it is allocated at once.
-constexpr uint64_t defaultSharedHeapBytes = uint64_t(1) << 30;
+constexpr uint64_t defaultSharedHeapBytes = uint64_t(512) << 20;
 /// Of a slow rank, per unit of its factor above 1.
 constexpr double slowMicroseconds = 10;
 

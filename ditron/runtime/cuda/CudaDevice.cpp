@@ -30,18 +30,26 @@ Expected<std::shared_ptr<CudaDevice>> CudaDevice::create(std::shared_ptr<CudaSys
 }
 
 Status CudaDevice::initialise() {
+  auto begin = std::chrono::steady_clock::now();
+  auto lap = [&](const char *what) {
+    const auto end = std::chrono::steady_clock::now();
+    startTimeValues.push_back({what, std::chrono::duration<double, std::milli>(end - begin).count()});
+    begin = end;
+  };
   DeviceOrdinal handle = 0;
   DITRON_RETURN_IF_ERROR(driver.check(driver.deviceGet(&handle, options.ordinal), "cannot open the GPU"));
   DITRON_RETURN_IF_ERROR(driver.check(driver.primaryContextRetain(&context, handle), "cannot make a context"));
   readAttributes();
   ContextScope scope(driver, context);
   driver.contextPriorityRange(&leastPriority, &greatestPriority);
+  lap("context");
 
   kernels =
       system->kernelCache(options.ordinal, context, fmt::format("GPU {} ({})", options.ordinal, attributeValues.name));
   for (const char *name : {"ditron_signal_add_64", "ditron_signal_add_32", "ditron_signal_write_64",
                            "ditron_signal_write_32", "ditron_signal_wait_64", "ditron_signal_wait_32", "ditron_delay"})
     DITRON_RETURN_IF_ERROR(kernels->streamFunction(name).status());
+  lap("kernels of streams");
 
   size_t total = 0;
   DITRON_RETURN_IF_ERROR(driver.check(driver.deviceTotalMem(&total, handle), "cannot ask the size of the memory"));
@@ -57,6 +65,7 @@ Status CudaDevice::initialise() {
   heap.capacityBytes = options.symmetricBytes ? options.symmetricBytes : total;
   heap.shareable = options.shareable;
   DITRON_ASSIGN_OR_RETURN(symmetric, VirtualHeap::create(system->driver, heap));
+  lap("heaps");
 
   DITRON_RETURN_IF_ERROR(
       driver.check(driver.streamCreate(&housekeeping, streamNonBlocking, greatestPriority), "cannot make a stream"));
@@ -81,6 +90,7 @@ Status CudaDevice::initialise() {
         driver.check(driver.memHostAlloc(&ballastTarget, ballastBytes, hostAllocPortable | hostAllocDeviceMap),
                      "cannot allocate pinned host memory"));
   }
+  lap("stream and host memory");
   return Status::ok();
 }
 
@@ -172,9 +182,29 @@ void CudaDevice::abandon() {
 Expected<void *> CudaDevice::allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes,
                                       runtime::MemoryKind kind) {
   DITRON_RETURN_IF_ERROR(system->status());
+  bytes = std::max<uint64_t>(bytes, 1); // an empty array still needs an address
+  uint64_t mappedBefore = 0, mappedAfter = 0;
+  DITRON_ASSIGN_OR_RETURN(void *address, allocateHere(bytes, name, elementBytes, kind, mappedBefore, mappedAfter));
+  // Kernels of other ranks may run before those allocate too, and mapping may wait for them. Large arrays are their own rank's.
+  if (mappedAfter != mappedBefore && mappedAfter - mappedBefore <= VirtualHeap::mostGrowthBytes)
+    for (const std::shared_ptr<CudaDevice> &peer : system->devicesBut(options.rank))
+      peer->growWith(mappedAfter);
+  return address;
+}
+
+void CudaDevice::growWith(uint64_t mappedBytes) {
+  if (!unfinishedWork().empty())
+    return;
   ContextScope scope(driver, context);
   std::lock_guard lock(mutex);
-  bytes = std::max<uint64_t>(bytes, 1); // an empty array still needs an address
+  (void)memory->mapUpTo(std::min(mappedBytes, memory->capacity())); // what is too much now may never be needed
+}
+
+Expected<void *> CudaDevice::allocateHere(uint64_t bytes, std::string_view name, uint32_t elementBytes,
+                                          runtime::MemoryKind kind, uint64_t &mappedBefore, uint64_t &mappedAfter) {
+  ContextScope scope(driver, context);
+  std::lock_guard lock(mutex);
+  mappedBefore = mappedAfter = memory->mappedBytes();
   void *address = nullptr;
   if (kind == runtime::MemoryKind::HostPinned) {
     if (auto reusable = pinnedReusable.find(bytes); reusable != pinnedReusable.end()) {
@@ -193,6 +223,7 @@ Expected<void *> CudaDevice::allocate(uint64_t bytes, std::string_view name, uin
     if (!piece.isOk())
       return piece.status().withContext(fmt::format("cannot allocate '{}'", name));
     address = *piece;
+    mappedAfter = memory->mappedBytes();
     Status zeroed = driver.check(driver.memsetD8Async(deviceAddress(address), 0, bytes, housekeeping),
                                  fmt::format("cannot clear '{}'", name));
     if (zeroed.isOk())

@@ -64,6 +64,7 @@ public:
     return {reinterpret_cast<uint64_t>(report), static_cast<uint64_t>(options.waitLimitSeconds * 1e9),
             waits ? waits->slotsAddress() : 0, waits ? waits->slotMask() : 0, noted ? noted->address() : 0};
   }
+  std::vector<runtime::StartTime> startTimes() const override { return startTimeValues; }
   void describeHeaps(const std::vector<void *> &heaps) override;
 
   Expected<void *> allocate(uint64_t bytes, std::string_view name, uint32_t elementBytes,
@@ -124,6 +125,11 @@ private:
       : system(std::move(system)), driver(*this->system->driver), options(std::move(options)) {}
 
   Status initialise();
+  /// Maps as much of this rank's heap as another rank has mapped of its own, if this GPU has nothing to do.
+  void growWith(uint64_t mappedBytes);
+  /// Tells as well how much of the device's own heap was mapped before and is after that.
+  Expected<void *> allocateHere(uint64_t bytes, std::string_view name, uint32_t elementBytes, runtime::MemoryKind kind,
+                                uint64_t &mappedBefore, uint64_t &mappedAfter);
   void readAttributes();
   void makeBoard();
   Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
@@ -157,6 +163,7 @@ private:
   const CudaDriver &driver;
   CudaDeviceOptions options;
   runtime::DeviceAttributes attributeValues;
+  std::vector<runtime::StartTime> startTimeValues;
   Context context = nullptr;
   std::shared_ptr<KernelCache> kernels; ///< Of the GPU.
   std::unique_ptr<VirtualHeap> memory, symmetric;

@@ -12,9 +12,6 @@ namespace ditron::cuda {
 
 namespace {
 
-/// The heap grows by at least this much, so that small buffers do not cost a mapping each.
-constexpr uint64_t growthBytes = uint64_t(64) << 20;
-
 constexpr uint64_t roundUp(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 AllocationProperties propertiesFor(DeviceOrdinal device, bool shareable) {
@@ -93,7 +90,8 @@ Status VirtualHeap::mapUpTo(uint64_t end) {
   if (end <= mapped)
     return Status::ok();
   const uint64_t needed = roundUp(end - mapped, granularity);
-  const uint64_t generous = std::min(std::max(needed, growthBytes), offsets.capacity() - mapped);
+  const uint64_t generous =
+      std::min(std::max(needed, std::clamp(mapped, leastGrowthBytes, mostGrowthBytes)), offsets.capacity() - mapped);
   Status status = mapPiece(generous);
   if (status.code() == StatusCode::ResourceExhausted && generous > needed)
     status = mapPiece(needed);

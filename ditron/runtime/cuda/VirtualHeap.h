@@ -14,8 +14,8 @@
 #ifndef DITRON_RUNTIME_CUDA_VIRTUALHEAP_H
 #define DITRON_RUNTIME_CUDA_VIRTUALHEAP_H
 
-#include "ditron/runtime/cuda/CudaDriver.h"
 #include "ditron/runtime/OffsetAllocator.h"
+#include "ditron/runtime/cuda/CudaDriver.h"
 
 #include <vector>
 
@@ -38,6 +38,12 @@ public:
   uint64_t capacity() const { return offsets.capacity(); }
   uint64_t mappedBytes() const { return mapped; }
 
+  /// The heap grows by at least its size, from the first to the second of these: small buffers do not cost a mapping each, and a
+  /// process that needs little takes little.
+  static constexpr uint64_t leastGrowthBytes = uint64_t(8) << 20, mostGrowthBytes = uint64_t(64) << 20;
+  /// Maps memory up to this offset, so that allocations before it need none.
+  Status mapUpTo(uint64_t end);
+
   /// Memory with whatever was in it.
   Expected<void *> allocate(uint64_t bytes);
   Status free(void *address);
@@ -53,7 +59,6 @@ public:
 
 private:
   VirtualHeap(std::shared_ptr<const CudaDriver> driver, Options options, uint64_t capacity, uint64_t granularity);
-  Status mapUpTo(uint64_t end);
   Status mapPiece(uint64_t bytes);
 
   struct Piece {

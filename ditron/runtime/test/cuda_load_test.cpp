@@ -7,6 +7,7 @@
 
 #include "ditron/runtime/cuda/CudaDevice.h"
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -33,10 +34,12 @@ struct Ring {
     if (ranks > 3)
       options.gpus = {0, 1, 2, 1};
     world = makeWorld(ranks, options);
-    words = *world->allocateSymmetric(DataType::I64, 1, "words");
+    words = *world->allocateSymmetric(DataType::I64, 8, "words");
   }
-  Status launch(const Kernel &kernel, uint32_t rank) {
-    return world->rank(rank).stream().launch(kernel, {}, {words.on((rank + 1) % ranks), words.on(rank)});
+  /// The kernel of a rank tells the next rank, and waits for the one before.
+  Status launch(const Kernel &kernel, uint32_t rank, int64_t round = 0) {
+    return world->rank(rank).stream().launch(kernel, {},
+                                             {words.on((rank + 1) % ranks) + round, words.on(rank) + round});
   }
   uint32_t ranks;
   std::unique_ptr<World> world;
@@ -68,9 +71,9 @@ TEST_P(CudaLoadRanks, ASecondKernelWhileTheFirstRuns) {
   Ring ring(GetParam());
   const LoadsWait loadsWait;
   const Kernel meet = meetKernel(), again = meetKernel();
-  for (const Kernel &kernel : {meet, again})
+  for (int64_t round : {0, 1})
     for (uint32_t r = 0; r < ring.ranks; ++r)
-      ASSERT_TRUE(ok(ring.launch(kernel, r)));
+      ASSERT_TRUE(ok(ring.launch(round ? again : meet, r, round)));
   ASSERT_TRUE(ok(ring.world->synchronize()));
 }
 
@@ -171,6 +174,74 @@ TEST(CudaLoad, CapturesAreLeftAlone) {
   ASSERT_TRUE(ok(captured.launch(*graph)));
   ASSERT_TRUE(ok(world->synchronize()));
   EXPECT_EQ(word(words, 1), 3);
+}
+
+int count(const std::string &calls, const std::string &name) {
+  int times = 0;
+  for (size_t at = 0; (at = calls.find(name + "\n", at)) != std::string::npos; ++at)
+    times += at == 0 || calls[at - 1] == '\n';
+  return times;
+}
+
+/// What a process asks of the driver until its first kernel of one rank runs.
+TEST(CudaStart, CallsToTheFirstKernel) {
+  const uint64_t before = livePhysicalBytes();
+  (void)takeCalls();
+  auto world = World::local(1, "cuda");
+  ASSERT_TRUE(ok(world.status()));
+  const std::string start = takeCalls();
+  const Buffer words = *(*world)->rank(0).allocate(DataType::I64, 1, "words");
+  ASSERT_TRUE(ok((*world)->rank(0).stream().launch(storeKernel(), {}, {words, int64_t(1)})));
+  const std::string launch = takeCalls();
+  // One call each, for: the world view's and the team barriers' heap; the default stream and the one for what is immediate; the report of
+  // waits and the board of waits; the kernels of streams. cuInit is the driver's own affair the second time.
+  const std::pair<const char *, int> accepted[] = {{"cuInit", 2},
+                                                   {"cuDevicePrimaryCtxRetain", 1},
+                                                   {"cuMemCreate", 2},
+                                                   {"cuMemMap", 2},
+                                                   {"cuMemSetAccess", 2},
+                                                   {"cuMemHostAlloc", 1},
+                                                   {"cuMemHostRegister_v2", 1},
+                                                   {"cuModuleLoadDataEx", 1},
+                                                   {"cuStreamCreateWithPriority", 2},
+                                                   {"cuEventCreate", 1},
+                                                   {"cuMemcpyHtoDAsync_v2", 1},
+                                                   {"cuMemsetD8Async", 2}};
+  for (const auto &[call, times] : accepted)
+    EXPECT_EQ(count(start, call), times) << call;
+  EXPECT_LE(std::ranges::count(start, '\n'), 70) << start;
+  EXPECT_EQ(
+      launch,
+      "cuCtxPushCurrent_v2\ncuMemsetD8Async\ncuStreamSynchronize\ncuStreamQuery\ncuCtxPopCurrent_v2\n"
+      "cuCtxPushCurrent_v2\ncuModuleLoadDataEx\ncuModuleGetFunction\ncuFuncLoad\ncuFuncGetAttribute\ncuCtxGetLimit\n"
+      "cuCtxPopCurrent_v2\ncuCtxPushCurrent_v2\ncuLaunchKernel\ncuCtxPopCurrent_v2\n");
+  EXPECT_LE(livePhysicalBytes() - before, uint64_t(16) << 20);
+}
+
+/// Memory for small arrays of all ranks is there when one of them has some: none is mapped while a kernel may run.
+TEST(CudaStart, HeapsOfAllRanksGrowTogether) {
+  Ring ring(3);
+  const LoadsWait loadsWait;
+  const Kernel meet = meetKernel();
+  std::vector<Buffer> arrays;
+  const uint64_t mebibytes[] = {1, 9, 20, 40};
+  for (int64_t round = 0; round < 4; ++round)
+    for (uint32_t r = 0; r < 3; ++r) {
+      arrays.push_back(*ring.world->rank(r).allocate(DataType::U8, mebibytes[round] << 20, "array"));
+      ASSERT_TRUE(ok(ring.launch(meet, r, round)));
+    }
+  ASSERT_TRUE(ok(ring.world->synchronize()));
+}
+
+/// Of the four GPUs that the machine has.
+TEST(CudaStart, OnlyGpusOfRanksGetAContext) {
+  (void)takeLog();
+  {
+    auto world = World::local(2, "cuda");
+  }
+  const std::string log = takeLog();
+  EXPECT_THAT(log, AllOf(HasSubstr("cuDevicePrimaryCtxRelease(0)"), HasSubstr("cuDevicePrimaryCtxRelease(1)"),
+                         Not(HasSubstr("Release(2)")), Not(HasSubstr("Release(3)"))));
 }
 
 } // namespace

@@ -151,7 +151,7 @@ TEST(CudaWorld, SymmetricBuffersLieAtOneOffset) {
 TEST(CudaWorld, HeapsAreAccessibleToAllGpusAndGrow) {
   auto world = makeWorld(2);
   takeLog();
-  // The first 64 MiB are there already, with the words of the team barriers in them; what goes beyond is mapped on both GPUs.
+  // The first 8 MiB are there already, with the words of the team barriers in them; what goes beyond is mapped on both GPUs.
   auto big = world->allocateSymmetric(DataType::U8, 200 << 20, "big");
   ASSERT_TRUE(ok(big.status()));
   EXPECT_THAT(takeLog(), AllOf(HasSubstr("cuMemCreate("), HasSubstr(": 0 1)")));
