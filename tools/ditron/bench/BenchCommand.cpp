@@ -4,6 +4,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "base/Progress.h"
+#include "base/VisibleGpus.h"
 #include "base/WorldText.h"
 #include "bench/BenchPage.h"
 #include "overlap/OverlapCommands.h"
@@ -42,6 +43,7 @@ Status runBench(BenchArguments &arguments) {
   run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
   run.form = *ops::parseAllReduceForm(arguments.form);
   run.precision = arguments.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32;
+  seeOnlyGpusOf(run.target, run.ranks);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(run.target));
   run.target = target.text;
   run.world.trace = target.simulated || !run.traceFile.empty(); // of simulated GPUs the overlap is part of the report

@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "base/Progress.h"
+#include "base/VisibleGpus.h"
 #include "bench/BenchPage.h"
 #include "overlap/OverlapCommands.h"
 #include "overlap/OverlapTiming.h"
@@ -86,6 +87,7 @@ int64_t CollectiveBench::parts(bool ofInput) const {
 Status CollectiveBench::run(const Knobs &knobs) {
   DITRON_RETURN_IF_ERROR(checkCanWrite("--json", options.jsonFile));
   DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
+  seeOnlyGpusOf(options.target, options.ranks);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   simulated = target.simulated;
   std::vector<uint64_t> sizes;

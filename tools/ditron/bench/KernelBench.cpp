@@ -1,6 +1,7 @@
 //===- KernelBench.cpp - Speed of the library's kernels on one GPU --------------------------------------------------------===//
 #include "bench/KernelBench.h"
 
+#include "base/VisibleGpus.h"
 #include "base/WorldText.h"
 #include "bench/BenchPage.h"
 
@@ -17,6 +18,7 @@ Status KernelBench::start(const Knobs &knobs) {
   progress.activity("preparing");
   DITRON_RETURN_IF_ERROR(checkReportFiles(options.jsonFile, options.htmlFile));
   DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
+  seeOnlyGpusOf(options.target, 1);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   runtime::WorldOptions worldOptions;
   worldOptions.seed = options.seed;

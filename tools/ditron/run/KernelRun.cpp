@@ -7,6 +7,7 @@
 
 #include "run/ExplainFile.h"
 
+#include "base/VisibleGpus.h"
 #include "base/WorldText.h"
 #include "run/SourceLine.h"
 
@@ -116,7 +117,12 @@ Status KernelRun::makeWorld() {
   worldOptions.trace = !options.trace.empty();
   worldOptions.shareGpus = options.shareGpus;
   worldOptions.timeLimitSeconds = options.timeLimit;
+  seeOnlyGpusOf(options.target, options.ranks);
+  const auto begin = std::chrono::steady_clock::now();
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
+  const std::chrono::duration<double, std::milli> driverStart = std::chrono::steady_clock::now() - begin;
+  if (!target.simulated)
+    compileReport.times.push_back({"the GPUs' driver", driverStart.count(), compiler::Phase::Load});
   DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, options.shareGpus, options.boundWaits > 0));
   Knobs compileKnobs = knobs;
   compileKnobs.publishWaits = !options.noPublishWaits; // who runs a kernel from here wants to know why it hangs
@@ -127,6 +133,9 @@ Status KernelRun::makeWorld() {
   }
   DITRON_ASSIGN_OR_RETURN(worldOptions.slowRanks, parseSlowRanks(options.slowRanks, options.ranks));
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, options.target, worldOptions));
+  for (uint32_t rank = 0; rank < options.ranks; ++rank)
+    for (const runtime::StartTime &step : world->rank(rank).device()->startTimes())
+      compileReport.times.push_back({fmt::format("{}, rank {}", step.what, rank), step.milliseconds, compiler::Phase::Load});
   warnOfIdenticalWorlds(world->machine() != nullptr, options.ranks);
   if (!jit) {
     DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), compileKnobs));

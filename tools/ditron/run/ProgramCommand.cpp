@@ -7,6 +7,7 @@
 
 #include "run/ExplainFile.h"
 
+#include "base/VisibleGpus.h"
 #include "base/WorldText.h"
 #include "run/SourceLine.h"
 
@@ -162,6 +163,7 @@ private:
   Status prepare() {
     settings.target =
         program::targetOf(program, command.count("--target") ? std::optional(options.target) : std::nullopt);
+    seeOnlyGpusOf(settings.target, program.ranks);
     DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(settings.target));
     DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, options.shareGpus, options.boundWaits > 0));
     runtime::WorldOptions &world = settings.world;
