@@ -31,4 +31,6 @@ void seeOnlyGpusOf(std::string_view target, uint32_t numRanks) {
          /*overwrite=*/1);
 }
 
+void takeFewQueues() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", /*overwrite=*/0); }
+
 } // namespace ditron::tool

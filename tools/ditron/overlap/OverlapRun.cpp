@@ -154,10 +154,10 @@ Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given, const Over
                                   : options.op == OverlapOperator::GemmReduceScatter
                                       ? std::pair(ops::GemmReduceScatter::kernelName, ops::GemmReduceScatter::copyName)
                                       : std::pair(ops::GemmAllReduce::kernelName, ops::GemmAllReduce::copyName);
-    // The forms of one launch have no copies that anything could overlap with.
-    const bool isOneLaunch = result.plan.starts_with("one_shot") || result.plan.starts_with("fused") ||
+    // The forms of one launch, and a product with a collective behind it, have no copies that anything could overlap with.
+    const bool hasNoCopies = (options.op == OverlapOperator::GemmAllReduce && !result.plan.starts_with("two_shot")) ||
                              (options.op != OverlapOperator::GemmAllReduce && options.m <= options.oneLaunchRows);
-    const uint32_t reported = isOneLaunch ? 0 : options.ranks;
+    const uint32_t reported = hasNoCopies ? 0 : options.ranks;
     for (uint32_t id = 0; id < reported; ++id) {
       auto overlap = runtime::overlapWithCopies(
           *world, id, kernel, gather ? runtime::CopyDirection::Incoming : runtime::CopyDirection::Outgoing, copies);

@@ -123,6 +123,19 @@ for two_shot, m, n, k, split, options in [(False, 16, 64, 128, False, "--num-sta
                                                             TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
     cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 6 + ["i32"] * 3) +
                   constexpr(WORLD_SIZE=4, SPLIT=split, BLOCK=2048, BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
+packets, ranks_and_sums = "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32, i32, fp32", dict(WORLD=8, REDUCTION=0, SCALED=False)
+chunks, rows = "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *bf16:16"
+for scatter, reduce in [(False, False), (True, True)]:
+    cases.append((library("collectives"), "packet_exchange", packets + constexpr(PER_PACKET=4, SCATTER=scatter, REDUCE=reduce, ALIGNED=reduce, **ranks_and_sums),
+                  "--num-warps 16"))
+    cases.append((library("collectives"), "chunk_exchange", chunks + ", i32, i32, i32:16, fp32" +
+                  constexpr(CHUNK=8192, SCATTER=scatter, REDUCE=reduce, ROOTED=False, **ranks_and_sums), "--num-warps 16"))
+cases.append((library("collectives"), "packet_all_reduce", packets + constexpr(PER_PACKET=4, ALIGNED=True, **ranks_and_sums), "--num-warps 16"))
+cases.append((library("collectives"), "chunk_all_reduce", chunks + ", i32:16, i32, i32:16, fp32" + constexpr(CHUNK=4096, **ranks_and_sums), "--num-warps 16"))
+cases.append((library("collectives"), "packet_all_reduce_rms_norm", rows + ", *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
+              constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=4), "--num-warps 16"))
+cases.append((library("collectives"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
+              constexpr(WORLD=8, COLUMNS=8192, CHUNK=8192), "--num-warps 16"))
 for kernel in ["softmax", "softmax_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
 for kernel in ["rms_norm", "rms_norm_pairs"]:
