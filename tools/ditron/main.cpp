@@ -20,6 +20,8 @@
 #include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace ditron;
 
@@ -29,7 +31,7 @@ namespace {
 struct Chosen {
   const CLI::App *command = nullptr;
   std::string path = "ditron";
-  int next = 1; ///< The first word behind it.
+  int next = 1;                         ///< The first word behind it.
   std::vector<std::string> subcommands; ///< Of `command`; one of them is missing if there are any.
 };
 
@@ -58,9 +60,10 @@ int reportUsage(const CLI::App &app, const CLI::ParseError &error, int argc, cha
   std::string problem = error.what();
   if (!subcommands.empty() && next < argc) {
     const std::string word = argv[next];
-    problem = word.starts_with("-") ? fmt::format("'{}' is no option of {}{}", word, path, tool::meantOption(*command, word))
-                                    : fmt::format("'{}' is no subcommand{}; accepted are {}", word, didYouMean(word, subcommands),
-                                                  fmt::join(subcommands, ", "));
+    problem = word.starts_with("-")
+                  ? fmt::format("'{}' is no option of {}{}", word, path, tool::meantOption(*command, word))
+                  : fmt::format("'{}' is no subcommand{}; accepted are {}", word, didYouMean(word, subcommands),
+                                fmt::join(subcommands, ", "));
   } else if (!subcommands.empty()) {
     problem = fmt::format("a subcommand is missing: {}", fmt::join(subcommands, ", "));
   } else if (dynamic_cast<const CLI::ExtrasError *>(&error)) {
@@ -92,7 +95,8 @@ static int runWords(tool::CommandContext &context, int argc, char **argv) {
   app.set_version_flag("--version", tool::versionText());
   app.footer(
       "Exit codes: 0 done; 1 the command line, a file or the kernel's source is wrong; 2 the kernel failed while\n"
-      "running (deadlock, access out of bounds); 3 not enough memory, threads or disk; 4 a bug of Ditron; 5 a result of\n"
+      "running (deadlock, access out of bounds); 3 not enough memory, threads or disk; 4 a bug of Ditron; 5 a result "
+      "of\n"
       "`ditron run` is not the expected one; 128 + n signal n asked for the end.");
   constexpr void (*commands[])(CLI::App &, tool::CommandContext &) = {
       tool::addRunCommand,     tool::addReplayCommand,  tool::addCompileCommand, tool::addBuildCommand,
@@ -107,7 +111,8 @@ static int runWords(tool::CommandContext &context, int argc, char **argv) {
   context.words = words;
   std::ranges::transform(words, words.begin(), tool::withStandardInput);
   if (words.size() > 1 && words.front() == "--version") {
-    fmt::print(stderr, "ditron: error: '{}' is not expected here: --version stands alone; see ditron --help\n", words[1]);
+    fmt::print(stderr, "ditron: error: '{}' is not expected here: --version stands alone; see ditron --help\n",
+               words[1]);
     return ExitUserError;
   }
   if (!words.empty() && words.front() == "launch")
@@ -149,6 +154,15 @@ static void onInterruption(int signal) {
   if (sim::TimeLimit::interruption() != 0 || !sim::TimeLimit::interrupt(signal))
     endProcess(exitOfSignal(signal), "interrupted");
 }
+
+/// Initialisers of libraries take a while, in which a request would end the process: this comes before them, right behind the loader.
+/// By the system call itself: sanitizers replace the function, and are not ready then.
+static void ignoreEarlyReportRequests(int, char **, char **) {
+  const unsigned long ignore[4] = {1}; // the kernel's sigaction: SIG_IGN, no flags, an empty mask
+  syscall(SYS_rt_sigaction, SIGUSR1, ignore, nullptr, sizeof(unsigned long));
+}
+[[gnu::section(".preinit_array"), gnu::used]] static void (*const beforeAll)(int, char **,
+                                                                             char **) = ignoreEarlyReportRequests;
 
 /// SIGUSR1: a simulated run says what waits for what, and goes on; anything else takes no notice.
 static void onReportRequest(int) { sim::TimeLimit::requestReport(); }

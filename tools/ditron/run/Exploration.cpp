@@ -74,6 +74,9 @@ void simplify(const RunOnce &run, const std::string &kind, const std::function<v
       if (candidate == result.schedule)
         continue;
       RunOutcome outcome = run(candidate);
+      result.interrupted = sim::TimeLimit::interruption() != 0;
+      if (result.interrupted)
+        return;
       judge(outcome, candidate.seed);
       if (!outcome.isFailureOfProgram() || kindOf(outcome.status) != kind)
         continue;
@@ -94,10 +97,13 @@ std::string oldValuesNote(const runtime::World &world) {
 }
 
 std::string ExplorationResult::summary() const {
-  std::string text = failed == 0 ? fmt::format("{}{}: all ended well\n", interrupted ? "interrupted after " : "",
-                                               plural(schedules, "schedule"))
-                                 : fmt::format("{}{}: {} failed\n", interrupted ? "interrupted after " : "",
-                                               plural(schedules, "schedule"), failed);
+  std::string text = interrupted ? "interrupted " : "";
+  if (unfinished)
+    text += fmt::format("in the schedule of --seed {}, ", unfinished->seed);
+  text += (interrupted ? "after " : "") + plural(schedules, "schedule");
+  if (schedules)
+    text += failed ? fmt::format(": {} failed", failed) : std::string(": all ended well");
+  text += "\n";
   for (const Failure &failure : failures)
     text += fmt::format("  {} of {}, first with --seed {}: {}\n", failure.count, schedules, failure.firstSeed,
                         failure.what);
@@ -107,7 +113,8 @@ std::string ExplorationResult::summary() const {
   if (knobs.empty() && schedule.seed == 0)
     text += "the first fails without anything being left to chance\n";
   else if (knobs.empty())
-    text += fmt::format("the first fails with nothing left to chance but small differences of cost: {}\n", schedule.toJson());
+    text += fmt::format("the first fails with nothing left to chance but small differences of cost: {}\n",
+                        schedule.toJson());
   else
     text += fmt::format("the first fails with nothing left to chance but {}: {}\n", fmt::join(knobs, ", "),
                         schedule.toJson());
@@ -130,8 +137,11 @@ Expected<ExplorationResult> explore(const ExplorationOptions &options, const Run
     const uint64_t seed = schedule.seed;
     RunOutcome outcome = run(schedule);
     result.interrupted = sim::TimeLimit::interruption() != 0;
-    if (result.interrupted)
+    if (result.interrupted) {
+      if (!outcome.status.isOk())
+        result.unfinished = {seed, std::move(outcome.status)};
       break;
+    }
     judge(outcome, seed);
     if (!outcome.status.isOk() && !outcome.isFailureOfProgram())
       return outcome.status;

@@ -46,7 +46,7 @@ struct ExplorationOptions {
   uint64_t firstSeed = 0;
   uint32_t ranks = 1, smsPerRank = 8;
   bool resultsMayDiffer = false;
-  std::vector<sim::Schedule> given; ///< Instead of those of seeds.
+  std::vector<sim::Schedule> given;        ///< Instead of those of seeds.
   std::string howToName = "--result NAME"; ///< How the user says which arrays are results.
 };
 
@@ -54,6 +54,12 @@ struct ExplorationOptions {
 struct ExplorationResult {
   uint64_t schedules = 0, failed = 0;
   bool interrupted = false;
+  /// Of the schedule that an interruption has ended.
+  struct Unfinished {
+    uint64_t seed = 0;
+    Status status;
+  };
+  std::optional<Unfinished> unfinished;
   /// Equal failures, the first seed that showed each.
   struct Failure {
     std::string what; ///< Its first line.

@@ -76,7 +76,7 @@ void exploreProgram(const ExplorationOptions &options, const ExploreArguments &a
   if (!found.isOk())
     return context.finish(found.status());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  if (!isQuiet || found->failed)
+  if (!isQuiet || found->failed || found->interrupted)
     fmt::print("{}", found->summary());
   if (!isQuiet)
     fmt::print("{:.2f} s, {:.2f} ms a schedule\n", elapsed.count(),
@@ -92,6 +92,11 @@ void exploreProgram(const ExplorationOptions &options, const ExploreArguments &a
     context.finish(found->outcome.status, found->outcome.kernelFailed);
     if (found->outcome.mismatched)
       context.exitCode = ExitMismatch;
+  }
+  if (found->unfinished) {
+    std::fflush(stdout);
+    context.finish(found->unfinished->status);
+    fmt::print(stderr, "ditron: this was --seed {}\n", found->unfinished->seed);
   }
   if (found->interrupted)
     context.exitCode = exitOfSignal(sim::TimeLimit::interruption());

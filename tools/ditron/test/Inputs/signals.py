@@ -13,7 +13,7 @@ def prepare():
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
-process = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
 lines = []
 reader = threading.Thread(target=lambda: lines.extend(process.stderr))
 reader.start()
@@ -26,3 +26,4 @@ process.wait(timeout=60)
 reader.join()
 print(''.join(lines), end='')
 print('exit code', process.returncode)
+print(process.stdout.read(), end='')
