@@ -24,6 +24,10 @@ constexpr uint64_t redZoneBytes = 256;
 constexpr unsigned char redZoneByte = 0xdb;
 constexpr uint64_t commitStep = uint64_t(1) << 21;
 constexpr uint64_t pageBytes = 4096;
+/// Smaller numbers are no addresses, but null pointers with an offset.
+constexpr uintptr_t firstMapped = uintptr_t(1) << 32;
+/// The longest distance between an address and an allocation of the same arena that is told.
+constexpr uint64_t mostDistance = uint64_t(1) << 30;
 
 /// No larger than what a step divides: an absurd size stays absurd.
 uint64_t roundUp(uint64_t value, uint64_t step) {
@@ -352,12 +356,16 @@ std::string Memory::describeNearest(const void *address, uint64_t bytes) const {
   if (const std::optional<uint32_t> far = farRank(address))
     return fmt::format("{} is memory of node {}, which loads and stores of other nodes do not reach",
                        placeText(address), options.nodeOf(*far));
+  if (const auto number = reinterpret_cast<uintptr_t>(address); number < firstMapped)
+    return number ? fmt::format("it is a null pointer plus {}", byteCount(number)) : "it is a null pointer";
   const std::string_view foreign = isSimulated(address) ? "" : "the address is in no memory of any rank; ";
   const Allocation *near = nearest(address);
-  if (!near)
+  const auto a = reinterpret_cast<uintptr_t>(address), begin = near ? reinterpret_cast<uintptr_t>(near->begin) : 0,
+             end = near ? reinterpret_cast<uintptr_t>(near->end) : 0;
+  // Farther away an allocation explains nothing. Outside of all memory of ranks the distance is by chance, too.
+  const uint64_t farthest = foreign.empty() ? mostDistance : uint64_t(1) << 20;
+  if (!near || (a < begin ? begin - a : a >= end ? a - end : 0) > farthest)
     return fmt::format("{}there is no allocation near it", foreign);
-  const auto a = reinterpret_cast<uintptr_t>(address), begin = reinterpret_cast<uintptr_t>(near->begin),
-             end = reinterpret_cast<uintptr_t>(near->end);
   std::string what = fmt::format("{}{} ({}, {} of rank {})", near->freed ? "freed " : "", near->name,
                                  byteCount(near->size()), kindName(near->kind), near->rank);
   if (!foreign.empty())
@@ -409,11 +417,26 @@ std::string Memory::checkOrigin(const void *pointer, const void *address) {
   if (own->kind == MemoryKind::Symmetric && touched->kind == MemoryKind::Symmetric && !own->adopted &&
       !touched->adopted && offset(*own) == offset(*touched))
     return {};
-  return fmt::format("has left {} (rank {}, {}), which its pointer leads into: it has got to {}, {} bytes {} it",
-                     own->name, own->rank, byteCount(own->size()), signalName(address),
-                     address < own->begin ? own->begin - static_cast<const char *>(address)
-                                          : static_cast<const char *>(address) - own->end,
-                     address < own->begin ? "before" : "behind");
+  std::string text = fmt::format("has left {} (rank {}, {}), which its pointer leads into: it has got to {}", own->name,
+                                 own->rank, byteCount(own->size()), signalName(address));
+  const bool isBefore = address < own->begin;
+  const auto distance = static_cast<uint64_t>(isBefore ? own->begin - static_cast<const char *>(address)
+                                                       : static_cast<const char *>(address) - own->end);
+  if (own->rank != touched->rank || own->kind != touched->kind || distance > mostDistance) // by chance
+    return touched->rank == own->rank ? text : text + fmt::format(" of rank {}", touched->rank);
+  return text + fmt::format(", {} bytes {} it", distance, isBefore ? "before" : "behind");
+}
+
+std::string Memory::distanceFrom(const void *pointer, const void *address) {
+  const Allocation *own = find(pointer);
+  // Another rank's part of symmetric memory lies anywhere.
+  if (!own || own->freed || own->adopted || (own->kind == MemoryKind::Symmetric && options.ranks > 1))
+    return {};
+  const bool isBefore = address < own->begin;
+  return fmt::format("; it is {} {} {}, which its pointer leads into",
+                     byteCount(static_cast<uint64_t>(isBefore ? own->begin - static_cast<const char *>(address)
+                                                              : static_cast<const char *>(address) - own->end)),
+                     isBefore ? "before the start of" : "past the end of", own->name);
 }
 
 std::string Memory::checkUnchecked(const void *address, uint64_t bytes) const {
@@ -445,7 +468,6 @@ std::string Memory::checkBulk(const void *address, uint64_t bytes) {
 }
 
 std::string Memory::placeText(const void *address) const {
-  constexpr uintptr_t firstMapped = uintptr_t(1) << 32;
   address = behindFar(address);
   const auto number = reinterpret_cast<uintptr_t>(address);
   if (number < firstMapped)

@@ -59,7 +59,7 @@ public:
     const void *site = nullptr;
     uintptr_t begin = 0;
     uint64_t size = 0;
-    uint32_t remote = 0; ///< 1 when the range is on another rank.
+    uint32_t remote = 0;              ///< 1 when the range is on another rank.
     Allocation *allocation = nullptr; ///< Of the range; null when accesses are not checked.
   };
   Entry &at(const void *site) {
@@ -140,6 +140,8 @@ public:
   /// What is wrong with an access at an address that was made from a pointer to something else; empty when nothing is. Another rank's part
   /// of one symmetric allocation is the same thing.
   std::string checkOrigin(const void *pointer, const void *address);
+  /// "; it is 8 bytes past the end of a, ..." of an address that was made from the pointer; empty where that differs from run to run.
+  std::string distanceFrom(const void *pointer, const void *address);
   /// The same as checkAccess for copy engines and stream operations, which may reach any rank, and host memory.
   std::string checkBulk(const void *address, uint64_t bytes);
   /// What must hold of a transfer even when kernels run without bounds checks: an absurd size would write over everything.

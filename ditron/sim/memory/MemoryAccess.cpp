@@ -33,11 +33,16 @@ bool isShared(const Thread &thread, const void *address) {
   return offset < thread.sharedBytes;
 }
 
+/// A null pointer with an offset.
+bool isNull(const void *address) {
+  constexpr uintptr_t firstMapped = uintptr_t(1) << 32;
+  return reinterpret_cast<uintptr_t>(address) < firstMapped;
+}
+
 /// Why an address is a small number, when the thread was given a null pointer.
 std::string whyNull(const Thread &thread, const void *address) {
-  constexpr uintptr_t firstMapped = uintptr_t(1) << 32;
   const Thread::NullPointer &null = thread.nullFor;
-  if (!null.site || reinterpret_cast<uintptr_t>(address) >= firstMapped)
+  if (!null.site || !isNull(address))
     return "";
   return fmt::format(
       "; remote_ptr has given null at {}, because PE {} is on node {} and this one on node {}: loads and stores do not "
@@ -59,9 +64,10 @@ std::string whyNull(const Thread &thread, const void *address) {
 [[noreturn]] __attribute__((noinline)) void failShared(Thread &thread, const void *address, uint64_t bytes,
                                                        uint32_t access, const DitronSimSite *site) {
   auto offset = static_cast<const char *>(address) - thread.sharedMemory;
-  failAccess(thread, address, bytes, access,
-             fmt::format("is outside of the block's shared memory: offset {}, size {}", offset, thread.sharedBytes),
-             site);
+  thread.block->failThread(thread, StatusCode::OutOfBounds,
+                           fmt::format("{} of {} is outside of the block's shared memory: offset {}, size {}",
+                                       accessName(access), byteCount(bytes), offset, thread.sharedBytes),
+                           site);
 }
 
 /// The argument of the kernel that an access's address is made from; null when that is not known.
@@ -94,13 +100,35 @@ bool leavesArray(const DitronSimSite *site, uint64_t offset, uint64_t bytes) {
                            site);
 }
 
+/// Where nothing else is that the kernel could mean.
+bool isNearShared(const Thread &thread, const void *address) {
+  constexpr ptrdiff_t nearBytes = 1 << 20;
+  const auto offset =
+      static_cast<ptrdiff_t>(reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory));
+  return offset >= -nearBytes && offset < static_cast<ptrdiff_t>(thread.sharedBytes) + nearBytes &&
+         !thread.block->engine.memory.isSimulated(address);
+}
+
 /// Fills the cache entry or ends the run.
 __attribute__((noinline)) void checkSlowly(Thread &thread, const void *address, uint64_t bytes, uint32_t access,
                                            const DitronSimSite *site) {
   Block &block = *thread.block;
-  std::string problem = block.engine.memory.checkAccess(block.rank.id, address, bytes, block.cache.at(site));
-  if (const void *pointer = problem.empty() ? argumentOf(block, site) : nullptr)
-    problem = block.engine.memory.checkOrigin(pointer, address);
+  Memory &memory = block.engine.memory;
+  std::string problem = memory.checkAccess(block.rank.id, address, bytes, block.cache.at(site));
+  // An address behind all of the block's shared memory looks like one of global memory.
+  if (!problem.empty() && !memory.find(address)) {
+    if (leavesArray(site, reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory),
+                    bytes))
+      failArray(thread, address, bytes, access, site);
+    if (isNearShared(thread, address))
+      failShared(thread, address, bytes, access, site);
+  }
+  if (const void *pointer = argumentOf(block, site)) {
+    if (problem.empty())
+      problem = memory.checkOrigin(pointer, address);
+    else if (!memory.find(address) && !memory.isSimulated(address) && !isNull(address))
+      problem += memory.distanceFrom(pointer, address);
+  }
   if (!problem.empty())
     failAccess(thread, address, bytes, access, problem, site);
 }
@@ -350,7 +378,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
   }
   if (!isAligned(address, bytes)) [[unlikely]]
     failAccess(thread, address, bytes, access,
-               "is not aligned to its size: a hint of the kernel (tl.multiple_of and the like) does not hold, or a pointer is not aligned "
+               "is not aligned to its size: a hint of the kernel (tl.multiple_of and the like) does not hold, or a "
+               "pointer is not aligned "
                "to its elements",
                site);
   AccessCache::Entry &entry = block.cache.at(site);
@@ -472,8 +501,8 @@ uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t co
   return old;
 }
 
-uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare, uint64_t value,
-                           uint32_t order, uint32_t scope, const DitronSimSite *site) {
+uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare,
+                               uint64_t value, uint32_t order, uint32_t scope, const DitronSimSite *site) {
   const char *frame = kernelFrame();
   Thread &thread = asMeeting(self);
   Block &block = *thread.block;

@@ -49,7 +49,7 @@ TEST(Bounds, AcceptTheWholeAllocationAndNothingElse) {
       EXPECT_THAT(status.message(), HasSubstr("120 bytes past the end of weights"));
     if (index == int64_t(1) << 40)
       EXPECT_THAT(status.message(),
-                  AllOf(HasSubstr("the address is in no memory of any rank; "), HasSubstr("the nearest allocation, ")));
+                  HasSubstr("the address is in no memory of any rank; there is no allocation near it"));
   }
 }
 
@@ -198,7 +198,8 @@ TEST(Allocation, RecyclesQuarantinedMemoryWhenTheRangeIsUsedUp) {
 TEST(Allocation, ALimitOnAddressesIsSharedByAllRanks) {
   EXPECT_EXIT(createWithin(rlim_t(4) << 30), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(createWithin(rlim_t(600) << 20), testing::ExitedWithCode(1),
-              "cannot reserve [0-9]+ bytes of addresses for each of 3 kinds of memory on 8 simulated GPUs: a limit of this process "
+              "cannot reserve [0-9]+ bytes of addresses for each of 3 kinds of memory on 8 simulated GPUs: a limit of "
+              "this process "
               "\\(ulimit -v\\) or of the system is too low; raise it, or take fewer ranks");
 }
 

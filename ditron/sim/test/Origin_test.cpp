@@ -39,7 +39,8 @@ TEST(Origin, WhatTheArgumentPointsToMayBeReachedAndNothingElse) {
     const Status status = run(from, offset);
     EXPECT_EQ(status.isOk(), offset >= 0 && offset < 256) << offset << ": " << status.message();
   }
-  EXPECT_THAT(run(0, 4096).message(), HasSubstr("has left a (rank 0, 256 bytes), which its pointer leads into: it has got to b["));
+  EXPECT_THAT(run(0, 4096).message(),
+              HasSubstr("has left a (rank 0, 256 bytes), which its pointer leads into: it has got to b["));
 }
 
 TEST(Origin, OfAnotherRankIsTheSameAllocation) {
@@ -87,9 +88,54 @@ TEST(Origin, ArraysInSharedMemoryAreApart) {
     const Status status = runOnce(*machine, kernel("array", entry, {1, 1, 1}, 1, 128, offset));
     EXPECT_EQ(status.isOk(), offset >= 64 && offset < 96) << offset << ": " << status.message();
     if (offset == 96)
-      EXPECT_THAT(status.message(),
-                  HasSubstr("store of 4 bytes has left the 32 bytes of shared memory of line 12: it is at byte 32 of it"));
+      EXPECT_THAT(
+          status.message(),
+          HasSubstr("store of 4 bytes has left the 32 bytes of shared memory of line 12: it is at byte 32 of it"));
   }
+}
+
+TEST(Origin, BehindAllSharedMemoryTheArrayIsNamed) {
+  auto entry = [](void **arguments) {
+    DitronSimThread *self = ditron_sim_self();
+    char *address = self->sharedMemory + argument<uint32_t>(arguments, 0);
+    const DitronSimSite *site = argument<bool>(arguments, 1) ? &arraySite : AT(30);
+    if (argument<bool>(arguments, 2))
+      ditron_sim_st(self, address, 1, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_BLOCK, site);
+    else
+      ditron_sim_access(self, address, 4, 1, DITRON_SIM_STORE, DITRON_SIM_GENERIC, site);
+  };
+  for (const bool isOrdered : {true, false})
+    for (const bool isKnown : {true, false}) {
+      auto machine = makeMachine();
+      const Status status =
+          runOnce(*machine, kernel("array", entry, {1, 1, 1}, 1, 128, uint32_t(128), isKnown, isOrdered));
+      EXPECT_EQ(status.code(), StatusCode::OutOfBounds);
+      EXPECT_THAT(
+          status.message(),
+          HasSubstr(isKnown
+                        ? "store of 4 bytes has left the 32 bytes of shared memory of line 12: it is at byte 64 of it"
+                        : "store of 4 bytes is outside of the block's shared memory: offset 128, size 128"));
+    }
+}
+
+TEST(Origin, DistancesAreToldWhereTheyAreTheSameInEveryRun) {
+  auto run = [](int64_t distance, uint32_t ranks, MemoryKind kind) {
+    MachineOptions options;
+    options.ranks = ranks;
+    auto machine = makeMachine(options);
+    auto *a = makeBuffer<char>(*machine, 0, 256, "a", kind);
+    return runOnce(*machine, store(a, a + distance)).message();
+  };
+  constexpr int64_t far = int64_t(1) << 42;
+  EXPECT_THAT(
+      run(far, 1, MemoryKind::Device),
+      HasSubstr("no memory of any rank; there is no allocation near it; it is 4398046510848 bytes past the end of a"));
+  EXPECT_THAT(run(-far, 2, MemoryKind::Device), HasSubstr("near it; it is 4398046511104 bytes before the start of a"));
+  EXPECT_THAT(run(far, 2, MemoryKind::Symmetric), testing::EndsWith("there is no allocation near it"));
+  auto machine = makeMachine();
+  auto *a = makeBuffer<char>(*machine, 0, 256, "a");
+  EXPECT_THAT(runOnce(*machine, store(a, reinterpret_cast<const char *>(20))).message(),
+              testing::EndsWith("at 0x14 is outside of every allocation: it is a null pointer plus 20 bytes"));
 }
 
 TEST(Origin, WideAccessesAreAligned) {
