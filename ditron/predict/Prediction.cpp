@@ -159,8 +159,9 @@ std::string toText(const Prediction &prediction) {
           fmt::format("  overlap ratio        {:10.2f}    (alone + alone - together) / communication alone\n", *ratio);
   }
   if (prediction.vendorUs && request.form != Form::Vendor)
-    text += fmt::format("  vendor's libraries   {:10.1f} us, one after the other: {:.2f} times this\n",
-                        *prediction.vendorUs, *prediction.vendorUs / prediction.us);
+    text +=
+        fmt::format("  vendor's libraries   {:10.1f} us{}: {:.2f} times this\n", *prediction.vendorUs,
+                    request.op == Operator::Gemm ? "" : ", one after the other", *prediction.vendorUs / prediction.us);
   if (!prediction.plan.empty())
     text += fmt::format("  product              {}\n", prediction.plan);
   if (request.gpus > 1) {

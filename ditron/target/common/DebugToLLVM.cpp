@@ -61,11 +61,12 @@ void forEachElement(Emitter &e, TargetInfo &target, Operation *op, Type type, Va
   }
 }
 
-/// "(  0, 12)" as a format: as wide as the largest index of each dimension.
-std::string indexFormat(ArrayRef<int64_t> shape) {
+/// "(  0, 12)" as a format: aligned, as wide as the largest index of each dimension.
+std::string indexFormat(ArrayRef<int64_t> shape, bool isAligned) {
   std::string text = "(";
   for (size_t axis = 0; axis < shape.size(); ++axis)
-    text += fmt::format("{}%{}u", axis ? ", " : "", std::to_string(shape[axis]).size());
+    text +=
+        fmt::format("{}%{}u", axis ? ", " : "", isAligned ? std::to_string(std::to_string(shape[axis]).size()) : "");
   return text + ")";
 }
 
@@ -92,7 +93,10 @@ public:
         SmallVector<Value> values(grid);
         values.append(place.begin(), place.end());
         values.push_back(value);
-        target.print(inner, head + " idx " + indexFormat(tile::shapeOf(type)) + prefix + operand + conversion + "\n", values);
+        target.print(inner,
+                     head + " idx " + indexFormat(tile::shapeOf(type), /*isAligned=*/true) + prefix + operand +
+                         conversion + "\n",
+                     values);
       };
       if (isa<RankedTensorType>(type))
         forEachElement(e, target, op, type, Value(), nullptr, printElement);
@@ -137,7 +141,7 @@ public:
     Type type = op.getCondition().getType();
     forEachElement(e, target, op, type, Value(), fails, [&](Emitter &inner, int, ValueRange place) {
       SmallVector<Value> values(place);
-      std::string index = place.empty() ? "" : " at element " + indexFormat(tile::shapeOf(type));
+      std::string index = place.empty() ? "" : " at element " + indexFormat(tile::shapeOf(type), /*isAligned=*/false);
       target.assertionFailed(inner, escaped(op.getMessage()) + index, values);
     });
     rewriter.eraseOp(op);
