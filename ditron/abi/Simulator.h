@@ -36,7 +36,7 @@ typedef struct DitronSimSite {
   const char *file;
   uint32_t line;
   uint32_t column;
-  #ifdef __cplusplus
+#ifdef __cplusplus
   const DitronSimOrigin *origin = nullptr; ///< Null where it is not known.
 #else
   const DitronSimOrigin *origin;
@@ -162,7 +162,9 @@ uint64_t ditron_sim_shuffle(DitronSimThread *self, uint32_t kind, uint64_t value
 uint64_t ditron_sim_ballot(DitronSimThread *self, uint64_t mask, uint32_t predicate, const DitronSimSite *site);
 
 /// Thread-level load of 1, 2, 4 or 8 bytes with order and scope; zero-extended. `spin` is not 0 when the compiler proved that
-/// the load is the only effect of an enclosing loop without carried values: such a thread may sleep until the word changes.
+/// the load is the only effect of an enclosing loop without carried values: such a thread may sleep until the word changes. With
+/// DITRON_SIM_LD_NOT nothing is loaded, and the result is 0: an element whose mask is off.
+enum { DITRON_SIM_LD_NOT = 2 };
 uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t order, uint32_t scope,
                        uint32_t spin, const DitronSimSite *site);
 /// Thread-level store of 1, 2, 4 or 8 bytes with order and scope.
@@ -176,8 +178,8 @@ uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t co
                                uint32_t order, uint32_t scope, const DitronSimSite *site);
 /// Blocks the calling thread until the word (4 or 8 bytes, compared as signed) satisfies the comparison; then acquires at scope.
 /// The word that satisfied it, zero-extended.
-uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare, uint64_t value,
-                           uint32_t order, uint32_t scope, const DitronSimSite *site);
+uint64_t ditron_sim_wait_until(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t compare,
+                               uint64_t value, uint32_t order, uint32_t scope, const DitronSimSite *site);
 /// Memory fence of the calling thread.
 void ditron_sim_fence(DitronSimThread *self, uint32_t order, uint32_t scope, const DitronSimSite *site);
 
@@ -371,12 +373,12 @@ void ditron_sim_shmem_value(DitronSimThread *self, void *destination, uint64_t v
 void ditron_sim_shmem_get(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, uint32_t pe,
                           uint32_t nonblocking, const DitronSimSite *site);
 /// The signal word (4 or 8 bytes) changes after the bytes have arrived.
-void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const void *source, uint64_t bytes, void *signal,
-                                 uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe, uint32_t nonblocking,
-                                 const DitronSimSite *site);
+void ditron_sim_shmem_put_signal(DitronSimThread *self, void *destination, const void *source, uint64_t bytes,
+                                 void *signal, uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe,
+                                 uint32_t nonblocking, const DitronSimSite *site);
 /// Changes a signal word, on this node at once, after what a fence has put before it.
-void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value, uint32_t signalBytes, uint32_t op, uint32_t pe,
-                             const DitronSimSite *site);
+void ditron_sim_shmem_signal(DitronSimThread *self, void *signal, uint64_t value, uint32_t signalBytes, uint32_t op,
+                             uint32_t pe, const DitronSimSite *site);
 /// Sets or adds to a word on the PE, after all that the thread has stored and knows of: a release at the scope of `reach`. On another
 /// node the network carries it.
 void ditron_sim_shmem_raise(DitronSimThread *self, void *word, uint64_t value, uint32_t bytes, uint32_t op,

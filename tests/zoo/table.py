@@ -189,6 +189,7 @@ PROGRAMS = [
     race('lock_taken_relaxed', 'sum_ptr', LOCK),
     deadlock('lock_not_given_back', 'lock_ptr[0]', LOCK),
     deadlock('lock_by_exchange', ('lock_ptr[0]', 'has 1'), LOCK),
+    deadlock('sum_of_flags', 'flags_ptr[', '--grid 32 --sms 32 flags_ptr=zeros:i32[32] out_ptr=zeros:i32[1]', fixed='--expect out_ptr=i32:[1]'),
     deadlock('signs_of_life', 'done_ptr[', '--grid 2 alive_ptr=zeros:i32[2] done_ptr=zeros:i32[2]'),
     deadlock('two_locks_crossed', 'locks_ptr[', '--grid 6 locks_ptr=zeros:i32[2] sum_ptr=zeros:i32[1] --expect sum_ptr=i32:[6]'),
     race('last_arriver_relaxed', 'partial_ptr', '--grid 4 count_ptr=zeros:i32[1] partial_ptr=zeros:i32[512] '

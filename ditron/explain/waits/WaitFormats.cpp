@@ -135,6 +135,8 @@ std::string jsonOf(const WaitReport &report) {
     one["wants"] = wantsOf(wait);
     if (wait.attempts)
       one["attempts"] = wait.attempts;
+    if (wait.acts)
+      one["acts_between"] = true;
     if (!wait.lastWritten.empty())
       one["last_written"] = wait.lastWritten;
     if (!wait.inSameBlock.empty())

@@ -34,6 +34,8 @@ std::string stateText(const Wait &wait) {
   text += wait.has ? fmt::format(": has {}, ", *wait.has) : std::string(": ");
   if (!wait.wants.empty())
     return text + fmt::format("wants {}", wait.wants);
+  if (wait.acts)
+    return text + fmt::format("read {} times so far, with effects in between", wait.attempts);
   text += "polls it in a loop until it changes";
   if (wait.attempts)
     text += fmt::format(", {} times so far, never in the state of an earlier time", wait.attempts);
@@ -63,6 +65,8 @@ std::string raisersText(const std::vector<Raiser> &raisers, const Wait &wait) {
     return fmt::format(
         "nobody is left who could raise it: only rank {} does, and none of its kernels runs or is still to run",
         *wait.onlyRank);
+  if (raisers.empty() && wait.onlyItself)
+    return "nobody is left who could raise it: all threads that are left of those who were given it wait for it";
   if (raisers.empty())
     return "nobody is left who could raise it: nothing that runs or is still to run was given it";
   std::vector<std::pair<std::string, std::string>> order;
@@ -102,8 +106,8 @@ std::string entryText(const std::vector<const Wait *> &waits, bool isEachItsOwn)
           }))
         raisers.push_back(raiser);
   }
-  std::string text =
-      fmt::format("  {}, {}\n    waits for {}{}", ranksText(ranks), whoText(first), first.word, placeOfWord(first));
+  std::string text = fmt::format("  {}, {}\n    {} {}{}", ranksText(ranks), whoText(first),
+                                 first.acts ? "looks at" : "waits for", first.word, placeOfWord(first));
   if (waits.size() > 1 && isEachItsOwn)
     text += ", each of the others for that of its own rank";
   text += stateText(first) + lastedText(first);

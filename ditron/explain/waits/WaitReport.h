@@ -54,9 +54,11 @@ struct Wait {
   std::optional<int64_t> has;       ///< None where no value says anything, as of an mbarrier.
   std::string wants;                ///< ">= 1"; empty for threads that poll.
   uint64_t attempts = 0;     ///< Of threads that poll and do not sleep, since it runs in a circle that is not closed.
+  bool acts = false;         ///< They do more than read between two attempts.
   std::string lastWritten;   ///< "last written by rank 0, ..." or "never written"; empty where it is not known.
   std::string inSameBlock;   ///< What other threads of the first block do.
   bool knowsRaisers = false; ///< Whether `raisers` are all that could.
+  bool onlyItself = false;   ///< Of a kernel that could, all threads that are left wait for this word.
   std::optional<uint32_t> onlyRank; ///< The one rank that raises the word, by its role.
   std::vector<Raiser> raisers;
 };

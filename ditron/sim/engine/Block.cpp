@@ -94,7 +94,7 @@ bool Block::makeThreads() {
     thread.warp->live |= uint64_t(1) << thread.laneId;
     thread.accessSite = nullptr;
     thread.frame = nullptr;
-    thread.polling.forget();
+    thread.polling.clear();
     thread.lateLoad.phase = LateLoad::Phase::None;
     thread.lateLoad.request = LateLoad::Request::None;
     thread.faulted = false;
@@ -230,6 +230,10 @@ void Block::maybeLoadLate(Thread &thread, const void *address) {
   // A thread in three times as many that could be given an old value: few loads have a store behind them.
   if (!engine.weakMemory || yielded ||
       engine.scheduler.random.below(3000) >= static_cast<uint64_t>(engine.schedule.lateStores * 1000))
+    return;
+  // A loop that waits has been shown what it may be shown: from now on it is to come back to a state in which it has been.
+  constexpr uint64_t enoughRepeats = 16;
+  if (thread.polling.repeatsOf(address) >= enoughRepeats)
     return;
   thread.lateLoad.phase = LateLoad::Phase::Ahead;
   thread.lateLoad.request = LateLoad::Request::Save;

@@ -398,6 +398,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
 
 uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t order, uint32_t scope,
                        uint32_t spin, const DitronSimSite *site) {
+  if (spin == DITRON_SIM_LD_NOT)
+    return 0;
   const char *frame = kernelFrame();
   Thread &thread = asMeeting(self);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_LOAD, site);

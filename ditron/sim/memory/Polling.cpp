@@ -37,7 +37,38 @@ PolledWord &Polling::find(const void *address, uint32_t bytes, bool &isNew) {
   return words[position];
 }
 
+uint64_t Polling::repeatsOf(const void *address) const {
+  for (const PolledWord &word : *this)
+    if (word.waiter.address == address)
+      return word.repeats;
+  return 0;
+}
+
+void Polling::noteRecent(const Thread &thread, const PolledRead &read) {
+  RecentRead *place = &recent.front();
+  for (RecentRead &one : recent) {
+    if (one.waiter.address == read.address && one.site == read.site) {
+      place = &one;
+      break;
+    }
+    if (one.lastRead < place->lastRead)
+      place = &one;
+  }
+  const SimTime now = thread.block->clock;
+  if (place->waiter.address != read.address || place->site != read.site) {
+    *place = {};
+    place->waiter.address = read.address;
+    place->waiter.bytes = read.bytes;
+    place->waiter.began = now;
+    place->site = read.site;
+  }
+  ++place->times;
+  place->lastRead = reads + 1;
+  place->last = now;
+}
+
 PollStep Polling::noteRead(Thread &thread, const PolledRead &read) {
+  noteRecent(thread, read);
   bool isNew = false;
   PolledWord *word = &find(read.address, read.bytes, isNew);
   if (!isNew && word->value != read.value) {

@@ -21,6 +21,7 @@
 #include "ditron/abi/Simulator.h"
 #include "ditron/sim/memory/Watch.h"
 
+#include <array>
 #include <vector>
 
 namespace ditron::sim {
@@ -38,6 +39,21 @@ struct PolledWord {
   uint64_t lastRead = 0;  ///< as when it read the word last.
   uint64_t timesRead = 0; ///< How often the thread had noted that time passes by then.
   bool hasSlept = false;  ///< The state is that in which it sleeps.
+};
+
+/// A word that a thread has read lately, whatever it has done since: for reports of runs that do not end.
+struct RecentRead {
+  Waiter waiter; ///< Never in the table. Its address and size, and when the thread read it first.
+  const DitronSimSite *site = nullptr;
+  uint64_t times = 0;
+  uint64_t lastRead = 0; ///< Counted as Polling counts.
+  SimTime last = 0;
+
+  /// It reads it still: not long ago, compared with how long it has been reading it.
+  bool isRead(SimTime now) const {
+    constexpr uint64_t few = 8;
+    return times >= few && now - last <= last - waiter.began;
+  }
 };
 
 /// A read without effect.
@@ -77,6 +93,17 @@ public:
   /// Takes out those that are still in it.
   void wake(WatchTable &watches);
 
+  /// How often it has read the word again and found it unchanged.
+  uint64_t repeatsOf(const void *address) const;
+
+  /// A new kernel's thread.
+  void clear() {
+    forget();
+    recent.fill({});
+  }
+  static constexpr size_t mostRecent = 4;
+  const std::array<RecentRead, mostRecent> &recentReads() const { return recent; }
+
   /// The word that was read last.
   const PolledWord &last() const { return words[position]; }
   /// The words of the circle, the last one first in no order.
@@ -87,12 +114,14 @@ private:
   /// The word, from now on the last one.
   PolledWord &find(const void *address, uint32_t bytes, bool &isNew);
   void begin(PolledWord &word, const Thread &thread, const PolledRead &read);
+  void noteRecent(const Thread &thread, const PolledRead &read);
   /// Forgets words that the thread has not read since it was in the state of the last word: they are not of its circle.
   void dropOthers();
   /// Whether memory still holds what it has read.
   bool areUnchanged() const;
 
   std::vector<PolledWord> words;
+  std::array<RecentRead, mostRecent> recent;
   uint32_t count = 0;    ///< Of the words that count.
   uint32_t position = 0; ///< Of the word that was read last.
   uint64_t reads = 0;

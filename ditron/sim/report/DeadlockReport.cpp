@@ -132,7 +132,19 @@ std::string queuedRaiser(Engine &engine, const Stream &stream, const StreamOp &o
   }
 }
 
-void findRaisers(Engine &engine, const void *address, bool isStuck, Wait &wait) {
+/// Whether all threads of the launch that have not ended are so many.
+bool isAllThatIsLeft(const KernelRun &run, uint64_t threads) {
+  uint64_t live = 0;
+  for (const auto &slot : run.rank->slots)
+    if (slot->kernel == &run)
+      live += slot->liveThreads();
+  return run.startedBlocks == run.totalBlocks && live == threads;
+}
+
+/// How many threads of each launch wait for a word.
+using WaitingThreads = std::map<const KernelRun *, uint64_t>;
+
+void findRaisers(Engine &engine, const void *address, bool isStuck, const WaitingThreads &waiting, Wait &wait) {
   const Allocation *home = engine.memory.find(address);
   if (!home)
     return; // a block's own shared memory, or the host's
@@ -145,7 +157,10 @@ void findRaisers(Engine &engine, const void *address, bool isStuck, Wait &wait) 
     // Words that have a role are reached without being given.
     auto couldRaise = [&](const LaunchDescription &launch) { return role.raiser || isGiven(engine, launch, *home); };
     for (const auto &run : rank->runs)
-      if (couldRaise(run->description()))
+      if (const auto own = waiting.find(run.get());
+          isStuck && own != waiting.end() && isAllThatIsLeft(*run, own->second))
+        wait.onlyItself = true;
+      else if (couldRaise(run->description()))
         wait.raisers.push_back({rank->id, "kernel " + run->description().name, kernelState(*run, isStuck)});
     for (const Stream *stream : rank->streams) {
       if (stream->isIdle())
@@ -170,6 +185,7 @@ struct Group {
   Wait wait;
   const void *address = nullptr;
   std::set<uint64_t> blocks;
+  WaitingThreads waiting;
   const Block *sample = nullptr;
   SimTime since = INT64_MAX;
 };
@@ -184,11 +200,13 @@ void setPlace(const DitronSimSite *site, Wait &wait) {
 }
 
 /// Adds the wait to the group of its like, and gives the group.
-Group &addWait(Engine &engine, Groups &groups, const Waiter &waiter, const DitronSimSite *site, uint64_t attempts) {
+Group &addWait(Engine &engine, Groups &groups, const Waiter &waiter, const DitronSimSite *site, uint64_t attempts,
+               bool acts = false) {
   Wait wait;
   nameWord(engine, waiter, wait);
   wait.has = loadSigned(waiter.address, waiter.bytes);
   wait.attempts = attempts;
+  wait.acts = acts;
   if (waiter.kind == Waiter::Kind::Until)
     wait.wants = fmt::format("{} {}", compareText(waiter.compare), waiter.value);
   if (waiter.stream) {
@@ -200,8 +218,8 @@ Group &addWait(Engine &engine, Groups &groups, const Waiter &waiter, const Ditro
     wait.who = fmt::format("kernel {}", waiter.thread->block->kernel->description().name);
     setPlace(site, wait);
   }
-  const std::string what =
-      fmt::format("{} {} {} {} {}", wait.word, wait.wordRank.value_or(0), *wait.has, wait.wants, wait.lastWritten);
+  const std::string what = fmt::format("{} {} {} {} {} {}", wait.word, wait.wordRank.value_or(0), *wait.has, wait.wants,
+                                       wait.lastWritten, acts);
   // Sorted: the report must not depend on the order of parking.
   Group &group = groups[{wait.rank, fmt::format("{} at {}", wait.who, siteText(site)), what}];
   if (group.wait.who.empty()) {
@@ -218,6 +236,7 @@ void addThread(Group &group, const Thread &thread) {
   if (!group.sample || block.linearId < group.sample->linearId)
     group.sample = &block;
   group.blocks.insert(block.linearId);
+  ++group.waiting[block.kernel];
   group.wait.threads.insert(thread.threadId);
 }
 
@@ -229,6 +248,29 @@ std::string blocksText(const Group &group) {
     return fmt::format("blocks {}", explain::rangesText(group.blocks));
   return fmt::format("{} (linear ids {}; the first is {})", plural(group.blocks.size(), "block"),
                      explain::rangesText(group.blocks), blockText(group.sample->blockId));
+}
+
+/// Adds what a thread reads over and over that does not sleep: its loop counts or looks at the time, it has effects, or the thread
+/// waits for others of its block in it.
+void addLoop(Engine &engine, Groups &groups, Thread &thread) {
+  if (thread.state == ThreadState::WaitingWord || thread.state == ThreadState::Finished)
+    return;
+  auto add = [&](Waiter waiter, const DitronSimSite *site, uint64_t attempts, bool acts) {
+    waiter.thread = &thread;
+    waiter.kind = Waiter::Kind::Poll;
+    addThread(addWait(engine, groups, waiter, site, attempts, acts), thread);
+  };
+  constexpr uint64_t fewAttempts = 8;
+  std::set<const void *> added;
+  if (thread.state == ThreadState::Ready)
+    for (const PolledWord &word : thread.polling)
+      if (word.repeats >= fewAttempts) {
+        added.insert(word.waiter.address);
+        add(word.waiter, word.site, word.repeats, /*acts=*/false);
+      }
+  for (const RecentRead &read : thread.polling.recentReads())
+    if (read.isRead(thread.block->clock) && added.insert(read.waiter.address).second)
+      add(read.waiter, read.site, read.times, /*acts=*/true);
 }
 
 std::vector<Wait> findWaits(Engine &engine, bool isStuck) {
@@ -245,20 +287,12 @@ std::vector<Wait> findWaits(Engine &engine, bool isStuck) {
         site = word.site;
     addThread(addWait(engine, groups, waiter, site, 0), thread);
   });
-  // Threads that poll on, since their loops count or look at the time.
-  constexpr uint64_t fewAttempts = 8;
-  for (const auto &rank : engine.ranks)
-    for (const auto &slot : rank->slots)
-      if (slot->kernel)
-        for (const auto &thread : slot->allThreads())
-          if (thread->state == ThreadState::Ready)
-            for (const PolledWord &word : thread->polling)
-              if (word.repeats >= fewAttempts) {
-                Waiter waiter = word.waiter;
-                waiter.thread = thread.get();
-                waiter.kind = Waiter::Kind::Poll;
-                addThread(addWait(engine, groups, waiter, word.site, word.repeats), *thread);
-              }
+  if (!isStuck)
+    for (const auto &rank : engine.ranks)
+      for (const auto &slot : rank->slots)
+        if (slot->kernel)
+          for (const auto &thread : slot->allThreads())
+            addLoop(engine, groups, *thread);
   std::vector<Wait> waits;
   for (auto &[key, group] : groups) {
     if (group.sample) {
@@ -267,7 +301,7 @@ std::vector<Wait> findWaits(Engine &engine, bool isStuck) {
       group.wait.inSameBlock = group.sample->describeParked();
     }
     group.wait.sinceMicroseconds = static_cast<double>(group.since) / 1e6;
-    findRaisers(engine, group.address, isStuck, group.wait);
+    findRaisers(engine, group.address, isStuck, group.waiting, group.wait);
     waits.push_back(std::move(group.wait));
   }
   return waits;

@@ -12,6 +12,10 @@ using testing::Not;
 uint32_t load(const uint32_t *word, uint32_t spin = 0, uint32_t scope = DITRON_SIM_SCOPE_SYSTEM) {
   return static_cast<uint32_t>(ditron_sim_ld(ditron_sim_self(), word, 4, DITRON_SIM_ACQUIRE, scope, spin, AT(10)));
 }
+uint32_t loadRelaxed(const uint32_t *word) {
+  return static_cast<uint32_t>(
+      ditron_sim_ld(ditron_sim_self(), word, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_SYSTEM, 0, AT(10)));
+}
 void store(uint32_t *word, uint32_t value, uint32_t scope = DITRON_SIM_SCOPE_SYSTEM) {
   ditron_sim_st(ditron_sim_self(), word, value, 4, DITRON_SIM_RELEASE, scope, AT(11));
 }
@@ -225,6 +229,21 @@ TEST(PollingDeadlock, TwoWordsInTurn) {
       "words[3]");
 }
 
+TEST(PollingDeadlock, NobodyIsLeftWhereOnlyThoseWhoWaitAre) {
+  auto entry = [](void **arguments) {
+    while (isThread(0) && load(wordsOf(arguments) + 1) == 0) {
+    }
+  };
+  expectDeadlock(entry,
+                 "nobody is left who could raise it: all threads that are left of those who were given it wait for it",
+                 1, 64);
+  auto others = [](void **arguments) {
+    while (load(wordsOf(arguments) + ditron_sim_self()->threadId) == 0) {
+    }
+  };
+  expectDeadlock(others, "could still raise it: kernel loop on rank 0, which waits itself", 1, 2);
+}
+
 TEST(PollingDeadlock, ManyWordsInTurn) {
   expectDeadlock(
       [](void **arguments) {
@@ -269,6 +288,29 @@ TEST(PollingDeadlock, ALoopOfAWarpWithBallots) {
         }
       },
       "words[1] on rank 0: has 0", 1, 32);
+}
+
+TEST(PollingDeadlock, ALoopOfAWholeBlockWithRelaxedLoads) {
+  // Which a schedule may carry out late, each at a time of its own.
+  expectDeadlock(
+      [](void **arguments) {
+        while (loadRelaxed(wordsOf(arguments) + 1) == 0)
+          meet();
+      },
+      "words[1] on rank 0: has 0", 1, 128);
+}
+
+TEST(PollingDeadlock, ASumOfWordsByShuffles) {
+  expectDeadlock(
+      [](void **arguments) {
+        DitronSimThread *self = ditron_sim_self();
+        for (uint64_t sum = 0; sum != 32;) {
+          sum = loadRelaxed(wordsOf(arguments) + self->laneId % 16);
+          for (uint32_t distance = 16; distance; distance /= 2)
+            sum += ditron_sim_shuffle(self, DITRON_SIM_SHUFFLE_BUTTERFLY, sum, distance, ~uint64_t(0), AT(22));
+        }
+      },
+      "words[1] on rank 0: has 0", 1, 128);
 }
 
 TEST(PollingDeadlock, ASignOfLifeIsNoProgress) {

@@ -69,6 +69,53 @@ TEST(TimeLimit, TrafficThatNeverEndsIsEndedBetweenSteps) {
                     HasSubstr("runs kernel busy: 0 of 2 blocks finished, 2 resident, 0 not started")));
 }
 
+/// Takes back what it has raised when the other one has raised too.
+void givesWay(void **arguments) {
+  DitronSimThread *self = ditron_sim_self();
+  auto *words = *static_cast<int32_t **>(arguments[0]);
+  int32_t *mine = words + self->blockId[0], *theirs = words + 1 - self->blockId[0];
+  auto store = [&](uint64_t value) {
+    ditron_sim_st(self, mine, value, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, &addSite);
+  };
+  do {
+    store(0);
+    store(1);
+    if (*self->timedOut)
+      ditron_sim_time_out(self, &loopSite);
+  } while (ditron_sim_ld(self, theirs, 4, DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_GPU, 0, &loopSite) != 5);
+}
+
+TEST(TimeLimit, NamesWhatIsReadBetweenEffects) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    auto machine = limited(0.1, seed);
+    auto *words = makeBuffer<int32_t>(*machine, 0, 2, "words");
+    Status status = runOnce(*machine, kernel("polite", givesWay, {2, 1, 1}, 1, 0, words));
+    EXPECT_EQ(status.code(), StatusCode::TimeOut);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("rank 0, kernel polite at kernel.py:7:5, block (0,0,0), thread 0\n"
+                                                  "    looks at words[1] on rank 0: has "),
+                                        HasSubstr("looks at words[0] on rank 0: has "),
+                                        HasSubstr(" times so far, with effects in between; last written by rank 0")))
+        << seed;
+  }
+}
+
+TEST(TimeLimit, DoesNotNameWhatWasReadLongAgo) {
+  auto machine = limited(0.1);
+  auto *words = makeBuffer<int32_t>(*machine, 0, 2, "words");
+  Status status = runOnce(*machine, kernel(
+                                        "past",
+                                        [](void **arguments) {
+                                          auto *words = *static_cast<int32_t **>(arguments[0]);
+                                          for (int i = 0; i < 20; ++i)
+                                            ditron_sim_ld(ditron_sim_self(), words + 1, 4, DITRON_SIM_RELAXED,
+                                                          DITRON_SIM_SCOPE_GPU, 0, &loopSite);
+                                          endlessTraffic(arguments);
+                                        },
+                                        {2, 1, 1}, 1, 0, words));
+  EXPECT_EQ(status.code(), StatusCode::TimeOut);
+  EXPECT_THAT(status.message(), testing::Not(HasSubstr("words[1]")));
+}
+
 TEST(TimeLimit, DoesNotChangeARunThatKeepsIt) {
   SimTime times[2];
   for (double seconds : {0.0, 100.0}) {
@@ -134,7 +181,8 @@ TEST(Interruption, EndsALoopAndATrafficWithTheReportOfATimeLimit) {
               "kernel.py:7:5: kernel endless, rank 0, block \\(0,0,0\\), thread 0: the run was interrupted by signal 2 "
               "\\(Interrupt\\), and this loop still runs\n(.|\n)*signal 2");
   EXPECT_EXIT(interruptTraffic(), testing::ExitedWithCode(0),
-              "the run was interrupted by signal 2 \\(Interrupt\\)(.|\n)*runs kernel busy: 0 of 2 blocks finished(.|\n)*signal 2");
+              "the run was interrupted by signal 2 \\(Interrupt\\)(.|\n)*runs kernel busy: 0 of 2 blocks "
+              "finished(.|\n)*signal 2");
 }
 
 TEST(Interruption, IsOfTheRunThatItEnds) {

@@ -152,9 +152,26 @@ public:
 
   //===--- Memory ---------------------------------------------------------------------------------------------------===//
 
+  /// Each element as a relaxed load of system scope, which is what PTX makes of it: it may be the body of a loop that waits.
+  SmallVector<Value> loadVolatile(Emitter &e, Value ptr, Type element, int count, Value predicate, ValueRange other) {
+    const unsigned bytes = Emitter::bitWidth(element) / 8;
+    Value how = predicate ? e.select(predicate, e.i32(0), e.i32(DITRON_SIM_LD_NOT)) : e.i32(0);
+    SmallVector<Value> results;
+    for (int i = 0; i < count; ++i) {
+      Value word = sim.call(e, "ld",
+                            {sim.self(e), i ? e.addBytes(ptr, int64_t(i) * bytes) : ptr, e.i32(bytes),
+                             e.i32(DITRON_SIM_RELAXED), e.i32(DITRON_SIM_SCOPE_SYSTEM), how, sim.site(e)});
+      Value loaded = fromWord(e, word, element);
+      results.push_back(predicate && !other.empty() ? e.select(predicate, loaded, other[i]) : loaded);
+    }
+    return results;
+  }
+
   SmallVector<Value> loadVector(Emitter &e, Value ptr, Type element, int count, Value predicate, ValueRange other,
                                 AddressSpace space, const MemoryFlags &flags) override {
     unsigned bytes = Emitter::bitWidth(element) / 8;
+    if (flags.isVolatile && !flags.isAnnounced && space != AddressSpace::Shared)
+      return loadVolatile(e, ptr, element, count, predicate, other);
     if (!flags.isAnnounced)
       announce(e, ptr, bytes * count, predicate,
                flags.represents ? e.select(flags.represents, e.i32(DITRON_SIM_LOAD), e.i32(DITRON_SIM_LOAD_COPY))
@@ -217,8 +234,8 @@ public:
   Value waitUntil(Emitter &e, Value ptr, dist::Compare compare, Value value, tile::MemoryOrder order,
                   tile::MemoryScope scope) override {
     Value seen = sim.call(e, "wait_until",
-                          {sim.self(e), ptr, bytesOf(e, value.getType()), code(e, compare), e.sextOrTrunc(value, e.getI64Type()),
-                           code(e, order), code(e, scope), sim.site(e)});
+                          {sim.self(e), ptr, bytesOf(e, value.getType()), code(e, compare),
+                           e.sextOrTrunc(value, e.getI64Type()), code(e, order), code(e, scope), sim.site(e)});
     return fromWord(e, seen, value.getType());
   }
 
@@ -264,11 +281,12 @@ public:
                {sim.self(inner), t.to, t.from, t.bytes, t.pe, inner.i32(t.nonblocking), sim.site(inner)});
     });
   }
-  bool transferWithSignal(Emitter &e, const SymmetricTransfer &t, Value signal, Value value, dist::SignalOp op) override {
+  bool transferWithSignal(Emitter &e, const SymmetricTransfer &t, Value signal, Value value,
+                          dist::SignalOp op) override {
     inFirst(e, t, [&](Emitter &inner) {
       sim.call(inner, "shmem_put_signal",
-               {sim.self(inner), t.to, t.from, t.bytes, signal, word(inner, value), bytesOf(inner, value.getType()), code(inner, op),
-                t.pe, inner.i32(t.nonblocking), sim.site(inner)});
+               {sim.self(inner), t.to, t.from, t.bytes, signal, word(inner, value), bytesOf(inner, value.getType()),
+                code(inner, op), t.pe, inner.i32(t.nonblocking), sim.site(inner)});
     });
     return true;
   }
@@ -365,10 +383,12 @@ public:
     return PtxTranslator(e, *this).translate(text, constraints, operands, results);
   }
 
-  FailureOr<SmallVector<Value>> intrinsic(Emitter &e, StringRef name, ValueRange operands, DictionaryAttr options) override {
+  FailureOr<SmallVector<Value>> intrinsic(Emitter &e, StringRef name, ValueRange operands,
+                                          DictionaryAttr options) override {
     if (name == "shmem_value") {
       sim.call(e, "shmem_value",
-               {sim.self(e), operands[0], word(e, operands[1]), bytesOf(e, operands[1].getType()), operands[2], sim.site(e)});
+               {sim.self(e), operands[0], word(e, operands[1]), bytesOf(e, operands[1].getType()), operands[2],
+                sim.site(e)});
       return SmallVector<Value>();
     }
     if (name == "gdc_wait" || name == "gdc_launch_dependents")
