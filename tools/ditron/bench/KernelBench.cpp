@@ -19,6 +19,7 @@ Status KernelBench::start(const Knobs &knobs) {
   DITRON_RETURN_IF_ERROR(checkReportFiles(options.jsonFile, options.htmlFile));
   DITRON_ASSIGN_OR_RETURN(dtype, parseDataTypeOrError(options.dtype));
   seeOnlyGpusOf(options.target, 1);
+  takeFewQueues();
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   runtime::WorldOptions worldOptions;
   worldOptions.seed = options.seed;

@@ -118,6 +118,8 @@ Status KernelRun::makeWorld() {
   worldOptions.shareGpus = options.shareGpus;
   worldOptions.timeLimitSeconds = options.timeLimit;
   seeOnlyGpusOf(options.target, options.ranks);
+  if (options.ranks == 1)
+    takeFewQueues();
   const auto begin = std::chrono::steady_clock::now();
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   const std::chrono::duration<double, std::milli> driverStart = std::chrono::steady_clock::now() - begin;
