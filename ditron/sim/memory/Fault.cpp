@@ -27,7 +27,8 @@ struct sigaction previous[std::size(faultSignals)];
   constexpr ptrdiff_t guardBytes = 4096;
   if (address < stackEnd && address >= stackEnd - guardBytes)
     block.failThread(*thread, StatusCode::ResourceExhausted,
-                     fmt::format("the thread's stack of {} is used up", byteCount(thread->stack.bytes)), thread->accessSite);
+                     fmt::format("the thread's stack of {} is used up", byteCount(thread->stack.bytes)),
+                     thread->accessSite);
   if (block.checked)
     block.failThread(*thread, StatusCode::Internal,
                      fmt::format("the simulator itself touched {}, which is no memory; {}",

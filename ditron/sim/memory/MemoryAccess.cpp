@@ -308,6 +308,28 @@ bool storeWord(Thread &thread, void *address, uint32_t bytes, uint64_t value, De
   return isNewest;
 }
 
+/// An update that comes before stores that were carried out earlier; what it has read, or none when it comes behind all.
+template <typename Result>
+std::optional<uint64_t> updateEarlier(Thread &thread, void *address, uint32_t bytes, std::optional<uint64_t> wanted,
+                                      uint32_t order, uint32_t scope, bool global, const DitronSimSite *site,
+                                      const Result &resultOf) {
+  WeakMemory *weak = global ? thread.block->engine.weakMemory.get() : nullptr;
+  if (!weak || order == DITRON_SIM_SEQ_CST)
+    return std::nullopt;
+  const WeakMemory::Seen read = weak->beginEarlierUpdate(thread, address, bytes, wanted, site);
+  if (!read.store)
+    return std::nullopt;
+  // What it has read tells it, and those who read this one.
+  const race::SyncWord before = *read.store;
+  synchronise(thread, address, bytes, {Detector::Effect::Load, order, scope, &before}, site);
+  race::SyncWord own;
+  synchronise(thread, address, bytes, {Detector::Effect::Update, order, scope, nullptr, &own}, site);
+  own.releases.insert(own.releases.end(), before.releases.begin(), before.releases.end());
+  weak->endStore(thread, address, resultOf(read.value), /*isUpdate=*/true, own);
+  noteEffect(thread);
+  return read.value;
+}
+
 void completeGroups(Thread &thread, uint32_t pending) {
   AsyncQueue &queue = thread.async;
   while (queue.groupEnds.size() - queue.doneGroups > pending) {
@@ -455,6 +477,11 @@ uint64_t ditron_sim_atomic_rmw(DitronSimThread *self, uint32_t op, uint32_t type
   Thread &thread = asMeeting(self);
   const uint32_t bytes = typeBytes(type);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_ATOMIC, site);
+  if (atomicResult(op, type, 0, value))
+    if (const std::optional<uint64_t> earlier =
+            updateEarlier(thread, address, bytes, std::nullopt, order, scope, global, site,
+                          [&](uint64_t read) { return *atomicResult(op, type, read, value); }))
+      return *earlier;
   uint64_t old = loadBits(address, bytes);
   std::optional<uint64_t> result = atomicResult(op, type, old, value);
   if (!result)
@@ -480,8 +507,11 @@ uint64_t ditron_sim_atomic_cas(DitronSimThread *self, void *address, uint64_t co
   const char *frame = kernelFrame();
   Thread &thread = asMeeting(self);
   bool global = enterGlobal(thread, address, bytes, DITRON_SIM_ATOMIC, site);
-  uint64_t old = loadBits(address, bytes);
   compare = lowest(compare, bytes);
+  if (const std::optional<uint64_t> earlier =
+          updateEarlier(thread, address, bytes, compare, order, scope, global, site, [&](uint64_t) { return value; }))
+    return *earlier;
+  uint64_t old = loadBits(address, bytes);
   if (old != compare)
     if (const PollOutcome outcome = poll(thread, {address, bytes, old, /*isKnownLoop=*/false, frame, site});
         outcome.othersActed) {

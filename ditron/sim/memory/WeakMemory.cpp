@@ -156,8 +156,8 @@ std::string WeakMemory::oldValues() const {
   for (const bool isRepeated : {false, true})
     for (const OldLine &line : all)
       if (line.isRepeated == isRepeated && told < toldOldValues)
-        text += fmt::format("{}{}{}", told++ ? "\n" : "", line.text,
-                            isRepeated ? "; later it was given the newest" : "");
+        text +=
+            fmt::format("{}{}{}", told++ ? "\n" : "", line.text, isRepeated ? "; later it was given the newest" : "");
   if (all.size() > told)
     text += fmt::format("\n{} more places", all.size() - told);
   return text;
@@ -219,6 +219,27 @@ bool WeakMemory::beginStore(Thread &thread, const void *address, uint32_t bytes,
          places.below(1000) < static_cast<uint64_t>(engine.schedule.lateStores * 500))
     --word->place;
   return word->place == stores.size();
+}
+
+WeakMemory::Seen WeakMemory::beginEarlierUpdate(Thread &thread, const void *address, uint32_t bytes,
+                                                std::optional<uint64_t> wanted, const DitronSimSite *site) {
+  Word *word = find(address, bytes, thread.block->clock);
+  if (!word)
+    return {};
+  const std::vector<Store> &stores = word->stores;
+  const size_t oldest = oldestFor(thread, *word);
+  size_t place = stores.size();
+  while (place > oldest + 1 && !stores[place - 1].isUpdate &&
+         places.below(1000) < static_cast<uint64_t>(engine.schedule.lateStores * 500))
+    --place;
+  if (place == stores.size() || (wanted && stores[place - 1].value != *wanted))
+    return {};
+  const Store &read = stores[place - 1];
+  noteOldValue(thread, address, *word, read.value, site);
+  word->lastStore = thread.block->clock;
+  word->place = place;
+  seen = read.sync;
+  return {read.value, &seen};
 }
 
 void WeakMemory::endStore(Thread &thread, const void *address, uint64_t value, bool isUpdate,

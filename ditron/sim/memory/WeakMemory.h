@@ -10,7 +10,14 @@
 // Which of those it is given is a matter of time and of the schedule: a store reaches each observer late by a delay of its own, and
 // by none with some probability. So what one thread sees in one order another may see in the other order (IRIW). A store
 // may also come before others in coherence order that were carried out earlier, when nothing orders it after them (2+2W).
-// Atomic read-modify-write operations read the newest value, and nothing comes between them and what they have read.
+// Atomic read-modify-write operations come behind the newest store, or like stores before some that nothing orders before them; they
+// read the store that they come behind, and nothing comes between the two:
+//
+//     x: 0, st 1       x = 1 was stored by a thread that this one has not heard of, and is still on its way
+//     x: 0, add 1, st 1       the addition has read 0; memory holds 1 as before
+//
+// Before another read-modify-write none can come, even where it would not be noticed (adding 0): who reads the other one's value and
+// acquires would have to learn what this one has released.
 //
 // Ordinary accesses need none of this: a program in which they could tell has a data race, and that is reported whatever
 // they return. Loads that are carried out after the store behind them: engine/LateLoad.h.
@@ -22,6 +29,7 @@
 #include "ditron/sim/engine/Scheduler.h"
 #include "ditron/sim/race/Strand.h"
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -46,6 +54,10 @@ public:
 
   /// Before a store: whether it becomes the newest, that is, is to be written to memory.
   bool beginStore(Thread &thread, const void *address, uint32_t bytes, bool isUpdate);
+  /// Before an update: whether it comes before stores that were carried out earlier, and what it reads then (Seen::store is set); else
+  /// beginStore follows. `wanted` is the value that a compare-and-swap has to find there.
+  Seen beginEarlierUpdate(Thread &thread, const void *address, uint32_t bytes, std::optional<uint64_t> wanted,
+                          const DitronSimSite *site);
   /// After it was noted by the race detector, which says what it tells; every beginStore has one.
   void endStore(Thread &thread, const void *address, uint64_t value, bool isUpdate, const race::SyncWord &store);
 

@@ -52,10 +52,20 @@ void takePart(void **arguments) {
     else if (access.kind == LitmusAccess::Kind::Load)
       results[number * 2 + place] = static_cast<uint32_t>(ditron_sim_ld(
           self, word, 4, isStrong ? DITRON_SIM_ACQUIRE : DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_SYSTEM, 0, &loadSite));
+    else if (access.kind == LitmusAccess::Kind::Update)
+      results[number * 2 + place] = static_cast<uint32_t>(ditron_sim_atomic_rmw(
+          self, DITRON_SIM_RMW_ADD, DITRON_SIM_I32, word, access.value, 1,
+          isStrong ? DITRON_SIM_ACQ_REL : DITRON_SIM_RELAXED, DITRON_SIM_SCOPE_SYSTEM, &loadSite));
+    else if (access.kind == LitmusAccess::Kind::Exchange)
+      results[number * 2 + place] = static_cast<uint32_t>(
+          ditron_sim_atomic_cas(self, word, 0, access.value, 4, isStrong ? DITRON_SIM_ACQ_REL : DITRON_SIM_RELAXED,
+                                DITRON_SIM_SCOPE_SYSTEM, &loadSite));
   }
 }
 
 LitmusAccess store(uint8_t word, uint32_t value) { return {LitmusAccess::Kind::Store, word, value}; }
+LitmusAccess update(uint8_t word, uint32_t added) { return {LitmusAccess::Kind::Update, word, added}; }
+LitmusAccess exchange(uint8_t word, uint32_t value) { return {LitmusAccess::Kind::Exchange, word, value}; }
 LitmusAccess load(uint8_t word) { return {LitmusAccess::Kind::Load, word, 0}; }
 
 } // namespace
@@ -72,6 +82,26 @@ const std::vector<LitmusTest> &litmusTests() {
       {"WRC", {{store(x, 1), {}}, {load(x), store(y, 1)}, {load(y), load(x)}}, {1, 1, 0, -1, -1}},
       {"IRIW", {{store(x, 1), {}}, {store(y, 1), {}}, {load(x), load(y)}, {load(y), load(x)}}, {1, 0, 1, 0, -1, -1}},
       {"CoRR", {{store(x, 1), {}}, {load(x), load(x)}}, {1, 0, -1, -1}},
+  };
+  return tests;
+}
+
+const std::vector<LitmusTest> &updateLitmusTests() {
+  constexpr uint8_t x = 0, y = 1;
+  static const std::vector<LitmusTest> tests = {
+      {"MP", {{store(x, 1), store(y, 1)}, {update(y, 0), update(x, 0)}}, {1, 0, -1, -1}},
+      {"MP", {{store(x, 1), update(y, 1)}, {load(y), update(x, 0)}}, {0, 1, 0, -1, -1}},
+      {"MP", {{store(x, 1), store(y, 1)}, {exchange(y, 2), exchange(x, 0)}}, {1, 0, -1, -1}},
+      {"SB", {{store(x, 1), update(y, 0)}, {store(y, 1), update(x, 0)}}, {0, 0, -1, -1}},
+      {"SB", {{store(x, 1), exchange(y, 0)}, {store(y, 1), exchange(x, 0)}}, {0, 0, -1, -1}},
+      {"SB", {{update(x, 1), load(y)}, {update(y, 1), load(x)}}, {0, 0, 0, 0, -1, -1}},
+      {"S", {{store(x, 2), store(y, 1)}, {load(y), update(x, 1)}}, {1, 0, 2, -1}},
+      {"R", {{store(x, 1), store(y, 1)}, {store(y, 2), update(x, 0)}}, {0, -1, 2}},
+      {"2+2W", {{store(x, 1), store(y, 2)}, {store(y, 1), update(x, 2)}}, {0, 1, 1}},
+      {"WRC", {{store(x, 1), {}}, {load(x), store(y, 1)}, {load(y), update(x, 0)}}, {1, 1, 0, -1, -1}},
+      {"CoRR", {{store(x, 1), {}}, {update(x, 0), update(x, 0)}}, {1, 0, -1, -1}},
+      {"CoRR", {{store(x, 1), {}}, {load(x), update(x, 0)}}, {1, 0, -1, -1}},
+      {"CoRR", {{store(x, 1), {}}, {update(x, 0), load(x)}}, {1, 0, -1, -1}},
   };
   return tests;
 }
@@ -139,7 +169,8 @@ Expected<bool> seesWeakOutcome(const LitmusTest &test, const LitmusStrength &str
   std::vector<int> outcome;
   for (uint32_t role = 0; role < roles.count; ++role)
     for (uint32_t place = 0; place < 2; ++place)
-      if (test.threads[role][place].kind == LitmusAccess::Kind::Load)
+      if (const auto kind = test.threads[role][place].kind;
+          kind != LitmusAccess::Kind::None && kind != LitmusAccess::Kind::Store)
         outcome.push_back(static_cast<int>(results[role * 2 + place]));
   for (uint32_t word = 0; word < 2; ++word)
     outcome.push_back(static_cast<int>(static_cast<uint32_t *>(words)[word * 64]));

@@ -22,7 +22,7 @@ namespace ditron::sim {
 enum class LitmusDistance { SameBlock, SameGpu, OtherRank };
 
 struct LitmusAccess {
-  enum class Kind : uint8_t { None, Load, Store } kind = Kind::None;
+  enum class Kind : uint8_t { None, Load, Store, Update, Exchange } kind = Kind::None;
   uint8_t word = 0; ///< 0: x, 1: y.
   uint32_t value = 0;
 };
@@ -34,6 +34,8 @@ struct LitmusTest {
   std::vector<int> weakOutcome;
 };
 const std::vector<LitmusTest> &litmusTests();
+/// The same shapes with atomic read-modify-writes; named after them. Not in the table.
+const std::vector<LitmusTest> &updateLitmusTests();
 
 /// How strong the accesses are: at system scope, with or without release and acquire, with or without a fence between the two of each
 /// thread.
