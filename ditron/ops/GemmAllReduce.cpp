@@ -263,7 +263,7 @@ struct GemmAllReduce::Plan::State {
 Expected<GemmAllReduce::Plan> GemmAllReduce::plan(runtime::Rank &rank, int64_t rows, int64_t depth) {
   DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
   // A buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
-  const runtime::Pointer any = scatter.isValid()       ? scatter.on(rank.id()).as(optionValues.dtype)
+  const runtime::Pointer any = scatter.isValid()   ? scatter.on(rank.id()).as(optionValues.dtype)
                                : oneLaunchRows > 0 ? oneLaunch.any(rank.id())
                                                    : exchange->any(rank.id());
   DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, depth));

@@ -128,7 +128,9 @@ private:
   Status allocateTwoShot();
   /// Unfused is the library's product and AllReduce, which carries the operands' type; partial results of another type take the way
   /// of TwoShot.
-  bool isSequence(AllReduceForm form) const { return form == AllReduceForm::Unfused && partialType() == optionValues.dtype; }
+  bool isSequence(AllReduceForm form) const {
+    return form == AllReduceForm::Unfused && partialType() == optionValues.dtype;
+  }
   /// Whether some number of rows has a form for which `predicate` holds.
   template <typename Predicate> bool anyForm(const Predicate &predicate) const;
   Expected<Plan> makeSequence(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
@@ -153,7 +155,7 @@ private:
   runtime::SymmetricBuffer arrived;  ///< [ranks, mostChunks] signals
   runtime::SymmetricBuffer finished; ///< [ranks, mostChunks, blocks] signals
   OneLaunch oneLaunch;
-  std::optional<Collective> exchange; ///< Of Unfused.
+  std::optional<Collective> exchange;          ///< Of Unfused.
   int64_t oneLaunchRows = 0;                   ///< Most rows of its calls.
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
 };

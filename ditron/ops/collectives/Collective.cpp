@@ -176,7 +176,7 @@ Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, int64_t element
 }
 
 Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out,
-                                                int64_t elements) {
+                                            int64_t elements) {
   Plan made;
   made.state = std::make_shared<Plan::State>();
   Plan::State &state = *made.state;

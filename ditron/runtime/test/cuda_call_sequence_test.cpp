@@ -79,9 +79,12 @@ TEST(CudaCallSequence, LaunchesWithoutASideStream) {
   EXPECT_FALSE(launches.isRecorded());
   (void)takeLog();
   ASSERT_TRUE(ok(launches.enqueue(call.world->rank(0).stream())));
-  EXPECT_EQ(takeLog(), "cuLaunchKernel(store blocks=1 threads=128 shared=0)\ncuLaunchKernel(store blocks=1 threads=128 shared=0)\n");
+  EXPECT_EQ(
+      takeLog(),
+      "cuLaunchKernel(store blocks=1 threads=128 shared=0)\ncuLaunchKernel(store blocks=1 threads=128 shared=0)\n");
   launches.join(Lane::Side);
-  EXPECT_THAT(std::string(launches.enqueue(call.world->rank(0).stream()).message()), HasSubstr("without a side stream"));
+  EXPECT_THAT(std::string(launches.enqueue(call.world->rank(0).stream()).message()),
+              HasSubstr("without a side stream"));
 }
 
 TEST(CudaCallSequence, OnlyAddressesThatChangedAreTold) {
