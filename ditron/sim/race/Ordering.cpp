@@ -399,6 +399,8 @@ void Detector::blockBarrier(Block &block) {
     block.order.known = behindBarrier(block, known);
   ++block.order.phase;
   block.forgetStrands();
+  for (Warp &warp : block.allWarps())
+    warp.order.passBarrier();
   forgetIfFull();
 }
 
@@ -504,15 +506,30 @@ bool Detector::isOfRank(const Known &entry, uint32_t rank) const {
 }
 
 void Detector::seal(Thread &thread, bool completes) {
-  const KnowledgeRef now = release(thread);
+  settle();
+  BlockOrder &block = thread.block->order;
+  const KnowledgeRef before = knownBy(thread);
+  const bool isIdle = thread.warp->order.isIdle();
+  Seal &last = block.seal;
+  if (isIdle && last.phase == block.phase && last.before == before && last.completes == completes) {
+    thread.order.known = last.after;
+    return;
+  }
+  const KnowledgeRef now = isIdle ? joiner.with(before, {{Key::block(block.block), block.phase}}) : release(thread);
   std::vector<Known> more;
+  const auto add = [&](Key key, uint64_t upTo) {
+    if (now->upTo(key) < upTo)
+      more.push_back({key, upTo});
+  };
   for (const Known &entry : now->entries()) {
     if (!entry.key.isSealed() && !entry.key.isDelivered())
-      more.push_back({entry.key.sealed(), entry.upTo});
+      add(entry.key.sealed(), entry.upTo);
     if (completes && entry.key.isPlain() && isOfRank(entry, thread.block->rank.id))
-      more.push_back({entry.key.delivered(Key::allPes), entry.upTo});
+      add(entry.key.delivered(Key::allPes), entry.upTo);
   }
-  thread.order.known = joiner.with(knownBy(thread), std::move(more));
+  thread.order.known = joiner.with(before, std::move(more));
+  if (isIdle)
+    last = {before, thread.order.known, block.phase, completes};
 }
 
 KnowledgeRef Detector::sealedFor(const Thread &thread, uint32_t pe) {

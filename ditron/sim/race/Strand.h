@@ -123,9 +123,16 @@ struct WarpOrder {
   uint32_t warp = nobody;
   uint32_t index = 0; ///< In its block. Of host code: its name in the trace's table, or nobody.
   uint32_t epoch = 1, sync = 1;
-  uint32_t strand = 0; ///< 0: the next access makes one.
-  uint32_t metIn = 0;  ///< The block's phase when its lanes last met by themselves.
+  uint32_t strand = 0;                            ///< 0: the next access makes one.
+  uint32_t metIn = 0;                             ///< The block's phase when its lanes last met by themselves.
+  uint32_t epochAtBarrier = 1, syncAtBarrier = 1; ///< Behind the last one of the block.
 
+  void passBarrier() {
+    epochAtBarrier = epoch;
+    syncAtBarrier = sync;
+  }
+  /// Its lanes have neither touched memory nor told anybody anything since then.
+  bool isIdle() const { return strand == 0 && epoch == epochAtBarrier && sync == syncAtBarrier; }
   /// What its lanes do from now on is not part of what one of them has released.
   void beginEpoch() {
     ++epoch;
@@ -172,6 +179,13 @@ struct ProxyFence {
   uint32_t phase = 0;
 };
 
+/// The same of a fence or quiet of the network, by threads that have done nothing since the block's last barrier.
+struct Seal {
+  KnowledgeRef before, after;
+  uint32_t phase = 0;
+  bool completes = false;
+};
+
 struct BlockOrder {
   uint32_t block = nobody;
   uint32_t phase = 1;
@@ -180,6 +194,7 @@ struct BlockOrder {
   std::vector<NearMiss> nearMisses;      ///< The newest ones.
   std::vector<SeenRelease> seenReleases; ///< Likewise.
   ProxyFence proxyFence;
+  Seal seal;
 };
 
 /// Something at which some arrive and others wait: an mbarrier, a named barrier.
