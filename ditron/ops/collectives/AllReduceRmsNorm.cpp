@@ -2,6 +2,7 @@
 #include "ditron/ops/collectives/AllReduceRmsNorm.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/collectives/Channels.h"
 
 #include <array>
 #include <bit>
@@ -13,7 +14,6 @@ namespace ditron::ops {
 namespace {
 
 constexpr std::string_view operation = "AllReduceRmsNorm";
-constexpr uint32_t packetDataBytes = 8, slotsOfRing = 4; // of the device code
 constexpr int64_t mostColumns = 32768, rowAlignment = 16;
 constexpr std::array<std::string_view, 5> operandNames = {"x", "residual", "weight", "out", "residual_out"};
 
@@ -95,6 +95,8 @@ Status AllReduceRmsNorm::allocate() {
     DITRON_ASSIGN_OR_RETURN(packets.slots,
                             world->allocateSymmetric(DataType::I64, packets.blocks * 2 * ranks * packets.capacity * 2,
                                                      "all_reduce_rms_norm_packets"));
+    DITRON_ASSIGN_OR_RETURN(packets.generations,
+                            allocateCounters(*world, packets.blocks, "all_reduce_rms_norm_packet_calls"));
   }
   if (chunks.blocks) {
     const uint64_t chunk = std::bit_ceil(static_cast<uint64_t>(optionValues.columns));
@@ -103,14 +105,8 @@ Status AllReduceRmsNorm::allocate() {
                                                                    "all_reduce_rms_norm_rows"));
     DITRON_ASSIGN_OR_RETURN(chunks.signals, world->allocateSymmetric(DataType::I64, 2 * chunks.blocks * ranks,
                                                                      "all_reduce_rms_norm_arrived"));
-  }
-  for (Channel *channel : {&packets, &chunks}) {
-    channel->generations.resize(ranks);
-    for (uint32_t id : world->localRanks()) {
-      DITRON_ASSIGN_OR_RETURN(
-          channel->generations[id],
-          world->rank(id).allocate(DataType::I64, std::max(channel->blocks, 1u), "all_reduce_rms_norm_calls"));
-    }
+    DITRON_ASSIGN_OR_RETURN(chunks.generations,
+                            allocateCounters(*world, chunks.blocks, "all_reduce_rms_norm_rows_done"));
   }
   return Status::ok();
 }
@@ -160,8 +156,11 @@ Status AllReduceRmsNorm::prepare(runtime::Rank &rank, int64_t rows) {
   if (rows < 1 || rows > optionValues.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
+  const KeptPlans<Plan>::Key key = {rows, optionValues.columns};
+  if (kept[rank.id()]->has(key)) // graphs may have its kernel
+    return Status::ok();
   DITRON_ASSIGN_OR_RETURN(Plan made, makePlan(rank, rows));
-  kept[rank.id()]->keep({rows, optionValues.columns}, std::move(made));
+  kept[rank.id()]->keep(key, std::move(made));
   return Status::ok();
 }
 

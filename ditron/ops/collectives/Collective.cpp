@@ -2,6 +2,7 @@
 #include "ditron/ops/collectives/Collective.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/collectives/Channels.h"
 
 #include <bit>
 #include <fmt/format.h>
@@ -11,10 +12,6 @@ namespace ditron::ops {
 
 namespace {
 
-/// Of a packet's 16 bytes; the others are the number of the call, twice.
-constexpr uint32_t packetDataBytes = 8;
-/// SLOTS of the device code.
-constexpr uint32_t slotsOfRing = 4;
 /// For offsets of device code.
 constexpr int64_t mostElements = int64_t{1} << 40;
 
@@ -98,14 +95,6 @@ int64_t Collective::packetsPerBlock(const CollectivePlan &plan, int64_t elements
   return std::max(ceilDivide(packets, plan.blocks), std::min(threads, packets));
 }
 
-Expected<std::vector<runtime::Buffer>> Collective::allocateCounters(uint32_t count, const std::string &name) const {
-  std::vector<runtime::Buffer> counters(world->numRanks());
-  for (uint32_t id : world->localRanks()) {
-    DITRON_ASSIGN_OR_RETURN(counters[id], world->rank(id).allocate(DataType::I64, count, name));
-  }
-  return counters;
-}
-
 /// What a buffer must hold is decided by the largest size of each row that uses it.
 Status Collective::allocatePackets() {
   uint32_t sources = 0;
@@ -128,7 +117,7 @@ Status Collective::allocatePackets() {
                           world->allocateSymmetric(DataType::I64,
                                                    packets.blocks * sets * sources * packets.capacity * wordsPerPacket,
                                                    name + "_packets"));
-  DITRON_ASSIGN_OR_RETURN(packets.generations, allocateCounters(packets.blocks, name + "_packet_calls"));
+  DITRON_ASSIGN_OR_RETURN(packets.generations, allocateCounters(*world, packets.blocks, name + "_packet_calls"));
   return Status::ok();
 }
 
@@ -151,7 +140,7 @@ Status Collective::allocateChunks() {
                                                    name + "_chunks"));
   DITRON_ASSIGN_OR_RETURN(chunks.signals,
                           world->allocateSymmetric(DataType::I64, shots * chunks.blocks * ranks, name + "_arrived"));
-  DITRON_ASSIGN_OR_RETURN(chunks.generations, allocateCounters(chunks.blocks, name + "_chunks_done"));
+  DITRON_ASSIGN_OR_RETURN(chunks.generations, allocateCounters(*world, chunks.blocks, name + "_chunks_done"));
   return Status::ok();
 }
 

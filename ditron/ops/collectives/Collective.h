@@ -114,7 +114,6 @@ private:
   };
 
   Status verifyElements(int64_t elements) const;
-  Expected<std::vector<runtime::Buffer>> allocateCounters(uint32_t count, const std::string &name) const;
   Status allocatePackets();
   Status allocateChunks();
   uint64_t bytesOf(int64_t elements) const { return static_cast<uint64_t>(elements) * sizeOf(optionValues.dtype); }

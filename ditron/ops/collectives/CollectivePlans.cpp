@@ -1,6 +1,7 @@
 //===- CollectivePlans.cpp - Reading the table of collectives ---------------------------------------------------------===//
 #include "ditron/ops/collectives/CollectivePlans.h"
 
+#include <bit>
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,8 +16,6 @@ namespace {
 constexpr uint32_t mostPacketRanks = 16;
 constexpr uint32_t mostBlocks = 1024, mostWarps = 32;
 constexpr uint32_t leastChunkBytes = 512, mostChunkBytes = 1 << 16;
-
-bool isPowerOfTwo(uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
 std::vector<std::string_view> words(std::string_view line) {
   std::vector<std::string_view> result;
@@ -115,10 +114,10 @@ Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks) const {
                                    toString(form), numRanks, mostPacketRanks));
   if (blocks < 1 || blocks > mostBlocks)
     return invalidArgument(fmt::format("{} blocks; 1 to {} are accepted", blocks, mostBlocks));
-  if (!isPowerOfTwo(numWarps) || numWarps > mostWarps)
+  if (!std::has_single_bit(numWarps) || numWarps > mostWarps)
     return invalidArgument(fmt::format("{} warps; powers of two up to {} are accepted", numWarps, mostWarps));
   if (form == CollectiveForm::Chunks &&
-      (!isPowerOfTwo(chunkBytes) || chunkBytes < leastChunkBytes || chunkBytes > mostChunkBytes))
+      (!std::has_single_bit(chunkBytes) || chunkBytes < leastChunkBytes || chunkBytes > mostChunkBytes))
     return invalidArgument(fmt::format("chunks of {} bytes; powers of two from {} to {} are accepted", chunkBytes,
                                        leastChunkBytes, mostChunkBytes));
   return Status::ok();

@@ -49,7 +49,7 @@ Expected<uint64_t> parseBytes(const std::string &text) {
   return value << shift;
 }
 
-/// Of element i of what `rank` gives: integers whose sums every type holds.
+/// Of element i of what `rank` gives: integers, whose sums are exact until they are rounded to the type.
 double givenValue(uint64_t call, uint32_t rank, int64_t i) {
   return static_cast<double>((static_cast<uint64_t>(i) * 2654435761u + rank * 40503u + call * 977u) >> 7 & 3);
 }
@@ -183,6 +183,9 @@ Status CollectiveBench::check(int64_t count) {
         else
           wanted = givenValue(call, options.kind == Broadcast ? 0 : source,
                               options.kind == AllToAll ? r * count + place : place);
+        std::byte rounded[sizeof(double)];
+        storeElement(dtype, rounded, wanted);
+        wanted = loadElement(dtype, rounded);
         if (result[i] != static_cast<float>(wanted))
           return internalError(
               fmt::format("call {}, rank {}: element {} is {}, expected {}", call, r, i, result[i], wanted));
