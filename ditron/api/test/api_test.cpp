@@ -11,6 +11,7 @@ namespace ditron::api::test {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 constexpr const char *addSource = R"(import triton
@@ -176,7 +177,8 @@ TEST_F(Api, AWildAccessEndsTheRunAndRestartBeginsAnother) {
   const ditron_error_t error = lastError();
   EXPECT_STREQ(error.file, "add.py");
   EXPECT_EQ(error.line, 9u);
-  EXPECT_THAT(error.message, HasSubstr("x (512 bytes"));
+  // Whether y follows x in memory is the caller's.
+  EXPECT_THAT(error.message, ContainsRegex("x \\((rank 0, )?512 bytes"));
   EXPECT_EQ(ditron_context_check(context), DITRON_OUT_OF_BOUNDS);
   ASSERT_DONE(ditron_context_restart(context));
   ASSERT_DONE(ditron_context_check(context));

@@ -100,7 +100,7 @@ bool leavesArray(const DitronSimSite *site, uint64_t offset, uint64_t bytes) {
                            site);
 }
 
-/// Where nothing else is that the kernel could mean.
+/// Where nothing else is that a kernel could mean whose address is made from we do not know what.
 bool isNearShared(const Thread &thread, const void *address) {
   constexpr ptrdiff_t nearBytes = 1 << 20;
   const auto offset =
@@ -115,15 +115,17 @@ __attribute__((noinline)) void checkSlowly(Thread &thread, const void *address, 
   Block &block = *thread.block;
   Memory &memory = block.engine.memory;
   std::string problem = memory.checkAccess(block.rank.id, address, bytes, block.cache.at(site));
-  // An address behind all of the block's shared memory looks like one of global memory.
+  const void *pointer = argumentOf(block, site);
+  // An address behind all of the block's shared memory looks like one of global memory. One that is made from an argument does not
+  // lead there, however near the caller's memory lies.
   if (!problem.empty() && !memory.find(address)) {
     if (leavesArray(site, reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory),
                     bytes))
       failArray(thread, address, bytes, access, site);
-    if (isNearShared(thread, address))
+    if (!pointer && isNearShared(thread, address))
       failShared(thread, address, bytes, access, site);
   }
-  if (const void *pointer = argumentOf(block, site)) {
+  if (pointer) {
     if (problem.empty())
       problem = memory.checkOrigin(pointer, address);
     else if (!memory.find(address) && !memory.isSimulated(address) && !isNull(address))

@@ -118,6 +118,15 @@ TEST(Origin, BehindAllSharedMemoryTheArrayIsNamed) {
     }
 }
 
+TEST(Origin, WhatIsMadeFromAnArgumentIsNoSharedMemoryHoweverNear) {
+  auto machine = makeMachine();
+  auto *where = makeBuffer<char *>(*machine, 0, 1, "where");
+  auto noteShared = [](void **arguments) { *argument<char **>(arguments, 0) = ditron_sim_self()->sharedMemory; };
+  ASSERT_OK(runOnce(*machine, kernel("note", noteShared, {1, 1, 1}, 1, 0, where)));
+  const auto *near = reinterpret_cast<const char *>((reinterpret_cast<uintptr_t>(*where) & ~uintptr_t(3)) - (1 << 18));
+  EXPECT_THAT(runOnce(*machine, store(near, near)).message(), HasSubstr("is outside of every allocation"));
+}
+
 TEST(Origin, DistancesAreToldWhereTheyAreTheSameInEveryRun) {
   auto run = [](int64_t distance, uint32_t ranks, MemoryKind kind) {
     MachineOptions options;
