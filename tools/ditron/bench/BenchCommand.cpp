@@ -29,10 +29,30 @@ struct BenchArguments {
   std::string jsonFile, htmlFile;
   std::string precision = "tf32", form = "auto";
   double boundWaits = 0;
+  std::vector<int64_t> rows; ///< Instead of run.m; a run each.
   std::vector<CLI::Option *> tileOptions;
   bool unfused = false;
   bool quiet = false;
 };
+
+Status report(const BenchArguments &arguments, const std::vector<OverlapRunOptions> &runs,
+              const std::vector<OverlapRunResult> &results, bool sweeps) {
+  std::string text;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < runs.size(); ++i) {
+    text += describeRun(runs[i], results[i]);
+    json.push_back(nlohmann::ordered_json::parse(runAsJson(runs[i], results[i])));
+  }
+  if (!sweeps)
+    json = nlohmann::ordered_json(json.front());
+  if (!arguments.quiet)
+    fmt::print(textStream(arguments.jsonFile, arguments.htmlFile), "{}", text);
+  DITRON_RETURN_IF_ERROR(writeReport("--json", arguments.jsonFile, json.dump() + "\n"));
+  if (arguments.htmlFile.empty())
+    return Status::ok();
+  return writeReport("--html", arguments.htmlFile,
+                     benchPage(fmt::format("ditron bench {}", toString(runs.front().op)), json, text));
+}
 
 Status runBench(BenchArguments &arguments) {
   OverlapRunOptions &run = arguments.run;
@@ -74,29 +94,36 @@ Status runBench(BenchArguments &arguments) {
   if (run.boundWaits)
     run.world.waitLimitSeconds = arguments.boundWaits;
 
-  OverlapRunResult result;
+  const bool sweeps = !arguments.rows.empty();
+  if (!sweeps)
+    arguments.rows = {run.m};
+  std::vector<OverlapRunOptions> runs;
+  std::vector<OverlapRunResult> results;
   {
     Progress progress(arguments.quiet || silent);
-    DITRON_ASSIGN_OR_RETURN(result, runOverlap(run, [&](std::string_view text, double fraction) {
-                              progress.activity(std::string(text));
-                              progress.reached(fraction);
-                            }));
+    DITRON_ASSIGN_OR_RETURN(OverlapSession session, OverlapSession::create(run));
+    for (const int64_t rows : arguments.rows) {
+      runs.push_back(run);
+      runs.back().m = rows;
+      const double done = static_cast<double>(results.size()), all = static_cast<double>(arguments.rows.size());
+      DITRON_ASSIGN_OR_RETURN(OverlapRunResult result,
+                              session.run(runs.back(), [&](std::string_view text, double fraction) {
+                                progress.activity(std::string(text));
+                                progress.reached((done + fraction) / all);
+                              }));
+      results.push_back(std::move(result));
+    }
     progress.stop();
   }
-  if (!arguments.quiet && !silent)
-    fmt::print(textStream(arguments.jsonFile, arguments.htmlFile), "{}", describeRun(run, result));
-  if (!silent) {
-    const std::string json = runAsJson(run, result);
-    DITRON_RETURN_IF_ERROR(writeReport("--json", arguments.jsonFile, json + "\n"));
-    if (!arguments.htmlFile.empty())
-      DITRON_RETURN_IF_ERROR(writeReport("--html", arguments.htmlFile,
-                                         benchPage(fmt::format("ditron bench {}", toString(run.op)),
-                                                   nlohmann::ordered_json::parse(json), describeRun(run, result))));
-  }
-  if (!result.passed(run))
-    return internalError(fmt::format(
-        "{} gave a wrong result: an element is off by {:.2f} times its tolerance", toString(run.op),
-        result.sampledError ? *result.sampledError / sampledTolerance(run.dtype) : result.comparison.worstRatio));
+  if (!silent)
+    DITRON_RETURN_IF_ERROR(report(arguments, runs, results, sweeps));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!results[i].passed(runs[i]))
+      return internalError(
+          fmt::format("{} of {} rows gave a wrong result: an element is off by {:.2f} times its tolerance",
+                      toString(run.op), runs[i].m,
+                      results[i].sampledError ? *results[i].sampledError / sampledTolerance(run.dtype)
+                                              : results[i].comparison.worstRatio));
   return Status::ok();
 }
 
@@ -106,7 +133,9 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   OverlapRunOptions &run = arguments->run;
   run.op = op;
   run.check = false;
-  command->add_option("--m", run.m, "Rows of the product")->check(integerBetween(1, INT32_MAX))->capture_default_str();
+  CLI::Option *m = command->add_option("--m", run.m, "Rows of the product")
+                       ->check(integerBetween(1, INT32_MAX))
+                       ->capture_default_str();
   command->add_option("--n", run.n, "Columns of the product (ag_gemm deals them out to the ranks)")
       ->check(integerBetween(1, INT32_MAX))
       ->capture_default_str();
@@ -208,6 +237,15 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
           "--trace", run.traceFile,
           "Write a timeline for Perfetto to this file; on real GPUs of the last calls, with one file for each process")
       ->type_name("FILE");
+  CLI::Option *html = command->get_option("--html"), *trace = command->get_option("--trace");
+  command
+      ->add_option("--rows", arguments->rows,
+                   "Numbers of rows, like 1,32,8192: a run each in one process; the JSON is an array of them")
+      ->delimiter(',')
+      ->check(integerBetween(1, INT32_MAX))
+      ->excludes(m)
+      ->excludes(html)
+      ->excludes(trace);
   command->add_flag("--quiet", arguments->quiet, "Print errors only");
   command->callback([&context, arguments] {
     arguments->run.knobs = context.knobs;

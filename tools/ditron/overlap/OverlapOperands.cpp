@@ -5,6 +5,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "overlap/OverlapOperands.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -20,26 +21,39 @@ Status OverlapOperands::uploadSamples(uint32_t call) {
 }
 
 Expected<double> OverlapOperands::verifySamples(uint32_t call) {
-  double largest = 0, squares = 0;
-  uint64_t samples = 0;
-  for (uint32_t id : world.localRanks()) {
-    DITRON_ASSIGN_OR_RETURN(const std::vector<float> actual, operands[id].result.downloadFloats());
-    const auto [rows, columns] = resultShape(id);
-    uint64_t state = 977 * call + id + 1;
-    for (uint32_t sample = 0; sample < samplesPerRank && rows * columns > 0; ++sample) {
-      state = state * 6364136223846793005ull + 1442695040888963407ull;
-      const int64_t last = rows * columns - 1;
-      const int64_t index = sample == 0 ? 0 : sample == 1 ? last : static_cast<int64_t>((state >> 20) % (last + 1));
-      const double expected = sampledSum(call, id, index / columns, index % columns);
-      largest = std::max(largest, std::abs(actual[index] - expected));
-      squares += expected * expected;
-      ++samples;
-    }
-    for (int64_t i = 0; i < rows * columns; ++i)
-      if (std::isnan(actual[i]))
-        return std::numeric_limits<double>::infinity();
+  std::vector<SampledErrors> errors(world.numRanks());
+  DITRON_RETURN_IF_ERROR(world.runRanks([&](runtime::Rank &rank) -> Status {
+    DITRON_ASSIGN_OR_RETURN(errors[rank.id()], sampledErrors(call, rank.id()));
+    return Status::ok();
+  }));
+  SampledErrors all;
+  for (const SampledErrors &each : errors) {
+    all.largest = std::max(all.largest, each.largest);
+    all.squares += each.squares;
+    all.samples += each.samples;
   }
-  return samples ? largest / std::sqrt(squares / static_cast<double>(samples)) : 0;
+  return all.samples ? all.largest / std::sqrt(all.squares / static_cast<double>(all.samples)) : 0;
+}
+
+Expected<OverlapOperands::SampledErrors> OverlapOperands::sampledErrors(uint32_t call, uint32_t id) {
+  SampledErrors errors;
+  DITRON_ASSIGN_OR_RETURN(const std::vector<float> actual, operands[id].result.downloadFloats());
+  const auto [rows, columns] = resultShape(id);
+  if (std::any_of(actual.begin(), actual.begin() + rows * columns, [](float value) { return std::isnan(value); })) {
+    errors.largest = std::numeric_limits<double>::infinity();
+    return errors;
+  }
+  uint64_t state = 977 * call + id + 1;
+  for (uint32_t sample = 0; sample < samplesPerRank && rows * columns > 0; ++sample) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    const int64_t last = rows * columns - 1;
+    const int64_t index = sample == 0 ? 0 : sample == 1 ? last : static_cast<int64_t>((state >> 20) % (last + 1));
+    const double expected = sampledSum(call, id, index / columns, index % columns);
+    errors.largest = std::max(errors.largest, std::abs(actual[index] - expected));
+    errors.squares += expected * expected;
+    ++errors.samples;
+  }
+  return errors;
 }
 
 Expected<ops::Comparison> OverlapOperands::compareBlock(const std::vector<double> &c, int64_t row, int64_t rows,

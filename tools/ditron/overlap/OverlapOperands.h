@@ -7,7 +7,6 @@
 #ifndef DITRON_TOOLS_DITRON_OVERLAPOPERANDS_H
 #define DITRON_TOOLS_DITRON_OVERLAPOPERANDS_H
 
-#include "base/NormalData.h"
 #include "overlap/OverlapRun.h"
 
 namespace ditron::tool {
@@ -51,6 +50,13 @@ protected:
   struct Operands {
     runtime::Buffer a, b, result;
   };
+
+  struct SampledErrors {
+    double largest = 0, squares = 0; ///< Of the error, and the sum of the expected values' squares.
+    uint64_t samples = 0;
+  };
+  /// Of one rank; infinite when an element was never written.
+  Expected<SampledErrors> sampledErrors(uint32_t call, uint32_t id);
 
   virtual std::pair<int64_t, int64_t> resultShape(uint32_t id) const = 0;
   /// Element (row, column) of rank id's result, in double precision, for operands from the table.

@@ -3,7 +3,6 @@
 
 #include "overlap/OverlapOperands.h"
 
-#include "ditron/jit/Jit.h"
 #include "ditron/ops/Gemm.h"
 #include "ditron/sim/Machine.h"
 
@@ -115,23 +114,34 @@ std::string_view toString(OverlapOperator op) {
                                                     : "gemm_ar";
 }
 
-Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &given, const OverlapProgress &progress) {
-  DITRON_RETURN_IF_ERROR(checkSizes(given));
-  OverlapRunOptions options = given;
-  DITRON_ASSIGN_OR_RETURN(auto world, makeWorld(options));
-  if (options.chooseTile)
-    options.tile = chosenTile(options, *world);
+Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options, const OverlapProgress &progress) {
+  DITRON_RETURN_IF_ERROR(checkSizes(options));
+  DITRON_ASSIGN_OR_RETURN(OverlapSession session, OverlapSession::create(options));
+  return session.run(options, progress);
+}
+
+Expected<OverlapSession> OverlapSession::create(const OverlapRunOptions &options) {
+  OverlapSession session;
+  DITRON_ASSIGN_OR_RETURN(session.world, makeWorld(options));
   Knobs knobs = options.knobs;
   knobs.boundWaits |= options.boundWaits;
-  DITRON_ASSIGN_OR_RETURN(auto jit, jit::Jit::create(world->target(), knobs));
+  DITRON_ASSIGN_OR_RETURN(session.compiler, jit::Jit::create(session.world->target(), knobs));
+  return session;
+}
+
+Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &given, const OverlapProgress &progress) {
+  DITRON_RETURN_IF_ERROR(checkSizes(given));
+  OverlapRunOptions options = given;
+  if (options.chooseTile)
+    options.tile = chosenTile(options, *world);
 
   OverlapRunResult result;
   result.flops = 2.0 * options.m * options.n * options.k * options.calls;
   const bool sampled = !world->machine() && result.flops / options.calls > mostCheckedFlops;
-  std::optional<NormalData> data;
-  if (sampled)
-    data.emplace(options.dtype, options.world.seed);
-  const std::unique_ptr<OverlapOperands> run = makeOverlapOperands(options, *world, *jit, sampled ? &*data : nullptr);
+  if (sampled && !data)
+    data = std::make_unique<NormalData>(options.dtype, options.world.seed);
+  const std::unique_ptr<OverlapOperands> run =
+      makeOverlapOperands(options, *world, *compiler, sampled ? data.get() : nullptr);
   progress("compiling", 0);
   auto compileStart = Clock::now();
   DITRON_RETURN_IF_ERROR(run->create());

@@ -8,8 +8,10 @@
 #ifndef DITRON_TOOLS_DITRON_OVERLAPRUN_H
 #define DITRON_TOOLS_DITRON_OVERLAPRUN_H
 
+#include "base/NormalData.h"
 #include "overlap/OverlapTiming.h"
 
+#include "ditron/jit/Jit.h"
 #include "ditron/ops/AllGatherGemm.h"
 #include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
@@ -82,7 +84,21 @@ double sampledTolerance(DataType dtype);
 /// Is told in a few words what is going on, and which part of the run is done, from 0 to 1.
 using OverlapProgress = std::function<void(std::string_view activity, double fraction)>;
 
-/// Makes the run.
+/// A world, its compiler and the table that large operands come from: runs of several shapes share them, and compiled kernels.
+class OverlapSession {
+public:
+  /// What concerns the machine is taken from the options, and what concerns the shape is not looked at.
+  static Expected<OverlapSession> create(const OverlapRunOptions &options);
+  /// Makes one run. The options may differ from those of the session in sizes, operator and plan.
+  Expected<OverlapRunResult> run(const OverlapRunOptions &options, const OverlapProgress &progress);
+
+private:
+  std::unique_ptr<runtime::World> world;
+  std::unique_ptr<jit::Jit> compiler;
+  std::unique_ptr<NormalData> data; ///< Made when the first product needs it.
+};
+
+/// Makes one run in a session of its own.
 Expected<OverlapRunResult> runOverlap(const OverlapRunOptions &options, const OverlapProgress &progress);
 
 /// Several lines for people: shapes, error against tolerance, overlap.
