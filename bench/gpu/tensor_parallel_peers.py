@@ -1,0 +1,106 @@
+"""What a PyTorch user has today at each number of rows: cuBLAS, NCCL, both one after the other, PyTorch's overlapped operators.
+
+usage: tensor_parallel_peers.py GPUS OUT.json ag_gemm|gemm_rs|gemm_ar COLUMNS DEPTH ROWS,ROWS,...
+
+Microseconds of a call: the better of twenty enqueued in a row and twenty replays of a captured graph, the median of five, on the slowest
+rank. Where the rows do not divide by the ranks, NCCL's part is padded to rows that do.
+"""
+import json
+import os
+import statistics
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def timed(call, count=20, repeats=5):
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        dist.barrier()
+        torch.cuda.synchronize()
+        torch.cuda._sleep(1000000)
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        for _ in range(count):
+            call()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) * 1000 / count)
+    slowest = torch.tensor([statistics.median(times)], device='cuda')
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    return slowest.item()
+
+
+def measured(call, captures=True):
+    """None for what this version of PyTorch does not have."""
+    try:
+        for _ in range(3):
+            call()
+        times = [timed(call)]
+        if captures:
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                call()
+            graph.replay()
+            times.append(timed(graph.replay))
+        return min(times)
+    except Exception as error:
+        if dist.get_rank() == 0:
+            print('peer:', str(error)[:300], flush=True)
+        return None
+
+
+def random(*shape):
+    return torch.randn(*shape, device='cuda', dtype=torch.bfloat16)
+
+
+def measure(operator, rows, columns, depth, weights, world, group):
+    """`weights` is this rank's part: [columns / world, depth] or [columns, depth / world]."""
+    row, share = {'rows': rows}, -(-rows // world)
+    if operator == 'ag_gemm':
+        a, full = random(share, depth), random(share * world, depth)
+        out = torch.empty(rows, weights.shape[0], device='cuda', dtype=torch.bfloat16)
+        multiply = lambda: torch.mm(full[:rows], weights.t(), out=out)
+        exchange = lambda: dist.all_gather_into_tensor(full, a)
+        both = lambda: (exchange(), multiply())
+        overlapped = (lambda: torch.ops.symm_mem.fused_all_gather_matmul(a, [weights.t()], 0, group)) if rows % world == 0 else None
+    else:
+        a, full = random(rows, weights.shape[1]), random(share * world, columns)
+        out = torch.empty(share, columns, device='cuda', dtype=torch.bfloat16)
+        multiply = lambda: torch.mm(a, weights.t(), out=full[:rows])
+        exchange = (lambda: dist.reduce_scatter_tensor(out, full)) if operator == 'gemm_rs' else (lambda: dist.all_reduce(full[:rows]))
+        both = lambda: (multiply(), exchange())
+        overlapped = (lambda: torch.ops.symm_mem.fused_matmul_reduce_scatter(a, weights.t(), 'sum', 0, group)) \
+            if operator == 'gemm_rs' and rows % world == 0 else None
+    row['cublas'], row['nccl'], row['cublas_nccl'] = measured(multiply), measured(exchange), measured(both)
+    # async-TP begins with barriers of streams of its own, which captures do not take.
+    row['async_tp'] = measured(overlapped, captures=False) if overlapped and world > 1 else None
+    return row
+
+
+def work(rank, world, path, operator, columns, depth, counts):
+    os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT='29519', RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank))
+    torch.cuda.set_device(rank)
+    dist.init_process_group('nccl', device_id=torch.device('cuda', rank))
+    import torch.distributed._symmetric_memory as symmetric
+    group = dist.group.WORLD.group_name
+    try:
+        symmetric.enable_symm_mem_for_group(group)
+    except Exception as error:
+        print('peer:', error, flush=True)
+    weights = random(columns // world, depth) if operator == 'ag_gemm' else random(columns, depth // world)
+    rows = [measure(operator, count, columns, depth, weights, world, group) for count in counts]
+    if rank == 0:
+        with open(path, 'w') as file:
+            json.dump(rows, file)
+    dist.destroy_process_group()
+
+
+if __name__ == '__main__':
+    os.environ.update(NCCL_NVLS_ENABLE='0', TORCH_SYMM_MEM_DISABLE_MULTICAST='1')
+    mp.spawn(work, args=(int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), [int(text) for text in sys.argv[6].split(',')]),
+             nprocs=int(sys.argv[1]))
