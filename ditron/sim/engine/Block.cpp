@@ -113,7 +113,7 @@ bool Block::makeThreads() {
   recurrence.clear();
   globalBytes[0] = globalBytes[1] = sharedTraffic = 0;
   clocks = 0;
-  latencySite = nullptr;
+  accessTime.beginBlock(count);
   nativeStoreAddress = nullptr;
   remoteTraffic.clear();
   asyncUnit.reset(launch.sharedBytes, count);
@@ -452,16 +452,24 @@ void Block::noteRemote(const Allocation &allocation, uint64_t bytes, bool isWrit
   traffic->end = -1; // known when the work is turned into time
 }
 
-bool Block::chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote) {
-  const uint32_t place = thread.threadId ^ orderFlips;
-  bool sameWave = latencySite == site && place > latencyPlace;
-  latencySite = site;
-  latencyPlace = place;
-  if (sameWave)
-    return false;
+bool Block::chargeAccess(const Thread &thread, const void *address, uint32_t bytes, bool isStore, bool remote,
+                         const DitronSimSite *site) {
+  const AccessTime::Cost cost =
+      accessTime.access(thread.threadId, site, reinterpret_cast<uintptr_t>(address), bytes, isStore);
+  globalBytes[remote] += cost.bytes;
+  if (cost.hasLatency)
+    addLatency(remote);
+  return cost.isFirst;
+}
+
+void Block::chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote) {
+  if (accessTime.visit(thread.threadId, site))
+    addLatency(remote);
+}
+
+void Block::addLatency(bool remote) {
   const CostModel &cost = engine.options.cost;
   clocks += (remote ? cost.linkLatencyNs : cost.localLatencyNs) * cost.smClockGHz / engine.options.blocksPerSm;
-  return true;
 }
 
 Writer Block::writer(const Thread &thread, const DitronSimSite *site) const {

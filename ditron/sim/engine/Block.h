@@ -21,6 +21,7 @@
 #define DITRON_SIM_ENGINE_BLOCK_H
 
 #include "ditron/abi/Simulator.h"
+#include "ditron/sim/engine/AccessTime.h"
 #include "ditron/sim/engine/Fiber.h"
 #include "ditron/sim/engine/KernelState.h"
 #include "ditron/sim/engine/LateLoad.h"
@@ -200,9 +201,11 @@ public:
   void orderLanes(Thread &thread, const DitronSimSite *site);
   /// Turns the work accounted so far into time on the clock.
   void settle();
-  /// Charges the latency of one access by the whole block: successive threads at the same line share it. True for the
-  /// first of them.
-  bool chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote);
+  /// Charges a word's access by one thread. True where no other thread of the block was there as often (AccessTime.h).
+  bool chargeAccess(const Thread &thread, const void *address, uint32_t bytes, bool isStore, bool remote,
+                    const DitronSimSite *site);
+  /// Charges the latency of a fence or of the start of a transfer.
+  void chargeLatency(const Thread &thread, const DitronSimSite *site, bool remote);
   /// Writer record of the thread for a write at the present clock.
   Writer writer(const Thread &thread, const DitronSimSite *site) const;
 
@@ -277,6 +280,7 @@ private:
   }
   /// Matrix loads or stores of 32 lanes (MatrixAccess.cpp); `variant` as ditron_sim_load_matrices puts it together.
   void moveMatrices(const std::unique_ptr<Thread> *lanes, uint32_t instructions, uint32_t variant);
+  void addLatency(bool remote);
   void finish();
   void reportStuck();
   bool makeThreads();
@@ -302,8 +306,7 @@ private:
   bool fresh = false; ///< Has not acted yet.
   Context schedulerContext = nullptr;
   char *shared = nullptr;
-  const DitronSimSite *latencySite = nullptr;
-  uint32_t latencyPlace = 0; ///< In the order of threads.
+  AccessTime accessTime;
 };
 
 /// "file.py:3:4".

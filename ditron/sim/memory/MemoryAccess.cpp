@@ -189,12 +189,9 @@ bool enterGlobal(Thread &thread, const void *address, uint32_t bytes, uint32_t a
     else
       entry = {site, reinterpret_cast<uintptr_t>(address), bytes, 0};
   }
-  // Memory moves sectors, not words.
-  constexpr uint64_t sectorBytes = 32;
-  block.globalBytes[entry.remote] += sectorBytes;
   noteIfRemote(block, entry, bytes, access, site);
-  // Threads that follow each other at one line act together: only the first can find the block ahead.
-  if (block.chargeLatency(thread, site, entry.remote))
+  // Threads act side by side: only the first at a line can find the block ahead.
+  if (block.chargeAccess(thread, address, bytes, access == DITRON_SIM_STORE, entry.remote, site))
     block.yieldIfAhead(thread);
   block.maybeLetOthersFirst(thread);
   return true;
