@@ -274,11 +274,7 @@ void nothing(void **) {}
 Expected<runtime::Specialisation> RecordingProvider::specialise(const runtime::KernelReference &kernel,
                                                                 const runtime::CallArguments &arguments,
                                                                 const runtime::LaunchOptions &options) {
-  VariantOrder order;
-  order.source = {std::string(kernel.path), std::string(kernel.text)};
-  order.sourceName = kernel.name;
-  order.kernel = kernel.kernel;
-  order.target = targetText;
+  const VariantOrder order = VariantOrder::of(kernel, targetText);
   DITRON_ASSIGN_OR_RETURN(PackageBuilder::CallVariant added, builder.addCall(order, arguments, options));
   // What the planning world gets has the interface of the kernel and no code: it takes any device's place.
   Artifact artifact = added.variant->artifact;

@@ -119,6 +119,19 @@ Expected<std::vector<Item>> describeSignature(const compiler::KernelInterface &i
   return items;
 }
 
+VariantOrder VariantOrder::of(const runtime::KernelReference &kernel, std::string target) {
+  VariantOrder order;
+  order.source = {std::string(kernel.path), std::string(kernel.text)};
+  order.sourceName = kernel.name;
+  order.kernel = kernel.kernel;
+  order.target = std::move(target);
+  for (const runtime::ImportableSource &file : kernel.imports) {
+    order.source.imported.push_back({std::string(file.path), std::string(file.text)});
+    order.importNames.emplace_back(file.path, file.name);
+  }
+  return order;
+}
+
 PackageBuilder::PackageBuilder(const Knobs &knobs, std::string compiler) : knobs(knobs) {
   built.compiler = std::move(compiler);
 }
@@ -127,8 +140,10 @@ Expected<package::Kernel *> PackageBuilder::kernelFor(const VariantOrder &order,
                                                       const compiler::KernelInterface &interface) {
   const std::string hash = cache::sha256(order.source.text);
   std::vector<package::SourceStamp> imports;
-  for (const SourceText &file : order.source.imported)
-    imports.push_back({file.path, cache::sha256(file.text)});
+  for (const SourceText &file : order.source.imported) {
+    const auto named = std::ranges::find(order.importNames, file.path, &std::pair<std::string, std::string>::first);
+    imports.push_back({named == order.importNames.end() ? file.path : named->second, cache::sha256(file.text)});
+  }
   const auto found = std::ranges::find_if(built.kernels, [&](const package::Kernel &kernel) {
     return kernel.name == order.kernel && kernel.source.name == order.sourceName;
   });

@@ -24,6 +24,11 @@ struct VariantOrder {
       sourceName; ///< As calls name it (runtime::KernelReference::name): "ditron:gemm", or the name of the file.
   std::string kernel;
   std::string target; ///< A full name.
+  std::vector<std::pair<std::string, std::string>> importNames =
+      {}; ///< Of files of source.imported, by path: ImportableSource::name.
+
+  /// What a call of the kernel asks for.
+  static VariantOrder of(const runtime::KernelReference &kernel, std::string target = "");
 };
 
 class PackageBuilder {

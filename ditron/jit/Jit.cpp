@@ -6,8 +6,8 @@
 #include "ditron/jit/Jit.h"
 
 #include "ditron/compiler/Compiler.h"
-#include "ditron/jit/ArgumentBinding.h"
 #include "ditron/frontend/ImportOptions.h"
+#include "ditron/jit/ArgumentBinding.h"
 #include "ditron/jit/DiskCache.h"
 #include "ditron/jit/Tuning.h"
 #include "ditron/runtime/TargetChoice.h"
@@ -32,14 +32,15 @@ struct KernelFunction::Storage {
 
 namespace {
 
-/// True if an imported file, or a variable of the environment that the program reads, is not any more what it was.
-bool hasChanged(const compiler::KernelSource &source) {
+/// True if a file that was read, or a variable of the environment that the program reads, is not any more what it was. The texts
+/// `given` with the source were not read.
+bool hasChanged(const compiler::KernelSource &source, const std::vector<SourceText> &given) {
   std::vector<SourceText> texts = source.imported;
   texts.push_back({source.path, source.text});
   if (frontend::environmentOf(texts) != source.environment)
     return true;
-  return std::ranges::any_of(source.imported, [](const SourceText &file) {
-    if (!file.module.empty())
+  return std::ranges::any_of(source.imported, [&](const SourceText &file) {
+    if (std::ranges::find(given, file) != given.end())
       return false;
     Expected<compiler::KernelSource> now = compiler::KernelSource::read(file.path);
     return !now.isOk() || now->text != file.text;
@@ -101,9 +102,11 @@ Expected<KernelFunction> Jit::load(const compiler::KernelSource &source, std::st
     key += '\0' + path;
   for (const auto &[name, value] : source.defines)
     key += fmt::format("{}--define{}{}{}{}", '\0', '\0', name, '\0', value);
+  for (const SourceText &file : source.imported)
+    key += fmt::format("{}--import{}{}{}{}{}{}", '\0', '\0', file.module, '\0', file.path, '\0', file.text);
   std::lock_guard lock(state->mutex);
   auto found = state->functions.find(key);
-  if (found == state->functions.end() || hasChanged(found->second->source)) {
+  if (found == state->functions.end() || hasChanged(found->second->source, source.imported)) {
     compiler::KernelSource complete = compiler::readImports(source);
     DITRON_ASSIGN_OR_RETURN(compiler::KernelInterface interface, compiler::describeKernel(complete, kernel, state->target));
     DITRON_ASSIGN_OR_RETURN(std::shared_ptr<frontend::KernelHeuristics> heuristics,
@@ -220,6 +223,8 @@ Expected<Specialisation> Jit::specialise(const KernelReference &kernel, const Ca
   if (kernel.text.empty()) {
     DITRON_ASSIGN_OR_RETURN(source, compiler::KernelSource::read(source.path));
   }
+  for (const runtime::ImportableSource &file : kernel.imports)
+    source.imported.push_back({std::string(file.path), std::string(file.text)});
   DITRON_ASSIGN_OR_RETURN(const KernelFunction function, load(source, kernel.kernel));
   return specialise(function, arguments, options);
 }

@@ -13,6 +13,7 @@
 #include "ditron/runtime/World.h"
 
 #include <array>
+#include <span>
 
 namespace ditron::ops {
 
@@ -21,11 +22,16 @@ struct EmbeddedSource {
   std::string_view path; ///< Where it was at build time, for diagnostics.
   std::string_view text; ///< Empty when there is no such file.
 };
-/// The file kernels/<name>/<name>.py.
+/// The file kernels/<name>.py; kernels/<name>/<name>.py where the name has no '/'.
 EmbeddedSource kernelSource(std::string_view name);
+/// The names of all files.
+std::span<const std::string_view> kernelSourceNames();
+/// A kernel of a file, by a name as kernelSource has it, with all files that the file may import. Its texts live as long as the
+/// process; NotFound when there is no such file.
+Expected<runtime::KernelReference> libraryKernel(std::string_view source, std::string_view kernel);
 
 struct KernelCall {
-  std::string_view source; ///< Folder and file under kernels/.
+  std::string_view source; ///< As kernelSource names it.
   std::string_view kernel;
   std::vector<std::pair<std::string, runtime::Argument>> arguments; ///< By parameter name, compile-time ones included.
   std::array<uint32_t, 3> grid = {1, 1, 1};

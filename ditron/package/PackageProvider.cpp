@@ -99,7 +99,7 @@ struct PackageProvider::State {
                         const runtime::LaunchOptions &options);
   Status missing(const runtime::KernelReference &reference, const BoundCall *call,
                  const runtime::LaunchOptions &options, std::vector<std::string> reasons) const;
-  bool isSameSource(const Kernel &kernel, std::string_view text);
+  bool isSameSource(const Kernel &kernel, const runtime::KernelReference &reference);
   Expected<runtime::Kernel> load(const Choice &choice);
   void warn(const Status &problem);
 };
@@ -131,15 +131,19 @@ std::string buildCommand(const runtime::KernelReference &reference, const std::s
 
 } // namespace
 
-bool PackageProvider::State::isSameSource(const Kernel &kernel, std::string_view text) {
+bool PackageProvider::State::isSameSource(const Kernel &kernel, const runtime::KernelReference &reference) {
+  const std::string_view text = reference.text;
   if (text.empty())
     return true; // the caller does not know it
   std::lock_guard lock(mutex);
   if (const auto found = compared.find(&kernel); found != compared.end() && found->second.first == text)
     return found->second.second;
-  // Files that the source imports count where they still are.
+  // Files that the source imports count where they came with it or still are.
   const bool same =
-      cache::sha256(text) == kernel.source.hash && std::ranges::none_of(kernel.imports, [](const SourceStamp &import) {
+      cache::sha256(text) == kernel.source.hash && std::ranges::none_of(kernel.imports, [&](const SourceStamp &import) {
+        const auto given = std::ranges::find(reference.imports, import.name, &runtime::ImportableSource::name);
+        if (given != reference.imports.end())
+          return cache::sha256(given->text) != import.hash;
         const Expected<std::string> now = readKernelFile(import.name);
         return now.isOk() && cache::sha256(*now) != import.hash;
       });
@@ -160,7 +164,7 @@ Expected<Choice> PackageProvider::State::find(const runtime::KernelReference &re
       for (const Kernel &kernel : package.kernels) {
         if (kernel.name != reference.kernel || kernel.source.name != name)
           continue;
-        if (!isSameSource(kernel, reference.text)) {
+        if (!isSameSource(kernel, reference)) {
           reasons.push_back(fmt::format(
               "package '{}' was built from another version of '{}' or of a file that it imports", path, name));
           continue;

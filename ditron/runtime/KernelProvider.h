@@ -15,6 +15,8 @@
 
 #include "ditron/runtime/Kernel.h"
 
+#include <span>
+
 namespace ditron::runtime {
 
 /// Arguments as Python's call f(positional..., name=value...) has them.
@@ -42,12 +44,20 @@ struct Specialisation {
   std::vector<Argument> arguments;
 };
 
+/// A file that the source of a kernel may import.
+struct ImportableSource {
+  std::string_view name; ///< As KernelReference::name.
+  std::string_view path; ///< Imports lead to it as to a file that is there; none need be.
+  std::string_view text;
+};
+
 /// Names a kernel.
 struct KernelReference {
   std::string_view name; ///< Of its source, the same on every machine: "ditron:gemm" for a file of the library.
   std::string_view path; ///< Where the source is, or was when this program was built; for diagnostics and imports.
   std::string_view text; ///< The source's text; empty: it is what the file at `path` holds when the text is needed.
   std::string_view kernel;
+  std::span<const ImportableSource> imports = {}; ///< Used in place of what is on disk at their paths.
 };
 
 class KernelProvider {

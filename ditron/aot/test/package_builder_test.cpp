@@ -169,3 +169,35 @@ TEST_F(PackageBuilding, gpusGetPtx) {
   EXPECT_THAT(variant.codes[0].bytes, AllOf(HasSubstr(".target sm_80"), HasSubstr(variant.artifact.entrySymbol)));
   EXPECT_TRUE(builder.package().features.empty());
 }
+
+TEST_F(PackageBuilding, filesThatComeWithASourceAreKnownByTheirNames) {
+  const std::string_view importing =
+      "import triton\nimport triton.language as tl\nfrom .numbers import factor\n\n@triton.jit\n"
+      "def fill(out):\n    tl.store(out + tl.arange(0, 1024), tl.full((1024,), factor, tl.float32))\n";
+  const std::string_view texts[] = {"import triton.language as tl\nfactor = tl.constexpr(2.0)\n",
+                                    "import triton.language as tl\nfactor = tl.constexpr(3.0)\n"};
+  Buffer out = *rank().allocate(DataType::F32, 1024, "out");
+  auto specialise = [&](auto &&provide, const std::string &folder, std::string_view text) {
+    const std::string path = folder + "/fill.py", importedPath = folder + "/numbers.py";
+    const runtime::ImportableSource files[] = {{"lib:numbers", importedPath, text},
+                                               {"lib:unused", folder + "/unused.py", "x = 1"}};
+    return provide(runtime::KernelReference{"lib:fill", path, importing, "fill", files});
+  };
+  const Status built = specialise(
+      [&](const runtime::KernelReference &kernel) {
+        return builder.addCall(VariantOrder::of(kernel, "sim:sm_80"), {{out}, {}}, {}).status();
+      },
+      "/build/kernels", texts[0]);
+  ASSERT_EQ(messageOf(built), "ok");
+  ASSERT_EQ(builder.package().kernels[0].imports.size(), 1u);
+  EXPECT_EQ(builder.package().kernels[0].imports[0].name, "lib:numbers");
+  std::unique_ptr<package::PackageProvider> packaged = provider();
+  const auto ask = [&](const runtime::KernelReference &kernel) {
+    return packaged->specialise(kernel, {{out}, {}}, {}).status();
+  };
+  EXPECT_EQ(messageOf(specialise(ask, "/elsewhere", texts[0])), "ok");
+  packaged = provider();
+  EXPECT_NE(messageOf(specialise(ask, "/elsewhere", texts[1]))
+                .find("another version of 'lib:fill' or of a file that it imports"),
+            std::string::npos);
+}

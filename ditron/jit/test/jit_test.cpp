@@ -1,7 +1,7 @@
 //===- jit_test.cpp - Kernels from Triton source, run on simulated ranks ------------------------------------------===//
 #include "ditron/jit/Jit.h"
-#include "ditron/sim/AbiSymbols.h"
 #include "ditron/runtime/World.h"
+#include "ditron/sim/AbiSymbols.h"
 
 #include <atomic>
 #include <fmt/format.h>
@@ -214,4 +214,49 @@ TEST(Jit, ringThroughSymmetricMemory) {
       for (int i = 0; i < 64; ++i)
         ASSERT_EQ(results[r][i], i + (r + 3) % 4 * 1000);
   }
+}
+
+TEST(Jit, filesThatComeWithASourceAreImportedAndKeyed) {
+  const std::string_view importing =
+      "import triton\nimport triton.language as tl\nfrom .parts.numbers import answer\n"
+      "from ..other import scale\n\n@triton.jit\ndef k(out):\n    tl.store(out, answer() * scale)\n";
+  const std::string_view numbers = "import triton\n\n@triton.jit\ndef answer():\n    return 21\n";
+  const std::string_view others[] = {"import triton.language as tl\nscale = tl.constexpr(2)\n",
+                                     "import triton.language as tl\nscale = tl.constexpr(4)\n"};
+  std::unique_ptr<Jit> jit = makeJit();
+  std::unique_ptr<World> world = *World::local(1, "sim");
+  Buffer out = *world->rank(0).allocate(DataType::I32, 1, "out");
+  auto run = [&](std::string_view other) -> int32_t {
+    const runtime::ImportableSource files[] = {{"n", "/nowhere/kernels/a/parts/numbers.py", numbers},
+                                               {"o", "/nowhere/kernels/other.py", other}};
+    const runtime::KernelReference kernel = {
+        .name = "a", .path = "/nowhere/kernels/a/a.py", .text = importing, .kernel = "k", .imports = files};
+    Expected<Specialisation> variant = jit->specialise(kernel, {{out}, {}}, {});
+    EXPECT_TRUE(ok(variant.status()));
+    if (!variant.isOk())
+      return -1;
+    EXPECT_TRUE(ok(world->rank(0).stream().launch(variant->kernel, {}, variant->arguments)));
+    EXPECT_TRUE(ok(world->synchronize()));
+    int32_t value = 0;
+    EXPECT_TRUE(ok(out.download(&value, sizeof value)));
+    return value;
+  };
+  EXPECT_EQ(run(others[0]), 42);
+  EXPECT_EQ(run(others[0]), 42);
+  EXPECT_EQ(jit->counters().compilations + jit->counters().diskHits, 1u);
+  EXPECT_EQ(run(others[1]), 84);
+  EXPECT_EQ(run(others[0]), 42);
+  EXPECT_EQ(jit->counters().compilations + jit->counters().diskHits, 2u);
+  // What neither came with it nor is on disk is missing.
+  EXPECT_EQ(
+      jit->specialise({.name = "a",
+                       .path = "/nowhere/kernels/a/a.py",
+                       .text = importing,
+                       .kernel = "k",
+                       .imports = std::array<runtime::ImportableSource, 1>{{{"n", "/nowhere/kernels/a/parts/numbers.py",
+                                                                             numbers}}}},
+                      {{out}, {}}, {})
+          .status()
+          .code(),
+      StatusCode::CompileError);
 }

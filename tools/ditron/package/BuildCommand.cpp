@@ -46,8 +46,8 @@ struct WantedShape {
 
 /// FILE.py:KERNEL, or ditron:FILE:KERNEL for the kernels of the library's operators.
 Expected<aot::VariantOrder> readOrder(const std::string &text, const SourceOptions &options) {
-  aot::VariantOrder order;
   if (!text.starts_with(libraryPrefix)) {
+    aot::VariantOrder order;
     DITRON_ASSIGN_OR_RETURN(KernelReference reference, readKernelReference(text, options));
     order.sourceName = std::filesystem::path(reference.source.path).filename();
     order.kernel = reference.kernel;
@@ -55,14 +55,14 @@ Expected<aot::VariantOrder> readOrder(const std::string &text, const SourceOptio
     return order;
   }
   const size_t colon = text.find(':', libraryPrefix.size());
-  const std::string file = text.substr(libraryPrefix.size(), colon - libraryPrefix.size());
-  const ops::EmbeddedSource source = ops::kernelSource(file);
-  if (colon == std::string::npos || source.text.empty())
-    return invalidArgument(fmt::format("'{}' is no kernel of the library; they are called like ditron:gemm:gemm_pointers", text));
-  order.source = {std::string(source.path), std::string(source.text)};
-  order.sourceName = text.substr(0, colon);
-  order.kernel = text.substr(colon + 1);
-  return order;
+  if (colon == std::string::npos)
+    return invalidArgument(
+        fmt::format("'{}' is no kernel of the library; they are called like ditron:gemm:gemm_pointers", text));
+  DITRON_ASSIGN_OR_RETURN(
+      const runtime::KernelReference kernel,
+      ops::libraryKernel(std::string_view(text).substr(libraryPrefix.size(), colon - libraryPrefix.size()),
+                         std::string_view(text).substr(colon + 1)));
+  return aot::VariantOrder::of(kernel);
 }
 
 /// A shape on each line; '#' begins a comment; a first word without '=' is the operator.
@@ -225,7 +225,10 @@ void addBuildCommand(CLI::App &app, CommandContext &context) {
   arguments->targets = {"sim:sm_80"};
   command->add_option("kernel", arguments->kernels, "Kernel files and functions: FILE.py:KERNEL, or ditron:gemm:gemm_pointers for one of the library")
       ->type_name("FILE.py:KERNEL");
-  command->add_option("--signature", arguments->signatures, "Types and compile-time values of the parameters, as for ditron compile; one for each kernel, or several for one")
+  command
+      ->add_option("--signature", arguments->signatures,
+                   "Types and compile-time values of the parameters, as for ditron compile; one for each kernel, or "
+                   "several for one")
       ->type_name("TEXT")
       ->allow_extra_args(false);
   command->add_option("--num-warps", arguments->numWarps, "Warps per block")->check(powerOfTwoTo(32))->default_str("4");
