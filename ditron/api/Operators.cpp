@@ -26,6 +26,9 @@ struct Operator {
   ditron_operator_options_t options = {};
   std::variant<ops::AllGatherGemm, ops::GemmReduceScatter, ops::GemmAllReduce> implementation;
 
+  ops::PlannedProduct &product() {
+    return std::visit([](auto &each) -> ops::PlannedProduct & { return each; }, implementation);
+  }
   bool gathers() const { return options.kind == DITRON_ALL_GATHER_GEMM; }
   bool scatters() const { return options.kind == DITRON_GEMM_REDUCE_SCATTER; }
   /// Rows of A or C that a rank holds where they are dealt out.
@@ -34,8 +37,6 @@ struct Operator {
   }
 };
 
-using PlanOfRank =
-    std::variant<std::monostate, ops::AllGatherGemm::Plan, ops::GemmReduceScatter::Plan, ops::GemmAllReduce::Plan>;
 using Shape = std::array<int64_t, 2>;
 
 struct Shapes {
@@ -54,7 +55,7 @@ struct ditron_plan {
   int64_t m = 0, n = 0, k = 0;
   DataType dtype = DataType::BF16;
   std::vector<Shapes> shapes; ///< By rank.
-  std::vector<PlanOfRank> ranks;
+  std::vector<ops::ProductPlan> ranks;
 };
 
 namespace {
@@ -104,20 +105,6 @@ Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> 
   return op;
 }
 
-Expected<PlanOfRank> planOfRank(Operator &op, runtime::Rank &rank, int64_t m, int64_t n, int64_t k) {
-  if (auto *gather = std::get_if<ops::AllGatherGemm>(&op.implementation)) {
-    DITRON_ASSIGN_OR_RETURN(ops::AllGatherGemm::Plan plan, gather->plan(rank, m, n));
-    return PlanOfRank(std::move(plan));
-  }
-  if (auto *scatter = std::get_if<ops::GemmReduceScatter>(&op.implementation)) {
-    DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter::Plan plan, scatter->plan(rank, m, k));
-    return PlanOfRank(std::move(plan));
-  }
-  DITRON_ASSIGN_OR_RETURN(ops::GemmAllReduce::Plan plan,
-                          std::get<ops::GemmAllReduce>(op.implementation).plan(rank, m, k));
-  return PlanOfRank(std::move(plan));
-}
-
 /// The address of a tensor that is dense and has the type and shape that the plan is for.
 Expected<runtime::Pointer> checkTensor(const ditron_plan &plan, const ditron_tensor_t *given, const char *name,
                                        const Shape &shape) {
@@ -152,12 +139,7 @@ Status enqueue(ditron_plan &plan, runtime::Stream &stream, const ditron_tensor_t
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer aPointer, checkTensor(plan, a, "a", shapes.a));
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer bPointer, checkTensor(plan, b, "b", shapes.b));
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer cPointer, checkTensor(plan, c, "c", shapes.c));
-  PlanOfRank &own = plan.ranks[stream.rank()];
-  if (auto *gather = std::get_if<ops::AllGatherGemm::Plan>(&own))
-    return gather->enqueue(stream, aPointer, bPointer, cPointer);
-  if (auto *scatter = std::get_if<ops::GemmReduceScatter::Plan>(&own))
-    return scatter->enqueue(stream, aPointer, bPointer, cPointer);
-  return std::get<ops::GemmAllReduce::Plan>(own).enqueue(stream, aPointer, bPointer, cPointer);
+  return plan.ranks[stream.rank()].enqueue(stream, aPointer, bPointer, cPointer);
 }
 
 } // namespace
@@ -195,7 +177,7 @@ ditron_status_t ditron_operator_prepare(ditron_operator_h op, int64_t m, int64_t
     made->ranks.resize(owned->world->numRanks());
     made->shapes.resize(owned->world->numRanks());
     for (uint32_t id : owned->world->localRanks()) {
-      DITRON_ASSIGN_OR_RETURN(made->ranks[id], planOfRank(*owned, owned->world->rank(id), m, n, k));
+      DITRON_ASSIGN_OR_RETURN(made->ranks[id], owned->product().plan(owned->world->rank(id), m, gathers ? n : k));
       const int64_t rows = owned->rowsOf(m, id);
       made->shapes[id] = {{gathers ? rows : m, k},
                           owned->options.weight_transposed ? Shape{n, k} : Shape{k, n},

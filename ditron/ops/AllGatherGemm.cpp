@@ -36,11 +36,11 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
                           world.allocateSymmetric(options.dtype, options.maxRows * options.depth, "ag_gemm_workspace"));
   DITRON_ASSIGN_OR_RETURN(
       op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * options.chunksPerRank, "ag_gemm_ready"));
-  op.ranks.resize(world.numRanks());
+  op.sides.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
-    op.ranks[id] = std::make_unique<PerRank>();
-    DITRON_ASSIGN_OR_RETURN(op.ranks[id]->side, runtime::SideStream::create(world.rank(id), "ag_gemm"));
+    DITRON_ASSIGN_OR_RETURN(op.sides[id], runtime::SideStream::create(world.rank(id), "ag_gemm"));
   }
+  op.keepPlans(world, operation, options.dtype);
   if (options.oneLaunchRows != 0)
     DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
   return op;
@@ -67,94 +67,50 @@ Status AllGatherGemm::allocateOneLaunch() {
   return Status::ok();
 }
 
-Status AllGatherGemm::verifyShape(int64_t rows, int64_t columns) const {
-  if (rows < 1 || rows > optionValues.maxRows)
+Status AllGatherGemm::verifyShape(const ProductShape &shape) const {
+  if (shape.rows < 1 || shape.rows > optionValues.maxRows)
     return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
-  return verifyProduct(operation, rows, columns, optionValues.depth, optionValues.tile);
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, optionValues.maxRows));
+  return verifyProduct(operation, shape.rows, shape.size, optionValues.depth, optionValues.tile);
 }
 
-struct AllGatherGemm::Plan::State {
-  DataType dtype = DataType::BF16;
-  PreparedCall enter, gemm;     ///< The same where one launch is the whole call.
-  uint32_t a = 0, b = 0, c = 0; ///< Parameters: `a` of `enter`, the others of `gemm`.
-  runtime::CallSequence sequence;
-};
-
-Expected<AllGatherGemm::Plan> AllGatherGemm::plan(runtime::Rank &rank, int64_t rows, int64_t columns) {
-  DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
-  // The workspace stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
-  const runtime::Pointer any = workspace.on(rank.id());
-  DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, columns));
-  DITRON_RETURN_IF_ERROR(plan.state->sequence.record(rank).withContext(operation));
-  return plan;
-}
-
-Expected<AllGatherGemm::Plan> AllGatherGemm::makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
-                                                      runtime::Pointer c, int64_t rows, int64_t columns) {
-  Plan plan;
-  plan.state = std::make_shared<Plan::State>();
-  Plan::State &state = *plan.state;
-  state.dtype = optionValues.dtype;
+Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const OperandPointers &operands,
+                                                      const ProductShape &shape) {
+  const auto [a, b, c] = operands;
+  const auto [rows, columns] = shape;
+  ProductPlan::Parts parts;
   if (rows <= optionValues.oneLaunchRows) {
     const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows, columns);
     if (!tile)
       return unsupported(
           fmt::format("{}: {} rows and {} columns are too many tiles for one launch", operation, rows, columns));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, columns, optionValues.depth, tile->tile));
-    DITRON_ASSIGN_OR_RETURN(state.gemm,
-                            PreparedCall::create(*kernels, rank, oneLaunch.call(rank, a, b, c, rows, columns, *tile)));
-    DITRON_ASSIGN_OR_RETURN(state.a, state.gemm.pointerParameter("shard_ptr"));
-    DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
-    DITRON_ASSIGN_OR_RETURN(state.c, state.gemm.pointerParameter("c_ptr"));
-    state.enter = state.gemm;
-    state.sequence.launch(runtime::Lane::Main, state.gemm.prepared());
-    return plan;
+    DITRON_ASSIGN_OR_RETURN(
+        OperandLaunch whole,
+        OperandLaunch::create(*kernels, rank, oneLaunch.call(rank, a, b, c, rows, columns, *tile),
+                              {{"shard_ptr", Operand::A}, {"b_ptr", Operand::B}, {"c_ptr", Operand::Result}}));
+    parts.sequence.launch(runtime::Lane::Main, whole.call.prepared());
+    parts.launches.push_back(std::move(whole));
+    return parts;
   }
-  DITRON_ASSIGN_OR_RETURN(state.enter, PreparedCall::create(*kernels, rank, enterCall(rank, a, rows)));
-  DITRON_ASSIGN_OR_RETURN(state.a, state.enter.pointerParameter("shard_ptr"));
-  DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, b, c, rows, columns)));
-  DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
-  DITRON_ASSIGN_OR_RETURN(state.c, state.gemm.pointerParameter("c_ptr"));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch enter,
+                          OperandLaunch::create(*kernels, rank, enterCall(rank, a, rows), {{"shard_ptr", Operand::A}}));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
+                          OperandLaunch::create(*kernels, rank, gemmCall(rank, b, c, rows, columns),
+                                                {{"b_ptr", Operand::B}, {"c_ptr", Operand::Result}}));
   using runtime::Lane;
-  state.sequence = runtime::CallSequence(ranks[rank.id()]->side);
-  state.sequence.launch(Lane::Main, state.enter.prepared());
-  state.sequence.join(Lane::Side);
-  addPushes(rank, rows, state.sequence);
+  parts.sequence = runtime::CallSequence(sides[rank.id()]);
+  parts.sequence.launch(Lane::Main, enter.call.prepared());
+  parts.sequence.join(Lane::Side);
+  addPushes(rank, rows, parts.sequence);
   if (optionValues.schedule == Schedule::Overlapped)
-    state.sequence.launch(Lane::Main, state.gemm.prepared());
-  state.sequence.join(Lane::Main);
+    parts.sequence.launch(Lane::Main, gemm.call.prepared());
+  parts.sequence.join(Lane::Main);
   if (optionValues.schedule == Schedule::Unfused)
-    state.sequence.launch(Lane::Main, state.gemm.prepared());
-  return plan;
-}
-
-Status AllGatherGemm::prepare(runtime::Rank &rank, int64_t rows, int64_t columns) {
-  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, columns));
-  ranks[rank.id()]->plans.keep({rows, columns, planAlignment, planAlignment, planAlignment}, std::move(made));
-  return Status::ok();
-}
-
-Status AllGatherGemm::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                              runtime::Pointer c, int64_t rows, int64_t columns) {
-  DITRON_RETURN_IF_ERROR(verifyShape(rows, columns));
-  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
-  DITRON_ASSIGN_OR_RETURN(Plan * found,
-                          ranks[rank.id()]->plans.find(operation, stream,
-                                                       {rows, columns, alignmentOf(a), alignmentOf(b), alignmentOf(c)},
-                                                       [&] { return makePlan(rank, a, b, c, rows, columns); }));
-  return found->enqueue(stream, a, b, c);
-}
-
-Status AllGatherGemm::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                                    runtime::Pointer c) {
-  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("c", c)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
-  DITRON_RETURN_IF_ERROR(state->enter.setPointer(state->a, a));
-  DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->b, b));
-  DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->c, c));
-  return state->sequence.enqueue(stream);
+    parts.sequence.launch(Lane::Main, gemm.call.prepared());
+  parts.launches.push_back(std::move(enter));
+  parts.launches.push_back(std::move(gemm));
+  return parts;
 }
 
 void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {

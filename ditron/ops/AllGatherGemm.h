@@ -7,18 +7,13 @@
 // which a GEMM whose blocks wait leaves no place. The pushes read it there, so that only kernels know the caller's addresses.
 // Device code: kernels/tensor_parallel_gemm.
 //
-// A Plan holds all that calls of one shape need; its enqueue exchanges pointers and launches the plan's graph, or, in a capture or
-// where the plan was made by enqueue itself, appends to the two streams, and nothing else: it can be captured and replayed.
-//
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_ALLGATHERGEMM_H
 #define DITRON_OPS_ALLGATHERGEMM_H
 
 #include "ditron/ops/CallWords.h"
-#include "ditron/ops/GemmKernels.h"
-#include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/OneLaunchGather.h"
-#include "ditron/runtime/CallSequence.h"
+#include "ditron/ops/PlannedProduct.h"
 
 namespace ditron::ops {
 
@@ -39,7 +34,7 @@ struct AllGatherGemmOptions {
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
 };
 
-class AllGatherGemm {
+class AllGatherGemm : public PlannedProduct {
 public:
   using Options = AllGatherGemmOptions;
   static constexpr std::string_view kernelName = "all_gather_gemm";
@@ -49,48 +44,21 @@ public:
   static Expected<AllGatherGemm> create(runtime::World &world, runtime::KernelProvider &kernels,
                                         const Options &options);
 
-  /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
-  class Plan {
-  public:
-    Plan() = default;
-    /// Enqueues one call; every rank must make the same sequence of calls, with the same `rows`. `columns` may differ between ranks.
-    ///   a: [rowsOfShard(rank), depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), c: [rows, columns], all
-    ///   row-major and of options.dtype, at addresses that are multiples of 16 bytes.
-    /// They may be reused once the work enqueued on `stream` so far has run.
-    Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c);
-
-  private:
-    friend class AllGatherGemm;
-    struct State;
-    std::shared_ptr<State> state;
-  };
-
-  /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
-  /// runs there, so it must not happen when a part of a call waits for another already.
-  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t columns);
-
-  /// Makes the plan that enqueue() then finds.
-  Status prepare(runtime::Rank &rank, int64_t rows, int64_t columns);
-  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
-  /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
-  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                 runtime::Pointer c, int64_t rows, int64_t columns);
+  /// A call of a Plan, or by shape, takes, all row-major and of options.dtype:
+  ///   a: [rowsOfShard(rank), depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), result: [rows, columns].
+  /// `columns` may differ between ranks.
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const { return workspace.bytes() + oneLaunch.bytes(); }
 
 private:
-  struct PerRank {
-    std::shared_ptr<runtime::SideStream> side;
-    KeptPlans<Plan> plans;
-  };
-
   Status allocateOneLaunch();
-  Status verifyShape(int64_t rows, int64_t columns) const;
+  Status verifyShape(const ProductShape &shape) const override;
+  runtime::Pointer anyBuffer(uint32_t rank) const override { return workspace.on(rank); }
+  Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
+                                         const ProductShape &shape) override;
   void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
-  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer c, int64_t rows,
-                          int64_t columns);
   KernelCall enterCall(const runtime::Rank &rank, runtime::Pointer a, int64_t rows) const;
   /// The rank's own signals: those of its chunks.
   runtime::Pointer ownSignals(uint32_t rank) const { return ready.on(rank) + rank * optionValues.chunksPerRank; }
@@ -102,9 +70,9 @@ private:
   runtime::KernelProvider *kernels = nullptr;
   CallWords words;
   OneLaunchGather oneLaunch;
-  runtime::SymmetricBuffer workspace;          ///< [maxRows, depth]
-  runtime::SymmetricBuffer ready;              ///< [ranks * chunksPerRank] signals
-  std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
+  runtime::SymmetricBuffer workspace;                      ///< [maxRows, depth]
+  runtime::SymmetricBuffer ready;                          ///< [ranks * chunksPerRank] signals
+  std::vector<std::shared_ptr<runtime::SideStream>> sides; ///< Null for ranks of other processes.
 };
 
 } // namespace ditron::ops

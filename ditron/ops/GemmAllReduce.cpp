@@ -133,6 +133,7 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   }
   if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !op.isSequence(form); }))
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
+  op.keepPlans(world, operation, options.dtype);
   return op;
 }
 
@@ -225,61 +226,24 @@ GemmAllReduce::Chunks GemmAllReduce::chunksFor(int64_t rows, const AllReduceChoi
   return {rows, chunkRows, static_cast<uint32_t>(ceilDivide(rows, chunkRows)), world->numRanks()};
 }
 
-Status GemmAllReduce::verifyShape(int64_t rows, int64_t depth) const {
-  if (rows < 1 || rows > optionValues.maxRows)
+Status GemmAllReduce::verifyShape(const ProductShape &shape) const {
+  if (shape.rows < 1 || shape.rows > optionValues.maxRows)
     return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
-  return verifyProduct(operation, rows, optionValues.columns, depth, optionValues.tile);
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, optionValues.maxRows));
+  return verifyProduct(operation, shape.rows, optionValues.columns, shape.size, optionValues.tile);
 }
 
-struct GemmAllReduce::Plan::State {
-  /// A launch, and which of its parameters are the call's operands.
-  struct Launch {
-    PreparedCall call;
-    std::vector<std::pair<uint32_t, int>> operands; ///< Parameter; 0: a, 1: b, 2: out.
-
-    static Expected<Launch> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &wanted,
-                                   std::initializer_list<std::pair<std::string_view, int>> names) {
-      DITRON_ASSIGN_OR_RETURN(PreparedCall call, PreparedCall::create(kernels, rank, wanted));
-      return of(std::move(call), names);
-    }
-    static Expected<Launch> of(PreparedCall call, std::initializer_list<std::pair<std::string_view, int>> names) {
-      Launch launch;
-      launch.call = std::move(call);
-      for (const auto &[name, operand] : names) {
-        DITRON_ASSIGN_OR_RETURN(const uint32_t parameter, launch.call.pointerParameter(name));
-        launch.operands.emplace_back(parameter, operand);
-      }
-      return launch;
-    }
-  };
-
-  DataType dtype = DataType::BF16;
-  std::vector<Launch> launches;
-  runtime::CallSequence sequence;
-  std::optional<Collective::Plan> exchange; ///< Behind the sequence, in place.
-};
-
-Expected<GemmAllReduce::Plan> GemmAllReduce::plan(runtime::Rank &rank, int64_t rows, int64_t depth) {
-  DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
-  // A buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
-  const runtime::Pointer any = scatter.isValid()   ? scatter.on(rank.id()).as(optionValues.dtype)
-                               : oneLaunchRows > 0 ? oneLaunch.any(rank.id())
-                                                   : exchange->any(rank.id());
-  DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, depth));
-  DITRON_RETURN_IF_ERROR(plan.state->sequence.record(rank).withContext(operation));
-  return plan;
+runtime::Pointer GemmAllReduce::anyBuffer(uint32_t rank) const {
+  return scatter.isValid() ? scatter.on(rank) : oneLaunchRows > 0 ? oneLaunch.any(rank) : exchange->any(rank);
 }
 
-Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
-                                                      runtime::Pointer out, int64_t rows, int64_t depth) {
+Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const OperandPointers &operands,
+                                                      const ProductShape &shape) {
   using runtime::Lane;
-  using Launch = Plan::State::Launch;
+  const auto [a, b, out] = operands;
+  const auto [rows, depth] = shape;
   const AllReduceChoice choice = choiceFor(rows);
-  Plan plan;
-  plan.state = std::make_shared<Plan::State>();
-  Plan::State &state = *plan.state;
-  state.dtype = optionValues.dtype;
+  ProductPlan::Parts parts;
   if (isOneLaunch(choice.form)) {
     const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows);
     if (!tile)
@@ -288,45 +252,48 @@ Expected<GemmAllReduce::Plan> GemmAllReduce::makePlan(runtime::Rank &rank, runti
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile->tile));
     const OneLaunchResult result =
         choice.form == AllReduceForm::OneShot ? OneLaunchResult::Everywhere : OneLaunchResult::EverywhereByOwners;
-    DITRON_ASSIGN_OR_RETURN(Launch whole,
-                            Launch::create(*kernels, rank, oneLaunch.call(rank, result, a, b, out, rows, depth, *tile),
-                                           {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
-    state.sequence.launch(Lane::Main, whole.call.prepared());
-    state.launches.push_back(std::move(whole));
-    return plan;
+    DITRON_ASSIGN_OR_RETURN(
+        OperandLaunch whole,
+        OperandLaunch::create(*kernels, rank, oneLaunch.call(rank, result, a, b, out, rows, depth, *tile),
+                              {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}));
+    parts.sequence.launch(Lane::Main, whole.call.prepared());
+    parts.launches.push_back(std::move(whole));
+    return parts;
   }
   if (isSequence(choice.form))
-    return makeSequence(rank, a, b, out, rows, depth);
+    return makeSequence(rank, operands, shape);
   const Chunks chunks = chunksFor(rows, choice);
-  DITRON_ASSIGN_OR_RETURN(Launch enter, Launch::create(*kernels, rank, words.enter(rank), {}));
-  DITRON_ASSIGN_OR_RETURN(Launch gemm, Launch::create(*kernels, rank, gemmCall(rank, a, b, out, chunks, depth),
-                                                      {{"a_ptr", 0}, {"b_ptr", 1}, {"out_ptr", 2}}));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
   DITRON_ASSIGN_OR_RETURN(
-      Launch reduce, Launch::create(*kernels, rank, exchangeCall(rank, "reduce_rows", out, chunks), {{"out_ptr", 2}}));
-  DITRON_ASSIGN_OR_RETURN(
-      Launch gather, Launch::create(*kernels, rank, exchangeCall(rank, "gather_rows", out, chunks), {{"out_ptr", 2}}));
-  state.sequence = runtime::CallSequence(ranks[rank.id()]->side);
-  state.sequence.launch(Lane::Main, enter.call.prepared());
+      OperandLaunch gemm,
+      OperandLaunch::create(*kernels, rank, gemmCall(rank, a, b, out, chunks, depth),
+                            {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch reduce,
+                          OperandLaunch::create(*kernels, rank, exchangeCall(rank, "reduce_rows", out, chunks),
+                                                {{"out_ptr", Operand::Result}}));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch gather,
+                          OperandLaunch::create(*kernels, rank, exchangeCall(rank, "gather_rows", out, chunks),
+                                                {{"out_ptr", Operand::Result}}));
+  parts.sequence = runtime::CallSequence(ranks[rank.id()]->side);
+  parts.sequence.launch(Lane::Main, enter.call.prepared());
   if (choice.form == AllReduceForm::Unfused)
-    state.sequence.launch(Lane::Main, gemm.call.prepared());
-  state.sequence.join(Lane::Side);
-  addPushes(rank, chunks, state.sequence);
+    parts.sequence.launch(Lane::Main, gemm.call.prepared());
+  parts.sequence.join(Lane::Side);
+  addPushes(rank, chunks, parts.sequence);
   if (choice.form == AllReduceForm::TwoShot)
-    state.sequence.launch(Lane::Main, gemm.call.prepared());
-  state.sequence.launch(Lane::Main, reduce.call.prepared());
-  state.sequence.launch(Lane::Main, gather.call.prepared());
-  state.sequence.join(Lane::Main);
-  for (Launch *each : {&enter, &gemm, &reduce, &gather})
-    state.launches.push_back(std::move(*each));
-  return plan;
+    parts.sequence.launch(Lane::Main, gemm.call.prepared());
+  parts.sequence.launch(Lane::Main, reduce.call.prepared());
+  parts.sequence.launch(Lane::Main, gather.call.prepared());
+  parts.sequence.join(Lane::Main);
+  for (OperandLaunch *each : {&enter, &gemm, &reduce, &gather})
+    parts.launches.push_back(std::move(*each));
+  return parts;
 }
 
-Expected<GemmAllReduce::Plan> GemmAllReduce::makeSequence(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
-                                                          runtime::Pointer out, int64_t rows, int64_t depth) {
-  using Launch = Plan::State::Launch;
-  Plan plan;
-  plan.state = std::make_shared<Plan::State>();
-  plan.state->dtype = optionValues.dtype;
+Expected<ProductPlan::Parts> GemmAllReduce::makeSequence(runtime::Rank &rank, const OperandPointers &operands,
+                                                         const ProductShape &shape) {
+  const auto [a, b, out] = operands;
+  const auto [rows, depth] = shape;
   const GemmProblem problem = {.m = rows,
                                .n = optionValues.columns,
                                .k = depth,
@@ -339,41 +306,14 @@ Expected<GemmAllReduce::Plan> GemmAllReduce::makeSequence(runtime::Rank &rank, r
                        alignmentOf(b) == planAlignment && alignmentOf(out) == planAlignment;
   const GemmPlan product = {aligned ? GemmMovement::Descriptors : GemmMovement::Pointers, optionValues.tile};
   DITRON_ASSIGN_OR_RETURN(PreparedCall call, prepareGemm(*kernels, rank, problem, a, b, out, product));
-  DITRON_ASSIGN_OR_RETURN(Launch launch, Launch::of(std::move(call), {{"a_ptr", 0}, {"b_ptr", 1}, {"c_ptr", 2}}));
-  plan.state->sequence.launch(runtime::Lane::Main, launch.call.prepared());
-  plan.state->launches.push_back(std::move(launch));
-  DITRON_ASSIGN_OR_RETURN(plan.state->exchange, exchange->plan(rank, out, out, rows * optionValues.columns));
-  return plan;
-}
-
-Status GemmAllReduce::prepare(runtime::Rank &rank, int64_t rows, int64_t depth) {
-  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, depth));
-  ranks[rank.id()]->plans.keep({rows, depth, planAlignment, planAlignment, planAlignment}, std::move(made));
-  return Status::ok();
-}
-
-Status GemmAllReduce::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                              runtime::Pointer out, int64_t rows, int64_t depth) {
-  DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
-  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
-  DITRON_ASSIGN_OR_RETURN(Plan * found,
-                          ranks[rank.id()]->plans.find(operation, stream,
-                                                       {rows, depth, alignmentOf(a), alignmentOf(b), alignmentOf(out)},
-                                                       [&] { return makePlan(rank, a, b, out, rows, depth); }));
-  return found->enqueue(stream, a, b, out);
-}
-
-Status GemmAllReduce::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                                    runtime::Pointer out) {
-  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
-  const runtime::Pointer operands[] = {a, b, out};
-  for (State::Launch &launch : state->launches)
-    for (const auto &[parameter, operand] : launch.operands)
-      DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, operands[operand]));
-  DITRON_RETURN_IF_ERROR(state->sequence.enqueue(stream));
-  return state->exchange ? state->exchange->enqueue(stream, out, out) : Status::ok();
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch launch, OperandLaunch::create(std::move(call), {{"a_ptr", Operand::A},
+                                                                                        {"b_ptr", Operand::B},
+                                                                                        {"c_ptr", Operand::Result}}));
+  ProductPlan::Parts parts;
+  parts.sequence.launch(runtime::Lane::Main, launch.call.prepared());
+  parts.launches.push_back(std::move(launch));
+  DITRON_ASSIGN_OR_RETURN(parts.exchange, exchange->plan(rank, out, out, rows * optionValues.columns));
+  return parts;
 }
 
 void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const {

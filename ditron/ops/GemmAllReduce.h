@@ -9,21 +9,16 @@
 //                  sums. While the product computes a chunk, a few of its blocks exchange those before it.
 //   Unfused        the product, then the exchange: the floor to compare with.
 //
-// Operands and result are ordinary memory. A Plan holds all that calls of one shape need; its enqueue exchanges pointers and launches,
-// and nothing else: it can be captured and replayed. Device code: kernels/gemm_all_reduce.
+// Operands and result are ordinary memory. Device code: kernels/gemm_all_reduce.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_GEMMALLREDUCE_H
 #define DITRON_OPS_GEMMALLREDUCE_H
 
 #include "ditron/ops/CallWords.h"
-#include "ditron/ops/GemmKernels.h"
-#include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/OneLaunch.h"
-#include "ditron/ops/collectives/Collective.h"
-#include "ditron/runtime/CallSequence.h"
+#include "ditron/ops/PlannedProduct.h"
 
-#include <optional>
 #include <span>
 
 namespace ditron::ops {
@@ -63,7 +58,7 @@ struct GemmAllReduceOptions {
   uint32_t concurrentCalls = 2; ///< Of the forms of one launch: OneLaunchOptions.
 };
 
-class GemmAllReduce {
+class GemmAllReduce : public PlannedProduct {
 public:
   using Options = GemmAllReduceOptions;
   static constexpr std::string_view kernelName = "gemm_all_reduce";
@@ -73,32 +68,9 @@ public:
   static Expected<GemmAllReduce> create(runtime::World &world, runtime::KernelProvider &kernels,
                                         const Options &options);
 
-  /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
-  class Plan {
-  public:
-    Plan() = default;
-    /// Enqueues one call; every rank must make the same sequence of calls, with the same `rows`. `depth` (K of this rank) may differ
-    /// between ranks. The calls of one operator on a rank come one after the other.
-    ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), out: [rows, columns],
-    ///   row-major, of options.dtype, at addresses that are multiples of 16 bytes.
-    Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out);
-
-  private:
-    friend class GemmAllReduce;
-    struct State;
-    std::shared_ptr<State> state;
-  };
-
-  /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
-  /// runs there, so it must not happen when a part of a call waits for another already.
-  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t depth);
-
-  /// Makes the plan that enqueue() then finds.
-  Status prepare(runtime::Rank &rank, int64_t rows, int64_t depth);
-  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
-  /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
-  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                 runtime::Pointer out, int64_t rows, int64_t depth);
+  /// A call of a Plan, or by shape, takes, all row-major and of options.dtype:
+  ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), result: [rows, columns].
+  /// `depth` (K of this rank) may differ between ranks. The calls of one operator on a rank come one after the other.
 
   const Options &options() const { return optionValues; }
   /// The form and the chunks of calls with so many rows.
@@ -112,7 +84,6 @@ private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
     runtime::Buffer partial; ///< [maxRows, columns]
-    KeptPlans<Plan> plans;
   };
   /// The rows of a call, cut: chunks, each of which is dealt out to the ranks.
   struct Chunks {
@@ -124,7 +95,10 @@ private:
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
-  Status verifyShape(int64_t rows, int64_t depth) const;
+  Status verifyShape(const ProductShape &shape) const override;
+  runtime::Pointer anyBuffer(uint32_t rank) const override;
+  Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
+                                         const ProductShape &shape) override;
   Status allocateTwoShot();
   /// Unfused is the library's product and AllReduce, which carries the operands' type; partial results of another type take the way
   /// of TwoShot.
@@ -133,11 +107,9 @@ private:
   }
   /// Whether some number of rows has a form for which `predicate` holds.
   template <typename Predicate> bool anyForm(const Predicate &predicate) const;
-  Expected<Plan> makeSequence(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                              int64_t rows, int64_t depth);
+  Expected<ProductPlan::Parts> makeSequence(runtime::Rank &rank, const OperandPointers &operands,
+                                            const ProductShape &shape);
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
-  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                          int64_t rows, int64_t depth);
   void addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const;
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
                       const Chunks &chunks, int64_t depth) const;
@@ -157,7 +129,7 @@ private:
   OneLaunch oneLaunch;
   std::optional<Collective> exchange;          ///< Of Unfused.
   int64_t oneLaunchRows = 0;                   ///< Most rows of its calls.
-  std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
+  std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.
 };
 
 } // namespace ditron::ops

@@ -45,6 +45,7 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   }
   if (options.oneLaunchRows != 0)
     DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
+  op.keepPlans(world, operation, options.dtype);
   return op;
 }
 
@@ -71,100 +72,51 @@ Status GemmReduceScatter::allocateOneLaunch() {
   return rows > 0 ? oneLaunch.allocate(rows, /*sums=*/false) : Status::ok();
 }
 
-Status GemmReduceScatter::verifyShape(int64_t rows, int64_t depth) const {
-  if (rows < 1 || rows > optionValues.maxRows)
+Status GemmReduceScatter::verifyShape(const ProductShape &shape) const {
+  if (shape.rows < 1 || shape.rows > optionValues.maxRows)
     return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
-  return verifyProduct(operation, rows, optionValues.columns, depth, optionValues.tile);
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, optionValues.maxRows));
+  return verifyProduct(operation, shape.rows, optionValues.columns, shape.size, optionValues.tile);
 }
 
-struct GemmReduceScatter::Plan::State {
-  DataType dtype = DataType::BF16;
-  PreparedCall enter, gemm;
-  std::optional<PreparedCall> reduce; ///< None for a rank without rows; `gemm` where that is the whole call.
-  uint32_t a = 0, b = 0, out = 0;     ///< Parameters of `gemm` and `reduce`.
-  runtime::CallSequence sequence;
-};
-
-Expected<GemmReduceScatter::Plan> GemmReduceScatter::plan(runtime::Rank &rank, int64_t rows, int64_t depth) {
-  DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
-  // The scatter buffer stands for the operands: only their type and alignment matter here, and all buffers are aligned alike.
-  const runtime::Pointer any = scatter.on(rank.id()).as(optionValues.dtype);
-  DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, any, any, any, rows, depth));
-  DITRON_RETURN_IF_ERROR(plan.state->sequence.record(rank).withContext(operation));
-  return plan;
-}
-
-Expected<GemmReduceScatter::Plan> GemmReduceScatter::makePlan(runtime::Rank &rank, runtime::Pointer a,
-                                                              runtime::Pointer b, runtime::Pointer out, int64_t rows,
-                                                              int64_t depth) {
-  Plan plan;
-  plan.state = std::make_shared<Plan::State>();
-  Plan::State &state = *plan.state;
-  state.dtype = optionValues.dtype;
+Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, const OperandPointers &operands,
+                                                          const ProductShape &shape) {
+  const auto [a, b, out] = operands;
+  const auto [rows, depth] = shape;
+  ProductPlan::Parts parts;
   if (rows <= optionValues.oneLaunchRows) {
     const OneLaunchTile tile = *oneLaunch.tileFor(rows);
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile.tile));
-    DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank,
-                                                             oneLaunch.call(rank, OneLaunchResult::Scattered, a, b, out,
-                                                                            rows, depth, tile)));
-    DITRON_ASSIGN_OR_RETURN(state.a, state.gemm.pointerParameter("a_ptr"));
-    DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
-    DITRON_ASSIGN_OR_RETURN(state.out, state.gemm.pointerParameter("out_ptr"));
-    state.reduce = state.gemm;
-    state.sequence.launch(runtime::Lane::Main, state.gemm.prepared());
-    return plan;
+    DITRON_ASSIGN_OR_RETURN(
+        OperandLaunch whole,
+        OperandLaunch::create(*kernels, rank,
+                              oneLaunch.call(rank, OneLaunchResult::Scattered, a, b, out, rows, depth, tile),
+                              {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}));
+    parts.sequence.launch(runtime::Lane::Main, whole.call.prepared());
+    parts.launches.push_back(std::move(whole));
+    return parts;
   }
-  DITRON_ASSIGN_OR_RETURN(state.enter, PreparedCall::create(*kernels, rank, words.enter(rank)));
-  DITRON_ASSIGN_OR_RETURN(state.gemm, PreparedCall::create(*kernels, rank, gemmCall(rank, a, b, rows, depth)));
-  DITRON_ASSIGN_OR_RETURN(state.a, state.gemm.pointerParameter("a_ptr"));
-  DITRON_ASSIGN_OR_RETURN(state.b, state.gemm.pointerParameter("b_ptr"));
-  if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0) {
-    DITRON_ASSIGN_OR_RETURN(state.reduce, PreparedCall::create(*kernels, rank, reduceCall(rank, out, rows)));
-    DITRON_ASSIGN_OR_RETURN(state.out, state.reduce->pointerParameter("out_ptr"));
-  }
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm, OperandLaunch::create(*kernels, rank, gemmCall(rank, a, b, rows, depth),
+                                                                    {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}}));
   using runtime::Lane;
-  state.sequence = runtime::CallSequence(ranks[rank.id()]->side);
-  state.sequence.launch(Lane::Main, state.enter.prepared());
+  parts.sequence = runtime::CallSequence(ranks[rank.id()]->side);
+  parts.sequence.launch(Lane::Main, enter.call.prepared());
   if (optionValues.schedule == Schedule::Unfused)
-    state.sequence.launch(Lane::Main, state.gemm.prepared());
-  state.sequence.join(Lane::Side);
-  addPushes(rank, rows, state.sequence);
+    parts.sequence.launch(Lane::Main, gemm.call.prepared());
+  parts.sequence.join(Lane::Side);
+  addPushes(rank, rows, parts.sequence);
   if (optionValues.schedule == Schedule::Overlapped)
-    state.sequence.launch(Lane::Main, state.gemm.prepared());
-  if (state.reduce)
-    state.sequence.launch(Lane::Main, state.reduce->prepared());
-  state.sequence.join(Lane::Main);
-  return plan;
-}
-
-Status GemmReduceScatter::prepare(runtime::Rank &rank, int64_t rows, int64_t depth) {
-  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, depth));
-  ranks[rank.id()]->plans.keep({rows, depth, planAlignment, planAlignment, planAlignment}, std::move(made));
-  return Status::ok();
-}
-
-Status GemmReduceScatter::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                                  runtime::Pointer out, int64_t rows, int64_t depth) {
-  DITRON_RETURN_IF_ERROR(verifyShape(rows, depth));
-  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
-  DITRON_ASSIGN_OR_RETURN(Plan * found,
-                          ranks[rank.id()]->plans.find(operation, stream,
-                                                       {rows, depth, alignmentOf(a), alignmentOf(b), alignmentOf(out)},
-                                                       [&] { return makePlan(rank, a, b, out, rows, depth); }));
-  return found->enqueue(stream, a, b, out);
-}
-
-Status GemmReduceScatter::Plan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                                        runtime::Pointer out) {
-  for (auto [name, pointer] : {std::pair("a", a), std::pair("b", b), std::pair("out", out)})
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, state->dtype));
-  DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->a, a));
-  DITRON_RETURN_IF_ERROR(state->gemm.setPointer(state->b, b));
-  if (state->reduce)
-    DITRON_RETURN_IF_ERROR(state->reduce->setPointer(state->out, out));
-  return state->sequence.enqueue(stream);
+    parts.sequence.launch(Lane::Main, gemm.call.prepared());
+  parts.launches.push_back(std::move(gemm));
+  if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0) {
+    DITRON_ASSIGN_OR_RETURN(OperandLaunch reduce, OperandLaunch::create(*kernels, rank, reduceCall(rank, out, rows),
+                                                                        {{"out_ptr", Operand::Result}}));
+    parts.sequence.launch(Lane::Main, reduce.call.prepared());
+    parts.launches.push_back(std::move(reduce));
+  }
+  parts.sequence.join(Lane::Main);
+  return parts;
 }
 
 void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {

@@ -5,20 +5,13 @@
 // engine pushes it to its owner and raises a signal there; the owner adds the partial results in ascending rank order in fp32
 // (DITRON, appendix E.2; the protocol: docs/memory-model.md). Device code: kernels/tensor_parallel_gemm.
 //
-// A Plan holds all that calls of one shape need; its enqueue exchanges pointers and launches the plan's graph, or, in a capture or
-// where the plan was made by enqueue itself, appends to the two streams, and nothing else: it can be captured and replayed.
-//
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_GEMMREDUCESCATTER_H
 #define DITRON_OPS_GEMMREDUCESCATTER_H
 
 #include "ditron/ops/CallWords.h"
-#include "ditron/ops/GemmKernels.h"
-#include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/OneLaunch.h"
-#include "ditron/runtime/CallSequence.h"
-
-#include <optional>
+#include "ditron/ops/PlannedProduct.h"
 
 namespace ditron::ops {
 
@@ -40,7 +33,7 @@ struct GemmReduceScatterOptions {
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
 };
 
-class GemmReduceScatter {
+class GemmReduceScatter : public PlannedProduct {
 public:
   using Options = GemmReduceScatterOptions;
   static constexpr std::string_view kernelName = "gemm_reduce_scatter";
@@ -50,32 +43,9 @@ public:
   static Expected<GemmReduceScatter> create(runtime::World &world, runtime::KernelProvider &kernels,
                                             const Options &options);
 
-  /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
-  class Plan {
-  public:
-    Plan() = default;
-    /// Enqueues one call; every rank must make the same sequence of calls, with the same `rows`. `depth` (K of this rank) may differ
-    /// between ranks.
-    ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), out: [rowsOfShard(rank), columns],
-    ///   row-major, of options.dtype, at addresses that are multiples of 16 bytes.
-    Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out);
-
-  private:
-    friend class GemmReduceScatter;
-    struct State;
-    std::shared_ptr<State> state;
-  };
-
-  /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
-  /// runs there, so it must not happen when a part of a call waits for another already.
-  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t depth);
-
-  /// Makes the plan that enqueue() then finds.
-  Status prepare(runtime::Rank &rank, int64_t rows, int64_t depth);
-  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
-  /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
-  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                 runtime::Pointer out, int64_t rows, int64_t depth);
+  /// A call of a Plan, or by shape, takes, all row-major and of options.dtype:
+  ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), result: [rowsOfShard(rank), columns].
+  /// `depth` (K of this rank) may differ between ranks.
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
@@ -85,15 +55,15 @@ private:
   struct PerRank {
     std::shared_ptr<runtime::SideStream> side;
     runtime::Buffer partial; ///< [maxRows, columns]
-    KeptPlans<Plan> plans;
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status allocateOneLaunch();
-  Status verifyShape(int64_t rows, int64_t depth) const;
+  Status verifyShape(const ProductShape &shape) const override;
+  runtime::Pointer anyBuffer(uint32_t rank) const override { return scatter.on(rank); }
+  Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
+                                         const ProductShape &shape) override;
   void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
-  Expected<Plan> makePlan(runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                          int64_t rows, int64_t depth);
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
                       int64_t depth) const;
   KernelCall reduceCall(const runtime::Rank &rank, runtime::Pointer out, int64_t rows) const;
@@ -105,7 +75,7 @@ private:
   OneLaunch oneLaunch;
   runtime::SymmetricBuffer scatter;            ///< [ranks, rows per rank, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer arrived;            ///< [ranks] signals
-  std::vector<std::unique_ptr<PerRank>> ranks; ///< Where plans point to; null for ranks of other processes.
+  std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.
 };
 
 } // namespace ditron::ops

@@ -30,6 +30,11 @@ public:
   using Key = std::vector<int64_t>;
 
   bool has(const Key &key) const { return plans.contains(key); }
+  /// Null where there is none.
+  Plan *get(const Key &key) {
+    auto found = plans.find(key);
+    return found == plans.end() ? nullptr : &found->second;
+  }
   void keep(Key key, Plan plan) { plans.insert_or_assign(std::move(key), std::move(plan)); }
 
   /// The plan of that key; made now when there is none, unless the stream is being captured: loading code waits for the GPU.

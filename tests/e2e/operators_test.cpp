@@ -427,6 +427,8 @@ TEST_P(OperatorReplays, CapturedCallsCanBeReplayed) {
     auto graph = rank(r).stream().endCapture();
     ASSERT_OK(graph);
     graphs.push_back(*graph);
+    ASSERT_OK(gather->prepare(rank(r), m, n)); // again: what the graph has stays
+    ASSERT_OK(scatter->prepare(rank(r), m, k));
   }
   // A few data sets, whose products the host knows; each replay gets the next one.
   constexpr int sets = 3;

@@ -1,0 +1,113 @@
+//===- PlannedProduct.h - What products over the ranks have in common on the host ------------------------------*- C++ -*-===//
+//
+// AllGather+GEMM, GEMM+ReduceScatter and GEMM+AllReduce are called alike: by a plan that the caller holds, or by shape, with plans that
+// the operator keeps. Here are the plan, the keeping, and the checks of what a call is given; the operators say what a plan launches.
+//
+// A plan's enqueue exchanges pointers and launches the plan's graph, or, in a capture or where the plan was made by enqueue itself,
+// appends to the two streams, and nothing else: it can be captured and replayed.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_PLANNEDPRODUCT_H
+#define DITRON_OPS_PLANNEDPRODUCT_H
+
+#include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/KeptPlans.h"
+#include "ditron/ops/collectives/Collective.h"
+#include "ditron/runtime/CallSequence.h"
+
+#include <optional>
+
+namespace ditron::ops {
+
+/// What a call is given by the caller.
+enum class Operand { A, B, Result };
+inline constexpr size_t numOperands = 3;
+/// "a", "b", "result": in messages.
+std::string_view toString(Operand operand);
+/// By Operand.
+using OperandPointers = std::array<runtime::Pointer, numOperands>;
+
+/// The shape of one rank's call: rows, and columns (AllGather+GEMM) or depth (the others).
+struct ProductShape {
+  int64_t rows = 0, size = 0;
+};
+
+/// A launch of a call, and which of its parameters are the call's operands.
+struct OperandLaunch {
+  using Names = std::initializer_list<std::pair<std::string_view, Operand>>;
+
+  PreparedCall call;
+  std::vector<std::pair<uint32_t, Operand>> parameters;
+
+  /// `names`: of pointer parameters.
+  static Expected<OperandLaunch> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &wanted,
+                                        Names names);
+  static Expected<OperandLaunch> create(PreparedCall call, Names names);
+};
+
+/// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
+class ProductPlan {
+public:
+  ProductPlan() = default;
+  /// Enqueues one call; every rank must make the same sequence of calls, with the same number of rows. The operands have the shapes that the
+  /// operator says, row-major, at addresses that are multiples of 16 bytes. They may be reused once the work enqueued on `stream` so far
+  /// has run.
+  Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer result);
+
+  /// What an operator puts together.
+  struct Parts {
+    std::vector<OperandLaunch> launches; ///< Those of the sequence that take operands.
+    runtime::CallSequence sequence;
+    std::optional<Collective::Plan> exchange; ///< Behind the sequence, of the result in place.
+  };
+
+private:
+  friend class PlannedProduct;
+  struct State;
+  std::shared_ptr<State> state;
+};
+
+class PlannedProduct {
+public:
+  using Plan = ProductPlan;
+
+  virtual ~PlannedProduct() = default;
+
+  /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
+  /// runs there, so it must not happen when a part of a call waits for another already. `size`: columns (AllGather+GEMM) or
+  /// depth, of this rank.
+  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t size);
+
+  /// Makes the plan that enqueue() then finds. One that is there already stays, since graphs may have its kernels.
+  Status prepare(runtime::Rank &rank, int64_t rows, int64_t size);
+  /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
+  /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
+  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
+                 runtime::Pointer result, int64_t rows, int64_t size);
+
+protected:
+  PlannedProduct() = default;
+  PlannedProduct(PlannedProduct &&) = default;
+  PlannedProduct &operator=(PlannedProduct &&) = default;
+
+  /// Of the operator that has been created. `name` is a literal.
+  void keepPlans(runtime::World &world, std::string_view name, DataType dtype);
+  /// Refuses what no call may have.
+  virtual Status verifyShape(const ProductShape &shape) const = 0;
+  /// A buffer's address that stands for operands: only their type and alignment matter, and all buffers are aligned alike.
+  virtual runtime::Pointer anyBuffer(uint32_t rank) const = 0;
+  /// A call with operands like these.
+  virtual Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
+                                                 const ProductShape &shape) = 0;
+
+private:
+  Expected<Plan> makePlan(runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape);
+  static KeptPlans<Plan>::Key keyOf(const ProductShape &shape, const OperandPointers &operands);
+
+  std::string_view operationName;
+  DataType dtype = DataType::BF16;
+  std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.
+};
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_PLANNEDPRODUCT_H
