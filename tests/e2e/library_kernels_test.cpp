@@ -6,6 +6,7 @@
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
+#include "ditron/compiler/KernelInterface.h"
 #include "ditron/jit/Jit.h"
 #include "ditron/ops/Attention.h"
 #include "ditron/ops/Gemm.h"
@@ -365,6 +366,37 @@ TEST(LibraryAttentionPlans, RefuseWhatCannotBe) {
   EXPECT_THAT(message({.queries = 1, .keys = 1, .headDim = 80}), HasSubstr("heads of 80"));
   EXPECT_THAT(message({.queries = 0, .keys = 1}), HasSubstr("queries 0"));
   EXPECT_THAT(message({.queries = 1, .keys = 1, .dtype = DataType::F32}), HasSubstr("bf16 and fp16"));
+}
+
+/// A library that is installed has no kernels/ folder beside it.
+TEST(LibrarySources, FilesImportOnlyWhatIsEmbedded) {
+  size_t imports = 0;
+  for (const std::string_view name : ops::kernelSourceNames()) {
+    auto kernel = ops::libraryKernel(name, "");
+    ASSERT_OK(kernel);
+    ASSERT_FALSE(kernel->text.empty()) << name;
+    compiler::KernelSource source = {std::string(kernel->path), std::string(kernel->text)};
+    for (const runtime::ImportableSource &file : kernel->imports)
+      source.imported.push_back({std::string(file.path), std::string(file.text)});
+    for (const SourceText &imported : compiler::readImports(source).imported) {
+      ++imports;
+      EXPECT_TRUE(std::ranges::any_of(kernel->imports, [&](const auto &file) { return file.path == imported.path; }))
+          << name << " imports " << imported.path << ", which ditron/ops/CMakeLists.txt does not list";
+    }
+    // The same text where there is no such folder: every import must still be found.
+    const std::string folder = "/nowhere/kernels";
+    const auto moved = [&](std::string_view path) {
+      return folder + std::string(path.substr(path.rfind("/kernels/") + std::string_view("/kernels").size()));
+    };
+    compiler::KernelSource elsewhere = {moved(kernel->path), source.text};
+    for (const runtime::ImportableSource &file : kernel->imports)
+      elsewhere.imported.push_back({moved(file.path), std::string(file.text)});
+    EXPECT_EQ(compiler::readImports(elsewhere).imported.size(), compiler::readImports(source).imported.size()) << name;
+    auto names = compiler::kernelNames(elsewhere);
+    EXPECT_OK(names);
+  }
+  EXPECT_GT(imports, 0u);
+  EXPECT_THAT(ops::libraryKernel("gem", "gemm").status().message(), HasSubstr("no kernel file 'gem'; it has attention, "));
 }
 
 } // namespace

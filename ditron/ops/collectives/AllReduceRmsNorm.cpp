@@ -118,7 +118,7 @@ Expected<AllReduceRmsNorm::Plan> AllReduceRmsNorm::makePlan(runtime::Rank &rank,
   // Some aligned memory stands for the operands.
   const runtime::Pointer any = channel.slots.on(rank.id()).as(optionValues.dtype);
   KernelCall call;
-  call.source = "collectives";
+  call.source = "collectives/rms_norm";
   call.kernel = byPackets ? "packet_all_reduce_rms_norm" : "chunk_all_reduce_rms_norm";
   call.numWarps = plan.numWarps;
   call.arguments = {{"x_ptr", any},

@@ -1,6 +1,6 @@
 //===- Channels.h - What the collectives' host and device code have in common ---------------------------------*- C++ -*-===//
 //
-// Sizes that kernels/collectives/collectives.py fixes, and the words in which blocks count their calls.
+// Sizes that kernels/collectives fixes, and the words in which blocks count their calls.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_COLLECTIVES_CHANNELS_H

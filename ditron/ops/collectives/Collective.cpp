@@ -228,7 +228,7 @@ KernelCall Collective::packetCall(const runtime::Rank &rank, const CollectivePla
   const int64_t all = ceilDivide(elements, perPacket), own = twoShot ? ceilDivide(all, world->numRanks()) : all;
   const int64_t perBlock = packetsPerBlock(plan, elements);
   KernelCall call;
-  call.source = "collectives";
+  call.source = "collectives/packets";
   call.kernel = twoShot ? "packet_all_reduce" : "packet_exchange";
   call.numWarps = plan.numWarps;
   // Each block has a packet, as the protocol needs.
@@ -264,7 +264,7 @@ KernelCall Collective::chunkCall(const runtime::Rank &rank, const CollectivePlan
   const int64_t chunk = std::clamp<int64_t>(
       static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(ceilDivide(part, plan.blocks)))), leastChunk, mostChunk);
   KernelCall call;
-  call.source = "collectives";
+  call.source = "collectives/chunks";
   call.kernel = allReduce ? "chunk_all_reduce" : "chunk_exchange";
   call.numWarps = plan.numWarps;
   call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(part, chunk))), 1, 1};

@@ -15,7 +15,8 @@ moves = os.path.join(os.path.dirname(__file__), "rearrange.py")
 
 
 def library(name):
-    return os.path.join(kernels_folder, name, name + ".py")
+    """A file of kernels/: "folder/file", or "folder" for the file of the same name."""
+    return os.path.join(kernels_folder, (name if "/" in name else name + "/" + name) + ".py")
 
 
 def constexpr(**values):
@@ -126,15 +127,15 @@ for two_shot, m, n, k, split, options in [(False, 16, 64, 128, False, "--num-sta
 packets, ranks_and_sums = "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32, i32, fp32", dict(WORLD=8, REDUCTION=0, SCALED=False)
 chunks, rows = "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *bf16:16"
 for scatter, reduce in [(False, False), (True, True)]:
-    cases.append((library("collectives"), "packet_exchange", packets + constexpr(PER_PACKET=4, SCATTER=scatter, REDUCE=reduce, ALIGNED=reduce, **ranks_and_sums),
+    cases.append((library("collectives/packets"), "packet_exchange", packets + constexpr(PER_PACKET=4, SCATTER=scatter, REDUCE=reduce, ALIGNED=reduce, **ranks_and_sums),
                   "--num-warps 16"))
-    cases.append((library("collectives"), "chunk_exchange", chunks + ", i32, i32, i32:16, fp32" +
+    cases.append((library("collectives/chunks"), "chunk_exchange", chunks + ", i32, i32, i32:16, fp32" +
                   constexpr(CHUNK=8192, SCATTER=scatter, REDUCE=reduce, ROOTED=False, **ranks_and_sums), "--num-warps 16"))
-cases.append((library("collectives"), "packet_all_reduce", packets + constexpr(PER_PACKET=4, ALIGNED=True, **ranks_and_sums), "--num-warps 16"))
-cases.append((library("collectives"), "chunk_all_reduce", chunks + ", i32:16, i32, i32:16, fp32" + constexpr(CHUNK=4096, **ranks_and_sums), "--num-warps 16"))
-cases.append((library("collectives"), "packet_all_reduce_rms_norm", rows + ", *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
+cases.append((library("collectives/packets"), "packet_all_reduce", packets + constexpr(PER_PACKET=4, ALIGNED=True, **ranks_and_sums), "--num-warps 16"))
+cases.append((library("collectives/chunks"), "chunk_all_reduce", chunks + ", i32:16, i32, i32:16, fp32" + constexpr(CHUNK=4096, **ranks_and_sums), "--num-warps 16"))
+cases.append((library("collectives/rms_norm"), "packet_all_reduce_rms_norm", rows + ", *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
               constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=4), "--num-warps 16"))
-cases.append((library("collectives"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
+cases.append((library("collectives/rms_norm"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
               constexpr(WORLD=8, COLUMNS=8192, CHUNK=8192), "--num-warps 16"))
 for kernel in ["softmax", "softmax_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
@@ -144,17 +145,18 @@ for kernel in ["rms_norm", "rms_norm_pairs"]:
 cases.append((library("row_wise"), "layer_norm", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", i32:16" * 4 + ", fp32" + constexpr(BLOCK=4096),
               "--num-warps 8"))
 
-# Every kernel of the library is in the list: the functions of its files that no other function there calls.
+# Every kernel of the library is in the list: the functions of its files that no other function there calls and no other file imports.
+texts = {}
 for folder, _, files in os.walk(kernels_folder):
     for name in files:
-        path = os.path.join(folder, name)
-        if not name.endswith(".py"):
-            continue
-        text = open(path, encoding="utf-8").read()
-        for kernel in re.findall(r"^@triton\.jit.*\ndef (\w+)", text, re.M):
-            is_called = len(re.findall(rf"\b{kernel}\(", text)) > 1
-            if not is_called and not any(case[0] == path and case[1] == kernel for case in cases):
-                sys.exit(f"{path}: kernel {kernel} has no case in {__file__}")
+        if name.endswith(".py"):
+            texts[os.path.join(folder, name)] = open(os.path.join(folder, name), encoding="utf-8").read()
+imported = set(re.findall(r"\w+", " ".join(names for text in texts.values() for names in re.findall(r"^from \.[\w.]+ import (\([^)]*\)|.*)", text, re.M))))
+for path, text in texts.items():
+    for kernel in re.findall(r"^@triton\.jit.*\ndef (\w+)", text, re.M):
+        is_called = kernel in imported or len(re.findall(rf"\b{kernel}\(", text)) > 1
+        if not is_called and not any(case[0] == path and case[1] == kernel for case in cases):
+            sys.exit(f"{path}: kernel {kernel} has no case in {__file__}")
 
 os.environ["DITRON_PTXAS"] = ""  # each kernel is assembled below, with the log kept
 failures = 0
