@@ -1,0 +1,81 @@
+//===- TensorParallelMoe.h - A mixture of experts whose every expert is spread over the ranks --------------------*- C++ -*-===//
+//
+//   y[t] = sum over j of weight[t, j] * down(expert[t, j], swiglu(up(expert[t, j], x[t])))
+//
+// Each rank has a slice of the inner columns of every expert. Tokens are dealt out to the ranks before and after:
+//
+//   gathered = AllGather(x)                        [tokens, hidden]
+//   ids, weights = router(gathered)                the same on all ranks
+//   inner = swiglu(gathered rows * up)             [rows, inner / ranks], without a copy of the rows
+//   y = ReduceScatter(sum of slots(inner * down))
+//
+// No step waits for the host, which knows the number of tokens and nothing of where they go.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_LAYERS_TENSORPARALLELMOE_H
+#define DITRON_OPS_LAYERS_TENSORPARALLELMOE_H
+
+#include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/moe/GroupedGemm.h"
+#include "ditron/ops/moe/Routing.h"
+
+namespace ditron::ops {
+
+struct TensorParallelMoeOptions {
+  DataType dtype = DataType::BF16; ///< Of x, y and weights: bf16, fp16 or fp32. All sums are fp32.
+  int64_t hidden = 0;
+  int64_t inner = 0; ///< Of an expert on all ranks together; a multiple of the number of ranks.
+  uint32_t experts = 0;
+  uint32_t topK = 1;
+  RouterScore score = RouterScore::Softmax;
+  bool normalized = true; ///< As RouterProblem's, like the next.
+  double scale = 1;
+  int64_t maxTokensPerRank = 0; ///< Sizes the workspaces.
+};
+
+/// One rank's weights; they stay where they are as long as the layer.
+struct TensorParallelMoeWeights {
+  runtime::Pointer router; ///< [experts, hidden], the same on all ranks.
+  runtime::Pointer bias;   ///< [experts] fp32, for the choice only; null: none.
+  runtime::Pointer up;     ///< [experts, 2 * inner / ranks, hidden]: of each inner column the gate, then what it lets through.
+  runtime::Pointer down;   ///< [experts, hidden, inner / ranks]
+};
+
+class TensorParallelMoe {
+public:
+  /// `weights`: by rank; those of ranks of other processes are not looked at.
+  static Expected<TensorParallelMoe> create(runtime::World &world, runtime::KernelProvider &kernels,
+                                            const TensorParallelMoeOptions &options,
+                                            const std::vector<TensorParallelMoeWeights> &weights);
+
+  /// Compiles and loads what calls with so many tokens of each rank need.
+  Status prepare(runtime::Rank &rank, int64_t tokensPerRank);
+  /// Enqueues one call; all ranks make the same sequence of calls, with the same number. x, y: [tokensPerRank, hidden] of options.dtype;
+  /// they may be the same. They may be reused once the work enqueued on `stream` so far has run.
+  Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer x, runtime::Pointer y,
+                 int64_t tokensPerRank);
+
+  const TensorParallelMoeOptions &options() const { return optionValues; }
+
+private:
+  using Plan = std::vector<PreparedCall>;
+  struct PerRank {
+    TensorParallelMoeWeights weights;
+    runtime::Buffer gathered, logits, ids, slotWeights, inner, rows, sums;
+    std::optional<Routing> routing;
+    KeptPlans<Plan> kept;
+  };
+  Status allocate(runtime::Rank &rank, const TensorParallelMoeWeights &weights);
+  Status verifyTokens(int64_t tokensPerRank) const;
+  Expected<Plan> plan(runtime::Rank &rank, int64_t tokensPerRank);
+
+  TensorParallelMoeOptions optionValues;
+  runtime::World *world = nullptr;
+  runtime::KernelProvider *kernels = nullptr;
+  GemmPlan upPlan, downPlan;
+  std::optional<Collective> gather, scatter;
+  std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.
+};
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_LAYERS_TENSORPARALLELMOE_H

@@ -1,0 +1,72 @@
+//===- GroupedGemm.h - Rows of several experts, each times the weights of its own --------------------------------*- C++ -*-===//
+//
+//   C[r] = activation(A[r] * B[e]),   offsets[e] <= r < offsets[e + 1],   fp32 accumulation
+//
+// How many rows each expert has is read on the device: the host knows the most there can be, waits for nothing, and any counts are right,
+// zero and all rows of one expert included. Device code: kernels/moe/grouped_gemm.py. Rows, offsets and tiles come from Routing.h.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_MOE_GROUPEDGEMM_H
+#define DITRON_OPS_MOE_GROUPEDGEMM_H
+
+#include "ditron/ops/Gemm.h"
+
+namespace ditron::ops {
+
+/// What becomes of a sum before it is rounded and stored.
+enum class GroupedActivation {
+  None,
+  Swiglu, ///< Columns 2j are gates g, columns 2j + 1 what they let through, u: column j of C is g * sigmoid(g) * u.
+};
+std::string_view toString(GroupedActivation activation);
+
+struct GroupedGemmProblem {
+  int64_t maxRows = 0; ///< Rows that all experts have together, at most.
+  uint32_t experts = 0;
+  int64_t n = 0; ///< Columns of each expert's weights.
+  int64_t k = 0;
+  DataType dtype = DataType::BF16;      ///< Of A and B: bf16, fp16, fp32, or with block scales fp8 e4m3.
+  DataType resultType = DataType::BF16; ///< Of C: bf16, fp16 or fp32.
+  MatrixOrder order = MatrixOrder::Transposed;
+  GroupedActivation activation = GroupedActivation::None;
+  /// Slots of a token: row r of the product is row slotOfRow[r] / slots of A. 0: row r itself.
+  uint32_t slots = 0;
+  bool blockScales = false;
+  MultiplyPrecision precision = MultiplyPrecision::Tf32;
+
+  int64_t resultColumns() const { return activation == GroupedActivation::Swiglu ? n / 2 : n; }
+};
+
+/// Where a product's operands are. All row-major, rows without gaps.
+struct GroupedGemmOperands {
+  runtime::Pointer a;         ///< [rows, k], or [tokens, k] with slots.
+  runtime::Pointer b;         ///< [experts, n, k] (Transposed) or [experts, k, n].
+  runtime::Pointer c;         ///< [rows, resultColumns].
+  runtime::Pointer offsets;   ///< [experts + 1] int32.
+  runtime::Pointer tiles;     ///< Routing::tiles, of the plan's blockM.
+  runtime::Pointer slotOfRow; ///< [rows] int32; null without slots.
+  /// With blockScales, fp32, of blocks of 128 elements along K, and for B along N too:
+  /// [rows or tokens, ceil(k / 128)] and [experts, ceil(n / 128), ceil(k / 128)].
+  runtime::Pointer aScale, bScale;
+};
+
+/// The choice of the library for rows dealt out evenly.
+GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_view target);
+
+/// Binds the kernel of the plan to operands on a rank; calls of the result compute the product.
+Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runtime::Rank &rank,
+                                          const GroupedGemmProblem &problem, const GroupedGemmOperands &operands,
+                                          const std::optional<GemmPlan> &plan = std::nullopt);
+
+struct SlotSumProblem {
+  int64_t tokens = 0, columns = 0;
+  uint32_t topK = 1;
+};
+/// out[t] = sum over j of weights[t, j] * rows[rowOfSlot[t, j]], in fp32, in the order of j; slots without a row add nothing.
+///   rows: [rows, columns]; rowOfSlot: [tokens, topK] int32; weights: [tokens, topK] fp32, null for ones; out: [tokens, columns].
+Expected<PreparedCall> prepareSlotSum(runtime::KernelProvider &kernels, runtime::Rank &rank,
+                                      const SlotSumProblem &problem, runtime::Pointer rows, runtime::Pointer rowOfSlot,
+                                      runtime::Pointer weights, runtime::Pointer out);
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_MOE_GROUPEDGEMM_H

@@ -1,0 +1,135 @@
+"""Rows of several experts, each times the weights of its own (host side: ditron/ops/moe/GroupedGemm).
+
+    C[r] = activation(A[r] @ B[e] * scales),   offsets[e] <= r < offsets[e + 1]
+
+B is [experts, N, K] (B_TRANSPOSED) or [experts, K, N]. `tiles_ptr` says which tiles of rows there are (routing.tile_rows): offsets and
+tiles are read on the device, and any number of rows is right that the host has room for, none included.
+
+`grouped_gemm` moves tiles by tensor descriptors. A tile's last rows may be those of the next expert: they are multiplied and not
+stored. `grouped_gemm_pointers` loads through pointers: for rows that are gathered (row r of the product is row
+slot_of_row[r] // SLOTS of A), for strides that descriptors do not take, and for GPUs without TMA.
+
+Block scales, of fp8 (BLOCK_SCALES): a_scale [rows, ceil(K / 128)] of A's rows, b_scale [experts, ceil(N / 128), ceil(K / 128)].
+"""
+import triton
+import triton.language as tl
+
+from ..product.product import activated, can_fetch_ahead, exact_depth, grouped_tile, result_columns, sum_type
+
+# Elements of a block that has one scale, in each direction.
+SCALED = tl.constexpr(128)
+
+
+@triton.jit
+def store_rows(c_ptr, result, row, end, column, columns, stride_c, BLOCK_M: tl.constexpr, COLUMNS: tl.constexpr):
+    rows = tl.arange(0, BLOCK_M)
+    offsets = tl.arange(0, COLUMNS)
+    pointers = c_ptr + tl.cast(row, tl.int64) * stride_c + column + (rows[:, None] * stride_c + offsets[None, :])
+    tl.store(pointers, result, mask=(rows[:, None] < end - row) & (offsets[None, :] < columns - column))
+
+
+@triton.jit
+def grouped_gemm(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, rows, weight_rows, N, K, stride_a, stride_c, BLOCK_M: tl.constexpr,
+                 BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
+                 PRECISION: tl.constexpr):
+    """weight_rows: those of B as [weight_rows, K] or [weight_rows, N], all experts one after the other."""
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
+    if B_TRANSPOSED:
+        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[weight_rows, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
+    else:
+        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[weight_rows, N], strides=[N, 1], block_shape=[BLOCK_K, BLOCK_N])
+    RESULT_N: tl.constexpr = result_columns(BLOCK_N, ACTIVATION)
+    tiles_m = tl.load(tiles_ptr)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    k_tiles = tl.cdiv(K, BLOCK_K)
+    tl.assume(k_tiles > 0)
+    FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
+        tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        expert = tl.load(tiles_ptr + 1 + 2 * tile_m)
+        row = tl.load(tiles_ptr + 2 + 2 * tile_m)
+        column = tile_n * BLOCK_N
+        sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=sum_type(a_ptr.dtype.element_ty))
+        for k in range(0, k_tiles):
+            a = a_desc.load([row, k * BLOCK_K])
+            if B_TRANSPOSED:
+                b = b_desc.load([expert * N + column, k * BLOCK_K])
+                sums = tl.dot(a, b.T, sums, input_precision=PRECISION, max_num_imprecise_acc=exact_depth(BLOCK_K))
+            else:
+                b = b_desc.load([expert * K + k * BLOCK_K, column])
+                sums = tl.dot(a, b, sums, input_precision=PRECISION, max_num_imprecise_acc=exact_depth(BLOCK_K))
+        result = activated(sums.to(tl.float32), ACTIVATION, BLOCK_M, BLOCK_N).to(c_ptr.dtype.element_ty)
+        end = tl.load(offsets_ptr + expert + 1)
+        store_rows(c_ptr, result, row, end, tile_n * RESULT_N, result_columns(N, ACTIVATION), stride_c, BLOCK_M, RESULT_N)
+
+
+@triton.jit
+def grouped_gemm_pointers(a_ptr, b_ptr, c_ptr, offsets_ptr, tiles_ptr, slot_of_row_ptr, a_scale_ptr, b_scale_ptr, N, K, stride_a, stride_c,
+                          BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+                          B_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr, SLOTS: tl.constexpr,
+                          BLOCK_SCALES: tl.constexpr):
+    RESULT_N: tl.constexpr = result_columns(BLOCK_N, ACTIVATION)
+    offsets_m = tl.arange(0, BLOCK_M)
+    offsets_n = tl.arange(0, BLOCK_N)
+    depths = tl.arange(0, BLOCK_K)
+    tiles_m = tl.load(tiles_ptr)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
+        expert = tl.load(tiles_ptr + 1 + 2 * tile_m)
+        row = tl.load(tiles_ptr + 2 + 2 * tile_m)
+        end = tl.load(offsets_ptr + expert + 1)
+        column = tile_n * BLOCK_N
+        is_row = offsets_m < end - row
+        is_column = offsets_n < N - column
+        source = row + offsets_m
+        if slot_of_row_ptr is not None:
+            source = tl.load(slot_of_row_ptr + source, mask=is_row, other=0) // SLOTS
+        source = source.to(tl.int64)
+        a_ptrs = a_ptr + source[:, None] * stride_a + depths[None, :]
+        weights_ptr = b_ptr + tl.cast(expert, tl.int64) * N * K
+        if B_TRANSPOSED:
+            b_ptrs = weights_ptr + tl.cast(column, tl.int64) * K + (offsets_n[None, :] * K + depths[:, None])
+            b_step = BLOCK_K
+        else:
+            b_ptrs = weights_ptr + column + (depths[:, None] * N + offsets_n[None, :])
+            b_step = BLOCK_K * N
+        if BLOCK_SCALES:
+            blocks_k = tl.cdiv(K, SCALED)
+            a_scales = a_scale_ptr + source * blocks_k
+            b_scales = b_scale_ptr + (tl.cast(expert, tl.int64) * tl.cdiv(N, SCALED) + (column + offsets_n) // SCALED) * blocks_k
+        sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=sum_type(a_ptr.dtype.element_ty))
+        for k in range(0, tl.cdiv(K, BLOCK_K)):
+            left = K - k * BLOCK_K
+            a = tl.load(a_ptrs, mask=is_row[:, None] & (depths[None, :] < left), other=0)
+            b = tl.load(b_ptrs, mask=(depths[:, None] < left) & is_column[None, :], other=0)
+            if BLOCK_SCALES:
+                products = tl.dot(a, b, max_num_imprecise_acc=exact_depth(BLOCK_K))
+                block = k * BLOCK_K // SCALED
+                a_scale = tl.load(a_scales + block, mask=is_row, other=0.0)
+                b_scale = tl.load(b_scales + block, mask=is_column, other=0.0)
+                sums += products * a_scale[:, None] * b_scale[None, :]
+            else:
+                sums = tl.dot(a, b, sums, input_precision=PRECISION, max_num_imprecise_acc=exact_depth(BLOCK_K))
+            a_ptrs += BLOCK_K
+            b_ptrs += b_step
+        result = activated(sums.to(tl.float32), ACTIVATION, BLOCK_M, BLOCK_N).to(c_ptr.dtype.element_ty)
+        store_rows(c_ptr, result, row, end, tile_n * RESULT_N, result_columns(N, ACTIVATION), stride_c, BLOCK_M, RESULT_N)
+
+
+@triton.jit
+def sum_slots(rows_ptr, row_of_slot_ptr, weights_ptr, out_ptr, tokens, columns, stride_rows, stride_out, TOP_K: tl.constexpr, BLOCK: tl.constexpr):
+    """out[t] = sum over j of weights[t, j] * rows[row_of_slot[t, j]], in fp32, in the order of j; a slot without a row adds nothing. The grid
+    is (tokens, ceil(columns / BLOCK)); weights_ptr may be None."""
+    token = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    is_column = column < columns
+    total = tl.zeros((BLOCK,), tl.float32)
+    for j in tl.static_range(TOP_K):
+        row = tl.load(row_of_slot_ptr + token * TOP_K + j)
+        value = tl.load(rows_ptr + tl.cast(row, tl.int64) * stride_rows + column, mask=is_column & (row >= 0), other=0.0).to(tl.float32)
+        if weights_ptr is not None:
+            value *= tl.load(weights_ptr + token * TOP_K + j)
+        # What has no row adds nothing, whatever its weight is.
+        total += tl.where(row >= 0, value, 0.0)
+    tl.store(out_ptr + token * stride_out + column, total.to(out_ptr.dtype.element_ty), mask=is_column)

@@ -1,0 +1,206 @@
+//===- moe_layer_test.cpp - TensorParallelMoe against a plain reference -----------------------------------------------------===//
+#include "KernelTest.h"
+#include "ditron/jit/Jit.h"
+#include "ditron/ops/Reference.h"
+#include "ditron/ops/layers/TensorParallelMoe.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ditron::e2e {
+namespace {
+
+using ops::TensorParallelMoe;
+using ops::TensorParallelMoeOptions;
+using ops::TensorParallelMoeWeights;
+using testing::HasSubstr;
+
+/// The whole model's weights, and what it computes in double precision.
+struct Model {
+  const TensorParallelMoeOptions &options;
+  std::vector<float> router, up, down; ///< [E, hidden], [E, 2 inner, hidden] (gate and up in turns), [E, hidden, inner].
+
+  explicit Model(const TensorParallelMoeOptions &options)
+      : options(options), router(ops::randomValues(options.dtype, options.experts * options.hidden, 1)),
+        up(ops::randomValues(options.dtype, options.experts * 2 * options.inner * options.hidden, 2)),
+        down(ops::randomValues(options.dtype, options.experts * options.hidden * options.inner, 3)) {}
+
+  std::vector<double> apply(const float *x) const {
+    const int64_t hidden = options.hidden, inner = options.inner;
+    const auto dot = [&](const float *weights) { return std::inner_product(x, x + hidden, weights, 0.0); };
+    std::vector<double> scores(options.experts);
+    for (uint32_t e = 0; e < options.experts; ++e)
+      scores[e] = std::exp(dot(&router[e * hidden]));
+    std::vector<uint32_t> order(options.experts);
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return scores[a] > scores[b]; });
+    double total = 0;
+    for (uint32_t j = 0; j < options.topK; ++j)
+      total += scores[order[j]];
+    std::vector<double> y(hidden, 0);
+    for (uint32_t j = 0; j < options.topK; ++j) {
+      const uint32_t e = order[j];
+      for (int64_t i = 0; i < inner; ++i) {
+        const double gate = dot(&up[(e * 2 * inner + 2 * i) * hidden]), through = dot(&up[(e * 2 * inner + 2 * i + 1) * hidden]);
+        const double value = gate / (1 + std::exp(-gate)) * through * scores[order[j]] / total;
+        for (int64_t h = 0; h < hidden; ++h)
+          y[h] += value * down[(e * hidden + h) * inner + i];
+      }
+    }
+    return y;
+  }
+
+  /// [E, rows, columns] -> the same of rows [first, first + count).
+  static std::vector<float> rowsOf(const std::vector<float> &all, uint32_t experts, int64_t rows, int64_t columns,
+                                   int64_t first, int64_t count) {
+    std::vector<float> result;
+    for (uint32_t e = 0; e < experts; ++e)
+      result.insert(result.end(), all.begin() + (e * rows + first) * columns, all.begin() + (e * rows + first + count) * columns);
+    return result;
+  }
+  std::vector<float> upOf(uint32_t rank, uint32_t ranks) const {
+    const int64_t own = 2 * options.inner / ranks;
+    return rowsOf(up, options.experts, 2 * options.inner, options.hidden, rank * own, own);
+  }
+  std::vector<float> downOf(uint32_t rank, uint32_t ranks) const {
+    const int64_t own = options.inner / ranks;
+    std::vector<float> result;
+    for (size_t row = 0; row < options.experts * static_cast<size_t>(options.hidden); ++row)
+      result.insert(result.end(), down.begin() + row * options.inner + rank * own, down.begin() + row * options.inner + (rank + 1) * own);
+    return result;
+  }
+};
+
+class MoeLayer : public KernelTest {
+protected:
+  Buffer values(DataType type, const std::vector<float> &content, uint32_t id) {
+    Buffer buffer = zeros(type, content.size(), "w", id);
+    EXPECT_OK(buffer.uploadFloats(content));
+    return buffer;
+  }
+};
+
+TEST_F(MoeLayer, EqualsTheReferenceOnAnyNumberOfRanks) {
+  for (const uint32_t wanted : {1u, 2u, 4u}) {
+    const uint32_t ranks = ranksOnTarget(wanted);
+    if (ranks < wanted)
+      continue;
+    start(ranks, seeded(wanted));
+    for (const DataType type : {DataType::F32, DataType::BF16}) {
+      TensorParallelMoeOptions options;
+      options.dtype = type;
+      options.hidden = 48;
+      options.inner = 32;
+      options.experts = 6;
+      options.topK = 2;
+      options.maxTokensPerRank = 20;
+      const Model model(options);
+      std::vector<Buffer> kept;
+      std::vector<TensorParallelMoeWeights> weights(ranks);
+      for (uint32_t id = 0; id < ranks; ++id) {
+        for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
+          kept.push_back(values(type, each, id));
+        weights[id] = {kept[3 * id].pointer(), {}, kept[3 * id + 1].pointer(), kept[3 * id + 2].pointer()};
+      }
+      auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+      ASSERT_OK(layer);
+      for (const int64_t tokens : {int64_t(1), int64_t(20), int64_t(7)}) {
+        std::vector<Buffer> x, y;
+        std::vector<float> given = ops::randomValues(type, tokens * ranks * options.hidden, 9 + tokens);
+        for (float &value : given)
+          value *= 4; // so that experts differ
+        for (uint32_t id = 0; id < ranks; ++id) {
+          const auto begin = given.begin() + id * tokens * options.hidden;
+          x.push_back(values(type, {begin, begin + tokens * options.hidden}, id));
+          y.push_back(zeros(type, tokens * options.hidden, "y", id));
+          ASSERT_OK(layer->prepare(rank(id), tokens));
+        }
+        for (int call = 0; call < 2; ++call)
+          for (uint32_t id = 0; id < ranks; ++id)
+            ASSERT_OK(layer->enqueue(rank(id), rank(id).stream(), x[id], y[id], tokens));
+        ASSERT_OK(world().synchronize());
+        for (uint32_t id = 0; id < ranks; ++id) {
+          std::vector<double> expected;
+          for (int64_t t = 0; t < tokens; ++t) {
+            const std::vector<double> one = model.apply(&given[(id * tokens + t) * options.hidden]);
+            expected.insert(expected.end(), one.begin(), one.end());
+          }
+          // Gathered rows, inner columns, rows and sums are rounded one after the other.
+          const ops::Tolerance tolerance = {3 * ops::toleranceFor(type, ops::MultiplyPrecision::Ieee).relative};
+          const ops::Comparison comparison = ops::compare(*y[id].downloadFloats(), expected, tolerance);
+          EXPECT_TRUE(comparison.passed()) << ranks << " ranks, " << tokens << " tokens, " << toString(type) << ", rank " << id
+                                           << ": " << comparison.worstRatio;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(MoeLayer, ReplaysFollowTheTokens) {
+  const uint32_t ranks = ranksOnTarget(2);
+  REQUIRE_RANKS(2);
+  start(ranks, seeded(3, 1));
+  TensorParallelMoeOptions options;
+  options.dtype = DataType::F32;
+  options.hidden = 32;
+  options.inner = 16;
+  options.experts = 5;
+  options.topK = 3;
+  options.maxTokensPerRank = 9;
+  const Model model(options);
+  std::vector<Buffer> kept, x, y;
+  std::vector<TensorParallelMoeWeights> weights(ranks);
+  for (uint32_t id = 0; id < ranks; ++id) {
+    for (const std::vector<float> &each : {model.router, model.upOf(id, ranks), model.downOf(id, ranks)})
+      kept.push_back(values(options.dtype, each, id));
+    weights[id] = {kept[3 * id].pointer(), {}, kept[3 * id + 1].pointer(), kept[3 * id + 2].pointer()};
+    x.push_back(zeros(options.dtype, 9 * options.hidden, "x", id));
+    y.push_back(zeros(options.dtype, 9 * options.hidden, "y", id));
+  }
+  auto layer = TensorParallelMoe::create(world(), sharedJit(), options, weights);
+  ASSERT_OK(layer);
+  std::vector<runtime::Graph> graphs(ranks);
+  for (uint32_t id = 0; id < ranks; ++id)
+    ASSERT_OK(layer->prepare(rank(id), 9));
+  for (uint32_t id = 0; id < ranks; ++id) {
+    ASSERT_OK(rank(id).stream().beginCapture());
+    ASSERT_OK(layer->enqueue(rank(id), rank(id).stream(), x[id], y[id], 9));
+    auto graph = rank(id).stream().endCapture();
+    ASSERT_OK(graph);
+    graphs[id] = std::move(*graph);
+  }
+  for (int replay = 0; replay < 6; ++replay) {
+    const std::vector<float> given = ops::randomValues(options.dtype, ranks * 9 * options.hidden, 50 + replay);
+    for (uint32_t id = 0; id < ranks; ++id)
+      ASSERT_OK(x[id].uploadFloats(std::span(given).subspan(id * 9 * options.hidden, 9 * options.hidden)));
+    for (uint32_t id = 0; id < ranks; ++id)
+      ASSERT_OK(rank(id).stream().launch(graphs[id]));
+    ASSERT_OK(world().synchronize());
+    for (uint32_t id = 0; id < ranks; ++id) {
+      std::vector<double> expected;
+      for (int64_t t = 0; t < 9; ++t) {
+        const std::vector<double> one = model.apply(&given[(id * 9 + t) * options.hidden]);
+        expected.insert(expected.end(), one.begin(), one.end());
+      }
+      const ops::Comparison comparison =
+          ops::compare(*y[id].downloadFloats(), expected, ops::toleranceFor(options.dtype, ops::MultiplyPrecision::Ieee));
+      EXPECT_TRUE(comparison.passed()) << "replay " << replay << ", rank " << id << ": " << comparison.worstRatio;
+    }
+  }
+}
+
+TEST_F(MoeLayer, WhatIsRefused) {
+  start(3);
+  TensorParallelMoeOptions options;
+  options.hidden = options.inner = 32;
+  options.experts = 4;
+  options.maxTokensPerRank = 4;
+  EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, std::vector<TensorParallelMoeWeights>(3)).status().message(),
+              HasSubstr("32 inner columns do not divide by 3 ranks"));
+  options.inner = 33;
+  EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, {}).status().message(),
+              HasSubstr("weights of 0 ranks are given; there are 3"));
+}
+
+} // namespace
+} // namespace ditron::e2e
