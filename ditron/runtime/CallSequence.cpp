@@ -8,18 +8,26 @@
 
 namespace ditron::runtime {
 
-Expected<std::shared_ptr<SideStream>> SideStream::create(Rank &rank, std::string_view name) {
+Expected<std::shared_ptr<SideStream>> SideStream::create(Rank &rank, std::string_view name, uint32_t lanes) {
+  if (lanes < 1 || lanes > mostSideLanes)
+    return internalError(
+        fmt::format("{}: {} streams beside the caller's; 1 to {} are there", name, lanes, mostSideLanes));
   auto result = std::make_shared<SideStream>();
   result->name = name;
-  DITRON_ASSIGN_OR_RETURN(result->calls, Lanes::create(rank, name));
+  result->count = lanes;
+  DITRON_ASSIGN_OR_RETURN(result->calls, Lanes::create(rank, name, lanes));
   return result;
 }
 
-Expected<SideStream::Lanes> SideStream::Lanes::create(Rank &rank, std::string_view name) {
+Expected<SideStream::Lanes> SideStream::Lanes::create(Rank &rank, std::string_view name, uint32_t count) {
+  constexpr std::array<std::string_view, mostSideLanes> purposes = {"copies", "sums"};
   Lanes lanes;
-  DITRON_ASSIGN_OR_RETURN(lanes.side, rank.createStream(fmt::format("{} copies", name), /*priority=*/1));
   DITRON_ASSIGN_OR_RETURN(lanes.mainDone, rank.createEvent(fmt::format("{} main", name)));
-  DITRON_ASSIGN_OR_RETURN(lanes.sideDone, rank.createEvent(fmt::format("{} side", name)));
+  for (uint32_t i = 0; i < count; ++i) {
+    DITRON_ASSIGN_OR_RETURN(lanes.sides[i].stream,
+                            rank.createStream(fmt::format("{} {}", name, purposes[i]), /*priority=*/1));
+    DITRON_ASSIGN_OR_RETURN(lanes.sides[i].done, rank.createEvent(fmt::format("{} {} done", name, purposes[i])));
+  }
   return lanes;
 }
 
@@ -31,20 +39,36 @@ void CallSequence::copy(Lane lane, Copy copy) { steps.push_back({lane, std::move
 void CallSequence::signalWait(Lane lane, Pointer word, Compare compare, uint64_t value) {
   steps.push_back({lane, Wait{word, compare, value}});
 }
+void CallSequence::signalWrite(Lane lane, Pointer word, uint64_t value) { steps.push_back({lane, Write{word, value}}); }
 void CallSequence::join(Lane waiting) { steps.push_back({waiting, Join{}}); }
 
+bool CallSequence::hasStepsOn(Lane lane) const { return std::ranges::find(steps, lane, &Step::lane) != steps.end(); }
+
 Status CallSequence::enqueueStep(const Step &step, Stream &main, SideStream::Lanes &lanes) const {
-  const bool onMain = step.lane == Lane::Main;
-  Stream &stream = onMain ? main : lanes.side;
+  Stream &stream = step.lane == Lane::Main ? main : lanes.side(step.lane).stream;
   if (const auto *launch = std::get_if<PreparedLaunch>(&step.operation))
     return launch->enqueue(stream);
   if (const auto *copy = std::get_if<Copy>(&step.operation))
     return stream.copy(*copy);
   if (const auto *wait = std::get_if<Wait>(&step.operation))
     return stream.signalWait(wait->word, wait->compare, wait->value);
-  Event &done = onMain ? lanes.sideDone : lanes.mainDone;
-  DITRON_RETURN_IF_ERROR((onMain ? lanes.side : main).record(done));
-  return stream.wait(done);
+  if (const auto *write = std::get_if<Write>(&step.operation))
+    return stream.signalWrite(write->word, write->value);
+  return enqueueJoin(step.lane, main, lanes);
+}
+
+Status CallSequence::enqueueJoin(Lane waiting, Stream &main, SideStream::Lanes &lanes) const {
+  if (waiting != Lane::Main) {
+    DITRON_RETURN_IF_ERROR(main.record(lanes.mainDone));
+    return lanes.side(waiting).stream.wait(lanes.mainDone);
+  }
+  for (Lane lane : {Lane::Side, Lane::SecondSide}) {
+    if (!hasStepsOn(lane))
+      continue;
+    DITRON_RETURN_IF_ERROR(lanes.side(lane).stream.record(lanes.side(lane).done));
+    DITRON_RETURN_IF_ERROR(main.wait(lanes.side(lane).done));
+  }
+  return Status::ok();
 }
 
 Status CallSequence::enqueueOnMain(Stream &stream) const {
@@ -84,13 +108,14 @@ Status CallSequence::record(Rank &rank) {
   // Launches one after the other on one stream: a graph would not be faster.
   if (!side || !rank.world().options().callGraphs || !rank.device()->canPatchGraphs())
     return Status::ok();
-  const auto first = std::ranges::find(steps, Lane::Side, &Step::lane);
-  if (first != steps.end() && !std::holds_alternative<Join>(first->operation))
-    return internalError("the side lane of a call does something before it has joined the main one");
+  for (Lane lane : {Lane::Side, Lane::SecondSide})
+    if (const auto first = std::ranges::find(steps, lane, &Step::lane);
+        first != steps.end() && !std::holds_alternative<Join>(first->operation))
+      return internalError("the side lane of a call does something before it has joined the main one");
   std::lock_guard lock(side->recorderMutex);
   if (!side->recorder) {
     const std::string name = fmt::format("{} recording", side->name);
-    DITRON_ASSIGN_OR_RETURN(SideStream::Lanes lanes, SideStream::Lanes::create(rank, name));
+    DITRON_ASSIGN_OR_RETURN(SideStream::Lanes lanes, SideStream::Lanes::create(rank, name, side->count));
     DITRON_ASSIGN_OR_RETURN(lanes.main, rank.createStream(name));
     side->recorder = std::move(lanes);
   }
@@ -113,7 +138,8 @@ Status CallSequence::recordSteps(SideStream::Lanes &lanes) {
     const auto *launch = std::get_if<PreparedLaunch>(&step.operation);
     if (!launch)
       continue;
-    DITRON_ASSIGN_OR_RETURN(step.node, (step.lane == Lane::Main ? lanes.main : lanes.side).capturedKernel());
+    DITRON_ASSIGN_OR_RETURN(step.node,
+                            (step.lane == Lane::Main ? lanes.main : lanes.side(step.lane).stream).capturedKernel());
     step.version = launch->version();
   }
   return Status::ok();

@@ -1,7 +1,7 @@
 //===- CallSequence.h - The operations of a repeated call ------------------------------------------------*- C++ -*-===//
 //
-// What an operator enqueues with every call, put together once: launches, copies and waits on the caller's stream and on a second
-// one beside it. On devices whose graphs can be patched, record() makes the sequence a graph; then a call is one launch, and one
+// What an operator enqueues with every call, put together once: launches, copies and waits on the caller's stream and on one or two
+// beside it. On devices whose graphs can be patched, record() makes the sequence a graph; then a call is one launch, and one
 // more word to the driver for each kernel whose addresses have changed since the last call:
 //
 //   sequence.launch(Lane::Main, enter);        // once, when the plan is made
@@ -28,6 +28,7 @@
 
 #include "ditron/runtime/PreparedLaunch.h"
 
+#include <array>
 #include <mutex>
 #include <variant>
 
@@ -35,24 +36,37 @@ namespace ditron::runtime {
 
 class Rank;
 
-enum class Lane { Main, Side };
+enum class Lane {
+  Main,       ///< The caller's stream.
+  Side,       ///< Beside it.
+  SecondSide, ///< Beside both.
+};
+inline constexpr uint32_t mostSideLanes = 2;
 
-/// The second stream of an operator's calls on one rank, with what orders it and the caller's; all calls share it, so that it keeps
-/// their order.
+/// The streams beside the caller's for an operator's calls on one rank, with what orders them and the caller's; all calls share
+/// them, so that they keep the calls' order.
 class SideStream {
 public:
-  static Expected<std::shared_ptr<SideStream>> create(Rank &rank, std::string_view name);
+  /// `lanes`: how many, 1 or 2 (with Lane::SecondSide).
+  static Expected<std::shared_ptr<SideStream>> create(Rank &rank, std::string_view name, uint32_t lanes = 1);
 
 private:
   friend class CallSequence;
   struct Lanes {
-    Stream main, side; ///< `main` only to record on.
-    Event mainDone, sideDone;
+    Stream main; ///< Only to record on.
+    Event mainDone;
+    struct Side {
+      Stream stream;
+      Event done;
+    };
+    std::array<Side, mostSideLanes> sides;
 
     /// Without `main`.
-    static Expected<Lanes> create(Rank &rank, std::string_view name);
+    static Expected<Lanes> create(Rank &rank, std::string_view name, uint32_t count);
+    Side &side(Lane lane) { return sides[static_cast<size_t>(lane) - 1]; }
   };
   std::string name;
+  uint32_t count = 1;
   Lanes calls;
   /// Recording neither disturbs calls of other threads nor takes theirs.
   std::mutex recorderMutex;
@@ -69,7 +83,10 @@ public:
   void launch(Lane lane, PreparedLaunch launch);
   void copy(Lane lane, Copy copy);
   void signalWait(Lane lane, Pointer word, Compare compare, uint64_t value);
-  /// What the lane gets from here on comes after what the other lane has got so far. The main lane joins the side lane last.
+  /// Writes a word of this rank's node once the lane's earlier operations are visible there.
+  void signalWrite(Lane lane, Pointer word, uint64_t value);
+  /// A side lane: what it gets from here on comes after what the main lane has got so far, with which each one begins. The main lane: the
+  /// same of all side lanes that have got anything, with which the sequence ends.
   void join(Lane waiting);
 
   /// Makes the sequence a graph where that helps: the world asks for it, and the device can capture and patch the operations.
@@ -84,16 +101,22 @@ private:
     Compare compare;
     uint64_t value;
   };
+  struct Write {
+    Pointer word;
+    uint64_t value;
+  };
   struct Join {};
   struct Step {
     Lane lane;
-    std::variant<PreparedLaunch, Copy, Wait, Join> operation;
+    std::variant<PreparedLaunch, Copy, Wait, Write, Join> operation;
     GraphNode node = 0;   ///< Of a recorded launch.
     uint64_t version = 0; ///< Of its addresses in the graph.
   };
 
   Status enqueueOnMain(Stream &stream) const;
   Status enqueueStep(const Step &step, Stream &main, SideStream::Lanes &lanes) const;
+  Status enqueueJoin(Lane waiting, Stream &main, SideStream::Lanes &lanes) const;
+  bool hasStepsOn(Lane lane) const;
   Status recordSteps(SideStream::Lanes &lanes);
   Status patch(Stream &stream);
 
