@@ -62,14 +62,14 @@ struct CostModel {
   double linkLatencyNs = 1000;          ///< Latency of a remote access, a remote signal and the start of a remote copy.
   double networkBytesPerNs = 1.67; ///< Bandwidth of one GPU's way to other nodes, each direction: a NIC of 200 Gb/s.
   double networkLatencyNs = 5000;  ///< Latency of a message to another node.
-  double localLatencyNs = 400;          ///< Latency of a local global-memory round trip (signal, atomic, poll).
-  double barrierClocks = 30;            ///< A block barrier.
-  double shuffleClocks = 2;             ///< A shuffle, ballot or warp barrier.
-  double launchLatencyNs = 3000;        ///< From a kernel at the head of its stream to its first block.
-  double blockStartNs = 200;            ///< Start of one block on an SM.
-  double copyStartNs = 1500;            ///< Start of a copy on a copy engine.
-  uint64_t copyChunkBytes = 64 * 1024;  ///< A copy becomes visible in pieces of this size.
-  double hostCallNs = 1000;             ///< One enqueue or other call of host code.
+  double localLatencyNs = 400;     ///< Latency of a local global-memory round trip (signal, atomic, poll).
+  double barrierClocks = 30;       ///< A block barrier.
+  double shuffleClocks = 2;        ///< A shuffle, ballot or warp barrier.
+  double launchLatencyNs = 3000;   ///< From a kernel at the head of its stream to its first block.
+  double blockStartNs = 200;       ///< Start of one block on an SM.
+  double copyStartNs = 1500;       ///< Start of a copy on a copy engine.
+  uint64_t copyChunkBytes = 64 * 1024; ///< A copy becomes visible in pieces of this size.
+  double hostCallNs = 1000;            ///< One enqueue or other call of host code.
 
   /// An H200 cut down in the same way: eight of its 132 SMs.
   static CostModel sm90();
@@ -196,8 +196,9 @@ struct Counters {
   uint64_t blocksRun = 0;
   uint64_t kernelsRun = 0;
   uint64_t mmaFlops = 0;
-  uint64_t localBytes = 0;  ///< Global memory of the block's own rank, by accounted accesses.
-  uint64_t remoteBytes = 0; ///< The same for other ranks.
+  uint64_t localBytes = 0;   ///< Global memory of the block's own rank, by accounted accesses.
+  uint64_t remoteBytes = 0;  ///< The same for other ranks.
+  uint64_t networkBytes = 0; ///< Of puts and gets between nodes, without signals.
   uint64_t sharedBytes = 0;
   uint64_t copyBytes = 0;     ///< By copy engines.
   uint64_t tmaLoadBytes = 0;  ///< Of tensor loads, boxes in full.

@@ -86,6 +86,7 @@ void Shmem::planFar(PendingTransfer &transfer, SimTime from, bool soon) {
   const SimTime latency = engine.scheduler.cost(cost.networkLatencyNs);
   sender.networkOutFree = receiver.networkInFree = start + wire;
   transfer.earliest = transfer.due = start + wire + latency;
+  engine.counters.networkBytes += transfer.bytes;
   const auto late = [&] {
     return engine.scheduler.cost(static_cast<double>(soon ? random.below(random.below(4) ? 500 : longestHurryNs)
                                                           : shortestDelayNs + random.below(longestDelayNs)));
@@ -234,6 +235,7 @@ void Shmem::quiet(Thread &thread) {
 template <typename Action> void Shmem::roundTrip(Thread &thread, uint64_t bytes, Action meanwhile) {
   const CostModel &cost = engine.options.cost;
   Block &block = *thread.block;
+  engine.counters.networkBytes += bytes;
   block.clock += engine.scheduler.cost(cost.networkLatencyNs);
   block.yieldIfAhead(thread);
   meanwhile();
