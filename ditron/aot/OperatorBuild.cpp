@@ -73,7 +73,7 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   const int64_t ranks = shape.integer("ranks"), mostRows = shape.integer("max_m", m);
   options.dtype = shape.type("dtype", DataType::BF16);
   if constexpr (!isAllReduce)
-    options.numNodes = static_cast<uint32_t>(shape.integer("nodes", 1));
+    options.numNodes = static_cast<uint32_t>(shape.integer("nodes", 0));
   DITRON_ASSIGN_OR_RETURN(options.weightOrder, readOrder(shape, options.weightOrder));
   DITRON_ASSIGN_OR_RETURN(options.precision, readPrecision(shape));
   DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,

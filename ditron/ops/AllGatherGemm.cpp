@@ -14,14 +14,13 @@ constexpr std::string_view operation = "AllGatherGemm";
 
 Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::KernelProvider &kernels,
                                               const Options &options) {
-  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
   if (options.maxRows <= 0 || options.depth <= 0)
     return invalidArgument(fmt::format("{}: maxRows is {} and depth is {}; both must be positive", operation,
                                        options.maxRows, options.depth));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, 1, options.depth, options.tile));
-  DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
+  DITRON_ASSIGN_OR_RETURN(const uint32_t nodes, nodesFor(operation, world, options.numNodes));
   constexpr uint32_t mostChunks = 64;
   if (options.chunksPerRank == 0 || options.chunksPerRank > mostChunks)
     return invalidArgument(
@@ -29,9 +28,10 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
 
   AllGatherGemm op;
   op.optionValues = options;
+  op.optionValues.numNodes = nodes;
   op.world = &world;
   op.kernels = &kernels;
-  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0));
+  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0, world.numNodes() * options.chunksPerRank));
   DITRON_ASSIGN_OR_RETURN(op.workspace,
                           world.allocateSymmetric(options.dtype, options.maxRows * options.depth, "ag_gemm_workspace"));
   DITRON_ASSIGN_OR_RETURN(
@@ -47,6 +47,7 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
 }
 
 Status AllGatherGemm::allocateOneLaunch() {
+  DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: one launch (oneLaunchRows)", operation)));
   int64_t &rows = optionValues.oneLaunchRows;
   if (rows < 0 || rows > OneLaunchGather::mostRows)
     return invalidArgument(
@@ -114,16 +115,25 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
 }
 
 void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {
-  const RowShards shards(rows, rank.numRanks());
   const int64_t depth = optionValues.depth;
-  for (const Push &push : allGatherPushes(shards, rank.id(), rank.numRanks(), optionValues.chunksPerRank)) {
+  const uint32_t chunks = optionValues.chunksPerRank;
+  std::optional<std::pair<uint32_t, uint32_t>> arrived;
+  for (const Push &push :
+       allGatherPushes(RowShards(rows, rank.numRanks()), rank.id(), rank.numRanks(), chunks, world->numNodes())) {
+    // A chunk from another node goes on to the others of this one when it is here.
+    if (const std::pair chunk(push.source, push.chunk); push.source != rank.id() && arrived != chunk) {
+      arrived = chunk;
+      sequence.signalWait(runtime::Lane::Side,
+                          words.arrivals(rank.id()) + (world->nodeOf(push.source) * chunks + push.chunk),
+                          runtime::Compare::GreaterEqual, 1);
+    }
     if (push.rows > 0)
       sequence.copy(runtime::Lane::Side,
                     runtime::Copy::of(workspace.on(push.peer) + push.firstRow * depth,
                                       workspace.on(rank.id()) + push.firstRow * depth, push.rows * depth,
                                       fmt::format("{} to {}", copyName, push.peer)));
     // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
-    const runtime::Pointer signal = ready.on(push.peer) + (rank.id() * optionValues.chunksPerRank + push.chunk);
+    const runtime::Pointer signal = ready.on(push.peer) + (push.source * chunks + push.chunk);
     sequence.copy(runtime::Lane::Side,
                   runtime::Copy::of(signal, words.generation(rank.id()), 1, fmt::format("ag_ready to {}", push.peer)));
   }
@@ -135,7 +145,8 @@ KernelCall AllGatherGemm::enterCall(const runtime::Rank &rank, runtime::Pointer 
   return words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank,
                      {.destination = workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth,
                       .source = a,
-                      .elements = shards.rowsOf(rank.id()) * depth});
+                      .elements = shards.rowsOf(rank.id()) * depth,
+                      .elementsPerChunk = rowsPerChunk(shards, optionValues.chunksPerRank) * depth});
 }
 
 KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,

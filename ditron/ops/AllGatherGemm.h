@@ -7,6 +7,9 @@
 // which a GEMM whose blocks wait leaves no place. The pushes read it there, so that only kernels know the caller's addresses.
 // Device code: kernels/tensor_parallel_gemm.
 //
+// Between nodes (kernels/inter_node, docs/ops/inter_node.md) a shard is put to the rank with the same place on each other node,
+// which pushes it on to its node's ranks: the network carries it to a node once.
+//
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_ALLGATHERGEMM_H
 #define DITRON_OPS_ALLGATHERGEMM_H
@@ -22,7 +25,8 @@ struct AllGatherGemmOptions {
   int64_t maxRows = 0;             ///< Largest M (gathered rows) of any call; sizes the workspace.
   int64_t depth = 0;               ///< K.
   uint32_t chunksPerRank = 1;      ///< Signals per shard: more let tiles start earlier and cost more copies.
-  uint32_t numNodes = 1;           ///< Must divide the number of ranks; changes the order of tiles, never the result.
+  /// For the order of tiles, never the result: 0, the nodes of the world; in a world of one node any number that divides the ranks.
+  uint32_t numNodes = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;

@@ -7,16 +7,24 @@ int64_t rowsPerChunk(const RowShards &shards, uint32_t chunksPerRank) {
   return ceilDivide(shards.rowsPerRank, chunksPerRank);
 }
 
-std::vector<Push> allGatherPushes(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t chunksPerRank) {
-  const int64_t shardRows = shards.rowsOf(rank), chunkRows = rowsPerChunk(shards, chunksPerRank);
+std::vector<Push> allGatherPushes(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t chunksPerRank,
+                                  uint32_t numNodes) {
+  const int64_t chunkRows = rowsPerChunk(shards, chunksPerRank);
+  const uint32_t local = numRanks / numNodes, node = rank / local, place = rank % local;
   std::vector<Push> pushes;
-  for (uint32_t step = 1; step < numRanks; ++step)
-    for (uint32_t chunk = 0; chunk < chunksPerRank; ++chunk) {
-      const int64_t firstRow = std::min(chunk * chunkRows, shardRows);
-      // An empty last chunk is signalled too, since a tile may wait for the range that contains it.
-      pushes.push_back({(rank + numRanks - step) % numRanks, chunk, shards.firstRowOf(rank) + firstRow,
-                        std::min(chunkRows, shardRows - firstRow)});
-    }
+  const auto push = [&](uint32_t source, uint32_t chunk, uint32_t step) {
+    const int64_t shardRows = shards.rowsOf(source), firstRow = std::min(chunk * chunkRows, shardRows);
+    // An empty last chunk is signalled too, since a tile may wait for the range that contains it.
+    pushes.push_back({source, node * local + (place + local - step) % local, chunk,
+                      shards.firstRowOf(source) + firstRow, std::min(chunkRows, shardRows - firstRow)});
+  };
+  for (uint32_t step = 1; step < local; ++step)
+    for (uint32_t chunk = 0; chunk < chunksPerRank; ++chunk)
+      push(rank, chunk, step);
+  for (uint32_t distance = 1; distance < numNodes; ++distance)
+    for (uint32_t chunk = 0; chunk < chunksPerRank; ++chunk)
+      for (uint32_t step = 1; step < local; ++step)
+        push((node + distance) % numNodes * local + place, chunk, step);
   return pushes;
 }
 
@@ -25,8 +33,20 @@ std::vector<Push> reduceScatterPushes(const RowShards &shards, uint32_t rank, ui
   // The own segment, last in the GEMM's order, is not sent; no tile opens the gate of an empty one, and its owner reduces nothing.
   for (uint32_t step = 1; step < numRanks; ++step)
     if (const uint32_t segment = (rank + step) % numRanks; shards.rowsOf(segment) > 0)
-      pushes.push_back({segment, 0, shards.firstRowOf(segment), shards.rowsOf(segment)});
+      pushes.push_back({rank, segment, 0, shards.firstRowOf(segment), shards.rowsOf(segment)});
   return pushes;
+}
+
+std::vector<NodeScatter> nodeScatters(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t numNodes) {
+  const uint32_t local = numRanks / numNodes, node = rank / local;
+  std::vector<NodeScatter> scatters;
+  for (uint32_t visit = 1; visit <= numNodes; ++visit)
+    for (uint32_t step = 1; step <= local; ++step) {
+      const uint32_t place = (rank + step) % local, segment = (node + visit) % numNodes * local + place;
+      if (shards.rowsOf(segment) > 0)
+        scatters.push_back({segment, node * local + place, shards.firstRowOf(segment), shards.rowsOf(segment)});
+    }
+  return scatters;
 }
 
 TilePlace groupedTile(int64_t tile, int64_t tileRows, int64_t tileColumns, uint32_t groupM) {
@@ -82,6 +102,16 @@ std::vector<int64_t> reduceScatterTileRows(const RowShards &shards, uint32_t ran
     appendFrom(nextRow / blockM, begins[node], begins[node + 1], order);
   }
   return order;
+}
+
+std::vector<TilePlace> tilesInOrder(const std::vector<int64_t> &rows, int64_t tileColumns, uint32_t groupM) {
+  const auto tileRows = static_cast<int64_t>(rows.size());
+  std::vector<TilePlace> tiles;
+  for (int64_t tile = 0; tile < tileRows * tileColumns; ++tile) {
+    const TilePlace place = groupedTile(tile, tileRows, tileColumns, groupM);
+    tiles.push_back({rows[place.row], place.column});
+  }
+  return tiles;
 }
 
 Range chunksOfTileRow(int64_t tileRow, const RowShards &shards, uint32_t chunksPerRank, uint32_t blockM) {

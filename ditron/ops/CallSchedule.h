@@ -17,6 +17,7 @@ namespace ditron::ops {
 
 /// One chunk of a rank's shard for one peer, or one segment of its partial result for the segment's owner.
 struct Push {
+  uint32_t source = 0; ///< Whose chunk it is.
   uint32_t peer = 0;
   uint32_t chunk = 0;
   int64_t firstRow = 0; ///< Of the whole matrix.
@@ -26,10 +27,21 @@ struct Push {
 /// Rows of a chunk when a shard has `chunksPerRank`.
 int64_t rowsPerChunk(const RowShards &shards, uint32_t chunksPerRank);
 
-/// AllGather: first the rank below, which computes these rows right after its own; and so on downwards.
-std::vector<Push> allGatherPushes(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t chunksPerRank);
+/// AllGather: first the rank below, which computes these rows right after its own; and so on downwards. Where there are several nodes, to the
+/// ranks of the own one only; and then what comes from the ranks with this one's place on the others, the next node's first, chunk by chunk.
+std::vector<Push> allGatherPushes(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t chunksPerRank,
+                                  uint32_t numNodes = 1);
 /// ReduceScatter: the segments in the order in which the GEMM completes them, without the own one and empty ones.
 std::vector<Push> reduceScatterPushes(const RowShards &shards, uint32_t rank, uint32_t numRanks);
+
+/// Where there are several nodes: a segment with rows, which goes to the rank of the own node that has its owner's place.
+struct NodeScatter {
+  uint32_t segment = 0;
+  uint32_t peer = 0; ///< May be the rank itself, which keeps its part.
+  int64_t firstRow = 0, rows = 0;
+};
+/// In the order in which the GEMM completes them: the next node's first and the own node's last, of each the next place's first and the own last.
+std::vector<NodeScatter> nodeScatters(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t numNodes);
 
 /// A place in the order of rows of tiles. `grouped_tile` of the device code.
 struct TilePlace {
@@ -43,6 +55,9 @@ std::vector<int64_t> allGatherTileRows(const RowShards &shards, uint32_t rank, u
                                        uint32_t blockM);
 std::vector<int64_t> reduceScatterTileRows(const RowShards &shards, uint32_t rank, uint32_t numRanks, uint32_t numNodes,
                                            uint32_t blockM);
+
+/// All tiles of a rank's product in the order in which its blocks take them: `rows`, one of the two orders above, in groups of groupM.
+std::vector<TilePlace> tilesInOrder(const std::vector<int64_t> &rows, int64_t tileColumns, uint32_t groupM);
 
 /// First and last, both included.
 struct Range {

@@ -15,13 +15,20 @@ constexpr uint32_t enterWarps = 4;
 constexpr uint32_t copyBlockBytes = 16384, copyBlocksPerMultiprocessor = 2;
 } // namespace
 
-Expected<CallWords> CallWords::create(runtime::World &world, std::string_view name, uint32_t segments) {
+Expected<CallWords> CallWords::create(runtime::World &world, std::string_view name, uint32_t segments,
+                                      uint32_t arrivals) {
   uint32_t threads = enterWarps * world.rank(world.localRanks().front()).attributes().warpSize;
   if (world.numRanks() > threads || segments > threads)
     return unsupported(fmt::format("{}: {} ranks and {} segments; at most {} of each are accepted", name,
                                    world.numRanks(), segments, threads));
   CallWords words;
   words.segmentCount = segments;
+  if (world.numNodes() > 1) {
+    words.nodeSize = world.ranksPerNode();
+    words.arrivalCount = arrivals;
+    DITRON_ASSIGN_OR_RETURN(words.arrivalGates, world.allocateSymmetric(DataType::I64, std::max<uint32_t>(arrivals, 1),
+                                                                        fmt::format("{}_arrival_gate", name)));
+  }
   DITRON_ASSIGN_OR_RETURN(words.entered,
                           world.allocateSymmetric(DataType::I64, world.numRanks(), fmt::format("{}_entered", name)));
   words.ranks.resize(world.numRanks());
@@ -32,11 +39,15 @@ Expected<CallWords> CallWords::create(runtime::World &world, std::string_view na
     DITRON_ASSIGN_OR_RETURN(own.generation, rank.allocate(DataType::I64, 1, fmt::format("{}_generation", name)));
     DITRON_ASSIGN_OR_RETURN(own.counters, rank.allocate(DataType::I32, count, fmt::format("{}_tiles_done", name)));
     DITRON_ASSIGN_OR_RETURN(own.gates, rank.allocate(DataType::I64, count, fmt::format("{}_segment_gate", name)));
+    if (words.nodeSize) {
+      DITRON_ASSIGN_OR_RETURN(own.finished, rank.allocate(DataType::I32, 1, fmt::format("{}_enter_done", name)));
+    }
   }
   return words;
 }
 
-KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count, const OwnCopy &copy) const {
+KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count,
+                            const OwnCopy &copy) const {
   const uint32_t id = rank.id(), block = copyBlockBytes / sizeOf(copy.source.type);
   const int64_t copyBlocks = std::min<int64_t>(ceilDivide(copy.elements, block),
                                                copyBlocksPerMultiprocessor * rank.attributes().multiprocessors);
@@ -58,6 +69,15 @@ KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, 
                     {"rank", id},
                     {"world_size", rank.numRanks()},
                     {"BLOCK", block}};
+  if (nodeSize) {
+    call.source = "inter_node";
+    call.kernel = "enter_nodes";
+    call.arguments.insert(call.arguments.end(), {{"arrival_ptr", arrivals(id)},
+                                                 {"finished_ptr", ranks[id].finished.pointer()},
+                                                 {"num_arrivals", arrivalCount},
+                                                 {"elements_per_chunk", copy.elementsPerChunk},
+                                                 {"node_size", nodeSize}});
+  }
   return call;
 }
 

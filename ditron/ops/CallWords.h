@@ -4,6 +4,8 @@
 // generation on the device, close the gates and clear the counters of this rank, and meet the other ranks, so that all of
 // them have finished the previous call. CallWords owns the words and says what that beginning launches.
 //
+// Where there are several nodes a rank meets those of its own and those with its place on the others, and no others write to it.
+//
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_CALLWORDS_H
 #define DITRON_OPS_CALLWORDS_H
@@ -19,16 +21,21 @@ class CallWords {
 public:
   CallWords() = default;
 
-  /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank.
-  static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments);
+  /// Allocates the words on all ranks. `name` begins their names in reports; `segments` counters and gates per rank; where there
+  /// are several nodes, `arrivals` gates that other ranks open.
+  static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments,
+                                    uint32_t arrivals = 0);
 
-  /// What a call copies inside this rank's memory when it begins; the source is the kernel's parameter `shard_ptr`.
+  /// What a call copies inside this rank's memory when it begins; the source is the kernel's parameter `shard_ptr`. Where there are several
+  /// nodes, it is also put to the same place on the ranks of the others that have this one's place, in `count` chunks (below).
   struct OwnCopy {
     runtime::Pointer destination, source;
     int64_t elements = 0;
+    int64_t elementsPerChunk = 0;
   };
   /// The beginning of a call: after it, the generation word holds the call's number on every rank, and so do `count` signals of
-  /// this rank from `raised` on, which stand for what is there without a peer's doing.
+  /// this rank from `raised` on, which stand for what is there without a peer's doing. Behind chunk c that comes from node n the
+  /// signal at the same place as raised + c is raised, and then gate n * count + c of `arrivals` opened.
   KernelCall enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count, const OwnCopy &copy) const;
   KernelCall enter(const runtime::Rank &rank) const;
 
@@ -37,14 +44,20 @@ public:
   /// i32 counters and i64 gates, one per segment.
   runtime::Pointer counters(uint32_t rank) const { return ranks[rank].counters.pointer(); }
   runtime::Pointer gates(uint32_t rank) const { return ranks[rank].gates.pointer(); }
+  /// i64 gates in the symmetric heap, closed by `enter` before it meets the others: what opens them comes after that meeting, and a stream
+  /// must have waited for each that is opened when the call ends. Several nodes only.
+  runtime::Pointer arrivals(uint32_t rank) const { return arrivalGates.on(rank); }
 
 private:
   struct PerRank {
     runtime::Buffer generation, counters, gates;
+    runtime::Buffer finished; ///< i32: programs of `enter` that have ended; several nodes only.
   };
   std::vector<PerRank> ranks;
   runtime::SymmetricBuffer entered;
-  uint32_t segmentCount = 0;
+  runtime::SymmetricBuffer arrivalGates;
+  uint32_t segmentCount = 0, arrivalCount = 0;
+  uint32_t nodeSize = 0; ///< 0: one node.
 };
 
 } // namespace ditron::ops

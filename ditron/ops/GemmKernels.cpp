@@ -57,11 +57,16 @@ Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k
   return Status::ok();
 }
 
-Status verifyNodes(std::string_view operation, uint32_t numRanks, uint32_t numNodes) {
-  if (numNodes == 0 || numRanks % numNodes != 0)
+Expected<uint32_t> nodesFor(std::string_view operation, const runtime::World &world, uint32_t asked) {
+  if (asked == 0 || asked == world.numNodes())
+    return world.numNodes();
+  if (world.numNodes() > 1)
+    return invalidArgument(fmt::format("{}: {} nodes for a world of {} ranks on {} nodes; 0 or {} are accepted",
+                                       operation, asked, world.numRanks(), world.numNodes(), world.numNodes()));
+  if (world.numRanks() % asked != 0)
     return invalidArgument(fmt::format("{}: {} nodes for {} ranks; the number of nodes must divide that of ranks",
-                                       operation, numNodes, numRanks));
-  return Status::ok();
+                                       operation, asked, world.numRanks()));
+  return asked;
 }
 
 Status verifyPointerType(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type) {
@@ -73,10 +78,11 @@ Status verifyPointerType(std::string_view operation, std::string_view name, runt
   return Status::ok();
 }
 
-uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles) {
+uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles, uint32_t most) {
   Expected<TargetName> target = parseTargetName(rank.world().target());
   const bool persistent = target.isOk() && target->architecture.starts_with("sm_90");
-  return static_cast<uint32_t>(persistent ? std::min<int64_t>(tiles, rank.attributes().multiprocessors) : tiles);
+  return static_cast<uint32_t>(
+      persistent ? std::min<int64_t>(tiles, std::clamp<uint32_t>(most, 1, rank.attributes().multiprocessors)) : tiles);
 }
 
 void appendTileArguments(KernelCall &call, const TileConfig &tile, MultiplyPrecision precision) {

@@ -53,13 +53,14 @@ Status verifyOperandType(std::string_view operation, DataType type);
 /// Positive sizes whose in-tile offsets fit 32 bits.
 Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k, const TileConfig &tile);
 
-/// The number of nodes divides the number of ranks.
-Status verifyNodes(std::string_view operation, uint32_t numRanks, uint32_t numNodes);
+/// How many nodes the order of tiles is for: those of the world, or, in a world of one, `asked`, which must divide its ranks. 0 asks for those
+/// of the world.
+Expected<uint32_t> nodesFor(std::string_view operation, const runtime::World &world, uint32_t asked);
 /// An operand given to a call has the operator's type and is not null.
 Status verifyPointerType(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type);
 /// Blocks of a kernel whose program p computes the tiles p, p + blocks, ...: as many as run at once on GPUs with tensor copies, where
-/// a block's next tile is fetched while it finishes one; else a block per tile.
-uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles);
+/// a block's next tile is fetched while it finishes one, but no more than `most`; else a block per tile.
+uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles, uint32_t most = UINT32_MAX);
 /// Adds the compile-time arguments that every GEMM kernel takes: blocks, group, precision.
 void appendTileArguments(KernelCall &call, const TileConfig &tile, MultiplyPrecision precision);
 

@@ -14,7 +14,6 @@ constexpr std::string_view operation = "GemmReduceScatter";
 
 Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, runtime::KernelProvider &kernels,
                                                       const Options &options) {
-  DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
@@ -24,22 +23,28 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
     return invalidArgument(fmt::format("{}: maxRows is {} and columns is {}; both must be positive", operation,
                                        options.maxRows, options.columns));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, options.tile));
-  DITRON_RETURN_IF_ERROR(verifyNodes(operation, world.numRanks(), options.numNodes));
+  DITRON_ASSIGN_OR_RETURN(const uint32_t nodes, nodesFor(operation, world, options.numNodes));
 
   GemmReduceScatter op;
   op.optionValues = options;
+  op.optionValues.numNodes = nodes;
   op.world = &world;
   op.kernels = &kernels;
-  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "gemm_rs", world.numRanks()));
-  int64_t slots = world.numRanks() * RowShards(options.maxRows, world.numRanks()).rowsPerRank;
-  DITRON_ASSIGN_OR_RETURN(op.scatter,
-                          world.allocateSymmetric(op.partialType(), slots * options.columns, "gemm_rs_scatter"));
-  DITRON_ASSIGN_OR_RETURN(op.arrived, world.allocateSymmetric(DataType::I64, world.numRanks(), "gemm_rs_arrived"));
+  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "gemm_rs", world.numRanks(), world.numRanks()));
+  if (world.numNodes() > 1) {
+    DITRON_ASSIGN_OR_RETURN(op.nodes,
+                            NodeSums::create(world, "gemm_rs", op.partialType(), options.maxRows, options.columns));
+  } else {
+    int64_t slots = world.numRanks() * RowShards(options.maxRows, world.numRanks()).rowsPerRank;
+    DITRON_ASSIGN_OR_RETURN(op.scatter,
+                            world.allocateSymmetric(op.partialType(), slots * options.columns, "gemm_rs_scatter"));
+    DITRON_ASSIGN_OR_RETURN(op.arrived, world.allocateSymmetric(DataType::I64, world.numRanks(), "gemm_rs_arrived"));
+  }
   op.ranks.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
     op.ranks[id] = std::make_unique<PerRank>();
     PerRank &own = *op.ranks[id];
-    DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world.rank(id), "gemm_rs"));
+    DITRON_ASSIGN_OR_RETURN(own.side, runtime::SideStream::create(world.rank(id), "gemm_rs", op.nodes ? 2 : 1));
     DITRON_ASSIGN_OR_RETURN(
         own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns, "gemm_rs_partial"));
   }
@@ -50,6 +55,7 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
 }
 
 Status GemmReduceScatter::allocateOneLaunch() {
+  DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: one launch (oneLaunchRows)", operation)));
   constexpr int64_t most = 128; // rows of a tile: what a rank gets is a part of one
   int64_t &rows = optionValues.oneLaunchRows;
   if (rows < 0 || rows > most)
@@ -104,25 +110,39 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
   parts.sequence.launch(Lane::Main, enter.call.prepared());
   if (optionValues.schedule == Schedule::Unfused)
     parts.sequence.launch(Lane::Main, gemm.call.prepared());
-  parts.sequence.join(Lane::Side);
-  addPushes(rank, rows, parts.sequence);
+  DITRON_RETURN_IF_ERROR(addExchange(rank, rows, parts.sequence));
   if (optionValues.schedule == Schedule::Overlapped)
     parts.sequence.launch(Lane::Main, gemm.call.prepared());
   parts.launches.push_back(std::move(gemm));
-  if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0) {
-    DITRON_ASSIGN_OR_RETURN(OperandLaunch reduce, OperandLaunch::create(*kernels, rank, reduceCall(rank, out, rows),
-                                                                        {{"out_ptr", Operand::Result}}));
-    parts.sequence.launch(Lane::Main, reduce.call.prepared());
-    parts.launches.push_back(std::move(reduce));
+  std::optional<KernelCall> reduce;
+  if (nodes)
+    reduce = nodes->resultCall(rank, words, {ranks[rank.id()]->partial.pointer(), out}, rows);
+  else if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0)
+    reduce = reduceCall(rank, out, rows);
+  // A kernel that waits for other nodes may fill the GPU: the sums that they wait for come before it.
+  if (nodes)
+    parts.sequence.join(Lane::Main);
+  if (reduce) {
+    DITRON_ASSIGN_OR_RETURN(OperandLaunch last,
+                            OperandLaunch::create(*kernels, rank, *reduce, {{"out_ptr", Operand::Result}}));
+    parts.sequence.launch(Lane::Main, last.call.prepared());
+    parts.launches.push_back(std::move(last));
   }
-  parts.sequence.join(Lane::Main);
+  if (!nodes)
+    parts.sequence.join(Lane::Main);
   return parts;
 }
 
-void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {
+Status GemmReduceScatter::addExchange(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {
+  sequence.join(runtime::Lane::Side);
+  if (nodes) {
+    sequence.join(runtime::Lane::SecondSide);
+    return nodes->appendExchange(*kernels, rank, words, {ranks[rank.id()]->partial.pointer(), {}}, rows, copyName,
+                                 sequence);
+  }
   const int64_t columns = optionValues.columns;
   // The own segment is not among them: the reduction reads it from the partial results.
-  for (const auto &[segment, chunk, firstRow, count] :
+  for (const auto &[source, segment, chunk, firstRow, count] :
        reduceScatterPushes(RowShards(rows, rank.numRanks()), rank.id(), rank.numRanks())) {
     const runtime::Pointer own = ranks[rank.id()]->partial.pointer() + firstRow * columns;
     // A segment to its owner, when its gate is open, and the owner's signal.
@@ -132,6 +152,7 @@ void GemmReduceScatter::addPushes(runtime::Rank &rank, int64_t rows, runtime::Ca
     sequence.copy(runtime::Lane::Side, runtime::Copy::of(arrived.on(segment) + rank.id(), words.generation(rank.id()),
                                                          1, fmt::format("rs_arrived to {}", segment)));
   }
+  return Status::ok();
 }
 
 KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
@@ -143,7 +164,11 @@ KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, runtime::Point
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {blocksFor(rank, ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
+  // Blocks that stay until the end leave places for the sums of nodes.
+  const uint32_t most = rank.attributes().multiprocessors -
+                        (nodes && optionValues.schedule == Schedule::Overlapped ? NodeSums::blocks(rank) : 0);
+  const int64_t tiles = ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN);
+  call.grid = {blocksFor(rank, tiles, most), 1, 1};
   call.arguments = {{"a_ptr", a},
                     {"b_ptr", b},
                     {"partial_ptr", ranks[rank.id()]->partial.pointer()},

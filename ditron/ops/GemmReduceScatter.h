@@ -3,13 +3,14 @@
 // Each rank holds a slice of K: A is [M, K_r], B is [K_r, N]. The GEMM computes the segments (the rows of each rank's result, see RowShards)
 // in the order in which they are sent, next rank's first and own last, and opens a gate when a segment is complete; the copy
 // engine pushes it to its owner and raises a signal there; the owner adds the partial results in ascending rank order in fp32
-// (DITRON, appendix E.2; the protocol: docs/memory-model.md). Device code: kernels/tensor_parallel_gemm.
+// (DITRON, appendix E.2; the protocol: docs/memory-model.md). Device code: kernels/tensor_parallel_gemm. Between nodes: NodeSums.h.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_GEMMREDUCESCATTER_H
 #define DITRON_OPS_GEMMREDUCESCATTER_H
 
 #include "ditron/ops/CallWords.h"
+#include "ditron/ops/NodeSums.h"
 #include "ditron/ops/OneLaunch.h"
 #include "ditron/ops/PlannedProduct.h"
 
@@ -18,10 +19,11 @@ namespace ditron::ops {
 struct GemmReduceScatterOptions {
   DataType dtype = DataType::BF16; ///< Of A, B and the result: bf16, fp16 or fp32.
   std::optional<DataType> partialType =
-      std::nullopt;      ///< Of the partial results in transit; dtype when not given, or fp32.
-  int64_t maxRows = 0;   ///< Largest M of any call; sizes the buffers.
-  int64_t columns = 0;   ///< N.
-  uint32_t numNodes = 1; ///< Must divide the number of ranks; changes the order of tiles only.
+      std::nullopt;    ///< Of the partial results in transit; dtype when not given, or fp32.
+  int64_t maxRows = 0; ///< Largest M of any call; sizes the buffers.
+  int64_t columns = 0; ///< N.
+  /// For the order of tiles, never the result: 0, the nodes of the world; in a world of one node any number that divides the ranks.
+  uint32_t numNodes = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
@@ -49,7 +51,7 @@ public:
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const { return scatter.bytes() + oneLaunch.bytes(); }
+  uint64_t workspaceBytes() const { return (nodes ? nodes->bytes() : scatter.bytes()) + oneLaunch.bytes(); }
 
 private:
   struct PerRank {
@@ -60,10 +62,10 @@ private:
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
   Status allocateOneLaunch();
   Status verifyShape(const ProductShape &shape) const override;
-  runtime::Pointer anyBuffer(uint32_t rank) const override { return scatter.on(rank); }
+  runtime::Pointer anyBuffer(uint32_t rank) const override { return ranks[rank]->partial.pointer(); }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;
-  void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
+  Status addExchange(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
   KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
                       int64_t depth) const;
   KernelCall reduceCall(const runtime::Rank &rank, runtime::Pointer out, int64_t rows) const;
@@ -73,6 +75,7 @@ private:
   runtime::KernelProvider *kernels = nullptr;
   CallWords words;
   OneLaunch oneLaunch;
+  std::optional<NodeSums> nodes;               ///< Of a world of several; instead of the next two.
   runtime::SymmetricBuffer scatter;            ///< [ranks, rows per rank, columns]: slot s is filled by rank s
   runtime::SymmetricBuffer arrived;            ///< [ranks] signals
   std::vector<std::unique_ptr<PerRank>> ranks; ///< Null for ranks of other processes.

@@ -6,8 +6,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
 
-#include "ditron/ops/AllGatherGemm.h"
-#include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/GemmAllReduce.h"
 
 #include <fmt/format.h>
 
@@ -281,22 +280,19 @@ def exchange(dest_ptr, src_ptr, signal_ptr, sizes_ptr):
   EXPECT_THAT(world().group({0, 2, 1, 3}).status().message(), HasSubstr("next to each other in the list"));
 }
 
+/// But AllGather+GEMM and GEMM+ReduceScatter: inter_node_test.cpp.
 TEST_F(Nodes, OperatorsOfTheLibraryAreForOneNode) {
   startNodes(4, 2);
-  const std::string expected =
-      "of 4 ranks on 2 nodes of 2: its ranks reach each other by loads, stores and copies, which stay on a node; "
-      "make it of a group of one node's ranks";
-  ops::AllGatherGemm::Options gather;
-  gather.maxRows = 256, gather.depth = 64;
-  EXPECT_THAT(ops::AllGatherGemm::create(world(), sharedJit(), gather).status().message(),
-              HasSubstr("AllGatherGemm " + expected));
-  ops::GemmReduceScatter::Options scatter;
-  scatter.maxRows = 256, scatter.columns = 64;
-  EXPECT_THAT(ops::GemmReduceScatter::create(world(), sharedJit(), scatter).status().message(),
-              HasSubstr("GemmReduceScatter " + expected));
+  ops::GemmAllReduce::Options options;
+  options.maxRows = 256, options.columns = 64;
+  EXPECT_THAT(
+      ops::GemmAllReduce::create(world(), sharedJit(), options).status().message(),
+      HasSubstr(
+          "GemmAllReduce of 4 ranks on 2 nodes of 2: its ranks reach each other by loads, stores and copies, which "
+          "stay on a node; make it of a group of one node's ranks"));
   auto group = world().group({2, 3});
   ASSERT_OK(group.status());
-  EXPECT_OK(ops::AllGatherGemm::create(**group, sharedJit(), gather).status());
+  EXPECT_OK(ops::GemmAllReduce::create(**group, sharedJit(), options).status());
 }
 
 TEST_F(Nodes, CopiesStayOnTheNode) {
