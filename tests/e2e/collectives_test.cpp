@@ -24,7 +24,6 @@ using ops::Reduction;
 using testing::HasSubstr;
 
 constexpr CollectivePlan smallPackets = {CollectiveForm::Packets, 3, 1, 0};
-constexpr CollectivePlan smallTwoShot = {CollectiveForm::TwoShotPackets, 3, 1, 0};
 constexpr CollectivePlan smallChunks = {CollectiveForm::Chunks, 3, 2, 512};
 
 int64_t inputParts(CollectiveKind kind, uint32_t ranks) {
@@ -202,14 +201,57 @@ protected:
         return;
     }
   }
+
+  /// Two sizes captured in one graph per rank, replayed with new data between eager calls.
+  void replayGraphs(const CollectiveOptions &options, int replays) {
+    auto collective = Collective::create(world(), sharedJit(), options);
+    ASSERT_OK(collective);
+    const Call small{.elements = 40}, large{.elements = 1500};
+    Operands first = operandsFor(options), second = operandsFor(options);
+    std::vector<runtime::Graph> graphs;
+    const auto enqueue = [&](const Operands &operands, const Call &call, uint32_t r) {
+      const auto [in, out] = addresses(options, operands, call, r);
+      return collective->enqueue(rank(r), rank(r).stream(), in, out, call.elements);
+    };
+    for (uint32_t r = 0; r < world().numRanks(); ++r) {
+      ASSERT_OK(collective->prepare(rank(r), small.elements));
+      ASSERT_OK(collective->prepare(rank(r), large.elements));
+    }
+    for (uint32_t r = 0; r < world().numRanks(); ++r) {
+      ASSERT_OK(rank(r).stream().beginCapture());
+      ASSERT_OK(enqueue(first, small, r));
+      ASSERT_OK(enqueue(second, large, r));
+      auto graph = rank(r).stream().endCapture();
+      ASSERT_OK(graph);
+      graphs.push_back(*graph);
+    }
+    for (int replay = 0; replay < replays; ++replay) {
+      const auto firstInputs = randomInputs(options, small.elements, replay % 7),
+                 secondInputs = randomInputs(options, large.elements, replay % 7 + 7);
+      give(options, first, small, firstInputs);
+      give(options, second, large, secondInputs);
+      ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+        DITRON_RETURN_IF_ERROR(me.stream().launch(graphs[me.id()]));
+        if (replay % 2)
+          DITRON_RETURN_IF_ERROR(enqueue(second, large, me.id()));
+        return me.stream().synchronize();
+      }));
+      expectResults(options, first, small, firstInputs, fmt::format("replay {}", replay));
+      expectResults(options, second, large, secondInputs, fmt::format("replay {}", replay));
+      if (HasFailure())
+        return;
+    }
+  }
 };
 
-std::vector<CollectivePlan> formsOf(CollectiveKind kind) {
-  if (kind == CollectiveKind::AllReduce)
-    return {smallPackets, smallTwoShot, smallChunks};
-  if (kind == CollectiveKind::Broadcast)
-    return {smallChunks};
-  return {smallPackets, smallChunks};
+/// A plan of each form of the kind, with several blocks and chunks where data is small.
+std::vector<CollectivePlan> plansOf(CollectiveKind kind) {
+  std::vector<CollectivePlan> plans;
+  for (CollectiveForm form : ops::formsOf(kind)) {
+    const bool chunked = ops::hasChunks(form);
+    plans.push_back({form, 3, chunked ? 2u : 1u, chunked ? 512u : 0});
+  }
+  return plans;
 }
 
 /// Every form of every kind, sizes around the borders of packets, blocks, chunks and rings, calls of all of them after each other.
@@ -220,7 +262,7 @@ TEST_F(Collectives, SizesOneAfterTheOther) {
       continue;
     start(ranks, seeded(wanted, ranks - 1, 5));
     for (CollectiveKind kind : ops::allCollectiveKinds())
-      for (const CollectivePlan &plan : formsOf(kind)) {
+      for (const CollectivePlan &plan : plansOf(kind)) {
         std::vector<Call> calls;
         for (int64_t n : {1, 4, 0, 3, 256, 257, 1000, 4100, 2049})
           calls.push_back({.elements = n, .inPlace = n % 3 == 0});
@@ -244,7 +286,7 @@ TEST_F(Collectives, TypesAndReductions) {
   for (DataType type : {DataType::BF16, DataType::F16, DataType::F32, DataType::F64, DataType::F8E5, DataType::F8E4NV,
                         DataType::I8, DataType::U8, DataType::I16, DataType::I32, DataType::U32, DataType::I64}) {
     const CollectiveKind kind = number % 2 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
-    for (const CollectivePlan &plan : formsOf(kind))
+    for (const CollectivePlan &plan : plansOf(kind))
       for (Reduction reduction : {Reduction::Sum, others[number % 3]}) {
         CollectiveOptions options{
             .kind = kind, .dtype = type, .reduction = reduction, .maxElements = 300, .plan = plan};
@@ -263,7 +305,7 @@ TEST_F(Collectives, AnyAlignment) {
   const uint32_t ranks = ranksOnTarget(2);
   start(ranks, seeded(4));
   for (CollectiveKind kind : ops::allCollectiveKinds())
-    for (const CollectivePlan &plan : formsOf(kind)) {
+    for (const CollectivePlan &plan : plansOf(kind)) {
       runCalls({.kind = kind, .maxElements = 600, .plan = plan},
                {{.elements = 600, .offset = 1},
                 {.elements = 600, .offset = 8},
@@ -282,7 +324,7 @@ TEST_F(Collectives, AnySchedule) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     start(4, seeded(seed, seed % 4, 3));
     for (CollectiveKind kind : ops::allCollectiveKinds())
-      for (const CollectivePlan &plan : formsOf(kind)) {
+      for (const CollectivePlan &plan : plansOf(kind)) {
         runCalls({.kind = kind, .maxElements = 2000, .plan = plan},
                  {{.elements = 100}, {.elements = 2000}, {.elements = 700}},
                  fmt::format("{} by {}, seed {}", toString(kind), toString(plan.form), seed));
@@ -307,51 +349,15 @@ TEST_F(Collectives, LibraryPlans) {
   }
 }
 
-/// Two sizes captured in one graph per rank, replayed with new data between eager calls; the last rank is slow.
+/// The last rank is slow.
 TEST_F(Collectives, GraphsBetweenEagerCalls) {
   const uint32_t ranks = ranksOnTarget(4);
   start(ranks, seeded(6, ranks - 1, 3));
-  const int replays = isSimulated() ? 5 : 1000;
-  for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllToAll})
-    for (const CollectivePlan &plan : formsOf(kind)) {
-      const CollectiveOptions options{.kind = kind, .maxElements = 1500, .plan = plan};
-      auto collective = Collective::create(world(), sharedJit(), options);
-      ASSERT_OK(collective);
-      const Call small{.elements = 40}, large{.elements = 1500};
-      Operands first = operandsFor(options), second = operandsFor(options);
-      std::vector<runtime::Graph> graphs;
-      const auto enqueue = [&](const Operands &operands, const Call &call, uint32_t r) {
-        const auto [in, out] = addresses(options, operands, call, r);
-        return collective->enqueue(rank(r), rank(r).stream(), in, out, call.elements);
-      };
-      for (uint32_t r = 0; r < ranks; ++r) {
-        ASSERT_OK(collective->prepare(rank(r), small.elements));
-        ASSERT_OK(collective->prepare(rank(r), large.elements));
-      }
-      for (uint32_t r = 0; r < ranks; ++r) {
-        ASSERT_OK(rank(r).stream().beginCapture());
-        ASSERT_OK(enqueue(first, small, r));
-        ASSERT_OK(enqueue(second, large, r));
-        auto graph = rank(r).stream().endCapture();
-        ASSERT_OK(graph);
-        graphs.push_back(*graph);
-      }
-      for (int replay = 0; replay < replays; ++replay) {
-        const auto firstInputs = randomInputs(options, small.elements, replay % 7),
-                   secondInputs = randomInputs(options, large.elements, replay % 7 + 7);
-        give(options, first, small, firstInputs);
-        give(options, second, large, secondInputs);
-        ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
-          DITRON_RETURN_IF_ERROR(me.stream().launch(graphs[me.id()]));
-          if (replay % 2)
-            DITRON_RETURN_IF_ERROR(enqueue(second, large, me.id()));
-          return me.stream().synchronize();
-        }));
-        expectResults(options, first, small, firstInputs, fmt::format("replay {}", replay));
-        expectResults(options, second, large, secondInputs, fmt::format("replay {}", replay));
-        if (HasFailure())
-          return;
-      }
+  for (CollectiveKind kind : ops::allCollectiveKinds())
+    for (const CollectivePlan &plan : plansOf(kind)) {
+      replayGraphs({.kind = kind, .maxElements = 1500, .plan = plan}, isSimulated() ? 5 : 1000);
+      if (HasFatalFailure() || HasFailure())
+        return;
     }
 }
 

@@ -63,8 +63,8 @@ CollectivePlan AllReduceRmsNorm::planFor(int64_t rows) const {
     if (bytes <= row.mostBytes)
       break;
   }
-  // There is no two-shot form by packets: a row's owner would have to send it before it can be normalised.
-  if (plan.form == CollectiveForm::TwoShotPackets)
+  // There are these two. Not two shots by packets: a row's owner would have to send it before it can be normalised.
+  if (plan.form != CollectiveForm::Packets)
     plan.form = CollectiveForm::Chunks;
   return plan;
 }

@@ -1,8 +1,9 @@
 //===- Collective.h - AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast --------------------------------*- C++ -*-===//
 //
-// Collectives of one node as one kernel launch each: no kernel in front, no second stream, no host argument that changes from call
-// to call, so that a call can be captured and replayed, and calls of all sizes may follow each other in any order. Device code and
-// protocols: kernels/collectives. Which protocol, and how many blocks, a size gets is read from a table (CollectivePlans.h).
+// Collectives as one kernel launch each, in most forms: no kernel in front, no second stream. In all of them no host argument changes
+// from call to call, so that a call can be captured and replayed, and calls of all sizes may follow each other in any order. Device code:
+// kernels/collectives; host side of a form: CollectiveProtocol.h. Which form, and how many blocks, a size gets is read from a table
+// (CollectivePlans.h).
 //
 // Results are the same bits on every rank and in every call: contributions are combined in ascending order of the ranks, sums in fp32
 // (integers in 32 or 64 bits) and rounded once.
@@ -19,6 +20,7 @@
 #include "ditron/ops/KernelLaunch.h"
 #include "ditron/ops/collectives/CollectivePlans.h"
 
+#include <map>
 #include <optional>
 
 namespace ditron::ops {
@@ -46,9 +48,11 @@ struct CollectiveOptions {
   std::string gpu = {};
 };
 
+class CollectiveProtocol;
+
 class Collective {
 public:
-  /// Allocates slots and counters on all ranks. Refuses options that make no sense, and worlds of several nodes.
+  /// Allocates slots and counters on all ranks. Refuses options that make no sense, and worlds in which the kind, or the plan, has no form.
   static Expected<Collective> create(runtime::World &world, runtime::KernelProvider &kernels,
                                      const CollectiveOptions &options);
 
@@ -90,47 +94,20 @@ public:
   /// How a call of this size is carried out.
   CollectivePlan planFor(int64_t elements) const;
   /// Some aligned memory of a rank that a plan can be made with.
-  runtime::Pointer any(uint32_t rank) const {
-    return (chunks.blocks ? chunks.slots : packets.slots).on(rank).as(optionValues.dtype);
-  }
+  runtime::Pointer any(uint32_t rank) const;
   /// Bytes of symmetric memory per rank.
-  uint64_t workspaceBytes() const {
-    return (packets.blocks ? packets.slots.bytes() : 0) +
-           (chunks.blocks ? chunks.slots.bytes() + chunks.signals.bytes() : 0);
-  }
+  uint64_t workspaceBytes() const;
 
 private:
-  struct Packets {
-    runtime::SymmetricBuffer slots;           ///< [blocks, 2, sources, capacity] packets of 16 bytes
-    std::vector<runtime::Buffer> generations; ///< Per rank [blocks]: calls so far
-    uint32_t blocks = 0;
-    int64_t capacity = 0; ///< Packets of a block from one source.
-  };
-  struct Chunks {
-    runtime::SymmetricBuffer slots, signals;
-    std::vector<runtime::Buffer> generations; ///< Per rank [blocks]: chunks so far
-    uint32_t blocks = 0;
-    int64_t slotElements = 0;
-  };
-
   Status verifyElements(int64_t elements) const;
-  Status allocatePackets();
-  Status allocateChunks();
+  Status makeProtocols(runtime::World &world);
   uint64_t bytesOf(int64_t elements) const { return static_cast<uint64_t>(elements) * sizeOf(optionValues.dtype); }
-  int64_t packetsPerBlock(const CollectivePlan &plan, int64_t elements) const;
-  KernelCall packetCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in,
-                        runtime::Pointer out, int64_t elements) const;
-  KernelCall chunkCall(const runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in, runtime::Pointer out,
-                       int64_t elements) const;
-  void appendCommonArguments(KernelCall &call) const;
 
   CollectiveOptions optionValues;
-  runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   std::vector<CollectivePlanRow> rows; ///< Those of the table for this operator, in ascending order of sizes.
-  Packets packets;
-  Chunks chunks;
-  std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.
+  std::map<CollectiveForm, std::shared_ptr<CollectiveProtocol>> protocols; ///< Of the rows' forms.
+  std::vector<std::unique_ptr<KeptPlans<Plan>>> kept;                      ///< Null for ranks of other processes.
 };
 
 } // namespace ditron::ops

@@ -1,11 +1,13 @@
 //===- CollectivePlans.cpp - Reading the table of collectives ---------------------------------------------------------===//
 #include "ditron/ops/collectives/CollectivePlans.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <limits>
+#include <map>
 #include <optional>
 
 namespace ditron::ops {
@@ -15,6 +17,7 @@ namespace {
 /// Of packets: the words of all ranks are in registers at once.
 constexpr uint32_t mostPacketRanks = 16;
 constexpr uint32_t mostBlocks = 1024, mostWarps = 32;
+constexpr uint32_t leastThreadsOfWarp = 32;
 constexpr uint32_t leastChunkBytes = 512, mostChunkBytes = 1 << 16;
 
 std::vector<std::string_view> words(std::string_view line) {
@@ -36,11 +39,31 @@ template <typename Number> std::optional<Number> parseNumber(std::string_view te
   return value;
 }
 
+/// What the table may say of a form.
+struct FormTraits {
+  CollectiveForm form;
+  std::string_view name;
+  bool hasChunks;  ///< The column of that name is a number of bytes.
+  bool isForNodes; ///< For worlds of several nodes, and not for others.
+  std::vector<CollectiveKind> kinds;
+};
+
+const std::vector<FormTraits> &allForms() {
+  using enum CollectiveKind;
+  using Form = CollectiveForm;
+  static const std::vector<FormTraits> forms = {
+      {Form::Packets, "packets", false, false, {AllReduce, AllGather, ReduceScatter, AllToAll}},
+      {Form::TwoShotPackets, "two_shot_packets", false, false, {AllReduce}},
+      {Form::Chunks, "chunks", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast}},
+  };
+  return forms;
+}
+
+const FormTraits &traitsOf(CollectiveForm form) { return *std::ranges::find(allForms(), form, &FormTraits::form); }
+
 std::optional<CollectiveForm> parseForm(std::string_view name) {
-  for (CollectiveForm form : {CollectiveForm::Packets, CollectiveForm::TwoShotPackets, CollectiveForm::Chunks})
-    if (toString(form) == name)
-      return form;
-  return std::nullopt;
+  const auto found = std::ranges::find(allForms(), name, &FormTraits::name);
+  return found == allForms().end() ? std::nullopt : std::optional(found->form);
 }
 
 } // namespace
@@ -73,50 +96,69 @@ Expected<CollectiveKind> parseCollectiveKind(std::string_view name) {
   return invalidArgument(fmt::format("there is no collective '{}'; there are {}", name, fmt::join(names, ", ")));
 }
 
-std::string_view toString(CollectiveForm form) {
-  switch (form) {
-  case CollectiveForm::Packets: return "packets";
-  case CollectiveForm::TwoShotPackets: return "two_shot_packets";
-  case CollectiveForm::Chunks: return "chunks";
-  }
-  return "?";
+std::string_view toString(CollectiveForm form) { return traitsOf(form).name; }
+
+const std::vector<CollectiveForm> &formsOf(CollectiveKind kind) {
+  static const auto byKind = [] {
+    std::map<CollectiveKind, std::vector<CollectiveForm>> forms;
+    for (const FormTraits &traits : allForms())
+      for (CollectiveKind each : traits.kinds)
+        forms[each].push_back(traits.form);
+    return forms;
+  }();
+  return byKind.at(kind);
 }
+
+bool hasChunks(CollectiveForm form) { return traitsOf(form).hasChunks; }
+bool isForNodes(CollectiveForm form) { return traitsOf(form).isForNodes; }
+bool hasFormForNodes(CollectiveKind kind) { return std::ranges::any_of(formsOf(kind), isForNodes); }
 
 std::string CollectivePlan::text() const {
   return fmt::format("{} {} {} {}", toString(form), blocks, numWarps,
-                     form == CollectiveForm::Chunks ? fmt::to_string(chunkBytes) : "-");
+                     hasChunks(form) ? fmt::to_string(chunkBytes) : "-");
 }
 
 Expected<CollectivePlan> parseCollectivePlan(std::string_view text) {
   const std::vector<std::string_view> fields = words(text);
   const std::optional<CollectiveForm> form = fields.empty() ? std::nullopt : parseForm(fields[0]);
-  const bool chunked = form == CollectiveForm::Chunks;
   if (form && fields.size() >= 3 && fields.size() <= 4) {
     const std::optional<uint32_t> blocks = parseNumber<uint32_t>(fields[1]), warps = parseNumber<uint32_t>(fields[2]);
     const std::string_view cut = fields.size() == 4 ? fields[3] : "-";
     const std::optional<uint32_t> chunk = parseNumber<uint32_t>(cut);
+    const bool chunked = hasChunks(*form);
     if (blocks && warps && (chunked ? chunk.has_value() : cut == "-"))
       return CollectivePlan{*form, *blocks, *warps, chunked ? *chunk : 0};
   }
+  std::vector<std::string> accepted;
+  for (const FormTraits &traits : allForms())
+    accepted.push_back(fmt::format("'{} BLOCKS WARPS{}'", traits.name, traits.hasChunks ? " BYTES" : ""));
   return invalidArgument(
-      fmt::format("'{}' is no plan of a collective; 'packets BLOCKS WARPS', 'two_shot_packets BLOCKS WARPS' and "
-                  "'chunks BLOCKS WARPS BYTES' are accepted",
-                  text));
+      fmt::format("'{}' is no plan of a collective; accepted are {}", text, fmt::join(accepted, ", ")));
 }
 
-Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks) const {
-  if (form == CollectiveForm::TwoShotPackets && kind != CollectiveKind::AllReduce)
-    return unsupported(fmt::format("{} by {}: only all_reduce has that form", toString(kind), toString(form)));
-  if (form == CollectiveForm::Packets && kind == CollectiveKind::Broadcast)
-    return unsupported("broadcast by packets: it has the form chunks only");
-  if (form != CollectiveForm::Chunks && numRanks > mostPacketRanks)
+Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks, uint32_t numNodes) const {
+  const FormTraits &traits = traitsOf(form);
+  if (std::ranges::find(traits.kinds, kind) == traits.kinds.end() || traits.isForNodes != (numNodes > 1)) {
+    std::vector<std::string_view> forms;
+    for (CollectiveForm each : formsOf(kind))
+      if (isForNodes(each) == (numNodes > 1))
+        forms.push_back(toString(each));
+    return unsupported(fmt::format("{} by {} on {} node{}; its forms there are: {}", toString(kind), traits.name,
+                                   numNodes, numNodes > 1 ? "s" : "", fmt::join(forms, ", ")));
+  }
+  if ((form == CollectiveForm::Packets || form == CollectiveForm::TwoShotPackets) && numRanks > mostPacketRanks)
     return unsupported(fmt::format("{} by {} on {} ranks; at most {} are accepted, or the form chunks", toString(kind),
-                                   toString(form), numRanks, mostPacketRanks));
+                                   traits.name, numRanks, mostPacketRanks));
   if (blocks < 1 || blocks > mostBlocks)
     return invalidArgument(fmt::format("{} blocks; 1 to {} are accepted", blocks, mostBlocks));
   if (!std::has_single_bit(numWarps) || numWarps > mostWarps)
     return invalidArgument(fmt::format("{} warps; powers of two up to {} are accepted", numWarps, mostWarps));
-  if (form == CollectiveForm::Chunks &&
+  // Each signals with a thread.
+  if (traits.hasChunks && numRanks > numWarps * leastThreadsOfWarp)
+    return unsupported(fmt::format("{} by {} with {} warps on {} ranks; at least {} warps are accepted", toString(kind),
+                                   traits.name, numWarps, numRanks,
+                                   std::bit_ceil((numRanks + leastThreadsOfWarp - 1) / leastThreadsOfWarp)));
+  if (traits.hasChunks &&
       (!std::has_single_bit(chunkBytes) || chunkBytes < leastChunkBytes || chunkBytes > mostChunkBytes))
     return invalidArgument(fmt::format("chunks of {} bytes; powers of two from {} to {} are accepted", chunkBytes,
                                        leastChunkBytes, mostChunkBytes));
@@ -124,7 +166,8 @@ Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks) const {
 }
 
 Expected<std::vector<CollectivePlanRow>> readCollectivePlans(std::string_view table, CollectiveKind kind,
-                                                             std::string_view gpu, uint32_t numRanks) {
+                                                             std::string_view gpu, uint32_t numRanks,
+                                                             uint32_t numNodes) {
   std::vector<CollectivePlanRow> rows;
   std::string chosenGpu, chosenRanks;
   int lineNumber = 0;
@@ -152,11 +195,14 @@ Expected<std::vector<CollectivePlanRow>> readCollectivePlans(std::string_view ta
     if (!plan.isOk())
       return wrong(std::string(plan.status().message()));
     const CollectivePlanRow row{.mostBytes = bytes.value_or(std::numeric_limits<uint64_t>::max()), .plan = *plan};
-    if (Status status = row.plan.verify(rowKind, ranks.value_or(1)); !status.isOk())
+    if (Status status = row.plan.verify(rowKind, ranks.value_or(1), isForNodes(plan->form) ? 2 : 1); !status.isOk())
       return wrong(std::string(status.message()));
 
     if (rowKind != kind || (ranks && *ranks != numRanks) ||
         (fields[1] != "*" && gpu.find(fields[1]) == std::string_view::npos))
+      continue;
+    // A row for any number of ranks may name a form that so many, or nodes, cannot have; the next one then takes its sizes.
+    if (!row.plan.verify(kind, numRanks, numNodes).isOk())
       continue;
     if (rows.empty()) {
       chosenGpu = fields[1];
@@ -166,13 +212,12 @@ Expected<std::vector<CollectivePlanRow>> readCollectivePlans(std::string_view ta
       continue;
     if (!rows.empty() && rows.back().mostBytes >= row.mostBytes)
       return wrong("sizes must ascend");
-    // A row for any number of ranks may name a form that so many cannot have; the next one then takes its sizes.
-    if (row.plan.verify(kind, numRanks).isOk())
-      rows.push_back(row);
+    rows.push_back(row);
   }
   if (rows.empty() || rows.back().mostBytes != std::numeric_limits<uint64_t>::max())
-    return invalidArgument(fmt::format("plans of collectives: no row of {} for all sizes on {} with {} ranks",
-                                       toString(kind), gpu, numRanks));
+    return invalidArgument(
+        fmt::format("plans of collectives: no row of {} for all sizes on {} with {} ranks on {} node{}", toString(kind),
+                    gpu, numRanks, numNodes, numNodes > 1 ? "s" : ""));
   return rows;
 }
 

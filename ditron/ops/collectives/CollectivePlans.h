@@ -25,20 +25,26 @@ const std::vector<CollectiveKind> &allCollectiveKinds();
 enum class CollectiveForm {
   Packets, ///< Data beside the number of the call, every rank to every rank; not for Broadcast, nor for more than 16 ranks.
   TwoShotPackets, ///< AllReduce only: each rank adds a part and sends it to all, by packets.
-  Chunks,         ///< Through a ring of slots with signals; AllReduce in two shots.
+  Chunks,         ///< Through a ring of slots with signals, every rank to every rank; AllReduce in two shots.
 };
 /// packets, two_shot_packets, chunks.
 std::string_view toString(CollectiveForm form);
+const std::vector<CollectiveForm> &formsOf(CollectiveKind kind);
+/// Whether its plans have a chunkBytes.
+bool hasChunks(CollectiveForm form);
+/// Whether it is for worlds of several nodes, and not for others.
+bool isForNodes(CollectiveForm form);
+bool hasFormForNodes(CollectiveKind kind);
 
 struct CollectivePlan {
   CollectiveForm form = CollectiveForm::Chunks;
   uint32_t blocks = 16;        ///< At most so many; small sizes take fewer.
   uint32_t numWarps = 8;       ///< Of a block; a power of two.
-  uint32_t chunkBytes = 16384; ///< Of a block's chunk for one rank; a power of two. Chunks only.
+  uint32_t chunkBytes = 16384; ///< Of a block's chunk for one rank; a power of two. Where hasChunks(form).
 
   bool operator==(const CollectivePlan &) const = default;
   /// Refuses what the device code cannot do.
-  Status verify(CollectiveKind kind, uint32_t numRanks) const;
+  Status verify(CollectiveKind kind, uint32_t numRanks, uint32_t numNodes = 1) const;
   /// "packets 16 8 -": form, blocks, warps, bytes of chunks; as in the table.
   std::string text() const;
 };
@@ -53,7 +59,8 @@ struct CollectivePlanRow {
 /// The rows of a table for one kind on one GPU with so many ranks, in ascending order of sizes, the last without a limit. `gpu`:
 /// the device's name. Errors name the line.
 Expected<std::vector<CollectivePlanRow>> readCollectivePlans(std::string_view table, CollectiveKind kind,
-                                                             std::string_view gpu, uint32_t numRanks);
+                                                             std::string_view gpu, uint32_t numRanks,
+                                                             uint32_t numNodes = 1);
 struct EmbeddedPlans {
   std::string_view path, text; ///< Empty when there is no such table.
 };

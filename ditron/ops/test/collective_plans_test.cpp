@@ -59,10 +59,12 @@ TEST(CollectivePlans, ErrorsNameTheLine) {
   EXPECT_THAT(errorOf("all_reduce * * * chunks 0 1 512"), HasSubstr("0 blocks"));
   EXPECT_THAT(errorOf("all_reduce * * * chunks 1 1 500"), HasSubstr("chunks of 500 bytes"));
   EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512"),
-              HasSubstr("no row of all_reduce for all sizes on x with 4 ranks"));
+              HasSubstr("no row of all_reduce for all sizes on x with 4 ranks on 1 node"));
   EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512\nall_reduce * * 100 chunks 1 1 512"),
               HasSubstr("line 2: sizes must ascend"));
-  EXPECT_THAT(errorOf("all_gather * * * two_shot_packets 1 1 -"), HasSubstr("only all_reduce has that form"));
+  EXPECT_THAT(errorOf("all_gather * * * two_shot_packets 1 1 -"),
+              HasSubstr("all_gather by two_shot_packets on 1 node; its forms there are: packets, chunks"));
+  EXPECT_THAT(errorOf("all_reduce * 64 * chunks 1 1 512"), HasSubstr("with 1 warps on 64 ranks; at least 2 warps"));
   EXPECT_THAT(errorOf(""), HasSubstr("no row"));
 }
 

@@ -1,0 +1,90 @@
+//===- PacketProtocol.cpp - Collectives by packets --------------------------------------------------------------------===//
+//
+// Host side of packet_exchange and packet_all_reduce (kernels/collectives/packets.py).
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/collectives/Channels.h"
+#include "ditron/ops/collectives/CollectiveProtocol.h"
+
+namespace ditron::ops {
+
+namespace {
+
+class PacketProtocol final : public CollectiveProtocol {
+public:
+  explicit PacketProtocol(CollectiveSetting setting) : CollectiveProtocol(std::move(setting)) {}
+
+  Status allocate(std::span<const SizedPlan> plans) override;
+  Expected<CollectiveCall> call(runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in,
+                                runtime::Pointer out, int64_t elements) const override;
+  runtime::Pointer memory(uint32_t rank) const override { return slots.on(rank); }
+  uint64_t workspaceBytes() const override { return slots.bytes(); }
+
+private:
+  /// That a rank deals with.
+  int64_t ownPackets(const CollectivePlan &plan, int64_t elements) const;
+
+  runtime::SymmetricBuffer slots;           ///< [blocks, 2, sources, capacity] packets of 16 bytes
+  std::vector<runtime::Buffer> generations; ///< Per rank [blocks]: calls so far
+  int64_t capacity = 0;                     ///< Packets of a block from one source.
+};
+
+int64_t PacketProtocol::ownPackets(const CollectivePlan &plan, int64_t elements) const {
+  const int64_t packets = ceilDivide(elements * elementBytes(), int64_t{packetDataBytes});
+  return plan.form == CollectiveForm::TwoShotPackets ? ceilDivide(packets, numRanks()) : packets;
+}
+
+Status PacketProtocol::allocate(std::span<const SizedPlan> plans) {
+  uint32_t blocks = 0, sources = 0;
+  for (const auto &[plan, mostElements] : plans) {
+    blocks = std::max(blocks, plan.blocks);
+    capacity = std::max(capacity, packetsPerBlock(plan, ownPackets(plan, mostElements)));
+    sources = std::max(sources, numRanks() * (plan.form == CollectiveForm::TwoShotPackets ? 2 : 1));
+  }
+  constexpr uint64_t wordsPerPacket = 2, sets = 2;
+  DITRON_ASSIGN_OR_RETURN(
+      slots,
+      world().allocateSymmetric(DataType::I64, blocks * sets * sources * capacity * wordsPerPacket, name("_packets")));
+  DITRON_ASSIGN_OR_RETURN(generations, allocateCounters(world(), blocks, name("_packet_calls")));
+  return Status::ok();
+}
+
+Expected<CollectiveCall> PacketProtocol::call(runtime::Rank &rank, const CollectivePlan &plan, runtime::Pointer in,
+                                              runtime::Pointer out, int64_t elements) const {
+  const bool twoShot = plan.form == CollectiveForm::TwoShotPackets;
+  const int64_t perPacket = packetDataBytes / elementBytes();
+  const int64_t own = ownPackets(plan, elements), perBlock = packetsPerBlock(plan, own);
+  KernelCall call;
+  call.source = "collectives/packets";
+  call.kernel = twoShot ? "packet_all_reduce" : "packet_exchange";
+  call.numWarps = plan.numWarps;
+  // Each block has a packet, as the protocol needs.
+  call.grid = {static_cast<uint32_t>(ceilDivide(own, perBlock)), 1, 1};
+  call.arguments = {{"x_ptr", in},
+                    {"out_ptr", out},
+                    {"slots_ptr", slots.on(rank.id())},
+                    {"generation_ptr", generations[rank.id()].pointer()},
+                    {"n", elements},
+                    {"rank", rank.id()},
+                    {"packets_per_block", perBlock},
+                    {"capacity", capacity},
+                    {"WORLD", numRanks()},
+                    {"PER_PACKET", perPacket}};
+  call.arguments.emplace_back("ALIGNED", elements % perPacket == 0 && alignmentOf(in) == planAlignment &&
+                                             alignmentOf(out) == planAlignment);
+  if (!twoShot) {
+    call.arguments.emplace_back("SCATTER", scatters());
+    call.arguments.emplace_back("REDUCE", reduces());
+  }
+  appendReduction(call);
+  return oneLaunch(rank, call);
+}
+
+} // namespace
+
+std::unique_ptr<CollectiveProtocol> makePacketProtocol(CollectiveSetting setting) {
+  return std::make_unique<PacketProtocol>(std::move(setting));
+}
+
+} // namespace ditron::ops
