@@ -317,6 +317,54 @@ TEST_F(Collectives, AnyAlignment) {
     }
 }
 
+/// What a sum of bf16 is, bit by bit, where it cannot be exact. In the order of the ranks, in fp32, rounded once; around a ring from the
+/// rank behind the part's owner to the owner, rounded by each rank.
+float sumOf(const std::vector<float> &values, CollectiveForm form, size_t owner) {
+  const auto round = [](float value) { return static_cast<float>(rounded(DataType::BF16, value)); };
+  float total = 0;
+  if (form == CollectiveForm::Ring) {
+    for (size_t k = 1; k <= values.size(); ++k)
+      total = round(total + values[(owner + k) % values.size()]);
+    return total;
+  }
+  return round(std::accumulate(values.begin(), values.end(), 0.0f));
+}
+
+TEST_F(Collectives, SumsAreRoundedAsTheFormSays) {
+  constexpr int64_t n = 1501, line = 64; // parts of an AllReduce begin at lines of 128 bytes
+  const uint32_t ranks = ranksOnTarget(4);
+  start(ranks, seeded(9));
+  for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter})
+    for (const CollectivePlan &plan : plansOf(kind)) {
+      const CollectiveOptions options{.kind = kind, .maxElements = n, .plan = plan};
+      auto collective = Collective::create(world(), sharedJit(), options);
+      ASSERT_OK(collective);
+      Operands operands = operandsFor(options);
+      std::vector<std::vector<float>> given;
+      for (uint32_t r = 0; r < ranks; ++r)
+        given.push_back(randomFloats(operands.in[r].count(), 40 + r, -1, 1, DataType::BF16));
+      ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+        DITRON_RETURN_IF_ERROR(operands.in[me.id()].uploadFloats(given[me.id()]));
+        DITRON_RETURN_IF_ERROR(collective->enqueue(me, me.stream(), operands.in[me.id()], operands.out[me.id()], n));
+        return me.stream().synchronize();
+      }));
+      const int64_t part = (n + ranks * line - 1) / (ranks * line) * line;
+      for (uint32_t r = 0; r < ranks; ++r) {
+        std::vector<float> expected;
+        for (int64_t i = 0; i < n; ++i) {
+          const bool all = kind == CollectiveKind::AllReduce;
+          std::vector<float> values;
+          for (const std::vector<float> &each : given)
+            values.push_back(each[all ? i : r * n + i]);
+          expected.push_back(sumOf(values, plan.form, all ? i / part : r));
+        }
+        std::vector<float> actual = getFloats(operands.out[r]);
+        actual.resize(n);
+        expectSame(actual, expected, fmt::format("{} by {}, rank {}", toString(kind), toString(plan.form), r));
+      }
+    }
+}
+
 /// Each form under schedules in which ranks, blocks and threads come in other orders and stores come late; the race detector watches.
 TEST_F(Collectives, AnySchedule) {
   if (!isSimulated())

@@ -43,6 +43,7 @@ std::unique_ptr<CollectiveProtocol> makeProtocol(CollectiveForm form, Collective
   case CollectiveForm::Packets:
   case CollectiveForm::TwoShotPackets: return makePacketProtocol(std::move(setting));
   case CollectiveForm::Chunks: return makeChunkProtocol(std::move(setting));
+  case CollectiveForm::Ring: return makeRingProtocol(std::move(setting));
   }
   return nullptr;
 }

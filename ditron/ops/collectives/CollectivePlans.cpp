@@ -55,6 +55,7 @@ const std::vector<FormTraits> &allForms() {
       {Form::Packets, "packets", false, false, {AllReduce, AllGather, ReduceScatter, AllToAll}},
       {Form::TwoShotPackets, "two_shot_packets", false, false, {AllReduce}},
       {Form::Chunks, "chunks", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast}},
+      {Form::Ring, "ring", true, false, {AllReduce, AllGather, ReduceScatter, Broadcast}},
   };
   return forms;
 }

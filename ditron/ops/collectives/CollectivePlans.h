@@ -26,8 +26,9 @@ enum class CollectiveForm {
   Packets, ///< Data beside the number of the call, every rank to every rank; not for Broadcast, nor for more than 16 ranks.
   TwoShotPackets, ///< AllReduce only: each rank adds a part and sends it to all, by packets.
   Chunks,         ///< Through a ring of slots with signals, every rank to every rank; AllReduce in two shots.
+  Ring, ///< From each rank to the next one only; not for AllToAll. Sums are made in the order of the ring, and rounded by each rank.
 };
-/// packets, two_shot_packets, chunks.
+/// packets, two_shot_packets, chunks, ring.
 std::string_view toString(CollectiveForm form);
 const std::vector<CollectiveForm> &formsOf(CollectiveKind kind);
 /// Whether its plans have a chunkBytes.

@@ -63,7 +63,9 @@ TEST(CollectivePlans, ErrorsNameTheLine) {
   EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512\nall_reduce * * 100 chunks 1 1 512"),
               HasSubstr("line 2: sizes must ascend"));
   EXPECT_THAT(errorOf("all_gather * * * two_shot_packets 1 1 -"),
-              HasSubstr("all_gather by two_shot_packets on 1 node; its forms there are: packets, chunks"));
+              HasSubstr("all_gather by two_shot_packets on 1 node; its forms there are: packets, chunks, ring"));
+  EXPECT_THAT(errorOf("all_to_all * * * ring 1 1 512"),
+              HasSubstr("all_to_all by ring on 1 node; its forms there are: packets, chunks"));
   EXPECT_THAT(errorOf("all_reduce * 64 * chunks 1 1 512"), HasSubstr("with 1 warps on 64 ranks; at least 2 warps"));
   EXPECT_THAT(errorOf(""), HasSubstr("no row"));
 }
@@ -71,7 +73,7 @@ TEST(CollectivePlans, ErrorsNameTheLine) {
 TEST(CollectivePlans, TextAndBack) {
   for (const CollectivePlan &plan :
        {CollectivePlan{CollectiveForm::Packets, 8, 4, 0}, CollectivePlan{CollectiveForm::TwoShotPackets, 1, 32, 0},
-        CollectivePlan{CollectiveForm::Chunks, 132, 16, 8192}}) {
+        CollectivePlan{CollectiveForm::Chunks, 132, 16, 8192}, CollectivePlan{CollectiveForm::Ring, 16, 8, 512}}) {
     auto read = parseCollectivePlan(plan.text());
     ASSERT_TRUE(read.isOk()) << read.status().message();
     EXPECT_EQ(*read, plan);
