@@ -44,6 +44,7 @@ std::unique_ptr<CollectiveProtocol> makeProtocol(CollectiveForm form, Collective
   case CollectiveForm::TwoShotPackets: return makePacketProtocol(std::move(setting));
   case CollectiveForm::Chunks: return makeChunkProtocol(std::move(setting));
   case CollectiveForm::Ring: return makeRingProtocol(std::move(setting));
+  case CollectiveForm::CopyEngine: return makeCopyEngineProtocol(std::move(setting));
   }
   return nullptr;
 }

@@ -56,6 +56,7 @@ const std::vector<FormTraits> &allForms() {
       {Form::TwoShotPackets, "two_shot_packets", false, false, {AllReduce}},
       {Form::Chunks, "chunks", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast}},
       {Form::Ring, "ring", true, false, {AllReduce, AllGather, ReduceScatter, Broadcast}},
+      {Form::CopyEngine, "copy_engine", false, false, {AllGather, AllToAll, Broadcast}},
   };
   return forms;
 }

@@ -27,8 +27,9 @@ enum class CollectiveForm {
   TwoShotPackets, ///< AllReduce only: each rank adds a part and sends it to all, by packets.
   Chunks,         ///< Through a ring of slots with signals, every rank to every rank; AllReduce in two shots.
   Ring, ///< From each rank to the next one only; not for AllToAll. Sums are made in the order of the ring, and rounded by each rank.
+  CopyEngine, ///< Pushed by copy engines out of and into staging memory of the message's size; AllGather, AllToAll, Broadcast.
 };
-/// packets, two_shot_packets, chunks, ring.
+/// packets, two_shot_packets, chunks, ring, copy_engine.
 std::string_view toString(CollectiveForm form);
 const std::vector<CollectiveForm> &formsOf(CollectiveKind kind);
 /// Whether its plans have a chunkBytes.

@@ -84,6 +84,7 @@ protected:
 std::unique_ptr<CollectiveProtocol> makePacketProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeChunkProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeRingProtocol(CollectiveSetting setting);
+std::unique_ptr<CollectiveProtocol> makeCopyEngineProtocol(CollectiveSetting setting);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_COLLECTIVES_COLLECTIVEPROTOCOL_H

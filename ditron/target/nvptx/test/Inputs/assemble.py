@@ -143,6 +143,9 @@ for reduce, gather in [(True, True), (True, False), (False, True)]:
     kinds = constexpr(REDUCE=reduce, GATHER=gather, REDUCTION=0, SCALED=False)
     cases.append((library("collectives/ring"), "ring_exchange", chunks + ", i32:16, i32, i32:16, fp32" + constexpr(WORLD=8, CHUNK=4096) + kinds, "--num-warps 16"))
 cases.append((library("collectives/ring"), "ring_broadcast", chunks + ", i32, i32, i32:16" + constexpr(WORLD=8, CHUNK=16384), "--num-warps 16"))
+for rooted in [False, True]:
+    cases.append((library("collectives/copy_engine"), "copy_arrived", "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16, i32, i32" +
+                  constexpr(WORLD=8, ROOTED=rooted, BLOCK=8192), "--num-warps 16"))
 cases.append((library("collectives/rms_norm"), "packet_all_reduce_rms_norm", rows + ", *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
               constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=4), "--num-warps 16"))
 cases.append((library("collectives/rms_norm"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
