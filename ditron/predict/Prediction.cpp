@@ -37,8 +37,6 @@ Status verifyOnMachine(const MachineDescription &machine, const Request &request
   if (machine.gpu.mmaFlopsPerClock(request.dtype) == 0)
     return unsupported(fmt::format("{} has no rate for products of {} in its mma_flops_per_clock_per_sm", machine.name,
                                    ditron::toString(request.dtype)));
-  if (request.gpus > machine.node.gpus && request.chunksPerRank != 1)
-    return unsupported("several chunks per rank are predicted inside a node only");
   if (request.communicationSms > machine.gpu.smCount)
     return invalidArgument(fmt::format("{} SMs for communication; {} has {}", request.communicationSms, machine.name,
                                        machine.gpu.smCount));

@@ -5,7 +5,9 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/predict/Program.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace ditron::predict {
 
@@ -81,26 +83,29 @@ void Program::gatherInRing(uint32_t rank, const Gather &what, SignalId begun, Si
   stream.raise(sent);
 }
 
-/// Between nodes to the GPU of the same number, which hands on what arrives inside its node (Triton-distributed, section 3). The node
-/// below gets the shard first, as it visits this node's shards right after its own.
+/// Between nodes to the GPU of the same number, which hands on what arrives inside its node (Triton-distributed, section 3), as
+/// ops::AllGatherGemm does. The node below gets the shard first, as it visits this node's shards right after its own.
 void Program::gatherOverNodes(uint32_t rank, const Gather &what, SignalId begun, SignalId sent) {
   const uint32_t local = fleet.ranksPerNode(), nodes = fleet.numNodes(), own = fleet.nodeOf(rank), place = rank % local;
-  const double bytes = what.rowBytes * static_cast<double>(what.shards.rowsPerRank);
+  const int64_t shardRows = what.shards.rowsOf(rank), chunkRows = ops::rowsPerChunk(what.shards, what.chunks);
   Stream &network = sideStream(rank, "network", begun);
-  for (uint32_t distance = 1; distance < nodes; ++distance) {
-    const uint32_t to = (own + nodes - distance) % nodes * local + place;
-    put(network, to, bytes, signalAt(rank, to, what.kind));
-  }
-  Stream &copies = sideStream(rank, "copies", begun);
-  for (uint32_t distance = 0; distance < nodes; ++distance) {
-    const uint32_t source = (own + distance) % nodes * local + place;
-    if (distance > 0)
-      copies.wait(signal(rank, what.kind, source));
-    for (uint32_t step = 1; step < local; ++step) {
-      const uint32_t peer = own * local + (place + local - step) % local;
-      copies.copy(peer, bytes, fmt::format("{} {} to {}", what.kind, source, peer));
-      copies.signalCopy(peer, signal(peer, what.kind, source));
+  for (uint32_t distance = 1; distance < nodes; ++distance)
+    for (uint32_t chunk = 0; chunk < what.chunks; ++chunk) {
+      const uint32_t to = (own + nodes - distance) % nodes * local + place;
+      const int64_t rows = std::min(chunkRows, shardRows - std::min(chunk * chunkRows, shardRows));
+      put(network, to, what.rowBytes * static_cast<double>(rows), signalAt(rank, to, what.kind, what.chunks, chunk));
     }
+  Stream &copies = sideStream(rank, "copies", begun);
+  std::optional<uint64_t> arrived;
+  for (const ops::Push &push : ops::allGatherPushes(what.shards, rank, request.gpus, what.chunks, nodes)) {
+    const uint64_t word = uint64_t(push.source) * what.chunks + push.chunk;
+    if (push.source != rank && arrived != word)
+      copies.wait(signal(rank, what.kind, word));
+    arrived = word;
+    if (push.rows > 0)
+      copies.copy(push.peer, what.rowBytes * static_cast<double>(push.rows),
+                  fmt::format("{} {} to {}", what.kind, push.source, push.peer));
+    copies.signalCopy(push.peer, signal(push.peer, what.kind, word));
   }
   copies.raise(sent);
 }

@@ -216,6 +216,24 @@ TEST(Prediction, RepresentativesGiveWhatAllRanksGive) {
     }
 }
 
+/// Chunks of a shard are forwarded inside the nodes while the next ones cross the network.
+TEST(Prediction, ChunksOverNodes) {
+  const MachineDescription machine = machineNamed("h200-cluster");
+  for (uint32_t gpus : {16u, 32u})
+    for (int64_t m : {8192, 8191, 5}) {
+      Request request = product(Operator::AgGemm, Form::Overlapped, gpus, m, 28672, 8192);
+      const Time whole = timeOf(machine, request);
+      request.chunksPerRank = 4;
+      const Time chunks = timeOf(machine, request);
+      if (m > 1000)
+        EXPECT_LT(chunks, whole) << gpus << " GPUs, " << m << " rows";
+      if (m == 8192) {
+        request.usesRepresentatives = true;
+        EXPECT_NEAR(timeOf(machine, request), chunks, 1e-3 * chunks) << gpus;
+      }
+    }
+}
+
 TEST(Prediction, ElevenThousandGpus) {
   const MachineDescription machine = machineNamed("h20-cluster");
   const Prediction prediction = *predict(machine, collective(Operator::AllToAll, Form::OneShot, 11520, 64 << 10));
