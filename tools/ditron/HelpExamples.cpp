@@ -48,6 +48,8 @@ constexpr HelpExample table[] = {
     {"bench orders", "  ditron bench orders --dtype fp32"},
     {"predict", R"(  ditron predict ag_gemm --m 8192 --n 28672 --k 8192 --machine h200x8 --trace ag_gemm.json
   ditron predict all_reduce --bytes 1048576 --form two_shot --machine h800x8 --json)"},
+    {"swizzle ag_gemm", "  ditron swizzle ag_gemm --ranks 8 --nodes 2 --m 1000 --block-m 64 --svg ag_gemm.svg"},
+    {"swizzle gemm_rs", "  ditron swizzle gemm_rs --ranks 8 --m 7976 --block-m 256 --svg gemm_rs.svg"},
     {"demo", "  ditron demo --trace-folder ."},
     {"launch", "  ditron launch -n 2 sh -c 'echo rank $RANK of $WORLD_SIZE meets the others at $MASTER_ADDR'"},
     {"doctor", "  ditron doctor"},
