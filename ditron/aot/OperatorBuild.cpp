@@ -72,8 +72,14 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   const int64_t m = shape.integer("m"), n = shape.integer("n"), k = shape.integer("k");
   const int64_t ranks = shape.integer("ranks"), mostRows = shape.integer("max_m", m);
   options.dtype = shape.type("dtype", DataType::BF16);
-  if constexpr (!isAllReduce)
-    options.numNodes = static_cast<uint32_t>(shape.integer("nodes", 0));
+  if constexpr (!isAllReduce) {
+    const int64_t nodes = shape.integer("nodes", 1);
+    DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(bench.order.target));
+    // GPUs of one machine are one node: there it is the order of tiles only.
+    if (target.simulated && nodes > 1 && ranks % nodes == 0)
+      bench.options.ranksPerNode = static_cast<uint32_t>(ranks / nodes);
+    options.numNodes = static_cast<uint32_t>(nodes);
+  }
   DITRON_ASSIGN_OR_RETURN(options.weightOrder, readOrder(shape, options.weightOrder));
   DITRON_ASSIGN_OR_RETURN(options.precision, readPrecision(shape));
   DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,

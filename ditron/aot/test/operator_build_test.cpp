@@ -64,9 +64,11 @@ struct Bench {
 
 using Run = std::function<Status(Bench &, KernelProvider &)>;
 
-std::vector<std::vector<float>> runWith(KernelProvider &kernels, uint32_t ranks, const Run &run) {
+std::vector<std::vector<float>> runWith(KernelProvider &kernels, uint32_t ranks, const Run &run, uint32_t nodes) {
   Bench bench;
-  bench.world = *World::local(ranks, kernels.target());
+  runtime::WorldOptions options;
+  options.ranksPerNode = ranks / nodes;
+  bench.world = *World::local(ranks, kernels.target(), options);
   EXPECT_EQ(messageOf(run(bench, kernels)), "ok");
   EXPECT_EQ(messageOf(bench.world->synchronize()), "ok");
   return bench.contents();
@@ -74,14 +76,14 @@ std::vector<std::vector<float>> runWith(KernelProvider &kernels, uint32_t ranks,
 
 /// Builds the package, runs with it alone and with the compiler, and compares everything.
 void expectSame(const std::string &op, const std::string &shape, uint32_t ranks, const Run &run,
-                const char *target = "sim:sm_80") {
+                const char *target = "sim:sm_80", uint32_t nodes = 1) {
   SCOPED_TRACE(op + " " + shape);
   Expected<package::Package> built = buildFor(op, shape, target);
   ASSERT_EQ(messageOf(built.status()), "ok");
   auto packaged = package::PackageProvider::create({{"app.ditron", std::move(*built)}}, {.target = target});
   ASSERT_EQ(messageOf(packaged.status()), "ok");
   std::unique_ptr<jit::Jit> jit = *jit::Jit::create(target);
-  const std::vector<std::vector<float>> expected = runWith(*jit, ranks, run), actual = runWith(**packaged, ranks, run);
+  const std::vector<std::vector<float>> expected = runWith(*jit, ranks, run, nodes), actual = runWith(**packaged, ranks, run, nodes);
   ASSERT_FALSE(expected.empty());
   EXPECT_EQ(actual, expected);
 }
@@ -122,6 +124,43 @@ TEST(OperatorBuild, gemmReduceScatter) {
                }
                return bench.world->synchronize();
              });
+}
+
+/// Kernels of a world of several nodes.
+TEST(OperatorBuild, operatorsBetweenNodes) {
+  for (const char *target : {"sim:sm_80", "sim:sm_90a"}) {
+    expectSame(
+        "ag_gemm", "m=101 n=40 k=48 ranks=4 nodes=2 tile=32x32x32 chunks=2", 4,
+        [](Bench &bench, KernelProvider &kernels) -> Status {
+          ops::AllGatherGemmOptions options = {.maxRows = 101, .depth = 48, .chunksPerRank = 2};
+          options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+          DITRON_ASSIGN_OR_RETURN(ops::AllGatherGemm op, ops::AllGatherGemm::create(*bench.world, kernels, options));
+          for (uint32_t r = 0; r < 4; ++r) {
+            Rank &rank = bench.world->rank(r);
+            const Pointer a = bench.random(r, DataType::BF16, 26 * 48), b = bench.random(r, DataType::BF16, 48 * 40),
+                          c = bench.random(r, DataType::BF16, 101 * 40);
+            DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), a, b, c, 101, 40));
+          }
+          return bench.world->synchronize();
+        },
+        target, 2);
+    expectSame(
+        "gemm_rs", "m=101 n=40 k=48 ranks=4 nodes=2 tile=32x32x32", 4,
+        [](Bench &bench, KernelProvider &kernels) -> Status {
+          ops::GemmReduceScatterOptions options = {.maxRows = 101, .columns = 40};
+          options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+          DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter op,
+                                  ops::GemmReduceScatter::create(*bench.world, kernels, options));
+          for (uint32_t r = 0; r < 4; ++r) {
+            Rank &rank = bench.world->rank(r);
+            const Pointer a = bench.random(r, DataType::BF16, 101 * 48), b = bench.random(r, DataType::BF16, 48 * 40),
+                          out = bench.random(r, DataType::BF16, 26 * 40);
+            DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), a, b, out, 101, 48));
+          }
+          return bench.world->synchronize();
+        },
+        target, 2);
+  }
 }
 
 TEST(OperatorBuild, gemmAllReduce) {
