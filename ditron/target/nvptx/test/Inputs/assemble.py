@@ -150,6 +150,21 @@ cases.append((library("collectives/rms_norm"), "packet_all_reduce_rms_norm", row
               constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=4), "--num-warps 16"))
 cases.append((library("collectives/rms_norm"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
               constexpr(WORLD=8, COLUMNS=8192, CHUNK=8192), "--num-warps 16"))
+experts = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, PRECISION="tf32")
+for transposed, activation in [(True, "none"), (False, "swiglu")]:
+    cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
+                  constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, **experts), "--num-warps 8 --num-stages 4"))
+    cases.append((library("moe/grouped_gemm"), "grouped_gemm_pointers", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, *i32:16" +
+                  constexpr(a_scale_ptr=None, b_scale_ptr=None) + ", i32:16" * 4 +
+                  constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, SLOTS=2, BLOCK_SCALES=False, **experts), "--num-warps 8 --num-stages 2"))
+cases.append((library("moe/grouped_gemm"), "sum_slots", "*bf16:16, *i32:16, *fp32:16, *bf16:16, i32, i32:16, i32:16, i32:16" + constexpr(TOP_K=8, BLOCK=1024)))
+cases += [
+    (library("moe/routing"), "choose_experts", "*fp32:16, *fp32:16, *i32:16, *fp32:16, i32, i32, i32, fp32" +
+     constexpr(TOP_K=8, SLOTS=8, EXPERTS=256, BLOCK=4, SIGMOID=True, NORMALIZED=True)),
+    (library("moe/routing"), "count_slots", "*i32:16, *i32:16, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
+    (library("moe/routing"), "place_slots", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
+    (library("moe/routing"), "tile_rows", "*i32:16, *i32:16, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
+]
 for kernel in ["softmax", "softmax_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
 for kernel in ["rms_norm", "rms_norm_pairs"]:
