@@ -11,7 +11,7 @@ namespace ditron::bench {
 namespace {
 
 const char *const gemmSignature = "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16, i32:16, i32:16, i32:16, "
-                                  "i32:16, i32, constexpr WORLD_SIZE=8, "
+                                  "i32:16, i32:16, i32:16, i32:16, i32, constexpr WORLD_SIZE=8, "
                                   "constexpr NUM_NODES=1, constexpr CHUNKS=1, "
                                   "constexpr BLOCK_M={0}, constexpr BLOCK_N={0}, constexpr BLOCK_K=32, constexpr "
                                   "GROUP_SIZE_M=8, constexpr B_TRANSPOSED=False, constexpr PRECISION=\"tf32\"";

@@ -14,8 +14,10 @@ constexpr std::string_view operation = "AllGatherGemm";
 
 Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::KernelProvider &kernels,
                                               const Options &options) {
-  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
+  DITRON_RETURN_IF_ERROR(
+      verifyEpilogue(operation, options.dtype, options.typeOfResult(), options.epilogue, /*reduces=*/false));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, options.tile));
   if (options.maxRows <= 0 || options.depth <= 0)
     return invalidArgument(fmt::format("{}: maxRows is {} and depth is {}; both must be positive", operation,
                                        options.maxRows, options.depth));
@@ -32,15 +34,16 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
   op.world = &world;
   op.kernels = &kernels;
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0, world.numNodes() * options.chunksPerRank));
-  DITRON_ASSIGN_OR_RETURN(op.workspace,
-                          world.allocateSymmetric(options.dtype, options.maxRows * options.depth, "ag_gemm_workspace"));
+  op.layout = GatheredRows(options.dtype, options.depth, options.epilogue.scalesA != Scaling::None);
+  DITRON_ASSIGN_OR_RETURN(
+      op.workspace, world.allocateSymmetric(options.dtype, options.maxRows * op.layout.stride, "ag_gemm_workspace"));
   DITRON_ASSIGN_OR_RETURN(
       op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * options.chunksPerRank, "ag_gemm_ready"));
   op.sides.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
     DITRON_ASSIGN_OR_RETURN(op.sides[id], runtime::SideStream::create(world.rank(id), "ag_gemm"));
   }
-  op.keepPlans(world, operation, options.dtype);
+  op.keepPlans(world, operation, operandTypes(options.dtype, options.typeOfResult(), options.epilogue));
   if (options.oneLaunchRows != 0)
     DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
   return op;
@@ -54,12 +57,16 @@ Status AllGatherGemm::allocateOneLaunch() {
         fmt::format("{}: oneLaunchRows is {}; 0 to {} are accepted", operation, rows, OneLaunchGather::mostRows));
   if (optionValues.concurrentCalls == 0)
     return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
-  if (optionValues.oneLaunchTile)
+  if (optionValues.oneLaunchTile) {
     DITRON_RETURN_IF_ERROR(optionValues.oneLaunchTile->verify().withContext(operation));
+    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, optionValues.oneLaunchTile->tile));
+  }
   rows = std::min(rows, optionValues.maxRows);
   OneLaunchOptions common;
   common.name = "ag_gemm";
   common.dtype = optionValues.dtype;
+  common.resultType = optionValues.typeOfResult();
+  common.epilogue = optionValues.epilogue;
   common.weightOrder = optionValues.weightOrder;
   common.precision = optionValues.precision;
   common.concurrentCalls = optionValues.concurrentCalls;
@@ -68,17 +75,34 @@ Status AllGatherGemm::allocateOneLaunch() {
   return Status::ok();
 }
 
-Status AllGatherGemm::verifyShape(const ProductShape &shape) const {
-  if (shape.rows < 1 || shape.rows > optionValues.maxRows)
+Expected<ProductShape> AllGatherGemm::verifyShape(const ProductShape &shape) const {
+  const Options &options = optionValues;
+  if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, optionValues.maxRows));
-  return verifyProduct(operation, shape.rows, shape.size, optionValues.depth, optionValues.tile);
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, shape.size, options.depth, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, shape.size, options.depth));
+  ProductShape complete = shape;
+  DITRON_ASSIGN_OR_RETURN(complete.strides,
+                          completeStrides(operation, shape.strides, options.depth,
+                                          options.weightOrder == MatrixOrder::Transposed ? options.depth : shape.size,
+                                          options.epilogue.resultColumns(shape.size)));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, options.tile));
+  return complete;
 }
 
 Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                                       const ProductShape &shape) {
-  const auto [a, b, c] = operands;
-  const auto [rows, columns] = shape;
+  const auto &[rows, columns, strides] = shape;
+  const GemmEpilogue &epilogue = optionValues.epilogue;
+  // The scales of A go with its rows, into the workspace.
+  GemmEpilogue behindGather = epilogue;
+  behindGather.scalesA = Scaling::None;
+  OperandLaunch::Names shard = {{"shard_ptr", Operand::A}};
+  if (epilogue.scalesA != Scaling::None)
+    shard.emplace_back("shard_scale_ptr", Operand::ScalesA);
+  const OperandLaunch::Names product =
+      OperandLaunch::withEpilogue({{"b_ptr", Operand::B}, {"c_ptr", Operand::Result}}, behindGather);
   ProductPlan::Parts parts;
   if (rows <= optionValues.oneLaunchRows) {
     const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows, columns);
@@ -86,19 +110,23 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
       return unsupported(
           fmt::format("{}: {} rows and {} columns are too many tiles for one launch", operation, rows, columns));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, columns, optionValues.depth, tile->tile));
-    DITRON_ASSIGN_OR_RETURN(
-        OperandLaunch whole,
-        OperandLaunch::create(*kernels, rank, oneLaunch.call(rank, a, b, c, rows, columns, *tile),
-                              {{"shard_ptr", Operand::A}, {"b_ptr", Operand::B}, {"c_ptr", Operand::Result}}));
+    DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile->tile));
+    OperandLaunch::Names all = shard;
+    all.insert(all.end(), product.begin(), product.end());
+    DITRON_ASSIGN_OR_RETURN(OperandLaunch whole,
+                            OperandLaunch::create(*kernels, rank,
+                                                  oneLaunch.call(rank, operands[Operand::A], operands[Operand::B],
+                                                                 operands[Operand::Result], operands.epilogue(), rows,
+                                                                 columns, strides, *tile),
+                                                  all));
     parts.sequence.launch(runtime::Lane::Main, whole.call.prepared());
     parts.launches.push_back(std::move(whole));
     return parts;
   }
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter,
-                          OperandLaunch::create(*kernels, rank, enterCall(rank, a, rows), {{"shard_ptr", Operand::A}}));
+                          OperandLaunch::create(*kernels, rank, enterCall(rank, operands, shape), shard));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
-                          OperandLaunch::create(*kernels, rank, gemmCall(rank, b, c, rows, columns),
-                                                {{"b_ptr", Operand::B}, {"c_ptr", Operand::Result}}));
+                          OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape), product));
   using runtime::Lane;
   parts.sequence = runtime::CallSequence(sides[rank.id()]);
   parts.sequence.launch(Lane::Main, enter.call.prepared());
@@ -115,7 +143,6 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
 }
 
 void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const {
-  const int64_t depth = optionValues.depth;
   const uint32_t chunks = optionValues.chunksPerRank;
   std::optional<std::pair<uint32_t, uint32_t>> arrived;
   for (const Push &push :
@@ -129,9 +156,9 @@ void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSe
     }
     if (push.rows > 0)
       sequence.copy(runtime::Lane::Side,
-                    runtime::Copy::of(workspace.on(push.peer) + push.firstRow * depth,
-                                      workspace.on(rank.id()) + push.firstRow * depth, push.rows * depth,
-                                      fmt::format("{} to {}", copyName, push.peer)));
+                    runtime::Copy::of(workspace.on(push.peer) + push.firstRow * layout.stride,
+                                      workspace.on(rank.id()) + push.firstRow * layout.stride,
+                                      push.rows * layout.stride, fmt::format("{} to {}", copyName, push.peer)));
     // The signal's value is the generation word, copied behind the data: no host value is baked into a captured call.
     const runtime::Pointer signal = ready.on(push.peer) + (push.source * chunks + push.chunk);
     sequence.copy(runtime::Lane::Side,
@@ -139,42 +166,66 @@ void AllGatherGemm::addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSe
   }
 }
 
-KernelCall AllGatherGemm::enterCall(const runtime::Rank &rank, runtime::Pointer a, int64_t rows) const {
-  const RowShards shards(rows, rank.numRanks());
-  const int64_t depth = optionValues.depth;
-  return words.enter(rank, ownSignals(rank.id()), optionValues.chunksPerRank,
-                     {.destination = workspace.on(rank.id()) + shards.firstRowOf(rank.id()) * depth,
-                      .source = a,
-                      .elements = shards.rowsOf(rank.id()) * depth,
-                      .elementsPerChunk = rowsPerChunk(shards, optionValues.chunksPerRank) * depth});
+KernelCall AllGatherGemm::enterCall(const runtime::Rank &rank, const OperandPointers &operands,
+                                    const ProductShape &shape) const {
+  const RowShards shards(shape.rows, rank.numRanks());
+  const uint32_t id = rank.id();
+  const int64_t ownRows = shards.rowsOf(id);
+  const CopiedRows copied(ownRows, optionValues.depth, shape.strides.a, layout.stride);
+  const runtime::Pointer own = workspace.on(id) + shards.firstRowOf(id) * layout.stride;
+  const Scaling scales = optionValues.epilogue.scalesA;
+  return words.enter(rank, ownSignals(id), optionValues.chunksPerRank,
+                     {.destination = own,
+                      .source = operands[Operand::A],
+                      .rows = copied.rows,
+                      .columns = copied.columns,
+                      .destinationStride = layout.stride,
+                      .sourceStride = shape.strides.a,
+                      .scaleDestination = layout.scaleOf(own),
+                      .scaleSource = operands[Operand::ScalesA],
+                      .scales = scales == Scaling::None ? 0 : ownRows,
+                      .scaleStride = layout.scaleStride,
+                      .hasScaleOfEach = scales == Scaling::Vector});
 }
 
-KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,
-                                   int64_t columns) const {
+KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
+                                   const ProductShape &shape) const {
   const TileConfig &tile = optionValues.tile;
-  int64_t m = rows, n = columns, k = optionValues.depth;
+  const auto &[m, n, strides] = shape;
+  const RowShards shards(m, rank.numRanks());
+  const runtime::Pointer gathered = workspace.on(rank.id());
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = kernelName;
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
   call.grid = {blocksFor(rank, ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN)), 1, 1};
-  call.arguments = {{"a_ptr", workspace.on(rank.id())},
-                    {"b_ptr", b},
-                    {"c_ptr", c},
+  call.arguments = {{"a_ptr", gathered},
+                    {"b_ptr", operands[Operand::B]},
+                    {"c_ptr", operands[Operand::Result]},
                     {"ready_ptr", ready.on(rank.id())},
                     {"generation_ptr", words.generation(rank.id())},
                     {"M", m},
                     {"N", n},
-                    {"K", k},
-                    {"rows_per_rank", RowShards(rows, rank.numRanks()).rowsPerRank},
-                    {"rows_per_chunk", rowsPerChunk(RowShards(rows, rank.numRanks()), optionValues.chunksPerRank)},
+                    {"K", optionValues.depth},
+                    {"stride_a", layout.stride},
+                    {"stride_b", strides.b},
+                    {"stride_c", strides.c},
+                    {"rows_per_rank", shards.rowsPerRank},
+                    {"rows_per_chunk", rowsPerChunk(shards, optionValues.chunksPerRank)},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"NUM_NODES", optionValues.numNodes},
                     {"CHUNKS", optionValues.chunksPerRank}};
   call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
   appendTileArguments(call, tile, optionValues.precision);
+  // Gathered, each row has a scale of its own.
+  GemmEpilogue epilogue = optionValues.epilogue;
+  if (epilogue.scalesA != Scaling::None)
+    epilogue.scalesA = Scaling::Vector;
+  appendEpilogue(call, epilogue, {layout.scaleOf(gathered), operands[Operand::ScalesB], operands[Operand::Bias]}, n);
+  appendActivation(call, epilogue);
+  call.arguments.emplace_back("stride_a_scale", layout.scaleStride);
   return call;
 }
 

@@ -21,21 +21,27 @@
 namespace ditron::ops {
 
 struct AllGatherGemmOptions {
-  DataType dtype = DataType::BF16; ///< Of A, B and C: bf16, fp16 or fp32. Accumulation is fp32.
-  int64_t maxRows = 0;             ///< Largest M (gathered rows) of any call; sizes the workspace.
-  int64_t depth = 0;               ///< K.
-  uint32_t chunksPerRank = 1;      ///< Signals per shard: more let tiles start earlier and cost more copies.
+  DataType dtype =
+      DataType::BF16; ///< Of A and B: bf16, fp16, fp32, fp8 (e4m3, e5m2) or int8. Sums are fp32, of int8 int32.
+  std::optional<DataType> resultType = std::nullopt; ///< Of C: bf16, fp16 or fp32; defaultResultType when not given.
+  int64_t maxRows = 0;                               ///< Largest M (gathered rows) of any call; sizes the workspace.
+  int64_t depth = 0;                                 ///< K.
+  uint32_t chunksPerRank = 1; ///< Signals per shard: more let tiles start earlier and cost more copies.
   /// For the order of tiles, never the result: 0, the nodes of the world; in a world of one node any number that divides the ranks.
   uint32_t numNodes = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
   TileConfig tile = {};
+  /// scalesA: of the rows that a rank gives, or one for them all; they are gathered with the rows. SwiGlu: a rank's columns are pairs.
+  GemmEpilogue epilogue = {};
   /// Calls of at most so many rows are one launch (OneLaunchGather.h), which begins with no meeting of the ranks; at most 128. 0: none. Where
   /// a rank's columns are too many tiles for that, the call is an error: all ranks make calls of the same kind.
   int64_t oneLaunchRows = 0;
   uint32_t concurrentCalls = 2;                              ///< Of one launch: OneLaunchOptions.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
+
+  DataType typeOfResult() const { return resultType.value_or(defaultResultType(dtype)); }
 };
 
 class AllGatherGemm : public PlannedProduct {
@@ -48,9 +54,11 @@ public:
   static Expected<AllGatherGemm> create(runtime::World &world, runtime::KernelProvider &kernels,
                                         const Options &options);
 
-  /// A call of a Plan, or by shape, takes, all row-major and of options.dtype:
-  ///   a: [rowsOfShard(rank), depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), result: [rows, columns].
-  /// `columns` may differ between ranks.
+  /// A call of a Plan, or by shape, takes, row-major, of options.dtype and resultType:
+  ///   a: [rowsOfShard(rank), depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), result: [rows, columns]
+  ///   ([rows, columns / 2] with SwiGlu), scales of a: [rowsOfShard(rank)] or [1], scales of b: [columns] or [1], bias: [columns].
+  /// `columns` and strides may differ between ranks.
+  using Plan = ProductPlan;
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
@@ -58,23 +66,23 @@ public:
 
 private:
   Status allocateOneLaunch();
-  Status verifyShape(const ProductShape &shape) const override;
+  Expected<ProductShape> verifyShape(const ProductShape &shape) const override;
   runtime::Pointer anyBuffer(uint32_t rank) const override { return workspace.on(rank); }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;
   void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
-  KernelCall enterCall(const runtime::Rank &rank, runtime::Pointer a, int64_t rows) const;
+  KernelCall enterCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape) const;
   /// The rank's own signals: those of its chunks.
   runtime::Pointer ownSignals(uint32_t rank) const { return ready.on(rank) + rank * optionValues.chunksPerRank; }
-  KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer b, runtime::Pointer c, int64_t rows,
-                      int64_t columns) const;
+  KernelCall gemmCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape) const;
 
   Options optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
   CallWords words;
+  GatheredRows layout;
   OneLaunchGather oneLaunch;
-  runtime::SymmetricBuffer workspace;                      ///< [maxRows, depth]
+  runtime::SymmetricBuffer workspace;                      ///< [maxRows, layout.stride]
   runtime::SymmetricBuffer ready;                          ///< [ranks * chunksPerRank] signals
   std::vector<std::shared_ptr<runtime::SideStream>> sides; ///< Null for ranks of other processes.
 };

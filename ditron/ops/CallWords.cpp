@@ -4,6 +4,7 @@
 #include "ditron/ops/GemmKernels.h"
 #include "ditron/ops/KernelLaunch.h"
 
+#include <bit>
 #include <fmt/format.h>
 
 namespace ditron::ops {
@@ -48,9 +49,19 @@ Expected<CallWords> CallWords::create(runtime::World &world, std::string_view na
 
 KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, uint32_t count,
                             const OwnCopy &copy) const {
-  const uint32_t id = rank.id(), block = copyBlockBytes / sizeOf(copy.source.type);
-  const int64_t copyBlocks = std::min<int64_t>(ceilDivide(copy.elements, block),
+  // Rows that are shorter than a block's share would leave threads idle.
+  constexpr int64_t leastBlock = 512;
+  const int64_t mostBlock = copyBlockBytes / sizeOf(copy.source.type);
+  const auto block = static_cast<uint32_t>(std::clamp<int64_t>(
+      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(copy.columns, 1)))), leastBlock,
+      mostBlock));
+  const uint32_t id = rank.id();
+  const int64_t copyBlocks = std::min<int64_t>(copy.rows * ceilDivide(copy.columns, block),
                                                copyBlocksPerMultiprocessor * rank.attributes().multiprocessors);
+  const bool hasScales = copy.scaleSource.address != nullptr;
+  auto scales = [&](runtime::Pointer pointer) {
+    return hasScales ? runtime::Argument(pointer) : runtime::Argument(runtime::None());
+  };
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = "enter";
@@ -65,16 +76,25 @@ KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, 
                     {"shard_ptr", copy.source},
                     {"num_segments", segmentCount},
                     {"num_raised", count},
-                    {"num_own", copy.elements},
+                    {"own_rows", copy.rows},
+                    {"own_columns", copy.columns},
+                    {"stride_own", copy.destinationStride},
+                    {"stride_shard", copy.sourceStride},
                     {"rank", id},
                     {"world_size", rank.numRanks()},
-                    {"BLOCK", block}};
+                    {"BLOCK", block},
+                    {"own_scale_ptr", scales(copy.scaleDestination)},
+                    {"shard_scale_ptr", scales(copy.scaleSource)},
+                    {"num_scales", copy.scales},
+                    {"stride_own_scale", copy.scaleStride},
+                    {"SHARD_SCALES", copy.hasScaleOfEach}};
   if (nodeSize) {
     call.source = "inter_node";
     call.kernel = "enter_nodes";
     call.arguments.insert(call.arguments.end(), {{"arrival_ptr", arrivals(id)},
                                                  {"finished_ptr", ranks[id].finished.pointer()},
                                                  {"num_arrivals", arrivalCount},
+                                                 {"num_sent", copy.sentElements},
                                                  {"elements_per_chunk", copy.elementsPerChunk},
                                                  {"node_size", nodeSize}});
   }
@@ -83,7 +103,7 @@ KernelCall CallWords::enter(const runtime::Rank &rank, runtime::Pointer raised, 
 
 KernelCall CallWords::enter(const runtime::Rank &rank) const {
   const runtime::Pointer any = generation(rank.id());
-  return enter(rank, any, 0, {.destination = any, .source = any, .elements = 0});
+  return enter(rank, any, 0, {.destination = any, .source = any});
 }
 
 } // namespace ditron::ops

@@ -26,12 +26,19 @@ public:
   static Expected<CallWords> create(runtime::World &world, std::string_view name, uint32_t segments,
                                     uint32_t arrivals = 0);
 
-  /// What a call copies inside this rank's memory when it begins; the source is the kernel's parameter `shard_ptr`. Where there are several
-  /// nodes, it is also put to the same place on the ranks of the others that have this one's place, in `count` chunks (below).
+  /// What a call copies inside this rank's memory when it begins; the source is the kernel's parameter `shard_ptr`, that of the scales
+  /// `shard_scale_ptr`.
+  /// Where there are several nodes, `sentElements` from the destination on are also put to the same place on the ranks of the others
+  /// that have this one's place, in `count` chunks (below).
   struct OwnCopy {
     runtime::Pointer destination, source;
-    int64_t elements = 0;
-    int64_t elementsPerChunk = 0;
+    int64_t rows = 0, columns = 0;
+    int64_t destinationStride = 0, sourceStride = 0; ///< Elements from row to row.
+    /// Scales of as many rows, `scaleStride` apart at the destination; null: none. The source has one for all, or one for each.
+    runtime::Pointer scaleDestination = {}, scaleSource = {};
+    int64_t scales = 0, scaleStride = 1;
+    bool hasScaleOfEach = false;
+    int64_t sentElements = 0, elementsPerChunk = 0;
   };
   /// The beginning of a call: after it, the generation word holds the call's number on every rank, and so do `count` signals of
   /// this rank from `raised` on, which stand for what is there without a peer's doing. Behind chunk c that comes from node n the

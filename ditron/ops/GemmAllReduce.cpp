@@ -75,13 +75,17 @@ std::span<const AllReduceChoice> allReduceChoices() { return choices; }
 Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::KernelProvider &kernels,
                                               const Options &options) {
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
-  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
-  if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
+  const DataType resultType = options.typeOfResult();
+  DITRON_RETURN_IF_ERROR(verifyEpilogue(operation, options.dtype, resultType, options.epilogue, /*reduces=*/true));
+  if (options.partialType && *options.partialType != resultType && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
-                                   ditron::toString(*options.partialType), ditron::toString(options.dtype)));
+                                   ditron::toString(*options.partialType), ditron::toString(resultType)));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
-  if (options.oneLaunchTile)
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, options.tile));
+  if (options.oneLaunchTile) {
     DITRON_RETURN_IF_ERROR(options.oneLaunchTile->verify().withContext(operation));
+    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, options.oneLaunchTile->tile));
+  }
   if (options.concurrentCalls == 0)
     return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
   if (options.maxRows <= 0 || options.columns <= 0)
@@ -102,7 +106,9 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   if (options.form == AllReduceForm::Auto || isOneLaunch(options.form)) {
     op.oneLaunch = OneLaunch(world, {.name = "gemm_ar",
                                      .dtype = options.dtype,
+                                     .resultType = resultType,
                                      .partialType = op.partialType(),
+                                     .epilogue = options.epilogue,
                                      .columns = options.columns,
                                      .weightOrder = options.weightOrder,
                                      .precision = options.precision,
@@ -128,12 +134,12 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   if (op.anyForm([&](AllReduceForm form) { return op.isSequence(form); })) {
     DITRON_ASSIGN_OR_RETURN(op.exchange, Collective::create(world, kernels,
                                                             {.kind = CollectiveKind::AllReduce,
-                                                             .dtype = options.dtype,
+                                                             .dtype = resultType,
                                                              .maxElements = options.maxRows * options.columns}));
   }
   if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !op.isSequence(form); }))
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
-  op.keepPlans(world, operation, options.dtype);
+  op.keepPlans(world, operation, operandTypes(options.dtype, resultType, options.epilogue));
   return op;
 }
 
@@ -160,7 +166,8 @@ Status GemmAllReduce::allocateTwoShot() {
   const int64_t slotRows = optionValues.maxRows + mostChunks * numRanks;
   const int64_t ownRows = ceilDivide(optionValues.maxRows, numRanks) + mostChunks;
   DITRON_ASSIGN_OR_RETURN(scatter, world->allocateSymmetric(partialType(), slotRows * columns, "gemm_ar_scatter"));
-  DITRON_ASSIGN_OR_RETURN(reduced, world->allocateSymmetric(optionValues.dtype, ownRows * columns, "gemm_ar_reduced"));
+  DITRON_ASSIGN_OR_RETURN(reduced,
+                          world->allocateSymmetric(optionValues.typeOfResult(), ownRows * columns, "gemm_ar_reduced"));
   DITRON_ASSIGN_OR_RETURN(arrived, world->allocateSymmetric(DataType::I64, numRanks * mostChunks, "gemm_ar_arrived"));
   DITRON_ASSIGN_OR_RETURN(finished, world->allocateSymmetric(DataType::I64, numRanks * mostChunks * mostExchangeBlocks,
                                                              "gemm_ar_finished"));
@@ -226,11 +233,20 @@ GemmAllReduce::Chunks GemmAllReduce::chunksFor(int64_t rows, const AllReduceChoi
   return {rows, chunkRows, static_cast<uint32_t>(ceilDivide(rows, chunkRows)), world->numRanks()};
 }
 
-Status GemmAllReduce::verifyShape(const ProductShape &shape) const {
-  if (shape.rows < 1 || shape.rows > optionValues.maxRows)
+Expected<ProductShape> GemmAllReduce::verifyShape(const ProductShape &shape) const {
+  const Options &options = optionValues;
+  if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, optionValues.maxRows));
-  return verifyProduct(operation, shape.rows, optionValues.columns, shape.size, optionValues.tile);
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, options.columns, shape.size, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, options.columns, shape.size));
+  ProductShape complete = shape;
+  DITRON_ASSIGN_OR_RETURN(complete.strides,
+                          completeStrides(operation, shape.strides, shape.size,
+                                          options.weightOrder == MatrixOrder::Transposed ? shape.size : options.columns,
+                                          options.columns));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, options.tile));
+  return complete;
 }
 
 runtime::Pointer GemmAllReduce::anyBuffer(uint32_t rank) const {
@@ -240,8 +256,10 @@ runtime::Pointer GemmAllReduce::anyBuffer(uint32_t rank) const {
 Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                                       const ProductShape &shape) {
   using runtime::Lane;
-  const auto [a, b, out] = operands;
-  const auto [rows, depth] = shape;
+  const auto &[rows, depth, strides] = shape;
+  const runtime::Pointer a = operands[Operand::A], b = operands[Operand::B], out = operands[Operand::Result];
+  const OperandLaunch::Names all = OperandLaunch::withEpilogue(
+      {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}, optionValues.epilogue);
   const AllReduceChoice choice = choiceFor(rows);
   ProductPlan::Parts parts;
   if (isOneLaunch(choice.form)) {
@@ -250,12 +268,14 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
       return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for form {}", operation, rows,
                                      optionValues.columns, toString(choice.form)));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile->tile));
+    DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile->tile));
     const OneLaunchResult result =
         choice.form == AllReduceForm::OneShot ? OneLaunchResult::Everywhere : OneLaunchResult::EverywhereByOwners;
     DITRON_ASSIGN_OR_RETURN(
         OperandLaunch whole,
-        OperandLaunch::create(*kernels, rank, oneLaunch.call(rank, result, a, b, out, rows, depth, *tile),
-                              {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}));
+        OperandLaunch::create(*kernels, rank,
+                              oneLaunch.call(rank, result, a, b, out, operands.epilogue(), rows, depth, strides, *tile),
+                              all));
     parts.sequence.launch(Lane::Main, whole.call.prepared());
     parts.launches.push_back(std::move(whole));
     return parts;
@@ -264,15 +284,15 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     return makeSequence(rank, operands, shape);
   const Chunks chunks = chunksFor(rows, choice);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
-  DITRON_ASSIGN_OR_RETURN(
-      OperandLaunch gemm,
-      OperandLaunch::create(*kernels, rank, gemmCall(rank, a, b, out, chunks, depth),
-                            {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
+                          OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape, chunks), all));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch reduce,
-                          OperandLaunch::create(*kernels, rank, exchangeCall(rank, "reduce_rows", out, chunks),
+                          OperandLaunch::create(*kernels, rank,
+                                                exchangeCall(rank, "reduce_rows", out, strides.c, chunks),
                                                 {{"out_ptr", Operand::Result}}));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gather,
-                          OperandLaunch::create(*kernels, rank, exchangeCall(rank, "gather_rows", out, chunks),
+                          OperandLaunch::create(*kernels, rank,
+                                                exchangeCall(rank, "gather_rows", out, strides.c, chunks),
                                                 {{"out_ptr", Operand::Result}}));
   parts.sequence = runtime::CallSequence(ranks[rank.id()]->side);
   parts.sequence.launch(Lane::Main, enter.call.prepared());
@@ -292,27 +312,55 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
 
 Expected<ProductPlan::Parts> GemmAllReduce::makeSequence(runtime::Rank &rank, const OperandPointers &operands,
                                                          const ProductShape &shape) {
-  const auto [a, b, out] = operands;
-  const auto [rows, depth] = shape;
+  const auto &[rows, depth, strides] = shape;
+  const int64_t columns = optionValues.columns;
+  const runtime::Pointer out = operands[Operand::Result];
+  ProductPlan::Parts parts;
+  // The exchange takes elements that follow each other.
+  const bool isDense = strides.c == columns;
+  if (!isDense) {
+    DITRON_ASSIGN_OR_RETURN(parts.dense, rank.allocate(optionValues.typeOfResult(), rows * columns, "gemm_ar_dense"));
+  }
+  const runtime::Pointer exchanged = isDense ? out : parts.dense.pointer();
   const GemmProblem problem = {.m = rows,
-                               .n = optionValues.columns,
+                               .n = columns,
                                .k = depth,
                                .dtype = optionValues.dtype,
+                               .resultType = optionValues.typeOfResult(),
                                .order = optionValues.weightOrder,
-                               .precision = optionValues.precision};
+                               .strides = {strides.a, strides.b, columns},
+                               .precision = optionValues.precision,
+                               .epilogue = optionValues.epilogue,
+                               .addsBias = rank.id() == 0};
   // Descriptors, where rows and addresses allow them.
-  const bool aligned = optionValues.columns * sizeOf(problem.dtype) % planAlignment == 0 &&
-                       depth * sizeOf(problem.dtype) % planAlignment == 0 && alignmentOf(a) == planAlignment &&
-                       alignmentOf(b) == planAlignment && alignmentOf(out) == planAlignment;
-  const GemmPlan product = {aligned ? GemmMovement::Descriptors : GemmMovement::Pointers, optionValues.tile};
-  DITRON_ASSIGN_OR_RETURN(PreparedCall call, prepareGemm(*kernels, rank, problem, a, b, out, product));
-  DITRON_ASSIGN_OR_RETURN(OperandLaunch launch, OperandLaunch::create(std::move(call), {{"a_ptr", Operand::A},
-                                                                                        {"b_ptr", Operand::B},
-                                                                                        {"c_ptr", Operand::Result}}));
-  ProductPlan::Parts parts;
+  GemmPlan product = {GemmMovement::Descriptors, optionValues.tile};
+  const bool aligned = alignmentOf(operands[Operand::A]) == planAlignment &&
+                       alignmentOf(operands[Operand::B]) == planAlignment && alignmentOf(exchanged) == planAlignment;
+  if (!aligned || !allowsDescriptors(problem))
+    product.movement = GemmMovement::Pointers;
+  DITRON_ASSIGN_OR_RETURN(PreparedCall call,
+                          prepareGemm(*kernels, rank, problem, operands[Operand::A], operands[Operand::B], exchanged,
+                                      product, operands.epilogue()));
+  OperandLaunch::Names names =
+      OperandLaunch::withEpilogue({{"a_ptr", Operand::A}, {"b_ptr", Operand::B}}, optionValues.epilogue);
+  if (isDense)
+    names.emplace_back("c_ptr", Operand::Result);
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch launch, OperandLaunch::create(std::move(call), names));
   parts.sequence.launch(runtime::Lane::Main, launch.call.prepared());
   parts.launches.push_back(std::move(launch));
-  DITRON_ASSIGN_OR_RETURN(parts.exchange, exchange->plan(rank, out, out, rows * optionValues.columns));
+  DITRON_ASSIGN_OR_RETURN(parts.exchange, exchange->plan(rank, exchanged, exchanged, rows * columns));
+  if (isDense)
+    return parts;
+  constexpr int64_t block = 1024;
+  KernelCall spread;
+  spread.source = "tensor_parallel_gemm";
+  spread.kernel = "copy_rows";
+  spread.grid = {static_cast<uint32_t>(
+                     std::min<int64_t>(rows * ceilDivide(columns, block), 2 * rank.attributes().multiprocessors)),
+                 1, 1};
+  spread.arguments = {{"from_ptr", exchanged},  {"to_ptr", out},          {"rows", rows},  {"columns", columns},
+                      {"stride_from", columns}, {"stride_to", strides.c}, {"BLOCK", block}};
+  DITRON_ASSIGN_OR_RETURN(parts.spread, OperandLaunch::create(*kernels, rank, spread, {{"to_ptr", Operand::Result}}));
   return parts;
 }
 
@@ -342,8 +390,8 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
   }
 }
 
-KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b,
-                                   runtime::Pointer out, const Chunks &chunks, int64_t depth) const {
+KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
+                                   const ProductShape &shape, const Chunks &chunks) const {
   const TileConfig &tile = optionValues.tile;
   const uint32_t multiprocessors = rank.attributes().multiprocessors, id = rank.id();
   const int64_t tiles = tilesOf(tile, chunks.rows, optionValues.columns);
@@ -364,20 +412,23 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, runtime::Pointer a
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
   call.grid = {gemmBlocks + exchangeBlocks, 1, 1};
-  call.arguments = {{"a_ptr", a},
-                    {"b_ptr", b},
+  call.arguments = {{"a_ptr", operands[Operand::A]},
+                    {"b_ptr", operands[Operand::B]},
                     {"partial_ptr", ranks[id]->partial.pointer()},
                     {"counter_ptr", words.counters(id)},
                     {"gate_ptr", words.gates(id)},
                     {"scatter_ptr", scatter.on(id)},
                     {"reduced_ptr", reduced.on(id)},
-                    {"out_ptr", out},
+                    {"out_ptr", operands[Operand::Result]},
                     {"arrived_ptr", arrived.on(id)},
                     {"finished_ptr", finished.on(id)},
                     {"generation_ptr", words.generation(id)},
                     {"M", chunks.rows},
                     {"N", optionValues.columns},
-                    {"K", depth},
+                    {"K", shape.size},
+                    {"stride_a", shape.strides.a},
+                    {"stride_b", shape.strides.b},
+                    {"stride_out", shape.strides.c},
                     {"chunk_rows", chunks.chunkRows},
                     {"rank", id},
                     {"gemm_blocks", gemmBlocks},
@@ -392,11 +443,12 @@ KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, runtime::Pointer a
   TileConfig ordered = tile;
   ordered.groupM = std::min(tile.groupM, std::max(2u, segmentTiles));
   appendTileArguments(call, ordered, optionValues.precision);
+  appendEpilogue(call, optionValues.epilogue, operands.epilogue(), id == 0 ? optionValues.columns : 0);
   return call;
 }
 
 KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out,
-                                       const Chunks &chunks) const {
+                                       int64_t strideOut, const Chunks &chunks) const {
   const uint32_t id = rank.id(), chunk = chunks.count - 1;
   const int64_t tiles =
       ceilDivide(chunks.segments(chunk).rowsPerRank, exchangeM) * ceilDivide(optionValues.columns, exchangeN);
@@ -417,6 +469,7 @@ KernelCall GemmAllReduce::exchangeCall(const runtime::Rank &rank, std::string_vi
                                                                                {"chunk", chunk},
                                                                                {"M", chunks.rows},
                                                                                {"N", optionValues.columns},
+                                                                               {"stride_out", strideOut},
                                                                                {"chunk_rows", chunks.chunkRows},
                                                                                {"rank", id},
                                                                                {"WORLD_SIZE", rank.numRanks()},

@@ -42,20 +42,26 @@ struct AllReduceChoice {
 std::span<const AllReduceChoice> allReduceChoices();
 
 struct GemmAllReduceOptions {
-  DataType dtype = DataType::BF16; ///< Of A, B and the result: bf16, fp16 or fp32.
+  DataType dtype =
+      DataType::BF16; ///< Of A and B: bf16, fp16, fp32, fp8 (e4m3, e5m2) or int8. Sums are fp32, of int8 int32.
+  std::optional<DataType> resultType = std::nullopt; ///< bf16, fp16 or fp32; defaultResultType when not given.
   std::optional<DataType> partialType =
-      std::nullopt;    ///< Of the partial results in transit; dtype when not given, or fp32.
+      std::nullopt;    ///< Of the partial results in transit; that of the result when not given, or fp32.
   int64_t maxRows = 0; ///< Largest M of any call; sizes the buffers.
   int64_t columns = 0; ///< N.
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   AllReduceForm form = AllReduceForm::Auto;
+  /// Scales are applied before partial results leave a rank. The bias is given on all ranks, and added once, by rank 0. No activation.
+  GemmEpilogue epilogue = {};
   TileConfig tile = {}; ///< Of TwoShot and Unfused.
   uint32_t chunks =
       0; ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
   uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: blocks for that; 0: by the GPU. The same on all ranks.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt;
   uint32_t concurrentCalls = 2; ///< Of the forms of one launch: OneLaunchOptions.
+
+  DataType typeOfResult() const { return resultType.value_or(defaultResultType(dtype)); }
 };
 
 class GemmAllReduce : public PlannedProduct {
@@ -68,9 +74,11 @@ public:
   static Expected<GemmAllReduce> create(runtime::World &world, runtime::KernelProvider &kernels,
                                         const Options &options);
 
-  /// A call of a Plan, or by shape, takes, all row-major and of options.dtype:
+  /// A call of a Plan, or by shape, takes, row-major, of options.dtype and resultType:
   ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), result: [rows, columns].
-  /// `depth` (K of this rank) may differ between ranks. The calls of one operator on a rank come one after the other.
+  /// scales of a: [rows] or [1], scales of b: [columns] or [1], bias: [columns].
+  /// `depth` (K of this rank) and strides may differ between ranks. The calls of one operator on a rank come one after the other.
+  using Plan = ProductPlan;
 
   const Options &options() const { return optionValues; }
   /// The form and the chunks of calls with so many rows.
@@ -94,16 +102,16 @@ private:
     int64_t longestSegment() const { return ceilDivide(chunkRows, ranks); }
   };
 
-  DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
-  Status verifyShape(const ProductShape &shape) const override;
+  DataType partialType() const { return optionValues.partialType.value_or(optionValues.typeOfResult()); }
+  Expected<ProductShape> verifyShape(const ProductShape &shape) const override;
   runtime::Pointer anyBuffer(uint32_t rank) const override;
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;
   Status allocateTwoShot();
-  /// Unfused is the library's product and AllReduce, which carries the operands' type; partial results of another type take the way
+  /// Unfused is the library's product and AllReduce, which carries the result's type; partial results of another type take the way
   /// of TwoShot.
   bool isSequence(AllReduceForm form) const {
-    return form == AllReduceForm::Unfused && partialType() == optionValues.dtype;
+    return form == AllReduceForm::Unfused && partialType() == optionValues.typeOfResult();
   }
   /// Whether some number of rows has a form for which `predicate` holds.
   template <typename Predicate> bool anyForm(const Predicate &predicate) const;
@@ -111,10 +119,10 @@ private:
                                             const ProductShape &shape);
   Chunks chunksFor(int64_t rows, const AllReduceChoice &choice) const;
   void addPushes(runtime::Rank &rank, const Chunks &chunks, runtime::CallSequence &sequence) const;
-  KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, runtime::Pointer out,
-                      const Chunks &chunks, int64_t depth) const;
+  KernelCall gemmCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape,
+                      const Chunks &chunks) const;
   /// `kernel`: reduce_rows or gather_rows.
-  KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out,
+  KernelCall exchangeCall(const runtime::Rank &rank, std::string_view kernel, runtime::Pointer out, int64_t strideOut,
                           const Chunks &chunks) const;
 
   Options optionValues;

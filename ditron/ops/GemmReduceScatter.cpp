@@ -14,11 +14,13 @@ constexpr std::string_view operation = "GemmReduceScatter";
 
 Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, runtime::KernelProvider &kernels,
                                                       const Options &options) {
-  DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
-  if (options.partialType && *options.partialType != options.dtype && *options.partialType != DataType::F32)
+  const DataType resultType = options.typeOfResult();
+  DITRON_RETURN_IF_ERROR(verifyEpilogue(operation, options.dtype, resultType, options.epilogue, /*reduces=*/true));
+  if (options.partialType && *options.partialType != resultType && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
-                                   ditron::toString(*options.partialType), ditron::toString(options.dtype)));
+                                   ditron::toString(*options.partialType), ditron::toString(resultType)));
   DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, options.tile));
   if (options.maxRows <= 0 || options.columns <= 0)
     return invalidArgument(fmt::format("{}: maxRows is {} and columns is {}; both must be positive", operation,
                                        options.maxRows, options.columns));
@@ -50,7 +52,7 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   }
   if (options.oneLaunchRows != 0)
     DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
-  op.keepPlans(world, operation, options.dtype);
+  op.keepPlans(world, operation, operandTypes(options.dtype, resultType, options.epilogue));
   return op;
 }
 
@@ -62,11 +64,15 @@ Status GemmReduceScatter::allocateOneLaunch() {
     return invalidArgument(fmt::format("{}: oneLaunchRows is {}; 0 to {} are accepted", operation, rows, most));
   if (optionValues.concurrentCalls == 0)
     return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
-  if (optionValues.oneLaunchTile)
+  if (optionValues.oneLaunchTile) {
     DITRON_RETURN_IF_ERROR(optionValues.oneLaunchTile->verify().withContext(operation));
+    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, optionValues.oneLaunchTile->tile));
+  }
   oneLaunch = OneLaunch(*world, {.name = "gemm_rs",
                                  .dtype = optionValues.dtype,
+                                 .resultType = optionValues.typeOfResult(),
                                  .partialType = partialType(),
+                                 .epilogue = optionValues.epilogue,
                                  .columns = optionValues.columns,
                                  .weightOrder = optionValues.weightOrder,
                                  .precision = optionValues.precision,
@@ -78,33 +84,47 @@ Status GemmReduceScatter::allocateOneLaunch() {
   return rows > 0 ? oneLaunch.allocate(rows, /*sums=*/false) : Status::ok();
 }
 
-Status GemmReduceScatter::verifyShape(const ProductShape &shape) const {
-  if (shape.rows < 1 || shape.rows > optionValues.maxRows)
+Expected<ProductShape> GemmReduceScatter::verifyShape(const ProductShape &shape) const {
+  const Options &options = optionValues;
+  if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, optionValues.maxRows));
-  return verifyProduct(operation, shape.rows, optionValues.columns, shape.size, optionValues.tile);
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, options.columns, shape.size, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, options.columns, shape.size));
+  ProductShape complete = shape;
+  DITRON_ASSIGN_OR_RETURN(complete.strides,
+                          completeStrides(operation, shape.strides, shape.size,
+                                          options.weightOrder == MatrixOrder::Transposed ? shape.size : options.columns,
+                                          options.columns));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, options.tile));
+  return complete;
 }
 
 Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                                           const ProductShape &shape) {
-  const auto [a, b, out] = operands;
-  const auto [rows, depth] = shape;
+  const auto &[rows, depth, strides] = shape;
+  const runtime::Pointer a = operands[Operand::A], b = operands[Operand::B], out = operands[Operand::Result];
+  const OperandLaunch::Names factors =
+      OperandLaunch::withEpilogue({{"a_ptr", Operand::A}, {"b_ptr", Operand::B}}, optionValues.epilogue);
   ProductPlan::Parts parts;
   if (rows <= optionValues.oneLaunchRows) {
     const OneLaunchTile tile = *oneLaunch.tileFor(rows);
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile.tile));
-    DITRON_ASSIGN_OR_RETURN(
-        OperandLaunch whole,
-        OperandLaunch::create(*kernels, rank,
-                              oneLaunch.call(rank, OneLaunchResult::Scattered, a, b, out, rows, depth, tile),
-                              {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}, {"out_ptr", Operand::Result}}));
+    DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile.tile));
+    OperandLaunch::Names all = factors;
+    all.emplace_back("out_ptr", Operand::Result);
+    DITRON_ASSIGN_OR_RETURN(OperandLaunch whole,
+                            OperandLaunch::create(*kernels, rank,
+                                                  oneLaunch.call(rank, OneLaunchResult::Scattered, a, b, out,
+                                                                 operands.epilogue(), rows, depth, strides, tile),
+                                                  all));
     parts.sequence.launch(runtime::Lane::Main, whole.call.prepared());
     parts.launches.push_back(std::move(whole));
     return parts;
   }
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
-  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm, OperandLaunch::create(*kernels, rank, gemmCall(rank, a, b, rows, depth),
-                                                                    {{"a_ptr", Operand::A}, {"b_ptr", Operand::B}}));
+  DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
+                          OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape), factors));
   using runtime::Lane;
   parts.sequence = runtime::CallSequence(ranks[rank.id()]->side);
   parts.sequence.launch(Lane::Main, enter.call.prepared());
@@ -118,7 +138,7 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
   if (nodes)
     reduce = nodes->resultCall(rank, words, {ranks[rank.id()]->partial.pointer(), out}, rows);
   else if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0)
-    reduce = reduceCall(rank, out, rows);
+    reduce = reduceCall(rank, out, shape);
   // A kernel that waits for other nodes may fill the GPU: the sums that they wait for come before it.
   if (nodes)
     parts.sequence.join(Lane::Main);
@@ -155,10 +175,10 @@ Status GemmReduceScatter::addExchange(runtime::Rank &rank, int64_t rows, runtime
   return Status::ok();
 }
 
-KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
-                                       int64_t depth) const {
+KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
+                                       const ProductShape &shape) const {
   const TileConfig &tile = optionValues.tile;
-  int64_t m = rows, n = optionValues.columns, k = depth;
+  const int64_t m = shape.rows, n = optionValues.columns, k = shape.size;
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = kernelName;
@@ -169,25 +189,29 @@ KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, runtime::Point
                         (nodes && optionValues.schedule == Schedule::Overlapped ? NodeSums::blocks(rank) : 0);
   const int64_t tiles = ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN);
   call.grid = {blocksFor(rank, tiles, most), 1, 1};
-  call.arguments = {{"a_ptr", a},
-                    {"b_ptr", b},
+  call.arguments = {{"a_ptr", operands[Operand::A]},
+                    {"b_ptr", operands[Operand::B]},
                     {"partial_ptr", ranks[rank.id()]->partial.pointer()},
                     {"counter_ptr", words.counters(rank.id())},
                     {"gate_ptr", words.gates(rank.id())},
                     {"M", m},
                     {"N", n},
                     {"K", k},
-                    {"rows_per_rank", RowShards(rows, rank.numRanks()).rowsPerRank},
+                    {"stride_a", shape.strides.a},
+                    {"stride_b", shape.strides.b},
+                    {"rows_per_rank", RowShards(m, rank.numRanks()).rowsPerRank},
                     {"rank", rank.id()},
                     {"WORLD_SIZE", rank.numRanks()},
                     {"NUM_NODES", optionValues.numNodes}};
   call.arguments.emplace_back("B_TRANSPOSED", optionValues.weightOrder == MatrixOrder::Transposed);
   appendTileArguments(call, tile, optionValues.precision);
+  appendEpilogue(call, optionValues.epilogue, operands.epilogue(), rank.id() == 0 ? n : 0);
   return call;
 }
 
-KernelCall GemmReduceScatter::reduceCall(const runtime::Rank &rank, runtime::Pointer out, int64_t rows) const {
-  RowShards shards(rows, rank.numRanks());
+KernelCall GemmReduceScatter::reduceCall(const runtime::Rank &rank, runtime::Pointer out,
+                                         const ProductShape &shape) const {
+  RowShards shards(shape.rows, rank.numRanks());
   int64_t ownRows = shards.rowsOf(rank.id());
   KernelCall call;
   call.source = "tensor_parallel_gemm";
@@ -202,6 +226,7 @@ KernelCall GemmReduceScatter::reduceCall(const runtime::Rank &rank, runtime::Poi
       {"generation_ptr", words.generation(rank.id())},
       {"rows", ownRows},
       {"N", optionValues.columns},
+      {"stride_out", shape.strides.c},
       {"rank", rank.id()},
       {"WORLD_SIZE", rank.numRanks()},
       {"BLOCK_M", reduceBlockM},

@@ -17,22 +17,28 @@
 namespace ditron::ops {
 
 struct GemmReduceScatterOptions {
-  DataType dtype = DataType::BF16; ///< Of A, B and the result: bf16, fp16 or fp32.
+  DataType dtype =
+      DataType::BF16; ///< Of A and B: bf16, fp16, fp32, fp8 (e4m3, e5m2) or int8. Sums are fp32, of int8 int32.
+  std::optional<DataType> resultType = std::nullopt; ///< bf16, fp16 or fp32; defaultResultType when not given.
   std::optional<DataType> partialType =
-      std::nullopt;    ///< Of the partial results in transit; dtype when not given, or fp32.
-  int64_t maxRows = 0; ///< Largest M of any call; sizes the buffers.
-  int64_t columns = 0; ///< N.
+      std::nullopt;      ///< Of the partial results in transit; that of the result when not given, or fp32.
+  int64_t maxRows = 0;   ///< Largest M of any call; sizes the buffers.
+  int64_t columns = 0;   ///< N.
   /// For the order of tiles, never the result: 0, the nodes of the world; in a world of one node any number that divides the ranks.
   uint32_t numNodes = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
+  /// Scales are applied before partial results leave a rank. The bias is given on all ranks, and added once, by rank 0. No activation.
+  GemmEpilogue epilogue = {};
   TileConfig tile = {};
   /// Calls of at most so many rows are one launch (OneLaunch.h), which sends parts of tiles as soon as they are computed and begins with no
   /// meeting of the ranks; at most 128. 0: none.
   int64_t oneLaunchRows = 0;
   uint32_t concurrentCalls = 2;                              ///< Of one launch: OneLaunchOptions.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
+
+  DataType typeOfResult() const { return resultType.value_or(defaultResultType(dtype)); }
 };
 
 class GemmReduceScatter : public PlannedProduct {
@@ -45,9 +51,11 @@ public:
   static Expected<GemmReduceScatter> create(runtime::World &world, runtime::KernelProvider &kernels,
                                             const Options &options);
 
-  /// A call of a Plan, or by shape, takes, all row-major and of options.dtype:
+  /// A call of a Plan, or by shape, takes, row-major, of options.dtype and resultType:
   ///   a: [rows, depth], b: [depth, columns] (weightOrder Transposed: [columns, depth]), result: [rowsOfShard(rank), columns].
-  /// `depth` (K of this rank) may differ between ranks.
+  /// scales of a: [rows] or [1], scales of b: [columns] or [1], bias: [columns].
+  /// `depth` (K of this rank) and strides may differ between ranks.
+  using Plan = ProductPlan;
 
   const Options &options() const { return optionValues; }
   /// Bytes of symmetric memory per rank.
@@ -59,16 +67,15 @@ private:
     runtime::Buffer partial; ///< [maxRows, columns]
   };
 
-  DataType partialType() const { return optionValues.partialType.value_or(optionValues.dtype); }
+  DataType partialType() const { return optionValues.partialType.value_or(optionValues.typeOfResult()); }
   Status allocateOneLaunch();
-  Status verifyShape(const ProductShape &shape) const override;
+  Expected<ProductShape> verifyShape(const ProductShape &shape) const override;
   runtime::Pointer anyBuffer(uint32_t rank) const override { return ranks[rank]->partial.pointer(); }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;
   Status addExchange(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
-  KernelCall gemmCall(const runtime::Rank &rank, runtime::Pointer a, runtime::Pointer b, int64_t rows,
-                      int64_t depth) const;
-  KernelCall reduceCall(const runtime::Rank &rank, runtime::Pointer out, int64_t rows) const;
+  KernelCall gemmCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape) const;
+  KernelCall reduceCall(const runtime::Rank &rank, runtime::Pointer out, const ProductShape &shape) const;
 
   Options optionValues;
   runtime::World *world = nullptr;

@@ -10,7 +10,6 @@
 #include "ditron/runtime/Stream.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <map>
 #include <vector>
 
@@ -26,7 +25,7 @@ inline int64_t alignmentOf(runtime::Pointer pointer) {
 
 template <typename Plan> class KeptPlans {
 public:
-  /// Sizes, then the alignment of each pointer.
+  /// Sizes, then the alignment of each pointer and what else the code is compiled for.
   using Key = std::vector<int64_t>;
 
   bool has(const Key &key) const { return plans.contains(key); }
@@ -38,15 +37,16 @@ public:
   void keep(Key key, Plan plan) { plans.insert_or_assign(std::move(key), std::move(plan)); }
 
   /// The plan of that key; made now when there is none, unless the stream is being captured: loading code waits for the GPU.
-  template <typename Make>
-  Expected<Plan *> find(std::string_view operation, const runtime::Stream &stream, const Key &key, const Make &make) {
+  /// `describe` gives a call of that key in words.
+  template <typename Describe, typename Make>
+  Expected<Plan *> find(std::string_view operation, const runtime::Stream &stream, const Key &key,
+                        const Describe &describe, const Make &make) {
     auto found = plans.find(key);
     if (found == plans.end()) {
       if (stream.isCapturing())
-        return invalidArgument(fmt::format(
-            "{}: sizes {} and {}, with addresses that are multiples of {}, were not prepared, and the stream is "
-            "being captured: call prepare before the capture begins",
-            operation, key[0], key[1], fmt::join(key.begin() + 2, key.end(), ", ")));
+        return invalidArgument(fmt::format("{}: a call with {} was not prepared, and the stream is being captured: "
+                                           "call prepare before the capture begins",
+                                           operation, describe()));
       DITRON_ASSIGN_OR_RETURN(Plan made, make());
       found = plans.emplace(key, std::move(made)).first;
     }

@@ -85,7 +85,8 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
   const auto sharedBytes = static_cast<uint32_t>(std::min<uint64_t>(most, gpu.sharedBytesPerBlock - otherSharedBytes));
   tile.blockK = 128 / elementBytes;
   auto stageBytes = [&] { return (tile.blockM + tile.blockN) * tile.blockK * elementBytes; };
-  if (8 * stageBytes() <= sharedBytes)
+  // Sums of fp8 are promoted every 128 products.
+  if (8 * stageBytes() <= sharedBytes && elementBytes > 1)
     tile.blockK *= 2;
   tile.numStages = std::clamp(sharedBytes / stageBytes(), 2u, 6u);
   tile.numWarps = tile.blockM * tile.blockN >= 128 * 128 ? 8 : 4;
@@ -145,7 +146,8 @@ Status OneLaunch::allocate(int64_t mostRowsOfAll, bool withSums) {
   DITRON_ASSIGN_OR_RETURN(
       slots, world->allocateSymmetric(options.partialType, 2 * numRanks * slotElements, options.name + "_slots"));
   if (withSums) {
-    DITRON_ASSIGN_OR_RETURN(sums, world->allocateSymmetric(options.dtype, 2 * slotElements, options.name + "_sums"));
+    DITRON_ASSIGN_OR_RETURN(sums,
+                            world->allocateSymmetric(options.resultType, 2 * slotElements, options.name + "_sums"));
   }
   DITRON_ASSIGN_OR_RETURN(
       flags, world->allocateSymmetric(DataType::I64, 2 * mostOneLaunchTiles * numRanks, options.name + "_flags"));
@@ -162,7 +164,8 @@ Status OneLaunch::allocate(int64_t mostRowsOfAll, bool withSums) {
   for (uint32_t id : world->localRanks()) {
     runtime::Rank &rank = world->rank(id);
     PerRank &own = ranks[id];
-    DITRON_ASSIGN_OR_RETURN(own.splitParts, rank.allocate(DataType::F32, partElements, options.name + "_split_parts"));
+    DITRON_ASSIGN_OR_RETURN(own.splitParts,
+                            rank.allocate(sumType(options.dtype), partElements, options.name + "_split_parts"));
     DITRON_ASSIGN_OR_RETURN(own.splitCounters,
                             rank.allocate(DataType::I32, mostOneLaunchTiles, options.name + "_split_counters"));
     DITRON_ASSIGN_OR_RETURN(own.call, rank.allocate(DataType::I64, 2, options.name + "_call"));
@@ -175,7 +178,8 @@ uint64_t OneLaunch::bytes() const {
 }
 
 KernelCall OneLaunch::call(const runtime::Rank &rank, OneLaunchResult result, runtime::Pointer a, runtime::Pointer b,
-                           runtime::Pointer out, int64_t rows, int64_t depth, const OneLaunchTile &shape) const {
+                           runtime::Pointer out, const EpilogueOperands &extras, int64_t rows, int64_t depth,
+                           const RowStrides &strides, const OneLaunchTile &shape) const {
   const TileConfig &tile = shape.tile;
   const uint32_t id = rank.id(), numRanks = rank.numRanks();
   const PerRank &own = ranks[id];
@@ -193,12 +197,15 @@ KernelCall OneLaunch::call(const runtime::Rank &rank, OneLaunchResult result, ru
       {"split_ptr", own.splitParts.pointer()},
       {"split_counter_ptr", own.splitCounters.pointer()},
       {"slots_ptr", slots.on(id)},
-      {"sums_ptr", result == OneLaunchResult::EverywhereByOwners ? sums.on(id) : slots.on(id).as(options.dtype)},
+      {"sums_ptr", result == OneLaunchResult::EverywhereByOwners ? sums.on(id) : slots.on(id).as(options.resultType)},
       {"flags_ptr", flags.on(id)},
       {"call_ptr", own.call.pointer()},
       {"M", rows},
       {"N", options.columns},
       {"K", depth},
+      {"stride_a", strides.a},
+      {"stride_b", strides.b},
+      {"stride_out", strides.c},
       {"slot_elements", slotElements},
       {"sum_flags", mostOneLaunchTiles * numRanks},
       {"splits", grid.splits},
@@ -209,6 +216,7 @@ KernelCall OneLaunch::call(const runtime::Rank &rank, OneLaunchResult result, ru
       {"SCATTER", result == OneLaunchResult::Scattered},
       {"PART_M", std::bit_ceil((tile.blockM + numRanks - 1) / numRanks)}};
   appendOneLaunchTile(call, rank, options, shape);
+  appendEpilogue(call, options.epilogue, extras, id == 0 ? options.columns : 0);
   return call;
 }
 

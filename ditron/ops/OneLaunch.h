@@ -9,9 +9,7 @@
 #ifndef DITRON_OPS_ONELAUNCH_H
 #define DITRON_OPS_ONELAUNCH_H
 
-#include "ditron/ops/GemmKernels.h"
-
-#include <optional>
+#include "ditron/ops/GemmEpilogue.h"
 
 namespace ditron::ops {
 
@@ -39,7 +37,8 @@ enum class OneLaunchResult {
 
 struct OneLaunchOptions {
   std::string name; ///< Begins the names of buffers in reports.
-  DataType dtype = DataType::BF16, partialType = DataType::BF16;
+  DataType dtype = DataType::BF16, resultType = DataType::BF16, partialType = DataType::BF16;
+  GemmEpilogue epilogue = {};
   int64_t columns = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
@@ -81,15 +80,16 @@ public:
   /// Of symmetric memory of a rank.
   uint64_t bytes() const;
   /// An address that stands for operands.
-  runtime::Pointer any(uint32_t rank) const { return slots.on(rank).as(options.dtype); }
+  runtime::Pointer any(uint32_t rank) const { return slots.on(rank); }
 
-  /// One call, with parameters a_ptr, b_ptr and out_ptr.
+  /// One call, with parameters a_ptr, b_ptr and out_ptr and those of appendEpilogue. All strides are given.
   KernelCall call(const runtime::Rank &rank, OneLaunchResult result, runtime::Pointer a, runtime::Pointer b,
-                  runtime::Pointer out, int64_t rows, int64_t depth, const OneLaunchTile &shape) const;
+                  runtime::Pointer out, const EpilogueOperands &extras, int64_t rows, int64_t depth,
+                  const RowStrides &strides, const OneLaunchTile &shape) const;
 
 private:
   struct PerRank {
-    runtime::Buffer splitParts;    ///< fp32, a tile for each block
+    runtime::Buffer splitParts;    ///< Sums, a tile for each block
     runtime::Buffer splitCounters; ///< By tile: parts that are there
     runtime::Buffer call;          ///< Calls that have ended, and blocks of the present one that have
   };

@@ -11,6 +11,28 @@
 
 namespace ditron::ops {
 
+/// How the rows of A lie where they are gathered: padded to whole multiples of 16 elements, which tensor copies step by. Where A has scales,
+/// each row has its fp32 scale behind it, so that one copy moves both.
+struct GatheredRows {
+  int64_t stride = 0;      ///< Elements from row to row.
+  int64_t scaleOffset = 0; ///< Bytes from a row's beginning to its scale.
+  int64_t scaleStride = 0; ///< fp32 elements from scale to scale.
+
+  GatheredRows() = default;
+  GatheredRows(DataType dtype, int64_t depth, bool hasScales);
+  /// The scale of the row at that address.
+  runtime::Pointer scaleOf(runtime::Pointer row) const {
+    return (row.as(DataType::U8) + scaleOffset).as(DataType::F32);
+  }
+};
+/// A rank's rows, seen so that they are copied in as few rows as there can be: one, where they follow each other without a gap both in the
+/// operand and where they are gathered.
+struct CopiedRows {
+  int64_t rows = 0, columns = 0;
+
+  CopiedRows(int64_t rows, int64_t depth, int64_t strideFrom, int64_t strideTo);
+};
+
 class OneLaunchGather {
 public:
   static constexpr std::string_view kernelName = "all_gather_gemm_one_launch";
@@ -25,13 +47,14 @@ public:
   /// Of symmetric memory of a rank.
   uint64_t bytes() const { return workspace.isValid() ? workspace.bytes() : 0; }
 
-  /// One call, with parameters shard_ptr, b_ptr and c_ptr.
+  /// One call, with parameters shard_ptr, b_ptr, c_ptr, shard_scale_ptr, b_scale_ptr and bias_ptr. All strides are given.
   KernelCall call(const runtime::Rank &rank, runtime::Pointer shard, runtime::Pointer b, runtime::Pointer c,
-                  int64_t rows, int64_t columns, const OneLaunchTile &shape) const;
+                  const EpilogueOperands &extras, int64_t rows, int64_t columns, const RowStrides &strides,
+                  const OneLaunchTile &shape) const;
 
 private:
   struct PerRank {
-    runtime::Buffer splitParts;    ///< fp32, a tile for each block
+    runtime::Buffer splitParts;    ///< Sums, a tile for each block
     runtime::Buffer splitCounters; ///< By tile: parts that are there
     runtime::Buffer call;          ///< Calls that have ended, and blocks of the present one that have
   };
@@ -39,7 +62,8 @@ private:
   OneLaunchOptions options;
   runtime::World *world = nullptr;
   int64_t halfRows = 0, depth = 0;
-  runtime::SymmetricBuffer workspace; ///< [2, halfRows, depth]
+  GatheredRows layout;
+  runtime::SymmetricBuffer workspace; ///< [2, halfRows, layout.stride]
   runtime::SymmetricBuffer flags;     ///< [pushes, ranks] signals
   std::vector<PerRank> ranks;
 };

@@ -1,13 +1,24 @@
 //===- PlannedProduct.cpp - What products over the ranks have in common on the host ---------------------------------------===//
 #include "ditron/ops/PlannedProduct.h"
 
+#include <fmt/ranges.h>
+
 namespace ditron::ops {
 
 namespace {
 
-Status verifyOperands(std::string_view operation, DataType dtype, const OperandPointers &operands) {
-  for (size_t i = 0; i < operands.size(); ++i)
-    DITRON_RETURN_IF_ERROR(verifyPointerType(operation, toString(static_cast<Operand>(i)), operands[i], dtype));
+constexpr Operand operandList[] = {Operand::A,       Operand::B,       Operand::Result,
+                                   Operand::ScalesA, Operand::ScalesB, Operand::Bias};
+
+Status verifyOperands(std::string_view operation, const OperandTypes &types, const OperandPointers &operands) {
+  for (const Operand operand : operandList) {
+    const std::optional<DataType> type = types[static_cast<size_t>(operand)];
+    if (type)
+      DITRON_RETURN_IF_ERROR(verifyPointerType(operation, toString(operand), operands[operand], *type));
+    else if (operands[operand].address)
+      return invalidArgument(
+          fmt::format("{}: operand {} is given; the operator was made without", operation, toString(operand)));
+  }
   return Status::ok();
 }
 
@@ -18,17 +29,25 @@ std::string_view toString(Operand operand) {
   case Operand::A: return "a";
   case Operand::B: return "b";
   case Operand::Result: return "result";
+  case Operand::ScalesA: return "scales of a";
+  case Operand::ScalesB: return "scales of b";
+  case Operand::Bias: return "bias";
   }
   return "?";
 }
 
+OperandTypes operandTypes(DataType dtype, DataType resultType, const GemmEpilogue &epilogue) {
+  auto scales = [](Scaling scaling) { return scaling == Scaling::None ? std::nullopt : std::optional(DataType::F32); };
+  return {dtype, dtype, resultType, scales(epilogue.scalesA), scales(epilogue.scalesB), epilogue.bias};
+}
+
 Expected<OperandLaunch> OperandLaunch::create(runtime::KernelProvider &kernels, runtime::Rank &rank,
-                                              const KernelCall &wanted, Names names) {
+                                              const KernelCall &wanted, const Names &names) {
   DITRON_ASSIGN_OR_RETURN(PreparedCall call, PreparedCall::create(kernels, rank, wanted));
   return create(std::move(call), names);
 }
 
-Expected<OperandLaunch> OperandLaunch::create(PreparedCall call, Names names) {
+Expected<OperandLaunch> OperandLaunch::create(PreparedCall call, const Names &names) {
   OperandLaunch launch;
   launch.call = std::move(call);
   for (const auto &[name, operand] : names) {
@@ -38,38 +57,68 @@ Expected<OperandLaunch> OperandLaunch::create(PreparedCall call, Names names) {
   return launch;
 }
 
+OperandLaunch::Names OperandLaunch::withEpilogue(Names names, const GemmEpilogue &epilogue) {
+  if (epilogue.scalesA != Scaling::None)
+    names.emplace_back("a_scale_ptr", Operand::ScalesA);
+  if (epilogue.scalesB != Scaling::None)
+    names.emplace_back("b_scale_ptr", Operand::ScalesB);
+  if (epilogue.bias)
+    names.emplace_back("bias_ptr", Operand::Bias);
+  return names;
+}
+
 struct ProductPlan::State {
-  std::string_view operationName;
-  DataType dtype = DataType::BF16;
+  std::string_view operation;
+  OperandTypes types;
   Parts parts;
+
+  static Status setPointers(OperandLaunch &launch, const OperandPointers &operands) {
+    for (const auto &[parameter, operand] : launch.parameters)
+      DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, operands[operand]));
+    return Status::ok();
+  }
 
   Status enqueue(runtime::Stream &stream, const OperandPointers &operands) {
     for (OperandLaunch &launch : parts.launches)
-      for (const auto &[parameter, operand] : launch.parameters)
-        DITRON_RETURN_IF_ERROR(launch.call.setPointer(parameter, operands[static_cast<size_t>(operand)]));
+      DITRON_RETURN_IF_ERROR(setPointers(launch, operands));
     DITRON_RETURN_IF_ERROR(parts.sequence.enqueue(stream));
-    const runtime::Pointer result = operands[static_cast<size_t>(Operand::Result)];
-    return parts.exchange ? parts.exchange->enqueue(stream, result, result) : Status::ok();
+    if (!parts.exchange)
+      return Status::ok();
+    const runtime::Pointer exchanged = parts.spread ? parts.dense.pointer() : operands[Operand::Result];
+    DITRON_RETURN_IF_ERROR(parts.exchange->enqueue(stream, exchanged, exchanged));
+    if (!parts.spread)
+      return Status::ok();
+    DITRON_RETURN_IF_ERROR(setPointers(*parts.spread, operands));
+    return parts.spread->call.enqueue(stream);
   }
 };
 
-Status ProductPlan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer result) {
-  const OperandPointers operands = {a, b, result};
-  DITRON_RETURN_IF_ERROR(verifyOperands(state->operationName, state->dtype, operands));
+Status ProductPlan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer result,
+                            const EpilogueOperands &extras) {
+  const OperandPointers operands(a, b, result, extras);
+  DITRON_RETURN_IF_ERROR(verifyOperands(state->operation, state->types, operands));
   return state->enqueue(stream, operands);
 }
 
-void PlannedProduct::keepPlans(runtime::World &world, std::string_view name, DataType type) {
+void PlannedProduct::keepPlans(runtime::World &world, std::string_view name, const OperandTypes &operands) {
   operationName = name;
-  dtype = type;
+  types = operands;
   kept.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
     kept[id] = std::make_unique<KeptPlans<Plan>>();
 }
 
+OperandPointers PlannedProduct::anyOperands(uint32_t rank) const {
+  const runtime::Pointer any = anyBuffer(rank);
+  OperandPointers operands(any, any, any, {});
+  for (size_t i = 0; i < numOperands; ++i)
+    operands.pointers[i] = types[i] ? any.as(*types[i]) : runtime::Pointer();
+  return operands;
+}
+
 KeptPlans<ProductPlan>::Key PlannedProduct::keyOf(const ProductShape &shape, const OperandPointers &operands) {
-  KeptPlans<Plan>::Key key = {shape.rows, shape.size};
-  for (const runtime::Pointer &operand : operands)
+  KeptPlans<Plan>::Key key = {shape.rows, shape.size, shape.strides.a, shape.strides.b, shape.strides.c};
+  for (const runtime::Pointer &operand : operands.pointers)
     key.push_back(alignmentOf(operand));
   return key;
 }
@@ -78,39 +127,45 @@ Expected<ProductPlan> PlannedProduct::makePlan(runtime::Rank &rank, const Operan
                                                const ProductShape &shape) {
   DITRON_ASSIGN_OR_RETURN(ProductPlan::Parts parts, makeParts(rank, operands, shape));
   Plan plan;
-  plan.state = std::make_shared<Plan::State>(Plan::State{operationName, dtype, std::move(parts)});
+  plan.state = std::make_shared<Plan::State>(Plan::State{operationName, types, std::move(parts)});
   return plan;
 }
 
-Expected<ProductPlan> PlannedProduct::plan(runtime::Rank &rank, int64_t rows, int64_t size) {
-  const ProductShape shape = {rows, size};
-  DITRON_RETURN_IF_ERROR(verifyShape(shape));
-  const runtime::Pointer any = anyBuffer(rank.id()).as(dtype);
-  DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, {any, any, any}, shape));
+Expected<ProductPlan> PlannedProduct::plan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides) {
+  DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
+  DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, anyOperands(rank.id()), shape));
   DITRON_RETURN_IF_ERROR(plan.state->parts.sequence.record(rank).withContext(operationName));
   return plan;
 }
 
-Status PlannedProduct::prepare(runtime::Rank &rank, int64_t rows, int64_t size) {
-  const runtime::Pointer any = anyBuffer(rank.id());
+Status PlannedProduct::prepare(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides) {
+  DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
   KeptPlans<Plan> &plans = *kept[rank.id()];
-  const KeptPlans<Plan>::Key key = keyOf({rows, size}, {any, any, any});
+  const KeptPlans<Plan>::Key key = keyOf(shape, anyOperands(rank.id()));
   if (Plan *there = plans.get(key)) { // by an enqueue, perhaps, which does not record
     runtime::CallSequence &sequence = there->state->parts.sequence;
     return sequence.isRecorded() ? Status::ok() : sequence.record(rank).withContext(operationName);
   }
-  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, size));
+  DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, size, strides));
   plans.keep(key, std::move(made));
   return Status::ok();
 }
 
 Status PlannedProduct::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                               runtime::Pointer result, int64_t rows, int64_t size) {
-  const ProductShape shape = {rows, size};
-  const OperandPointers operands = {a, b, result};
-  DITRON_RETURN_IF_ERROR(verifyShape(shape));
-  DITRON_RETURN_IF_ERROR(verifyOperands(operationName, dtype, operands));
-  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operationName, stream, keyOf(shape, operands),
+                               runtime::Pointer result, int64_t rows, int64_t size, const EpilogueOperands &extras,
+                               const RowStrides &strides) {
+  const OperandPointers operands(a, b, result, extras);
+  DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
+  DITRON_RETURN_IF_ERROR(verifyOperands(operationName, types, operands));
+  auto describe = [&] {
+    std::vector<int64_t> alignments;
+    for (const runtime::Pointer &operand : operands.pointers)
+      alignments.push_back(alignmentOf(operand));
+    return fmt::format(
+        "sizes {} and {}, rows {}, {} and {} elements apart, and addresses that are multiples of {} bytes", rows, size,
+        shape.strides.a, shape.strides.b, shape.strides.c, fmt::join(alignments, ", "));
+  };
+  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operationName, stream, keyOf(shape, operands), describe,
                                                               [&] { return makePlan(rank, operands, shape); }));
   return found->state->enqueue(stream, operands);
 }

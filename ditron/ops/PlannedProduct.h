@@ -10,39 +10,51 @@
 #ifndef DITRON_OPS_PLANNEDPRODUCT_H
 #define DITRON_OPS_PLANNEDPRODUCT_H
 
-#include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/GemmEpilogue.h"
 #include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/collectives/Collective.h"
 #include "ditron/runtime/CallSequence.h"
 
-#include <optional>
-
 namespace ditron::ops {
 
 /// What a call is given by the caller.
-enum class Operand { A, B, Result };
-inline constexpr size_t numOperands = 3;
-/// "a", "b", "result": in messages.
+enum class Operand { A, B, Result, ScalesA, ScalesB, Bias };
+inline constexpr size_t numOperands = 6;
+/// "a", "b", "result", "scales of a", "scales of b", "bias": in messages.
 std::string_view toString(Operand operand);
-/// By Operand.
-using OperandPointers = std::array<runtime::Pointer, numOperands>;
+
+/// By Operand; null for what the operator's epilogue does not have.
+struct OperandPointers {
+  std::array<runtime::Pointer, numOperands> pointers;
+
+  OperandPointers(runtime::Pointer a, runtime::Pointer b, runtime::Pointer result, const EpilogueOperands &extras)
+      : pointers{a, b, result, extras.scalesA, extras.scalesB, extras.bias} {}
+  runtime::Pointer operator[](Operand operand) const { return pointers[static_cast<size_t>(operand)]; }
+  EpilogueOperands epilogue() const { return {pointers[3], pointers[4], pointers[5]}; }
+};
+/// By Operand; none for what is not taken.
+using OperandTypes = std::array<std::optional<DataType>, numOperands>;
+OperandTypes operandTypes(DataType dtype, DataType resultType, const GemmEpilogue &epilogue);
 
 /// The shape of one rank's call: rows, and columns (AllGather+GEMM) or depth (the others).
 struct ProductShape {
   int64_t rows = 0, size = 0;
+  RowStrides strides = {};
 };
 
 /// A launch of a call, and which of its parameters are the call's operands.
 struct OperandLaunch {
-  using Names = std::initializer_list<std::pair<std::string_view, Operand>>;
+  using Names = std::vector<std::pair<std::string_view, Operand>>;
 
   PreparedCall call;
   std::vector<std::pair<uint32_t, Operand>> parameters;
 
   /// `names`: of pointer parameters.
   static Expected<OperandLaunch> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &wanted,
-                                        Names names);
-  static Expected<OperandLaunch> create(PreparedCall call, Names names);
+                                        const Names &names);
+  static Expected<OperandLaunch> create(PreparedCall call, const Names &names);
+  /// Adds the parameters of appendEpilogue.
+  static Names withEpilogue(Names names, const GemmEpilogue &epilogue);
 };
 
 /// One shape on one rank. Valid as long as the operator; one thread at a time. Copies share it.
@@ -50,15 +62,18 @@ class ProductPlan {
 public:
   ProductPlan() = default;
   /// Enqueues one call; every rank must make the same sequence of calls, with the same number of rows. The operands have the shapes that the
-  /// operator says, row-major, at addresses that are multiples of 16 bytes. They may be reused once the work enqueued on `stream` so far
-  /// has run.
-  Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer result);
+  /// operator says, row-major with the strides of the plan, at addresses that are multiples of 16 bytes. They may be reused once the work
+  /// enqueued on `stream` so far has run.
+  Status enqueue(runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b, runtime::Pointer result,
+                 const EpilogueOperands &extras = {});
 
   /// What an operator puts together.
   struct Parts {
     std::vector<OperandLaunch> launches; ///< Those of the sequence that take operands.
     runtime::CallSequence sequence;
-    std::optional<Collective::Plan> exchange; ///< Behind the sequence, of the result in place.
+    std::optional<Collective::Plan> exchange; ///< Behind the sequence, in place: of the result, or of `dense`.
+    runtime::Buffer dense;               ///< The result without gaps between its rows, for an exchange that needs that.
+    std::optional<OperandLaunch> spread; ///< Behind the exchange: `dense` to the result.
   };
 
 private:
@@ -76,14 +91,15 @@ public:
   /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
   /// runs there, so it must not happen when a part of a call waits for another already. `size`: columns (AllGather+GEMM) or
   /// depth, of this rank.
-  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t size);
+  Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides = {});
 
   /// Makes the plan that enqueue() then finds. One that is there already stays, since graphs may have its kernels.
-  Status prepare(runtime::Rank &rank, int64_t rows, int64_t size);
+  Status prepare(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides = {});
   /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
   /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer a, runtime::Pointer b,
-                 runtime::Pointer result, int64_t rows, int64_t size);
+                 runtime::Pointer result, int64_t rows, int64_t size, const EpilogueOperands &extras = {},
+                 const RowStrides &strides = {});
 
 protected:
   PlannedProduct() = default;
@@ -91,9 +107,9 @@ protected:
   PlannedProduct &operator=(PlannedProduct &&) = default;
 
   /// Of the operator that has been created. `name` is a literal.
-  void keepPlans(runtime::World &world, std::string_view name, DataType dtype);
-  /// Refuses what no call may have.
-  virtual Status verifyShape(const ProductShape &shape) const = 0;
+  void keepPlans(runtime::World &world, std::string_view name, const OperandTypes &operands);
+  /// The shape with all strides filled in; refuses what no call may have.
+  virtual Expected<ProductShape> verifyShape(const ProductShape &shape) const = 0;
   /// A buffer's address that stands for operands: only their type and alignment matter, and all buffers are aligned alike.
   virtual runtime::Pointer anyBuffer(uint32_t rank) const = 0;
   /// A call with operands like these.
@@ -101,11 +117,12 @@ protected:
                                                  const ProductShape &shape) = 0;
 
 private:
+  OperandPointers anyOperands(uint32_t rank) const;
   Expected<Plan> makePlan(runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape);
   static KeptPlans<Plan>::Key keyOf(const ProductShape &shape, const OperandPointers &operands);
 
   std::string_view operationName;
-  DataType dtype = DataType::BF16;
+  OperandTypes types;
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.
 };
 

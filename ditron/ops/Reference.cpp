@@ -19,6 +19,9 @@ std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed) {
     z ^= z >> 31;
     value = static_cast<float>(z >> 40) / static_cast<float>(1 << 24) - 0.5f;
   }
+  if (isInteger(type))
+    for (float &value : values)
+      value = std::floor(value * 256);
   std::vector<std::byte> rounded = fromFloats(type, values.data(), values.size());
   return toFloats(type, rounded.data(), values.size());
 }

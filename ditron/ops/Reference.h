@@ -14,7 +14,7 @@
 
 namespace ditron::ops {
 
-/// Values in [-0.5, 0.5), rounded to the type; the same for the same seed on every machine.
+/// Values in [-0.5, 0.5), rounded to the type; of integers the whole range of 8 bits. The same for the same seed on every machine.
 std::vector<float> randomValues(DataType type, int64_t count, uint64_t seed);
 
 /// C[m, n] = A[m, k] * B[k, n], row-major, accumulated in double.

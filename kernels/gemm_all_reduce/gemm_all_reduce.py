@@ -15,56 +15,8 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, st, tid
 
-
-@triton.jit
-def matmul_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
-    """fp32 sum of the steps [first_step, end_step) of BLOCK_K of the tile of A @ B at (row, column)."""
-    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for k in range(first_step, end_step):
-        a = a_desc.load([row, k * BLOCK_K])
-        if B_TRANSPOSED:
-            b = b_desc.load([column, k * BLOCK_K])
-            accumulator = tl.dot(a, b.T, accumulator, input_precision=PRECISION)
-        else:
-            b = b_desc.load([k * BLOCK_K, column])
-            accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
-    return accumulator
-
-
-@triton.jit
-def matmul_tile_turned(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                       BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
-    """The same tile as B.T @ A.T, [BLOCK_N, BLOCK_M]: warpgroups multiply 64 rows at least, and here the few rows of A are columns."""
-    accumulator = tl.zeros((BLOCK_N, BLOCK_M), dtype=tl.float32)
-    for k in range(first_step, end_step):
-        a = a_desc.load([row, k * BLOCK_K])
-        if B_TRANSPOSED:
-            b = b_desc.load([column, k * BLOCK_K])
-            accumulator = tl.dot(b, a.T, accumulator, input_precision=PRECISION)
-        else:
-            b = b_desc.load([k * BLOCK_K, column])
-            accumulator = tl.dot(b.T, a.T, accumulator, input_precision=PRECISION)
-    return accumulator
-
-
-@triton.jit
-def weight_descriptor(b_ptr, N, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr):
-    """B as [N, K] (the weight of a torch Linear, B_TRANSPOSED) or as [K, N]; row-major."""
-    if B_TRANSPOSED:
-        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
-    else:
-        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[N, 1], block_shape=[BLOCK_K, BLOCK_N])
-    return b_desc
-
-
-@triton.jit
-def grouped_tile(index, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """Number of a tile -> (row, column) of tiles: column-major inside groups of GROUP_M rows of tiles, for L2 reuse."""
-    tiles_in_group = GROUP_M * tiles_n
-    first_row = (index // tiles_in_group) * GROUP_M
-    group_rows = min(tiles_m - first_row, GROUP_M)
-    return first_row + (index % tiles_in_group) % group_rows, (index % tiles_in_group) // group_rows
+from ..product.product import (activated, can_fetch_ahead, grouped_tile, matmul_tile, matmul_tile_turned, result_columns, scaled_tile,
+                               weight_descriptor)
 
 
 @triton.jit
@@ -93,7 +45,7 @@ def segment_of(chunk, owner, M, chunk_rows, WORLD_SIZE: tl.constexpr):
 
 @triton.jit
 def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation, chunk, M, N,
-                 chunk_rows, rank, block, num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr,
+                 stride_out, chunk_rows, rank, block, num_blocks, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr,
                  BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """This block's tiles (block, block + num_blocks, ...) of the own segment of a chunk: the sum of all ranks' rows, to the own result and
     to reduced_ptr, from where the other ranks fetch it once finished_ptr[rank, chunk, block] there has the generation."""
@@ -111,7 +63,7 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
         slots = scatter_ptr + tl.cast(chunk, tl.int64) * WORLD_SIZE * longest_of_all * N
         own_slot = partial_ptr + tl.cast(first_row, tl.int64) * N
         reduced = reduced_ptr + tl.cast(chunk, tl.int64) * longest_of_all * N
-        result = out_ptr + tl.cast(first_row, tl.int64) * N
+        result = out_ptr + tl.cast(first_row, tl.int64) * stride_out
         tile_rows = tl.arange(0, BLOCK_M)
         tile_columns = tl.arange(0, BLOCK_N)
         for tile in range(block, tiles, num_blocks):
@@ -128,7 +80,8 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
                 total += tl.load(slot + start + offsets, mask=mask, other=0.0).to(tl.float32)
             value = total.to(out_ptr.dtype.element_ty)
             tl.store(reduced + start + offsets, value, mask=mask)
-            tl.store(result + start + offsets, value, mask=mask)
+            place = tl.cast(row, tl.int64) * stride_out + column
+            tl.store(result + place + tile_rows[:, None] * stride_out + tile_columns[None, :], value, mask=mask)
     __syncthreads()
     peer = tid(0)
     if (peer < WORLD_SIZE) & (peer != rank):
@@ -137,7 +90,7 @@ def reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, ga
 
 
 @triton.jit
-def gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, chunk, M, N, chunk_rows, rank, block, num_blocks,
+def gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, chunk, M, N, stride_out, chunk_rows, rank, block, num_blocks,
                  WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """This block's tiles of the other ranks' segments of a chunk, which the blocks of the same number have made there, into the result."""
     tiles_n = tl.cdiv(N, BLOCK_N)
@@ -152,31 +105,34 @@ def gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, chunk, M, N, ch
             token = dl.wait(finished_ptr + word, 1, "sys", "acquire", waitValue=generation, compare="ge")
             reduced = dl.consume_token(dl.symm_at(reduced_ptr, owner), token)
             reduced += tl.cast(chunk, tl.int64) * longest_of_all * N
-            result = out_ptr + tl.cast(first_row, tl.int64) * N
+            result = out_ptr + tl.cast(first_row, tl.int64) * stride_out
             for tile in range(block, tiles, num_blocks):
                 row = tile // tiles_n * BLOCK_M
                 column = tile % tiles_n * BLOCK_N
                 mask = (tile_rows[:, None] < rows - row) & (tile_columns[None, :] < N - column)
                 start = tl.cast(row, tl.int64) * N + column
                 offsets = tile_rows[:, None] * N + tile_columns[None, :]
-                tl.store(result + start + offsets, tl.load(reduced + start + offsets, mask=mask), mask=mask)
+                value = tl.load(reduced + start + offsets, mask=mask)
+                place = tl.cast(row, tl.int64) * stride_out + column
+                tl.store(result + place + tile_rows[:, None] * stride_out + tile_columns[None, :], value, mask=mask)
 
 
-@triton.jit(do_not_specialize=["rank"])
+@triton.jit(do_not_specialize=["rank", "bias_columns"])
 def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, finished_ptr,
-                    generation_ptr, M, N, K, chunk_rows, rank, gemm_blocks, exchanged_chunks, WORLD_SIZE: tl.constexpr,
+                    generation_ptr, M, N, K, stride_a, stride_b, stride_out, chunk_rows, rank, gemm_blocks, exchanged_chunks, WORLD_SIZE: tl.constexpr,
                     CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE: tl.constexpr, EXCHANGE_M: tl.constexpr,
                     EXCHANGE_N: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                    GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
-    """partial = A @ B by the programs below gemm_blocks; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has
+                    GROUP_SIZE_M: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None,
+                    bias_ptr=None, bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
+    """partial = A @ B * scales + bias by the programs below gemm_blocks; opens gate_ptr[chunk, s] when the last tile with rows of segment s of a chunk has
     been stored. The programs above, with EXCHANGE, reduce and gather the chunks below exchanged_chunks meanwhile: they come
     last in the grid, so that they never keep a place from a tile that they wait for, and are few.
     """
     program = tl.program_id(0)
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
-    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
-    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     partial_desc = tl.make_tensor_descriptor(partial_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
@@ -184,11 +140,13 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_pt
     if EXCHANGE:
         if program >= gemm_blocks:
             num_tiles = 0
-    for tile in tl.range(program, num_tiles, gemm_blocks, warp_specialize=True):
+    FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
+    for tile in tl.range(program, num_tiles, gemm_blocks, warp_specialize=FETCH_AHEAD):
         chunk, pid_m, pid_n = chunked_tile(tile, M, num_pid_n, chunk_rows, rank, WORLD_SIZE, BLOCK_M, GROUP_SIZE_M)
-        accumulator = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K,
-                                  B_TRANSPOSED, PRECISION)
-        partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], accumulator.to(partial_ptr.dtype.element_ty))
+        sums = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+        value = scaled_tile(sums, pid_m * BLOCK_M, pid_n * BLOCK_N, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
+                            COLUMN_SCALES, BLOCK_M, BLOCK_N)
+        partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], value.to(partial_ptr.dtype.element_ty))
 
         chunk_start = chunk * chunk_rows
         rows = min(M - chunk_start, chunk_rows)
@@ -213,27 +171,27 @@ def gemm_all_reduce(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, scatter_pt
             for turn in range(exchanged_chunks + 1):
                 if turn < exchanged_chunks:
                     reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation,
-                                 turn, M, N, chunk_rows, rank, block, num_blocks, WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+                                 turn, M, N, stride_out, chunk_rows, rank, block, num_blocks, WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
                 # One chunk behind: what the other ranks make meanwhile.
                 if turn > 0:
-                    gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, turn - 1, M, N, chunk_rows, rank, block,
+                    gather_chunk(reduced_ptr, out_ptr, finished_ptr, generation, turn - 1, M, N, stride_out, chunk_rows, rank, block,
                                  num_blocks, WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
 
 
 @triton.jit(do_not_specialize=["rank", "chunk"])
 def reduce_rows(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, generation_ptr, chunk, M, N,
-                chunk_rows, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE_M: tl.constexpr,
+                stride_out, chunk_rows, rank, WORLD_SIZE: tl.constexpr, CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE_M: tl.constexpr,
                 EXCHANGE_N: tl.constexpr):
     """The first half of a chunk's exchange. All ranks launch the same number of programs, at most BLOCKS."""
     reduce_chunk(partial_ptr, scatter_ptr, reduced_ptr, out_ptr, arrived_ptr, gate_ptr, finished_ptr, tl.load(generation_ptr), chunk, M,
-                 N, chunk_rows, rank, tl.program_id(0), tl.num_programs(0), WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
+                 N, stride_out, chunk_rows, rank, tl.program_id(0), tl.num_programs(0), WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
 
 
 @triton.jit(do_not_specialize=["rank", "chunk"])
-def gather_rows(reduced_ptr, out_ptr, finished_ptr, generation_ptr, chunk, M, N, chunk_rows, rank, WORLD_SIZE: tl.constexpr,
+def gather_rows(reduced_ptr, out_ptr, finished_ptr, generation_ptr, chunk, M, N, stride_out, chunk_rows, rank, WORLD_SIZE: tl.constexpr,
                 CHUNKS: tl.constexpr, BLOCKS: tl.constexpr, EXCHANGE_M: tl.constexpr, EXCHANGE_N: tl.constexpr):
     """The second half, by as many programs."""
-    gather_chunk(reduced_ptr, out_ptr, finished_ptr, tl.load(generation_ptr), chunk, M, N, chunk_rows, rank, tl.program_id(0),
+    gather_chunk(reduced_ptr, out_ptr, finished_ptr, tl.load(generation_ptr), chunk, M, N, stride_out, chunk_rows, rank, tl.program_id(0),
                  tl.num_programs(0), WORLD_SIZE, CHUNKS, BLOCKS, EXCHANGE_M, EXCHANGE_N)
 
 
@@ -253,12 +211,12 @@ def tile_place(tile, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 
 @triton.jit
-def tile_offsets(row, column, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Where a tile begins in [M, N], where its elements are from there, and which of them there are."""
+def tile_offsets(row, column, M, N, stride, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Where a tile begins in [M, N], where its elements are from there, and which of them there are. Rows are `stride` apart."""
     rows = tl.arange(0, BLOCK_M)
     columns = tl.arange(0, BLOCK_N)
-    start = tl.cast(row, tl.int64) * N + column
-    return start, rows[:, None] * N + columns[None, :], (rows[:, None] < M - row) & (columns[None, :] < N - column)
+    start = tl.cast(row, tl.int64) * stride + column
+    return start, rows[:, None] * stride + columns[None, :], (rows[:, None] < M - row) & (columns[None, :] < N - column)
 
 
 @triton.jit
@@ -282,16 +240,16 @@ def product_of_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M: 
 
 @triton.jit
 def add_parts(total, split_ptr, split_counter_ptr, tile, split, splits, mask, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """A block's part of a tile's depth, in fp32, into scratch memory. The last block to come gets True and the sum of all in their order."""
+    """A block's part of a tile's depth into scratch memory. The last block to come gets True and the sum of all in their order."""
     parts = split_ptr + tl.cast(tile, tl.int64) * splits * (BLOCK_M * BLOCK_N)
     parts += tl.arange(0, BLOCK_M)[:, None] * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     tl.store(parts + split * (BLOCK_M * BLOCK_N), total, mask=mask)
     is_whole = tl.atomic_add(split_counter_ptr + tile, 1, sem="acq_rel", scope="gpu") == splits - 1
     if is_whole:
         tl.store(split_counter_ptr + tile, 0)
-        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        total = tl.zeros((BLOCK_M, BLOCK_N), dtype=split_ptr.dtype.element_ty)
         for part in tl.range(splits, loop_unroll_factor=1):
-            total += tl.load(parts + part * (BLOCK_M * BLOCK_N), mask=mask, other=0.0)
+            total += tl.load(parts + part * (BLOCK_M * BLOCK_N), mask=mask, other=0)
     return is_whole, total
 
 
@@ -303,15 +261,17 @@ def end_call(call_ptr, generation):
         tl.store(call_ptr, generation)
 
 
-@triton.jit(do_not_specialize=["rank"])
+@triton.jit(do_not_specialize=["rank", "bias_columns"])
 def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_ptr, slots_ptr, sums_ptr, flags_ptr, call_ptr, M, N, K,
-                               slot_elements, sum_flags, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
+                               stride_a, stride_b, stride_out, slot_elements, sum_flags, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
                                TWO_SHOT: tl.constexpr, SCATTER: tl.constexpr, PART_M: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                               BLOCK_K: tl.constexpr, TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+                               BLOCK_K: tl.constexpr, TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr,
+                               a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None, bias_columns=0, ROW_SCALES: tl.constexpr = False,
+                               COLUMN_SCALES: tl.constexpr = False):
     """The whole of GEMM+AllReduce, or of GEMM+ReduceScatter, in one launch; all of its blocks must find a place at once.
 
     Program p computes the tiles p, p + num_programs, ... With SPLIT there is a program for each part of the depth of each tile instead:
-    each puts its part into split_ptr in fp32, and the last one to come adds them in their order and goes on; the others are done.
+    each puts its part into split_ptr, in the type of the sums, and the last one to come adds them in their order and goes on; the others are done.
 
     One-shot: a tile goes, in the type of the slots, into this rank's slot on every rank; when all ranks' flags of the tile are up, the
     block adds the slots in ascending rank order.
@@ -329,8 +289,8 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
     program = tl.program_id(0)
     num_programs = tl.num_programs(0)
     tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
-    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
-    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     generation = tl.load(call_ptr) + 1
     slots = slots_ptr + (generation % 2) * WORLD_SIZE * slot_elements
     sums = sums_ptr + (generation % 2) * slot_elements
@@ -347,10 +307,11 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
         first_step = steps * split // splits
         end_step = steps * (split + 1) // splits
 
-    for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=True):
+    FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
+    for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=FETCH_AHEAD):
         row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
         total = product_of_tile(a_desc, b_desc, row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K, TURNED, B_TRANSPOSED, PRECISION)
-        start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
+        start, offsets, mask = tile_offsets(row, column, M, N, N, BLOCK_M, BLOCK_N)
         tile_rows = tl.arange(0, BLOCK_M)[:, None]
         is_whole = True
         if SPLIT:
@@ -358,7 +319,8 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
             if not is_whole:
                 end_tile = first_tile  # nothing is left to do
         if is_whole:
-            value = total.to(slots_ptr.dtype.element_ty)
+            value = scaled_tile(total, row, column, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES, COLUMN_SCALES,
+                                BLOCK_M, BLOCK_N).to(slots_ptr.dtype.element_ty)
             part_rows = tl.cdiv(min(M - row, BLOCK_M), WORLD_SIZE)
             for step in range(1, WORLD_SIZE + 1):
                 peer = (rank + step) % WORLD_SIZE
@@ -376,11 +338,12 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
             part_rows = tl.cdiv(min(M - row, BLOCK_M), WORLD_SIZE)
             part_row = row + rank * part_rows
             part_end = min(part_row + part_rows, min(row + BLOCK_M, M))
-            start, offsets, mask = tile_offsets(part_row, column, part_end, N, PART_M, BLOCK_N)
+            start, offsets, mask = tile_offsets(part_row, column, part_end, N, N, PART_M, BLOCK_N)
             token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
             value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
             if SCATTER:
-                tl.store(out_ptr + (start - tl.cast(part_row, tl.int64) * N) + offsets, value, mask=mask)
+                own_start, own_offsets, own_mask = tile_offsets(0, column, part_end - part_row, N, stride_out, PART_M, BLOCK_N)
+                tl.store(out_ptr + own_start + own_offsets, value, mask=own_mask)
             else:
                 for step in range(1, WORLD_SIZE + 1):
                     tl.store(dl.symm_at(sums, (rank + step) % WORLD_SIZE) + start + offsets, value, mask=mask)
@@ -389,27 +352,31 @@ def gemm_all_reduce_one_launch(a_ptr, b_ptr, out_ptr, split_ptr, split_counter_p
     if not SCATTER:
         for tile in range(first_tile, end_tile, num_programs):
             row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
-            start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
+            start, offsets, mask = tile_offsets(row, column, M, N, N, BLOCK_M, BLOCK_N)
             if TWO_SHOT:
                 token = dl.wait(flags_ptr + sum_flags + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
                 value = tl.load(dl.consume_token(sums, token) + start + offsets, mask=mask)
             else:
                 token = dl.wait(flags_ptr + tile * WORLD_SIZE, WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
                 value = sum_of_slots(dl.consume_token(slots, token) + start, slot_elements, offsets, mask, WORLD_SIZE).to(out_ptr.dtype.element_ty)
-            tl.store(out_ptr + start + offsets, value, mask=mask)
+            out_start, out_offsets, out_mask = tile_offsets(row, column, M, N, stride_out, BLOCK_M, BLOCK_N)
+            tl.store(out_ptr + out_start + out_offsets, value, mask=out_mask)
 
     end_call(call_ptr, generation)
 
 
-@triton.jit(do_not_specialize=["rank"])
+@triton.jit(do_not_specialize=["rank", "bias_columns", "push_rows"])
 def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_ptr, split_counter_ptr, flags_ptr, call_ptr, generation_ptr, M, N, K,
-                               rows_per_rank, half_rows, all_rows, pushes, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
+                               stride_shard, stride_a, stride_b, stride_c, push_rows, push_columns, rows_per_rank, half_rows, all_rows, pushes, splits, rank, WORLD_SIZE: tl.constexpr, SPLIT: tl.constexpr,
                                BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                               TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
+                               TURNED: tl.constexpr, B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, shard_scale_ptr=None,
+                               a_scale_ptr=None, stride_a_scale=1, b_scale_ptr=None, bias_ptr=None, bias_columns=0,
+                               SHARD_SCALES: tl.constexpr = False, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False,
+                               ACTIVATION: tl.constexpr = "none"):
     """The whole of AllGather+GEMM for few rows in one launch, with tiles and calls as in gemm_all_reduce_one_launch.
 
-    The rank's rows are cut into `pushes` parts of the same number on all ranks. The first blocks store them into every rank's workspace,
-    [all_rows, K], half of it for even and half for odd calls, and raise flags_ptr[part, rank] there; then, as all blocks, they wait for the parts of all
+    The rank's rows, as push_rows rows of push_columns elements, are cut into `pushes` parts of the same number on all ranks. The first blocks store them into every rank's workspace,
+    [all_rows, stride_a], half of it for even and half for odd calls, and raise flags_ptr[part, rank] there; then, as all blocks, they wait for the parts of all
     ranks. A block never waits before it has pushed. push_ptr is a_ptr and generation_ptr call_ptr: the producer warp takes its copies and its generation from
     arguments that the kernel does not write, the one behind a wait, the other before the block can end.
     """
@@ -419,19 +386,27 @@ def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_p
     generation = tl.load(generation_ptr) + 1
     half = tl.cast(generation % 2, tl.int32) * half_rows
     first_row = min(rank * rows_per_rank, M)
-    count = tl.cast(min(M - first_row, rows_per_rank), tl.int64) * K
-    own = push_ptr + tl.cast(half + first_row, tl.int64) * K
+    own = push_ptr + tl.cast(half + first_row, tl.int64) * stride_a
+    blocks_of_row = tl.cdiv(push_columns, BLOCK)
     for part in range(program, pushes, num_programs):
-        for start in range(tl.cast(part, tl.int64) * BLOCK, count, tl.cast(pushes, tl.int64) * BLOCK):
-            offsets = tl.arange(0, BLOCK)
-            mask = offsets < count - start
-            value = tl.load(shard_ptr + start + offsets, mask=mask)
+        for index in range(part, push_rows * blocks_of_row, pushes):
+            push_row = tl.cast(index // blocks_of_row, tl.int64)
+            push_column = index % blocks_of_row * BLOCK
+            block = tl.arange(0, BLOCK)
+            inside = block < push_columns - push_column
+            pushed = tl.load(shard_ptr + push_row * stride_shard + push_column + block, mask=inside)
             for step in range(1, WORLD_SIZE + 1):
-                tl.store(dl.symm_at(own, (rank + step) % WORLD_SIZE) + start + offsets, value, mask=mask)
+                tl.store(dl.symm_at(own, (rank + step) % WORLD_SIZE) + push_row * stride_a + push_column + block, pushed, mask=inside)
+        if shard_scale_ptr is not None:
+            own_scales = a_scale_ptr + tl.cast(half + first_row, tl.int64) * stride_a_scale
+            for scale_row in range(part, min(M - first_row, rows_per_rank), pushes):
+                scale = tl.load(shard_scale_ptr + scale_row * SHARD_SCALES)
+                for step in range(1, WORLD_SIZE + 1):
+                    tl.store(dl.symm_at(own_scales, (rank + step) % WORLD_SIZE) + scale_row * stride_a_scale, scale)
         raise_flags(flags_ptr, part, generation, rank, WORLD_SIZE)
 
-    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[all_rows, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
-    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[all_rows, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     steps = tl.cdiv(K, BLOCK_K)
     tl.assume(steps > 0)
     first_step = 0
@@ -444,15 +419,25 @@ def all_gather_gemm_one_launch(shard_ptr, a_ptr, push_ptr, b_ptr, c_ptr, split_p
         end_tile = first_tile + 1
         first_step = steps * split // splits
         end_step = steps * (split + 1) // splits
-    for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=True):
+    FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
+    for tile in tl.range(first_tile, end_tile, num_programs, warp_specialize=FETCH_AHEAD):
         row, column = tile_place(tile, M, N, BLOCK_M, BLOCK_N)
         token = dl.wait(flags_ptr, pushes * WORLD_SIZE, "sys", "acquire", waitValue=generation, compare="ge")
         total = product_of_tile(dl.consume_token(a_desc, token), b_desc, half + row, column, first_step, end_step, BLOCK_M, BLOCK_N, BLOCK_K,
                                 TURNED, B_TRANSPOSED, PRECISION)
-        start, offsets, mask = tile_offsets(row, column, M, N, BLOCK_M, BLOCK_N)
+        start, offsets, mask = tile_offsets(row, column, M, N, N, BLOCK_M, BLOCK_N)
         is_whole = True
         if SPLIT:
             is_whole, total = add_parts(total, split_ptr, split_counter_ptr, tile, split, splits, mask, BLOCK_M, BLOCK_N)
         if is_whole:
-            tl.store(c_ptr + start + offsets, total.to(c_ptr.dtype.element_ty), mask=mask)
+            a_scales = a_scale_ptr
+            if a_scale_ptr is not None:
+                a_scales = dl.consume_token(a_scale_ptr, token) + tl.cast(half, tl.int64) * stride_a_scale
+            value = scaled_tile(total, row, column, M, N, a_scales, stride_a_scale, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
+                                COLUMN_SCALES, BLOCK_M, BLOCK_N)
+            result = activated(value, ACTIVATION, BLOCK_M, BLOCK_N)
+            RESULT_N: tl.constexpr = result_columns(BLOCK_N, ACTIVATION)
+            c_start, c_offsets, c_mask = tile_offsets(row, result_columns(column, ACTIVATION), M, result_columns(N, ACTIVATION), stride_c,
+                                                      BLOCK_M, RESULT_N)
+            tl.store(c_ptr + c_start + c_offsets, result.to(c_ptr.dtype.element_ty), mask=c_mask)
     end_call(call_ptr, generation)

@@ -10,6 +10,8 @@ import triton_dist.language as dl
 from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import __syncthreads, num_threads, st, tid
 
+from ..tensor_parallel_gemm.tensor_parallel_gemm import copy_shard
+
 
 @triton.jit
 def meet_nodes(generation_ptr, entered_ptr, counter_ptr, gate_ptr, arrival_ptr, raised_ptr, num_segments, num_arrivals,
@@ -45,15 +47,16 @@ def meet_nodes(generation_ptr, entered_ptr, counter_ptr, gate_ptr, arrival_ptr, 
             dl.wait(entered_ptr + other * node_size + rank % node_size, 1, "sys", "acquire", waitValue=generation, compare="ge")
 
 
-@triton.jit(do_not_specialize=["rank"])
+@triton.jit(do_not_specialize=["rank", "own_rows", "num_scales", "num_sent"])
 def enter_nodes(generation_ptr, entered_ptr, counter_ptr, gate_ptr, arrival_ptr, raised_ptr, finished_ptr, own_ptr, shard_ptr,
-                num_segments, num_arrivals, num_raised, num_own, elements_per_chunk, rank, world_size, node_size,
-                BLOCK: tl.constexpr):
+                num_segments, num_arrivals, num_raised, own_rows, own_columns, stride_own, stride_shard, num_sent, elements_per_chunk,
+                rank, world_size, node_size, BLOCK: tl.constexpr, own_scale_ptr=None, shard_scale_ptr=None, num_scales=0,
+                stride_own_scale=1, SHARD_SCALES: tl.constexpr = False):
     """Begins a call, and an AllGather's sending to other nodes. Program 0 is that of `enter` of kernels/tensor_parallel_gemm, and closes
     arrival_ptr[0, num_arrivals) too: gates that other ranks open.
 
-    The other programs copy shard_ptr[0, num_own) to own_ptr, when what the previous call has put from there is delivered. The last program
-    to end puts the shard, in chunks, to its place on the ranks of the other nodes that have this one's place: first on the node
+    The other programs copy as those of `enter`, when what the previous call has put from own_ptr is delivered. The last program
+    to end puts own_ptr[0, num_sent), in chunks, to its place on the ranks of the other nodes that have this one's place: first on the node
     below, which needs it next. Behind a chunk it raises the chunk's signal there, raised_ptr + chunk, and then opens the gate
     arrival_ptr[node * num_raised + chunk]. finished_ptr counts the programs that have ended, and is zero between calls.
     """
@@ -64,28 +67,25 @@ def enter_nodes(generation_ptr, entered_ptr, counter_ptr, gate_ptr, arrival_ptr,
         if tid(0) == 0:
             libshmem_device.quiet()
         __syncthreads()
-        step = tl.cast(tl.num_programs(0) - 1, tl.int64) * BLOCK
-        for start in range(tl.cast(tl.program_id(0) - 1, tl.int64) * BLOCK, num_own, step):
-            offsets = tl.arange(0, BLOCK)
-            mask = offsets < num_own - start
-            tl.store(own_ptr + start + offsets, tl.load(shard_ptr + start + offsets, mask=mask), mask=mask)
+        copy_shard(own_ptr, shard_ptr, own_rows, own_columns, stride_own, stride_shard, own_scale_ptr, shard_scale_ptr, num_scales,
+                   stride_own_scale, BLOCK, SHARD_SCALES)
     if num_raised > 0:
         is_last = tl.atomic_add(finished_ptr, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1
         if is_last:
             tl.store(finished_ptr, 0)
-            send_shard(generation_ptr, arrival_ptr, raised_ptr, own_ptr, num_raised, num_own, elements_per_chunk, rank, world_size,
+            send_shard(generation_ptr, arrival_ptr, raised_ptr, own_ptr, num_raised, num_sent, elements_per_chunk, rank, world_size,
                        node_size)
 
 
 @triton.jit
-def send_shard(generation_ptr, arrival_ptr, raised_ptr, own_ptr, chunks, num_own, elements_per_chunk, rank, world_size, node_size):
+def send_shard(generation_ptr, arrival_ptr, raised_ptr, own_ptr, chunks, num_sent, elements_per_chunk, rank, world_size, node_size):
     generation = tl.load(generation_ptr)
     node = rank // node_size
     for distance in range(1, world_size // node_size):
         peer = (rank + world_size - distance * node_size) % world_size
         for chunk in range(chunks):
-            first = min(chunk * elements_per_chunk, num_own)
-            elements = min(elements_per_chunk, num_own - first)
+            first = min(chunk * elements_per_chunk, num_sent)
+            elements = min(elements_per_chunk, num_sent - first)
             libshmem_device.putmem_signal_nbi_block(own_ptr + first, own_ptr + first,
                                                     elements * (own_ptr.dtype.element_ty.primitive_bitwidth // 8),
                                                     raised_ptr + chunk, generation, libshmem_device.NVSHMEM_SIGNAL_SET, peer)

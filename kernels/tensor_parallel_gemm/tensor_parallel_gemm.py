@@ -15,6 +15,8 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton_dist.language.extra.language_extra import __syncthreads, atomic_add, st, tid
 
+from ..product.product import activated, can_fetch_ahead, grouped_tile, matmul_tile, result_columns, scaled_tile, weight_descriptor
+
 
 @triton.jit
 def begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size):
@@ -36,12 +38,36 @@ def begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, n
     dl.wait(entered_ptr, world_size, "sys", "acquire", waitValue=generation, compare="ge")
 
 
-@triton.jit(do_not_specialize=["rank"])
-def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, own_ptr, shard_ptr, num_segments, num_raised,
-          num_own, rank, world_size, BLOCK: tl.constexpr):
+@triton.jit
+def copy_shard(own_ptr, shard_ptr, own_rows, own_columns, stride_own, stride_shard, own_scale_ptr, shard_scale_ptr, num_scales,
+               stride_own_scale, BLOCK: tl.constexpr, SHARD_SCALES: tl.constexpr):
+    """What all programs but the first do of `enter`."""
+    program = tl.program_id(0) - 1
+    num_programs = tl.num_programs(0) - 1
+    blocks_of_row = tl.cdiv(own_columns, BLOCK)
+    for index in range(program, own_rows * blocks_of_row, num_programs):
+        row = tl.cast(index // blocks_of_row, tl.int64)
+        column = tl.cast(index % blocks_of_row, tl.int64) * BLOCK
+        offsets = tl.arange(0, BLOCK)
+        mask = offsets < own_columns - column
+        value = tl.load(shard_ptr + row * stride_shard + column + offsets, mask=mask)
+        tl.store(own_ptr + row * stride_own + column + offsets, value, mask=mask)
+    if shard_scale_ptr is not None:
+        SCALES: tl.constexpr = 128
+        for first in range(program * SCALES, num_scales, num_programs * SCALES):
+            rows = first + tl.arange(0, SCALES)
+            scales = tl.load(shard_scale_ptr + rows * SHARD_SCALES, mask=rows < num_scales)
+            tl.store(own_scale_ptr + tl.cast(rows, tl.int64) * stride_own_scale, scales, mask=rows < num_scales)
+
+
+@triton.jit(do_not_specialize=["rank", "own_rows", "num_scales"])
+def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, own_ptr, shard_ptr, num_segments, num_raised, own_rows,
+          own_columns, stride_own, stride_shard, rank, world_size, BLOCK: tl.constexpr, own_scale_ptr=None, shard_scale_ptr=None,
+          num_scales=0, stride_own_scale=1, SHARD_SCALES: tl.constexpr = False):
     """Begins a call. Program 0 advances the generation, clears the counters and gates and meets the other ranks;
     raised_ptr[0, num_raised) are signals of this rank that no other rank's data belongs to: they get the generation at once.
-    The other programs copy shard_ptr[0, num_own) to own_ptr, where only this rank's previous call has been reading.
+    The other programs copy own_rows rows of own_columns elements from shard_ptr to own_ptr, where only this rank's previous call has been
+    reading, and to own_scale_ptr the scales of num_scales rows, or the one scale of them all where not SHARD_SCALES.
 
     A rank that has passed knows that every rank has finished the previous call on its compute stream, so that peers'
     workspaces may be overwritten. world_size, num_segments and num_raised are at most the number of threads of a block.
@@ -49,22 +75,8 @@ def enter(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, own_pt
     if tl.program_id(0) == 0:
         begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size)
     else:
-        step = tl.cast(tl.num_programs(0) - 1, tl.int64) * BLOCK
-        for start in range(tl.cast(tl.program_id(0) - 1, tl.int64) * BLOCK, num_own, step):
-            offsets = tl.arange(0, BLOCK)
-            mask = offsets < num_own - start
-            tl.store(own_ptr + start + offsets, tl.load(shard_ptr + start + offsets, mask=mask), mask=mask)
-
-
-@triton.jit
-def grouped_tile(pid, num_pid_m, num_pid_n, GROUP_SIZE_M: tl.constexpr):
-    """Row-major program number -> (pid_m, pid_n), column-major inside groups of GROUP_SIZE_M rows of tiles (L2 reuse)."""
-    programs_in_group = GROUP_SIZE_M * num_pid_n
-    first_pid_m = (pid // programs_in_group) * GROUP_SIZE_M
-    group_rows = min(num_pid_m - first_pid_m, GROUP_SIZE_M)
-    pid_m = first_pid_m + (pid % programs_in_group) % group_rows
-    pid_n = (pid % programs_in_group) // group_rows
-    return pid_m, pid_n
+        copy_shard(own_ptr, shard_ptr, own_rows, own_columns, stride_own, stride_shard, own_scale_ptr, shard_scale_ptr, num_scales,
+                   stride_own_scale, BLOCK, SHARD_SCALES)
 
 
 @triton.jit
@@ -149,51 +161,31 @@ def swizzle_reduce_scatter(index, M, rows_per_rank, rank, WORLD_SIZE: tl.constex
     return result
 
 
-@triton.jit
-def matmul_tile(a_desc, b_desc, row, column, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
-    """fp32 accumulator of the tile of A @ B at (row, column). What lies beyond the matrices reads as zero."""
-    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    steps = tl.cdiv(K, BLOCK_K)
-    tl.assume(steps > 0)
-    for k in range(0, steps):
-        a = a_desc.load([row, k * BLOCK_K])
-        if B_TRANSPOSED:
-            b = b_desc.load([column, k * BLOCK_K])
-            accumulator = tl.dot(a, b.T, accumulator, input_precision=PRECISION)
-        else:
-            b = b_desc.load([k * BLOCK_K, column])
-            accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
-    return accumulator
-
-
-@triton.jit
-def weight_descriptor(b_ptr, N, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, B_TRANSPOSED: tl.constexpr):
-    """B as [N, K] (the weight of a torch Linear, B_TRANSPOSED) or as [K, N]; row-major."""
-    if B_TRANSPOSED:
-        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
-    else:
-        b_desc = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[N, 1], block_shape=[BLOCK_K, BLOCK_N])
-    return b_desc
-
-
-@triton.jit(do_not_specialize=["rank"])
-def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, rows_per_rank, rows_per_chunk, rank,
-                    WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr,
+@triton.jit(do_not_specialize=["rank", "bias_columns"])
+def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, stride_a, stride_b, stride_c, rows_per_rank, rows_per_chunk,
+                    rank, WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_M: tl.constexpr,
                     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,
-                    B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
-    """C = gathered A @ B, each tile as soon as the chunks with its rows have arrived.
+                    B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, a_scale_ptr=None, stride_a_scale=1, b_scale_ptr=None,
+                    bias_ptr=None, bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False,
+                    ACTIVATION: tl.constexpr = "none"):
+    """C = activation(gathered A @ B * scales + bias), each tile as soon as the chunks with its rows have arrived.
 
-    A: [M, K] workspace in the symmetric heap, filled by the peers' copy engines; ready_ptr: [WORLD_SIZE * CHUNKS] signals,
-    one per chunk of a shard, >= generation once the chunk is complete. Program p computes the tiles p, p + num_programs, ...
+    A: [M, K] workspace in the symmetric heap, filled by the peers' copy engines, with the scales of its rows between them; ready_ptr:
+    [WORLD_SIZE * CHUNKS] signals, one per chunk of a shard, >= generation once the chunk is complete. Program p computes the tiles p,
+    p + num_programs, ...
     """
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
-    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
-    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
-    c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    RESULT_N: tl.constexpr = result_columns(BLOCK_N, ACTIVATION)
+    c_desc = tl.make_tensor_descriptor(c_ptr, shape=[M, result_columns(N, ACTIVATION)], strides=[stride_c, 1],
+                                       block_shape=[BLOCK_M, RESULT_N])
+    steps = tl.cdiv(K, BLOCK_K)
+    tl.assume(steps > 0)
     generation = tl.load(generation_ptr)
-    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=True):
+    FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
+    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
         pid_m, pid_n = grouped_tile(tile, num_pid_m, num_pid_n, GROUP_SIZE_M)
         pid_m = swizzle_all_gather(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
         first_row = pid_m * BLOCK_M
@@ -203,32 +195,42 @@ def all_gather_gemm(a_ptr, b_ptr, c_ptr, ready_ptr, generation_ptr, M, N, K, row
         token = dl.wait(ready_ptr + first_chunk, last_chunk - first_chunk + 1, "sys", "acquire", waitValue=generation,
                         compare="ge")
         arrived = dl.consume_token(a_desc, token)
-        accumulator = matmul_tile(arrived, b_desc, first_row, pid_n * BLOCK_N, K, BLOCK_M, BLOCK_N, BLOCK_K,
-                                  B_TRANSPOSED, PRECISION)
-        c_desc.store([first_row, pid_n * BLOCK_N], accumulator.to(c_ptr.dtype.element_ty))
+        sums = matmul_tile(arrived, b_desc, first_row, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+        a_scales = a_scale_ptr
+        if a_scale_ptr is not None:
+            a_scales = dl.consume_token(a_scale_ptr, token)
+        value = scaled_tile(sums, first_row, pid_n * BLOCK_N, M, N, a_scales, stride_a_scale, b_scale_ptr, bias_ptr, bias_columns,
+                            ROW_SCALES, COLUMN_SCALES, BLOCK_M, BLOCK_N)
+        result = activated(value, ACTIVATION, BLOCK_M, BLOCK_N)
+        c_desc.store([first_row, pid_n * RESULT_N], result.to(c_ptr.dtype.element_ty))
 
 
-@triton.jit(do_not_specialize=["rank"])
-def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, rows_per_rank, rank,
+@triton.jit(do_not_specialize=["rank", "bias_columns"])
+def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, K, stride_a, stride_b, rows_per_rank, rank,
                         WORLD_SIZE: tl.constexpr, NUM_NODES: tl.constexpr, BLOCK_M: tl.constexpr,
                         BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_SIZE_M: tl.constexpr,
-                        B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr):
-    """partial = A @ B; opens gate_ptr[s] when the last tile with rows of segment s has been stored.
+                        B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, a_scale_ptr=None, b_scale_ptr=None, bias_ptr=None,
+                        bias_columns=0, ROW_SCALES: tl.constexpr = False, COLUMN_SCALES: tl.constexpr = False):
+    """partial = A @ B * scales + bias; opens gate_ptr[s] when the last tile with rows of segment s has been stored.
 
     Segment s is the rows of rank s's result. Several tiles share a segment: each is counted, and the block that completes
     the count opens the gate, for which the copy stream waits. Program p computes the tiles p, p + num_programs, ...
     """
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
-    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
-    b_desc = weight_descriptor(b_ptr, N, K, BLOCK_N, BLOCK_K, B_TRANSPOSED)
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b_desc = weight_descriptor(b_ptr, N, K, stride_b, BLOCK_N, BLOCK_K, B_TRANSPOSED)
     partial_desc = tl.make_tensor_descriptor(partial_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
-    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=True):
+    steps = tl.cdiv(K, BLOCK_K)
+    tl.assume(steps > 0)
+    FETCH_AHEAD: tl.constexpr = can_fetch_ahead(b_ptr.dtype.element_ty, B_TRANSPOSED)
+    for tile in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=FETCH_AHEAD):
         pid_m, pid_n = grouped_tile(tile, num_pid_m, num_pid_n, GROUP_SIZE_M)
         pid_m = swizzle_reduce_scatter(pid_m, M, rows_per_rank, rank, WORLD_SIZE, NUM_NODES, BLOCK_M)
-        accumulator = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, K, BLOCK_M, BLOCK_N, BLOCK_K,
-                                  B_TRANSPOSED, PRECISION)
-        partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], accumulator.to(partial_ptr.dtype.element_ty))
+        sums = matmul_tile(a_desc, b_desc, pid_m * BLOCK_M, pid_n * BLOCK_N, 0, steps, BLOCK_M, BLOCK_N, BLOCK_K, B_TRANSPOSED, PRECISION)
+        value = scaled_tile(sums, pid_m * BLOCK_M, pid_n * BLOCK_N, M, N, a_scale_ptr, 1, b_scale_ptr, bias_ptr, bias_columns, ROW_SCALES,
+                            COLUMN_SCALES, BLOCK_M, BLOCK_N)
+        partial_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], value.to(partial_ptr.dtype.element_ty))
 
         first_segment = pid_m * BLOCK_M // rows_per_rank
         last_segment = (min((pid_m + 1) * BLOCK_M, M) - 1) // rows_per_rank
@@ -244,7 +246,7 @@ def gemm_reduce_scatter(a_ptr, b_ptr, partial_ptr, counter_ptr, gate_ptr, M, N, 
 
 
 @triton.jit(do_not_specialize=["rank"])
-def reduce_segments(partial_ptr, scatter_ptr, out_ptr, arrived_ptr, generation_ptr, rows, N, rank,
+def reduce_segments(partial_ptr, scatter_ptr, out_ptr, arrived_ptr, generation_ptr, rows, N, stride_out, rank,
                     WORLD_SIZE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """out = sum over ranks of their partial rows for this rank, in fp32 and in ascending rank order.
 
@@ -269,4 +271,18 @@ def reduce_segments(partial_ptr, scatter_ptr, out_ptr, arrived_ptr, generation_p
             token = dl.wait(arrived_ptr + source, 1, "sys", "acquire", waitValue=generation, compare="ge")
             slot = dl.consume_token(slot, token)
         total += tl.load(slot + tile_start + offsets, mask=mask, other=0.0).to(tl.float32)
-    tl.store(out_ptr + tile_start + offsets, total.to(out_ptr.dtype.element_ty), mask=mask)
+    out = out_ptr + tl.cast(first_row, tl.int64) * stride_out + first_column
+    tl.store(out + tile_rows[:, None] * stride_out + columns[None, :], total.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def copy_rows(from_ptr, to_ptr, rows, columns, stride_from, stride_to, BLOCK: tl.constexpr):
+    """Rows, BLOCK elements at a time, program by program."""
+    blocks_of_row = tl.cdiv(columns, BLOCK)
+    for index in range(tl.program_id(0), rows * blocks_of_row, tl.num_programs(0)):
+        row = tl.cast(index // blocks_of_row, tl.int64)
+        column = index % blocks_of_row * BLOCK
+        offsets = tl.arange(0, BLOCK)
+        mask = offsets < columns - column
+        value = tl.load(from_ptr + row * stride_from + column + offsets, mask=mask)
+        tl.store(to_ptr + row * stride_to + column + offsets, value, mask=mask)

@@ -98,9 +98,9 @@ TEST_P(LibraryGemm, Product) {
   Machine machine(p.target ? p.target : targetUnderTest());
   const int64_t m = problem.m, n = problem.n, k = problem.k;
   const bool transposed = problem.order == MatrixOrder::Transposed;
-  const int64_t strideA = problem.strideA ? problem.strideA : k;
-  const int64_t strideB = problem.strideB ? problem.strideB : transposed ? k : n;
-  const int64_t strideC = problem.strideC ? problem.strideC : n;
+  const int64_t strideA = ops::rowStride(problem.strides.a, k);
+  const int64_t strideB = ops::rowStride(problem.strides.b, transposed ? k : n);
+  const int64_t strideC = ops::rowStride(problem.strides.c, n);
   const std::vector<float> a = ops::randomValues(problem.dtype, m * k, 11), b = ops::randomValues(problem.dtype, k * n, 12);
   std::vector<float> plainB = b; // [K, N]
   if (transposed)
@@ -135,14 +135,14 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         ProductCase{"pointers_odd", nullptr, {.m = 75, .n = 83, .k = 51}, "pointers 32x64x32 warps 4 stages 3"},
         ProductCase{"pointers_odd_kn", nullptr, {.m = 75, .n = 83, .k = 51, .order = MatrixOrder::Plain}, "pointers 32x32x32 warps 4 stages 2"},
-        ProductCase{"pointers_padded", nullptr, {.m = 64, .n = 40, .k = 48, .strideA = 56, .strideB = 50, .strideC = 43}, "pointers 32x32x32 warps 4 stages 3"},
+        ProductCase{"pointers_padded", nullptr, {.m = 64, .n = 40, .k = 48, .strides = {56, 50, 43}}, "pointers 32x32x32 warps 4 stages 3"},
         ProductCase{"pointers_fp32", nullptr, {.m = 70, .n = 34, .k = 45, .dtype = DataType::F32, .precision = ops::MultiplyPrecision::Ieee}, "pointers 32x32x32 warps 4 stages 2"},
         ProductCase{"pointers_fp16", nullptr, {.m = 1, .n = 1, .k = 1, .dtype = DataType::F16}, "pointers 16x16x16 warps 1 stages 1"},
         ProductCase{"descriptors_without_tensor_copies", nullptr, {.m = 90, .n = 72, .k = 56}, "descriptors 64x32x32 warps 4 stages 3 group 2"},
         ProductCase{"chosen", nullptr, {.m = 130, .n = 72, .k = 100}, nullptr},
         ProductCase{"hopper_odd", hopper, {.m = 300, .n = 200, .k = 136}, "descriptors 128x128x64 warps 8 stages 3 group 2"},
         ProductCase{"hopper_kn", hopper, {.m = 150, .n = 136, .k = 200, .order = MatrixOrder::Plain}, "descriptors 128x128x64 warps 8 stages 2"},
-        ProductCase{"hopper_padded", hopper, {.m = 130, .n = 72, .k = 72, .strideA = 80, .strideB = 88, .strideC = 96}, "descriptors 64x64x64 warps 4 stages 4"},
+        ProductCase{"hopper_padded", hopper, {.m = 130, .n = 72, .k = 72, .strides = {80, 88, 96}}, "descriptors 64x64x64 warps 4 stages 4"},
         ProductCase{"hopper_wide", hopper, {.m = 256, .n = 264, .k = 64}, "descriptors 128x256x64 warps 8 stages 3"},
         ProductCase{"hopper_tall", hopper, {.m = 264, .n = 136, .k = 72}, "descriptors 256x128x64 warps 8 stages 3"},
         ProductCase{"hopper_fp16", hopper, {.m = 70, .n = 264, .k = 72, .dtype = DataType::F16}, "descriptors 64x256x64 warps 4 stages 4"},
@@ -184,9 +184,9 @@ TEST(LibraryGemmPlans, RefuseWhatCannotBe) {
   GemmPlan descriptors;
   descriptors.movement = GemmMovement::Descriptors;
   EXPECT_THAT(ops::verifyGemm({.m = 8, .n = 9, .k = 8}, descriptors).message(), HasSubstr("multiple of 16 bytes"));
-  EXPECT_THAT(ops::verifyGemm({.m = 8, .n = 8, .k = 8, .strideA = 7}, {}).message(), HasSubstr("rows of A are 7"));
+  EXPECT_THAT(ops::verifyGemm({.m = 8, .n = 8, .k = 8, .strides = {.a = 7}}, {}).message(), HasSubstr("rows of A are 7"));
   EXPECT_THAT(ops::verifyGemm({.m = 0, .n = 8, .k = 8}, {}).message(), HasSubstr("M=0"));
-  EXPECT_THAT(ops::verifyGemm({.m = 8, .n = 8, .k = 8, .dtype = DataType::I8}, {}).message(), HasSubstr("bf16, fp16 and fp32"));
+  EXPECT_THAT(ops::verifyGemm({.m = 8, .n = 8, .k = 8, .dtype = DataType::I16}, {}).message(), HasSubstr("fp8e5 and i8"));
 }
 
 //===--------------------------------------------------------------------------------------------------------------===//

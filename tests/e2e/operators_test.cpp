@@ -215,6 +215,8 @@ const Problem problems[] = {
     {.name = "two_chunks", .m = 270, .chunks = 2},
     {.name = "four_chunks_slow", .m = 270, .chunks = 4, .seed = 2, .slowRank = 3},
     {.name = "empty_shards", .ranks = 8, .m = 5, .n = 20, .k = 17}, // ranks 5..7 own no rows
+    {.name = "empty_shards_aligned", .ranks = 8, .m = 5, .n = 16, .k = 32},
+    {.name = "one_launch_empty_shards_aligned", .ranks = 8, .m = 5, .n = 16, .k = 32, .oneLaunchRows = 128},
     {.name = "one_launch", .m = 30, .oneLaunchRows = 128},
     {.name = "one_launch_calls", .m = 30, .n = 40, .k = 40, .seed = 2, .slowRank = 0, .calls = 8, .oneLaunchRows = 128},
     {.name = "one_launch_of_fewer_rows", .m = 100, .seed = 2, .oneLaunchRows = 64},
@@ -566,8 +568,8 @@ TEST_F(Operators, WrongOptionsAreRefused) {
     return gather(options);
   };
   EXPECT_OK(AllGatherGemm::create(world(), sharedJit(), good));
-  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I8; }),
-              AllOf(HasSubstr("i8"), HasSubstr("bf16, fp16 and fp32")));
+  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I16; }),
+              AllOf(HasSubstr("i16"), HasSubstr("fp8e5 and i8")));
   EXPECT_THAT(changed([](auto &o) { o.numNodes = 3; }), AllOf(HasSubstr("3 nodes"), HasSubstr("4 ranks")));
   EXPECT_THAT(changed([](auto &o) { o.tile.blockM = 48; }), AllOf(HasSubstr("blockM"), HasSubstr("48")));
   EXPECT_THAT(changed([](auto &o) { o.tile.numStages = 0; }), HasSubstr("numStages"));

@@ -70,7 +70,7 @@ TEST_P(Swizzle, PermutationInOrderOfArrival) {
 
   ops::EmbeddedSource embedded = ops::kernelSource("tensor_parallel_gemm");
   ASSERT_FALSE(embedded.text.empty());
-  auto function = sharedJit().load({"swizzle_probe.py", std::string(embedded.text) + probe}, "swizzle_probe");
+  auto function = sharedJit().load({std::string(embedded.path), std::string(embedded.text) + probe}, "swizzle_probe");
   ASSERT_OK(function);
   std::vector<int32_t> words;
   for (Shape shape : shapes)

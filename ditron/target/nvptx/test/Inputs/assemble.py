@@ -83,25 +83,28 @@ cases += [
     (small, "atomic_add_only", "*fp16:16, *fp16:16" + constexpr(BLOCK=256)),
     (small, "threads", "*i32, *i32, i32"),
     (small, "signals", "*fp32:16, *u64, i32"),
-    (library("tensor_parallel_gemm"), "enter", "*u64:16, *u64:16, *i32:16, *u64:16, *u64:16, *bf16:16, *bf16:16, i32, i32, i64:16, i32, i32" +
+    (library("tensor_parallel_gemm"), "enter", "*u64:16, *u64:16, *i32:16, *u64:16, *u64:16, *bf16:16, *bf16:16, i32, i32, i32, i64:16, i32:16, i32:16, i32, i32" +
      constexpr(BLOCK=8192)),
-    (library("tensor_parallel_gemm"), "all_gather_gemm", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16" + ", i32:16" * 5 + ", i32" +
+    (library("tensor_parallel_gemm"), "enter", "*u64:16, *u64:16, *i32:16, *u64:16, *u64:16, *fp8e4nv:16, *fp8e4nv:16, i32, i32, i32, i32:16, i32:16, i32:16, i32, i32" +
+     constexpr(BLOCK=8192) + ", *fp32:16, *fp32:16, i32, i32" + constexpr(SHARD_SCALES=True)),
+    (library("tensor_parallel_gemm"), "copy_rows", "*bf16:16, *bf16:16, i32, i32:16, i32:16, i32:16" + constexpr(BLOCK=1024)),
+    (library("tensor_parallel_gemm"), "all_gather_gemm", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16" + ", i32:16" * 8 + ", i32" +
      constexpr(**nodes, CHUNKS=2, **tiles), "--num-warps 8", "tight"),
-    (library("tensor_parallel_gemm"), "gemm_reduce_scatter", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 4 + ", i32" +
+    (library("tensor_parallel_gemm"), "gemm_reduce_scatter", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 6 + ", i32" +
      constexpr(**nodes, **tiles), "--num-warps 8", "tight"),
-    (library("tensor_parallel_gemm"), "reduce_segments", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16, i32, i32:16, i32" +
+    (library("tensor_parallel_gemm"), "reduce_segments", "*bf16:16, *bf16:16, *bf16:16, *u64:16, *u64:16, i32, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, BLOCK_M=16, BLOCK_N=128)),
-    (library("inter_node"), "enter_nodes", "*i64:16, *i64:16, *i32:16" + ", *i64:16" * 3 + ", *i32:16, *bf16:16, *bf16:16, i32, i32, i32, i64:16, i64:16" +
-     ", i32" * 3 + constexpr(BLOCK=8192)),
+    (library("inter_node"), "enter_nodes", "*i64:16, *i64:16, *i32:16" + ", *i64:16" * 3 + ", *i32:16, *bf16:16, *bf16:16" + ", i32" * 4 + ", i32:16" * 3 +
+     ", i64:16, i64:16" + ", i32" * 3 + constexpr(BLOCK=8192)),
     (library("inter_node"), "reduce_and_send", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32, i32" +
      constexpr(NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=16, BLOCK_N=128)),
     (library("inter_node"), "reduce_nodes", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32" +
      constexpr(NUM_NODES=4, NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=16, BLOCK_N=128)),
     (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 3 +
-     ", i32:16" * 4 + ", i32" * 3 + constexpr(WORLD_SIZE=8, **exchange, EXCHANGE=True, EXCHANGE_M=16, EXCHANGE_N=256, **tiles), "--num-warps 8", "tight"),
-    (library("gemm_all_reduce"), "reduce_rows", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 4 + ", i32, i32:16, i32:16, i32:16, i32" +
+     ", i32:16" * 7 + ", i32" * 3 + constexpr(WORLD_SIZE=8, **exchange, EXCHANGE=True, EXCHANGE_M=16, EXCHANGE_N=256, **tiles), "--num-warps 8", "tight"),
+    (library("gemm_all_reduce"), "reduce_rows", "*bf16:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 4 + ", i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8"),
-    (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32" +
+    (library("gemm_all_reduce"), "gather_rows", "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32:16, i32:16, i32:16, i32:16, i32" +
      constexpr(WORLD_SIZE=8, **exchange, EXCHANGE_M=16, EXCHANGE_N=256), "--num-warps 8", "tight"),
     (library("attention"), "attention_forward", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32, i32:16, i32:16, fp32" +
      constexpr(CAUSAL=True, HEAD_DIM=64, BLOCK_M=64, BLOCK_N=32), "--num-warps 4 --num-stages 2"),
@@ -126,10 +129,36 @@ for two_shot, m, n, k, split, options in [(False, 16, 64, 128, False, "--num-sta
                                           (True, 64, 64, 64, False, "--num-stages 4"), (True, 128, 128, 64, True, "--num-warps 8 --num-stages 3")]:
     turned = arch == "sm_90a"
     cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
-                  ", i32:16" * 5 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, SCATTER=n == 128, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
+                  ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=split, TWO_SHOT=two_shot, SCATTER=n == 128, PART_M=-(-m // 4), BLOCK_M=m, BLOCK_N=n, BLOCK_K=k,
                                                             TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
-    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 6 + ["i32"] * 3) +
+    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch", ", ".join(["*bf16:16"] * 5 + ["*fp32:16", "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
                   constexpr(WORLD_SIZE=4, SPLIT=split, BLOCK=2048, BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, TURNED=turned, B_TRANSPOSED=split, PRECISION="tf32"), options))
+
+# 8-bit operands with scales of rows and columns, bias and activations.
+for a, bias, scales, activation in [("fp8e4nv", "*bf16:16", "*fp32:16", "swiglu"), ("fp8e5", None, "*fp32:16", "silu"), ("i8", "*fp32:16", "*fp32:16", "none"),
+                                    ("bf16", "*bf16:16", None, "gelu"), ("bf16", None, None, "relu")]:
+    vectors = constexpr(ROW_SCALES=a != "fp8e5", COLUMN_SCALES=a != "fp8e5")
+    optional = lambda type, name: f", {type}" if type else constexpr(**{name: None})
+    scaled, biased = optional(scales, "a_scale_ptr") + optional(scales, "b_scale_ptr"), optional(bias, "bias_ptr") + ", i32"
+    gathered = optional(scales, "a_scale_ptr") + ", i32" + optional(scales, "b_scale_ptr") + biased
+    tile = constexpr(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=True, PRECISION="tf32")
+    wide = {**tiles, "BLOCK_K": 64, "B_TRANSPOSED": True}
+    for kernel in ["gemm", "gemm_pointers"]:
+        cases.append((library("gemm"), kernel, f"*{a}:16, *{a}:16, *bf16:16" + ", i32:16" * 6 + tile + scaled + biased + vectors + constexpr(ACTIVATION=activation), "--num-warps 8"))
+    cases.append((library("tensor_parallel_gemm"), "all_gather_gemm", f"*{a}:16, *{a}:16, *bf16:16, *u64:16, *u64:16" + ", i32:16" * 8 + ", i32" +
+                  constexpr(**nodes, CHUNKS=2, **wide) + gathered + vectors + constexpr(ACTIVATION=activation), "--num-warps 8"))
+    cases.append((library("tensor_parallel_gemm"), "gemm_reduce_scatter", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *u64:16" + ", i32:16" * 6 + ", i32" +
+                  constexpr(**nodes, **wide) + scaled + biased + vectors, "--num-warps 8"))
+    cases.append((library("gemm_all_reduce"), "gemm_all_reduce", f"*{a}:16, *{a}:16, *bf16:16, *i32:16, *i64:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 3 +
+                  ", i32:16" * 7 + ", i32" * 3 + constexpr(WORLD_SIZE=8, **exchange, EXCHANGE=True, EXCHANGE_M=16, EXCHANGE_N=256, **wide) + scaled + biased + vectors, "--num-warps 8"))
+    turned, parts = arch == "sm_90a", "*i32:16" if a == "i8" else "*fp32:16"
+    cases.append((library("gemm_all_reduce"), "gemm_all_reduce_one_launch", f"*{a}:16, *{a}:16, *bf16:16, {parts}, *i32:16, *bf16:16, *bf16:16, *i64:16, *i64:16" +
+                  ", i32:16" * 8 + ", i32, i32" + constexpr(WORLD_SIZE=4, SPLIT=True, TWO_SHOT=True, SCATTER=a == "i8", PART_M=8, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128,
+                                                            TURNED=turned, B_TRANSPOSED=True, PRECISION="tf32") + scaled + biased + vectors, "--num-stages 3"))
+    cases.append((library("gemm_all_reduce"), "all_gather_gemm_one_launch",
+                  ", ".join([f"*{a}:16"] * 4 + ["*bf16:16", parts, "*i32:16"] + ["*i64:16"] * 3 + ["i32:16"] * 12 + ["i32"] * 3) +
+                  constexpr(WORLD_SIZE=4, SPLIT=True, BLOCK=2048, BLOCK_M=32, BLOCK_N=64, BLOCK_K=128, TURNED=turned, B_TRANSPOSED=True, PRECISION="tf32") +
+                  optional(scales, "shard_scale_ptr") + gathered + constexpr(SHARD_SCALES=a != "fp8e5") + vectors + constexpr(ACTIVATION=activation), "--num-stages 3"))
 packets, ranks_and_sums = "*bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32, i32, fp32", dict(WORLD=8, REDUCTION=0, SCALED=False)
 chunks, rows = "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *bf16:16"
 for scatter, reduce in [(False, False), (True, True)]:
