@@ -2,6 +2,7 @@
 #include "base/NormalData.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 namespace ditron::tool {
@@ -10,7 +11,7 @@ NormalData::NormalData(DataType type, uint64_t seed) : type(type), values(419430
   std::mt19937_64 bits(seed);
   std::normal_distribution<float> normal;
   for (float &value : values)
-    value = normal(bits);
+    value = type == DataType::I8 ? std::clamp(std::round(40 * normal(bits)), -127.0f, 127.0f) : normal(bits);
   bytes = fromFloats(type, values.data(), values.size());
   values = toFloats(type, bytes.data(), values.size());
 }

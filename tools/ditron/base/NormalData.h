@@ -16,6 +16,7 @@ namespace ditron::tool {
 
 class NormalData {
 public:
+  /// int8: with a deviation of 40.
   NormalData(DataType type, uint64_t seed);
 
   /// Fills the buffer, beginning at a place of the table that `salt` says: other salts give other data.

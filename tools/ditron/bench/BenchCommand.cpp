@@ -24,7 +24,7 @@ namespace {
 /// The command line of one `ditron bench` subcommand.
 struct BenchArguments {
   OverlapRunOptions run;
-  std::string dtype = "bf16";
+  std::string dtype = "bf16", resultType, scales = "none", activation = "none", weights = "plain";
   std::vector<std::string> slowRanks;
   std::string jsonFile, htmlFile;
   std::string precision = "tf32", form = "auto";
@@ -59,6 +59,12 @@ Status runBench(BenchArguments &arguments) {
   DITRON_RETURN_IF_ERROR(checkReportFiles(arguments.jsonFile, arguments.htmlFile));
   DITRON_RETURN_IF_ERROR(checkCanWrite("--trace", run.traceFile));
   DITRON_ASSIGN_OR_RETURN(run.dtype, parseDataTypeOrError(arguments.dtype));
+  if (!arguments.resultType.empty()) {
+    DITRON_ASSIGN_OR_RETURN(run.resultType, parseDataTypeOrError(arguments.resultType));
+  }
+  DITRON_ASSIGN_OR_RETURN(run.scales, ops::parseScaling(arguments.scales));
+  DITRON_ASSIGN_OR_RETURN(run.activation, ops::parseActivation(arguments.activation));
+  run.weights = arguments.weights == "plain" ? ops::MatrixOrder::Plain : ops::MatrixOrder::Transposed;
   DITRON_ASSIGN_OR_RETURN(run.world.slowRanks, parseSlowRanks(arguments.slowRanks, run.ranks));
   run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
   run.form = *ops::parseAllReduceForm(arguments.form);
@@ -122,7 +128,7 @@ Status runBench(BenchArguments &arguments) {
       return internalError(
           fmt::format("{} of {} rows gave a wrong result: an element is off by {:.2f} times its tolerance",
                       toString(run.op), runs[i].m,
-                      results[i].sampledError ? *results[i].sampledError / sampledTolerance(run.dtype)
+                      results[i].sampledError ? *results[i].sampledError / sampledTolerance(run.typeOfResult())
                                               : results[i].comparison.worstRatio));
   return Status::ok();
 }
@@ -142,7 +148,28 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   command->add_option("--k", run.k, "Depth of the product (gemm_rs and gemm_ar deal it out to the ranks)")
       ->check(integerBetween(1, INT32_MAX))
       ->capture_default_str();
-  command->add_option("--dtype", arguments->dtype, "bf16, fp16 or fp32")->capture_default_str();
+  command->add_option("--dtype", arguments->dtype, "Of A and B: bf16, fp16, fp32, fp8e4nv, fp8e5 or i8")
+      ->capture_default_str();
+  command->add_option("--result-type", arguments->resultType,
+                      "bf16, fp16 or fp32; default: that of the operands, of 8-bit ones bf16");
+  command
+      ->add_option("--scales", arguments->scales,
+                   "Of A and B: none, tensor (one for each) or vector (one for each row of A and column of B)")
+      ->check(CLI::IsMember({"none", "tensor", "vector"}))
+      ->capture_default_str();
+  command->add_flag("--bias", run.bias, "Add a bias, of the result's type");
+  if (op == OverlapOperator::AllGatherGemm) {
+    command->add_option("--activation", arguments->activation, "none, relu, gelu, silu or swiglu")
+        ->check(CLI::IsMember({"none", "relu", "gelu", "silu", "swiglu"}))
+        ->capture_default_str();
+    command->add_flag_callback("--swiglu", [arguments] { arguments->activation = "swiglu"; }, "--activation swiglu");
+  }
+  command->add_option("--weights", arguments->weights, "B is plain, [K, N], or transposed, [N, K]")
+      ->check(CLI::IsMember({"plain", "transposed"}))
+      ->capture_default_str();
+  command->add_option("--padding", run.padding, "Elements behind each row of A, B and the result")
+      ->check(integerBetween(0, 65536))
+      ->capture_default_str();
   command->add_option("--precision", arguments->precision, "How fp32 operands are multiplied")
       ->check(CLI::IsMember({"tf32", "ieee"}))
       ->capture_default_str();

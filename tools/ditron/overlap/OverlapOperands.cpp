@@ -39,36 +39,140 @@ Expected<OverlapOperands::SampledErrors> OverlapOperands::sampledErrors(uint32_t
   SampledErrors errors;
   DITRON_ASSIGN_OR_RETURN(const std::vector<float> actual, operands[id].result.downloadFloats());
   const auto [rows, columns] = resultShape(id);
-  if (std::any_of(actual.begin(), actual.begin() + rows * columns, [](float value) { return std::isnan(value); })) {
-    errors.largest = std::numeric_limits<double>::infinity();
-    return errors;
-  }
+  const int64_t stride = columns + options.padding;
+  for (int64_t row = 0; row < rows; ++row)
+    if (std::any_of(actual.begin() + row * stride, actual.begin() + row * stride + columns,
+                    [](float value) { return std::isnan(value); })) {
+      errors.largest = std::numeric_limits<double>::infinity();
+      return errors;
+    }
+  const auto [firstRow, firstColumn] = resultBegin(id);
+  const int64_t shift = (options.activation == ops::Activation::SwiGlu ? 2 : 1) * firstColumn;
   uint64_t state = 977 * call + id + 1;
   for (uint32_t sample = 0; sample < samplesPerRank && rows * columns > 0; ++sample) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     const int64_t last = rows * columns - 1;
     const int64_t index = sample == 0 ? 0 : sample == 1 ? last : static_cast<int64_t>((state >> 20) % (last + 1));
-    const double expected = sampledSum(call, id, index / columns, index % columns);
-    errors.largest = std::max(errors.largest, std::abs(actual[index] - expected));
+    const int64_t row = index / columns, column = index % columns;
+    const double expected = finished([&](int64_t at) { return sampledSum(call, id, row, at - shift); },
+                                     firstRow + row, firstColumn + column);
+    errors.largest = std::max(errors.largest, std::abs(actual[row * stride + column] - expected));
     errors.squares += expected * expected;
     ++errors.samples;
   }
   return errors;
 }
 
-Expected<ops::Comparison> OverlapOperands::compareBlock(const std::vector<double> &c, int64_t row, int64_t rows,
-                                                        OverlapSlice slice, const runtime::Buffer &result) {
-  if (rows == 0 || slice.size == 0)
-    return ops::Comparison();
-  DITRON_ASSIGN_OR_RETURN(std::vector<float> actual, result.downloadFloats());
-  actual.resize(rows * slice.size);
-  std::vector<double> expected;
-  expected.reserve(actual.size());
-  for (int64_t i = 0; i < rows; ++i) {
-    auto begin = c.begin() + (row + i) * options.n + slice.begin;
-    expected.insert(expected.end(), begin, begin + slice.size);
+Expected<ops::Comparison> OverlapOperands::compareResults(const std::vector<double> &c) {
+  ops::Comparison worst;
+  for (uint32_t id : world.localRanks()) {
+    const auto [rows, columns] = resultShape(id);
+    const auto [firstRow, firstColumn] = resultBegin(id);
+    if (rows == 0 || columns == 0)
+      continue;
+    DITRON_ASSIGN_OR_RETURN(const std::vector<float> all, operands[id].result.downloadFloats());
+    std::vector<float> actual;
+    std::vector<double> expected;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        actual.push_back(all[row * (columns + options.padding) + column]);
+        const int64_t whole = firstRow + row;
+        expected.push_back(
+            finished([&](int64_t at) { return c[whole * options.n + at]; }, whole, firstColumn + column));
+      }
+    worst.merge(ops::compare(actual, expected, toleranceOf(options)));
   }
-  return ops::compare(actual, expected, ops::toleranceFor(options.dtype, options.precision));
+  return worst;
+}
+
+float OverlapOperands::scaleOf(int64_t index, uint64_t salt) const {
+  if (options.scales == ops::Scaling::None)
+    return 1;
+  const uint64_t seed = options.scales == ops::Scaling::Vector ? static_cast<uint64_t>(index) * 4 + salt : salt;
+  const float unit = options.dtype == DataType::I8 ? 1.0f / 64 : 1.0f;
+  return (ops::randomValues(DataType::F32, 1, seed)[0] + 1) * unit;
+}
+
+float OverlapOperands::biasOf(int64_t column) const {
+  return ops::randomValues(options.typeOfResult(), 1, static_cast<uint64_t>(column) * 4 + biasSalt)[0];
+}
+
+double OverlapOperands::activated(ops::Activation activation, double value) {
+  switch (activation) {
+  case ops::Activation::None: return value;
+  case ops::Activation::Relu: return std::max(value, 0.0);
+  case ops::Activation::Gelu: return 0.5 * value * (1 + std::erf(value / std::sqrt(2.0)));
+  default: return value / (1 + std::exp(-value));
+  }
+}
+
+ops::RowStrides OverlapOperands::strides(int64_t columnsA, int64_t depth, int64_t columns) const {
+  return {columnsA + options.padding, (options.weights == ops::MatrixOrder::Plain ? columns : depth) + options.padding,
+          resultColumns(columns) + options.padding};
+}
+
+Status OverlapOperands::allocate(runtime::Rank &rank, int64_t rowsA, int64_t depth, int64_t columns, int64_t beginA,
+                                 int64_t beginB) {
+  Operands &own = operands[rank.id()];
+  const auto [resultRows, resultWidth] = resultShape(rank.id());
+  auto matrix = [&](DataType type, int64_t rows, int64_t width, std::string_view name) {
+    return rank.allocate(type, std::max<int64_t>(rows * (width + options.padding), 1), name);
+  };
+  const bool plain = options.weights == ops::MatrixOrder::Plain;
+  DITRON_ASSIGN_OR_RETURN(own.a, matrix(options.dtype, rowsA, depth, "a"));
+  DITRON_ASSIGN_OR_RETURN(own.b, matrix(options.dtype, plain ? depth : columns, plain ? columns : depth, "b"));
+  DITRON_ASSIGN_OR_RETURN(own.result, matrix(options.typeOfResult(), resultRows, resultWidth, "result"));
+  auto vector = [&](DataType type, int64_t count, std::string_view name, const auto &at) -> Expected<runtime::Buffer> {
+    DITRON_ASSIGN_OR_RETURN(runtime::Buffer buffer, rank.allocate(type, std::max<int64_t>(count, 1), name));
+    std::vector<float> values(buffer.count());
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = at(static_cast<int64_t>(i));
+    DITRON_RETURN_IF_ERROR(buffer.uploadFloats(values));
+    return buffer;
+  };
+  if (options.scales != ops::Scaling::None) {
+    DITRON_ASSIGN_OR_RETURN(own.scalesA, vector(DataType::F32, rowsA, "scales of a",
+                                                [&](int64_t i) { return scaleOf(beginA + i, rowSalt); }));
+    DITRON_ASSIGN_OR_RETURN(own.scalesB, vector(DataType::F32, columns, "scales of b",
+                                                [&](int64_t i) { return scaleOf(beginB + i, columnSalt); }));
+  }
+  if (options.bias) {
+    DITRON_ASSIGN_OR_RETURN(
+        own.bias, vector(options.typeOfResult(), columns, "bias", [&](int64_t i) { return biasOf(beginB + i); }));
+  }
+  return Status::ok();
+}
+
+ops::EpilogueOperands OverlapOperands::extras(uint32_t id) const {
+  const Operands &own = operands[id];
+  auto given = [](bool isThere, const runtime::Buffer &buffer) {
+    return isThere ? buffer.pointer() : runtime::Pointer();
+  };
+  const bool scaled = options.scales != ops::Scaling::None;
+  return {given(scaled, own.scalesA), given(scaled, own.scalesB), given(options.bias, own.bias)};
+}
+
+Status OverlapOperands::fill(runtime::Buffer &buffer, std::span<const float> values, int64_t rows,
+                             int64_t columns) const {
+  if (values.empty())
+    return Status::ok();
+  if (options.padding == 0)
+    return buffer.uploadFloats(values);
+  std::vector<float> padded(buffer.count());
+  for (int64_t row = 0; row < rows; ++row)
+    std::copy_n(values.begin() + row * columns, columns, padded.begin() + row * (columns + options.padding));
+  return buffer.uploadFloats(padded);
+}
+
+Status OverlapOperands::fillWeights(runtime::Buffer &buffer, std::span<const float> values, int64_t depth,
+                                    int64_t columns) const {
+  if (options.weights == ops::MatrixOrder::Plain)
+    return fill(buffer, values, depth, columns);
+  std::vector<float> turned(values.size());
+  for (int64_t k = 0; k < depth; ++k)
+    for (int64_t column = 0; column < columns; ++column)
+      turned[column * depth + k] = values[k * columns + column];
+  return fill(buffer, turned, columns, depth);
 }
 
 namespace {
@@ -86,24 +190,19 @@ public:
   using OverlapOperands::OverlapOperands;
 
   Status create() override {
-    ops::AllGatherGemmOptions config{.dtype = options.dtype,
-                                     .maxRows = options.m,
-                                     .depth = options.k,
-                                     .chunksPerRank = options.chunks,
-                                     .numNodes = options.nodes,
-                                     .precision = options.precision,
-                                     .schedule = options.schedule,
-                                     .tile = options.tile,
-                                     .oneLaunchRows = options.oneLaunchRows,
-                                     .concurrentCalls = options.concurrentCalls};
+    auto config = commonOptions<ops::AllGatherGemmOptions>();
+    config.depth = options.k;
+    config.chunksPerRank = options.chunks;
+    config.numNodes = options.nodes;
+    config.schedule = options.schedule;
+    config.oneLaunchRows = options.oneLaunchRows;
     DITRON_ASSIGN_OR_RETURN(op, ops::AllGatherGemm::create(world, kernels, config));
     for (uint32_t id : world.localRanks()) {
       runtime::Rank &rank = world.rank(id);
-      Operands &own = operands[id];
-      DITRON_ASSIGN_OR_RETURN(own.a, allocate(rank, shards.rowsOf(id) * options.k, "a"));
-      DITRON_ASSIGN_OR_RETURN(own.b, allocate(rank, options.k * columnsOf(id).size, "b"));
-      DITRON_ASSIGN_OR_RETURN(own.result, allocate(rank, options.m * columnsOf(id).size, "c"));
-      DITRON_RETURN_IF_ERROR(op.prepare(rank, options.m, columnsOf(id).size));
+      const OverlapSlice columns = columnsOf(id);
+      DITRON_RETURN_IF_ERROR(
+          allocate(rank, shards.rowsOf(id), options.k, columns.size, shards.firstRowOf(id), columns.begin));
+      DITRON_RETURN_IF_ERROR(op.prepare(rank, options.m, columns.size, stridesOf(id)));
     }
     return Status::ok();
   }
@@ -111,8 +210,9 @@ public:
   Status upload(const std::vector<float> &a, const std::vector<float> &b) override {
     for (uint32_t id : world.localRanks()) {
       auto shard = std::span(a).subspan(shards.firstRowOf(id) * options.k, shards.rowsOf(id) * options.k);
-      DITRON_RETURN_IF_ERROR(fill(operands[id].a, shard));
-      DITRON_RETURN_IF_ERROR(fill(operands[id].b, sliceColumns(b, options.k, options.n, columnsOf(id))));
+      DITRON_RETURN_IF_ERROR(fill(operands[id].a, shard, shards.rowsOf(id), options.k));
+      DITRON_RETURN_IF_ERROR(fillWeights(operands[id].b, sliceColumns(b, options.k, options.n, columnsOf(id)),
+                                         options.k, columnsOf(id).size));
     }
     return Status::ok();
   }
@@ -120,67 +220,53 @@ public:
   Status enqueue(uint32_t id) override {
     runtime::Rank &rank = world.rank(id);
     const Operands &own = operands[id];
-    return op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, columnsOf(id).size);
+    return op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, columnsOf(id).size, extras(id),
+                      stridesOf(id));
   }
 
-  Expected<ops::Comparison> verify(const std::vector<double> &c) override {
-    ops::Comparison worst;
-    for (uint32_t id : world.localRanks()) {
-      DITRON_ASSIGN_OR_RETURN(auto comparison, compareBlock(c, 0, options.m, columnsOf(id), operands[id].result));
-      worst.merge(comparison);
-    }
-    return worst;
-  }
+  Expected<ops::Comparison> verify(const std::vector<double> &c) override { return compareResults(c); }
 
 private:
-  std::pair<int64_t, int64_t> resultShape(uint32_t id) const override { return {options.m, columnsOf(id).size}; }
+  std::pair<int64_t, int64_t> resultShape(uint32_t id) const override {
+    return {options.m, resultColumns(columnsOf(id).size)};
+  }
+  std::pair<int64_t, int64_t> resultBegin(uint32_t id) const override {
+    return {0, resultColumns(columnsOf(id).begin)};
+  }
   double sampledSum(uint32_t call, uint32_t id, int64_t row, int64_t column) const override {
     const auto owner = static_cast<uint32_t>(row / shards.rowsPerRank);
-    const int64_t first = (row - shards.firstRowOf(owner)) * options.k, columns = columnsOf(id).size;
+    const int64_t own = row - shards.firstRowOf(owner), columns = columnsOf(id).size;
     double sum = 0;
     for (int64_t k = 0; k < options.k; ++k)
-      sum += double(data->at(saltOf(call, owner, 0), first + k)) * data->at(saltOf(call, id, 1), k * columns + column);
+      sum += double(data->at(saltOf(call, owner, 0), placeA(own, k, options.k))) *
+             data->at(saltOf(call, id, 1), placeB(k, column, options.k, columns));
     return sum;
   }
-  OverlapSlice columnsOf(uint32_t id) const { return OverlapSlice(options.n, id, world.numRanks()); }
+  ops::RowStrides stridesOf(uint32_t id) const { return strides(options.k, options.k, columnsOf(id).size); }
+  /// Pairs of columns where the activation takes pairs.
+  OverlapSlice columnsOf(uint32_t id) const {
+    if (options.activation != ops::Activation::SwiGlu)
+      return OverlapSlice(options.n, id, world.numRanks());
+    OverlapSlice slice(options.n / 2, id, world.numRanks());
+    slice.begin *= 2, slice.size *= 2;
+    return slice;
+  }
 
   ops::AllGatherGemm op;
   ops::RowShards shards{options.m, world.numRanks()};
 };
 
-class ReduceScatterRun : public OverlapOperands {
+/// Products whose depth is dealt out.
+class DepthRun : public OverlapOperands {
 public:
   using OverlapOperands::OverlapOperands;
 
-  Status create() override {
-    ops::GemmReduceScatterOptions config{.dtype = options.dtype,
-                                         .partialType = {},
-                                         .maxRows = options.m,
-                                         .columns = options.n,
-                                         .numNodes = options.nodes,
-                                         .precision = options.precision,
-                                         .schedule = options.schedule,
-                                         .tile = options.tile,
-                                         .oneLaunchRows = options.oneLaunchRows,
-                                         .concurrentCalls = options.concurrentCalls};
-    DITRON_ASSIGN_OR_RETURN(op, ops::GemmReduceScatter::create(world, kernels, config));
-    for (uint32_t id : world.localRanks()) {
-      runtime::Rank &rank = world.rank(id);
-      Operands &own = operands[id];
-      DITRON_ASSIGN_OR_RETURN(own.a, allocate(rank, options.m * depthOf(id).size, "a"));
-      DITRON_ASSIGN_OR_RETURN(own.b, allocate(rank, depthOf(id).size * options.n, "b"));
-      DITRON_ASSIGN_OR_RETURN(own.result, allocate(rank, shards.rowsOf(id) * options.n, "out"));
-      DITRON_RETURN_IF_ERROR(op.prepare(rank, options.m, depthOf(id).size));
-    }
-    return Status::ok();
-  }
-
   Status upload(const std::vector<float> &a, const std::vector<float> &b) override {
     for (uint32_t id : world.localRanks()) {
-      OverlapSlice depth = depthOf(id);
-      DITRON_RETURN_IF_ERROR(fill(operands[id].a, sliceColumns(a, options.m, options.k, depth)));
+      const OverlapSlice depth = depthOf(id);
+      DITRON_RETURN_IF_ERROR(fill(operands[id].a, sliceColumns(a, options.m, options.k, depth), options.m, depth.size));
       auto rows = std::span(b).subspan(depth.begin * options.n, depth.size * options.n);
-      DITRON_RETURN_IF_ERROR(fill(operands[id].b, rows));
+      DITRON_RETURN_IF_ERROR(fillWeights(operands[id].b, rows, depth.size, options.n));
     }
     return Status::ok();
   }
@@ -188,108 +274,84 @@ public:
   Status enqueue(uint32_t id) override {
     runtime::Rank &rank = world.rank(id);
     const Operands &own = operands[id];
-    return op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, depthOf(id).size);
+    return product().enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, depthOf(id).size, extras(id),
+                             stridesOf(id));
   }
 
-  Expected<ops::Comparison> verify(const std::vector<double> &c) override {
-    ops::Comparison worst;
+  Expected<ops::Comparison> verify(const std::vector<double> &c) override { return compareResults(c); }
+
+protected:
+  virtual ops::PlannedProduct &product() = 0;
+  /// The operands of all ranks, and the plans.
+  Status prepare() {
     for (uint32_t id : world.localRanks()) {
-      DITRON_ASSIGN_OR_RETURN(auto comparison, compareBlock(c, shards.firstRowOf(id), shards.rowsOf(id),
-                                                            OverlapSlice(options.n, 0, 1), operands[id].result));
-      worst.merge(comparison);
+      runtime::Rank &rank = world.rank(id);
+      DITRON_RETURN_IF_ERROR(allocate(rank, options.m, depthOf(id).size, options.n, 0, 0));
+      DITRON_RETURN_IF_ERROR(product().prepare(rank, options.m, depthOf(id).size, stridesOf(id)));
     }
-    return worst;
+    return Status::ok();
   }
 
 private:
-  std::pair<int64_t, int64_t> resultShape(uint32_t id) const override { return {shards.rowsOf(id), options.n}; }
   double sampledSum(uint32_t call, uint32_t id, int64_t row, int64_t column) const override {
     double sum = 0;
     for (uint32_t each = 0; each < world.numRanks(); ++each) {
-      const int64_t depth = depthOf(each).size, first = (shards.firstRowOf(id) + row) * depth;
+      const int64_t depth = depthOf(each).size, whole = resultBegin(id).first + row;
       for (int64_t k = 0; k < depth; ++k)
-        sum += double(data->at(saltOf(call, each, 0), first + k)) *
-               data->at(saltOf(call, each, 1), k * options.n + column);
+        sum += double(data->at(saltOf(call, each, 0), placeA(whole, k, depth))) *
+               data->at(saltOf(call, each, 1), placeB(k, column, depth, options.n));
     }
     return sum;
   }
+  ops::RowStrides stridesOf(uint32_t id) const { return strides(depthOf(id).size, depthOf(id).size, options.n); }
   OverlapSlice depthOf(uint32_t id) const { return OverlapSlice(options.k, id, world.numRanks()); }
+};
+
+class ReduceScatterRun : public DepthRun {
+public:
+  using DepthRun::DepthRun;
+
+  Status create() override {
+    auto config = commonOptions<ops::GemmReduceScatterOptions>();
+    config.columns = options.n;
+    config.numNodes = options.nodes;
+    config.schedule = options.schedule;
+    config.oneLaunchRows = options.oneLaunchRows;
+    DITRON_ASSIGN_OR_RETURN(op, ops::GemmReduceScatter::create(world, kernels, config));
+    return prepare();
+  }
+
+private:
+  ops::PlannedProduct &product() override { return op; }
+  std::pair<int64_t, int64_t> resultShape(uint32_t id) const override { return {shards.rowsOf(id), options.n}; }
+  std::pair<int64_t, int64_t> resultBegin(uint32_t id) const override { return {shards.firstRowOf(id), 0}; }
 
   ops::GemmReduceScatter op;
   ops::RowShards shards{options.m, world.numRanks()};
 };
 
-/// Operands as ReduceScatterRun's, and the whole result everywhere.
-class AllReduceRun : public OverlapOperands {
+class AllReduceRun : public DepthRun {
 public:
-  using OverlapOperands::OverlapOperands;
+  using DepthRun::DepthRun;
 
   Status create() override {
-    ops::GemmAllReduceOptions config;
-    config.dtype = options.dtype;
-    config.maxRows = options.m;
+    auto config = commonOptions<ops::GemmAllReduceOptions>();
     config.columns = options.n;
-    config.precision = options.precision;
     config.form = options.schedule == ops::Schedule::Unfused ? ops::AllReduceForm::Unfused : options.form;
-    config.tile = options.tile;
     config.chunks = options.rowChunks;
     config.exchangeBlocks = options.exchangeBlocks;
     if (options.splits)
       config.oneLaunchTile = ops::OneLaunchTile{options.tile, options.splits};
-    config.concurrentCalls = options.concurrentCalls;
     DITRON_ASSIGN_OR_RETURN(op, ops::GemmAllReduce::create(world, kernels, config));
-    for (uint32_t id : world.localRanks()) {
-      runtime::Rank &rank = world.rank(id);
-      Operands &own = operands[id];
-      DITRON_ASSIGN_OR_RETURN(own.a, allocate(rank, options.m * depthOf(id).size, "a"));
-      DITRON_ASSIGN_OR_RETURN(own.b, allocate(rank, depthOf(id).size * options.n, "b"));
-      DITRON_ASSIGN_OR_RETURN(own.result, allocate(rank, options.m * options.n, "out"));
-      DITRON_RETURN_IF_ERROR(op.prepare(rank, options.m, depthOf(id).size));
-    }
-    return Status::ok();
-  }
-
-  Status upload(const std::vector<float> &a, const std::vector<float> &b) override {
-    for (uint32_t id : world.localRanks()) {
-      OverlapSlice depth = depthOf(id);
-      DITRON_RETURN_IF_ERROR(fill(operands[id].a, sliceColumns(a, options.m, options.k, depth)));
-      DITRON_RETURN_IF_ERROR(
-          fill(operands[id].b, std::span(b).subspan(depth.begin * options.n, depth.size * options.n)));
-    }
-    return Status::ok();
-  }
-
-  Status enqueue(uint32_t id) override {
-    runtime::Rank &rank = world.rank(id);
-    const Operands &own = operands[id];
-    return op.enqueue(rank, rank.stream(), own.a, own.b, own.result, options.m, depthOf(id).size);
-  }
-
-  Expected<ops::Comparison> verify(const std::vector<double> &c) override {
-    ops::Comparison worst;
-    for (uint32_t id : world.localRanks()) {
-      DITRON_ASSIGN_OR_RETURN(auto comparison,
-                              compareBlock(c, 0, options.m, OverlapSlice(options.n, 0, 1), operands[id].result));
-      worst.merge(comparison);
-    }
-    return worst;
+    return prepare();
   }
 
   std::string plan() const override { return op.planText(options.m); }
 
 private:
+  ops::PlannedProduct &product() override { return op; }
   std::pair<int64_t, int64_t> resultShape(uint32_t) const override { return {options.m, options.n}; }
-  double sampledSum(uint32_t call, uint32_t, int64_t row, int64_t column) const override {
-    double sum = 0;
-    for (uint32_t each = 0; each < world.numRanks(); ++each) {
-      const int64_t depth = depthOf(each).size;
-      for (int64_t k = 0; k < depth; ++k)
-        sum += double(data->at(saltOf(call, each, 0), row * depth + k)) *
-               data->at(saltOf(call, each, 1), k * options.n + column);
-    }
-    return sum;
-  }
-  OverlapSlice depthOf(uint32_t id) const { return OverlapSlice(options.k, id, world.numRanks()); }
+  std::pair<int64_t, int64_t> resultBegin(uint32_t) const override { return {0, 0}; }
 
   ops::GemmAllReduce op;
 };

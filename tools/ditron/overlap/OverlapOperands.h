@@ -49,6 +49,7 @@ public:
 protected:
   struct Operands {
     runtime::Buffer a, b, result;
+    runtime::Buffer scalesA, scalesB, bias; ///< Not allocated where there are none.
   };
 
   struct SampledErrors {
@@ -57,25 +58,62 @@ protected:
   };
   /// Of one rank; infinite when an element was never written.
   Expected<SampledErrors> sampledErrors(uint32_t call, uint32_t id);
+  /// What the epilogue makes of an element of the whole product; `row` and `column` are those of the whole result. The scales and the
+  /// bias of a row or column are the same on all ranks and in all calls.
+  template <typename Sum> double finished(const Sum &sum, int64_t row, int64_t column) const {
+    auto value = [&](int64_t at) {
+      return sum(at) * scaleOf(row, rowSalt) * scaleOf(at, columnSalt) + (options.bias ? biasOf(at) : 0.0f);
+    };
+    return options.activation == ops::Activation::SwiGlu
+               ? activated(ops::Activation::Silu, value(2 * column)) * value(2 * column + 1)
+               : activated(options.activation, value(column));
+  }
+  int64_t resultColumns(int64_t columns) const { return options.epilogue().resultColumns(columns); }
+  ops::RowStrides strides(int64_t columnsA, int64_t depth, int64_t columns) const;
 
   virtual std::pair<int64_t, int64_t> resultShape(uint32_t id) const = 0;
-  /// Element (row, column) of rank id's result, in double precision, for operands from the table.
+  /// The row and column of the whole result at which rank id's result begins.
+  virtual std::pair<int64_t, int64_t> resultBegin(uint32_t id) const = 0;
+  /// Element (row, column) of rank id's product, in double precision, for operands from the table.
   virtual double sampledSum(uint32_t call, uint32_t id, int64_t row, int64_t column) const = 0;
   static uint64_t saltOf(uint32_t call, uint32_t id, uint32_t operand) {
     return 1 + 2 * (uint64_t(call) * 1024 + id) + operand;
   }
 
-  /// The part of `c` [options.m, options.n] that is rows [row, row + rows), columns of `slice`, against a rank's result.
-  Expected<ops::Comparison> compareBlock(const std::vector<double> &c, int64_t row, int64_t rows, OverlapSlice slice,
-                                         const runtime::Buffer &result);
+  /// The results of all ranks of this process against the sums `c` [options.m, options.n].
+  Expected<ops::Comparison> compareResults(const std::vector<double> &c);
 
-  /// A rank may hold nothing of a matrix; its buffer then has one element, which nobody looks at.
-  Expected<runtime::Buffer> allocate(runtime::Rank &rank, int64_t count, std::string_view name) {
-    return rank.allocate(options.dtype, std::max<int64_t>(count, 1), name);
+  /// The matrices of a rank, and what its epilogue reads: rowsA x depth times depth x columns, where A begins at a row and B at a column
+  /// of the whole problem. A rank may hold nothing of a matrix; its buffer then has one element, which nobody looks at.
+  Status allocate(runtime::Rank &rank, int64_t rowsA, int64_t depth, int64_t columns, int64_t beginA, int64_t beginB);
+  /// Rows of A or, by B's order, of B, with the padding.
+  Status fill(runtime::Buffer &buffer, std::span<const float> values, int64_t rows, int64_t columns) const;
+  Status fillWeights(runtime::Buffer &buffer, std::span<const float> values, int64_t depth, int64_t columns) const;
+  ops::EpilogueOperands extras(uint32_t id) const;
+  /// Where a table's element of A (row, k) and of B (k, column) is.
+  int64_t placeA(int64_t row, int64_t k, int64_t depth) const { return row * (depth + options.padding) + k; }
+  int64_t placeB(int64_t k, int64_t column, int64_t depth, int64_t columns) const {
+    return options.weights == ops::MatrixOrder::Plain ? k * (columns + options.padding) + column
+                                                      : column * (depth + options.padding) + k;
   }
-  static Status fill(runtime::Buffer &buffer, std::span<const float> values) {
-    return values.empty() ? Status::ok() : buffer.uploadFloats(values);
+  template <typename Options> Options commonOptions() const {
+    Options config;
+    config.dtype = options.dtype;
+    config.resultType = options.resultType;
+    config.epilogue = options.epilogue();
+    config.maxRows = options.m;
+    config.weightOrder = options.weights;
+    config.precision = options.precision;
+    config.tile = options.tile;
+    config.concurrentCalls = options.concurrentCalls;
+    return config;
   }
+
+  static constexpr uint64_t rowSalt = 1, columnSalt = 2, biasSalt = 3;
+  /// Between 0.5 and 1.5; of int8 a 64th of that.
+  float scaleOf(int64_t index, uint64_t salt) const;
+  float biasOf(int64_t column) const;
+  static double activated(ops::Activation activation, double value);
 
   const OverlapRunOptions &options;
   runtime::World &world;

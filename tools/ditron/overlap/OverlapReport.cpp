@@ -41,11 +41,20 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
               : fmt::format("A {}x{} {} and B {}x{} in {} slices of K, result {}", options.m, options.k,
                             ditron::toString(options.dtype), options.k, options.n, options.ranks,
                             allReduce ? "on all of them" : fmt::format("in {} row shards", options.ranks)));
+  const ops::GemmEpilogue epilogue = options.epilogue();
+  if (options.typeOfResult() != options.dtype || options.scales != ops::Scaling::None || epilogue.bias ||
+      options.activation != ops::Activation::None)
+    line("result", fmt::format("{}, scales {}, {}, activation {}", ditron::toString(options.typeOfResult()),
+                               ops::toString(options.scales), epilogue.bias ? "with a bias" : "no bias",
+                               ops::toString(options.activation)));
+  if (options.weights == ops::MatrixOrder::Transposed || options.padding)
+    line("layout", fmt::format("B is [{}], {} elements behind each row",
+                               options.weights == ops::MatrixOrder::Transposed ? "N, K" : "K, N", options.padding));
   if (options.calls > 1)
     line("calls", fmt::format("{}, each with new data", options.calls));
   if (result.checked && result.sampledError)
     line("max error", fmt::format("{:.3g} of the results' root mean square, {} elements of each rank; at most {:g}: {}",
-                                  *result.sampledError, samplesPerRank, sampledTolerance(options.dtype),
+                                  *result.sampledError, samplesPerRank, sampledTolerance(options.typeOfResult()),
                                   result.passed(options) ? "ok" : "WRONG"));
   else if (result.checked)
     line("max error", fmt::format("{:.3g}; worst element has {:.2f} of its tolerance ({:g} relative to |c| + rms): {}",
@@ -92,6 +101,12 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
       {"n", options.n},
       {"k", options.k},
       {"dtype", ditron::toString(options.dtype)},
+      {"result_type", ditron::toString(options.typeOfResult())},
+      {"scales", ops::toString(options.scales)},
+      {"bias", options.bias},
+      {"activation", ops::toString(options.activation)},
+      {"weights", options.weights == ops::MatrixOrder::Plain ? "plain" : "transposed"},
+      {"padding", options.padding},
       {"schedule", ops::toString(options.schedule)},
       {"seed", options.world.seed},
       {"calls", options.calls},

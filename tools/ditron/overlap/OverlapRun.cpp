@@ -25,6 +25,10 @@ Status checkSizes(const OverlapRunOptions &options) {
   if (dealt < options.ranks)
     return invalidArgument(fmt::format("{}={} is dealt out to {} ranks, so it must be at least {}", gather ? "N" : "K",
                                        dealt, options.ranks, options.ranks));
+  if (options.activation == ops::Activation::SwiGlu &&
+      (options.n % 2 != 0 || (gather && options.n / 2 < options.ranks)))
+    return invalidArgument(fmt::format("N={}: swiglu takes pairs of columns, at least one for each of {} ranks",
+                                       options.n, gather ? options.ranks : 1));
   if (options.calls == 0)
     return invalidArgument("0 calls; at least 1 is accepted");
   return Status::ok();
@@ -48,8 +52,10 @@ ops::TileConfig chosenTile(const OverlapRunOptions &options, runtime::World &wor
                                     .n = gather ? ops::ceilDivide(options.n, ranks) : options.n,
                                     .k = gather ? options.k : ops::ceilDivide(options.k, ranks),
                                     .dtype = options.dtype,
-                                    .order = ops::MatrixOrder::Plain,
-                                    .precision = options.precision};
+                                    .resultType = options.resultType,
+                                    .order = options.weights,
+                                    .precision = options.precision,
+                                    .epilogue = options.epilogue()};
   return ops::chooseTile(problem, world);
 }
 
@@ -105,7 +111,18 @@ double sampledTolerance(DataType dtype) { return dtype == DataType::F32 ? 4e-3 :
 bool OverlapRunResult::passed(const OverlapRunOptions &options) const {
   if (!checked)
     return true;
-  return sampledError ? *sampledError <= sampledTolerance(options.dtype) : comparison.passed();
+  return sampledError ? *sampledError <= sampledTolerance(options.typeOfResult()) : comparison.passed();
+}
+
+ops::Tolerance toleranceOf(const OverlapRunOptions &options) {
+  // What the result's rounding loses, or the operands': tf32 that of fp32, fp8 what tensor cores drop between two promotions.
+  const DataType result = options.typeOfResult();
+  const bool isFp8 = options.dtype == DataType::F8E4NV || options.dtype == DataType::F8E5;
+  const double operands = options.dtype == DataType::F32 ? ops::toleranceFor(DataType::F32, options.precision).relative
+                          : isFp8                        ? 1e-3
+                                                         : 2e-5;
+  const double rounding = result == DataType::F32 ? 0 : ops::toleranceFor(result, options.precision).relative;
+  return {std::max(operands, rounding) * (options.activation == ops::Activation::SwiGlu ? 2 : 1)};
 }
 
 std::string_view toString(OverlapOperator op) {
@@ -147,7 +164,7 @@ Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &given, c
   DITRON_RETURN_IF_ERROR(run->create());
   result.compileSeconds = secondsSince(compileStart);
   DITRON_RETURN_IF_ERROR(checkCalls(options, *world, *run, sampled, progress, result));
-  result.tolerance = ops::toleranceFor(options.dtype, options.precision);
+  result.tolerance = toleranceOf(options);
   result.tile = options.tile;
   result.plan = run->plan();
 

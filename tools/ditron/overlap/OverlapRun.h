@@ -30,10 +30,16 @@ std::string_view toString(OverlapOperator op);
 
 struct OverlapRunOptions {
   OverlapOperator op = OverlapOperator::AllGatherGemm;
-  int64_t m = 1024; ///< Rows of the gathered A, or of the unreduced product.
-  int64_t n = 1024; ///< Columns in total: AllGather+GEMM deals them out to the ranks.
-  int64_t k = 1024; ///< Depth in total: GEMM+ReduceScatter and GEMM+AllReduce deal it out to the ranks.
-  DataType dtype = DataType::BF16;
+  int64_t m = 1024;                ///< Rows of the gathered A, or of the unreduced product.
+  int64_t n = 1024;                ///< Columns in total: AllGather+GEMM deals them out to the ranks.
+  int64_t k = 1024;                ///< Depth in total: GEMM+ReduceScatter and GEMM+AllReduce deal it out to the ranks.
+  DataType dtype = DataType::BF16; ///< Of A and B.
+  std::optional<DataType> resultType = std::nullopt;
+  ops::Scaling scales = ops::Scaling::None; ///< Of A and of B.
+  bool bias = false;                        ///< Of the result's type.
+  ops::Activation activation = ops::Activation::None;
+  ops::MatrixOrder weights = ops::MatrixOrder::Plain;
+  int64_t padding = 0; ///< Elements behind each row of A, B and the result.
   uint32_t ranks = 8;
   std::string target = "sim:sm_80";
   runtime::WorldOptions world;
@@ -55,6 +61,11 @@ struct OverlapRunOptions {
   Knobs knobs;
   bool boundWaits = false; ///< A wait that passes WorldOptions::waitLimitSeconds is an error with a report.
   std::string traceFile;
+
+  DataType typeOfResult() const { return resultType.value_or(ops::defaultResultType(dtype)); }
+  ops::GemmEpilogue epilogue() const {
+    return {scales, scales, bias ? std::optional(typeOfResult()) : std::nullopt, activation};
+  }
 };
 
 struct OverlapRunResult {
@@ -78,7 +89,9 @@ struct OverlapRunResult {
   bool passed(const OverlapRunOptions &options) const;
 };
 
-/// What a sampled error may be.
+/// What an element may be off by.
+ops::Tolerance toleranceOf(const OverlapRunOptions &options);
+/// What a sampled error may be, of a result of that type.
 double sampledTolerance(DataType dtype);
 
 /// Is told in a few words what is going on, and which part of the run is done, from 0 to 1.
