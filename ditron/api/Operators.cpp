@@ -9,7 +9,7 @@
 #include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 
-#include <array>
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <variant>
@@ -37,10 +37,12 @@ struct Operator {
   }
 };
 
-using Shape = std::array<int64_t, 2>;
+using Shape = std::vector<int64_t>;
 
+/// What a plan takes on one rank.
 struct Shapes {
   Shape a, b, c;
+  Shape scalesA, scalesB, bias; ///< Empty: none.
 };
 
 } // namespace
@@ -53,12 +55,44 @@ struct ditron_operator {
 struct ditron_plan {
   std::shared_ptr<Operator> op;
   int64_t m = 0, n = 0, k = 0;
-  DataType dtype = DataType::BF16;
+  ops::OperandTypes types;
+  ops::RowStrides strides;
   std::vector<Shapes> shapes; ///< By rank.
   std::vector<ops::ProductPlan> ranks;
 };
 
 namespace {
+
+ops::GemmEpilogue epilogueOf(const ditron_operator_options_t &options) {
+  ops::GemmEpilogue epilogue;
+  epilogue.scalesA = static_cast<ops::Scaling>(options.scales_a);
+  epilogue.scalesB = static_cast<ops::Scaling>(options.scales_b);
+  if (options.bias_dtype != DITRON_I1)
+    epilogue.bias = static_cast<DataType>(options.bias_dtype);
+  epilogue.activation = static_cast<ops::Activation>(options.activation);
+  return epilogue;
+}
+
+/// Refuses numbers that are no members of the enumerations, and fills in the types that were left out.
+Status completeOptions(ditron_operator_options_t &options) {
+  static_assert(static_cast<int>(ops::Scaling::Vector) == DITRON_SCALES_VECTOR &&
+                static_cast<int>(ops::Activation::SwiGlu) == DITRON_ACTIVATION_SWIGLU);
+  constexpr std::string_view type = "ditron_operator_options_t";
+  for (const ditron_dtype_t each : {options.dtype, options.result_dtype, options.bias_dtype})
+    DITRON_RETURN_IF_ERROR(toDataType(each, type).status());
+  for (const auto &[name, value, most] :
+       {std::tuple("scales_a", static_cast<unsigned>(options.scales_a), static_cast<unsigned>(DITRON_SCALES_VECTOR)),
+        std::tuple("scales_b", static_cast<unsigned>(options.scales_b), static_cast<unsigned>(DITRON_SCALES_VECTOR)),
+        std::tuple("activation", static_cast<unsigned>(options.activation),
+                   static_cast<unsigned>(DITRON_ACTIVATION_SWIGLU))})
+    if (value > most)
+      return invalidArgument(fmt::format("{}: {} is {}; accepted are 0 to {}", type, name, value, most));
+  if (options.dtype == DITRON_I1) // zero: the default
+    options.dtype = DITRON_BF16;
+  if (options.result_dtype == DITRON_I1)
+    options.result_dtype = static_cast<ditron_dtype_t>(ops::defaultResultType(static_cast<DataType>(options.dtype)));
+  return Status::ok();
+}
 
 template <typename Options>
 Options commonOptions(const ditron_operator_options_t &given, DataType dtype, runtime::World &world) {
@@ -66,8 +100,17 @@ Options commonOptions(const ditron_operator_options_t &given, DataType dtype, ru
   options.dtype = dtype;
   options.maxRows = given.m;
   options.weightOrder = given.weight_transposed ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain;
-  options.tile =
-      ops::chooseTile({.m = given.m, .n = given.n, .k = given.k, .dtype = dtype, .order = options.weightOrder}, world);
+  options.resultType = static_cast<DataType>(given.result_dtype);
+  options.epilogue = epilogueOf(given);
+  ops::GemmProblem problem;
+  problem.m = given.m;
+  problem.n = given.n;
+  problem.k = given.k;
+  problem.dtype = dtype;
+  problem.resultType = options.resultType;
+  problem.order = options.weightOrder;
+  problem.epilogue = options.epilogue;
+  options.tile = ops::chooseTile(problem, world);
   return options;
 }
 
@@ -79,11 +122,8 @@ Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> 
   auto op = std::make_shared<Operator>();
   op->context = context;
   op->world = context->world();
+  const DataType dtype = static_cast<DataType>(given.dtype);
   op->options = given;
-  DITRON_ASSIGN_OR_RETURN(DataType dtype, toDataType(given.dtype, "ditron_operator_options_t"));
-  if (dtype == DataType::I1) // zero: the default
-    dtype = DataType::BF16;
-  op->options.dtype = static_cast<ditron_dtype_t>(dtype);
   DITRON_ASSIGN_OR_RETURN(runtime::KernelProvider * kernels, context->kernels());
   if (given.kind == DITRON_ALL_GATHER_GEMM) {
     auto options = commonOptions<ops::AllGatherGemmOptions>(given, dtype, *op->world);
@@ -105,41 +145,122 @@ Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> 
   return op;
 }
 
-/// The address of a tensor that is dense and has the type and shape that the plan is for.
+/// The address of a tensor that has the type, shape and distance of rows that the plan is for. A vector is dense.
 Expected<runtime::Pointer> checkTensor(const ditron_plan &plan, const ditron_tensor_t *given, const char *name,
-                                       const Shape &shape) {
+                                       std::optional<DataType> type, const Shape &shape, int64_t rowStride) {
+  if (!type && !given)
+    return runtime::Pointer();
+  if (!type)
+    return invalidArgument(fmt::format("tensor {} is given; the operator was made without", name));
   if (!given || given->struct_size < sizeof(ditron_tensor_t))
     return invalidArgument(
         fmt::format("tensor {}: {}", name, given ? "struct_size is not set; DITRON_INIT does so" : "is null"));
-  if (static_cast<DataType>(given->dtype) != plan.dtype)
+  if (static_cast<DataType>(given->dtype) != *type)
     return invalidArgument(fmt::format("tensor {} is of type {}; the operator takes {}", name,
-                                       ditron_dtype_name(given->dtype), toString(plan.dtype)));
+                                       ditron_dtype_name(given->dtype), toString(*type)));
   const bool fits =
-      given->dimensions == 2 && given->shape && given->shape[0] == shape[0] && given->shape[1] == shape[1];
+      given->dimensions == shape.size() && given->shape && std::equal(shape.begin(), shape.end(), given->shape);
   if (!fits)
     return invalidArgument(fmt::format(
-        "tensor {} has shape [{}]; the plan for m = {}, n = {}, k = {} takes [{}, {}] on this rank", name,
+        "tensor {} has shape [{}]; the plan for m = {}, n = {}, k = {} takes [{}] on this rank", name,
         given->shape ? fmt::format("{}", fmt::join(given->shape, given->shape + given->dimensions, ", ")) : "", plan.m,
-        plan.n, plan.k, shape[0], shape[1]));
-  const bool dense =
-      !given->strides || (given->strides[1] == 1 && (given->strides[0] == shape[1] || shape[0] <= 1)) || shape[0] == 0;
-  if (!dense)
-    return invalidArgument(fmt::format("tensor {} has strides [{}, {}]; accepted are dense rows, [{}, 1]", name,
-                                       given->strides[0], given->strides[1], shape[1]));
+        plan.n, plan.k, fmt::join(shape, ", ")));
+  const bool isMatrix = shape.size() == 2;
+  const int64_t *strides = given->strides;
+  // Of a single row there is no next one.
+  const bool isRight =
+      shape[0] == 0 || (isMatrix ? strides ? strides[1] == 1 && (strides[0] == rowStride || shape[0] == 1)
+                                           : rowStride == shape[1] || shape[0] == 1
+                                 : !strides || strides[0] == 1 || shape[0] == 1);
+  if (!isRight)
+    return invalidArgument(fmt::format("tensor {} has strides [{}]; accepted are [{}], as the plan was made for", name,
+                                       strides ? fmt::format("{}", fmt::join(strides, strides + shape.size(), ", "))
+                                               : fmt::format("{}, 1", shape.back()),
+                                       isMatrix ? fmt::format("{}, 1", rowStride) : "1"));
   constexpr uintptr_t alignment = 16;
   if (reinterpret_cast<uintptr_t>(given->address) % alignment != 0)
     return invalidArgument(fmt::format("tensor {} lies {} bytes behind a multiple of {}; accepted are multiples", name,
                                        reinterpret_cast<uintptr_t>(given->address) % alignment, alignment));
-  return runtime::Pointer{given->address, plan.dtype};
+  return runtime::Pointer{given->address, *type};
 }
 
 Status enqueue(ditron_plan &plan, runtime::Stream &stream, const ditron_tensor_t *a, const ditron_tensor_t *b,
-               const ditron_tensor_t *c) {
+               const ditron_tensor_t *c, const ditron_epilogue_tensors_t &extras) {
   const Shapes &shapes = plan.shapes[stream.rank()];
-  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer aPointer, checkTensor(plan, a, "a", shapes.a));
-  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer bPointer, checkTensor(plan, b, "b", shapes.b));
-  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer cPointer, checkTensor(plan, c, "c", shapes.c));
-  return plan.ranks[stream.rank()].enqueue(stream, aPointer, bPointer, cPointer);
+  auto type = [&](ops::Operand operand) { return plan.types[static_cast<size_t>(operand)]; };
+  using ops::Operand;
+  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer aPointer,
+                          checkTensor(plan, a, "a", type(Operand::A), shapes.a, plan.strides.a));
+  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer bPointer,
+                          checkTensor(plan, b, "b", type(Operand::B), shapes.b, plan.strides.b));
+  DITRON_ASSIGN_OR_RETURN(const runtime::Pointer cPointer,
+                          checkTensor(plan, c, "c", type(Operand::Result), shapes.c, plan.strides.c));
+  ops::EpilogueOperands given;
+  DITRON_ASSIGN_OR_RETURN(given.scalesA,
+                          checkTensor(plan, extras.scales_a, "scales_a", type(Operand::ScalesA), shapes.scalesA, 1));
+  DITRON_ASSIGN_OR_RETURN(given.scalesB,
+                          checkTensor(plan, extras.scales_b, "scales_b", type(Operand::ScalesB), shapes.scalesB, 1));
+  DITRON_ASSIGN_OR_RETURN(given.bias, checkTensor(plan, extras.bias, "bias", type(Operand::Bias), shapes.bias, 1));
+  return plan.ranks[stream.rank()].enqueue(stream, aPointer, bPointer, cPointer, given);
+}
+
+Expected<std::unique_ptr<ditron_plan>> makePlan(const std::shared_ptr<Operator> &op,
+                                                const ditron_plan_options_t &given) {
+  const ditron_operator_options_t &options = op->options;
+  const bool gathers = op->gathers();
+  const auto [m, n, k] = std::tuple(given.m, given.n, given.k);
+  if (gathers ? k != options.k : n != options.n)
+    return invalidArgument(gathers ? fmt::format("k is {}; the operator was made for {}", k, options.k)
+                                   : fmt::format("n is {}; the operator was made for {}", n, options.n));
+  const ops::GemmEpilogue epilogue = epilogueOf(options);
+  const int64_t columns = epilogue.resultColumns(n);
+  auto made = std::make_unique<ditron_plan>();
+  made->op = op;
+  made->m = m;
+  made->n = n;
+  made->k = k;
+  made->types =
+      ops::operandTypes(static_cast<DataType>(options.dtype), static_cast<DataType>(options.result_dtype), epilogue);
+  const Shape b = options.weight_transposed ? Shape{n, k} : Shape{k, n};
+  made->strides = {ops::rowStride(given.row_stride_a, k), ops::rowStride(given.row_stride_b, b[1]),
+                   ops::rowStride(given.row_stride_c, columns)};
+  made->ranks.resize(op->world->numRanks());
+  made->shapes.resize(op->world->numRanks());
+  auto scales = [](ops::Scaling scaling, int64_t count) {
+    return scaling == ops::Scaling::None ? Shape() : Shape{scaling == ops::Scaling::Vector ? count : 1};
+  };
+  for (uint32_t id : op->world->localRanks()) {
+    DITRON_ASSIGN_OR_RETURN(made->ranks[id],
+                            op->product().plan(op->world->rank(id), m, gathers ? n : k, made->strides));
+    const int64_t rows = op->rowsOf(m, id), rowsA = gathers ? rows : m;
+    made->shapes[id] = {{rowsA, k},
+                        b,
+                        {gathers ? m : rows, columns},
+                        scales(epilogue.scalesA, rowsA),
+                        scales(epilogue.scalesB, n),
+                        epilogue.bias ? Shape{n} : Shape()};
+  }
+  return made;
+}
+
+Status prepare(ditron_operator_h op, const ditron_plan_options_t &options, ditron_plan_h *plan) {
+  DITRON_RETURN_IF_ERROR(checkGiven(op, "the operator"));
+  DITRON_RETURN_IF_ERROR(checkGiven(plan, "the place of the result"));
+  DITRON_RETURN_IF_ERROR(checkUsable(*op->op->context, op->op->world, "operator"));
+  DITRON_ASSIGN_OR_RETURN(std::unique_ptr<ditron_plan> made, makePlan(op->op, options));
+  *plan = made.release();
+  return Status::ok();
+}
+
+ditron_status_t enqueueOn(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
+                          const ditron_tensor_t *b, const ditron_tensor_t *c, const ditron_epilogue_tensors_t &extras) {
+  if (!plan || !stream)
+    return report(invalidArgument(plan ? "the stream is null" : "the plan is null"));
+  if (Status usable = checkUsable(*plan->op->context, plan->op->world, "plan"); !usable.isOk())
+    return report(usable);
+  if (stream->world != plan->op->world)
+    return report(invalidArgument("the plan and the stream are of different contexts, or of different runs of one"));
+  return report(enqueue(*plan, stream->stream, a, b, c, extras));
 }
 
 } // namespace
@@ -153,7 +274,8 @@ ditron_status_t ditron_operator_create(ditron_context_h context, const ditron_op
     DITRON_RETURN_IF_ERROR(checkGiven(options, "the options"));
     DITRON_RETURN_IF_ERROR(checkGiven(op, "the place of the result"));
     DITRON_RETURN_IF_ERROR(context->state->checkThread());
-    DITRON_ASSIGN_OR_RETURN(const ditron_operator_options_t complete, readStruct(options, "ditron_operator_options_t"));
+    DITRON_ASSIGN_OR_RETURN(ditron_operator_options_t complete, readStruct(options, "ditron_operator_options_t"));
+    DITRON_RETURN_IF_ERROR(completeOptions(complete));
     DITRON_ASSIGN_OR_RETURN(std::shared_ptr<Operator> made, makeOperator(context->state, complete));
     *op = new ditron_operator{std::move(made)};
     return Status::ok();
@@ -164,27 +286,20 @@ void ditron_operator_destroy(ditron_operator_h op) { delete op; }
 
 ditron_status_t ditron_operator_prepare(ditron_operator_h op, int64_t m, int64_t n, int64_t k, ditron_plan_h *plan) {
   return guarded([&]() -> Status {
-    DITRON_RETURN_IF_ERROR(checkGiven(op, "the operator"));
-    DITRON_RETURN_IF_ERROR(checkGiven(plan, "the place of the result"));
-    const std::shared_ptr<Operator> &owned = op->op;
-    DITRON_RETURN_IF_ERROR(checkUsable(*owned->context, owned->world, "operator"));
-    const bool gathers = owned->gathers();
-    if (gathers ? k != owned->options.k : n != owned->options.n)
-      return invalidArgument(gathers ? fmt::format("k is {}; the operator was made for {}", k, owned->options.k)
-                                     : fmt::format("n is {}; the operator was made for {}", n, owned->options.n));
-    auto made =
-        std::make_unique<ditron_plan>(ditron_plan{owned, m, n, k, static_cast<DataType>(owned->options.dtype), {}, {}});
-    made->ranks.resize(owned->world->numRanks());
-    made->shapes.resize(owned->world->numRanks());
-    for (uint32_t id : owned->world->localRanks()) {
-      DITRON_ASSIGN_OR_RETURN(made->ranks[id], owned->product().plan(owned->world->rank(id), m, gathers ? n : k));
-      const int64_t rows = owned->rowsOf(m, id);
-      made->shapes[id] = {{gathers ? rows : m, k},
-                          owned->options.weight_transposed ? Shape{n, k} : Shape{k, n},
-                          {gathers ? m : rows, n}};
-    }
-    *plan = made.release();
-    return Status::ok();
+    ditron_plan_options_t options = {};
+    options.m = m;
+    options.n = n;
+    options.k = k;
+    return prepare(op, options, plan);
+  });
+}
+
+ditron_status_t ditron_operator_prepare_strided(ditron_operator_h op, const ditron_plan_options_t *options,
+                                                ditron_plan_h *plan) {
+  return guarded([&]() -> Status {
+    DITRON_RETURN_IF_ERROR(checkGiven(options, "the options"));
+    DITRON_ASSIGN_OR_RETURN(const ditron_plan_options_t complete, readStruct(options, "ditron_plan_options_t"));
+    return prepare(op, complete, plan);
   });
 }
 
@@ -199,13 +314,14 @@ int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank) {
 // No guard: nothing in here throws, and this is what a program calls for every layer of a model.
 ditron_status_t ditron_plan_enqueue(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
                                     const ditron_tensor_t *b, const ditron_tensor_t *c) {
-  if (!plan || !stream)
-    return report(invalidArgument(plan ? "the stream is null" : "the plan is null"));
-  if (Status usable = checkUsable(*plan->op->context, plan->op->world, "plan"); !usable.isOk())
-    return report(usable);
-  if (stream->world != plan->op->world)
-    return report(invalidArgument("the plan and the stream are of different contexts, or of different runs of one"));
-  return report(enqueue(*plan, stream->stream, a, b, c));
+  return enqueueOn(plan, stream, a, b, c, {});
+}
+
+ditron_status_t ditron_plan_enqueue_with(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
+                                         const ditron_tensor_t *b, const ditron_tensor_t *c,
+                                         const ditron_epilogue_tensors_t *epilogue) {
+  Expected<ditron_epilogue_tensors_t> extras = readStruct(epilogue, "ditron_epilogue_tensors_t");
+  return extras.isOk() ? enqueueOn(plan, stream, a, b, c, *extras) : report(extras.status());
 }
 
 } // extern "C"

@@ -398,15 +398,36 @@ typedef enum ditron_operator_kind {
   DITRON_GEMM_ALL_REDUCE = 3      /* C[M, N] = all_reduce(A[M, K] * B), the same bits on every rank */
 } ditron_operator_kind_t;
 
+/* How many fp32 scales A or B has, which the sums are multiplied with. */
+typedef enum ditron_scaling {
+  DITRON_SCALES_NONE = 0,
+  DITRON_SCALES_TENSOR = 1, /* One. */
+  DITRON_SCALES_VECTOR = 2  /* One for each row of A, or each column of B. */
+} ditron_scaling_t;
+
+/* What becomes of a scaled sum to which the bias has been added. */
+typedef enum ditron_activation {
+  DITRON_ACTIVATION_NONE = 0,
+  DITRON_ACTIVATION_RELU = 1,
+  DITRON_ACTIVATION_GELU = 2, /* With the error function. */
+  DITRON_ACTIVATION_SILU = 3,
+  DITRON_ACTIVATION_SWIGLU = 4 /* C[m, j] = silu(value[m, 2j]) * value[m, 2j + 1], [M, N / 2]: the columns of B are pairs, gate first. */
+} ditron_activation_t;
+
 typedef struct ditron_operator_options {
   size_t struct_size;
   ditron_operator_kind_t kind;
-  ditron_dtype_t dtype;        /* Of A, B and C: bf16, fp16 or fp32; sums are fp32. Zero (bool) means bf16. */
+  ditron_dtype_t dtype;        /* Of A and B: bf16, fp16, fp32, fp8 or int8; sums are fp32, of int8 int32. Zero (bool) means bf16. */
   int64_t m;                   /* Rows of the whole problem; calls may have fewer. */
   int64_t n;                   /* Columns of a rank's product. GEMM+ReduceScatter, GEMM+AllReduce: of every call. */
   int64_t k;                   /* Depth of a rank's product. AllGather+GEMM: of every call. */
   uint32_t weight_transposed;  /* 1: B is [N, K], as the weight of a torch Linear; 0: [K, N]. */
   uint32_t chunks_per_rank;    /* 0: 1. */
+  ditron_dtype_t result_dtype; /* Of C: bf16, fp16 or fp32. Zero (bool): that of A and B, of 8-bit ones bf16. */
+  ditron_scaling_t scales_a;   /* AllGather+GEMM: of the rows that a rank gives; they are gathered with the rows. */
+  ditron_scaling_t scales_b;
+  ditron_dtype_t bias_dtype;   /* bf16, fp16 or fp32. Zero (bool): no bias. Where ranks are added up it is given on all of them and added once. */
+  ditron_activation_t activation; /* AllGather+GEMM only. */
 } ditron_operator_options_t;
 
 /* Allocates workspaces and signals on all ranks. Collective where ranks are processes. The sizes choose the tiles. */
@@ -416,19 +437,39 @@ DITRON_API void ditron_operator_destroy(ditron_operator_h op);
 /* Compiles and loads what calls of this shape need on all ranks of this process, and makes each rank's call a graph. Must not run while
  * a call of some rank runs. */
 DITRON_API ditron_status_t ditron_operator_prepare(ditron_operator_h op, int64_t m, int64_t n, int64_t k, ditron_plan_h *plan);
+/* The same for tensors whose rows are further apart than they are long. */
+typedef struct ditron_plan_options {
+  size_t struct_size;
+  int64_t m, n, k;
+  int64_t row_stride_a, row_stride_b, row_stride_c; /* Elements from row to row, on all ranks of this process; 0: dense rows. */
+} ditron_plan_options_t;
+DITRON_API ditron_status_t ditron_operator_prepare_strided(ditron_operator_h op, const ditron_plan_options_t *options,
+                                                           ditron_plan_h *plan);
 DITRON_API void ditron_plan_destroy(ditron_plan_h plan);
 /* Rows of the gathered or scattered matrix that the rank holds; GEMM+AllReduce: all m. */
 DITRON_API int64_t ditron_plan_rows(ditron_plan_h plan, uint32_t rank);
 /* Enqueues one call on the stream's rank. Every rank makes the same sequence of calls. Pointers are exchanged and the plan's
- * graph is launched, nothing is looked up or allocated, and it may be captured (the plan must then outlive the graph). The tensors, dense and row-major
- * at multiples of 16 bytes, are checked against the plan:
- *   AllGather+GEMM:      a [rows of the rank, k], b [k, n] (transposed [n, k]), c [m, n]
+ * graph is launched, nothing is looked up or allocated, and it may be captured (the plan must then outlive the graph). The tensors, row-major with
+ * the plan's strides at multiples of 16 bytes, are checked against the plan:
+ *   AllGather+GEMM:      a [rows of the rank, k], b [k, n] (transposed [n, k]), c [m, n] (swiglu [m, n / 2])
  *   GEMM+ReduceScatter:  a [m, k], b [k, n] (transposed [n, k]), c [rows of the rank, n]
  *   GEMM+AllReduce:      a [m, k], b [k, n] (transposed [n, k]), c [m, n]
  * Of the first two rank r has the rows from r * ceil(m / ranks) on, at most that many; ditron_plan_rows tells. They may be used again once the work
  * on `stream` so far has run. */
 DITRON_API ditron_status_t ditron_plan_enqueue(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
                                                const ditron_tensor_t *b, const ditron_tensor_t *c);
+
+/* What the operator's epilogue reads, in one dimension each; null for what it does not have. */
+typedef struct ditron_epilogue_tensors {
+  size_t struct_size;
+  const ditron_tensor_t *scales_a; /* fp32 [1], or [rows of a]. */
+  const ditron_tensor_t *scales_b; /* fp32 [1], or [n]. */
+  const ditron_tensor_t *bias;     /* [n] */
+} ditron_epilogue_tensors_t;
+/* ditron_plan_enqueue of an operator with scales or a bias. */
+DITRON_API ditron_status_t ditron_plan_enqueue_with(ditron_plan_h plan, ditron_stream_h stream, const ditron_tensor_t *a,
+                                                    const ditron_tensor_t *b, const ditron_tensor_t *c,
+                                                    const ditron_epilogue_tensors_t *epilogue);
 
 /*===- Collectives --------------------------------------------------------------------------------------------------===*/
 

@@ -407,6 +407,28 @@ public:
     const ditron_tensor_t rawA = a.raw(), rawB = b.raw(), rawC = c.raw();
     return Status::of(ditron_plan_enqueue(handle, stream.get(), &rawA, &rawB, &rawC));
   }
+  /// What the operator's epilogue reads; null for what it does not have.
+  struct Epilogue {
+    const TensorView *scalesA = nullptr, *scalesB = nullptr, *bias = nullptr;
+  };
+  Status enqueue(Stream &stream, const TensorView &a, const TensorView &b, const TensorView &c,
+                 const Epilogue &epilogue) {
+    const ditron_tensor_t rawA = a.raw(), rawB = b.raw(), rawC = c.raw();
+    ditron_tensor_t raw[3];
+    const ditron_tensor_t *given[3] = {};
+    const TensorView *views[] = {epilogue.scalesA, epilogue.scalesB, epilogue.bias};
+    for (int i = 0; i < 3; ++i)
+      if (views[i]) {
+        raw[i] = views[i]->raw();
+        given[i] = &raw[i];
+      }
+    ditron_epilogue_tensors_t tensors;
+    DITRON_INIT(tensors);
+    tensors.scales_a = given[0];
+    tensors.scales_b = given[1];
+    tensors.bias = given[2];
+    return Status::of(ditron_plan_enqueue_with(handle, stream.get(), &rawA, &rawB, &rawC, &tensors));
+  }
   /// Rows of the gathered or scattered matrix that the rank holds; GEMM+AllReduce: all of them.
   int64_t rows(uint32_t rank) const { return ditron_plan_rows(handle, rank); }
 };
@@ -418,6 +440,11 @@ public:
   Expected<Plan> prepare(int64_t m, int64_t n, int64_t k) {
     return detail::make<Plan, ditron_plan_h>(
         [&](ditron_plan_h *plan) { return ditron_operator_prepare(handle, m, n, k, plan); });
+  }
+  /// With rows further apart than they are long.
+  Expected<Plan> prepare(const ditron_plan_options_t &options) {
+    return detail::make<Plan, ditron_plan_h>(
+        [&](ditron_plan_h *plan) { return ditron_operator_prepare_strided(handle, &options, plan); });
   }
 };
 

@@ -1,6 +1,7 @@
 //===- operators_test.cpp - The operators through the C interface -----------------------------------------------------===//
 #include "ditron/api/test/ApiTest.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ditron::api::test {
@@ -218,6 +219,131 @@ TEST_F(ApiOperator, TensorsOfOtherShapesAreRefused) {
   EXPECT_EQ(ditron_plan_rows(other, 0), 1);
   EXPECT_EQ(ditron_plan_rows(other, 1), 0);
   ditron_plan_destroy(other);
+}
+
+/// int8 with a scale for each row of A and column of B, a bias, relu, padded rows: everything that the options have, in exact numbers.
+TEST_F(ApiOperator, ScalesBiasActivationAndPaddedRows) {
+  constexpr int64_t m = 33, n = 24, k = 40, strideA = 48, strideB = 56, strideC = 32, shard = 17;
+  ditron_operator_options_t options;
+  DITRON_INIT(options);
+  options.kind = DITRON_ALL_GATHER_GEMM;
+  options.dtype = DITRON_I8;
+  options.result_dtype = DITRON_F32;
+  options.m = m;
+  options.n = n;
+  options.k = k;
+  options.weight_transposed = 1;
+  options.scales_a = options.scales_b = DITRON_SCALES_VECTOR;
+  options.bias_dtype = DITRON_F32;
+  options.activation = DITRON_ACTIVATION_RELU;
+  ASSERT_DONE(ditron_operator_create(context, &options, &op));
+  ditron_plan_options_t strided;
+  DITRON_INIT(strided);
+  strided.m = m;
+  strided.n = n;
+  strided.k = k;
+  strided.row_stride_a = strideA;
+  strided.row_stride_b = strideB - 20;
+  EXPECT_EQ(ditron_operator_prepare_strided(op, &strided, &plan), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(lastMessage(), HasSubstr("rows of B are 36 elements apart and have 40 columns"));
+  strided.row_stride_b = strideB;
+  strided.row_stride_c = strideC;
+  ASSERT_DONE(ditron_operator_prepare_strided(op, &strided, &plan));
+
+  auto put = [&](uint32_t rank, const auto &values) {
+    ditron_memory_h memory = nullptr;
+    const uint64_t bytes = values.size() * sizeof(values[0]);
+    EXPECT_DONE(ditron_memory_allocate(context, rank, bytes, "operand", &memory));
+    EXPECT_DONE(ditron_memory_upload(memory, rank, 0, values.data(), bytes));
+    memories.push_back(memory);
+    return memory;
+  };
+  auto valueOf = [](uint32_t rank, int64_t i) { return static_cast<int8_t>((i * 37 + rank * 11) % 255 - 127); };
+  auto scaleOf = [](int64_t i) { return i % 3 == 0 ? 0.5f : i % 3 == 1 ? 2.0f : 1.0f; };
+  std::vector<float> biasValues, scaleValues;
+  for (int64_t i = 0; i < n; ++i)
+    biasValues.push_back(static_cast<float>(i * 100 - 1000));
+  for (int64_t i = 0; i < m; ++i)
+    scaleValues.push_back(scaleOf(i));
+  std::vector<ditron_memory_h> results;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ditron_stream_h stream = nullptr;
+    ASSERT_DONE(ditron_stream_create(context, rank, "operator", &stream));
+    streams.push_back(stream);
+    const int64_t rows = ditron_plan_rows(plan, rank);
+    std::vector<int8_t> a(rows * strideA), b(n * strideB);
+    for (int64_t i = 0; i < rows * k; ++i)
+      a[i / k * strideA + i % k] = valueOf(0, rank * shard * k + i);
+    for (int64_t i = 0; i < n * k; ++i)
+      b[i / k * strideB + i % k] = valueOf(rank + 1, i);
+    const ditron_memory_h aMemory = put(rank, a), bMemory = put(rank, b), bias = put(rank, biasValues),
+                          scalesB = put(rank, scaleValues);
+    const ditron_memory_h scalesA =
+        put(rank, std::vector<float>(scaleValues.begin() + rank * shard, scaleValues.begin() + rank * shard + rows));
+    results.push_back(put(rank, std::vector<float>(m * strideC, -7)));
+    const int64_t aShape[] = {rows, k}, aStrides[] = {strideA, 1}, bShape[] = {n, k}, bStrides[] = {strideB, 1},
+                  cShape[] = {m, n}, cStrides[] = {strideC, 1}, rowShape[] = {rows}, columnShape[] = {n};
+    auto tensorOf = [&](ditron_memory_h memory, ditron_dtype_t dtype, uint32_t dimensions, const int64_t *shape,
+                        const int64_t *strides) {
+      ditron_tensor_t made = tensor(memory, rank, shape);
+      made.dtype = dtype;
+      made.dimensions = dimensions;
+      made.strides = strides;
+      return made;
+    };
+    const ditron_tensor_t aTensor = tensorOf(aMemory, DITRON_I8, 2, aShape, aStrides),
+                          bTensor = tensorOf(bMemory, DITRON_I8, 2, bShape, bStrides),
+                          cTensor = tensorOf(results[rank], DITRON_F32, 2, cShape, cStrides),
+                          denseC = tensorOf(results[rank], DITRON_F32, 2, cShape, nullptr),
+                          rowScales = tensorOf(scalesA, DITRON_F32, 1, rowShape, nullptr),
+                          columnScales = tensorOf(scalesB, DITRON_F32, 1, columnShape, nullptr),
+                          biasTensor = tensorOf(bias, DITRON_F32, 1, columnShape, nullptr);
+    ditron_epilogue_tensors_t epilogue;
+    DITRON_INIT(epilogue);
+    epilogue.scales_a = &rowScales;
+    epilogue.scales_b = &columnScales;
+    EXPECT_EQ(ditron_plan_enqueue_with(plan, stream, &aTensor, &bTensor, &cTensor, &epilogue), DITRON_INVALID_ARGUMENT);
+    EXPECT_THAT(lastMessage(), HasSubstr("tensor bias: is null"));
+    epilogue.bias = &biasTensor;
+    EXPECT_EQ(ditron_plan_enqueue_with(plan, stream, &aTensor, &bTensor, &denseC, &epilogue), DITRON_INVALID_ARGUMENT);
+    EXPECT_THAT(lastMessage(), HasSubstr("tensor c has strides [24, 1]; accepted are [32, 1]"));
+    ASSERT_DONE(ditron_plan_enqueue_with(plan, stream, &aTensor, &bTensor, &cTensor, &epilogue));
+  }
+  ASSERT_DONE(ditron_context_synchronize(context));
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    std::vector<float> result(m * strideC);
+    ASSERT_DONE(ditron_memory_download(results[rank], rank, 0, result.data(), result.size() * sizeof(float)));
+    for (int64_t row = 0; row < m; ++row)
+      for (int64_t column = 0; column < strideC; ++column) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < k && column < n; ++i)
+          sum += valueOf(0, row * k + i) * valueOf(rank + 1, column * k + i);
+        const float expected =
+            column < n ? std::max(float(sum) * scaleOf(row) * scaleOf(column) + biasValues[column], 0.0f) : -7;
+        ASSERT_EQ(result[row * strideC + column], expected) << "rank " << rank << " [" << row << ", " << column << "]";
+      }
+  }
+}
+
+TEST_F(ApiOperator, WrongEpiloguesAreRefused) {
+  ditron_operator_options_t options;
+  DITRON_INIT(options);
+  options.kind = DITRON_GEMM_REDUCE_SCATTER;
+  options.m = options.n = options.k = 32;
+  options.activation = DITRON_ACTIVATION_SILU;
+  EXPECT_EQ(ditron_operator_create(context, &options, &op), DITRON_UNSUPPORTED);
+  EXPECT_THAT(lastMessage(), HasSubstr("activation silu; none is accepted"));
+  options.activation = static_cast<ditron_activation_t>(9);
+  EXPECT_EQ(ditron_operator_create(context, &options, &op), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(lastMessage(), HasSubstr("activation is 9; accepted are 0 to 4"));
+  options.activation = DITRON_ACTIVATION_NONE;
+  options.scales_b = static_cast<ditron_scaling_t>(3);
+  EXPECT_EQ(ditron_operator_create(context, &options, &op), DITRON_INVALID_ARGUMENT);
+  EXPECT_THAT(lastMessage(), HasSubstr("scales_b is 3; accepted are 0 to 2"));
+  options.scales_b = DITRON_SCALES_NONE;
+  options.bias_dtype = DITRON_I32;
+  EXPECT_EQ(ditron_operator_create(context, &options, &op), DITRON_UNSUPPORTED);
+  EXPECT_THAT(lastMessage(), HasSubstr("a bias of type i32; bf16, fp16 and fp32 are accepted"));
 }
 
 } // namespace
