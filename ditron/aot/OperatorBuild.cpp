@@ -63,6 +63,24 @@ std::string tileText(const ops::TileConfig &tile) {
                      tile.numStages, tile.groupM);
 }
 
+/// Types of the result and the bias, scales, activation.
+Status readEpilogue(ShapeText &shape, DataType dtype, std::optional<DataType> &resultType,
+                    ops::GemmEpilogue &epilogue) {
+  const DataType result = shape.type("result_type", ops::defaultResultType(dtype));
+  resultType = result;
+  DITRON_ASSIGN_OR_RETURN(epilogue.scalesA, ops::parseScaling(shape.text("scales_a", "none")));
+  DITRON_ASSIGN_OR_RETURN(epilogue.scalesB, ops::parseScaling(shape.text("scales_b", "none")));
+  if (shape.flag("bias", false))
+    epilogue.bias = shape.type("bias_type", result);
+  DITRON_ASSIGN_OR_RETURN(epilogue.activation, ops::parseActivation(shape.text("activation", "none")));
+  return Status::ok();
+}
+
+/// Elements from row to row; 0, the default: no gap.
+ops::RowStrides readStrides(ShapeText &shape) {
+  return {shape.integer("stride_a", 0, 0), shape.integer("stride_b", 0, 0), shape.integer("stride_c", 0, 0)};
+}
+
 /// ag_gemm, gemm_rs and gemm_ar: the options that they share, a world, and the calls of all ranks.
 template <typename Operator> Status addOverlapped(Workbench &bench) {
   constexpr bool isGather = std::is_same_v<Operator, ops::AllGatherGemm>;
@@ -82,10 +100,18 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   }
   DITRON_ASSIGN_OR_RETURN(options.weightOrder, readOrder(shape, options.weightOrder));
   DITRON_ASSIGN_OR_RETURN(options.precision, readPrecision(shape));
+  DITRON_RETURN_IF_ERROR(readEpilogue(shape, options.dtype, options.resultType, options.epilogue));
+  const ops::RowStrides strides = readStrides(shape);
   DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,
                           bench.world(static_cast<uint32_t>(std::min<int64_t>(ranks, UINT32_MAX))));
-  const ops::GemmProblem problem = {
-      .m = mostRows, .n = n, .k = k, .dtype = options.dtype, .order = options.weightOrder};
+  ops::GemmProblem problem;
+  problem.m = mostRows;
+  problem.n = n;
+  problem.k = k;
+  problem.dtype = options.dtype;
+  problem.resultType = options.resultType;
+  problem.order = options.weightOrder;
+  problem.epilogue = options.epilogue;
   DITRON_ASSIGN_OR_RETURN(options.tile, readTile(shape, ops::chooseTile(problem, *world)));
   if constexpr (isAllReduce) {
     const std::string form = shape.text("form", "auto");
@@ -108,7 +134,7 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(Operator op, Operator::create(*world, kernels, options));
   for (uint32_t rank : world->localRanks())
-    DITRON_RETURN_IF_ERROR(op.prepare(world->rank(rank), m, isGather ? n : k));
+    DITRON_RETURN_IF_ERROR(op.prepare(world->rank(rank), m, isGather ? n : k, strides));
   bench.note.plan = tileText(options.tile);
   if constexpr (isAllReduce)
     bench.note.plan = op.planText(m);
@@ -176,14 +202,21 @@ Status addGemm(Workbench &bench) {
   problem.dtype = shape.type("dtype", DataType::BF16);
   DITRON_ASSIGN_OR_RETURN(problem.order, readOrder(shape, problem.order));
   DITRON_ASSIGN_OR_RETURN(problem.precision, readPrecision(shape));
+  DITRON_RETURN_IF_ERROR(readEpilogue(shape, problem.dtype, problem.resultType, problem.epilogue));
+  problem.strides = readStrides(shape);
   DITRON_RETURN_IF_ERROR(shape.finish());
   Operands operands;
   DITRON_ASSIGN_OR_RETURN(operands.world, bench.world(1));
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(const runtime::Pointer any, operands.add(problem.dtype));
+  const runtime::Pointer result = any.as(problem.typeOfResult()), none;
+  ops::EpilogueOperands extras;
+  extras.scalesA = problem.epilogue.scalesA == ops::Scaling::None ? none : any.as(DataType::F32);
+  extras.scalesB = problem.epilogue.scalesB == ops::Scaling::None ? none : any.as(DataType::F32);
+  extras.bias = problem.epilogue.bias ? any.as(*problem.epilogue.bias) : none;
   runtime::Rank &rank = operands.world->rank(0);
   bench.note.plan = ops::chooseGemmPlan(problem, bench.order.target, rank.attributes().multiprocessors).text();
-  return ops::prepareGemm(kernels, rank, problem, any, any, any).status();
+  return ops::prepareGemm(kernels, rank, problem, any, any, result, std::nullopt, extras).status();
 }
 
 Status addAttention(Workbench &bench) {
@@ -236,7 +269,9 @@ struct OperatorEntry {
 };
 
 constexpr std::string_view overlappedHelp =
-    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group";
+    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group result_type=dtype "
+    "scales_a=none "
+    "scales_b=none bias=0 bias_type=result_type stride_a=0 stride_b=0 stride_c=0";
 constexpr std::string_view rowHelp = "rows columns [dtype=bf16]";
 constexpr std::string_view moveHelp = "elements ranks [max_elements=elements dtype=bf16 gpu=usual]: elements of a part";
 constexpr std::string_view reduceHelp =
@@ -244,7 +279,7 @@ constexpr std::string_view reduceHelp =
 
 const std::vector<OperatorEntry> &operatorTable() {
   static const std::vector<OperatorEntry> table = {
-      {"ag_gemm", "nodes=1 unfused=0 chunks=1]: n of each rank", addOverlapped<ops::AllGatherGemm>},
+      {"ag_gemm", "activation=none nodes=1 unfused=0 chunks=1]: n of each rank", addOverlapped<ops::AllGatherGemm>},
       {"gemm_rs", "nodes=1 unfused=0]: k of each rank", addOverlapped<ops::GemmReduceScatter>},
       {"gemm_ar", "form=auto]: k of each rank", addOverlapped<ops::GemmAllReduce>},
       {"all_reduce", reduceHelp, addCollective<ops::CollectiveKind::AllReduce>},
@@ -253,7 +288,11 @@ const std::vector<OperatorEntry> &operatorTable() {
       {"all_to_all", moveHelp, addCollective<ops::CollectiveKind::AllToAll>},
       {"broadcast", "elements ranks [max_elements=elements dtype=bf16 root=0 gpu=usual]",
        addCollective<ops::CollectiveKind::Broadcast>},
-      {"gemm", "m n k [dtype=bf16 weights=transposed precision=tf32]", addGemm},
+      {"gemm",
+       "m n k [dtype=bf16 weights=transposed precision=tf32 result_type=dtype scales_a=none scales_b=none bias=0 "
+       "bias_type=result_type "
+       "activation=none stride_a=0 stride_b=0 stride_c=0]",
+       addGemm},
       {"attention", "heads queries [batch=1 kv_heads=heads keys=queries head_dim=128 causal=0 dtype=bf16]",
        addAttention},
       {"softmax", rowHelp, addRows<RowOperator::Softmax>},

@@ -109,6 +109,59 @@ TEST(OperatorBuild, allGatherGemm) {
         target);
 }
 
+/// What a program asks for with everything that the options have is what was built.
+TEST(OperatorBuild, narrowOperandsWithAnEpilogue) {
+  const std::string epilogue =
+      "dtype=fp8e4nv result_type=fp16 scales_a=vector scales_b=tensor bias=1 bias_type=fp32 tile=32x32x32";
+  auto extras = [](Bench &bench, uint32_t rank) {
+    return ops::EpilogueOperands{bench.random(rank, DataType::F32, 100), bench.random(rank, DataType::F32, 1),
+                                 bench.random(rank, DataType::F32, 48)};
+  };
+  auto fill = [](auto &options) {
+    options.dtype = DataType::F8E4NV;
+    options.resultType = DataType::F16;
+    options.epilogue = {ops::Scaling::Vector, ops::Scaling::Tensor, DataType::F32, ops::Activation::None};
+    options.maxRows = 100;
+    options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+  };
+  auto enqueueAll = [&](Bench &bench, ops::PlannedProduct &op, int64_t size, const ops::RowStrides &strides) -> Status {
+    for (uint32_t r = 0; r < 3; ++r) {
+      Rank &rank = bench.world->rank(r);
+      const Pointer a = bench.random(r, DataType::F8E4NV, 100 * 80), b = bench.random(r, DataType::F8E4NV, 64 * 80),
+                    out = bench.random(r, DataType::F16, 100 * 48);
+      DITRON_RETURN_IF_ERROR(op.enqueue(rank, rank.stream(), a, b, out, 100, size, extras(bench, r), strides));
+    }
+    return bench.world->synchronize();
+  };
+  for (const char *target : {"sim:sm_80", "sim:sm_90a"}) {
+    expectSame(
+        "ag_gemm",
+        "m=100 n=48 k=64 ranks=3 weights=transposed activation=swiglu stride_a=80 stride_b=80 stride_c=40 " + epilogue,
+        3,
+        [&](Bench &bench, KernelProvider &kernels) -> Status {
+          ops::AllGatherGemmOptions options;
+          fill(options);
+          options.depth = 64;
+          options.weightOrder = ops::MatrixOrder::Transposed;
+          options.epilogue.activation = ops::Activation::SwiGlu;
+          DITRON_ASSIGN_OR_RETURN(ops::AllGatherGemm op, ops::AllGatherGemm::create(*bench.world, kernels, options));
+          return enqueueAll(bench, op, 48, {80, 80, 40});
+        },
+        target);
+    expectSame(
+        "gemm_rs", "m=100 n=48 k=64 ranks=3 stride_a=80 " + epilogue, 3,
+        [&](Bench &bench, KernelProvider &kernels) -> Status {
+          ops::GemmReduceScatterOptions options;
+          fill(options);
+          options.columns = 48;
+          DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter op,
+                                  ops::GemmReduceScatter::create(*bench.world, kernels, options));
+          return enqueueAll(bench, op, 64, {80, 0, 0});
+        },
+        target);
+  }
+}
+
 TEST(OperatorBuild, gemmReduceScatter) {
   expectSame("gemm_rs", "m=96 n=64 k=32 ranks=2 tile=32x32x32 dtype=fp16", 2,
              [](Bench &bench, KernelProvider &kernels) -> Status {
