@@ -8,25 +8,40 @@ from ._tensors import pointer_of, type_name
 from ._values import BY_SIGNATURE
 
 
+SCALES = {None: 0, "tensor": 1, "vector": 2}
+ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3, "swiglu": 4}
+
+
 class Operator:
-    """An operator over all ranks: created for sizes, prepared for shapes, called with the tensors of this process's ranks."""
+    """An operator over all ranks: created for sizes, prepared for shapes, called with the tensors of this process's ranks.
+
+    dtype is that of A and B: bfloat16, float16, float32, fp8 or int8; out_dtype that of the result, by default the same, of 8-bit ones
+    bfloat16. The sums are multiplied with scales_a and scales_b, in float32: "tensor", one number, or "vector", one for each row of A or
+    column of B. Then a bias [n] of bias_dtype is added, once where the ranks are added up. AllGatherGemm may have an activation: relu,
+    gelu, silu or swiglu, for which n counts pairs of columns, gate first, and the result has n / 2."""
 
     kind, name = 0, ""
 
-    def __init__(self, world, m, n, k, dtype, weight_transposed=True, chunks_per_rank=0):
+    def __init__(self, world, m, n, k, dtype, weight_transposed=True, chunks_per_rank=0, *, out_dtype=None, scales_a=None, scales_b=None,
+                 bias_dtype=None, activation=None):
         self.world = world
         self.type = type_name(canonical_dtype(dtype))
         number = BY_SIGNATURE[self.type].number
-        self.handle = _native.operator_create(world.context.handle, self.kind, number, m, n, k, int(weight_transposed), chunks_per_rank)
+        for what, given, accepted in (("scales_a", scales_a, SCALES), ("scales_b", scales_b, SCALES), ("activation", activation, ACTIVATIONS)):
+            if given not in accepted:
+                raise InvalidArgumentError(f"{self.name}: {what}={given!r}; accepted are {', '.join(repr(each) for each in accepted)}")
+        numbers = [0 if each is None else BY_SIGNATURE[type_name(canonical_dtype(each))].number for each in (out_dtype, bias_dtype)]
+        self.handle = _native.operator_create(world.context.handle, self.kind, number, m, n, k, int(weight_transposed), chunks_per_rank,
+                                              numbers[0], SCALES[scales_a], SCALES[scales_b], numbers[1], ACTIVATIONS[activation])
         self._finalizer = weakref.finalize(self, _native.operator_destroy, self.handle)
         self.weight_transposed = weight_transposed
         self.plans = {}
 
-    def prepare(self, m, n, k):
-        """Compiles what calls of this shape need."""
-        plan = self.plans.get((m, n, k))
+    def prepare(self, m, n, k, row_strides=(0, 0, 0)):
+        """Compiles what calls of this shape need. row_strides: elements from row to row of a, b and out, on all ranks; 0: dense rows."""
+        plan = self.plans.get((m, n, k, row_strides))
         if plan is None:
-            plan = self.plans[m, n, k] = _native.operator_prepare(self.handle, m, n, k)
+            plan = self.plans[m, n, k, row_strides] = _native.operator_prepare(self.handle, m, n, k, row_strides)
             weakref.finalize(self, _native.plan_destroy, plan)
         return plan
 
@@ -34,27 +49,37 @@ class Operator:
         """Rows of the scattered matrix that a rank holds; GemmAllReduce: all m."""
         return _native.plan_rows(self.prepare(m, n, k), rank)
 
-    def __call__(self, a, b, out, m=None):
-        """Lists of tensors by local rank (or single ones, where this process has one rank). Enqueued; world.synchronize() waits."""
-        a, b, out = ([each] if hasattr(each, "shape") else list(each) for each in (a, b, out))
+    def __call__(self, a, b, out, m=None, *, scales_a=None, scales_b=None, bias=None):
+        """Lists of tensors by local rank (or single ones, where this process has one rank). Rows may be padded, alike on all ranks. Enqueued;
+        world.synchronize() waits."""
         ranks = self.world.local_ranks
-        if not len(a) == len(b) == len(out) == len(ranks):
-            raise InvalidArgumentError(f"this process has {len(ranks)} ranks; given are {len(a)}, {len(b)} and {len(out)} tensors")
+        lists = [[each] if hasattr(each, "shape") else [None] * len(ranks) if each is None else list(each)
+                 for each in (a, b, out, scales_a, scales_b, bias)]
+        if any(len(each) != len(ranks) for each in lists):
+            raise InvalidArgumentError(f"this process has {len(ranks)} ranks; given are {', '.join(str(len(each)) for each in lists[:3])} tensors")
+        a, b, out = lists[:3]
         n, k = tuple(b[0].shape) if self.weight_transposed else tuple(b[0].shape)[::-1]
-        plan = self.prepare(m if m is not None else self.whole_rows(a, out), n, k)
-        for rank, tensors in zip(ranks, zip(a, b, out)):
+        strides = tuple(max(row_stride(tensor) for tensor in tensors) for tensors in lists[:3])
+        plan = self.prepare(m if m is not None else self.whole_rows(a, out), n, k, strides)
+        for rank, tensors in zip(ranks, zip(*lists)):
             self.enqueue(plan, rank, tensors)
         return out
 
     def enqueue(self, plan, rank, tensors):
-        """One rank's part of a call, on the rank's current stream."""
+        """One rank's part of a call, on the rank's current stream: a, b, out, and the scales of a and b and the bias, or None."""
         device = self.world.device(rank)
         words = []
         for tensor in tensors:
+            if tensor is None:
+                words.append((0, 0, 0))
+                continue
             pointer = pointer_of(tensor)
             device.lend_tensor(pointer)
-            strides = tensor.stride() if hasattr(tensor, "stride") else [each // tensor.itemsize for each in tensor.strides]
-            words.append((pointer.address, BY_SIGNATURE[pointer.type].number, *tensor.shape, *strides))
+            number = BY_SIGNATURE[pointer.type].number
+            if len(words) < 3:
+                words.append((pointer.address, number, *tensor.shape, *element_strides(tensor)))
+            else:
+                words.append((pointer.address, number, elements_of(tensor)))
         _native.plan_enqueue(plan, device.stream(), *words)
 
 
@@ -86,6 +111,26 @@ class GemmAllReduce(Operator):
     @staticmethod
     def whole_rows(a, out):
         return a[0].shape[0]
+
+
+def element_strides(tensor):
+    return tensor.stride() if hasattr(tensor, "stride") else [each // tensor.itemsize for each in tensor.strides]
+
+
+def row_stride(tensor):
+    """For a plan: 0 where rows follow each other, or there is no second one."""
+    stride = element_strides(tensor)[0]
+    return 0 if tensor.shape[0] <= 1 or stride == tensor.shape[1] else stride
+
+
+def elements_of(tensor):
+    """Of a dense vector, or a single number."""
+    count = 1
+    for size in tensor.shape:
+        count *= size
+    if len(tensor.shape) > 1 or (len(tensor.shape) == 1 and count > 1 and element_strides(tensor)[0] != 1):
+        raise InvalidArgumentError(f"scales and biases are dense vectors; given is shape {tuple(tensor.shape)} with strides {tuple(element_strides(tensor))}")
+    return count
 
 
 def canonical_dtype(dtype):

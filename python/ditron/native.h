@@ -24,8 +24,8 @@
   F(stream_create) F(stream_adopt) F(stream_destroy) F(memory_allocate) F(memory_allocate_symmetric) F(memory_adopt)  \
   F(memory_destroy) F(memory_address) F(kernel_load) F(kernel_destroy) F(kernel_compile) F(kernel_launch)             \
   F(variant_destroy) F(variant_info) F(variant_parameter_name) F(variant_parameter_type) F(variant_text)              \
-  F(variant_launch) F(operator_create) F(operator_destroy) F(operator_prepare) F(plan_destroy) F(plan_rows)           \
-  F(plan_enqueue) F(collective_create) F(collective_destroy) F(collective_prepare) F(collective_enqueue)              \
+  F(variant_launch) F(operator_create) F(operator_destroy) F(operator_prepare_strided) F(plan_destroy) F(plan_rows)   \
+  F(plan_enqueue_with) F(collective_create) F(collective_destroy) F(collective_prepare) F(collective_enqueue)              \
   F(program_run_file) F(program_run_text) F(program_destroy) F(program_ranks) F(program_mismatch) F(program_get)
 /* clang-format on */
 

@@ -13,31 +13,39 @@ ranks (`world.run`) a call returns when all ranks have made it and the result is
 """
 import typing
 import weakref
+from typing import Optional
 
 import torch
 
 from . import _native
 from ._collectives import REDUCTIONS, AllGather, AllReduce, AllToAll, ReduceScatter
 from ._errors import InvalidArgumentError
-from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter
-from ._tensors import pointer_of
+from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter, row_stride
+from ._tensors import pointer_of, type_name
 from ._values import BY_SIGNATURE
 from ._world import worlds
 
 
-def ag_gemm(x, weight, world, weight_transposed=True):
-    """allgather(x) @ weight.T: x is this rank's [m / ranks, k], weight its [n, k] (or [k, n] with weight_transposed=False); [m, n]."""
-    return _ag_gemm(x, weight, world.name, weight_transposed)
+# The three products take, besides: scales_x and scales_weight, float32 tensors of one element or of one for each row of x and column of the
+# product; bias [n]; out_dtype (default that of x, of fp8 and int8 bfloat16). What they compute with these has no gradient.
 
 
-def gemm_rs(x, weight, world, weight_transposed=True):
-    """The rank's rows of the sum over ranks of x @ weight.T: x is [m, k], weight [n, k] (or [k, n]); [m / ranks, n]."""
-    return _gemm_rs(x, weight, world.name, weight_transposed)
+def ag_gemm(x, weight, world, weight_transposed=True, *, scales_x=None, scales_weight=None, bias=None, activation=None, out_dtype=None):
+    """allgather(x) @ weight.T: x is this rank's [m / ranks, k], weight its [n, k] (or [k, n] with weight_transposed=False); [m, n].
+    activation: relu, gelu, silu or swiglu, which takes rows 2j of weight for the gates of rows 2j + 1; [m, n / 2]."""
+    return _ag_gemm(x, weight, world.name, weight_transposed, scales_x, scales_weight, bias, activation, out_dtype)
 
 
-def gemm_ar(x, weight, world, weight_transposed=True):
-    """The sum over ranks of x @ weight.T, whole and with the same bits on every rank: x is [m, k], weight [n, k] (or [k, n]); [m, n]."""
-    return _gemm_ar(x, weight, world.name, weight_transposed)
+def gemm_rs(x, weight, world, weight_transposed=True, *, scales_x=None, scales_weight=None, bias=None, out_dtype=None):
+    """The rank's rows of the sum over ranks of x @ weight.T: x is [m, k], weight [n, k] (or [k, n]); [m / ranks, n]. The bias, the same on
+    all ranks, is added once."""
+    return _gemm_rs(x, weight, world.name, weight_transposed, scales_x, scales_weight, bias, out_dtype)
+
+
+def gemm_ar(x, weight, world, weight_transposed=True, *, scales_x=None, scales_weight=None, bias=None, out_dtype=None):
+    """The sum over ranks of x @ weight.T, whole and with the same bits on every rank: x is [m, k], weight [n, k] (or [k, n]); [m, n]. The
+    bias, the same on all ranks, is added once."""
+    return _gemm_ar(x, weight, world.name, weight_transposed, scales_x, scales_weight, bias, out_dtype)
 
 
 def all_gather(x, world):
@@ -62,37 +70,43 @@ def all_to_all(x, world):
 
 
 @torch.library.custom_op("ditron::ag_gemm", mutates_args=())
-def _ag_gemm(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool) -> torch.Tensor:
-    return _multiply(AllGatherGemm, _like_ag_gemm, x, weight, world, weight_transposed)
+def _ag_gemm(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool, scales_x: Optional[torch.Tensor] = None,
+             scales_weight: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None,
+             activation: Optional[str] = None, out_dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+    return _multiply(AllGatherGemm, _like_ag_gemm, x, weight, world, weight_transposed, (scales_x, scales_weight, bias), activation, out_dtype)
 
 
 @_ag_gemm.register_fake
-def _like_ag_gemm(x, weight, world, weight_transposed):
+def _like_ag_gemm(x, weight, world, weight_transposed, scales_x=None, scales_weight=None, bias=None, activation=None, out_dtype=None):
     n = _columns("ag_gemm", x, weight, weight_transposed)
-    return x.new_empty((x.shape[0] * _world(world).ranks, n))
+    return x.new_empty((x.shape[0] * _world(world).ranks, n // 2 if activation == "swiglu" else n), dtype=_result_type(x, out_dtype))
 
 
 @torch.library.custom_op("ditron::gemm_rs", mutates_args=())
-def _gemm_rs(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool) -> torch.Tensor:
-    return _multiply(GemmReduceScatter, _like_gemm_rs, x, weight, world, weight_transposed)
+def _gemm_rs(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool, scales_x: Optional[torch.Tensor] = None,
+             scales_weight: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None,
+             out_dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+    return _multiply(GemmReduceScatter, _like_gemm_rs, x, weight, world, weight_transposed, (scales_x, scales_weight, bias), None, out_dtype)
 
 
 @_gemm_rs.register_fake
-def _like_gemm_rs(x, weight, world, weight_transposed):
+def _like_gemm_rs(x, weight, world, weight_transposed, scales_x=None, scales_weight=None, bias=None, out_dtype=None):
     ranks = _world(world).ranks
     n = _columns("gemm_rs", x, weight, weight_transposed)
     torch._check(x.shape[0] % ranks == 0, lambda: f"gemm_rs: x has {x.shape[0]} rows, which {ranks} ranks cannot share equally")
-    return x.new_empty((x.shape[0] // ranks, n))
+    return x.new_empty((x.shape[0] // ranks, n), dtype=_result_type(x, out_dtype))
 
 
 @torch.library.custom_op("ditron::gemm_ar", mutates_args=())
-def _gemm_ar(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool) -> torch.Tensor:
-    return _multiply(GemmAllReduce, _like_gemm_ar, x, weight, world, weight_transposed)
+def _gemm_ar(x: torch.Tensor, weight: torch.Tensor, world: str, weight_transposed: bool, scales_x: Optional[torch.Tensor] = None,
+             scales_weight: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None,
+             out_dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+    return _multiply(GemmAllReduce, _like_gemm_ar, x, weight, world, weight_transposed, (scales_x, scales_weight, bias), None, out_dtype)
 
 
 @_gemm_ar.register_fake
-def _like_gemm_ar(x, weight, world, weight_transposed):
-    return x.new_empty((x.shape[0], _columns("gemm_ar", x, weight, weight_transposed)))
+def _like_gemm_ar(x, weight, world, weight_transposed, scales_x=None, scales_weight=None, bias=None, out_dtype=None):
+    return x.new_empty((x.shape[0], _columns("gemm_ar", x, weight, weight_transposed)), dtype=_result_type(x, out_dtype))
 
 
 @torch.library.custom_op("ditron::all_gather", mutates_args=())
@@ -169,8 +183,20 @@ def _call_collective(collective, world, x, out, elements, dtype, op):
 
 
 def _keep_inputs(ctx, inputs, output):
-    x, weight, ctx.world, ctx.weight_transposed = inputs
+    x, weight, ctx.world, ctx.weight_transposed, *epilogue = inputs
+    ctx.count = len(inputs)
+    ctx.has_epilogue = any(each is not None for each in epilogue)
     ctx.save_for_backward(x, weight)
+
+
+def _gradients(context, for_x, for_weight):
+    return for_x, for_weight, *[None] * (context.count - 2)
+
+
+def _operands_of(context):
+    if context.has_epilogue:
+        raise InvalidArgumentError("a product with scales, bias, activation or out_dtype has no gradient; without any of them it has one")
+    return context.saved_tensors
 
 
 def _weight_gradient(gathered, gradient, weight_transposed):
@@ -178,34 +204,34 @@ def _weight_gradient(gathered, gradient, weight_transposed):
 
 
 def _ag_gemm_backward(context, gradient):
-    x, weight = context.saved_tensors
+    x, weight = _operands_of(context)
     for_x = for_weight = None
     if context.needs_input_grad[0]:
         for_x = _gemm_rs(gradient, weight, context.world, not context.weight_transposed)
     if context.needs_input_grad[1]:
         for_weight = _weight_gradient(_all_gather(x, context.world), gradient, context.weight_transposed)
-    return for_x, for_weight, None, None
+    return _gradients(context, for_x, for_weight)
 
 
 def _gemm_rs_backward(context, gradient):
-    x, weight = context.saved_tensors
+    x, weight = _operands_of(context)
     for_x = for_weight = None
     if context.needs_input_grad[0]:
         for_x = _ag_gemm(gradient, weight, context.world, not context.weight_transposed)
     if context.needs_input_grad[1]:
         for_weight = _weight_gradient(x, _all_gather(gradient, context.world), context.weight_transposed)
-    return for_x, for_weight, None, None
+    return _gradients(context, for_x, for_weight)
 
 
 def _gemm_ar_backward(context, gradient):
     """What follows on every rank is the same, and so is its gradient: that of the sum is the gradient of each rank's part."""
-    x, weight = context.saved_tensors
+    x, weight = _operands_of(context)
     for_x = for_weight = None
     if context.needs_input_grad[0]:
         for_x = gradient @ (weight if context.weight_transposed else weight.t())
     if context.needs_input_grad[1]:
         for_weight = _weight_gradient(x, gradient, context.weight_transposed)
-    return for_x, for_weight, None, None
+    return _gradients(context, for_x, for_weight)
 
 
 _ag_gemm.register_autograd(_ag_gemm_backward, setup_context=_keep_inputs)
@@ -254,20 +280,37 @@ def _columns(name, x, weight, weight_transposed):
     return n
 
 
+def _result_type(x, out_dtype):
+    return out_dtype or (x.dtype if x.dtype in (torch.bfloat16, torch.float16, torch.float32) else torch.bfloat16)
+
+
 def _dense(tensor):
-    """Rows one behind the other, at a multiple of 16 bytes, as the operators take them."""
+    """Rows one behind the other, at a multiple of 16 bytes."""
     tensor = tensor.contiguous()
     return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
 
 
-def _multiply(operator, like, x, weight, world_name, weight_transposed):
+def _rows(tensor):
+    """Rows without gaps in them, at a multiple of 16 bytes, as the products take them; there may be gaps between them."""
+    is_row_major = tensor.dim() == 2 and tensor.stride(1) == 1 and tensor.stride(0) >= tensor.shape[1]
+    return tensor if is_row_major and tensor.data_ptr() % 16 == 0 else _dense(tensor)
+
+
+def _multiply(operator, like, x, weight, world_name, weight_transposed, extras, activation, out_dtype):
     world = _world(world_name)
-    call = _Call(operator.name, x.shape, weight.shape, x.dtype, weight.dtype, weight_transposed)
+    x, weight = _rows(x), _rows(weight)
+    extras = tuple(None if each is None else _dense(each.reshape(-1)) for each in extras)
+    described = tuple(None if each is None else (each.shape[0], each.dtype) for each in extras)
+    call = _Call(operator.name, x.shape, weight.shape, x.dtype, weight.dtype, weight_transposed, tuple(row_stride(each) if each.dim() == 2 else 0 for each in (x, weight)), described,
+                 activation, _result_type(x, out_dtype))
     known = world.plans.get(call)
-    out = like(x, weight, world_name, weight_transposed) if known is None else x.new_empty(known.shape)  # like() checks what it is given
-    tensors = _dense(x), _dense(weight), out
+    if known is None:  # like() checks what it is given
+        out = like(x, weight, world_name, weight_transposed, out_dtype=out_dtype, **({"activation": activation} if activation else {}))
+    else:
+        out = x.new_empty(known.shape, dtype=call.out_dtype)
+    tensors = x, weight, out, *extras
     rank = world.rank_of(x)
-    world.collective(rank, call, lambda: _Product(operator, weakref.proxy(world), *tensors, weight_transposed), lambda made: made.enqueue(rank, tensors))
+    world.collective(rank, call, lambda: _Product(operator, weakref.proxy(world), call, tensors), lambda made: made.enqueue(rank, tensors))
     return out
 
 
@@ -280,27 +323,38 @@ class _Call(typing.NamedTuple):
     dtype: torch.dtype
     weight_dtype: torch.dtype
     weight_transposed: bool
+    row_strides: tuple
+    extras: tuple  # of scales and bias: None, or elements and type
+    activation: Optional[str]
+    out_dtype: torch.dtype
 
     def __str__(self):
-        return f"{self.name} of x {list(self.x)}, weight {list(self.weight)}{'' if self.weight_transposed else ' (plain)'}, {self.dtype}"
+        names = [name for name, each in zip(("scales_x", "scales_weight", "bias"), self.extras) if each is not None]
+        more = "".join(f", {each}" for each in names + ([self.activation] if self.activation else []))
+        return f"{self.name} of x {list(self.x)}, weight {list(self.weight)}{'' if self.weight_transposed else ' (plain)'}, {self.dtype}{more}"
 
 
 class _Product:
     """A prepared operator for tensors like these."""
 
-    def __init__(self, operator, world, x, weight, out, weight_transposed):
+    def __init__(self, operator, world, call, tensors):
+        x, weight, out, scales_x, scales_weight, bias = tensors
         self.world, self.shape = world, out.shape
-        n, k = weight.shape if weight_transposed else weight.shape[::-1]
+        n, k = weight.shape if call.weight_transposed else weight.shape[::-1]
         m = max(x.shape[0], out.shape[0])
-        self.operator = operator(world, m, n, k, x.dtype, weight_transposed)
-        self.plan = self.operator.prepare(m, n, k)
-        number = BY_SIGNATURE[self.operator.type].number
-        self.words = [(number, *each.shape, each.shape[1], 1) for each in (x, weight, out)]
+        scaling = [None if each is None else "tensor" if each.shape[0] == 1 else "vector" for each in (scales_x, scales_weight)]
+        self.operator = operator(world, m, n, k, x.dtype, call.weight_transposed, out_dtype=call.out_dtype, scales_a=scaling[0],
+                                 scales_b=scaling[1], bias_dtype=None if bias is None else bias.dtype, activation=call.activation)
+        self.plan = self.operator.prepare(m, n, k, (*call.row_strides, 0))
+        numbers = [0 if each is None else BY_SIGNATURE[type_name(each.dtype)].number for each in tensors]
+        self.words = [(number, *each.shape, *each.stride()) for number, each in zip(numbers, (x, weight, out))]
+        self.words += [(number, 0 if each is None else each.shape[0]) for number, each in zip(numbers[3:], (scales_x, scales_weight, bias))]
 
     def enqueue(self, rank, tensors):
         device = self.world.device(rank)
-        _lend(device, tensors)
-        _native.plan_enqueue(self.plan, device.stream(), *[(tensor.data_ptr(), *words) for tensor, words in zip(tensors, self.words)])
+        _lend(device, [each for each in tensors if each is not None])
+        _native.plan_enqueue(self.plan, device.stream(), *[(0 if tensor is None else tensor.data_ptr(), *words)
+                                                           for tensor, words in zip(tensors, self.words)])
 
 
 class _CollectiveCall(typing.NamedTuple):

@@ -194,6 +194,51 @@ def test_all_gather(dtype, shape):
     assert all(torch.equal(each.view(torch.uint8), expected) for _, *gathered in results for each in gathered)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float8_e4m3fn", "bfloat16"])
+def test_scales_bias_and_activation(dtype):
+    dtype = getattr(torch, dtype)
+    ranks, m, n, k = 2, 24, 32, 48
+    numbers = torch.Generator().manual_seed(3)
+    wide = torch.randn(m, k, generator=numbers), torch.randn(ranks * n, k, generator=numbers)
+    narrow = [(each * (30 if dtype is torch.int8 else 1)).round().clamp(-127, 127).to(dtype) if dtype is torch.int8 else each.to(dtype) for each in wide]
+    scales = torch.rand(m, generator=numbers) / 30, torch.rand(ranks * n, generator=numbers) / 30
+    bias = torch.randn(n, generator=numbers)
+
+    def program(world):
+        # Rows of x lie further apart than they are long.
+        x = torch.zeros(m // ranks, 64, dtype=dtype)[:, :k]
+        x.view(torch.uint8).copy_(narrow[0].chunk(ranks)[world.rank].view(torch.uint8)) if dtype.itemsize == 1 else x.copy_(narrow[0].chunk(ranks)[world.rank])
+        weight, own = narrow[1].chunk(ranks)[world.rank], scales[0].chunk(ranks)[world.rank]
+        columns = scales[1].chunk(ranks)[world.rank]
+        swiglu = ditron.torch.ag_gemm(x, weight, world, scales_x=own, scales_weight=columns, bias=bias, activation="swiglu", out_dtype=torch.float32)
+        whole = narrow[0].contiguous()
+        reduced = ditron.torch.gemm_ar(whole, narrow[1][:n], world, scales_x=scales[0], scales_weight=columns[:1], bias=bias, out_dtype=torch.float32)
+        scattered = ditron.torch.gemm_rs(whole, narrow[1][:n], world, scales_x=scales[0], bias=bias)
+        assert scattered.dtype == torch.bfloat16
+        return swiglu, reduced, scattered
+
+    results = ditron.World(ranks, target="sim").run(program)
+    a, b = narrow[0].double(), narrow[1].double()
+    for rank, (swiglu, reduced, scattered) in enumerate(results):
+        columns = scales[1].chunk(ranks)[rank].double()
+        value = a @ b.chunk(ranks)[rank].T * scales[0].double()[:, None] * columns + bias
+        torch.testing.assert_close(swiglu.double(), torch.nn.functional.silu(value[:, ::2]) * value[:, 1::2], rtol=2e-3, atol=2e-3)
+        ones = [scales[1].chunk(ranks)[each][0].double() for each in range(ranks)]
+        product = a @ b[:n].T * scales[0].double()[:, None]
+        torch.testing.assert_close(reduced.double(), product * sum(ones) + bias, rtol=2e-3, atol=2e-3)
+        expected = (product * ranks + bias).chunk(ranks)[rank]
+        torch.testing.assert_close(scattered.double(), expected, rtol=0, atol=2e-2 * expected.abs().max().item())
+
+
+def test_an_epilogue_has_no_gradient():
+    def program(world):
+        x, weight = torch.randn(16, 32, requires_grad=True), torch.randn(16, 32)
+        ditron.torch.ag_gemm(x, weight, world, activation="relu").sum().backward()
+
+    with pytest.raises(ditron.InvalidArgumentError, match="has no gradient"):
+        ditron.World(1, target="sim").run(program)
+
+
 def test_wrong_tensors():
     world = ditron.World(2, target="sim")
     x, weight = torch.zeros(5, 8), torch.zeros(4, 8)
@@ -207,7 +252,7 @@ def test_wrong_tensors():
         ditron.torch.ag_gemm(x[0], weight, world)
     with pytest.raises(ditron.InvalidArgumentError, match="known in a function that world.run starts"):
         ditron.torch.ag_gemm(x, weight, world)
-    with pytest.raises(ditron.UnsupportedError, match="fp64; bf16, fp16 and fp32 are accepted"):
+    with pytest.raises(ditron.UnsupportedError, match="fp64; bf16, fp16, fp32, fp8e4nv, fp8e5 and i8 are accepted"):
         ditron.World(1, target="sim").run(lambda world: ditron.torch.ag_gemm(x.double(), weight.double(), world))
     with pytest.raises(ditron.InvalidArgumentError, match="the world 'nowhere' is gone"):
         torch.ops.ditron.ag_gemm(x, weight, "nowhere", True)

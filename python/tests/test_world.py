@@ -96,6 +96,38 @@ def test_gemm_reduce_scatter():
     np.testing.assert_allclose(np.concatenate(out), sum(x @ w.T for x, w in zip(a, b)), rtol=1e-2, atol=5e-2)
 
 
+def test_scales_bias_activation_and_padded_rows():
+    ranks, m, n, k = 2, 33, 24, 40
+    numbers = np.random.default_rng(2)
+    shard = -(-m // ranks)
+
+    def padded(rows, columns, dtype, stride):
+        return np.zeros((rows, stride), dtype)[:, :columns]
+
+    a = [padded(min(shard, m - rank * shard), k, np.int8, 48) for rank in range(ranks)]
+    b = [padded(n, k, np.int8, 64) for _ in range(ranks)]
+    for matrix in a + b:
+        matrix[:] = numbers.integers(-128, 128, matrix.shape)
+    scales_a = [numbers.uniform(0.01, 0.03, each.shape[0]).astype(np.float32) for each in a]
+    scales_b = [numbers.uniform(0.01, 0.03, n).astype(np.float32) for _ in range(ranks)]
+    bias = [numbers.standard_normal(n).astype(np.float32) for _ in range(ranks)]
+    out = [padded(m, n // 2, np.float32, 32) for _ in range(ranks)]
+    with ditron.World(ranks, target="sim") as world:
+        operator = ditron.AllGatherGemm(world, m, n, k, np.int8, out_dtype=np.float32, scales_a="vector", scales_b="vector",
+                                        bias_dtype=np.float32, activation="swiglu")
+        operator(a, b, out, scales_a=scales_a, scales_b=scales_b, bias=bias)
+        with pytest.raises(ditron.InvalidArgumentError, match="tensor scales_a: is null"):
+            operator(a, b, out, bias=bias)
+        with pytest.raises(ditron.InvalidArgumentError, match=r"activation='tanh'; accepted are None, 'relu'"):
+            ditron.AllGatherGemm(world, m, n, k, np.int8, activation="tanh")
+        world.synchronize()
+    gathered = np.concatenate(a).astype(np.int64)
+    for rank in range(ranks):
+        value = (gathered @ b[rank].T.astype(np.int64)) * np.concatenate(scales_a)[:, None].astype(float) * scales_b[rank] + bias[rank]
+        gate, up = value[:, ::2], value[:, 1::2]
+        np.testing.assert_allclose(out[rank], gate / (1 + np.exp(-gate)) * up, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("m", [5, 150])
 def test_gemm_all_reduce(m):
     ranks, n, k = 3, 64, 32
