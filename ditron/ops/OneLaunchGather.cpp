@@ -19,8 +19,7 @@ GatheredRows::GatheredRows(DataType dtype, int64_t depth, bool hasScales) {
   scaleStride = stride * bytes / scaleBytes;
 }
 
-CopiedRows::CopiedRows(int64_t rows, int64_t depth, int64_t strideFrom, int64_t strideTo)
-    : rows(rows), columns(depth) {
+CopiedRows::CopiedRows(int64_t rows, int64_t depth, int64_t strideFrom, int64_t strideTo) : rows(rows), columns(depth) {
   if (rows > 1 && strideFrom == depth && strideTo == depth) {
     this->rows = 1;
     columns = rows * depth;

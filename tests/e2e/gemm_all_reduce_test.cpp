@@ -505,8 +505,7 @@ TEST_F(GemmAllReduceOperator, WrongOptionsAreRefused) {
     EXPECT_FALSE(status.isOk());
     return status.message();
   };
-  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I16; }),
-              AllOf(HasSubstr("i16"), HasSubstr("fp8e5 and i8")));
+  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I16; }), AllOf(HasSubstr("i16"), HasSubstr("fp8e5 and i8")));
   EXPECT_THAT(changed([](auto &o) { o.partialType = DataType::F16; }), HasSubstr("fp16"));
   EXPECT_THAT(changed([](auto &o) { o.tile.blockM = 48; }), AllOf(HasSubstr("blockM"), HasSubstr("48")));
   EXPECT_THAT(changed([](auto &o) { o.maxRows = 0; }), HasSubstr("maxRows"));

@@ -568,8 +568,7 @@ TEST_F(Operators, WrongOptionsAreRefused) {
     return gather(options);
   };
   EXPECT_OK(AllGatherGemm::create(world(), sharedJit(), good));
-  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I16; }),
-              AllOf(HasSubstr("i16"), HasSubstr("fp8e5 and i8")));
+  EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I16; }), AllOf(HasSubstr("i16"), HasSubstr("fp8e5 and i8")));
   EXPECT_THAT(changed([](auto &o) { o.numNodes = 3; }), AllOf(HasSubstr("3 nodes"), HasSubstr("4 ranks")));
   EXPECT_THAT(changed([](auto &o) { o.tile.blockM = 48; }), AllOf(HasSubstr("blockM"), HasSubstr("48")));
   EXPECT_THAT(changed([](auto &o) { o.tile.numStages = 0; }), HasSubstr("numStages"));

@@ -177,9 +177,10 @@ Status AllReduceRmsNorm::enqueue(runtime::Rank &rank, runtime::Stream &stream, c
       return invalidArgument(
           fmt::format("{}: {} is no multiple of {} bytes", operation, operandNames[i], planAlignment));
   }
-  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation, stream, {rows, optionValues.columns},
-                                                              [&] { return fmt::format("{} rows", rows); },
-                                                              [&] { return makePlan(rank, rows); }));
+  DITRON_ASSIGN_OR_RETURN(Plan * found,
+                          kept[rank.id()]->find(
+                              operation, stream, {rows, optionValues.columns},
+                              [&] { return fmt::format("{} rows", rows); }, [&] { return makePlan(rank, rows); }));
   for (size_t i = 0; i < numOperands; ++i)
     DITRON_RETURN_IF_ERROR(found->call.setPointer(found->parameters[i], pointers[i]));
   return found->call.enqueue(stream);

@@ -187,14 +187,14 @@ Status Collective::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime
     return Status::ok();
   for (auto [name, pointer] : {std::pair("in", in), std::pair("out", out)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation(optionValues.kind), name, pointer, optionValues.dtype));
-  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation(optionValues.kind), stream,
-                                                              {elements, alignmentOf(in), alignmentOf(out)},
-                                                              [&] {
-                                                                return fmt::format(
-                                                                    "{} elements at multiples of {} and {} bytes",
-                                                                    elements, alignmentOf(in), alignmentOf(out));
-                                                              },
-                                                              [&] { return plan(rank, in, out, elements); }));
+  DITRON_ASSIGN_OR_RETURN(Plan * found,
+                          kept[rank.id()]->find(
+                              operation(optionValues.kind), stream, {elements, alignmentOf(in), alignmentOf(out)},
+                              [&] {
+                                return fmt::format("{} elements at multiples of {} and {} bytes", elements,
+                                                   alignmentOf(in), alignmentOf(out));
+                              },
+                              [&] { return plan(rank, in, out, elements); }));
   return found->enqueue(stream, in, out);
 }
 
