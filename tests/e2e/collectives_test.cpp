@@ -244,10 +244,16 @@ protected:
   }
 };
 
-/// A plan of each form of the kind, with several blocks and chunks where data is small.
+bool hasTensorCopies() { return targetUnderTest() == "sim:sm_90a" || targetUnderTest() == "cuda"; }
+
+/// A plan of each form of the kind, with several blocks and chunks where data is small. On the simulated Hopper what no other target has:
+/// the others are the same programs there.
 std::vector<CollectivePlan> plansOf(CollectiveKind kind) {
   std::vector<CollectivePlan> plans;
   for (CollectiveForm form : ops::formsOf(kind)) {
+    const bool forHopper = form == CollectiveForm::TensorCopies;
+    if (isSimulated() && forHopper != hasTensorCopies())
+      continue;
     const bool chunked = ops::hasChunks(form);
     plans.push_back({form, 3, chunked ? 2u : 1u, chunked ? 512u : 0});
   }
@@ -299,6 +305,20 @@ TEST_F(Collectives, TypesAndReductions) {
       }
     ++number;
   }
+}
+
+/// What is moved and not added, in types of every size.
+TEST_F(Collectives, TypesThatAreMoved) {
+  const uint32_t ranks = ranksOnTarget(3);
+  start(ranks, seeded(7));
+  for (CollectiveKind kind : {CollectiveKind::AllGather, CollectiveKind::AllToAll, CollectiveKind::Broadcast})
+    for (DataType type : {DataType::U8, DataType::BF16, DataType::F32, DataType::F64})
+      for (const CollectivePlan &plan : plansOf(kind)) {
+        runCalls({.kind = kind, .dtype = type, .maxElements = 300, .plan = plan},
+                 {{.elements = 299}, {.elements = 288}}, fmt::format("{} by {}", toString(kind), toString(plan.form)));
+        if (HasFatalFailure() || HasFailure())
+          return;
+      }
 }
 
 TEST_F(Collectives, AnyAlignment) {
@@ -496,6 +516,9 @@ TEST_F(Collectives, Refusals) {
   EXPECT_THAT(error({.dtype = DataType::I32, .scale = 2.0f, .maxElements = 4}), HasSubstr("of floats"));
   EXPECT_THAT(error({.kind = CollectiveKind::Broadcast, .root = 9, .maxElements = 4}), HasSubstr("root 9"));
   EXPECT_THAT(error({.root = 1, .maxElements = 4}), HasSubstr("root 1"));
+  if (!hasTensorCopies())
+    EXPECT_THAT(error({.maxElements = 4, .plan = CollectivePlan{CollectiveForm::TensorCopies, 3, 2, 512}}),
+                HasSubstr("all_reduce by tensor_copies on sim:sm_80: GPUs of compute capability 9.0"));
   auto made = Collective::create(world(), sharedJit(), {.maxElements = 4});
   ASSERT_OK(made);
   Buffer x = zeros(DataType::BF16, 8, "x"), wrong = zeros(DataType::F32, 8, "x");

@@ -45,6 +45,7 @@ std::unique_ptr<CollectiveProtocol> makeProtocol(CollectiveForm form, Collective
   case CollectiveForm::Chunks: return makeChunkProtocol(std::move(setting));
   case CollectiveForm::Ring: return makeRingProtocol(std::move(setting));
   case CollectiveForm::CopyEngine: return makeCopyEngineProtocol(std::move(setting));
+  case CollectiveForm::TensorCopies: return makeTensorCopyProtocol(std::move(setting));
   }
   return nullptr;
 }

@@ -57,6 +57,7 @@ const std::vector<FormTraits> &allForms() {
       {Form::Chunks, "chunks", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast}},
       {Form::Ring, "ring", true, false, {AllReduce, AllGather, ReduceScatter, Broadcast}},
       {Form::CopyEngine, "copy_engine", false, false, {AllGather, AllToAll, Broadcast}},
+      {Form::TensorCopies, "tensor_copies", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll}},
   };
   return forms;
 }

@@ -28,8 +28,10 @@ enum class CollectiveForm {
   Chunks,         ///< Through a ring of slots with signals, every rank to every rank; AllReduce in two shots.
   Ring, ///< From each rank to the next one only; not for AllToAll. Sums are made in the order of the ring, and rounded by each rank.
   CopyEngine, ///< Pushed by copy engines out of and into staging memory of the message's size; AllGather, AllToAll, Broadcast.
+  /// As chunks, but carried by bulk copies through shared memory: compute capability 9.0. ReduceScatter pulls; not for Broadcast.
+  TensorCopies,
 };
-/// packets, two_shot_packets, chunks, ring, copy_engine.
+/// packets, two_shot_packets, chunks, ring, copy_engine, tensor_copies.
 std::string_view toString(CollectiveForm form);
 const std::vector<CollectiveForm> &formsOf(CollectiveKind kind);
 /// Whether its plans have a chunkBytes.

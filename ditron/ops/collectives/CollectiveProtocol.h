@@ -85,6 +85,7 @@ std::unique_ptr<CollectiveProtocol> makePacketProtocol(CollectiveSetting setting
 std::unique_ptr<CollectiveProtocol> makeChunkProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeRingProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeCopyEngineProtocol(CollectiveSetting setting);
+std::unique_ptr<CollectiveProtocol> makeTensorCopyProtocol(CollectiveSetting setting);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_COLLECTIVES_COLLECTIVEPROTOCOL_H

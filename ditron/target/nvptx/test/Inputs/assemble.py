@@ -175,6 +175,15 @@ cases.append((library("collectives/ring"), "ring_broadcast", chunks + ", i32, i3
 for rooted in [False, True]:
     cases.append((library("collectives/copy_engine"), "copy_arrived", "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16, i32, i32" +
                   constexpr(WORLD=8, ROOTED=rooted, BLOCK=8192), "--num-warps 16"))
+not_for_arch = []
+shared, of_chunks = "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16", dict(WORLD=8, CHUNK=8192)
+if arch == "sm_90a":
+    for flag in [False, True]:
+        cases.append((library("collectives/tensor_copies"), "tensor_copy_exchange", chunks + ", i32, i32:16" + constexpr(SCATTER=flag, **of_chunks), "--num-warps 4"))
+        cases.append((library("collectives/tensor_copies"), "tensor_copy_reduce", shared + ", i32:16, i32, i32:16, fp32" +
+                      constexpr(GATHER=flag, REDUCTION=0, SCALED=False, X_ALIGNED=True, OUT_ALIGNED=flag, **of_chunks), "--num-warps 8"))
+else:
+    not_for_arch.append(library("collectives/tensor_copies"))
 cases.append((library("collectives/rms_norm"), "packet_all_reduce_rms_norm", rows + ", *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
               constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=4), "--num-warps 16"))
 cases.append((library("collectives/rms_norm"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
@@ -210,6 +219,8 @@ for folder, _, files in os.walk(kernels_folder):
             texts[os.path.join(folder, name)] = open(os.path.join(folder, name), encoding="utf-8").read()
 imported = set(re.findall(r"\w+", " ".join(names for text in texts.values() for names in re.findall(r"^from \.[\w.]+ import (\([^)]*\)|.*)", text, re.M))))
 for path, text in texts.items():
+    if path in not_for_arch:
+        continue
     for kernel in re.findall(r"^@triton\.jit.*\ndef (\w+)", text, re.M):
         is_called = kernel in imported or len(re.findall(rf"\b{kernel}\(", text)) > 1
         if not is_called and not any(case[0] == path and case[1] == kernel for case in cases):
