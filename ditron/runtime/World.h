@@ -135,6 +135,8 @@ public:
   uint32_t ranksPerNode() const { return optionValues.ranksPerNode ? optionValues.ranksPerNode : numRanks(); }
   uint32_t numNodes() const { return numRanks() / ranksPerNode(); }
   uint32_t nodeOf(uint32_t rank) const { return rank / ranksPerNode(); }
+  /// Whether kernels can reach all ranks' symmetric memory by one multimem access.
+  bool hasMulticast() const { return node->multicastHeap(heaps[localIds.front()]) != nullptr; }
   /// An error where there are several nodes, for what needs loads, stores or copies between all ranks.
   Status requireOneNode(std::string_view what) const;
   const std::string &target() const { return targetName; }

@@ -246,13 +246,22 @@ protected:
 
 bool hasTensorCopies() { return targetUnderTest() == "sim:sm_90a" || targetUnderTest() == "cuda"; }
 
+bool isMultimem(CollectiveForm form) {
+  return form == CollectiveForm::Multimem || form == CollectiveForm::OneShotMultimem;
+}
+/// Switches add some types, and nothing else.
+bool canReduce(CollectiveForm form, DataType type, Reduction reduction) {
+  return !isMultimem(form) ||
+         (reduction == Reduction::Sum && (type == DataType::BF16 || type == DataType::F16 || type == DataType::F32));
+}
+
 /// A plan of each form of the kind, with several blocks and chunks where data is small. On the simulated Hopper what no other target has:
 /// the others are the same programs there.
 std::vector<CollectivePlan> plansOf(CollectiveKind kind) {
   std::vector<CollectivePlan> plans;
   for (CollectiveForm form : ops::formsOf(kind)) {
     const bool forHopper = form == CollectiveForm::TensorCopies;
-    if (isSimulated() && forHopper != hasTensorCopies())
+    if (isSimulated() ? forHopper != hasTensorCopies() : isMultimem(form))
       continue;
     const bool chunked = ops::hasChunks(form);
     plans.push_back({form, 3, chunked ? 2u : 1u, chunked ? 512u : 0});
@@ -296,6 +305,11 @@ TEST_F(Collectives, TypesAndReductions) {
       for (Reduction reduction : {Reduction::Sum, others[number % 3]}) {
         CollectiveOptions options{
             .kind = kind, .dtype = type, .reduction = reduction, .maxElements = 300, .plan = plan};
+        if (!canReduce(plan.form, type, reduction)) {
+          EXPECT_THAT(std::string(Collective::create(world(), sharedJit(), options).status().message()),
+                      HasSubstr("switches"));
+          continue;
+        }
         if (reduction == Reduction::Sum && isFloat(type))
           options.scale = 0.5f;
         runCalls(options, {{.elements = 296}, {.elements = 299}},
@@ -519,6 +533,12 @@ TEST_F(Collectives, Refusals) {
   if (!hasTensorCopies())
     EXPECT_THAT(error({.maxElements = 4, .plan = CollectivePlan{CollectiveForm::TensorCopies, 3, 2, 512}}),
                 HasSubstr("all_reduce by tensor_copies on sim:sm_80: GPUs of compute capability 9.0"));
+  auto group = world().group({0});
+  ASSERT_OK(group.status());
+  auto withoutMulticast = Collective::create(
+      **group, sharedJit(), {.maxElements = 4, .plan = CollectivePlan{CollectiveForm::Multimem, 3, 2, 512}});
+  EXPECT_THAT(std::string(withoutMulticast.status().message()),
+              HasSubstr("all_reduce by multimem: there is no multicast memory"));
   auto made = Collective::create(world(), sharedJit(), {.maxElements = 4});
   ASSERT_OK(made);
   Buffer x = zeros(DataType::BF16, 8, "x"), wrong = zeros(DataType::F32, 8, "x");

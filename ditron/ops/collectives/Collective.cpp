@@ -46,6 +46,8 @@ std::unique_ptr<CollectiveProtocol> makeProtocol(CollectiveForm form, Collective
   case CollectiveForm::Ring: return makeRingProtocol(std::move(setting));
   case CollectiveForm::CopyEngine: return makeCopyEngineProtocol(std::move(setting));
   case CollectiveForm::TensorCopies: return makeTensorCopyProtocol(std::move(setting));
+  case CollectiveForm::OneShotMultimem:
+  case CollectiveForm::Multimem: return makeMultimemProtocol(form, std::move(setting));
   }
   return nullptr;
 }

@@ -58,6 +58,8 @@ const std::vector<FormTraits> &allForms() {
       {Form::Ring, "ring", true, false, {AllReduce, AllGather, ReduceScatter, Broadcast}},
       {Form::CopyEngine, "copy_engine", false, false, {AllGather, AllToAll, Broadcast}},
       {Form::TensorCopies, "tensor_copies", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll}},
+      {Form::OneShotMultimem, "one_shot_multimem", true, false, {AllReduce}},
+      {Form::Multimem, "multimem", true, false, {AllReduce, AllGather}},
   };
   return forms;
 }

@@ -30,8 +30,11 @@ enum class CollectiveForm {
   CopyEngine, ///< Pushed by copy engines out of and into staging memory of the message's size; AllGather, AllToAll, Broadcast.
   /// As chunks, but carried by bulk copies through shared memory: compute capability 9.0. ReduceScatter pulls; not for Broadcast.
   TensorCopies,
+  /// AllReduce only: each rank has the switches add. Sums of bf16, fp16 and fp32; in no order that is known, so that ranks may differ in bits.
+  OneShotMultimem,
+  Multimem, ///< AllReduce in two shots, with the same limits, but the same bits on all ranks; AllGather by stores to all.
 };
-/// packets, two_shot_packets, chunks, ring, copy_engine, tensor_copies.
+/// packets, two_shot_packets, chunks, ring, copy_engine, tensor_copies, one_shot_multimem, multimem.
 std::string_view toString(CollectiveForm form);
 const std::vector<CollectiveForm> &formsOf(CollectiveKind kind);
 /// Whether its plans have a chunkBytes.

@@ -86,6 +86,8 @@ std::unique_ptr<CollectiveProtocol> makeChunkProtocol(CollectiveSetting setting)
 std::unique_ptr<CollectiveProtocol> makeRingProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeCopyEngineProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeTensorCopyProtocol(CollectiveSetting setting);
+/// OneShotMultimem or Multimem.
+std::unique_ptr<CollectiveProtocol> makeMultimemProtocol(CollectiveForm form, CollectiveSetting setting);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_COLLECTIVES_COLLECTIVEPROTOCOL_H

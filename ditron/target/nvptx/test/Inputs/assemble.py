@@ -184,6 +184,12 @@ if arch == "sm_90a":
                       constexpr(GATHER=flag, REDUCTION=0, SCALED=False, X_ALIGNED=True, OUT_ALIGNED=flag, **of_chunks), "--num-warps 8"))
 else:
     not_for_arch.append(library("collectives/tensor_copies"))
+if arch in ["sm_80", "sm_89"]:
+    not_for_arch.append(library("collectives/multimem"))
+else:
+    cases.append((library("collectives/multimem"), "multimem_all_gather", shared + ", i32, i32:16" + constexpr(**of_chunks), "--num-warps 16"))
+    cases.append((library("collectives/multimem"), "multimem_one_shot_all_reduce", shared + ", i32, i32:16, fp32" + constexpr(SCALED=False, **of_chunks), "--num-warps 16"))
+    cases.append((library("collectives/multimem"), "multimem_all_reduce", shared + ", i32:16, i32, i32:16, fp32" + constexpr(SCALED=False, **of_chunks), "--num-warps 16"))
 cases.append((library("collectives/rms_norm"), "packet_all_reduce_rms_norm", rows + ", *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
               constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=4), "--num-warps 16"))
 cases.append((library("collectives/rms_norm"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
