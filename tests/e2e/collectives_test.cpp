@@ -257,11 +257,11 @@ bool canReduce(CollectiveForm form, DataType type, Reduction reduction) {
 
 /// A plan of each form of the kind, with several blocks and chunks where data is small. On the simulated Hopper what no other target has:
 /// the others are the same programs there.
-std::vector<CollectivePlan> plansOf(CollectiveKind kind) {
+std::vector<CollectivePlan> plansOf(CollectiveKind kind, bool forNodes = false) {
   std::vector<CollectivePlan> plans;
   for (CollectiveForm form : ops::formsOf(kind)) {
     const bool forHopper = form == CollectiveForm::TensorCopies;
-    if (isSimulated() ? forHopper != hasTensorCopies() : isMultimem(form))
+    if (ops::isForNodes(form) != forNodes || (isSimulated() ? forHopper != hasTensorCopies() : isMultimem(form)))
       continue;
     const bool chunked = ops::hasChunks(form);
     plans.push_back({form, 3, chunked ? 2u : 1u, chunked ? 512u : 0});
@@ -352,8 +352,8 @@ TEST_F(Collectives, AnyAlignment) {
 }
 
 /// What a sum of bf16 is, bit by bit, where it cannot be exact. In the order of the ranks, in fp32, rounded once; around a ring from the
-/// rank behind the part's owner to the owner, rounded by each rank.
-float sumOf(const std::vector<float> &values, CollectiveForm form, size_t owner) {
+/// rank behind the part's owner to the owner, rounded by each rank; of several nodes by nodes, each node's sum rounded.
+float sumOf(const std::vector<float> &values, CollectiveForm form, size_t owner, size_t perNode) {
   const auto round = [](float value) { return static_cast<float>(rounded(DataType::BF16, value)); };
   float total = 0;
   if (form == CollectiveForm::Ring) {
@@ -361,42 +361,52 @@ float sumOf(const std::vector<float> &values, CollectiveForm form, size_t owner)
       total = round(total + values[(owner + k) % values.size()]);
     return total;
   }
-  return round(std::accumulate(values.begin(), values.end(), 0.0f));
+  const size_t share = form == CollectiveForm::TwoLevel ? perNode : 1;
+  for (size_t first = 0; first < values.size(); first += share)
+    total += round(std::accumulate(values.begin() + first, values.begin() + first + share, 0.0f));
+  return round(total);
 }
 
 TEST_F(Collectives, SumsAreRoundedAsTheFormSays) {
   constexpr int64_t n = 1501, line = 64; // parts of an AllReduce begin at lines of 128 bytes
-  const uint32_t ranks = ranksOnTarget(4);
-  start(ranks, seeded(9));
-  for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter})
-    for (const CollectivePlan &plan : plansOf(kind)) {
-      const CollectiveOptions options{.kind = kind, .maxElements = n, .plan = plan};
-      auto collective = Collective::create(world(), sharedJit(), options);
-      ASSERT_OK(collective);
-      Operands operands = operandsFor(options);
-      std::vector<std::vector<float>> given;
-      for (uint32_t r = 0; r < ranks; ++r)
-        given.push_back(randomFloats(operands.in[r].count(), 40 + r, -1, 1, DataType::BF16));
-      ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
-        DITRON_RETURN_IF_ERROR(operands.in[me.id()].uploadFloats(given[me.id()]));
-        DITRON_RETURN_IF_ERROR(collective->enqueue(me, me.stream(), operands.in[me.id()], operands.out[me.id()], n));
-        return me.stream().synchronize();
-      }));
-      const int64_t part = (n + ranks * line - 1) / (ranks * line) * line;
-      for (uint32_t r = 0; r < ranks; ++r) {
-        std::vector<float> expected;
-        for (int64_t i = 0; i < n; ++i) {
-          const bool all = kind == CollectiveKind::AllReduce;
-          std::vector<float> values;
-          for (const std::vector<float> &each : given)
-            values.push_back(each[all ? i : r * n + i]);
-          expected.push_back(sumOf(values, plan.form, all ? i / part : r));
+  for (uint32_t perNode : {4u, 2u}) {
+    const uint32_t ranks = ranksOnTarget(4);
+    const bool forNodes = perNode < ranks;
+    if (forNodes && !isSimulated())
+      continue;
+    WorldOptions worldOptions = seeded(9);
+    worldOptions.ranksPerNode = forNodes ? perNode : 0;
+    start(ranks, worldOptions);
+    for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter})
+      for (const CollectivePlan &plan : plansOf(kind, forNodes)) {
+        const CollectiveOptions options{.kind = kind, .maxElements = n, .plan = plan};
+        auto collective = Collective::create(world(), sharedJit(), options);
+        ASSERT_OK(collective);
+        Operands operands = operandsFor(options);
+        std::vector<std::vector<float>> given;
+        for (uint32_t r = 0; r < ranks; ++r)
+          given.push_back(randomFloats(operands.in[r].count(), 40 + r, -1, 1, DataType::BF16));
+        ASSERT_OK(world().runRanks([&](Rank &me) -> Status {
+          DITRON_RETURN_IF_ERROR(operands.in[me.id()].uploadFloats(given[me.id()]));
+          DITRON_RETURN_IF_ERROR(collective->enqueue(me, me.stream(), operands.in[me.id()], operands.out[me.id()], n));
+          return me.stream().synchronize();
+        }));
+        const int64_t part = (n + ranks * line - 1) / (ranks * line) * line;
+        for (uint32_t r = 0; r < ranks; ++r) {
+          std::vector<float> expected;
+          for (int64_t i = 0; i < n; ++i) {
+            const bool all = kind == CollectiveKind::AllReduce;
+            std::vector<float> values;
+            for (const std::vector<float> &each : given)
+              values.push_back(each[all ? i : r * n + i]);
+            expected.push_back(sumOf(values, plan.form, all ? i / part : r, perNode));
+          }
+          std::vector<float> actual = getFloats(operands.out[r]);
+          actual.resize(n);
+          expectSame(actual, expected, fmt::format("{} by {}, rank {}", toString(kind), toString(plan.form), r));
         }
-        std::vector<float> actual = getFloats(operands.out[r]);
-        actual.resize(n);
-        expectSame(actual, expected, fmt::format("{} by {}, rank {}", toString(kind), toString(plan.form), r));
       }
-    }
+  }
 }
 
 /// Each form under schedules in which ranks, blocks and threads come in other orders and stores come late; the race detector watches.
@@ -414,6 +424,55 @@ TEST_F(Collectives, AnySchedule) {
           return;
       }
   }
+}
+
+/// Nodes on which all goes by two levels; puts between them come late, in pieces and in any order.
+TEST_F(Collectives, SeveralNodes) {
+  if (!isSimulated())
+    GTEST_SKIP() << "GPUs of one machine are one node";
+  for (auto [nodes, perNode] :
+       {std::pair{2u, 1u}, {2u, 2u}, {3u, 2u}, {4u, 2u}, {2u, 4u}, {4u, 4u}, {2u, 8u}, {4u, 8u}}) {
+    const uint32_t ranks = nodes * perNode;
+    for (uint64_t seed = 1; seed <= (ranks > 8 ? 1 : 3); ++seed) {
+      WorldOptions world = seeded(seed, seed % ranks, 4);
+      world.ranksPerNode = perNode;
+      start(ranks, world);
+      for (CollectiveKind kind :
+           {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter}) {
+        for (const CollectivePlan &plan : plansOf(kind, /*forNodes=*/true)) {
+          std::vector<Call> calls;
+          for (int64_t n : {1, 700, 0, 257, 2051, 2048})
+            calls.push_back({.elements = n, .inPlace = n % 3 == 1, .offset = n % 2 ? 3 : 0});
+          runCalls({.kind = kind, .maxElements = 2051, .plan = plan}, calls,
+                   fmt::format("{} by {} on {} nodes of {}, seed {}", toString(kind), toString(plan.form), nodes,
+                               perNode, seed));
+          if (HasFatalFailure() || HasFailure())
+            return;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Collectives, TypesAndReductionsOfNodes) {
+  if (!isSimulated())
+    GTEST_SKIP() << "GPUs of one machine are one node";
+  WorldOptions world = seeded(5);
+  world.ranksPerNode = 2;
+  start(4, world);
+  int number = 0;
+  for (DataType type : {DataType::BF16, DataType::F16, DataType::F32, DataType::F64, DataType::F8E5, DataType::I8,
+                        DataType::U8, DataType::I16, DataType::U32, DataType::I64})
+    for (Reduction reduction : {Reduction::Sum, Reduction::Max, Reduction::Min, Reduction::Average}) {
+      const CollectiveKind kind = ++number % 2 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
+      CollectiveOptions options{.kind = kind, .dtype = type, .reduction = reduction, .maxElements = 300};
+      if (reduction == Reduction::Sum && isFloat(type))
+        options.scale = 0.5f;
+      runCalls(options, {{.elements = 296}, {.elements = 299}},
+               fmt::format("{} {} on 2 nodes of 2", toString(reduction), toString(kind)));
+      if (HasFatalFailure() || HasFailure())
+        return;
+    }
 }
 
 /// The plans of the library, which are for large sizes, with what they choose.
@@ -441,6 +500,22 @@ TEST_F(Collectives, GraphsBetweenEagerCalls) {
       if (HasFatalFailure() || HasFailure())
         return;
     }
+}
+
+TEST_F(Collectives, GraphsOfNodes) {
+  if (!isSimulated())
+    GTEST_SKIP() << "GPUs of one machine are one node";
+  for (uint64_t seed : {1, 2, 3}) {
+    WorldOptions world = seeded(seed, 2, 3);
+    world.ranksPerNode = 2;
+    start(6, world);
+    for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter})
+      for (const CollectivePlan &plan : plansOf(kind, /*forNodes=*/true)) {
+        replayGraphs({.kind = kind, .maxElements = 1500, .plan = plan}, 5);
+        if (HasFatalFailure() || HasFailure())
+          return;
+      }
+  }
 }
 
 /// Rounded where three steps one after the other would round, so that only the norm's own arithmetic may differ.
@@ -533,6 +608,9 @@ TEST_F(Collectives, Refusals) {
   if (!hasTensorCopies())
     EXPECT_THAT(error({.maxElements = 4, .plan = CollectivePlan{CollectiveForm::TensorCopies, 3, 2, 512}}),
                 HasSubstr("all_reduce by tensor_copies on sim:sm_80: GPUs of compute capability 9.0"));
+  const CollectivePlan nodes{CollectiveForm::TwoLevel, 3, 2, 512};
+  EXPECT_THAT(error({.maxElements = 4, .plan = nodes}),
+              HasSubstr("all_reduce by two_level on 1 node; its forms there are: packets, two_shot_packets, chunks"));
   auto group = world().group({0});
   ASSERT_OK(group.status());
   auto withoutMulticast = Collective::create(

@@ -60,6 +60,7 @@ const std::vector<FormTraits> &allForms() {
       {Form::TensorCopies, "tensor_copies", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll}},
       {Form::OneShotMultimem, "one_shot_multimem", true, false, {AllReduce}},
       {Form::Multimem, "multimem", true, false, {AllReduce, AllGather}},
+      {Form::TwoLevel, "two_level", true, true, {AllReduce, AllGather, ReduceScatter}},
   };
   return forms;
 }

@@ -21,6 +21,17 @@ TEST(CollectivePlans, TheLibrarysTableHasEverySizeOfEveryKind) {
       }
 }
 
+TEST(CollectivePlans, WorldsOfSeveralNodesHaveFormsOfTheirOwn) {
+  for (CollectiveKind kind : allCollectiveKinds())
+    for (std::string_view gpu : {"NVIDIA H200", "simulated sm_80"}) {
+      auto rows = readCollectivePlans(collectivePlanTable(), kind, gpu, 8, 2);
+      EXPECT_EQ(rows.isOk(), hasFormForNodes(kind)) << toString(kind);
+      if (rows.isOk())
+        for (const CollectivePlanRow &row : *rows)
+          EXPECT_TRUE(row.plan.verify(kind, 8, 2).isOk()) << row.plan.text();
+    }
+}
+
 TEST(CollectivePlans, RowsOfTheFirstGpuAndRanksThatFit) {
   constexpr std::string_view table = "all_reduce H200 4 100 packets 8 4 -\n"
                                      "all_reduce H200 4 * chunks 8 4 1024\n"
