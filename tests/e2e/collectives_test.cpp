@@ -440,8 +440,13 @@ TEST_F(Collectives, SeveralNodes) {
       for (CollectiveKind kind :
            {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter}) {
         for (const CollectivePlan &plan : plansOf(kind, /*forNodes=*/true)) {
+          // Each packet costs the simulator's race detector something.
+          const bool packets = plan.form == CollectiveForm::TwoLevelPackets;
+          if (packets && ranks > 8)
+            continue;
           std::vector<Call> calls;
-          for (int64_t n : {1, 700, 0, 257, 2051, 2048})
+          for (int64_t n :
+               packets ? std::vector<int64_t>{1, 257, 0, 600, 4} : std::vector<int64_t>{1, 700, 0, 257, 2051, 2048})
             calls.push_back({.elements = n, .inPlace = n % 3 == 1, .offset = n % 2 ? 3 : 0});
           runCalls({.kind = kind, .maxElements = 2051, .plan = plan}, calls,
                    fmt::format("{} by {} on {} nodes of {}, seed {}", toString(kind), toString(plan.form), nodes,

@@ -48,6 +48,7 @@ std::unique_ptr<CollectiveProtocol> makeProtocol(CollectiveForm form, Collective
   case CollectiveForm::TensorCopies: return makeTensorCopyProtocol(std::move(setting));
   case CollectiveForm::OneShotMultimem:
   case CollectiveForm::Multimem: return makeMultimemProtocol(form, std::move(setting));
+  case CollectiveForm::TwoLevelPackets: return makeTwoLevelPacketProtocol(std::move(setting));
   case CollectiveForm::TwoLevel: return makeTwoLevelProtocol(std::move(setting));
   }
   return nullptr;

@@ -60,6 +60,7 @@ const std::vector<FormTraits> &allForms() {
       {Form::TensorCopies, "tensor_copies", true, false, {AllReduce, AllGather, ReduceScatter, AllToAll}},
       {Form::OneShotMultimem, "one_shot_multimem", true, false, {AllReduce}},
       {Form::Multimem, "multimem", true, false, {AllReduce, AllGather}},
+      {Form::TwoLevelPackets, "two_level_packets", false, true, {AllReduce, AllGather}},
       {Form::TwoLevel, "two_level", true, true, {AllReduce, AllGather, ReduceScatter}},
   };
   return forms;
@@ -155,6 +156,9 @@ Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks, uint32_t n
   if ((form == CollectiveForm::Packets || form == CollectiveForm::TwoShotPackets) && numRanks > mostPacketRanks)
     return unsupported(fmt::format("{} by {} on {} ranks; at most {} are accepted, or the form chunks", toString(kind),
                                    traits.name, numRanks, mostPacketRanks));
+  if (form == CollectiveForm::TwoLevelPackets && numRanks / numNodes > mostPacketRanks)
+    return unsupported(fmt::format("{} by {} on nodes of {} ranks; at most {} are accepted, or the form two_level",
+                                   toString(kind), traits.name, numRanks / numNodes, mostPacketRanks));
   if (blocks < 1 || blocks > mostBlocks)
     return invalidArgument(fmt::format("{} blocks; 1 to {} are accepted", blocks, mostBlocks));
   if (!std::has_single_bit(numWarps) || numWarps > mostWarps)

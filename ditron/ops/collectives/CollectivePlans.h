@@ -33,11 +33,14 @@ enum class CollectiveForm {
   /// AllReduce only: each rank has the switches add. Sums of bf16, fp16 and fp32; in no order that is known, so that ranks may differ in bits.
   OneShotMultimem,
   Multimem, ///< AllReduce in two shots, with the same limits, but the same bits on all ranks; AllGather by stores to all.
+  /// For several nodes, and only for those: a put with signal between nodes, packets on them, in one shot; AllReduce, AllGather. At most 16
+  /// ranks on a node.
+  TwoLevelPackets,
   /// For several nodes, and only for those: a put with signal between nodes, stores on them; AllReduce, AllGather, ReduceScatter. A node's
   /// sum is rounded before it is sent.
   TwoLevel,
 };
-/// packets, two_shot_packets, chunks, ring, copy_engine, tensor_copies, one_shot_multimem, multimem, two_level.
+/// packets, two_shot_packets, chunks, ring, copy_engine, tensor_copies, one_shot_multimem, multimem, two_level_packets, two_level.
 std::string_view toString(CollectiveForm form);
 const std::vector<CollectiveForm> &formsOf(CollectiveKind kind);
 /// Whether its plans have a chunkBytes.

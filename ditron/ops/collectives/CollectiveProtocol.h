@@ -88,6 +88,7 @@ std::unique_ptr<CollectiveProtocol> makeCopyEngineProtocol(CollectiveSetting set
 std::unique_ptr<CollectiveProtocol> makeTensorCopyProtocol(CollectiveSetting setting);
 /// OneShotMultimem or Multimem.
 std::unique_ptr<CollectiveProtocol> makeMultimemProtocol(CollectiveForm form, CollectiveSetting setting);
+std::unique_ptr<CollectiveProtocol> makeTwoLevelPacketProtocol(CollectiveSetting setting);
 std::unique_ptr<CollectiveProtocol> makeTwoLevelProtocol(CollectiveSetting setting);
 
 } // namespace ditron::ops

@@ -173,6 +173,9 @@ for reduce, gather in [(True, True), (True, False), (False, True)]:
     cases.append((library("collectives/ring"), "ring_exchange", chunks + ", i32:16, i32, i32:16, fp32" + constexpr(WORLD=8, CHUNK=4096) + kinds, "--num-warps 16"))
     cases.append((library("collectives/two_level"), "two_level_exchange", rows + ", *i64:16, *i64:16, i32:16, i32:16, i32, i32:16, fp32" +
                   constexpr(NODES=2, LOCAL=8, CHUNK=4096) + kinds, "--num-warps 8"))
+for reduce in [True, False]:
+    cases.append((library("collectives/two_level_packets"), "two_level_packet_exchange", "*bf16:16, *bf16:16, *i64:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32, i32, fp32" +
+                  constexpr(NODES=2, LOCAL=8, PER_PACKET=4, REDUCE=reduce, REDUCTION=0, SCALED=False, ALIGNED=True), "--num-warps 16"))
 cases.append((library("collectives/ring"), "ring_broadcast", chunks + ", i32, i32, i32:16" + constexpr(WORLD=8, CHUNK=16384), "--num-warps 16"))
 for rooted in [False, True]:
     cases.append((library("collectives/copy_engine"), "copy_arrived", "*bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32:16, i32, i32" +
