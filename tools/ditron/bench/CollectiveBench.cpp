@@ -17,6 +17,7 @@
 
 #include <charconv>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace ditron::tool {
@@ -26,7 +27,7 @@ namespace {
 struct CollectiveBenchOptions {
   ops::CollectiveKind kind = ops::CollectiveKind::AllReduce;
   std::string target = "sim:sm_80";
-  uint32_t ranks = 4;
+  uint32_t ranks = 4, ranksPerNode = 0; ///< 0: all on one node
   std::string dtype = "bf16";
   std::vector<std::string> sizes, plans;
   bool check = false, quiet = false;
@@ -98,16 +99,22 @@ Status CollectiveBench::run(const Knobs &knobs) {
   std::vector<std::optional<ops::CollectivePlan>> plans;
   for (const std::string &text : options.plans) {
     DITRON_ASSIGN_OR_RETURN(const ops::CollectivePlan plan, ops::parseCollectivePlan(text));
-    DITRON_RETURN_IF_ERROR(plan.verify(options.kind, options.ranks));
     plans.push_back(plan);
   }
   if (plans.empty())
     plans.push_back(std::nullopt);
-  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, {}));
+  runtime::WorldOptions worldOptions;
+  worldOptions.ranksPerNode = options.ranksPerNode;
+  DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, worldOptions));
+  for (const auto &plan : plans)
+    if (plan)
+      DITRON_RETURN_IF_ERROR(plan->verify(options.kind, world->numRanks(), world->numNodes()));
   DITRON_ASSIGN_OR_RETURN(jit, jit::Jit::create(world->target(), knobs));
   const std::string gpu = world->rank(0).attributes().name;
-  table = fmt::format("{} of {}, {} x {}\n{:>10}  {:<32}{:>12}{:>12}{:>10}\n", toString(options.kind), toString(dtype),
-                      options.ranks, gpu, "bytes", "form blocks warps chunk", "graph us", "alone us", "GB/s");
+  const std::string nodes = world->numNodes() > 1 ? fmt::format(" on {} nodes", world->numNodes()) : "";
+  table =
+      fmt::format("{} of {}, {} x {}{}\n{:>10}  {:<32}{:>12}{:>12}{:>10}\n", toString(options.kind), toString(dtype),
+                  options.ranks, gpu, nodes, "bytes", "form blocks warps chunk", "graph us", "alone us", "GB/s");
   for (uint64_t bytes : sizes)
     for (const auto &plan : plans)
       DITRON_RETURN_IF_ERROR(benchOf(bytes, plan));
@@ -115,8 +122,8 @@ Status CollectiveBench::run(const Knobs &knobs) {
   if (!options.quiet)
     fmt::print(textStream(options.jsonFile, ""), "{}", table);
   const nlohmann::ordered_json report = {
-      {"operator", toString(options.kind)}, {"target", target.text}, {"gpu", gpu}, {"ranks", options.ranks},
-      {"dtype", toString(dtype)},           {"rows", rows}};
+      {"operator", toString(options.kind)}, {"target", target.text},    {"gpu", gpu},  {"ranks", options.ranks},
+      {"nodes", world->numNodes()},         {"dtype", toString(dtype)}, {"rows", rows}};
   return writeReport("--json", options.jsonFile, report.dump(1) + "\n");
 }
 
@@ -205,11 +212,18 @@ void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context) {
     CollectiveBenchOptions &options = *arguments;
     options.kind = kind;
     options.sizes = {"16K", "64K", "256K", "1M"};
+    std::vector<std::string_view> forms;
+    for (ops::CollectiveForm form : ops::formsOf(kind))
+      forms.push_back(toString(form));
     command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
         ->capture_default_str();
     command->add_option("--ranks", options.ranks, "Number of ranks")
         ->check(integerBetween(1, 64))
         ->capture_default_str();
+    command
+        ->add_option("--ranks-per-node", options.ranksPerNode,
+                     "Simulated nodes of so many ranks; without it all are on one")
+        ->check(integerBetween(1, 64));
     command->add_option("--dtype", options.dtype, "Of the elements")->capture_default_str();
     command
         ->add_option("--bytes", options.sizes,
@@ -218,8 +232,11 @@ void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context) {
         ->delimiter(',')
         ->capture_default_str();
     command
-        ->add_option("--plan", options.plans,
-                     "How to do it, like 'packets 32 16' or 'chunks 64 16 16384'; several are compared")
+        ->add_option(
+            "--plan", options.plans,
+            fmt::format(
+                "How to do it: FORM BLOCKS WARPS [BYTES], like 'chunks 64 16 16384'; several are compared. Forms: {}",
+                fmt::join(forms, ", ")))
         ->type_name("PLAN");
     command->add_flag("--check", options.check, "Compare with plain loops; a wrong result is an error");
     command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
