@@ -6,7 +6,7 @@
 // (CollectivePlans.h).
 //
 // Results are the same bits on every rank and in every call: contributions are combined in ascending order of the ranks, sums in fp32
-// (integers in 32 or 64 bits) and rounded once.
+// (integers in 32 or 64 bits) and rounded once. So it is in all forms that the table chooses on one node; what others do: CollectivePlans.h.
 //
 //   Collective reduce = *Collective::create(world, kernels, {.kind = CollectiveKind::AllReduce, .maxElements = 1 << 20});
 //   reduce.prepare(rank, elements);                                   // on every rank, before the first call anywhere
