@@ -116,7 +116,8 @@ enum DitronSimType {
   DITRON_SIM_F32 = 6,
   DITRON_SIM_F64 = 7,
   DITRON_SIM_TF32 =
-      8, ///< fp32 storage, operands rounded to tf32 (10 fraction bits, nearest, ties away) before multiplying.
+      8, ///< fp32 storage, 10 fraction bits count. Operands from registers are rounded (to nearest, ties away), as code for a GPU
+  ///< does before the instruction; of operands in shared memory the other bits are cut off, as the hardware does.
   DITRON_SIM_E4M3 = 9, ///< fp8, finite only, NaN 0x7f and 0xff. Matrix operands only.
   DITRON_SIM_E5M2 = 10,
 };
@@ -252,7 +253,8 @@ typedef struct DitronSimTensorMap {
   uint32_t elementBytes;    ///< 1, 2, 4, 8.
   uint32_t swizzleBytes;    ///< 0, 32, 64, 128; not 0: equal to box[0] * elementBytes.
   uint32_t fillNan;         ///< 1: elements out of range are NaN (0x7f.., all types), 0: they are zero.
-  uint32_t reserved[8];
+  uint32_t roundsTf32;      ///< 1: elements are fp32, and loads round them to tf32 (to nearest, ties to even).
+  uint32_t reserved[7];
 } DitronSimTensorMap;
 
 /// One thread starts a copy of the box at `coords` (in elements, dimension 0 first, may be negative or past the end) to

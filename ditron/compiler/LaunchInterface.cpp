@@ -38,6 +38,8 @@ std::string elementName(mlir::Type type) {
     return "fp32";
   if (type.isF64())
     return "fp64";
+  if (type.isTF32())
+    return std::string(ArtifactTensorMap::tf32);
   if (llvm::isa<mlir::Float8E4M3FNType>(type))
     return "fp8e4nv";
   if (llvm::isa<mlir::Float8E5M2Type>(type))

@@ -57,6 +57,12 @@ const TileForm pointerForms[] = {
     {{GemmMovement::Pointers, tile(128, 128, 64, 8, 4, 3)}, 0.93, 5, 2},
     {{GemmMovement::Pointers, tile(64, 64, 64, 8, 4, 3)}, 0.65, 3, 4},
 };
+/// The same with fp32 operands as tf32, which warpgroups read along K only. Not measured yet: the efficiencies are those of as many
+/// bytes of 16-bit operands.
+const TileForm hopperWideForms[] = {
+    {{GemmMovement::Descriptors, tile(128, 128, 32, 8, 8, 5)}, 1.00, 1, 1},
+    {{GemmMovement::Descriptors, tile(64, 128, 32, 16, 4, 6)}, 0.70, 2, 1},
+};
 /// fp32 operands: half as many elements fit.
 const TileForm wideForms[] = {
     {{GemmMovement::Pointers, tile(128, 128, 32, 8, 8, 3)}, 1.00, 5, 1},
@@ -163,8 +169,10 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
 std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors) {
   Expected<TargetName> name = parseTargetName(target);
   const bool simulated = !name.isOk() || name->simulated;
-  const bool tensorCopies = name.isOk() && name->architecture.starts_with("sm_90") &&
-                            sizeOf(problem.dtype) <= 2 && allowsDescriptors(problem);
+  // fp32 goes to the multiply by tensor copies, which round it to tf32, or through registers.
+  const bool isTf32 = problem.dtype == DataType::F32 && problem.precision == MultiplyPrecision::Tf32;
+  const bool tensorCopies = name.isOk() && name->architecture.starts_with("sm_90") && allowsDescriptors(problem) &&
+                            (sizeOf(problem.dtype) <= 2 || (isTf32 && problem.order == MatrixOrder::Transposed));
   const bool narrow = sizeOf(problem.dtype) == 1;
   std::vector<TileForm> forms;
   auto add = [&](std::span<const TileForm> table) {
@@ -175,7 +183,9 @@ std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view
   if (simulated)
     add(simulatedForms);
   else if (tensorCopies)
-    add(narrow ? std::span<const TileForm>(hopperNarrowForms) : hopperForms);
+    add(narrow   ? std::span<const TileForm>(hopperNarrowForms)
+        : isTf32 ? std::span<const TileForm>(hopperWideForms)
+                 : hopperForms);
   else if (narrow)
     add(narrowForms);
   else if (sizeOf(problem.dtype) == 2)

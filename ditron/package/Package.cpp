@@ -122,7 +122,7 @@ private:
     const size_t rank = map.sizes.size();
     const bool isShaped = rank >= 1 && rank <= mostDimensions && map.strides.size() == rank && map.box.size() == rank;
     if (!isShaped || map.base >= artifact.parameters.size() || !isPointer(artifact.parameters[map.base].type) ||
-        !parseDataType(map.element) || std::ranges::count(map.box, 0u) > 0 ||
+        !map.elementType() || std::ranges::count(map.box, 0u) > 0 ||
         (map.swizzleBytes != 0 && map.swizzleBytes != 32 && map.swizzleBytes != 64 && map.swizzleBytes != 128))
       return invalidArgument(fmt::format("a tensor map of {} dimensions at parameter {}", rank, map.base));
     for (const auto *numbers : {&map.sizes, &map.strides})

@@ -57,7 +57,7 @@ size_t TensorMapHash::operator()(const TensorMapDescription &map) const {
     mix(map.stridesBytes[dim]);
     mix(map.box[dim]);
   }
-  mix(uint64_t(map.type) << 32 | map.swizzleBytes << 1 | map.fillNan);
+  mix(uint64_t(map.type) << 32 | map.swizzleBytes << 2 | map.roundsTf32 << 1 | map.fillNan);
   return hash ^ hash >> 29;
 }
 
@@ -69,12 +69,13 @@ Expected<TensorMapDescription> describeTensorMap(const Artifact &artifact, const
     return invalidArgument(fmt::format("kernel '{}': the tensor at argument '{}' {}", artifact.kernel, name, problem));
   };
   TensorMapDescription result;
-  const std::optional<DataType> type = parseDataType(map.element);
+  const std::optional<DataType> type = map.elementType();
   if (!type || map.sizes.empty() || map.sizes.size() > TensorMapDescription::maxRank ||
       map.strides.size() != map.sizes.size() || map.box.size() != map.sizes.size())
     return internalError(fmt::format("kernel '{}': the tensor map of argument '{}' is malformed", artifact.kernel, name));
   result.type = *type;
   result.fillNan = map.fillNan;
+  result.roundsTf32 = map.roundsTf32();
   result.swizzleBytes = map.swizzleBytes;
   result.rank = static_cast<uint32_t>(map.sizes.size());
   std::memcpy(&result.base, arguments.bytes.data() + arguments.offsets[map.base], sizeof(void *));

@@ -20,6 +20,7 @@ struct TensorMapDescription {
   void *base = nullptr;
   DataType type = DataType::U8;
   bool fillNan = false;
+  bool roundsTf32 = false; ///< Loads round fp32 to tf32.
   uint32_t rank = 0;
   uint32_t swizzleBytes = 0;
   std::array<uint64_t, maxRank> sizes = {};        ///< In elements.

@@ -7,6 +7,8 @@
 #ifndef DITRON_SUPPORT_ARTIFACT_H
 #define DITRON_SUPPORT_ARTIFACT_H
 
+#include "ditron/support/DataType.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,8 +39,14 @@ struct ArtifactTensorMap {
   std::vector<ArtifactMapNumber> strides; ///< In elements; the last is 1.
   std::vector<uint32_t> box;              ///< What one copy moves.
   uint32_t swizzleBytes = 0;              ///< 0, 32, 64 or 128.
-  std::string element;                    ///< Signature text: "bf16".
+  std::string element;                    ///< Signature text: "bf16"; or `tf32`.
   bool fillNan = false;                   ///< What lies outside of the tensor reads as NaN, else as zero.
+
+  /// As `element`: fp32 in memory, which loads round to tf32 on their way.
+  static constexpr std::string_view tf32 = "tf32";
+  bool roundsTf32() const { return element == tf32; }
+  /// The type of the elements in memory; nothing if `element` names none.
+  std::optional<DataType> elementType() const { return roundsTf32() ? DataType::F32 : parseDataType(element); }
 
   bool operator==(const ArtifactTensorMap &) const = default;
 };

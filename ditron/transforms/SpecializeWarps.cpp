@@ -88,7 +88,7 @@ private:
         auto descriptor = cast<tile::DescriptorType>(load.getDescriptor().getType());
         Value buffer =
             dgpu::BufferAllocOp::create(top, load.getLoc(), copyBufferType(descriptor, ring.slots), IntegerAttr());
-        places[load] = {tensorMapFor(load.getDescriptor(), kernel), buffer, {}};
+        places[load] = {tensorMapFor(load.getDescriptor(), kernel, MapUse::DotOperands), buffer, {}};
       }
       Location loc = ring.loads.front().getLoc();
       auto type = dgpu::MbarriersType::get(kernel.getContext(), ring.slots);

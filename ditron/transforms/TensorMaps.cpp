@@ -191,7 +191,7 @@ static Attribute sourceOf(Value value, Builder &builder) {
   return builder.getDictionaryAttr(builder.getNamedAttr("arg", builder.getI64IntegerAttr(index)));
 }
 
-static DictionaryAttr describeMap(tile::MakeDescriptorOp make) {
+static DictionaryAttr describeMap(tile::MakeDescriptorOp make, MapUse use) {
   Builder builder(make.getContext());
   auto type = cast<tile::DescriptorType>(make.getResult().getType());
   const layout::CopyForm form = copyFormOf(type);
@@ -202,6 +202,9 @@ static DictionaryAttr describeMap(tile::MakeDescriptorOp make) {
     strides.push_back(sourceOf(stride, builder));
   for (int64_t extent : form.box)
     box.push_back(builder.getI64IntegerAttr(extent));
+  Type element = type.getElementType();
+  if (use == MapUse::DotOperands && element.isF32())
+    element = FloatTF32Type::get(make.getContext());
   const bool fillsNan = make.getPadding() == tile::DescriptorPadding::Nan;
   return builder.getDictionaryAttr({
       builder.getNamedAttr("base",
@@ -210,13 +213,13 @@ static DictionaryAttr describeMap(tile::MakeDescriptorOp make) {
       builder.getNamedAttr("strides", builder.getArrayAttr(strides)),
       builder.getNamedAttr("box", builder.getArrayAttr(box)),
       builder.getNamedAttr("swizzle", builder.getI64IntegerAttr(form.swizzleBytes)),
-      builder.getNamedAttr("element", TypeAttr::get(type.getElementType())),
+      builder.getNamedAttr("element", TypeAttr::get(element)),
       builder.getNamedAttr("padding", builder.getStringAttr(fillsNan ? "nan" : "zero")),
   });
 }
 
-Value tensorMapFor(Value descriptor, func::FuncOp kernel) {
-  const DictionaryAttr description = describeMap(descriptorOf(descriptor));
+Value tensorMapFor(Value descriptor, func::FuncOp kernel, MapUse use) {
+  const DictionaryAttr description = describeMap(descriptorOf(descriptor), use);
   for (BlockArgument argument : kernel.getArguments())
     if (kernel.getArgAttr(argument.getArgNumber(), dgpu::tensorMapAttrName) == description)
       return argument;

@@ -32,8 +32,13 @@ std::string whyNoTensorMap(mlir::Value descriptor);
 /// The same for the tile at these offsets: the hardware wants it to begin at a multiple of 16 bytes of its row, and a store to begin
 /// inside of the tensor and rows that end at one (seen on an H200: an illegal instruction, or bytes written behind the row).
 std::string whyNoTensorCopy(mlir::Value descriptor, mlir::ValueRange offsets, bool isStore);
+/// What a tensor map is for.
+enum class MapUse {
+  Plain,       ///< Copies that leave elements as they are.
+  DotOperands, ///< Loads of operands: the hardware rounds fp32 to tf32, of which its multiplies would cut the other bits off.
+};
 /// The kernel argument with the descriptor's tensor map, added if there is none like it yet. Needs whyNoTensorMap to be empty.
-mlir::Value tensorMapFor(mlir::Value descriptor, mlir::func::FuncOp kernel);
+mlir::Value tensorMapFor(mlir::Value descriptor, mlir::func::FuncOp kernel, MapUse use = MapUse::Plain);
 
 } // namespace ditron::transforms
 

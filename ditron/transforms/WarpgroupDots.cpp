@@ -11,7 +11,8 @@
 //
 //   %d = tile.dot %a, %b, %c     becomes     buffer_store %a, %bufA[0]; buffer_store %b, %bufB[0]; fence_async
 //                                            %r = warpgroup_dot %bufA[0], %bufB[0], %c; %d = warpgroup_wait 0, %r
-// 4. Operands that would not fit shared memory any more stay where they are: in registers, with a dot of single warps.
+// 4. Operands of fp32 stay in registers, where they are rounded to tf32: of those in shared memory the hardware cuts bits off.
+// 5. Operands that would not fit shared memory any more stay where they are: in registers, with a dot of single warps.
 // Dots with other operands stay with the instructions of single warps, which read registers anyway.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -66,6 +67,8 @@ public:
 private:
   /// Returns why not, or nothing.
   std::string rewrite(tile::DotOp dot) {
+    if (tile::elementTypeOf(dot.getB().getType()).isF32())
+      return "fp32 in shared memory would be cut to tf32; only tensor copies round it on the way there";
     std::optional<Staging> b = stagingOf(dot, 1);
     if (!b)
       return "B is computed in the loop, or its elements can only be read along K";

@@ -145,7 +145,18 @@ INSTANTIATE_TEST_SUITE_P(
         ProductCase{"hopper_padded", hopper, {.m = 130, .n = 72, .k = 72, .strides = {80, 88, 96}}, "descriptors 64x64x64 warps 4 stages 4"},
         ProductCase{"hopper_wide", hopper, {.m = 256, .n = 264, .k = 64}, "descriptors 128x256x64 warps 8 stages 3"},
         ProductCase{"hopper_tall", hopper, {.m = 264, .n = 136, .k = 72}, "descriptors 256x128x64 warps 8 stages 3"},
-        ProductCase{"hopper_fp16", hopper, {.m = 70, .n = 264, .k = 72, .dtype = DataType::F16}, "descriptors 64x256x64 warps 4 stages 4"},
+        ProductCase{"hopper_fp16",
+                    hopper,
+                    {.m = 70, .n = 264, .k = 72, .dtype = DataType::F16},
+                    "descriptors 64x256x64 warps 4 stages 4"},
+        ProductCase{"hopper_tf32",
+                    hopper,
+                    {.m = 140, .n = 132, .k = 68, .dtype = DataType::F32},
+                    "descriptors 128x128x32 warps 8 stages 5"},
+        ProductCase{"hopper_tf32_kn",
+                    hopper,
+                    {.m = 72, .n = 132, .k = 68, .dtype = DataType::F32, .order = MatrixOrder::Plain},
+                    "descriptors 64x64x32 warps 4 stages 3"},
         ProductCase{"hopper_short", hopper, {.m = 8, .n = 8, .k = 8}, "descriptors 64x64x64 warps 4 stages 3"},
         ProductCase{"hopper_pointers", hopper, {.m = 100, .n = 72, .k = 80}, "pointers 64x64x32 warps 4 stages 3"},
         ProductCase{"hopper_chosen", hopper, {.m = 200, .n = 136, .k = 88}, nullptr}),
@@ -164,6 +175,13 @@ TEST(LibraryGemmPlans, AreChosenByShape) {
   // Rows that are not a multiple of 16 bytes apart, and GPUs without tensor copies.
   EXPECT_EQ(ops::chooseGemmPlan({.m = 512, .n = 511, .k = 512}, "cuda:sm_90a", 132).movement, GemmMovement::Pointers);
   EXPECT_EQ(ops::chooseGemmPlan({.m = 512, .n = 512, .k = 512}, "cuda:sm_80", 108).movement, GemmMovement::Pointers);
+  // fp32: tensor copies round to tf32, and warpgroups read it along K.
+  GemmProblem wide = {.m = 512, .n = 512, .k = 512, .dtype = DataType::F32};
+  EXPECT_EQ(ops::chooseGemmPlan(wide, "cuda:sm_90a", 132).movement, GemmMovement::Descriptors);
+  wide.order = MatrixOrder::Plain;
+  EXPECT_EQ(ops::chooseGemmPlan(wide, "cuda:sm_90a", 132).movement, GemmMovement::Pointers);
+  wide = {.m = 512, .n = 512, .k = 512, .dtype = DataType::F32, .precision = ops::MultiplyPrecision::Ieee};
+  EXPECT_EQ(ops::chooseGemmPlan(wide, "cuda:sm_90a", 132).movement, GemmMovement::Pointers);
 }
 
 TEST(LibraryGemmPlans, HaveATextForm) {

@@ -238,8 +238,8 @@ Status CudaDevice::hostCallback(runtime::StreamHandle stream, std::function<void
   return Status::ok();
 }
 
-static Expected<TensorElement> tensorElement(DataType type) {
-  switch (type) {
+static Expected<TensorElement> tensorElement(const runtime::TensorMapDescription &map) {
+  switch (map.type) {
   case DataType::I1:
   case DataType::I8:
   case DataType::U8:
@@ -253,7 +253,7 @@ static Expected<TensorElement> tensorElement(DataType type) {
   case DataType::U64: return TensorElement::UInt64;
   case DataType::F16: return TensorElement::Float16;
   case DataType::BF16: return TensorElement::BFloat16;
-  case DataType::F32: return TensorElement::Float32;
+  case DataType::F32: return map.roundsTf32 ? TensorElement::TFloat32 : TensorElement::Float32;
   case DataType::F64: return TensorElement::Float64;
   }
   return internalError("unknown element type of a tensor map");
@@ -276,7 +276,7 @@ Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMa
     return found->second;
   if (!driver.tensorMapEncodeTiled)
     return unsupported("tensor maps need a driver of version 525 or newer");
-  DITRON_ASSIGN_OR_RETURN(const TensorElement element, tensorElement(map.type));
+  DITRON_ASSIGN_OR_RETURN(const TensorElement element, tensorElement(map));
   ContextScope scope(driver, context);
   runtime::TensorMap encoded;
   const uint32_t everyElement[runtime::TensorMapDescription::maxRank] = {1, 1, 1, 1, 1};

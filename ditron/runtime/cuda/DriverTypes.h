@@ -202,6 +202,7 @@ enum class TensorElement : int {
   Float32 = 7,
   Float64 = 8,
   BFloat16 = 9,
+  TFloat32 = 11, ///< fp32 in memory, rounded by loads.
 };
 /// CUtensorMapSwizzle
 enum class TensorSwizzle : int { None = 0, Bytes32 = 1, Bytes64 = 2, Bytes128 = 3 };

@@ -199,7 +199,8 @@ Expected<TensorMap> SimDevice::encodeTensorMap(const TensorMapDescription &map) 
   DITRON_ASSIGN_OR_RETURN(const DitronSimTensorMap encoded,
                           sim::makeTensorMap(map.base, sizeOf(map.type), std::span(sizes).first(map.rank),
                                              std::span(map.stridesBytes).subspan(1, map.rank - 1),
-                                             std::span(map.box).first(map.rank), map.swizzleBytes, map.fillNan));
+                                             std::span(map.box).first(map.rank), map.swizzleBytes, map.fillNan,
+                                             map.roundsTf32));
   TensorMap result;
   static_assert(sizeof(encoded) == sizeof(result.bytes));
   std::memcpy(result.bytes.data(), &encoded, sizeof(encoded));

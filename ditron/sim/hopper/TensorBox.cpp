@@ -50,6 +50,18 @@ void TensorBox::fillRow(char *row) const {
       row[i] = 0x7f;
 }
 
+/// Rounds a row of fp32 to tf32, to nearest with ties to even; infinities and NaN stay.
+void TensorBox::roundRow(char *row) const {
+  for (uint32_t i = 0; i < rowBytes(); i += sizeof(uint32_t)) {
+    uint32_t bits;
+    std::memcpy(&bits, row + i, sizeof(bits));
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+      continue;
+    bits = (bits + 0xfffu + (bits >> 13 & 1)) & ~0x1fffu;
+    std::memcpy(row + i, &bits, sizeof(bits));
+  }
+}
+
 void TensorBox::load(char *sharedMemory, uint32_t shared) const {
   char row[maxRowBytes];
   forEachRow([&](uint32_t number, const char *source, uint32_t before, uint32_t bytes) {
@@ -57,6 +69,8 @@ void TensorBox::load(char *sharedMemory, uint32_t shared) const {
       fillRow(row);
     if (source)
       std::memcpy(row + before, source, bytes);
+    if (map.roundsTf32)
+      roundRow(row);
     const uint32_t address = shared + number * rowBytes();
     if (!map.swizzleBytes)
       std::memcpy(sharedMemory + address, row, rowBytes());

@@ -46,6 +46,7 @@ private:
   uint32_t rowBytes() const { return map.box[0] * map.elementBytes; }
   uint64_t rowOffset(const int64_t *position) const;
   void fillRow(char *row) const;
+  void roundRow(char *row) const;
 
   DitronSimTensorMap map{};
   std::array<int32_t, 5> coords{};

@@ -42,7 +42,7 @@ std::string checkTensorMap(const DitronSimTensorMap &map) {
 
 Expected<DitronSimTensorMap> makeTensorMap(void *base, uint32_t elementBytes, std::span<const uint32_t> dims,
                                            std::span<const uint64_t> stridesBytes, std::span<const uint32_t> box,
-                                           uint32_t swizzleBytes, bool fillNan) {
+                                           uint32_t swizzleBytes, bool fillNan, bool roundsTf32) {
   if (dims.empty() || dims.size() > 5 || box.size() != dims.size() || stridesBytes.size() + 1 != dims.size())
     return invalidArgument(
         fmt::format("tensor map: {} dimensions, {} strides, a box of rank {}; accepted is rank 1 to 5 "
@@ -54,6 +54,7 @@ Expected<DitronSimTensorMap> makeTensorMap(void *base, uint32_t elementBytes, st
   map.elementBytes = elementBytes;
   map.swizzleBytes = swizzleBytes;
   map.fillNan = fillNan;
+  map.roundsTf32 = roundsTf32;
   std::copy(dims.begin(), dims.end(), map.dims);
   std::copy(box.begin(), box.end(), map.box);
   std::copy(stridesBytes.begin(), stridesBytes.end(), map.stridesBytes);

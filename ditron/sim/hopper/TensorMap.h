@@ -19,10 +19,11 @@ namespace ditron::sim {
 /// What is wrong with a tensor map; empty when nothing is.
 std::string checkTensorMap(const DitronSimTensorMap &map);
 
-/// A tensor map. Dimension 0 is the contiguous one; `stridesBytes` has one entry per further dimension.
+/// A tensor map. Dimension 0 is the contiguous one; `stridesBytes` has one entry per further dimension. `roundsTf32`: loads round
+/// its elements, which are fp32, to tf32.
 Expected<DitronSimTensorMap> makeTensorMap(void *base, uint32_t elementBytes, std::span<const uint32_t> dims,
                                            std::span<const uint64_t> stridesBytes, std::span<const uint32_t> box,
-                                           uint32_t swizzleBytes, bool fillNan = false);
+                                           uint32_t swizzleBytes, bool fillNan = false, bool roundsTf32 = false);
 
 /// Bytes of the box.
 uint32_t boxBytes(const DitronSimTensorMap &map);

@@ -74,6 +74,7 @@ void ditron_sim_map_replace(DitronSimThread *self, void *map, uint32_t field, ui
     break;
   case DITRON_SIM_MAP_ELEMENT_TYPE:
     fields.elementBytes = elementBytes(value);
+    fields.roundsTf32 = value == 11 || value == 12;
     if (fields.elementBytes == 0)
       refuseValue("element type", "0 to 12");
     break;

@@ -21,6 +21,15 @@ struct Scratch {
 };
 thread_local Scratch scratch;
 
+/// What the hardware does to fp32 that it reads from shared memory: the bits that tf32 lacks do not count.
+void cutToTf32(uint32_t type, uint32_t *words, uint64_t count) {
+  if (type != DITRON_SIM_TF32)
+    return;
+  for (uint64_t i = 0; i < count; ++i)
+    if ((words[i] & 0x7f800000u) != 0x7f800000u)
+      words[i] &= ~0x1fffu;
+}
+
 const uint32_t *widenA(uint32_t type, const uint32_t *words, uint64_t count) {
   uint32_t *a = scratch.a.get<uint32_t>(count * elementsPerWord(type));
   widenElements(type, words, count, a);
@@ -65,6 +74,7 @@ const uint32_t *gatherA(uint32_t type, const SharedOperand &operand, const char 
     for (uint32_t i = 0; i < 8; ++i)
       elements[(row * 8 + i) * rowWords * 2 + step * 16 + chunk] = column[i];
   });
+  cutToTf32(type, words, count);
   return widenA(type, words, count);
 }
 
@@ -106,6 +116,7 @@ const uint32_t *gatherB(uint32_t type, const SharedOperand &operand, const char 
     target[2 * columns] = four[2];
     target[3 * columns] = four[3];
   });
+  cutToTf32(type, words, count);
   widenWordRows(type, words, operand.steps * 8, columns, panel);
   return panel;
 }

@@ -261,6 +261,31 @@ void multiplyOnes(DitronSimThread *self, float *c, uint32_t flags = DITRON_SIM_W
   ditron_sim_wgmma_commit(self, AT(6));
 }
 
+TEST(Warpgroup, CutsFp32OfSharedMemoryToTf32) {
+  auto machine = makeMachine(MachineOptions::sm90());
+  auto *out = makeBuffer<float>(*machine, 0, 128, "out");
+  auto entry = [](void **arguments) {
+    DitronSimThread *self = ditron_sim_self();
+    for (uint32_t i = self->threadId * 16; i < 4096; i += 16 * self->numThreads) {
+      ditron_sim_access(self, self->sharedMemory + i, 16, 1, DITRON_SIM_STORE, DITRON_SIM_SHARED, AT(1));
+      for (uint32_t e = 0; e < 4; ++e)
+        reinterpret_cast<uint32_t *>(self->sharedMemory + i)[e] = 0x3f801fff; // almost 1 + 2^-10
+    }
+    ditron_sim_fence_async(self, AT(2));
+    ditron_sim_barrier(self, AT(3));
+    ditron_sim_wgmma_fence(self, AT(4));
+    float c[4] = {};
+    ditron_sim_wgmma(self, DITRON_SIM_TF32, 8, 1, DITRON_SIM_WGMMA_SCALE_D, nullptr, encodeDescriptor(0, 1024, 128, 0),
+                     0, encodeDescriptor(0, 1024, 128, 0), 0, c, AT(5));
+    ditron_sim_wgmma_commit(self, AT(6));
+    ditron_sim_wgmma_wait(self, 0, AT(7));
+    argument<float *>(arguments, 0)[self->threadId] = c[3];
+  };
+  ASSERT_OK(runOnce(*machine, kernel("cut", entry, {1, 1, 1}, 128, 8192, out)));
+  for (uint32_t t = 0; t < 128; ++t)
+    EXPECT_EQ(out[t], 8);
+}
+
 TEST(Warpgroup, ResultsAppearWithTheWaitAndTravelAsValues) {
   auto machine = makeMachine(MachineOptions::sm90());
   auto *out = makeBuffer<float>(*machine, 0, 5 * 128, "out");

@@ -54,6 +54,17 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return %r : tensor<64x64xf32>
   }
 
+  // fp32 in shared memory would be cut to tf32: registers are rounded.
+  // CHECK-LABEL: func.func @tf32
+  // CHECK: tile.dot
+  // CHECK-NOT: dgpu.warpgroup_dot
+  // CHECK: return
+  func.func @tf32(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    %t = tile.trans %b [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>
+    %d = tile.dot %a, %t, %c : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+    return %d : tensor<64x64xf32>
+  }
+
   // A computed B, and accumulators of 16 bits, stay with the instructions of single warps.
   // CHECK-LABEL: func.func @others
   // CHECK: tile.dot
