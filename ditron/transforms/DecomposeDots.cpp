@@ -8,9 +8,7 @@
 //      a = a0 + a1,  b = b0 + b1       a * b ~ a1 * b0 + a0 * b1 + a0 * b0              (a1 * b1 is below the result's last bit)
 //    Where the small products are NaN (an infinity less itself) they count as zero, since a0 * b0 says what the result is.
 //    Tiles too small for tensor cores are multiplied in fp32, which is at least as precise.
-// 3. fp8 dots with max_num_imprecise_acc = K start from zero and are added to the accumulator in fp32. (A smaller number is left
-//    to instructions of single warps, which multiply fp8 as fp16 and lose nothing.)
-// 4. Dots of multiply-adds keep all of K of their operands in registers: those that would need too many are cut along K.
+// 3. Dots of multiply-adds keep all of K of their operands in registers: those that would need too many are cut along K.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/DecomposeDots.h"
@@ -62,12 +60,6 @@ public:
     Value isNumber = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::ORD, sum, sum);
     sum = arith::SelectOp::create(builder, loc, isNumber, sum, constantLike(sum, 0));
     sum = product(a[0], b[0], sum).getResult();
-    replaceBy(arith::AddFOp::create(builder, loc, sum, dot.getC()));
-  }
-
-  /// The product alone, then the accumulator.
-  void addOutside() {
-    Value sum = product(dot.getA(), dot.getB(), constantLike(dot.getC(), 0)).getResult();
     replaceBy(arith::AddFOp::create(builder, loc, sum, dot.getC()));
   }
 
@@ -181,8 +173,6 @@ private:
       dot = DotDecomposition(dot).dropBatch();
     RankedTensorType a = typeOf(dot.getA()), c = typeOf(dot.getC());
     const int64_t rank = a.getRank(), m = c.getDimSize(rank - 2), n = c.getDimSize(rank - 1), k = a.getDimSize(rank - 1);
-    if (std::optional<uint32_t> limit = dot.getMaxImpreciseAcc(); limit && *limit >= k && c.getElementType().isF32())
-      return DotDecomposition(dot).addOutside();
     const tile::DotPrecision precision = dot.getPrecision();
     if (!a.getElementType().isF32() || precision == tile::DotPrecision::TF32 || precision == tile::DotPrecision::IEEE)
       return;

@@ -490,12 +490,12 @@ private:
   }
 
   /// True for the wait of a dot that adds to a carried value, which nothing else uses, and hands it on; the dot reads no
-  /// registers.
+  /// registers and promotes nothing.
   bool onlyAccumulates(dgpu::WarpgroupWaitOp wait) {
     if (wait.getSources().size() != 1 || !wait.getResult(0).hasOneUse())
       return false;
     auto dot = wait.getSources()[0].getDefiningOp<dgpu::WarpgroupDotOp>();
-    if (!dot || !dot->hasOneUse() || !dot.getSlotA())
+    if (!dot || !dot->hasOneUse() || !dot.getSlotA() || dot.getPromoteElems())
       return false;
     auto argument = dyn_cast<BlockArgument>(dot.getC());
     OpOperand &use = *wait.getResult(0).use_begin();

@@ -208,8 +208,9 @@ private:
     Location loc = dot.getLoc();
     auto [a, slotA] = operandOf(dot.getA());
     auto [b, slotB] = operandOf(dot.getB());
-    auto started = dgpu::WarpgroupDotOp::create(builder, loc, a, slotA, b, slotB, dot.getC(),
-                                                staysInFlight ? isLaterThanZeros(dot, builder) : Value());
+    auto started =
+        dgpu::WarpgroupDotOp::create(builder, loc, a, slotA, b, slotB, dot.getC(),
+                                     staysInFlight ? isLaterThanZeros(dot, builder) : Value(), promotionOf(dot));
     Value result = started.getResult();
     if (!staysInFlight)
       result = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(result), 0).getResults().front();

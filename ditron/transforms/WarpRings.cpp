@@ -260,7 +260,8 @@ SmallVector<tile::DotOp> RingPlan::ringDotsIn(Block *block) const {
 }
 
 /// True if all dots of a loop body only accumulate: each takes a carried value or the result of another dot, and gives its own to
-/// another dot or to the next iteration, at the place where the chain began. Operands in registers would have to stay, too.
+/// another dot or to the next iteration, at the place where the chain began. Operands in registers would have to stay, too; sums that
+/// are promoted are read at once.
 bool RingPlan::dotsMayStayInFlight(Block *block) const {
   auto loop = dyn_cast<scf::ForOp>(block->getParentOp());
   SmallVector<tile::DotOp> dots = ringDotsIn(block);
@@ -269,7 +270,7 @@ bool RingPlan::dotsMayStayInFlight(Block *block) const {
   llvm::SmallDenseMap<Value, unsigned> chain; // the result of a dot -> the carried value it accumulates
   for (tile::DotOp dot : dots) {
     Value c = dot.getC();
-    if (!c.hasOneUse() || !dot.getResult().hasOneUse() || !isFetched(dot.getA()))
+    if (!c.hasOneUse() || !dot.getResult().hasOneUse() || !isFetched(dot.getA()) || promotionOf(dot))
       return false;
     unsigned index;
     if (auto argument = dyn_cast<BlockArgument>(c); argument && argument.getOwner() == block)

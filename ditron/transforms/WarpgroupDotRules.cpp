@@ -12,6 +12,16 @@ using namespace mlir;
 
 namespace ditron::transforms {
 
+/// Elements of K that one instruction contracts.
+static constexpr uint32_t fp8StepElements = layout::wgmmaStepBytes;
+
+IntegerAttr promotionOf(tile::DotOp dot) {
+  std::optional<uint32_t> limit = dot.getMaxImpreciseAcc();
+  if (!limit)
+    return {};
+  return Builder(dot.getContext()).getI32IntegerAttr(*limit / fp8StepElements * fp8StepElements);
+}
+
 /// True if the instruction exists for the types. Accumulators of 16 bits are left to mma.sync.
 static bool hasInstruction(tile::DotOp dot) {
   const Type a = tile::elementTypeOf(dot.getA().getType()), b = tile::elementTypeOf(dot.getB().getType());
@@ -32,8 +42,10 @@ std::string whyNoWarpgroupDot(tile::DotOp dot, int warps) {
   auto c = cast<RankedTensorType>(dot.getC().getType());
   if (a.getRank() != 2)
     return "it is batched";
-  if (std::optional<uint32_t> limit = dot.getMaxImpreciseAcc(); limit && *limit < a.getShape()[1])
-    return llvm::formatv("its sums of fp8 must be exact after {0} elements", *limit).str();
+  if (std::optional<uint32_t> limit = dot.getMaxImpreciseAcc(); limit && *limit < fp8StepElements)
+    return llvm::formatv("its sums of fp8 must be exact after {0} elements, and one instruction adds {1}", *limit,
+                         fp8StepElements)
+        .str();
   if (!hasInstruction(dot))
     return llvm::formatv("no instruction multiplies {0} into {1}", a.getElementType(), c.getElementType()).str();
   if (warps % layout::warpsPerGroup != 0)

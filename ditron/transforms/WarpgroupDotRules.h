@@ -18,6 +18,10 @@ namespace ditron::transforms {
 /// Why warpgroups cannot do the dot, judged by types and sizes; empty if they can.
 std::string whyNoWarpgroupDot(tile::DotOp dot, int warps);
 
+/// The promote_elems of a warpgroup dot in place of the dot: what the author allows to be added up imprecisely, in whole steps of
+/// the instruction. Null for dots without such a limit.
+mlir::IntegerAttr promotionOf(tile::DotOp dot);
+
 /// A dot's operand, seen through transposes.
 struct OperandRoot {
   mlir::Value value;

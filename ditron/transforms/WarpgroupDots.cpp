@@ -81,8 +81,8 @@ private:
     Value slot = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
     Value operandA = a ? stage(dot, 0, *a) : dot.getA();
     Value operandB = stage(dot, 1, *b);
-    auto started =
-        dgpu::WarpgroupDotOp::create(builder, loc, operandA, a ? slot : Value(), operandB, slot, dot.getC(), Value());
+    auto started = dgpu::WarpgroupDotOp::create(builder, loc, operandA, a ? slot : Value(), operandB, slot, dot.getC(),
+                                                Value(), promotionOf(dot));
     auto waited = dgpu::WarpgroupWaitOp::create(builder, loc, ValueRange(started.getResult()), 0);
     dot.getResult().replaceAllUsesWith(waited.getResult(0));
     remark::passed(loc, remark::RemarkOpts::name("dot").category("dgpu-warpgroup-dots"))

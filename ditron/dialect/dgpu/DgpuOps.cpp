@@ -179,6 +179,10 @@ LogicalResult WarpgroupDotOp::verify() {
     return emitOpError() << "operands have different element types: " << element << " and " << b.getElementType();
   if (getType().getElementType().isInteger() != element.isInteger())
     return emitOpError() << "a product of " << element << " does not accumulate in " << getType().getElementType();
+  if (std::optional<uint32_t> promotion = getPromoteElems();
+      promotion && (!sameFloat8 || *promotion % layout::wgmmaStepBytes != 0))
+    return emitOpError() << "promotes sums of " << *promotion << " products of " << element
+                         << "; accepted are multiples of " << layout::wgmmaStepBytes << " of fp8";
   for (auto [buffer, isA] : {std::pair(bufferA, true), {b, false}})
     if (buffer &&
         !layout::wgmmaOperand(buffer.getLayout().getLayout(), isA ? layout::DotOperand::A : layout::DotOperand::B))

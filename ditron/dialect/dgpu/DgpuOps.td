@@ -194,9 +194,13 @@ def Dgpu_WarpgroupDotOp
     Asynchronous. The result may only be c of another warpgroup_dot, be carried through control flow, or be an operand of warpgroup_wait.
     a is M x K and b is K x N (often a permuted N x K). c has the layout layout::wgmmaAccumulator, an a in registers that of
     layout::wgmmaOperandA. Where `accumulate` is false c is not read and the result is a * b.
+
+    fp8: the tensor cores of Hopper keep about 14 bits of a sum. With promote_elems (a multiple of 32) they add up so many elements of K from
+    zero, and that is added to c in fp32; c must be complete then, and so is the result.
   }];
   let arguments = (ins AnyTypeOf<[Dgpu_AnyBuffer, Tile_Tensor]>:$a, Optional<I32>:$slotA, Dgpu_AnyBuffer:$b, I32:$slotB,
-                       RankedTensorOf<[F32, I32]>:$c, Optional<I1>:$accumulate);
+                       RankedTensorOf<[F32, I32]>:$c, Optional<I1>:$accumulate,
+                       OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$promote_elems);
   let results = (outs RankedTensorOf<[F32, I32]>:$result);
   let assemblyFormat = "$a (`[` $slotA^ `]`)? `,` $b `[` $slotB `]` `,` $c (`if` $accumulate^)? attr-dict `:` qualified(type($a)) `,` qualified(type($b)) `->` type($c)";
   let hasVerifier = 1;

@@ -361,6 +361,42 @@ void multiplyPanels(uint32_t type, const void *a, const void *b, void *c, uint32
                   depth);
 }
 
+DITRON_SIM_VECTORISED void multiplyPanelsShort(const float *a, const float *b, float *c, uint32_t rows,
+                                               uint32_t columns, uint32_t depth) {
+  constexpr uint32_t group = 32;
+  constexpr int keptBits = 13, exponentBias = 127, fractionBits = 23;
+  const Int16 exponentMask = (0xff << fractionBits) - Int16{}, absoluteMask = 0x7fffffff - Int16{};
+  // Below this nothing is cut: the units would not be numbers any more.
+  const Int16 leastExponent = ((keptBits + 2) << fractionBits) - Int16{};
+  for (uint32_t i = 0; i < rows; ++i)
+    for (uint32_t j = 0; j < columns; j += vectorLanes) {
+      Float16 sum = *reinterpret_cast<const Float16 *>(c + static_cast<uint64_t>(i) * columns + j);
+      for (uint32_t k = 0; k < depth; k += group) {
+        Float16 products[group], plain = sum;
+        Int16 largest = (Int16)sum & absoluteMask;
+        for (uint32_t l = 0; l < group; ++l) {
+          const Float16 factor = a[static_cast<uint64_t>(i) * depth + k + l] - Float16{};
+          products[l] = factor * *reinterpret_cast<const Float16 *>(b + static_cast<uint64_t>(k + l) * columns + j);
+          plain += products[l];
+          const Int16 bits = (Int16)products[l] & absoluteMask;
+          largest = largest > bits ? largest : bits;
+        }
+        // The unit is the largest one's first bit, shifted; its reciprocal is exact.
+        Int16 exponent = largest & exponentMask;
+        const Int16 isSpecial = exponent == exponentMask;
+        exponent = exponent > leastExponent ? exponent : leastExponent;
+        const Float16 unit = (Float16)(exponent - (keptBits << fractionBits));
+        const Float16 perUnit = (Float16)(((2 * exponentBias + keptBits) << fractionBits) - exponent);
+        Int16 units = __builtin_convertvector(sum * perUnit, Int16);
+        for (uint32_t l = 0; l < group; ++l)
+          units += __builtin_convertvector(products[l] * perUnit, Int16);
+        const Float16 cut = __builtin_convertvector(units, Float16) * unit;
+        sum = isSpecial ? plain : cut;
+      }
+      *reinterpret_cast<Float16 *>(c + static_cast<uint64_t>(i) * columns + j) = sum;
+    }
+}
+
 uint64_t mmaFlops(const MmaCall &call) {
   const uint64_t perTile = call.type == DITRON_SIM_F64 ? 8 * 8 * 4 : 16 * 8 * 8 * packing(call.type);
   return 2 * perTile * call.mTiles * call.nTiles * call.kTiles;

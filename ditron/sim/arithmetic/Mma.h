@@ -56,6 +56,10 @@ void widenWordRows(uint32_t type, const uint32_t *words, uint32_t rows, uint32_t
 void multiplyPanels(uint32_t type, const void *a, const void *b, void *c, uint32_t rows, uint32_t columns,
                     uint32_t depth);
 
+/// The same as the tensor cores of Hopper do it for fp8: in each group of 32 products and c, all are aligned to the largest of them and
+/// cut off 13 bits below its first (DeepSeek-V3, arXiv 2412.19437, section 3.5.2), and then added. depth is a multiple of 32.
+void multiplyPanelsShort(const float *a, const float *b, float *c, uint32_t rows, uint32_t columns, uint32_t depth);
+
 /// Scratch memory, kept between uses, 64-byte aligned.
 class Panel {
 public:

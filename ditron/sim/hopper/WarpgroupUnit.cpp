@@ -202,7 +202,12 @@ void WarpgroupUnit::run(Thread &last, uint32_t groupIndex) {
   const uint32_t *a = call.aInRegisters ? gatherA(call.type, aRegisters.data() + groupIndex * groupThreads, call.kSteps)
                                         : gatherA(call.type, operands[0], last.sharedMemory);
   const uint32_t *b = gatherB(call.type, operands[1], last.sharedMemory, accumulator.columns());
-  multiplyPanels(call.type, a, b, accumulator.words(), WarpgroupCall::rows, accumulator.columns(), depth);
+  if (call.type == DITRON_SIM_E4M3 || call.type == DITRON_SIM_E5M2)
+    multiplyPanelsShort(reinterpret_cast<const float *>(a), reinterpret_cast<const float *>(b),
+                        reinterpret_cast<float *>(accumulator.words()), WarpgroupCall::rows, accumulator.columns(),
+                        depth);
+  else
+    multiplyPanels(call.type, a, b, accumulator.words(), WarpgroupCall::rows, accumulator.columns(), depth);
 
   operation.end = charge(call, depth);
   accumulator.last = ++group.issued;

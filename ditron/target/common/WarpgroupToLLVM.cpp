@@ -5,6 +5,9 @@
 // memory are named by descriptors: the address of the first row, or column, and how panels follow each other, read from the
 // layout (layout/Wgmma.h). Registers go to the instruction in its own order, looked up by the elements that they hold.
 //
+// Dots that promote their sums (fp8) take one instruction's columns after the other, at most 128, so that what is added up fits into
+// registers beside C: multiply promote_elems of K from zero, wait, add. Tensor cores meanwhile work for other warpgroups.
+//
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/target/common/LayoutIndex.h"
 #include "ditron/target/common/Patterns.h"
@@ -25,8 +28,8 @@ struct AccumulatorTile {
   std::vector<int> registers;
 };
 
-static std::vector<AccumulatorTile> accumulatorTiles(const DistributedLayout &c) {
-  Fragment fragment = wgmmaFragment(wgmmaColumns(c));
+static std::vector<AccumulatorTile> accumulatorTiles(const DistributedLayout &c, int columns) {
+  Fragment fragment = wgmmaFragment(columns);
   std::vector<AccumulatorTile> tiles;
   for (FragmentOrigin origin : fragmentOrigins(c, fragment))
     tiles.push_back({origin, fragmentRegisters(c, fragment, origin)});
@@ -66,39 +69,60 @@ public:
       return op.emitOpError("has operands that the instruction cannot read");
 
     int64_t depth = typeB.getShape()[0];
-    int64_t stepsAtOnce = b->view.stepsPerPanel;
+    const int stepElements = b->view.stepElements;
+    int64_t panelSteps = b->view.stepsPerPanel;
     if (a)
-      stepsAtOnce = std::min(stepsAtOnce, a->view.stepsPerPanel);
-    int stepElements = b->view.stepElements;
+      panelSteps = std::min(panelSteps, a->view.stepsPerPanel);
+    const std::optional<uint32_t> promotion = op.getPromoteElems();
+    constexpr int mostPromotedColumns = 128;
     WarpgroupDot dot;
     dot.operandType = typeB.getElementType();
-    dot.n = wgmmaColumns(c);
-    dot.kSteps = static_cast<int>(std::min(stepsAtOnce, depth / stepElements));
+    dot.n = promotion ? std::min(wgmmaColumns(c), mostPromotedColumns) : wgmmaColumns(c);
     dot.bStepBytes = b->view.stepBytes;
     dot.isBMnMajor = b->view.isMnMajor;
     if (a) {
       dot.aStepBytes = a->view.stepBytes;
       dot.isAMnMajor = a->view.isMnMajor;
     }
-    leaves.wgmmaFence(e);
-    Values results(adaptor.getC().size());
-    for (const AccumulatorTile &tile : accumulatorTiles(c)) {
-      dot.c.clear();
-      for (int reg : tile.registers)
-        dot.c.push_back(adaptor.getC()[reg]);
-      for (int64_t k = 0; k < depth; k += int64_t(dot.kSteps) * stepElements) {
+    // Starts the multiplies of K from `from` to `to` into dot.c, which the first one reads if `accumulate` (null: always).
+    auto multiply = [&](const AccumulatorTile &tile, int64_t from, int64_t to, Value accumulate) {
+      for (int64_t k = from; k < to; k += int64_t(dot.kSteps) * stepElements) {
+        dot.kSteps = static_cast<int>(std::min((to - k) / stepElements, panelSteps - k / stepElements % panelSteps));
         dot.bDescriptor = b->descriptor(e, leaves, tile.origin.col, k);
         if (a)
           dot.aDescriptor = a->descriptor(e, leaves, tile.origin.row, k);
         else
           dot.a = registerOperand(op, adaptor.getA(), tile.origin.row, k, dot.kSteps);
-        dot.accumulate = k == 0 && op.getAccumulate() ? adaptor.getAccumulate().front() : Value();
+        dot.accumulate = k == from ? accumulate : Value();
         dot.c = leaves.wgmma(e, dot);
       }
-      for (auto [reg, value] : llvm::zip_equal(tile.registers, dot.c))
+    };
+    Values results(adaptor.getC().size());
+    if (!promotion)
+      leaves.wgmmaFence(e);
+    for (const AccumulatorTile &tile : accumulatorTiles(c, dot.n)) {
+      Values sums;
+      for (int reg : tile.registers)
+        sums.push_back(adaptor.getC()[reg]);
+      if (promotion) {
+        for (int64_t k = 0; k < depth; k += *promotion) {
+          leaves.wgmmaFence(e);
+          dot.c = leaves.wgmmaUnset(e, ValueRange(sums).getTypes());
+          multiply(tile, k, std::min<int64_t>(depth, k + *promotion), e.i1(false));
+          leaves.wgmmaCommit(e);
+          for (auto [sum, part] : llvm::zip_equal(sums, leaves.wgmmaWait(e, 0, dot.c)))
+            sum = LLVM::FAddOp::create(e, sum, part);
+        }
+      } else {
+        dot.c = sums;
+        multiply(tile, 0, depth, op.getAccumulate() ? adaptor.getAccumulate().front() : Value());
+        sums = dot.c;
+      }
+      for (auto [reg, value] : llvm::zip_equal(tile.registers, sums))
         results[reg] = value;
     }
-    leaves.wgmmaCommit(e);
+    if (!promotion)
+      leaves.wgmmaCommit(e);
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }
@@ -166,7 +190,7 @@ private:
   static std::vector<AccumulatorTile> tilesOf(Value source, ValueRange values) {
     const DistributedLayout &layout = dgpu::layoutOf(source.getType());
     if (containsWgmma(layout))
-      return accumulatorTiles(layout);
+      return accumulatorTiles(layout, wgmmaColumns(layout));
     std::vector<int> all(values.size());
     std::iota(all.begin(), all.end(), 0);
     return {{{0, 0}, all}};

@@ -173,7 +173,11 @@ SmallVector<Value> NvptxHopper::wgmma(Emitter &e, const WarpgroupDot &dot) {
     }
     std::string b = code.input(e.add(dot.bDescriptor, e.i64(step * dot.bStepBytes >> 4)));
     // Whether to add to what the accumulators hold; then the signs of A and B, and their major-ness.
-    std::string modifiers = step == 0 && dot.accumulate ? code.input(dot.accumulate) : "1";
+    std::string modifiers = "1";
+    if (step == 0 && dot.accumulate) {
+      std::optional<int64_t> known = e.constantOf(dot.accumulate);
+      modifiers = !known ? code.input(dot.accumulate) : *known ? "1" : "0";
+    }
     for (auto [i, sum] : llvm::enumerate(sums))
       code.initialize(static_cast<int>(i), sum);
     if (!operand.isInteger)

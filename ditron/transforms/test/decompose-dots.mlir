@@ -53,15 +53,6 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32} {
     return %d : tensor<1x32x32xf32>
   }
 
-  // The sum of each dot is added in fp32.
-  // CHECK-LABEL: func.func @imprecise
-  // CHECK: %[[P:.*]] = tile.dot %arg0, %arg0, %cst
-  // CHECK: arith.addf %[[P]], %arg1
-  func.func @imprecise(%a: tensor<64x64xf8E5M2>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
-    %d = tile.dot %a, %a, %c {maxImpreciseAcc = 64 : i32} : tensor<64x64xf8E5M2>, tensor<64x64xf8E5M2> -> tensor<64x64xf32>
-    return %d : tensor<64x64xf32>
-  }
-
   // A thread would hold 1024 numbers of each operand.
   // CHECK-LABEL: func.func @deep
   // CHECK: tile.split %{{.*}} : tensor<128x64x2xf32> -> tensor<128x64xf32>

@@ -150,6 +150,16 @@ func.func @dotLayout(%a: tensor<64x16xbf16, #c>, %b: !dgpu.buffer<1 x 16x16 x bf
 
 #c = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
 #short = #dgpu.shared<16x16, bits = 16, offset = [j0 j1 j2 j3 i0 i1 i2^j3 i3]>
+func.func @dotPromotion(%a: tensor<64x16xbf16, #c>, %b: !dgpu.buffer<1 x 16x16 x bf16, #short>, %c: tensor<64x16xf32, #c>, %slot: i32) {
+  // expected-error@+1 {{promotes sums of 32 products of 'bf16'; accepted are multiples of 32 of fp8}}
+  %0 = dgpu.warpgroup_dot %a, %b[%slot], %c {promote_elems = 32 : i32} : tensor<64x16xbf16, #c>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>
+  return
+}
+
+// -----
+
+#c = #dgpu.layout<64x16, reg = {j0 j3 i3}, lane = [j1 j2 i0 i1 i2], warp = [i4 i5]>
+#short = #dgpu.shared<16x16, bits = 16, offset = [j0 j1 j2 j3 i0 i1 i2^j3 i3]>
 func.func @dotTypes(%a: tensor<64x16xf16, #c>, %b: !dgpu.buffer<1 x 16x16 x bf16, #short>, %c: tensor<64x16xf32, #c>, %slot: i32) {
   // expected-error@+1 {{operands have different element types: 'f16' and 'bf16'}}
   %0 = dgpu.warpgroup_dot %a, %b[%slot], %c : tensor<64x16xf16, #c>, !dgpu.buffer<1 x 16x16 x bf16, #short> -> tensor<64x16xf32, #c>

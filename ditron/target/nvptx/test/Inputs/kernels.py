@@ -93,6 +93,23 @@ def gemm(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm, BLOCK_M:
 
 
 @triton.jit
+def descriptor_product(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+                       LIMIT: tl.constexpr):
+    a_desc = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K])
+    b_desc = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BLOCK_N, BLOCK_K])
+    row = tl.program_id(0) * BLOCK_M
+    column = tl.program_id(1) * BLOCK_N
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=c_ptr.dtype.element_ty)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        a = a_desc.load([row, k * BLOCK_K])
+        b = b_desc.load([column, k * BLOCK_K])
+        acc = tl.dot(a, b.T, acc, max_num_imprecise_acc=LIMIT)
+    rows = row + tl.arange(0, BLOCK_M)[:, None]
+    columns = column + tl.arange(0, BLOCK_N)[None, :]
+    tl.store(c_ptr + rows * N + columns, acc, mask=(rows < M) & (columns < N))
+
+
+@triton.jit
 def atomics_int(x_ptr, out_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets)
