@@ -165,6 +165,7 @@ public:
       other = build.create<arith::ConstantOp>(DenseElementsAttr::get(load.getType(), nan));
     }
     auto replacement = tile::LoadOp::create(build.builder, load.getLoc(), pointers, mask, other);
+    replacement.setEvict(load.getEvict());
     load.replaceAllUsesWith(replacement.getResult());
     load.erase();
     return success();

@@ -122,7 +122,7 @@ private:
         auto copy = cast<tile::DescriptorLoadOp>(copies.lookup(load.getOperation()));
         const Place &place = places[load];
         kept.insert(dgpu::TmaLoadOp::create(builder, load.getLoc(), place.map, copy.getOffsets(), place.buffer,
-                                            cursor.slot, object.full, cursor.slot));
+                                            cursor.slot, object.full, cursor.slot, load.getEvict()));
       }
     }
     pruneToSlice(body, kept);

@@ -3,6 +3,7 @@
 #define DITRON_DIALECT_DGPU_OPS_TD
 
 include "ditron/dialect/dgpu/DgpuTypes.td"
+include "ditron/dialect/tile/TileAttrs.td"
 include "ditron/dialect/tile/TileTypes.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -147,10 +148,11 @@ def Dgpu_TmaLoadOp : Dgpu_Op<"tma_load", [MemoryEffects<[MemRead<Tile_GlobalMemo
   let summary = "one lane starts copying a tile of a tensor into a slot; its bytes count at an mbarrier";
   let description = [{
     The tile is that of the buffer. The lowering cuts it into boxes of the map: panels as wide as the swizzle along the fastest dimension,
-    at most 256 rows. All bytes count, out of range or not.
+    at most 256 rows. All bytes count, out of range or not. `evict`: how long the L2 cache shall keep what is read.
   }];
   let arguments = (ins Dgpu_TensorMap:$map, Variadic<I32>:$offsets, Dgpu_AnyBuffer:$buffer, I32:$slot,
-                       Dgpu_Mbarriers:$bars, I32:$barSlot);
+                       Dgpu_Mbarriers:$bars, I32:$barSlot,
+                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "::ditron::tile::EvictionPolicy::Normal">:$evict);
   let assemblyFormat = "$map `[` $offsets `]` `to` $buffer `[` $slot `]` `,` $bars `[` $barSlot `]` attr-dict `:` qualified(type($buffer)) `,` qualified(type($bars))";
   let hasVerifier = 1;
 }

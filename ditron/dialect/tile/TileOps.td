@@ -309,7 +309,8 @@ def Tile_MakeDescriptorOp : Tile_Op<"make_descriptor", [Pure, AttrSizedOperandSe
 def Tile_DescriptorLoadOp : Tile_Op<"descriptor_load", [MemoryEffects<[MemRead<Tile_GlobalMemory>]>]> {
   let summary = "loads the tile that begins at the offsets";
   let description = [{Elements outside of the tensor, at either end of any dimension, are padding: zero or NaN.}];
-  let arguments = (ins Tile_Descriptor:$descriptor, Variadic<I32>:$offsets);
+  let arguments = (ins Tile_Descriptor:$descriptor, Variadic<I32>:$offsets,
+                       DefaultValuedAttr<Tile_EvictionPolicyAttr, "EvictionPolicy::Normal">:$evict);
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = "$descriptor `[` $offsets `]` attr-dict `:` qualified(type($descriptor)) `->` type($result)";
   let hasVerifier = 1;

@@ -5,8 +5,9 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
-#include "ditron/frontend/builtins/Descriptors.h"
 #include "ditron/frontend/builtins/BuiltinHandlers.h"
+#include "ditron/frontend/builtins/BuiltinKeywords.h"
+#include "ditron/frontend/builtins/Descriptors.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -181,12 +182,15 @@ LangValue makeTensorDescriptor(Evaluator &evaluator, BuiltinCall &call, ValueArg
   return emitDescriptor(emit, std::move(descriptor));
 }
 
-LangValue loadDescriptor(Evaluator &evaluator, BuiltinCall &call, Arg<const DescriptorValue &> descriptor, ValueArg offsetsArg) {
+LangValue loadDescriptor(Evaluator &evaluator, BuiltinCall &call, Arg<const DescriptorValue &> descriptor,
+                         ValueArg offsetsArg, Arg<llvm::StringRef> evictionPolicy) {
   Emitter &emit = evaluator.emit;
   auto offsets = descriptorOffsets(evaluator, call, *descriptor, offsetsArg);
-  if (!offsets)
+  auto policy = evictionPolicyOf(evaluator, call, evictionPolicy);
+  if (!offsets || !policy)
     return LangValue::poison();
-  auto op = emit.create<tile::DescriptorLoadOp>(emit.ir(descriptor->tile), descriptorIr(emit, *descriptor), irOf(*offsets));
+  auto op = emit.create<tile::DescriptorLoadOp>(emit.ir(descriptor->tile), descriptorIr(emit, *descriptor),
+                                                irOf(*offsets), *policy);
   return emit.wrap(op.getResult(), descriptor->tile);
 }
 

@@ -294,8 +294,9 @@ def make_tensor_descriptor(base: ptr, shape, strides, block_shape: shape,
     tiles read as zero or 'nan' and are not written"""
 
 @handler("loadDescriptor")
-def load_tensor_descriptor(desc: tensor_descriptor, offsets) -> tensor:
-    """the tile that begins at the offsets (int32, in elements)"""
+def load_tensor_descriptor(desc: tensor_descriptor, offsets, eviction_policy: str = "") -> tensor:
+    """the tile that begins at the offsets (int32, in elements); eviction_policy, 'evict_first' or 'evict_last', is a hint for
+    the L2 cache"""
 
 @handler("storeDescriptor")
 def store_tensor_descriptor(desc: tensor_descriptor, offsets, value: num) -> None:
@@ -726,8 +727,9 @@ class tensor_descriptor:
     strides: tuple
 
     @handler("loadDescriptor")
-    def load(desc: tensor_descriptor, offsets) -> tensor:
-        """the tile that begins at the offsets (int32, in elements)"""
+    def load(desc: tensor_descriptor, offsets, eviction_policy: str = "") -> tensor:
+        """the tile that begins at the offsets (int32, in elements); eviction_policy, 'evict_first' or 'evict_last', is a hint
+        for the L2 cache"""
 
     @handler("storeDescriptor")
     def store(desc: tensor_descriptor, offsets, value: num) -> None:

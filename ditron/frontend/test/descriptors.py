@@ -26,7 +26,8 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_c):
     for k in range(0, a.shape[1], 32):
         # MATMUL: tile.descriptor_load %[[A]][%{{.*}}, %{{.*}}] : !tile.desc<64x32xf16> -> tensor<64x32xf16>
         x = a.load([tl.program_id(0) * 64, k])
-        y = tl.load_tensor_descriptor(b, [0, k])
+        # MATMUL: tile.descriptor_load {{.*}} {evict = #tile.evict<evict_first>}
+        y = tl.load_tensor_descriptor(b, [0, k], eviction_policy="evict_first")
         acc = tl.dot(x, y.T, acc)
     # The value is converted.
     # MATMUL: %[[V:.*]] = arith.truncf %{{.*}} : tensor<64x64xf32> to tensor<64x64xf16>

@@ -10,6 +10,7 @@
 #ifndef DITRON_TARGET_COMMON_HOPPERLEAVES_H
 #define DITRON_TARGET_COMMON_HOPPERLEAVES_H
 
+#include "ditron/dialect/tile/Tile.h"
 #include "ditron/target/common/Emitter.h"
 
 namespace ditron::target {
@@ -58,9 +59,9 @@ public:
 
   /// Hints that copies by this map will follow.
   virtual void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) = 0;
-  /// Coordinates are i32, the contiguous dimension first.
+  /// Coordinates are i32, the contiguous dimension first. `evict` is a hint for the L2 cache.
   virtual void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
-                       mlir::Value predicate) = 0;
+                       mlir::Value predicate, tile::EvictionPolicy evict = tile::EvictionPolicy::Normal) = 0;
   virtual void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
                         mlir::Value predicate) = 0;
   virtual void tmaStoreCommit(Emitter &e) = 0;

@@ -148,7 +148,7 @@ public:
       return failure();
     Value elected = isElected(e, target);
     for (const BoxCopy &copy : *copies)
-      target.hopper()->tmaLoad(e, adaptor.getMap().front(), copy.coordinates, copy.shared, bar, elected);
+      target.hopper()->tmaLoad(e, adaptor.getMap().front(), copy.coordinates, copy.shared, bar, elected, op.getEvict());
     rewriter.eraseOp(op);
     return success();
   }

@@ -84,12 +84,19 @@ void NvptxHopper::prefetchMap(Emitter &e, Value map, Value predicate) {
   code.emit(fmt::format("{}prefetch.tensormap [{}];", guard, at));
 }
 
-void NvptxHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value shared, Value bar, Value predicate) {
+void NvptxHopper::tmaLoad(Emitter &e, Value map, ValueRange coordinates, Value shared, Value bar, Value predicate,
+                          tile::EvictionPolicy evict) {
   PtxAsm code(e);
   std::string guard = code.guard(predicate), to = code.input(inShared(e, shared)),
               from = tensorOperand(code, map, coordinates), signal = code.input(inShared(e, bar));
-  code.emit(fmt::format("{}cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [{}], {}, [{}];",
-                        guard, coordinates.size(), to, from, signal));
+  const bool isHinted = evict != tile::EvictionPolicy::Normal;
+  std::string copy = fmt::format(
+      "{}cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{} [{}], {}, [{}]{};", guard,
+      coordinates.size(), isHinted ? ".L2::cache_hint" : "", to, from, signal, isHinted ? ", policy" : "");
+  if (isHinted)
+    copy = fmt::format("{{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::{}.b64 policy, 1.0;\n{}\n}}",
+                       evict == tile::EvictionPolicy::EvictFirst ? "evict_first" : "evict_last", copy);
+  code.emit(copy);
 }
 
 void NvptxHopper::tmaStore(Emitter &e, Value map, ValueRange coordinates, Value shared, Value predicate) {

@@ -26,7 +26,7 @@ public:
 
   void prefetchMap(Emitter &e, mlir::Value map, mlir::Value predicate) override;
   void tmaLoad(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared, mlir::Value bar,
-               mlir::Value predicate) override;
+               mlir::Value predicate, tile::EvictionPolicy evict) override;
   void tmaStore(Emitter &e, mlir::Value map, mlir::ValueRange coordinates, mlir::Value shared,
                 mlir::Value predicate) override;
   void tmaStoreCommit(Emitter &e) override;

@@ -109,6 +109,8 @@ TEST(Hopper, TensorCopies) {
   Value zero = e.i32(0);
   leaves.mbarrierExpect(e, bar, 16384, first);
   leaves.tmaLoad(e, kernel.map(), {zero, kernel.number()}, tile, bar, first);
+  leaves.tmaLoad(e, kernel.map(), {zero, kernel.number()}, tile, bar, first, tile::EvictionPolicy::EvictFirst);
+  leaves.tmaLoad(e, kernel.map(), {zero, kernel.number()}, tile, bar, first, tile::EvictionPolicy::EvictLast);
   leaves.mbarrierWait(e, bar, zero);
   leaves.mbarrierWait(e, bar, zero);
   leaves.mbarrierArrive(e, bar, Value());
@@ -125,6 +127,9 @@ TEST(Hopper, TensorCopies) {
   EXPECT_THAT(ptx, HasSubstr("cvta.param.u64"));
   EXPECT_THAT(ptx, Not(HasSubstr(".local")));
   EXPECT_THAT(ptx, HasSubstr("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"));
+  EXPECT_THAT(ptx, HasSubstr("createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"));
+  EXPECT_THAT(ptx, HasSubstr("createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"));
+  EXPECT_THAT(ptx, HasSubstr("complete_tx::bytes.L2::cache_hint ["));
   EXPECT_THAT(ptx, HasSubstr("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r"));
   EXPECT_THAT(ptx, HasSubstr(", 16384;"));
   expectAssembles(ptx);
