@@ -60,13 +60,17 @@ struct Place {
 /// Builds the partitions of one kernel.
 class KernelSpecialization {
 public:
-  KernelSpecialization(func::FuncOp kernel, int warps, RingPlan &plan)
-      : kernel(kernel), warps(warps), plan(plan), objects(plan.rings().size()) {}
+  KernelSpecialization(func::FuncOp kernel, int warps, int residentBlocks, RingPlan &plan)
+      : kernel(kernel), warps(warps), residentBlocks(residentBlocks), plan(plan), objects(plan.rings().size()) {}
 
   void run() {
     allocate();
     Block &entry = kernel.getBody().front();
     partitions = dgpu::WarpSpecializeOp::create(top, kernel.getLoc());
+    if (residentBlocks > 1) {
+      partitions.setResidentBlocks(residentBlocks);
+      partitions.setConsumerRegisters(consumerRegisters());
+    }
     Block &consumer = partitions.getConsumer().emplaceBlock(), &producer = partitions.getProducer().emplaceBlock();
     consumer.getOperations().splice(consumer.end(), entry.getOperations(), std::next(Block::iterator(partitions)),
                                     std::prev(entry.end()));
@@ -81,6 +85,14 @@ public:
   }
 
 private:
+  /// What a multiprocessor has for each thread of the consumer beside the producer's warps, in the steps in which it is given.
+  uint32_t consumerRegisters() {
+    constexpr uint32_t registersOfAll = 65536, threadsPerWarp = 32, most = 232, step = 8;
+    const uint32_t ofBlock = registersOfAll / residentBlocks;
+    const uint32_t left = ofBlock - partitions.getProducerWarps() * threadsPerWarp * partitions.getProducerRegisters();
+    return std::min(most, left / (warps * threadsPerWarp) / step * step);
+  }
+
   void allocate() {
     top = OpBuilder::atBlockBegin(&kernel.getBody().front());
     for (auto [ring, object] : llvm::zip(plan.rings(), objects)) {
@@ -312,6 +324,7 @@ private:
 
   func::FuncOp kernel;
   int warps;
+  int residentBlocks; ///< That a multiprocessor shall have room for.
   RingPlan &plan;
   SmallVector<RingObjects> objects; ///< Of the plan's rings, in their order.
   llvm::DenseMap<Operation *, Place> places;
@@ -334,10 +347,24 @@ private:
       // The body must be one block that ends in a return without values.
       if (kernel.isExternal() || kernel.getBody().front().getTerminator()->getNumOperands() != 0)
         continue;
-      RingPlan plan(kernel, warps, limitBytes);
+      const int resident = residentBlocksOf(kernel, warps);
+      // A multiprocessor keeps 1 KiB of its shared memory for each of its blocks.
+      constexpr int64_t reservedBytes = 1024;
+      RingPlan plan(kernel, warps, (limitBytes + reservedBytes) / resident - reservedBytes);
       if (plan.run())
-        KernelSpecialization(kernel, warps, plan).run();
+        KernelSpecialization(kernel, warps, resident, plan).run();
     }
+  }
+
+  /// What loops ask for, where registers are moved between warps: with 16 warps there are too few for more than one block.
+  static int residentBlocksOf(func::FuncOp kernel, int warps) {
+    int64_t most = 1;
+    kernel.walk([&](scf::ForOp loop) {
+      if (auto wanted = loop->getAttrOfType<IntegerAttr>("tile.resident_blocks"))
+        most = std::max(most, wanted.getInt());
+    });
+    constexpr int mostWarps = 8;
+    return warps <= mostWarps ? static_cast<int>(most) : 1;
   }
 };
 

@@ -227,9 +227,11 @@ def Dgpu_WarpSpecializeOp : Dgpu_Op<"warp_specialize", [NoTerminator, SingleBloc
     The consumer region runs on warps 0 .. dgpu.num_warps - 1, as code outside would; its block barrier is one of these threads only. The
     producer region runs on one warp, the first after them; inside it a block is that warp. The other producer warps exit (registers are
     given to whole warpgroups). The op stands at the top level of a kernel and wraps all of it but allocations and what both need.
+    `resident_blocks` blocks shall find registers on a multiprocessor at once; those of the warps are chosen so.
   }];
   let arguments = (ins DefaultValuedAttr<I32Attr, "4">:$producer_warps, DefaultValuedAttr<I32Attr, "40">:$producer_registers,
-                       DefaultValuedAttr<I32Attr, "232">:$consumer_registers);
+                       DefaultValuedAttr<I32Attr, "232">:$consumer_registers,
+                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$resident_blocks);
   let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
   let assemblyFormat = "`consumer` $consumer `producer` $producer attr-dict";
   let hasVerifier = 1;

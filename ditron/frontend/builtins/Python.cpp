@@ -101,7 +101,8 @@ LangValue pythonRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, V
 
 LangValue tileRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, ValueArg stop, ValueArg step,
                     Arg<std::optional<int64_t>> numStages, Arg<std::optional<int64_t>> loopUnrollFactor,
-                    Arg<bool> disallowsAccMultiBuffer, Arg<bool> flattens, Arg<bool> specializesWarps, Arg<bool> disableLicm) {
+                    Arg<bool> disallowsAccMultiBuffer, Arg<bool> flattens, Arg<bool> specializesWarps,
+                    Arg<bool> disableLicm, Arg<int64_t> residentBlocks) {
   auto range = std::make_shared<RangeValue>();
   range->kind = RangeValue::Kind::TileRange;
   range->numStages = *numStages;
@@ -109,6 +110,10 @@ LangValue tileRange(Evaluator &evaluator, BuiltinCall &call, ValueArg start, Val
   range->disallowAccMultiBuffer = *disallowsAccMultiBuffer;
   range->flatten = *flattens;
   range->warpSpecialize = *specializesWarps;
+  range->residentBlocks = *residentBlocks;
+  if (*residentBlocks != 1 && *residentBlocks != 2)
+    return evaluator.emit.fail(residentBlocks.range,
+                               fmt::format("{} must be 1 or 2, but is {}", residentBlocks.name(), *residentBlocks));
   for (const auto *option : {&numStages, &loopUnrollFactor})
     if (const std::optional<int64_t> &value = **option; value && (*value < 0 || *value > 1024))
       return evaluator.emit.fail(option->range, fmt::format("{} must be between 0 and 1024, but is {}", option->name(), *value));
