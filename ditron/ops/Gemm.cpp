@@ -3,7 +3,7 @@
 // The choice of a plan is a small model of a GPU that computes tiles in waves:
 //
 //   time = waves * (time of a tile's main loop + what of its beginning and end is not hidden)
-//   waves = ceil(tiles / blocks that run at once)
+//   waves = ceil(tiles / blocks that run at once);   with stream-K tiles / blocks, and the adding up of parts
 //
 // A tile's main loop runs at the peak rate of a multiprocessor times the efficiency of the tile's form, which falls with
 // the ratio of bytes moved through shared memory to operations. The rest is constant per tile. Peak rate and clock drop out
@@ -15,6 +15,7 @@
 #include "ditron/support/TargetName.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <fmt/format.h>
 #include <limits>
@@ -50,6 +51,11 @@ const TileForm hopperForms[] = {
     {{GemmMovement::Descriptors, tile(256, 128, 64, 4, 8, 3)}, 0.98, 4, 1, 0.03},
     {{GemmMovement::Descriptors, tile(64, 256, 64, 16, 4, 4)}, 0.93, 2, 1},
     {{GemmMovement::Descriptors, tile(64, 128, 64, 16, 4, 6)}, 0.70, 2, 1},
+};
+/// Not measured yet, so that only who tries several plans takes them: the efficiencies are those of the same tiles above.
+const TileForm hopperUnmeasuredForms[] = {
+    {{GemmMovement::Descriptors, tile(128, 128, 64, 8, 8, 5), 0, /*streamK=*/true}, 0.99, 1, 1, 0.08},
+    {{GemmMovement::Descriptors, tile(128, 256, 64, 8, 8, 3), 0, /*streamK=*/true}, 0.999, 4, 1, 0},
 };
 /// Warp-level tensor cores, 16-bit operands.
 const TileForm pointerForms[] = {
@@ -101,29 +107,96 @@ bool isReadAlongDepth(const GemmProblem &problem) {
   return sizeOf(problem.dtype) > 1 || problem.order == MatrixOrder::Transposed;
 }
 
+/// Whether kernels/hopper_gemm, which has no epilogue, computes it.
+bool isPlain(const GemmProblem &problem) {
+  const GemmEpilogue &epilogue = problem.epilogue;
+  return sizeOf(problem.dtype) > 1 && epilogue.scalesA == Scaling::None && epilogue.scalesB == Scaling::None &&
+         !epilogue.bias && epilogue.activation == Activation::None;
+}
+
+int64_t tilesOf(const GemmProblem &problem, const GemmPlan &plan) {
+  return ceilDivide(problem.m, plan.tile.blockM) * ceilDivide(problem.n, plan.columns());
+}
+
 double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t multiprocessors) {
   const TileConfig &tile = form.plan.tile;
-  const int64_t tiles = ceilDivide(problem.m, tile.blockM) * ceilDivide(problem.n, tile.blockN);
+  const int64_t tiles = tilesOf(problem, form.plan);
   const int64_t slots = int64_t(std::max(multiprocessors, 1u)) * form.blocksPerMultiprocessor;
-  const double steps = static_cast<double>(ceilDivide(problem.k, tile.blockK)) * tile.blockM * tile.blockN *
-                       tile.blockK / (128.0 * 128 * 64);
+  const double tileSize = tile.blockM * form.plan.columns() / (128.0 * 128);
+  const double steps = static_cast<double>(ceilDivide(problem.k, tile.blockK)) * tileSize * tile.blockK / 64.0;
   const double waves = static_cast<double>(ceilDivide(tiles, slots));
   constexpr double deep = 7168, manyWaves = 31;
   const double lost = std::clamp(form.lostWhenDeep * (static_cast<double>(problem.k) / deep - 1), 0.0, 2 * form.lostWhenDeep) *
                       std::min(waves / manyWaves, 1.0);
+  if (form.plan.streamK) {
+    const std::optional<StreamKShape> shape = streamKShape(problem, form.plan, multiprocessors);
+    if (!shape)
+      return std::numeric_limits<double>::infinity(); // the plan without it is the same
+    // Writing two parts of a tile and reading those of another one, from the L2 cache, while the multiplies rest; of 128x128
+    // 256 KiB, at about 64 bytes a clock as long as 10 steps. Not measured.
+    constexpr double addingSteps = 10;
+    // As long as it is not measured it must promise more than the model errs.
+    constexpr double doubt = 1.04;
+    const double cutWaves = double(tiles) / shape->blocks;
+    return doubt * (cutWaves * (steps / (form.efficiency - lost) + form.fixedSteps) + addingSteps * tileSize);
+  }
   // Blocks that share a multiprocessor share its rate.
   return waves * form.blocksPerMultiprocessor * (steps / (form.efficiency - lost) + form.fixedSteps);
 }
 
 } // namespace
 
+/// What a plan may be for any product.
+static Status verifyPlan(const GemmPlan &plan) {
+  DITRON_RETURN_IF_ERROR(plan.tile.verify());
+  constexpr uint32_t mostColumns = 256;
+  if (plan.moreN != 0 && (plan.moreN < 16 || plan.columns() > mostColumns))
+    return invalidArgument(
+        fmt::format("tiles of {} and {} columns; accepted are powers of two, of at least 16 and at most {} together",
+                    plan.tile.blockN, plan.moreN, mostColumns));
+  if (!plan.isPlain() && plan.movement != GemmMovement::Descriptors)
+    return unsupported("tiles of two widths, stream-k, cache hints and two resident blocks need descriptors");
+  if (plan.residentBlocks != 1 && plan.residentBlocks != 2)
+    return invalidArgument(fmt::format("{} resident blocks; accepted are 1 and 2", plan.residentBlocks));
+  if (plan.moreN != 0 && plan.streamK)
+    return unsupported(fmt::format("stream-k with tiles of {} columns; accepted is a power of two", plan.columns()));
+  return Status::ok();
+}
+
 std::string_view toString(GemmMovement movement) {
   return movement == GemmMovement::Descriptors ? "descriptors" : "pointers";
 }
 
+static std::string hintText(char operand, CacheHint hint) {
+  return hint == CacheHint::None ? ""
+                                 : fmt::format(" {}-{}", operand, hint == CacheHint::EvictFirst ? "first" : "last");
+}
+
+/// As the kernels name it.
+static std::string policyOf(CacheHint hint) {
+  return hint == CacheHint::None ? "" : hint == CacheHint::EvictFirst ? "evict_first" : "evict_last";
+}
+
 std::string GemmPlan::text() const {
-  return fmt::format("{} {}x{}x{} warps {} stages {} group {}", toString(movement), tile.blockM, tile.blockN,
-                     tile.blockK, tile.numWarps, tile.numStages, tile.groupM);
+  return fmt::format("{} {}x{}x{} warps {} stages {} group {}{}", toString(movement), tile.blockM, columns(),
+                     tile.blockK, tile.numWarps, tile.numStages, tile.groupM, streamK ? " stream-k" : "") +
+         hintText('a', hintA) + hintText('b', hintB) +
+         (residentBlocks == 1 ? "" : fmt::format(" resident {}", residentBlocks));
+}
+
+std::optional<StreamKShape> streamKShape(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors) {
+  // Few tiles are cut into so many parts that adding them up would take longer than the rest.
+  constexpr int64_t mostSharers = 4;
+  const int64_t tiles = tilesOf(problem, plan), kTiles = ceilDivide(problem.k, plan.tile.blockK);
+  const int64_t blocks =
+      std::min({int64_t(std::max(multiprocessors, 1u)) * plan.residentBlocks, mostSharers * tiles, tiles * kTiles});
+  if (tiles % blocks == 0)
+    return std::nullopt;
+  // The wave before the ragged one is cut as well: then each block has at least a whole tile to do, in few parts.
+  const int64_t whole = std::max<int64_t>(tiles / blocks - 1, 0) * blocks;
+  if ((tiles - whole) * kTiles > std::numeric_limits<int32_t>::max() / (blocks + 1))
+    return std::nullopt;
+  return StreamKShape{static_cast<uint32_t>(blocks), whole};
 }
 
 Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
@@ -143,14 +216,23 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
     begin = end + 1;
   }
   GemmPlan plan = defaults;
+  plan.streamK = false;
+  plan.hintA = plan.hintB = CacheHint::None;
+  plan.residentBlocks = 1;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
-    if (word == "descriptors" || word == "pointers") {
+    if (word == "stream-k") {
+      plan.streamK = true;
+    } else if (word == "a-first" || word == "a-last" || word == "b-first" || word == "b-last") {
+      (word.front() == 'a' ? plan.hintA : plan.hintB) =
+          word.ends_with("first") ? CacheHint::EvictFirst : CacheHint::EvictLast;
+    } else if (word == "descriptors" || word == "pointers") {
       plan.movement = word == "pointers" ? GemmMovement::Pointers : GemmMovement::Descriptors;
-    } else if (word == "warps" || word == "stages" || word == "group") {
+    } else if (word == "warps" || word == "stages" || word == "group" || word == "resident") {
       uint32_t &value = word == "warps"    ? plan.tile.numWarps
                         : word == "stages" ? plan.tile.numStages
-                                           : plan.tile.groupM;
+                        : word == "group"  ? plan.tile.groupM
+                                           : plan.residentBlocks;
       if (i + 1 == words.size() || !number(words[i + 1], value))
         return wrong(word);
       ++i;
@@ -160,9 +242,15 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
           !number(word.substr(first + 1, second - first - 1), plan.tile.blockN) ||
           !number(word.substr(second + 1), plan.tile.blockK))
         return wrong(word);
+      plan.moreN = 0;
+      // Two powers of two, of which the columns are the sum.
+      if (const uint32_t larger = std::bit_floor(plan.tile.blockN); std::has_single_bit(plan.tile.blockN ^ larger)) {
+        plan.moreN = plan.tile.blockN ^ larger;
+        plan.tile.blockN = larger;
+      }
     }
   }
-  DITRON_RETURN_IF_ERROR(plan.tile.verify().withContext(fmt::format("plan '{}'", text)));
+  DITRON_RETURN_IF_ERROR(verifyPlan(plan).withContext(fmt::format("plan '{}'", text)));
   return plan;
 }
 
@@ -196,6 +284,9 @@ std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view
   std::vector<GemmPlan> plans;
   for (const TileForm &form : forms)
     plans.push_back(form.plan);
+  if (tensorCopies && sizeOf(problem.dtype) == 2 && isPlain(problem))
+    for (const TileForm &form : hopperUnmeasuredForms)
+      plans.push_back(form.plan);
   return plans;
 }
 
@@ -205,16 +296,25 @@ GemmPlan chooseGemmPlan(const GemmProblem &problem, std::string_view target, uin
   return rankGemmPlans(problem, target, multiprocessors).front();
 }
 
+TileConfig chooseTile(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors) {
+  const std::vector<GemmPlan> ranked = rankGemmPlans(problem, target, multiprocessors);
+  return std::ranges::find_if(ranked, &GemmPlan::isPlain)->tile; // there is a plain form in every table
+}
+
 TileConfig chooseTile(const GemmProblem &problem, runtime::World &world) {
   const runtime::Rank &rank = world.rank(world.localRanks().front());
-  return chooseGemmPlan(problem, world.target(), rank.attributes().multiprocessors).tile;
+  return chooseTile(problem, world.target(), rank.attributes().multiprocessors);
 }
 
 Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
   DITRON_RETURN_IF_ERROR(
       verifyEpilogue(operation, problem.dtype, problem.typeOfResult(), problem.epilogue, /*reduces=*/false));
-  DITRON_RETURN_IF_ERROR(plan.tile.verify().withContext(operation));
+  DITRON_RETURN_IF_ERROR(verifyPlan(plan).withContext(operation));
   DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, problem.dtype, plan.tile));
+  if (!plan.isPlain() && !isPlain(problem))
+    return unsupported(fmt::format("{}: tiles of two widths, stream-k, cache hints and two resident blocks take 16-bit operands and "
+                                   "fp32, without scales, bias and activation",
+                                   operation));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, problem.m, problem.n, problem.k, plan.tile));
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, problem.dtype, problem.epilogue, problem.n, problem.k));
   DITRON_ASSIGN_OR_RETURN(
@@ -242,14 +342,19 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
   DITRON_ASSIGN_OR_RETURN(
       const RowStrides strides,
       completeStrides(operation, problem.strides, problem.k, columnsOfB(problem), columnsOfC(problem)));
-  const int64_t tiles = ceilDivide(problem.m, tile.blockM) * ceilDivide(problem.n, tile.blockN);
+  const int64_t tiles = tilesOf(problem, chosen);
   const bool persistent = chosen.movement == GemmMovement::Descriptors;
+  const std::optional<StreamKShape> cut =
+      chosen.streamK ? streamKShape(problem, chosen, multiprocessors) : std::nullopt;
   KernelCall call;
-  call.source = "gemm";
-  call.kernel = persistent ? "gemm" : "gemm_pointers";
+  const bool isOther = !cut && (chosen.moreN || chosen.hintA != CacheHint::None || chosen.hintB != CacheHint::None ||
+                                chosen.residentBlocks > 1);
+  call.source = cut || isOther ? "hopper_gemm" : "gemm";
+  call.kernel = cut ? "gemm_stream_k" : isOther ? "gemm_two_widths" : persistent ? "gemm" : "gemm_pointers";
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
-  call.grid = {static_cast<uint32_t>(persistent ? std::min<int64_t>(tiles, multiprocessors) : tiles), 1, 1};
+  const int64_t places = int64_t(multiprocessors) * chosen.residentBlocks;
+  call.grid = {static_cast<uint32_t>(cut ? cut->blocks : persistent ? std::min(tiles, places) : tiles), 1, 1};
   call.arguments = {{"a_ptr", a},
                     {"b_ptr", b},
                     {"c_ptr", c},
@@ -265,9 +370,31 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
                     {"GROUP_M", tile.groupM},
                     {"B_TRANSPOSED", problem.order == MatrixOrder::Transposed},
                     {"PRECISION", std::string(toString(problem.precision))}};
-  appendEpilogue(call, problem.epilogue, extras, problem.addsBias ? problem.n : 0);
-  appendActivation(call, problem.epilogue);
-  return PreparedCall::create(kernels, rank, call);
+  if (isOther)
+    call.arguments.emplace_back("MORE_N", chosen.moreN);
+  if (!cut && !isOther) {
+    appendEpilogue(call, problem.epilogue, extras, problem.addsBias ? problem.n : 0);
+    appendActivation(call, problem.epilogue);
+    return PreparedCall::create(kernels, rank, call);
+  }
+  call.arguments.emplace_back("A_POLICY", policyOf(chosen.hintA));
+  call.arguments.emplace_back("B_POLICY", policyOf(chosen.hintB));
+  call.arguments.emplace_back("RESIDENT_BLOCKS", chosen.residentBlocks);
+  if (!cut)
+    return PreparedCall::create(kernels, rank, call);
+  // A part at either end of a block's run, and a counter for each tile that is cut.
+  std::vector<runtime::Buffer> workspace(2);
+  DITRON_ASSIGN_OR_RETURN(
+      workspace[0],
+      rank.allocate(DataType::F32, uint64_t(2) * cut->blocks * tile.blockM * tile.blockN, "gemm_stream_k_parts"));
+  DITRON_ASSIGN_OR_RETURN(workspace[1],
+                          rank.allocate(DataType::I64, tiles - cut->wholeTiles, "gemm_stream_k_counters"));
+  call.arguments.emplace_back("part_ptr", workspace[0]);
+  call.arguments.emplace_back("counter_ptr", workspace[1]);
+  call.arguments.emplace_back("whole_tiles", cut->wholeTiles);
+  DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(kernels, rank, call));
+  prepared.keep(std::move(workspace));
+  return prepared;
 }
 
 } // namespace ditron::ops

@@ -18,6 +18,9 @@ enum class GemmMovement {
 };
 std::string_view toString(GemmMovement movement);
 
+/// How long the L2 cache shall keep what tensor copies read.
+enum class CacheHint { None, EvictFirst, EvictLast };
+
 struct GemmProblem {
   int64_t m = 0, n = 0, k = 0;
   DataType dtype = DataType::BF16; ///< Of A and B: bf16, fp16, fp32, fp8 (e4m3, e5m2) or int8.
@@ -35,16 +38,42 @@ struct GemmProblem {
 struct GemmPlan {
   GemmMovement movement = GemmMovement::Pointers;
   TileConfig tile;
+  /// Columns of a tile besides tile.blockN, a smaller power of two: 128 and 64 make tiles of 192. Descriptors only.
+  uint32_t moreN = 0;
+  /// Cut the tiles of a ragged last wave, and of the wave before it, along K, so that all multiprocessors end together. Where no
+  /// wave is ragged this is the plan without it. Descriptors only.
+  bool streamK = false;
+  /// Of the operands' tiles. Descriptors only.
+  CacheHint hintA = CacheHint::None, hintB = CacheHint::None;
+  /// Blocks of a multiprocessor, 1 or 2: with two, one multiplies while the other one stores its tile. Descriptors only.
+  uint32_t residentBlocks = 1;
 
-  /// "descriptors 128x256x64 warps 8 stages 3 group 8"
+  uint32_t columns() const { return tile.blockN + moreN; }
+  /// Whether the plan is no more than its tile: what operators that overlap take.
+  bool isPlain() const {
+    return moreN == 0 && !streamK && hintA == CacheHint::None && hintB == CacheHint::None && residentBlocks == 1;
+  }
+  /// "descriptors 128x256x64 warps 8 stages 3 group 8", and " stream-k", " a-first", " a-last", " b-first", " b-last",
+  /// " resident 2".
   std::string text() const;
 };
-/// Reads the text form, of which everything after the blocks may be left out: "128x256x64 stages 4". `defaults` gives the rest.
+/// How stream-K deals out a product's tiles.
+struct StreamKShape {
+  uint32_t blocks = 1;
+  int64_t wholeTiles = 0; ///< Computed by one block each: a multiple of `blocks`.
+};
+/// Nothing where no wave is ragged, or where its steps along K are too many to be numbered in 32 bits.
+std::optional<StreamKShape> streamKShape(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors);
+
+/// Reads the text form, of which everything after the blocks may be left out: "128x256x64 stages 4". `defaults` gives the rest,
+/// but for stream-k, hints and residents, which are only in plans that name them.
 Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults);
 
 /// The plan whose predicted time is least, for a target ("cuda:sm_90a") whose GPUs have `multiprocessors`.
 GemmPlan chooseGemmPlan(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
-/// The tile of that plan in a world: what operators that overlap take for one rank's product. The C interface and
+/// The tile of the best plan that is no more than a tile.
+TileConfig chooseTile(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
+/// That in a world: what operators that overlap take for one rank's product. The C interface and
 /// `ditron build --op` both ask here, so that packages hold what programs look for.
 TileConfig chooseTile(const GemmProblem &problem, runtime::World &world);
 /// All plans that are considered for the problem, best predicted first.
@@ -56,7 +85,8 @@ bool allowsDescriptors(const GemmProblem &problem);
 Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan);
 
 /// Binds the kernel of the plan (or of chooseGemmPlan) to operands on a rank; calls of the result compute C = A * B with the
-/// epilogue. A: [m, k]; B: [n, k], or [k, n] where the order is Plain; C: [m, n], [m, n / 2] with SwiGlu.
+/// epilogue, the same bits each time. A: [m, k]; B: [n, k], or [k, n] where the order is Plain; C: [m, n], [m, n / 2] with SwiGlu.
+/// With stream-K the result has a workspace of its own: its calls must follow each other; those of different results need not.
 Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
                                    runtime::Pointer b, runtime::Pointer c,
                                    const std::optional<GemmPlan> &plan = std::nullopt,

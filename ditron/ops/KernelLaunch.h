@@ -47,6 +47,10 @@ public:
   static Expected<PreparedCall> create(runtime::KernelProvider &kernels, runtime::Rank &rank, const KernelCall &call);
 
   Status enqueue(runtime::Stream &stream) const { return launch.enqueue(stream); }
+  /// Memory that the kernel works in lives as long as the call and its copies.
+  void keep(std::vector<runtime::Buffer> buffers) {
+    workspace = std::make_shared<std::vector<runtime::Buffer>>(std::move(buffers));
+  }
   const runtime::PreparedLaunch &prepared() const { return launch; }
   const runtime::Kernel &kernel() const { return launch.kernel(); }
   /// Another address for a pointer, as PreparedLaunch's.
@@ -55,6 +59,7 @@ public:
 
 private:
   runtime::PreparedLaunch launch;
+  std::shared_ptr<std::vector<runtime::Buffer>> workspace;
 };
 
 } // namespace ditron::ops

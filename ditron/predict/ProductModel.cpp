@@ -51,7 +51,7 @@ ProductTiming timeOwnProduct(const GpuDescription &gpu, const Product &product,
   if (tile)
     return timeProduct(gpu, product, *tile);
   const ops::GemmProblem problem = {.m = product.m, .n = product.n, .k = product.k, .dtype = product.dtype};
-  return timeProduct(gpu, product, ops::chooseGemmPlan(problem, targetOf(gpu), gpu.smCount).tile);
+  return timeProduct(gpu, product, ops::chooseTile(problem, targetOf(gpu), gpu.smCount));
 }
 
 ProductTiming timeVendorProduct(const GpuDescription &gpu, const Product &product) {

@@ -38,7 +38,7 @@ struct ProductTiming {
 /// With this tile; K is cut into `parts`, whose sums are added in memory.
 ProductTiming timeProduct(const GpuDescription &gpu, const Product &product, const ops::TileConfig &tile,
                           uint32_t parts = 1);
-/// As the library cuts it (ops::chooseGemmPlan).
+/// As the library cuts it (ops::chooseTile).
 ProductTiming timeOwnProduct(const GpuDescription &gpu, const Product &product,
                              const std::optional<ops::TileConfig> &tile);
 /// As the vendor's library does: the best of many tiles and cuts of K.

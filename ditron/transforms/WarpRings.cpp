@@ -318,6 +318,12 @@ static int64_t tileBytes(Value tile) {
   return type.getNumElements() * analysis::sharedElementBytes(type.getElementType());
 }
 
+/// True for a tile that the author has put into a row for its store, as the threads hold it: the store reorders nothing.
+static bool isInRegisterOrder(Value tile) {
+  auto row = tile.getDefiningOp<tile::ReshapeOp>();
+  return row && cast<RankedTensorType>(tile.getType()).getRank() == 1 && row.getSource().getDefiningOp<tile::TransOp>();
+}
+
 /// What the rest of the kernel needs: a buffer for each shape of tensor stores, and scratch memory to reorder the largest tile
 /// that is stored otherwise.
 int64_t RingPlan::bytesOfStores() {
@@ -330,7 +336,8 @@ int64_t RingPlan::bytesOfStores() {
         largest = std::max(largest, tileBytes(store.getValue()));
       else if (dgpu::BufferType type = copyBufferType(descriptor, 1); staged.insert(type).second)
         bytes += type.getBytes();
-    } else if (auto store = dyn_cast<tile::StoreOp>(op); store && isTensor(store.getValue())) {
+    } else if (auto store = dyn_cast<tile::StoreOp>(op);
+               store && isTensor(store.getValue()) && !isInRegisterOrder(store.getValue())) {
       largest = std::max(largest, tileBytes(store.getValue()));
     }
   });

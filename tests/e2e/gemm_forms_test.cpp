@@ -1,0 +1,302 @@
+//===- gemm_forms_test.cpp - Forms of the matrix product that cut tiles otherwise --------------------------------------------===//
+//
+// Stream-K and tiles of two widths against the plain form: products of small integers are exact, so that their bits must agree
+// whatever is added up first. Stream-K besides must give the same bits of any data in every run, whichever block comes last, leave nothing
+// behind for the next call, and not mix up calls on several streams.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "KernelTest.h"
+#include "ditron/ops/Gemm.h"
+#include "ditron/ops/Reference.h"
+
+#include <fmt/format.h>
+#include <random>
+
+namespace ditron::e2e {
+namespace {
+
+using ops::GemmPlan;
+using ops::GemmProblem;
+using ops::MatrixOrder;
+using testing::HasSubstr;
+
+int casesWanted(int byDefault) {
+  const char *number = std::getenv("GEMM_FORMS");
+  return number ? std::atoi(number) : byDefault;
+}
+
+/// A simulated Hopper, or the GPU under test, and operands of one product.
+struct Product {
+  GemmProblem problem;
+  std::unique_ptr<World> world;
+  std::unique_ptr<jit::Jit> jit;
+  Buffer a, b, c;
+
+  Product(const GemmProblem &problem, uint32_t multiprocessors, uint64_t seed) : problem(problem) {
+    WorldOptions options;
+    options.sms = multiprocessors;
+    options.seed = seed;
+    auto made = World::local(1, isSimulated() ? "sim:sm_90a" : targetUnderTest(), options);
+    EXPECT_OK(made);
+    world = std::move(made).value();
+    auto compiler = jit::Jit::create(world->target());
+    EXPECT_OK(compiler);
+    jit = std::move(compiler).value();
+    a = memory(problem.m * strideOf(problem.strideA, problem.k));
+    b = memory(isTransposed() ? problem.n * strideOf(problem.strideB, problem.k)
+                              : problem.k * strideOf(problem.strideB, problem.n));
+    c = memory(problem.m * strideOf(problem.strideC, problem.n));
+  }
+  bool isTransposed() const { return problem.order == MatrixOrder::Transposed; }
+  static int64_t strideOf(int64_t given, int64_t columns) { return given ? given : columns; }
+  Rank &rank() { return world->rank(0); }
+  Buffer memory(int64_t count) {
+    auto buffer = rank().allocate(problem.dtype, count, "matrix");
+    EXPECT_OK(buffer);
+    return std::move(buffer).value();
+  }
+
+  /// Integers from -2 to 2, or fractions.
+  void fill(uint64_t seed, bool integers) {
+    for (Buffer *matrix : {&a, &b}) {
+      const size_t count = matrix->count();
+      EXPECT_OK(matrix->uploadFloats(integers ? convertAll<float>(randomIntegers(count, ++seed, -2, 2))
+                                              : randomFloats(count, ++seed, -1, 1, problem.dtype)));
+    }
+    poison();
+  }
+  void poison() { EXPECT_OK(c.uploadFloats(std::vector<float>(c.count(), NAN))); }
+
+  Expected<ops::PreparedCall> prepare(std::string_view plan) {
+    auto parsed = ops::parseGemmPlan(plan, {});
+    EXPECT_OK(parsed);
+    return ops::prepareGemm(*jit, rank(), problem, a, b, c, *parsed);
+  }
+  std::vector<float> result() {
+    EXPECT_OK(world->synchronize());
+    auto values = c.downloadFloats();
+    EXPECT_OK(values);
+    return *values;
+  }
+  std::vector<float> run(const Expected<ops::PreparedCall> &call) {
+    EXPECT_OK(call);
+    if (!call.isOk())
+      return {};
+    poison();
+    EXPECT_OK(call->enqueue(rank().stream()));
+    return result();
+  }
+};
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// Random products
+//===--------------------------------------------------------------------------------------------------------------===//
+
+struct Form {
+  std::string tile, rest;
+  GemmProblem problem;
+  uint32_t multiprocessors;
+};
+
+Form randomForm(uint64_t seed, bool streamK) {
+  std::mt19937_64 random(seed * 7919 + 3);
+  auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
+  Form form;
+  const int64_t blockM = below(2) ? 64 : 128,
+                blockN = streamK ? 32 << below(3) : std::initializer_list<int64_t>{96, 192, 48}.begin()[below(3)],
+                blockK = 32 << below(2);
+  form.tile = fmt::format("descriptors {}x{}x{}", blockM, blockN, blockK);
+  form.rest =
+      fmt::format(" warps {} stages {} group {}{}", blockM == 128 && below(2) ? 8 : 4, 2 + below(3), 1 + below(4),
+                  std::initializer_list<const char *>{"", "", " a-first", " b-last", " a-last b-first", " resident 2"}
+                      .begin()[below(6)]);
+  form.multiprocessors = static_cast<uint32_t>(1 + below(11));
+  GemmProblem &p = form.problem;
+  p.dtype = below(2) ? DataType::BF16 : DataType::F16;
+  p.order = below(3) ? MatrixOrder::Transposed : MatrixOrder::Plain;
+  p.m = 1 + below(5 * blockM);
+  // The compiler knows of sizes whether they are multiples of 16; a producer warp fetches tiles where they are.
+  const int64_t unit = below(4) ? 16 : 8;
+  p.n = unit * (1 + below(4 * blockN / unit));
+  p.k = below(6) ? unit * (1 + below(8 * blockK / unit)) : 8;
+  if (below(2)) {
+    p.strideA = p.k + unit * below(3);
+    p.strideC = p.n + unit * below(3);
+  }
+  return form;
+}
+
+class GemmForms : public testing::TestWithParam<int> {};
+
+void expectSameBits(const Form &form, const std::string &plan, uint64_t seed) {
+  const GemmProblem &p = form.problem;
+  SCOPED_TRACE(fmt::format("{}: {}x{}x{} of {}, strides {} {}, order {}, {} multiprocessors", plan, p.m, p.n, p.k,
+                           toString(p.dtype), p.strideA, p.strideC, p.order == MatrixOrder::Plain ? "kn" : "nk",
+                           form.multiprocessors));
+  Product product(p, form.multiprocessors, seed);
+  const auto call = product.prepare(plan), plain = product.prepare("descriptors 64x64x32 warps 4 stages 2 group 3");
+  for (uint64_t round = 0; round < 2; ++round) {
+    product.fill(seed * 10 + round * 2, /*integers=*/true);
+    const std::vector<float> actual = product.run(call);
+    expectSame(actual, product.run(plain), fmt::format("round {}", round));
+  }
+}
+
+TEST_P(GemmForms, StreamKIsExactOfSmallIntegers) {
+  const Form form = randomForm(GetParam(), true);
+  expectSameBits(form, form.tile + form.rest + " stream-k", GetParam());
+}
+
+TEST_P(GemmForms, TwoWidthsAreExactOfSmallIntegers) {
+  const Form form = randomForm(GetParam(), false);
+  expectSameBits(form, form.tile + form.rest, GetParam());
+}
+
+TEST_P(GemmForms, CacheHintsChangeNothing) {
+  Form form = randomForm(GetParam(), true);
+  expectSameBits(form, form.tile + " warps 4 stages 2 b-last", GetParam());
+}
+
+TEST_P(GemmForms, TwoResidentBlocksAreExactOfSmallIntegers) {
+  const Form form = randomForm(GetParam(), true);
+  expectSameBits(form, form.tile + " warps 4 stages 3 resident 2", GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, GemmForms, testing::Range(0, casesWanted(12)));
+
+//===--------------------------------------------------------------------------------------------------------------===//
+// What stream-K promises besides
+//===--------------------------------------------------------------------------------------------------------------===//
+
+constexpr const char *streamKPlan = "descriptors 64x64x32 warps 4 stages 3 group 2 stream-k";
+/// 3 x 3 tiles of 9 steps on 4 multiprocessors: a whole wave, and five tiles that blocks share.
+const GemmProblem ragged = {.m = 180, .n = 144, .k = 272, .dtype = DataType::F16};
+
+TEST(StreamK, GivesTheSameBitsInEveryRun) {
+  std::vector<float> first;
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    Product product(ragged, 4, seed);
+    product.fill(77, /*integers=*/false);
+    const auto call = product.prepare(streamKPlan);
+    for (int round = 0; round < 3; ++round) {
+      const std::vector<float> values = product.run(call);
+      if (first.empty()) {
+        first = values;
+        auto a = product.a.downloadFloats(), b = product.b.downloadFloats();
+        std::vector<float> plainB(b->size());
+        for (int64_t n = 0; n < ragged.n; ++n)
+          for (int64_t k = 0; k < ragged.k; ++k)
+            plainB[k * ragged.n + n] = (*b)[n * ragged.k + k];
+        const ops::Comparison comparison =
+            ops::compare(values, ops::referenceProduct(*a, plainB, ragged.m, ragged.n, ragged.k),
+                         {ops::toleranceFor(ragged.dtype, ragged.precision).relative});
+        EXPECT_TRUE(comparison.passed()) << "element " << comparison.worstIndex;
+      }
+      expectSame(values, first, fmt::format("seed {}, round {}", seed, round));
+    }
+  }
+}
+
+TEST(StreamK, IsReplayedWithNewDataBetweenEagerCalls) {
+  Product product(ragged, 4, 1);
+  const auto call = product.prepare(streamKPlan), plain = product.prepare("descriptors 64x64x32 warps 4 stages 2");
+  ASSERT_OK(call);
+  ASSERT_OK(product.rank().stream().beginCapture());
+  ASSERT_OK(call->enqueue(product.rank().stream()));
+  auto graph = product.rank().stream().endCapture();
+  ASSERT_OK(graph);
+  for (int replay = 0; replay < 6; ++replay) {
+    product.fill(100 + replay, /*integers=*/true);
+    if (replay % 3 == 2) {
+      ASSERT_OK(call->enqueue(product.rank().stream()));
+    } else {
+      ASSERT_OK(product.rank().stream().launch(*graph));
+    }
+    const std::vector<float> actual = product.result();
+    expectSame(actual, product.run(plain), fmt::format("replay {}", replay));
+  }
+}
+
+TEST(StreamK, CallsOnSeveralStreamsDoNotMeet) {
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    Product product(ragged, 4, seed);
+    product.fill(5, /*integers=*/true);
+    const std::vector<float> expected = product.run(product.prepare("descriptors 64x64x32 warps 4 stages 2"));
+    std::vector<Buffer> results;
+    std::vector<ops::PreparedCall> calls;
+    std::vector<runtime::Stream> streams;
+    for (int i = 0; i < 3; ++i) {
+      results.push_back(product.memory(ragged.m * ragged.n));
+      auto call = ops::prepareGemm(*product.jit, product.rank(), ragged, product.a, product.b, results.back(),
+                                   *ops::parseGemmPlan(streamKPlan, {}));
+      ASSERT_OK(call);
+      calls.push_back(*call);
+      auto stream = product.rank().createStream(fmt::format("stream {}", i));
+      ASSERT_OK(stream);
+      streams.push_back(std::move(*stream));
+    }
+    for (int round = 0; round < 2; ++round)
+      for (int i = 0; i < 3; ++i)
+        ASSERT_OK(calls[i].enqueue(streams[i]));
+    ASSERT_OK(product.world->synchronize());
+    for (const Buffer &result : results) {
+      auto values = result.downloadFloats();
+      ASSERT_OK(values);
+      expectSame(*values, expected, fmt::format("seed {}", seed));
+    }
+  }
+}
+
+TEST(StreamK, CutsWhatIsRaggedAndNothingElse) {
+  GemmPlan plan = *ops::parseGemmPlan("descriptors 128x128x64 stream-k", {});
+  // 704 tiles on 132 multiprocessors: four whole waves, and 1.33 that are cut.
+  const auto shape = ops::streamKShape({.m = 8192, .n = 1376, .k = 4096}, plan, 132);
+  ASSERT_TRUE(shape.has_value());
+  EXPECT_EQ(shape->blocks, 132u);
+  EXPECT_EQ(shape->wholeTiles, 4 * 132);
+  EXPECT_FALSE(ops::streamKShape({.m = 128 * 11, .n = 128 * 12, .k = 4096}, plan, 132)); // one full wave
+  // Fewer tiles than multiprocessors: all are cut, each into a few parts.
+  const auto few = ops::streamKShape({.m = 256, .n = 384, .k = 8192}, plan, 132);
+  ASSERT_TRUE(few.has_value());
+  EXPECT_EQ(few->wholeTiles, 0);
+  EXPECT_EQ(few->blocks, 24u);
+  // No block without a step; no steps that 32 bits cannot number.
+  EXPECT_FALSE(ops::streamKShape({.m = 1, .n = 1, .k = 1}, plan, 132));
+  EXPECT_FALSE(ops::streamKShape({.m = 8192, .n = 1376, .k = int64_t(1) << 30}, plan, 132));
+}
+
+TEST(GemmFormPlans, AreChosenForRaggedWaves) {
+  for (int64_t n : {1376, 3696}) {
+    const GemmPlan plan = ops::chooseGemmPlan({.m = 8192, .n = n, .k = n == 1376 ? 4096 : 8192}, "cuda:sm_90a", 132);
+    EXPECT_TRUE(plan.streamK) << plan.text();
+    EXPECT_EQ(ops::parseGemmPlan(plan.text(), {})->text(), plan.text());
+  }
+  // Where little is to be gained the measured forms stay.
+  EXPECT_TRUE(ops::chooseGemmPlan({.m = 8192, .n = 8192, .k = 8192}, "cuda:sm_90a", 132).isPlain());
+  // Operators that overlap get a tile, and the plan it comes from is no more than that.
+  const ops::TileConfig tile = ops::chooseTile({.m = 8192, .n = 1376, .k = 4096}, "cuda:sm_90a", 132);
+  EXPECT_EQ(tile.blockM * tile.blockN, 128u * 128);
+}
+
+TEST(GemmFormPlans, SayWhatIsAccepted) {
+  const auto wide = ops::parseGemmPlan("descriptors 128x192x64 warps 8 stages 4", {});
+  ASSERT_OK(wide);
+  EXPECT_EQ(wide->tile.blockN, 128u);
+  EXPECT_EQ(wide->moreN, 64u);
+  EXPECT_THAT(wide->text(), HasSubstr("128x192x64"));
+  auto message = [](std::string_view text) { return statusOf(ops::parseGemmPlan(text, {})).message(); };
+  EXPECT_THAT(message("descriptors 128x200x64"), HasSubstr("a power of two"));
+  EXPECT_THAT(message("descriptors 128x136x64"), HasSubstr("tiles of 128 and 8 columns"));
+  EXPECT_THAT(message("descriptors 128x384x64"), HasSubstr("at most 256"));
+  EXPECT_THAT(message("pointers 128x192x64"), HasSubstr("need descriptors"));
+  EXPECT_THAT(message("pointers 128x128x64 stream-k"), HasSubstr("need descriptors"));
+  EXPECT_THAT(message("pointers 128x128x64 b-last"), HasSubstr("need descriptors"));
+  EXPECT_THAT(message("pointers 128x128x64 resident 2"), HasSubstr("need descriptors"));
+  EXPECT_THAT(message("descriptors 128x128x64 resident 3"), HasSubstr("3 resident blocks; accepted are 1 and 2"));
+  EXPECT_THAT(message("descriptors 128x128x64 c-last"), HasSubstr("'c-last' is not understood"));
+  EXPECT_EQ(ops::parseGemmPlan("descriptors 128x192x64 a-first b-last", {})->text().substr(12),
+            "128x192x64 warps 4 stages 3 group 8 a-first b-last");
+  EXPECT_THAT(message("descriptors 128x192x64 stream-k"), HasSubstr("stream-k with tiles of 192 columns"));
+}
+
+} // namespace
+} // namespace ditron::e2e
