@@ -63,7 +63,7 @@ const TileForm pointerForms[] = {
     {{GemmMovement::Pointers, tile(128, 128, 64, 8, 4, 3)}, 0.93, 5, 2},
     {{GemmMovement::Pointers, tile(64, 64, 64, 8, 4, 3)}, 0.65, 3, 4},
 };
-/// The same with fp32 operands as tf32, which warpgroups read along K only. Not measured yet: the efficiencies are those of as many
+/// GPUs with TMA and wgmma, fp32 operands as tf32, which warpgroups read along K only. Not measured yet: the efficiencies are those of as many
 /// bytes of 16-bit operands.
 const TileForm hopperWideForms[] = {
     {{GemmMovement::Descriptors, tile(128, 128, 32, 8, 8, 5)}, 1.00, 1, 1},
