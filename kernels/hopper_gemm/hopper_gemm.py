@@ -6,16 +6,7 @@ Matrices are those of kernels/gemm. A_POLICY and B_POLICY say how long the L2 ca
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def grouped_tile(index, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """Number of a tile -> (row, column) of tiles: column-major inside groups of GROUP_M rows of tiles, for L2 reuse."""
-    tiles_in_group = GROUP_M * tiles_n
-    first_row = (index // tiles_in_group) * GROUP_M
-    group_rows = min(tiles_m - first_row, GROUP_M)
-    row = first_row + (index % tiles_in_group) % group_rows
-    column = (index % tiles_in_group) // group_rows
-    return row, column
+from ..product.product import grouped_tile
 
 
 @triton.jit

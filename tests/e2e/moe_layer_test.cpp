@@ -18,7 +18,8 @@ using testing::HasSubstr;
 /// The whole model's weights, and what it computes in double precision.
 struct Model {
   const TensorParallelMoeOptions &options;
-  std::vector<float> router, up, down; ///< [E, hidden], [E, 2 inner, hidden] (gate and up in turns), [E, hidden, inner].
+  std::vector<float> router, up,
+      down; ///< [E, hidden], [E, 2 inner, hidden] (gate and up in turns), [E, hidden, inner].
 
   explicit Model(const TensorParallelMoeOptions &options)
       : options(options), router(ops::randomValues(options.dtype, options.experts * options.hidden, 1)),
@@ -41,7 +42,8 @@ struct Model {
     for (uint32_t j = 0; j < options.topK; ++j) {
       const uint32_t e = order[j];
       for (int64_t i = 0; i < inner; ++i) {
-        const double gate = dot(&up[(e * 2 * inner + 2 * i) * hidden]), through = dot(&up[(e * 2 * inner + 2 * i + 1) * hidden]);
+        const double gate = dot(&up[(e * 2 * inner + 2 * i) * hidden]),
+                     through = dot(&up[(e * 2 * inner + 2 * i + 1) * hidden]);
         const double value = gate / (1 + std::exp(-gate)) * through * scores[order[j]] / total;
         for (int64_t h = 0; h < hidden; ++h)
           y[h] += value * down[(e * hidden + h) * inner + i];
@@ -55,7 +57,8 @@ struct Model {
                                    int64_t first, int64_t count) {
     std::vector<float> result;
     for (uint32_t e = 0; e < experts; ++e)
-      result.insert(result.end(), all.begin() + (e * rows + first) * columns, all.begin() + (e * rows + first + count) * columns);
+      result.insert(result.end(), all.begin() + (e * rows + first) * columns,
+                    all.begin() + (e * rows + first + count) * columns);
     return result;
   }
   std::vector<float> upOf(uint32_t rank, uint32_t ranks) const {
@@ -66,7 +69,8 @@ struct Model {
     const int64_t own = options.inner / ranks;
     std::vector<float> result;
     for (size_t row = 0; row < options.experts * static_cast<size_t>(options.hidden); ++row)
-      result.insert(result.end(), down.begin() + row * options.inner + rank * own, down.begin() + row * options.inner + (rank + 1) * own);
+      result.insert(result.end(), down.begin() + row * options.inner + rank * own,
+                    down.begin() + row * options.inner + (rank + 1) * own);
     return result;
   }
 };
@@ -128,8 +132,8 @@ TEST_F(MoeLayer, EqualsTheReferenceOnAnyNumberOfRanks) {
           // Gathered rows, inner columns, rows and sums are rounded one after the other.
           const ops::Tolerance tolerance = {3 * ops::toleranceFor(type, ops::MultiplyPrecision::Ieee).relative};
           const ops::Comparison comparison = ops::compare(*y[id].downloadFloats(), expected, tolerance);
-          EXPECT_TRUE(comparison.passed()) << ranks << " ranks, " << tokens << " tokens, " << toString(type) << ", rank " << id
-                                           << ": " << comparison.worstRatio;
+          EXPECT_TRUE(comparison.passed()) << ranks << " ranks, " << tokens << " tokens, " << toString(type)
+                                           << ", rank " << id << ": " << comparison.worstRatio;
         }
       }
     }
@@ -182,8 +186,8 @@ TEST_F(MoeLayer, ReplaysFollowTheTokens) {
         const std::vector<double> one = model.apply(&given[(id * 9 + t) * options.hidden]);
         expected.insert(expected.end(), one.begin(), one.end());
       }
-      const ops::Comparison comparison =
-          ops::compare(*y[id].downloadFloats(), expected, ops::toleranceFor(options.dtype, ops::MultiplyPrecision::Ieee));
+      const ops::Comparison comparison = ops::compare(*y[id].downloadFloats(), expected,
+                                                      ops::toleranceFor(options.dtype, ops::MultiplyPrecision::Ieee));
       EXPECT_TRUE(comparison.passed()) << "replay " << replay << ", rank " << id << ": " << comparison.worstRatio;
     }
   }
@@ -195,7 +199,9 @@ TEST_F(MoeLayer, WhatIsRefused) {
   options.hidden = options.inner = 32;
   options.experts = 4;
   options.maxTokensPerRank = 4;
-  EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, std::vector<TensorParallelMoeWeights>(3)).status().message(),
+  EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, std::vector<TensorParallelMoeWeights>(3))
+                  .status()
+                  .message(),
               HasSubstr("32 inner columns do not divide by 3 ranks"));
   options.inner = 33;
   EXPECT_THAT(TensorParallelMoe::create(world(), sharedJit(), options, {}).status().message(),

@@ -19,7 +19,7 @@
 namespace ditron::e2e {
 namespace {
 
-using ops::GroupedActivation;
+using ops::Activation;
 using ops::GroupedGemmProblem;
 using ops::MatrixOrder;
 using testing::HasSubstr;
@@ -241,7 +241,7 @@ std::vector<double> referenceRows(const GroupedGemmProblem &p, const Rows &rows,
                      data.bScale[(expert * blocksN + column / 128) * blocksK + depth / 128];
         sums[column] += product;
       }
-    if (p.activation == GroupedActivation::None)
+    if (p.activation == Activation::None)
       result.insert(result.end(), sums.begin(), sums.end());
     else
       for (int64_t j = 0; j < p.n / 2; ++j)
@@ -315,7 +315,7 @@ TEST(GroupedGemm, AnyRowsByPointers) {
     problem.resultType = trial % 5 == 0 ? DataType::F32 : problem.dtype;
     problem.precision = ops::MultiplyPrecision::Ieee;
     problem.order = random() % 2 ? MatrixOrder::Plain : MatrixOrder::Transposed;
-    problem.activation = random() % 2 ? GroupedActivation::Swiglu : GroupedActivation::None;
+    problem.activation = random() % 2 ? Activation::SwiGlu : Activation::None;
     problem.slots = random() % 2 ? topK : 0;
     checkProduct(machine, problem, chooseIds(tokens, topK, experts, skew, random), topK, std::nullopt,
                  describe(problem, tokens, topK, skew));
@@ -354,7 +354,7 @@ TEST(GroupedGemm, ByDescriptorsOnHopper) {
     problem.k = trial % 2 ? 64 * (1 + random() % 3) : 8 * (1 + random() % 30);
     problem.dtype = problem.resultType = trial % 3 ? DataType::BF16 : DataType::F16;
     problem.order = trial % 2 ? MatrixOrder::Plain : MatrixOrder::Transposed;
-    problem.activation = trial % 3 == 1 ? GroupedActivation::Swiglu : GroupedActivation::None;
+    problem.activation = trial % 3 == 1 ? Activation::SwiGlu : Activation::None;
     auto plan = ops::parseGemmPlan(
         trial % 2 ? "descriptors 64x128x64 warps 4 stages 3" : "descriptors 128x128x64 warps 8 stages 3", {});
     ASSERT_OK(plan);
@@ -382,7 +382,7 @@ TEST(GroupedGemm, WhatIsRefused) {
   wrong.slots = 2;
   EXPECT_THAT(messageOf(wrong), HasSubstr("slotOfRow"));
   wrong = problem;
-  wrong.activation = GroupedActivation::Swiglu;
+  wrong.activation = Activation::SwiGlu;
   wrong.n = 31;
   EXPECT_THAT(messageOf(wrong), HasSubstr("swiglu needs pairs of columns; N=31"));
   wrong = problem;

@@ -16,7 +16,7 @@ GroupedGemmProblem upProblem(const TensorParallelMoeOptions &options, int64_t ro
   problem.n = 2 * options.inner / ranks;
   problem.k = options.hidden;
   problem.dtype = problem.resultType = options.dtype;
-  problem.activation = GroupedActivation::Swiglu;
+  problem.activation = Activation::SwiGlu;
   problem.slots = options.topK;
   problem.precision = MultiplyPrecision::Ieee;
   return problem;
@@ -26,7 +26,7 @@ GroupedGemmProblem downProblem(const TensorParallelMoeOptions &options, int64_t 
   GroupedGemmProblem problem = upProblem(options, rows, ranks);
   problem.n = options.hidden;
   problem.k = options.inner / ranks;
-  problem.activation = GroupedActivation::None;
+  problem.activation = Activation::None;
   problem.slots = 0;
   return problem;
 }
@@ -39,12 +39,14 @@ Expected<TensorParallelMoe> TensorParallelMoe::create(runtime::World &world, run
   DITRON_RETURN_IF_ERROR(verifyOperandType(operation, options.dtype));
   const uint32_t numRanks = world.numRanks();
   if (options.hidden <= 0 || options.inner <= 0 || options.maxTokensPerRank <= 0)
-    return invalidArgument(fmt::format("{}: hidden is {}, inner {}, maxTokensPerRank {}; all must be positive", operation,
-                                       options.hidden, options.inner, options.maxTokensPerRank));
+    return invalidArgument(fmt::format("{}: hidden is {}, inner {}, maxTokensPerRank {}; all must be positive",
+                                       operation, options.hidden, options.inner, options.maxTokensPerRank));
   if (options.inner % numRanks != 0)
-    return invalidArgument(fmt::format("{}: {} inner columns do not divide by {} ranks", operation, options.inner, numRanks));
+    return invalidArgument(
+        fmt::format("{}: {} inner columns do not divide by {} ranks", operation, options.inner, numRanks));
   if (weights.size() != numRanks)
-    return invalidArgument(fmt::format("{}: weights of {} ranks are given; there are {}", operation, weights.size(), numRanks));
+    return invalidArgument(
+        fmt::format("{}: weights of {} ranks are given; there are {}", operation, weights.size(), numRanks));
   TensorParallelMoe layer;
   layer.optionValues = options;
   layer.world = &world;
@@ -68,13 +70,14 @@ Expected<TensorParallelMoe> TensorParallelMoe::create(runtime::World &world, run
 
 Status TensorParallelMoe::allocate(runtime::Rank &rank, const TensorParallelMoeWeights &weights) {
   const TensorParallelMoeOptions &options = optionValues;
-  for (auto [name, pointer] : {std::pair("router", weights.router), std::pair("up", weights.up), std::pair("down", weights.down)})
+  for (auto [name, pointer] :
+       {std::pair("router", weights.router), std::pair("up", weights.up), std::pair("down", weights.down)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, options.dtype));
   auto own = std::make_unique<PerRank>();
   own->weights = weights;
   const int64_t tokens = options.maxTokensPerRank * world->numRanks(), rows = tokens * options.topK;
-  DITRON_ASSIGN_OR_RETURN(own->routing, Routing::create(rank, *kernels,
-                                                        {options.experts, options.topK, tokens, upPlan.tile.blockM}));
+  DITRON_ASSIGN_OR_RETURN(own->routing,
+                          Routing::create(rank, *kernels, {options.experts, options.topK, tokens, upPlan.tile.blockM}));
   const auto allocate = [&](runtime::Buffer &buffer, DataType type, int64_t count, std::string_view name) -> Status {
     DITRON_ASSIGN_OR_RETURN(buffer, rank.allocate(type, count, name));
     return Status::ok();
@@ -139,7 +142,8 @@ Expected<TensorParallelMoe::Plan> TensorParallelMoe::plan(runtime::Rank &rank, i
   operands.a = own.inner.pointer();
   operands.b = own.weights.down;
   operands.c = own.rows.pointer();
-  DITRON_RETURN_IF_ERROR(add(prepareGroupedGemm(*kernels, rank, downProblem(options, rows, numRanks), operands, downPlan)));
+  DITRON_RETURN_IF_ERROR(
+      add(prepareGroupedGemm(*kernels, rank, downProblem(options, rows, numRanks), operands, downPlan)));
   DITRON_RETURN_IF_ERROR(add(prepareSlotSum(*kernels, rank, {tokens, options.hidden, options.topK}, own.rows.pointer(),
                                             own.routing->rowOfSlot(), own.slotWeights.pointer(), own.sums.pointer())));
   return plan;

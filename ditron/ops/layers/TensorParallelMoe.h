@@ -37,8 +37,9 @@ struct TensorParallelMoeOptions {
 struct TensorParallelMoeWeights {
   runtime::Pointer router; ///< [experts, hidden], the same on all ranks.
   runtime::Pointer bias;   ///< [experts] fp32, for the choice only; null: none.
-  runtime::Pointer up;     ///< [experts, 2 * inner / ranks, hidden]: of each inner column the gate, then what it lets through.
-  runtime::Pointer down;   ///< [experts, hidden, inner / ranks]
+  runtime::Pointer
+      up; ///< [experts, 2 * inner / ranks, hidden]: of each inner column the gate, then what it lets through.
+  runtime::Pointer down; ///< [experts, hidden, inner / ranks]
 };
 
 class TensorParallelMoe {

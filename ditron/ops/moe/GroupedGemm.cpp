@@ -50,7 +50,7 @@ Status verify(const GroupedGemmProblem &problem, const GemmPlan &plan) {
   if (problem.experts * std::max(problem.n, problem.k) > mostWeightRows)
     return invalidArgument(fmt::format("{}: {} experts of N={}, K={} have more than {} rows of weights", operation,
                                        problem.experts, problem.n, problem.k, mostWeightRows));
-  if (problem.activation == GroupedActivation::Swiglu && problem.n % 2 != 0)
+  if (problem.activation == Activation::SwiGlu && problem.n % 2 != 0)
     return invalidArgument(fmt::format("{}: swiglu needs pairs of columns; N={}", operation, problem.n));
   if (problem.blockScales && scaled % plan.tile.blockK != 0)
     return invalidArgument(fmt::format("{}: with scales of blocks of {}, blockK divides that; it is {}", operation,
@@ -59,10 +59,6 @@ Status verify(const GroupedGemmProblem &problem, const GemmPlan &plan) {
 }
 
 } // namespace
-
-std::string_view toString(GroupedActivation activation) {
-  return activation == GroupedActivation::Swiglu ? "swiglu" : "none";
-}
 
 GemmPlan chooseGroupedGemmPlan(const GroupedGemmProblem &problem, std::string_view target) {
   const Expected<TargetName> name = parseTargetName(target);
@@ -135,8 +131,8 @@ Expected<PreparedCall> prepareGroupedGemm(runtime::KernelProvider &kernels, runt
                     {"PRECISION", std::string(toString(problem.precision))}};
   if (byDescriptors) {
     call.arguments.emplace_back("rows", problem.maxRows);
-    call.arguments.emplace_back("weight_rows", problem.experts *
-                                                   (problem.order == MatrixOrder::Transposed ? problem.n : problem.k));
+    call.arguments.emplace_back("weight_rows",
+                                problem.experts * (problem.order == MatrixOrder::Transposed ? problem.n : problem.k));
   } else {
     const auto orNone = [](bool isGiven, runtime::Pointer pointer) {
       return isGiven ? runtime::Argument(pointer) : runtime::Argument(runtime::None());

@@ -13,13 +13,6 @@
 
 namespace ditron::ops {
 
-/// What becomes of a sum before it is rounded and stored.
-enum class GroupedActivation {
-  None,
-  Swiglu, ///< Columns 2j are gates g, columns 2j + 1 what they let through, u: column j of C is g * sigmoid(g) * u.
-};
-std::string_view toString(GroupedActivation activation);
-
 struct GroupedGemmProblem {
   int64_t maxRows = 0; ///< Rows that all experts have together, at most.
   uint32_t experts = 0;
@@ -28,13 +21,13 @@ struct GroupedGemmProblem {
   DataType dtype = DataType::BF16;      ///< Of A and B: bf16, fp16, fp32, or with block scales fp8 e4m3.
   DataType resultType = DataType::BF16; ///< Of C: bf16, fp16 or fp32.
   MatrixOrder order = MatrixOrder::Transposed;
-  GroupedActivation activation = GroupedActivation::None;
+  Activation activation = Activation::None; ///< As GemmEpilogue's.
   /// Slots of a token: row r of the product is row slotOfRow[r] / slots of A. 0: row r itself.
   uint32_t slots = 0;
   bool blockScales = false;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
 
-  int64_t resultColumns() const { return activation == GroupedActivation::Swiglu ? n / 2 : n; }
+  int64_t resultColumns() const { return activation == Activation::SwiGlu ? n / 2 : n; }
 };
 
 /// Where a product's operands are. All row-major, rows without gaps.
