@@ -10,6 +10,7 @@
 #include "ditron/ops/collectives/Collective.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace ditron::e2e {
@@ -457,6 +458,38 @@ TEST_F(Collectives, SeveralNodes) {
       }
     }
   }
+}
+
+/// What goes from rank to rank through the network, by the timeline.
+uint64_t networkBytes(const World &world) {
+  auto text = world.chromeTrace();
+  EXPECT_OK(text.status());
+  const nlohmann::json trace = nlohmann::json::parse(*text);
+  uint64_t bytes = 0;
+  for (const auto &event : trace["traceEvents"])
+    if (event.value("name", "").starts_with("put with signal to rank") && event.contains("args"))
+      bytes += event["args"].value("bytes", uint64_t{0});
+  return bytes;
+}
+
+TEST_F(Collectives, EachByteGoesToANodeOnce) {
+  if (!isSimulated())
+    GTEST_SKIP() << "GPUs of one machine are one node";
+  constexpr int64_t n = 1200; // whole packets
+  for (auto [nodes, perNode] : {std::pair{2u, 2u}, {3u, 2u}, {2u, 4u}})
+    for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter})
+      for (const CollectivePlan &plan : plansOf(kind, /*forNodes=*/true)) {
+        WorldOptions world = seeded(3);
+        world.ranksPerNode = perNode;
+        world.trace = true;
+        start(nodes * perNode, world);
+        runCalls({.kind = kind, .maxElements = n, .plan = plan}, {{.elements = n}}, "traced");
+        // AllReduce by two levels sends the parts' sums to their owners and from there; else each rank has something for each other node.
+        const uint64_t elements =
+            kind == CollectiveKind::AllReduce && plan.form == CollectiveForm::TwoLevel ? 2 * n : n * nodes * perNode;
+        EXPECT_EQ(networkBytes(this->world()), elements * (nodes - 1) * sizeOf(DataType::BF16))
+            << toString(kind) << " by " << toString(plan.form) << " on " << nodes << " nodes of " << perNode;
+      }
 }
 
 TEST_F(Collectives, TypesAndReductionsOfNodes) {
