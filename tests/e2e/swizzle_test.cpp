@@ -2,7 +2,8 @@
 //
 // Runs the two threadblock swizzles of kernels/tensor_parallel_gemm for all indices on one simulated GPU and checks what the
 // operators rely on: the order is a permutation for any shape, and follows the arrival (AllGather) or the sending
-// (ReduceScatter) of the shards.
+// (ReduceScatter) of the shards. And watches the products themselves: their tiles are stored in the order that the host's functions
+// say, by which `ditron swizzle` draws and predictions go.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "KernelTest.h"
@@ -11,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace ditron::e2e {
@@ -130,6 +132,86 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Swizzle,
                            return fmt::format("ranks{}_nodes{}_block{}", std::get<0>(info.param),
                                               std::get<1>(info.param), std::get<2>(info.param));
                          });
+
+/// The two products as the operators launch them, on one SM, so that their blocks come one after the other. For each tile a stream waits
+/// until its first element is there.
+TEST_F(KernelTest, SwizzledProductsStoreTheirTilesInTheOrderOfTheHostsFunctions) {
+  if (targetUnderTest() != "sim:sm_80")
+    GTEST_SKIP() << "needs blocks that come one after the other, and end";
+  const ops::EmbeddedSource embedded = ops::kernelSource("tensor_parallel_gemm");
+  const std::string text(embedded.text);
+  constexpr int32_t block = 32, groupM = 3, n = 64, k = 64;
+  for (auto [ranks, nodes, m] : {std::tuple{4, 1, 8 * block}, {4, 2, 301}, {6, 3, 390}, {8, 2, 200}})
+    for (int rankNumber : {0, ranks / 2, ranks - 1})
+      for (bool gathers : {true, false}) {
+        SCOPED_TRACE(fmt::format("{} {} rows, rank {} of {} on {} nodes", gathers ? "gather" : "scatter", m, rankNumber,
+                                 ranks, nodes));
+        WorldOptions options;
+        options.sms = 1;
+        options.checkRaces = false; // the streams look at what nothing orders
+        start(1, options);
+        const ops::RowShards shards(m, ranks);
+        const auto rowsPerRank = static_cast<int32_t>(shards.rowsPerRank);
+        const int32_t columns = n / block, tiles = (m + block - 1) / block * columns;
+        Buffer a = putAs(DataType::F32, std::vector<float>(m * k, 1), "a"),
+               b = putAs(DataType::F32, std::vector<float>(k * n, 1), "b"), c = zeros(DataType::F32, m * n, "c"),
+               words = zeros(DataType::I64, ranks, "words"), generation = zeros(DataType::I64, 1, "generation"),
+               counters = zeros(DataType::I32, ranks, "counters");
+        std::vector<runtime::Stream> streams;
+        std::vector<runtime::Event> appeared;
+        for (int32_t tile = 0; tile < tiles; ++tile) {
+          auto stream = rank().createStream("watch");
+          ASSERT_OK(stream);
+          auto event = rank().createEvent("appeared");
+          ASSERT_OK(event);
+          const int64_t corner = int64_t(tile / columns) * block * n + tile % columns * block;
+          ASSERT_OK(stream->signalWait(c.pointer().as(DataType::I32) + corner, runtime::Compare::NotEqual, 0));
+          ASSERT_OK(stream->record(*event));
+          streams.push_back(std::move(stream).value());
+          appeared.push_back(std::move(event).value());
+        }
+        auto product = sharedJit().load({"products.py", text}, gathers ? "all_gather_gemm" : "gemm_reduce_scatter");
+        ASSERT_OK(product);
+        // All signals hold already: the generation is 0.
+        std::vector<Argument> arguments = {a, b, c};
+        if (gathers)
+          arguments.insert(arguments.end(), {words, generation, m, n, k, rowsPerRank, rowsPerRank, rankNumber});
+        else
+          arguments.insert(arguments.end(), {counters, words, m, n, k, rowsPerRank, rankNumber});
+        jit::CallArguments call{arguments,
+                                {{"WORLD_SIZE", ranks},
+                                 {"NUM_NODES", nodes},
+                                 {"BLOCK_M", block},
+                                 {"BLOCK_N", block},
+                                 {"BLOCK_K", 32},
+                                 {"GROUP_SIZE_M", groupM},
+                                 {"B_TRANSPOSED", false},
+                                 {"PRECISION", std::string("tf32")}}};
+        if (gathers)
+          call.keywords.emplace_back("CHUNKS", 1);
+        ASSERT_OK(sharedJit().launch(rank().stream(), *product, {.grid = {uint32_t(tiles), 1, 1}}, call,
+                                     {.numWarps = 4, .numStages = 2}));
+        ASSERT_OK(world().synchronize());
+        std::vector<int32_t> expected;
+        for (const ops::TilePlace &tile :
+             ops::tilesInOrder((gathers ? ops::allGatherTileRows : ops::reduceScatterTileRows)(shards, rankNumber,
+                                                                                               ranks, nodes, block),
+                               columns, groupM))
+          expected.push_back(int32_t(tile.row * columns + tile.column));
+        std::vector<int64_t> times;
+        for (const runtime::Event &event : appeared) {
+          auto time = event.time();
+          ASSERT_OK(time);
+          times.push_back(*time);
+        }
+        std::vector<int32_t> order(tiles);
+        std::iota(order.begin(), order.end(), 0);
+        std::ranges::sort(order, {}, [&](int32_t tile) { return times[tile]; });
+        std::ranges::sort(times);
+        EXPECT_EQ(std::ranges::adjacent_find(times), times.end()) << "two tiles at once: their order is not known";
+        expectSame(order, expected);
+      }
+}
 
 } // namespace
 } // namespace ditron::e2e
