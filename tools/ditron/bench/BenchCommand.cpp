@@ -54,6 +54,17 @@ Status report(const BenchArguments &arguments, const std::vector<OverlapRunOptio
                      benchPage(fmt::format("ditron bench {}", toString(runs.front().op)), json, text));
 }
 
+/// Ranks of a simulated node; 0 where there is one.
+Expected<uint32_t> nodeSize(const OverlapRunOptions &run) {
+  if (run.nodes == 1)
+    return 0;
+  if (run.ranks % run.nodes != 0)
+    return invalidArgument(fmt::format(
+        "--nodes {}: {} ranks cannot be spread evenly over them; the number of nodes must divide that of ranks",
+        run.nodes, run.ranks));
+  return run.ranks / run.nodes;
+}
+
 Status runBench(BenchArguments &arguments) {
   OverlapRunOptions &run = arguments.run;
   DITRON_RETURN_IF_ERROR(checkReportFiles(arguments.jsonFile, arguments.htmlFile));
@@ -74,8 +85,10 @@ Status runBench(BenchArguments &arguments) {
   run.target = target.text;
   run.world.trace = target.simulated || !run.traceFile.empty(); // of simulated GPUs the overlap is part of the report
   run.knobs.traceGpu |= !target.simulated && run.world.trace;
-  if (target.simulated)
+  if (target.simulated) {
     run.timedCalls = 0;
+    DITRON_ASSIGN_OR_RETURN(run.world.ranksPerNode, nodeSize(run));
+  }
   DITRON_RETURN_IF_ERROR(checkForRealGpus(target.simulated, run.world.shareGpus, arguments.boundWaits > 0));
   warnOfIdenticalWorlds(target.simulated, run.ranks);
   bool silent = false;
@@ -177,7 +190,10 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
   command->add_option("--target", run.target, "What to run on: sim, cuda (this machine's GPUs), or a full name")
       ->capture_default_str();
   if (op != OverlapOperator::GemmAllReduce)
-    command->add_option("--nodes", run.nodes, "Nodes that the ranks are spread over")
+    command
+        ->add_option(
+            "--nodes", run.nodes,
+            "Simulated nodes that the ranks are spread over; on GPUs of one machine it changes the order of tiles only")
         ->check(integerBetween(1, 1024))
         ->capture_default_str();
   if (op == OverlapOperator::AllGatherGemm)

@@ -68,6 +68,8 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
                                              overlap.startedAfterFirstCopy, overlap.blocks);
     line(fmt::format("overlap, rank {}", id), value);
   }
+  if (result.networkBytes)
+    line("between nodes", fmt::format("{} bytes over the network of {} nodes", *result.networkBytes, options.nodes));
   if (result.virtualMicroseconds > 0)
     line("simulated time", fmt::format("{:.1f} us on the machine model", result.virtualMicroseconds));
   if (result.gpuName.empty())
@@ -97,6 +99,7 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
       {"operator", toString(options.op)},
       {"target", options.target},
       {"ranks", options.ranks},
+      {"nodes", options.nodes},
       {"m", options.m},
       {"n", options.n},
       {"k", options.k},
@@ -116,6 +119,7 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
       {"worst_error_over_tolerance", ifCompared(result.comparison.worstRatio)},
       {"sampled_error", result.sampledError ? nlohmann::json(*result.sampledError) : nullptr},
       {"simulated_microseconds", ifMeasured(result.virtualMicroseconds)},
+      {"network_bytes", result.networkBytes ? nlohmann::json(*result.networkBytes) : nlohmann::json()},
       {"wall_seconds", result.wallSeconds},
       {"compile_seconds", result.compileSeconds},
       {"gpu", result.gpuName},

@@ -53,8 +53,8 @@ struct OverlapRunOptions {
   int64_t oneLaunchRows = 0;                          ///< Of the other operators.
   uint32_t concurrentCalls = 1;                       ///< Of all where a call is one launch.
   uint32_t splits = 0; ///< Of the forms of one launch, whose tile `tile` is then; 0: the library's choice of both.
-  uint32_t nodes = 1;
-  uint32_t calls = 1; ///< Each with new data.
+  uint32_t nodes = 1;  ///< For the order of tiles; simulated ones are those of `world`.
+  uint32_t calls = 1;  ///< Each with new data.
   bool check = true;
   uint32_t timedCalls = 0; ///< On real GPUs: calls that are timed, after the others.
   bool processes = false;  ///< This process is one rank of a job (World::fromEnvironment).
@@ -77,12 +77,13 @@ struct OverlapRunResult {
   std::vector<runtime::Overlap> overlap;
   /// For products that are too large to be compared everywhere: error of sampled elements over the results' root mean square.
   std::optional<double> sampledError;
-  ops::TileConfig tile;           ///< What the product was cut into.
-  std::string plan;               ///< What GEMM+AllReduce chose, in words.
-  OverlapTimes times;             ///< Of the timed calls on real GPUs.
-  std::string gpuName;            ///< Empty for simulated ones.
-  double virtualMicroseconds = 0; ///< Span of the last call on the simulated clock; 0 without a timeline.
-  double wallSeconds = 0;         ///< Of the calls here, without compilation and checking.
+  ops::TileConfig tile;                 ///< What the product was cut into.
+  std::string plan;                     ///< What GEMM+AllReduce chose, in words.
+  OverlapTimes times;                   ///< Of the timed calls on real GPUs.
+  std::string gpuName;                  ///< Empty for simulated ones.
+  double virtualMicroseconds = 0;       ///< Span of the last call on the simulated clock; 0 without a timeline.
+  std::optional<uint64_t> networkBytes; ///< Between simulated nodes, in the last call; none where there is one.
+  double wallSeconds = 0;               ///< Of the calls here, without compilation and checking.
   double compileSeconds = 0;
   double flops = 0; ///< Multiply and add operations of all ranks in all calls.
 
