@@ -2,7 +2,7 @@
 // RUN: ditron-opt %s --dgpu-specialize-warps --canonicalize | FileCheck %s
 
 module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, dgpu.num_stages = 3 : i32, dgpu.wgmma, dgpu.tma} {
-  // Copies round fp32 to tf32. Hints go along.
+  // Copies round fp32 to tf32. Hints go along. Half of 65536 registers less 128 * 40 are left for 128 threads.
   // CHECK-LABEL: func.func @tf32
   // CHECK-SAME: base = 0 : i64, box = [64, 32], element = tf32
   // CHECK-SAME: base = 1 : i64, box = [64, 32], element = tf32
@@ -10,7 +10,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
   // CHECK: dgpu.tma_load {{.*}} {evict = #tile.evict<evict_last>}
   // CHECK: dgpu.tma_load
   // CHECK-NOT: evict
-  // CHECK: return
+  // CHECK: } {consumer_registers = 216 : i32, resident_blocks = 2 : i32}
   func.func @tf32(%a: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %b: !tile.ptr<f32> {tile.divisibility = 16 : i64},
                   %c: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %K: i32 {tile.divisibility = 16 : i64}, %world: !tile.ptr<i64>)
       attributes {tile.kernel} {
@@ -28,7 +28,7 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
       %t = tile.trans %y [1, 0] : tensor<64x32xf32> -> tensor<32x64xf32>
       %d = tile.dot %x, %t, %acc : tensor<64x32xf32>, tensor<32x64xf32> -> tensor<64x64xf32>
       scf.yield %d : tensor<64x64xf32>
-    }
+    } {tile.resident_blocks = 2 : i32}
     tile.descriptor_store %dc[%i0, %i0], %r : !tile.desc<64x64xf32>, tensor<64x64xf32>
     return
   }
