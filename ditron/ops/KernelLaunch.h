@@ -56,6 +56,9 @@ public:
   /// Another address for a pointer, as PreparedLaunch's.
   Expected<uint32_t> pointerParameter(std::string_view name) const { return launch.pointerParameter(name); }
   Status setPointer(uint32_t parameter, runtime::Pointer pointer) { return launch.setPointer(parameter, pointer.address); }
+  /// Another value for a parameter of type i64, as PreparedLaunch's.
+  Expected<uint32_t> integerParameter(std::string_view name) const { return launch.integerParameter(name); }
+  Status setInteger(uint32_t parameter, int64_t value) { return launch.setInteger(parameter, value); }
 
 private:
   runtime::PreparedLaunch launch;

@@ -61,13 +61,35 @@ Status PreparedLaunch::encode(size_t map) {
   return Status::ok();
 }
 
-Expected<uint32_t> PreparedLaunch::pointerParameter(std::string_view name) const {
+Expected<uint32_t> PreparedLaunch::parameterOf(std::string_view name, std::string_view type) const {
   const std::vector<ArtifactParameter> &parameters = kernel().artifact().parameters;
   for (uint32_t i = 0; i < parameters.size(); ++i)
-    if (parameters[i].name == name && parameters[i].type.starts_with('*'))
+    if (parameters[i].name == name && parameters[i].type.starts_with(type))
       return i;
-  return notFound(
-      fmt::format("kernel '{}' has no pointer parameter '{}' that is left at run time", kernel().name(), name));
+  return notFound(fmt::format("kernel '{}' has no {} parameter '{}' that is left at run time", kernel().name(),
+                              type == "*" ? "pointer" : type, name));
+}
+
+Expected<uint32_t> PreparedLaunch::pointerParameter(std::string_view name) const { return parameterOf(name, "*"); }
+
+Expected<uint32_t> PreparedLaunch::integerParameter(std::string_view name) const { return parameterOf(name, "i64"); }
+
+Status PreparedLaunch::setInteger(uint32_t parameter, int64_t value) {
+  const Artifact &artifact = state->kernel.artifact();
+  const ArtifactParameter &expected = artifact.parameters[parameter];
+  if (value % static_cast<int64_t>(expected.divisibility) != 0)
+    return invalidArgument(
+        fmt::format("kernel '{}', parameter '{}': {} is no multiple of {}, which the code was compiled for",
+                    artifact.kernel, expected.name, value, expected.divisibility));
+  std::byte *place = state->arguments.bytes.data() + state->arguments.offsets[parameter];
+  if (std::memcmp(place, &value, sizeof(value)) != 0) {
+    std::memcpy(place, &value, sizeof(value));
+    ++state->version;
+  }
+  // Sizes of tensors may be among them.
+  for (size_t map = 0; map < state->maps.size(); ++map)
+    DITRON_RETURN_IF_ERROR(encode(map));
+  return Status::ok();
 }
 
 Status PreparedLaunch::setPointer(uint32_t parameter, void *address) {

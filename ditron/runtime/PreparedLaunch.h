@@ -1,7 +1,7 @@
 //===- PreparedLaunch.h - A launch that is repeated with other addresses ----------------------------------*- C++ -*-===//
 //
 // What a launch needs, checked, packed and loaded once: repeating it does nothing of this again. Pointers may be exchanged
-// between launches; the maps of the tensors they belong to follow.
+// between launches, and the maps of the tensors they belong to follow; so may 64-bit integers.
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_RUNTIME_PREPAREDLAUNCH_H
@@ -27,11 +27,15 @@ public:
   Expected<uint32_t> pointerParameter(std::string_view name) const;
   /// The address from the next enqueue on. Refuses one that is no multiple of what the code relies on.
   Status setPointer(uint32_t parameter, void *address);
+  /// The number of a parameter of type i64, for setInteger.
+  Expected<uint32_t> integerParameter(std::string_view name) const;
+  /// The value from the next enqueue on. Refuses one that is no multiple of what the code relies on.
+  Status setInteger(uint32_t parameter, int64_t value);
   Status enqueue(Stream &stream) const;
 
   /// An empty grid, as an empty shard asks for, runs nothing.
   bool isEmpty() const { return state->isEmpty; }
-  /// Grows with every address that is exchanged.
+  /// Grows with every address and value that is exchanged.
   uint64_t version() const { return state->version; }
   /// Gives the launch's present addresses to the kernel that it has become in a captured graph.
   Status patch(Stream &stream, const Graph &graph, GraphNode node) const;
@@ -50,6 +54,7 @@ private:
   };
   Status encode(size_t map);
   Status encodeMapsOf(uint32_t parameter);
+  Expected<uint32_t> parameterOf(std::string_view name, std::string_view type) const;
 
   std::shared_ptr<State> state;
 };

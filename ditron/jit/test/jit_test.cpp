@@ -1,5 +1,6 @@
 //===- jit_test.cpp - Kernels from Triton source, run on simulated ranks ------------------------------------------===//
 #include "ditron/jit/Jit.h"
+#include "ditron/runtime/PreparedLaunch.h"
 #include "ditron/runtime/World.h"
 #include "ditron/sim/AbiSymbols.h"
 
@@ -259,4 +260,33 @@ TEST(Jit, filesThatComeWithASourceAreImportedAndKeyed) {
           .status()
           .code(),
       StatusCode::CompileError);
+}
+
+TEST(Jit, integersOfAPreparedLaunchChangeBetweenLaunches) {
+  const std::string_view text =
+      "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(out, a, b):\n    tl.store(out, a + b)\n";
+  std::unique_ptr<Jit> jit = makeJit();
+  std::unique_ptr<World> world = *World::local(1, "sim");
+  Buffer out = *world->rank(0).allocate(DataType::I64, 1, "out");
+  const auto i64 = [](int64_t value) { return Argument::typed(DataType::I64, value); };
+  Expected<Specialisation> variant =
+      jit->specialise({.name = "k", .path = "k.py", .text = text, .kernel = "k"}, {{out, i64(3), i64(32)}, {}}, {});
+  ASSERT_TRUE(ok(variant.status()));
+  auto launch = runtime::PreparedLaunch::create(world->rank(0).device(), variant->kernel, {}, variant->arguments);
+  ASSERT_TRUE(ok(launch.status()));
+  const uint32_t a = *launch->integerParameter("a"), b = *launch->integerParameter("b");
+  const auto run = [&] {
+    EXPECT_TRUE(ok(launch->enqueue(world->rank(0).stream())));
+    EXPECT_TRUE(ok(world->synchronize()));
+    int64_t value = 0;
+    EXPECT_TRUE(ok(out.download(&value, sizeof value)));
+    return value;
+  };
+  EXPECT_EQ(run(), 35);
+  EXPECT_TRUE(ok(launch->setInteger(a, -(int64_t{1} << 40))));
+  EXPECT_TRUE(ok(launch->setInteger(b, 48)));
+  EXPECT_EQ(run(), 48 - (int64_t{1} << 40));
+  EXPECT_THAT(launch->setInteger(b, 47).message(), HasSubstr("parameter 'b': 47 is no multiple of 16"));
+  EXPECT_EQ(run(), 48 - (int64_t{1} << 40));
+  EXPECT_THAT(launch->integerParameter("out").status().message(), HasSubstr("has no i64 parameter 'out'"));
 }
