@@ -1,7 +1,42 @@
 //===- Channels.cpp - What the collectives' host and device code have in common ---------------------------------------===//
 #include "ditron/ops/collectives/Channels.h"
 
+#include <fmt/format.h>
+
 namespace ditron::ops {
+
+DataType bitsOf(DataType type) {
+  switch (sizeOf(type)) {
+  case 1: return DataType::I8;
+  case 2: return DataType::I16;
+  case 4: return DataType::I32;
+  default: return DataType::I64;
+  }
+}
+
+int64_t ringLineElements(DataType type) {
+  constexpr int64_t lineBytes = 128;
+  return lineBytes / static_cast<int64_t>(sizeOf(type));
+}
+
+Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
+  DITRON_ASSIGN_OR_RETURN(const std::vector<CollectivePlanRow> rows,
+                          readCollectivePlans(collectivePlanTable(), CollectiveKind::AllToAll, gpu, numRanks));
+  PairPlan plan;
+  bool hasRings = false;
+  for (const CollectivePlanRow &row : rows) {
+    if (row.plan.form == CollectiveForm::Packets)
+      plan.packetBytes = row.mostBytes;
+    if (row.plan.form == CollectiveForm::Chunks) {
+      plan.rings = row.plan;
+      hasRings = true;
+    }
+  }
+  if (!hasRings)
+    return internalError(fmt::format(
+        "plans of collectives: all_to_all has no row of the form chunks on {} with {} ranks", gpu, numRanks));
+  return plan;
+}
 
 Expected<std::vector<runtime::Buffer>> allocateCounters(runtime::World &world, uint32_t blocks, std::string_view name) {
   std::vector<runtime::Buffer> counters(world.numRanks());

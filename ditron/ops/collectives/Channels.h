@@ -6,6 +6,7 @@
 #ifndef DITRON_OPS_COLLECTIVES_CHANNELS_H
 #define DITRON_OPS_COLLECTIVES_CHANNELS_H
 
+#include "ditron/ops/collectives/CollectivePlans.h"
 #include "ditron/runtime/World.h"
 
 #include <string_view>
@@ -17,6 +18,19 @@ namespace ditron::ops {
 inline constexpr uint32_t packetDataBytes = 8;
 /// SLOTS of the device code.
 inline constexpr uint32_t slotsOfRing = 4;
+
+/// The integer type as wide as the type: what code that only moves elements is compiled for.
+DataType bitsOf(DataType type);
+/// Elements of a cache line: pieces for rings are cut at multiples of these.
+int64_t ringLineElements(DataType type);
+
+/// How transfers between pairs of ranks are carried out, whose sizes no table can be asked for.
+struct PairPlan {
+  CollectivePlan rings;     ///< Of the form chunks.
+  uint64_t packetBytes = 0; ///< The largest message that goes by packets.
+};
+/// From the table's rows of all_to_all for the GPU: the last of the form chunks, and the limit of the last of the form packets.
+Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks);
 
 /// For each rank of this process i64 [blocks] of its own, zeros.
 Expected<std::vector<runtime::Buffer>> allocateCounters(runtime::World &world, uint32_t blocks, std::string_view name);
