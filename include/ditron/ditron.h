@@ -120,6 +120,9 @@ typedef struct ditron_variant *ditron_variant_h;
 typedef struct ditron_operator *ditron_operator_h;
 typedef struct ditron_plan *ditron_plan_h;
 typedef struct ditron_collective *ditron_collective_h;
+typedef struct ditron_all_to_all_v *ditron_all_to_all_v_h;
+typedef struct ditron_send_receive *ditron_send_receive_h;
+typedef struct ditron_barrier *ditron_barrier_h;
 typedef struct ditron_program *ditron_program_h;
 
 /* A tensor where it lies. Checked against what an operator expects, so that a wrong size is an error and no wild access. */
@@ -520,6 +523,74 @@ DITRON_API ditron_status_t ditron_collective_prepare(ditron_collective_h collect
  *  - `in` and `out` may be any memory of the rank, symmetric or not, and may be used again once the work on `stream` so far has run. */
 DITRON_API ditron_status_t ditron_collective_enqueue(ditron_collective_h collective, ditron_stream_h stream,
                                                      const void *in, void *out, int64_t elements);
+
+/* All-to-all of parts whose sizes stand on the device: counts and offsets in rows, read by the kernel and never by the host. */
+typedef struct ditron_all_to_all_v_options {
+  size_t struct_size;
+  ditron_dtype_t dtype; /* Zero (bool) means bf16; send bools as u8. */
+  int64_t row_elements; /* Elements of a row; 0 means 1. Multiples of 16 elements and of 16 bytes are moved by wide accesses. */
+  int64_t max_rows;     /* The most that one rank sends another in a call; sizes the buffers. */
+  uint32_t packed;      /* 1: what is received lies behind each other, by ascending ranks, and receive_offsets is a result. */
+} ditron_all_to_all_v_options_t;
+
+/* Memory of one rank, at any multiple of an element; `in` and `out` must not overlap. */
+typedef struct ditron_all_to_all_v_operands {
+  size_t struct_size;
+  const void *in; /* [in_rows, row_elements] */
+  int64_t in_rows;
+  const int64_t *send_counts, *send_offsets; /* [ranks]: rows for each rank, and where they begin in `in` */
+  void *out; /* [out_rows, row_elements] */
+  int64_t out_rows;
+  int64_t *receive_counts;  /* [ranks]: becomes how many rows came from each rank */
+  int64_t *receive_offsets; /* [ranks]: where they begin in `out`; given, or with `packed` a result */
+} ditron_all_to_all_v_operands_t;
+
+/* Allocates on all ranks. Collective where ranks are processes. All ranks on one node. */
+DITRON_API ditron_status_t ditron_all_to_all_v_create(ditron_context_h context,
+                                                      const ditron_all_to_all_v_options_t *options,
+                                                      ditron_all_to_all_v_h *exchange);
+DITRON_API void ditron_all_to_all_v_destroy(ditron_all_to_all_v_h exchange);
+/* As ditron_collective_prepare; once, for all counts. */
+DITRON_API ditron_status_t ditron_all_to_all_v_prepare(ditron_all_to_all_v_h exchange);
+/* Enqueues one call on the stream's rank. Every rank makes the same sequence of calls, on one stream after the other. It may be captured, and
+ * replayed with whatever counts are in memory then. A part whose count is not in 0 to max_rows, or that does not lie in `in` or in `out`,
+ * is left out; the rest of the call is made, and ditron_all_to_all_v_check tells it. */
+DITRON_API ditron_status_t ditron_all_to_all_v_enqueue(ditron_all_to_all_v_h exchange, ditron_stream_h stream,
+                                                       const ditron_all_to_all_v_operands_t *operands);
+/* Waits for the stream. DITRON_INVALID_ARGUMENT for the first problem with the sizes of its rank's calls since the last check. */
+DITRON_API ditron_status_t ditron_all_to_all_v_check(ditron_all_to_all_v_h exchange, ditron_stream_h stream);
+
+/* One message of a group: to, or from, a rank. */
+typedef struct ditron_message {
+  uint32_t peer;
+  void *data; /* Only read when it is sent. */
+  int64_t elements; /* 0 or more, the same on both ranks. */
+} ditron_message_t;
+
+/* Allocates rings on all ranks, for messages of any size. Collective where ranks are processes. All ranks on one node. dtype: as of
+ * ditron_collective_options_t. */
+DITRON_API ditron_status_t ditron_send_receive_create(ditron_context_h context, ditron_dtype_t dtype,
+                                                      ditron_send_receive_h *pairs);
+DITRON_API void ditron_send_receive_destroy(ditron_send_receive_h pairs);
+/* As ditron_collective_prepare; once, for all sizes. */
+DITRON_API ditron_status_t ditron_send_receive_prepare(ditron_send_receive_h pairs);
+/* Enqueues a group of messages on the stream's rank, which make progress together: one kernel, or as many as there are messages to or from
+ * the same rank. Complete when the receivers have taken everything. The i-th message that a rank sends another is the i-th that that one
+ * receives from it, over all calls. A rank's calls are made on one stream after the other. It may be captured. */
+DITRON_API ditron_status_t ditron_send_receive_enqueue(ditron_send_receive_h pairs, ditron_stream_h stream,
+                                                       const ditron_message_t *sends, uint32_t send_count,
+                                                       const ditron_message_t *receives, uint32_t receive_count);
+/* Waits for the stream. DITRON_INVALID_ARGUMENT for the first message since the last check that had another size than its receiver said;
+ * nothing was stored for it. */
+DITRON_API ditron_status_t ditron_send_receive_check(ditron_send_receive_h pairs, ditron_stream_h stream);
+
+/* Of all ranks of a context, or of a group (ditron_context_group). Collective where ranks are processes. All ranks on one node. */
+DITRON_API ditron_status_t ditron_barrier_create(ditron_context_h context, ditron_barrier_h *barrier);
+DITRON_API void ditron_barrier_destroy(ditron_barrier_h barrier);
+DITRON_API ditron_status_t ditron_barrier_prepare(ditron_barrier_h barrier);
+/* What is enqueued on the stream behind it begins when all ranks' streams have come to theirs, and sees what they did before. One
+ * kernel of one block; may be captured. */
+DITRON_API ditron_status_t ditron_barrier_enqueue(ditron_barrier_h barrier, ditron_stream_h stream);
 
 /*===- Run files ----------------------------------------------------------------------------------------------------===*/
 

@@ -470,6 +470,71 @@ public:
   }
 };
 
+/// All-to-all of parts whose sizes stand on the device (ditron_all_to_all_v_enqueue).
+class AllToAllV : public detail::Owner<ditron_all_to_all_v_h, ditron_all_to_all_v_destroy> {
+public:
+  using Owner::Owner;
+
+  struct Options {
+    ditron_dtype_t dtype = DITRON_BF16;
+    int64_t rowElements = 1;
+    int64_t maxRows = 0; ///< The most that one rank sends another.
+    bool packed = false; ///< Offsets of what is received are a result.
+  };
+  /// Device memory of the rank, as in ditron_all_to_all_v_operands_t.
+  struct Operands {
+    const void *in = nullptr;
+    int64_t inRows = 0;
+    const int64_t *sendCounts = nullptr, *sendOffsets = nullptr;
+    void *out = nullptr;
+    int64_t outRows = 0;
+    int64_t *receiveCounts = nullptr, *receiveOffsets = nullptr;
+  };
+
+  /// Before the first call anywhere.
+  Status prepare() { return Status::of(ditron_all_to_all_v_prepare(handle)); }
+  Status enqueue(Stream &stream, const Operands &operands) {
+    ditron_all_to_all_v_operands_t raw;
+    DITRON_INIT(raw);
+    raw.in = operands.in;
+    raw.in_rows = operands.inRows;
+    raw.send_counts = operands.sendCounts;
+    raw.send_offsets = operands.sendOffsets;
+    raw.out = operands.out;
+    raw.out_rows = operands.outRows;
+    raw.receive_counts = operands.receiveCounts;
+    raw.receive_offsets = operands.receiveOffsets;
+    return Status::of(ditron_all_to_all_v_enqueue(handle, stream.get(), &raw));
+  }
+  /// Waits for the stream: whether all sizes could be.
+  Status check(Stream &stream) { return Status::of(ditron_all_to_all_v_check(handle, stream.get())); }
+};
+
+/// Groups of messages between pairs of ranks (ditron_send_receive_enqueue).
+class SendReceive : public detail::Owner<ditron_send_receive_h, ditron_send_receive_destroy> {
+public:
+  using Owner::Owner;
+
+  /// Before the first call anywhere.
+  Status prepare() { return Status::of(ditron_send_receive_prepare(handle)); }
+  Status enqueue(Stream &stream, const std::vector<ditron_message_t> &sends, const std::vector<ditron_message_t> &receives) {
+    return Status::of(ditron_send_receive_enqueue(handle, stream.get(), sends.data(), static_cast<uint32_t>(sends.size()),
+                                                  receives.data(), static_cast<uint32_t>(receives.size())));
+  }
+  /// Waits for the stream: whether all messages had the sizes that their receivers said.
+  Status check(Stream &stream) { return Status::of(ditron_send_receive_check(handle, stream.get())); }
+};
+
+/// The ranks of a context, or of a group, meet on their streams.
+class Barrier : public detail::Owner<ditron_barrier_h, ditron_barrier_destroy> {
+public:
+  using Owner::Owner;
+
+  /// Before the first call anywhere.
+  Status prepare() { return Status::of(ditron_barrier_prepare(handle)); }
+  Status enqueue(Stream &stream) { return Status::of(ditron_barrier_enqueue(handle, stream.get())); }
+};
+
 class Context : public detail::Owner<ditron_context_h, ditron_context_destroy> {
 public:
   using Owner::Owner;
@@ -586,6 +651,24 @@ public:
   Expected<Collective> createCollective(const ditron_collective_options_t &options) {
     return detail::make<Collective, ditron_collective_h>(
         [&](ditron_collective_h *collective) { return ditron_collective_create(handle, &options, collective); });
+  }
+  Expected<AllToAllV> createAllToAllV(const AllToAllV::Options &options) {
+    ditron_all_to_all_v_options_t raw;
+    DITRON_INIT(raw);
+    raw.dtype = options.dtype;
+    raw.row_elements = options.rowElements;
+    raw.max_rows = options.maxRows;
+    raw.packed = options.packed;
+    return detail::make<AllToAllV, ditron_all_to_all_v_h>(
+        [&](ditron_all_to_all_v_h *exchange) { return ditron_all_to_all_v_create(handle, &raw, exchange); });
+  }
+  Expected<SendReceive> createSendReceive(ditron_dtype_t dtype) {
+    return detail::make<SendReceive, ditron_send_receive_h>(
+        [&](ditron_send_receive_h *pairs) { return ditron_send_receive_create(handle, dtype, pairs); });
+  }
+  Expected<Barrier> createBarrier() {
+    return detail::make<Barrier, ditron_barrier_h>(
+        [&](ditron_barrier_h *barrier) { return ditron_barrier_create(handle, barrier); });
   }
 
 private:

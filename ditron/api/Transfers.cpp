@@ -1,0 +1,189 @@
+//===- Transfers.cpp - Uneven all-to-all, messages and barrier of the C interface --------------------------------===//
+#include "ditron/ops/collectives/AllToAllV.h"
+#include "ditron/ops/collectives/Barrier.h"
+#include "ditron/ops/collectives/SendReceive.h"
+
+#include "ditron/api/Handles.h"
+
+#include <fmt/format.h>
+
+using namespace ditron;
+using namespace ditron::api;
+
+struct ditron_all_to_all_v {
+  std::shared_ptr<Context> context;
+  std::shared_ptr<runtime::World> world;
+  ops::AllToAllV op;
+};
+
+struct ditron_send_receive {
+  std::shared_ptr<Context> context;
+  std::shared_ptr<runtime::World> world;
+  ops::SendReceive op;
+};
+
+struct ditron_barrier {
+  std::shared_ptr<Context> context;
+  std::shared_ptr<runtime::World> world;
+  ops::Barrier op;
+};
+
+namespace {
+
+/// The type of an options struct, where zero means bf16.
+Expected<DataType> elementType(ditron_dtype_t dtype, std::string_view options) {
+  DITRON_ASSIGN_OR_RETURN(const DataType type, toDataType(dtype, options));
+  return type == DataType::I1 ? DataType::BF16 : type;
+}
+
+/// Makes an operator with make(world, kernels) and puts it behind a handle.
+template <typename Handle, typename Make> Status create(ditron_context_h context, Handle **handle, const Make &make) {
+  DITRON_RETURN_IF_ERROR(checkGiven(context, "the context"));
+  DITRON_RETURN_IF_ERROR(checkGiven(handle, "the place of the result"));
+  DITRON_RETURN_IF_ERROR(context->state->checkThread());
+  DITRON_ASSIGN_OR_RETURN(runtime::KernelProvider * kernels, context->state->kernels());
+  std::shared_ptr<runtime::World> world = context->state->world();
+  DITRON_ASSIGN_OR_RETURN(auto op, make(*world, *kernels));
+  *handle = new Handle{context->state, std::move(world), std::move(op)};
+  return Status::ok();
+}
+
+template <typename Handle> Status prepare(Handle *handle, std::string_view what) {
+  DITRON_RETURN_IF_ERROR(checkHandle(handle, what));
+  for (uint32_t id : handle->world->localRanks())
+    DITRON_RETURN_IF_ERROR(handle->op.prepare(handle->world->rank(id)));
+  return Status::ok();
+}
+
+/// The rank of the stream, on which the operator may be called.
+template <typename Handle>
+Expected<runtime::Rank *> rankOf(Handle *handle, ditron_stream_h stream, std::string_view what) {
+  DITRON_RETURN_IF_ERROR(checkHandle(handle, what));
+  DITRON_RETURN_IF_ERROR(checkGiven(stream, "the stream"));
+  if (stream->world != handle->world)
+    return invalidArgument(
+        fmt::format("the {} and the stream are of different contexts, or of different runs of one", what));
+  return &handle->world->rank(stream->stream.rank());
+}
+
+template <typename Handle> Status check(Handle *handle, ditron_stream_h stream, std::string_view what) {
+  DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(handle, stream, what));
+  DITRON_RETURN_IF_ERROR(stream->stream.synchronize());
+  return handle->op.check(*rank);
+}
+
+Expected<std::vector<ops::SendReceive::Message>> toMessages(const ditron_message_t *messages, uint32_t count,
+                                                            DataType type, std::string_view what) {
+  if (count > 0)
+    DITRON_RETURN_IF_ERROR(checkGiven(messages, what));
+  std::vector<ops::SendReceive::Message> converted;
+  for (uint32_t i = 0; i < count; ++i)
+    converted.push_back({messages[i].peer, {messages[i].data, type}, messages[i].elements});
+  return converted;
+}
+
+} // namespace
+
+extern "C" {
+
+ditron_status_t ditron_all_to_all_v_create(ditron_context_h context, const ditron_all_to_all_v_options_t *options,
+                                           ditron_all_to_all_v_h *exchange) {
+  return guarded([&]() -> Status {
+    constexpr std::string_view name = "ditron_all_to_all_v_options_t";
+    DITRON_RETURN_IF_ERROR(checkGiven(options, "the options"));
+    DITRON_ASSIGN_OR_RETURN(const ditron_all_to_all_v_options_t given, readStruct(options, name));
+    ops::AllToAllVOptions converted;
+    DITRON_ASSIGN_OR_RETURN(converted.dtype, elementType(given.dtype, name));
+    converted.rowElements = given.row_elements == 0 ? 1 : given.row_elements;
+    converted.maxRows = given.max_rows;
+    converted.packed = given.packed != 0;
+    return create(context, exchange, [&](runtime::World &world, runtime::KernelProvider &kernels) {
+      return ops::AllToAllV::create(world, kernels, converted);
+    });
+  });
+}
+
+void ditron_all_to_all_v_destroy(ditron_all_to_all_v_h exchange) { delete exchange; }
+
+ditron_status_t ditron_all_to_all_v_prepare(ditron_all_to_all_v_h exchange) {
+  return guarded([&] { return prepare(exchange, "all-to-all"); });
+}
+
+ditron_status_t ditron_all_to_all_v_enqueue(ditron_all_to_all_v_h exchange, ditron_stream_h stream,
+                                            const ditron_all_to_all_v_operands_t *operands) {
+  return guarded([&]() -> Status { // it may compile
+    DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(exchange, stream, "all-to-all"));
+    DITRON_RETURN_IF_ERROR(checkGiven(operands, "the operands"));
+    DITRON_ASSIGN_OR_RETURN(const ditron_all_to_all_v_operands_t given,
+                            readStruct(operands, "ditron_all_to_all_v_operands_t"));
+    const DataType type = exchange->op.options().dtype;
+    const auto words = [](const int64_t *address) {
+      return runtime::Pointer{const_cast<int64_t *>(address), DataType::I64};
+    };
+    return exchange->op.enqueue(*rank, stream->stream,
+                                {.in = {const_cast<void *>(given.in), type},
+                                 .inRows = given.in_rows,
+                                 .sendCounts = words(given.send_counts),
+                                 .sendOffsets = words(given.send_offsets),
+                                 .out = {given.out, type},
+                                 .outRows = given.out_rows,
+                                 .receiveCounts = words(given.receive_counts),
+                                 .receiveOffsets = words(given.receive_offsets)});
+  });
+}
+
+ditron_status_t ditron_all_to_all_v_check(ditron_all_to_all_v_h exchange, ditron_stream_h stream) {
+  return guarded([&] { return check(exchange, stream, "all-to-all"); });
+}
+
+ditron_status_t ditron_send_receive_create(ditron_context_h context, ditron_dtype_t dtype,
+                                           ditron_send_receive_h *pairs) {
+  return guarded([&]() -> Status {
+    ops::SendReceiveOptions options;
+    DITRON_ASSIGN_OR_RETURN(options.dtype, elementType(dtype, "ditron_send_receive_create"));
+    return create(context, pairs, [&](runtime::World &world, runtime::KernelProvider &kernels) {
+      return ops::SendReceive::create(world, kernels, options);
+    });
+  });
+}
+
+void ditron_send_receive_destroy(ditron_send_receive_h pairs) { delete pairs; }
+
+ditron_status_t ditron_send_receive_prepare(ditron_send_receive_h pairs) {
+  return guarded([&] { return prepare(pairs, "send/receive"); });
+}
+
+ditron_status_t ditron_send_receive_enqueue(ditron_send_receive_h pairs, ditron_stream_h stream,
+                                            const ditron_message_t *sends, uint32_t send_count,
+                                            const ditron_message_t *receives, uint32_t receive_count) {
+  return guarded([&]() -> Status { // it may compile
+    DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(pairs, stream, "send/receive"));
+    const DataType type = pairs->op.options().dtype;
+    DITRON_ASSIGN_OR_RETURN(const auto sent, toMessages(sends, send_count, type, "the sends"));
+    DITRON_ASSIGN_OR_RETURN(const auto received, toMessages(receives, receive_count, type, "the receives"));
+    return pairs->op.enqueue(*rank, stream->stream, sent, received);
+  });
+}
+
+ditron_status_t ditron_send_receive_check(ditron_send_receive_h pairs, ditron_stream_h stream) {
+  return guarded([&] { return check(pairs, stream, "send/receive"); });
+}
+
+ditron_status_t ditron_barrier_create(ditron_context_h context, ditron_barrier_h *barrier) {
+  return guarded([&] { return create(context, barrier, ops::Barrier::create); });
+}
+
+void ditron_barrier_destroy(ditron_barrier_h barrier) { delete barrier; }
+
+ditron_status_t ditron_barrier_prepare(ditron_barrier_h barrier) {
+  return guarded([&] { return prepare(barrier, "barrier"); });
+}
+
+ditron_status_t ditron_barrier_enqueue(ditron_barrier_h barrier, ditron_stream_h stream) {
+  return guarded([&]() -> Status { // it may compile
+    DITRON_ASSIGN_OR_RETURN(runtime::Rank * rank, rankOf(barrier, stream, "barrier"));
+    return barrier->op.enqueue(*rank, stream->stream);
+  });
+}
+
+} // extern "C"
