@@ -27,6 +27,7 @@ from ._collectives import AllGather, AllReduce, AllToAll, Broadcast, ReduceScatt
 from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter
 from ._tensors import MockTensor, TensorWrapper, reinterpret
 from ._program import ProgramResult, run_program
+from ._transfers import AllToAllV, Barrier, SendReceive
 from ._tuning import Autotuner, Config, Heuristics, autotune, heuristics
 from ._world import SymmetricTensor, World
 from .descriptors import TensorDescriptor

@@ -146,9 +146,173 @@ static PyObject *collective_enqueue(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+static PyObject *all_to_all_v_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  ditron_all_to_all_v_options_t options;
+  DITRON_INIT(options);
+  int dtype, packed;
+  long long row, most;
+  if (!PyArg_ParseTuple(args, "KiLLp", &context, &dtype, &row, &most, &packed))
+    return NULL;
+  options.dtype = (ditron_dtype_t)dtype;
+  options.row_elements = row;
+  options.max_rows = most;
+  options.packed = (uint32_t)packed;
+  ditron_all_to_all_v_h exchange;
+  CHECK_UNLOCKED(ditron.all_to_all_v_create(handle(context), &options, &exchange));
+  return from_handle(exchange);
+}
+
+DESTROY(all_to_all_v)
+
+static PyObject *all_to_all_v_prepare(PyObject *self, PyObject *args) {
+  unsigned long long exchange;
+  if (!PyArg_ParseTuple(args, "K", &exchange))
+    return NULL;
+  CHECK_UNLOCKED(ditron.all_to_all_v_prepare(handle(exchange)));
+  Py_RETURN_NONE;
+}
+
+/* in, rows, counts, offsets; out, rows, counts, offsets. */
+static PyObject *all_to_all_v_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long exchange, stream, in, out, words[4];
+  long long in_rows, out_rows;
+  if (!PyArg_ParseTuple(args, "KKKLKKKLKK", &exchange, &stream, &in, &in_rows, &words[0], &words[1], &out, &out_rows,
+                        &words[2], &words[3]))
+    return NULL;
+  ditron_all_to_all_v_operands_t operands;
+  DITRON_INIT(operands);
+  operands.in = handle(in);
+  operands.in_rows = in_rows;
+  operands.send_counts = handle(words[0]);
+  operands.send_offsets = handle(words[1]);
+  operands.out = handle(out);
+  operands.out_rows = out_rows;
+  operands.receive_counts = handle(words[2]);
+  operands.receive_offsets = handle(words[3]);
+  CHECK_UNLOCKED(ditron.all_to_all_v_enqueue(handle(exchange), handle(stream), &operands));
+  Py_RETURN_NONE;
+}
+
+static PyObject *all_to_all_v_check(PyObject *self, PyObject *args) {
+  unsigned long long exchange, stream;
+  if (!PyArg_ParseTuple(args, "KK", &exchange, &stream))
+    return NULL;
+  CHECK_UNLOCKED(ditron.all_to_all_v_check(handle(exchange), handle(stream)));
+  Py_RETURN_NONE;
+}
+
+static PyObject *send_receive_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  int dtype;
+  if (!PyArg_ParseTuple(args, "Ki", &context, &dtype))
+    return NULL;
+  ditron_send_receive_h pairs;
+  CHECK_UNLOCKED(ditron.send_receive_create(handle(context), (ditron_dtype_t)dtype, &pairs));
+  return from_handle(pairs);
+}
+
+DESTROY(send_receive)
+
+static PyObject *send_receive_prepare(PyObject *self, PyObject *args) {
+  unsigned long long pairs;
+  if (!PyArg_ParseTuple(args, "K", &pairs))
+    return NULL;
+  CHECK_UNLOCKED(ditron.send_receive_prepare(handle(pairs)));
+  Py_RETURN_NONE;
+}
+
+/* The messages of a tuple of (peer, address, elements), to be freed by the caller; NULL with an exception. */
+static ditron_message_t *messages_of(PyObject *tuple, uint32_t *count) {
+  const Py_ssize_t size = PyTuple_Size(tuple);
+  if (size < 0)
+    return NULL;
+  ditron_message_t *messages = PyMem_Malloc((size_t)(size ? size : 1) * sizeof(*messages));
+  if (!messages) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    unsigned long long address;
+    long long elements;
+    if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "IKL", &messages[i].peer, &address, &elements)) {
+      PyMem_Free(messages);
+      return NULL;
+    }
+    messages[i].data = handle(address);
+    messages[i].elements = elements;
+  }
+  *count = (uint32_t)size;
+  return messages;
+}
+
+static PyObject *send_receive_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long pairs, stream;
+  PyObject *given[2];
+  if (!PyArg_ParseTuple(args, "KKOO", &pairs, &stream, &given[0], &given[1]))
+    return NULL;
+  uint32_t counts[2];
+  ditron_message_t *sends = messages_of(given[0], &counts[0]);
+  if (!sends)
+    return NULL;
+  ditron_message_t *receives = messages_of(given[1], &counts[1]);
+  if (!receives) {
+    PyMem_Free(sends);
+    return NULL;
+  }
+  ditron_status_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = ditron.send_receive_enqueue(handle(pairs), handle(stream), sends, counts[0], receives, counts[1]);
+  Py_END_ALLOW_THREADS;
+  PyMem_Free(sends);
+  PyMem_Free(receives);
+  CHECK(status);
+  Py_RETURN_NONE;
+}
+
+static PyObject *send_receive_check(PyObject *self, PyObject *args) {
+  unsigned long long pairs, stream;
+  if (!PyArg_ParseTuple(args, "KK", &pairs, &stream))
+    return NULL;
+  CHECK_UNLOCKED(ditron.send_receive_check(handle(pairs), handle(stream)));
+  Py_RETURN_NONE;
+}
+
+static PyObject *barrier_create(PyObject *self, PyObject *args) {
+  unsigned long long context;
+  if (!PyArg_ParseTuple(args, "K", &context))
+    return NULL;
+  ditron_barrier_h barrier;
+  CHECK_UNLOCKED(ditron.barrier_create(handle(context), &barrier));
+  return from_handle(barrier);
+}
+
+DESTROY(barrier)
+
+static PyObject *barrier_prepare(PyObject *self, PyObject *args) {
+  unsigned long long barrier;
+  if (!PyArg_ParseTuple(args, "K", &barrier))
+    return NULL;
+  CHECK_UNLOCKED(ditron.barrier_prepare(handle(barrier)));
+  Py_RETURN_NONE;
+}
+
+static PyObject *barrier_enqueue(PyObject *self, PyObject *args) {
+  unsigned long long barrier, stream;
+  if (!PyArg_ParseTuple(args, "KK", &barrier, &stream))
+    return NULL;
+  CHECK_UNLOCKED(ditron.barrier_enqueue(handle(barrier), handle(stream)));
+  Py_RETURN_NONE;
+}
+
 int add_operators(PyObject *module) {
   static PyMethodDef methods[] = {METHOD(operator_create) METHOD(operator_destroy) METHOD(operator_prepare)
                                       METHOD(plan_destroy) METHOD(plan_rows) METHOD(plan_enqueue) METHOD(collective_create)
-                                      METHOD(collective_destroy) METHOD(collective_prepare) METHOD(collective_enqueue){NULL, NULL, 0, NULL}};
+                                      METHOD(collective_destroy) METHOD(collective_prepare) METHOD(collective_enqueue)
+                                      METHOD(all_to_all_v_create) METHOD(all_to_all_v_destroy) METHOD(all_to_all_v_prepare)
+                                      METHOD(all_to_all_v_enqueue) METHOD(all_to_all_v_check) METHOD(send_receive_create)
+                                      METHOD(send_receive_destroy) METHOD(send_receive_prepare) METHOD(send_receive_enqueue)
+                                      METHOD(send_receive_check) METHOD(barrier_create) METHOD(barrier_destroy)
+                                      METHOD(barrier_prepare) METHOD(barrier_enqueue){NULL, NULL, 0, NULL}};
   return PyModule_AddFunctions(module, methods);
 }

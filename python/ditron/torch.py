@@ -5,12 +5,13 @@
     h = ditron.torch.ag_gemm(x, w_up, world)       # x [tokens / ranks, d], w_up [hidden / ranks, d]: h [tokens, hidden / ranks]
     y = ditron.torch.gemm_rs(h, w_down, world)     # w_down [d, hidden / ranks]: y [tokens / ranks, d]
     y = ditron.torch.gemm_ar(h, w_down, world)     # the whole sum on every rank: y [tokens, d]
-    y = ditron.torch.all_reduce(y, world)          # also reduce_scatter, all_gather and all_to_all
+    y = ditron.torch.all_reduce(y, world)          # also reduce_scatter, all_gather, all_to_all and all_to_all_v
 
 They are torch.ops.ditron.ag_gemm, gemm_rs, gemm_ar, all_reduce and so on, which know a world by its name. Every rank makes the same calls in the same
 order, backward too: the gradient of one operator is a call of the other. On GPUs calls go to PyTorch's current stream; on simulated
 ranks (`world.run`) a call returns when all ranks have made it and the result is there.
 """
+import math
 import typing
 import weakref
 from typing import Optional
@@ -22,6 +23,7 @@ from ._collectives import REDUCTIONS, AllGather, AllReduce, AllToAll, ReduceScat
 from ._errors import InvalidArgumentError
 from ._operators import AllGatherGemm, GemmAllReduce, GemmReduceScatter, row_stride
 from ._tensors import pointer_of, type_name
+from ._transfers import AllToAllV
 from ._values import BY_SIGNATURE
 from ._world import worlds
 
@@ -67,6 +69,21 @@ def reduce_scatter(x, world, op="sum"):
 def all_to_all(x, world):
     """Part r of x, [m, ...] in as many parts as there are ranks, goes to rank r: the parts that came, in the order of the ranks."""
     return _all_to_all(x, world.name)
+
+
+def all_to_all_v(x, send_counts, world, max_rows, out_rows):
+    """The first send_counts[0] rows of x go to rank 0, the next send_counts[1] to rank 1 and so on; the counts, int64 [ranks], are read on
+    the GPU only. Gives (out, receive_counts): out [out_rows, ...] has what came from the ranks, in their order, then zeros;
+    receive_counts, int64 [ranks], says how much came from each. `max_rows`: the most that one rank sends another; rows, type and max_rows
+    are the same on all ranks. A part that is larger, or that does not fit into out, is left out: check_transfers(world) tells."""
+    return _all_to_all_v(x, send_counts, world.name, max_rows, out_rows)
+
+
+def check_transfers(world):
+    """Waits, and raises if a count of an all_to_all_v since the last check could not be. In world.run all ranks call it."""
+    for made in list(world.collectives.values()):
+        if isinstance(made, AllToAllV):
+            made.check()
 
 
 @torch.library.custom_op("ditron::ag_gemm", mutates_args=())
@@ -151,6 +168,32 @@ def _all_to_all(x: torch.Tensor, world: str) -> torch.Tensor:
 def _like_all_to_all(x, world):
     _rows_of_part("all_to_all", x, world)
     return x.new_empty(x.shape)
+
+
+@torch.library.custom_op("ditron::all_to_all_v", mutates_args=())
+def _all_to_all_v(x: torch.Tensor, send_counts: torch.Tensor, world: str, max_rows: int, out_rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    out, receive_counts = _like_all_to_all_v(x, send_counts, world, max_rows, out_rows)
+    out.zero_()
+    world = _world(world)
+    row_bytes = math.prod(x.shape[1:]) * x.element_size()
+    if row_bytes == 0:  # rows of nothing
+        raise InvalidArgumentError(f"all_to_all_v: x is of the shape {tuple(x.shape)}; accepted are rows of one element and more")
+    counts = _dense(send_counts)
+    tensors = _dense(x.detach()), counts, counts.cumsum(0) - counts, out, receive_counts, torch.empty_like(receive_counts)
+    call = _UnevenCall(row_bytes, max_rows)
+    proxy, rank = weakref.proxy(world), world.rank_of(x)
+    world.collective(rank, call, lambda: _PreparedUneven(proxy, call), lambda made: made.enqueue(rank, tensors))
+    return out, receive_counts
+
+
+@_all_to_all_v.register_fake
+def _like_all_to_all_v(x, send_counts, world, max_rows, out_rows):
+    ranks = _world(world).ranks
+    if x.dim() < 1:
+        raise InvalidArgumentError("all_to_all_v: x is a scalar; accepted are tensors with rows")
+    if send_counts.dtype != torch.int64 or tuple(send_counts.shape) != (ranks,):
+        raise InvalidArgumentError(f"all_to_all_v: send_counts is {send_counts.dtype} {list(send_counts.shape)}; int64 [{ranks}] is accepted")
+    return x.new_empty((out_rows, *x.shape[1:])), send_counts.new_empty(ranks)
 
 
 def _rows_of_part(name, x, world):
@@ -260,6 +303,21 @@ def _gradient_of_reduction(name, context, gradient):
 
 _all_reduce.register_autograd(_all_reduce_backward, setup_context=_keep_call)
 _reduce_scatter.register_autograd(_reduce_scatter_backward, setup_context=_keep_call)
+def _keep_uneven_call(ctx, inputs, output):
+    x, _, ctx.world, ctx.max_rows, _ = inputs
+    ctx.rows = x.shape[0]
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _all_to_all_v_backward(context, gradient, _):
+    """What came goes back to where it came from; rows that were not sent have no gradient."""
+    receive_counts, = context.saved_tensors
+    returned, _ = _all_to_all_v(gradient, receive_counts, context.world, context.max_rows, context.rows)
+    return returned, None, None, None, None
+
+
+_all_to_all_v.register_autograd(_all_to_all_v_backward, setup_context=_keep_uneven_call)
 _all_to_all.register_autograd(lambda context, gradient: (_all_to_all(gradient, context.world), None),
                               setup_context=lambda ctx, inputs, output: setattr(ctx, "world", inputs[1]))
 
@@ -355,6 +413,35 @@ class _Product:
         _lend(device, [each for each in tensors if each is not None])
         _native.plan_enqueue(self.plan, device.stream(), *[(0 if tensor is None else tensor.data_ptr(), *words)
                                                            for tensor, words in zip(tensors, self.words)])
+
+
+class _UnevenCall(typing.NamedTuple):
+    """What ranks have to agree on."""
+
+    row_bytes: int
+    max_rows: int
+
+    def __str__(self):
+        return f"all_to_all_v of at most {self.max_rows} rows of {self.row_bytes} bytes"
+
+
+class _PreparedUneven:
+    """An AllToAllV of a world, for all types with rows of so many bytes: moved by the widest words that fit."""
+
+    def __init__(self, world, call):
+        self.world, self.call = world, call
+        word = torch.int32 if call.row_bytes % torch.int32.itemsize == 0 else torch.uint8
+        if call not in world.collectives:
+            world.collectives[call] = AllToAllV(world, call.max_rows, word, call.row_bytes // word.itemsize, packed=True)
+        self.exchange = world.collectives[call]
+        self.exchange.prepare()
+
+    def enqueue(self, rank, tensors):
+        device = self.world.device(rank)
+        _lend(device, tensors)
+        x, counts, offsets, out, receive_counts, receive_offsets = (tensor.data_ptr() for tensor in tensors)
+        _native.all_to_all_v_enqueue(self.exchange.handle, device.stream(), x, tensors[0].shape[0], counts, offsets, out, tensors[3].shape[0],
+                                     receive_counts, receive_offsets)
 
 
 class _CollectiveCall(typing.NamedTuple):

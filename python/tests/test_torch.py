@@ -105,6 +105,44 @@ def test_collectives(size, dtype):
         assert torch.equal(part, total[rank:rank + 1]) and torch.equal(exchanged, xs[:, rank])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "uint8"])
+def test_all_to_all_v(dtype):
+    ranks, most, width = 3, 50, 6
+    generator = torch.Generator().manual_seed(3)
+    counts = torch.randint(0, most + 1, (2, ranks, ranks), generator=generator) * torch.randint(0, 2, (2, ranks, ranks), generator=generator)
+    given = torch.randint(0, 200, (2, ranks, ranks * most, width), generator=generator).to(getattr(torch, dtype))
+
+    def program(world):
+        results = [ditron.torch.all_to_all_v(given[call, world.rank], counts[call, world.rank], world, most, ranks * most) for call in range(2)]
+        ditron.torch.check_transfers(world)
+        return results
+
+    for rank, results in enumerate(ditron.World(ranks, target="sim").run(program)):
+        for call, (out, received) in enumerate(results):
+            ends = counts[call].cumsum(1)
+            wanted = torch.cat([given[call, peer, ends[peer, rank] - counts[call, peer, rank]:ends[peer, rank]] for peer in range(ranks)])
+            assert torch.equal(received, counts[call, :, rank])
+            assert torch.equal(out[:len(wanted)], wanted) and not out[len(wanted):].any()
+
+
+def check_gradient_of_all_to_all_v(world):
+    counts = torch.tensor([2, 0, 3])
+    x = torch.arange(24.0).reshape(8, 3).requires_grad_()
+    out, received = ditron.torch.all_to_all_v(x, counts, world, 4, 12)
+    assert received.tolist() == [counts[world.rank]] * 3
+    (out * (world.rank + 1)).sum().backward()
+    close(x.grad, torch.tensor([1.0, 1, 3, 3, 3, 0, 0, 0])[:, None].expand(8, 3))
+    ditron.torch.all_to_all_v(x, torch.tensor([0, 5, 0]), world, 4, 12)
+    with pytest.raises(ditron.InvalidArgumentError, match="5; 0 to 4 rows are accepted"):
+        ditron.torch.check_transfers(world)
+    with pytest.raises(Exception, match=r"send_counts is torch.int32 \[3\]; int64 \[3\] is accepted"):
+        ditron.torch.all_to_all_v(x, counts.int(), world, 4, 12)
+
+
+def test_gradient_of_all_to_all_v():
+    ditron.World(3, target="sim").run(check_gradient_of_all_to_all_v)
+
+
 def check_gradients_of_collectives(world):
     x = (torch.arange(12.0).reshape(6, 2) + world.rank).requires_grad_()
     weight = torch.arange(12.0).reshape(6, 2) + 1
