@@ -8,7 +8,11 @@
 #include "ditron/ops/GemmAllReduce.h"
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/RowWise.h"
+#include "ditron/ops/collectives/AllToAllV.h"
+#include "ditron/ops/collectives/Barrier.h"
 #include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/collectives/SendReceive.h"
+#include "ditron/support/Plural.h"
 #include "ditron/support/Suggest.h"
 
 #include <algorithm>
@@ -180,6 +184,57 @@ template <ops::CollectiveKind kind> Status addCollective(Workbench &bench) {
   return Status::ok();
 }
 
+/// The ranks that a shape names, and the GPU whose plans are asked for.
+Expected<std::unique_ptr<runtime::World>> readRanks(Workbench &bench, std::string &gpu) {
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(bench.order.target));
+  gpu = bench.shape.text("gpu", usualGpu(target));
+  return bench.world(static_cast<uint32_t>(std::min<int64_t>(bench.shape.integer("ranks"), UINT32_MAX)));
+}
+
+/// Prepares an operator whose code serves calls of all sizes.
+template <typename Operator> Status prepareAll(Workbench &bench, runtime::World &world, Operator &op) {
+  for (uint32_t rank : world.localRanks())
+    DITRON_RETURN_IF_ERROR(op.prepare(world.rank(rank)));
+  if constexpr (requires { op.workspaceBytes(); })
+    bench.note.workspaceBytes = op.workspaceBytes();
+  return Status::ok();
+}
+
+Status addAllToAllV(Workbench &bench) {
+  ops::AllToAllVOptions options;
+  options.maxRows = bench.shape.integer("max_rows");
+  options.rowElements = bench.shape.integer("row_elements", 1);
+  options.dtype = bench.shape.type("dtype", DataType::BF16);
+  options.packed = bench.shape.flag("packed", false);
+  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world, readRanks(bench, options.gpu));
+  DITRON_RETURN_IF_ERROR(bench.shape.finish());
+  RecordingProvider kernels(bench.builder, bench.order.target);
+  DITRON_ASSIGN_OR_RETURN(ops::AllToAllV op, ops::AllToAllV::create(*world, kernels, options));
+  bench.note.plan = fmt::format("packets up to {}, rings above", plural(op.packetRows(), "row"));
+  return prepareAll(bench, *world, op);
+}
+
+Status addSendReceive(Workbench &bench) {
+  ops::SendReceiveOptions options;
+  options.dtype = bench.shape.type("dtype", DataType::BF16);
+  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world, readRanks(bench, options.gpu));
+  DITRON_RETURN_IF_ERROR(bench.shape.finish());
+  RecordingProvider kernels(bench.builder, bench.order.target);
+  DITRON_ASSIGN_OR_RETURN(ops::SendReceive op, ops::SendReceive::create(*world, kernels, options));
+  bench.note.plan = "rings";
+  return prepareAll(bench, *world, op);
+}
+
+Status addBarrier(Workbench &bench) {
+  std::string gpu; // it makes no difference
+  DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world, readRanks(bench, gpu));
+  DITRON_RETURN_IF_ERROR(bench.shape.finish());
+  RecordingProvider kernels(bench.builder, bench.order.target);
+  DITRON_ASSIGN_OR_RETURN(ops::Barrier op, ops::Barrier::create(*world, kernels));
+  bench.note.plan = "one block";
+  return prepareAll(bench, *world, op);
+}
+
 /// Operands of operators on one GPU.
 struct Operands {
   std::unique_ptr<runtime::World> world;
@@ -288,6 +343,9 @@ const std::vector<OperatorEntry> &operatorTable() {
       {"all_to_all", moveHelp, addCollective<ops::CollectiveKind::AllToAll>},
       {"broadcast", "elements ranks [max_elements=elements dtype=bf16 root=0 gpu=usual]",
        addCollective<ops::CollectiveKind::Broadcast>},
+      {"all_to_all_v", "max_rows ranks [row_elements=1 dtype=bf16 packed=0 gpu=usual]: rows of a part", addAllToAllV},
+      {"send_receive", "ranks [dtype=bf16 gpu=usual]", addSendReceive},
+      {"barrier", "ranks", addBarrier},
       {"gemm",
        "m n k [dtype=bf16 weights=transposed precision=tf32 result_type=dtype scales_a=none scales_b=none bias=0 "
        "bias_type=result_type "

@@ -30,7 +30,7 @@ private:
   const std::string targetText;
 };
 
-/// "ag_gemm", "gemm_rs", "gemm_ar", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "gemm", "attention", "softmax", "rms_norm", "layer_norm".
+/// "ag_gemm", "gemm_rs", "gemm_ar", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "all_to_all_v", "send_receive", "barrier", "gemm", "attention", "softmax", "rms_norm", "layer_norm".
 const std::vector<std::string> &operatorNames();
 /// A line for each operator: its names and their defaults.
 std::string operatorHelp();

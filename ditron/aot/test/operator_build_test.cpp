@@ -12,7 +12,10 @@
 #include "ditron/ops/GemmReduceScatter.h"
 #include "ditron/ops/Reference.h"
 #include "ditron/ops/RowWise.h"
+#include "ditron/ops/collectives/AllToAllV.h"
+#include "ditron/ops/collectives/Barrier.h"
 #include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/collectives/SendReceive.h"
 #include "ditron/package/PackageFile.h"
 #include "ditron/package/PackageProvider.h"
 
@@ -268,6 +271,58 @@ TEST(OperatorBuild, collectives) {
     }
 }
 
+TEST(OperatorBuild, transfersOfUnevenSizes) {
+  constexpr uint32_t ranks = 3;
+  expectSame(
+      "all_to_all_v", "max_rows=3000 row_elements=2 ranks=3 dtype=fp16 packed=1", ranks,
+      [](Bench &bench, KernelProvider &kernels) -> Status {
+        DITRON_ASSIGN_OR_RETURN(
+            ops::AllToAllV op,
+            ops::AllToAllV::create(*bench.world, kernels,
+                                   {.dtype = DataType::F16, .rowElements = 2, .maxRows = 3000, .packed = true}));
+        std::vector<Buffer> words;
+        for (uint32_t r = 0; r < ranks; ++r) {
+          Rank &rank = bench.world->rank(r);
+          // Nothing, a part that goes by packets, one that goes through rings.
+          const std::vector<int64_t> sizes[] = {{0, 100, 3000}, {0, 0, 100}, {-1, -1, -1}, {-1, -1, -1}};
+          std::array<Pointer, 4> addresses;
+          for (size_t i = 0; i < addresses.size(); ++i) {
+            words.push_back(*rank.allocate(DataType::I64, ranks, "sizes"));
+            DITRON_RETURN_IF_ERROR(words.back().upload(sizes[i].data(), words.back().bytes()));
+            addresses[i] = words.back().pointer();
+          }
+          const Pointer in = bench.random(r, DataType::F16, 2 * 3100), out = bench.random(r, DataType::F16, 2 * 9000);
+          DITRON_RETURN_IF_ERROR(op.enqueue(
+              rank, rank.stream(), {in, 3100, addresses[0], addresses[1], out, 9000, addresses[2], addresses[3]}));
+        }
+        DITRON_RETURN_IF_ERROR(bench.world->synchronize());
+        std::vector<int64_t> received(ranks);
+        DITRON_RETURN_IF_ERROR(words.back().download(received.data(), words.back().bytes()));
+        EXPECT_EQ(received, (std::vector<int64_t>{0, 3000, 6000}));
+        return op.check(bench.world->rank(0));
+      });
+  expectSame("send_receive", "ranks=3 dtype=fp16", ranks, [](Bench &bench, KernelProvider &kernels) -> Status {
+    DITRON_ASSIGN_OR_RETURN(ops::SendReceive op,
+                            ops::SendReceive::create(*bench.world, kernels, {.dtype = DataType::F16}));
+    for (uint32_t r = 0; r < ranks; ++r) {
+      const ops::SendReceive::Message send{(r + 1) % ranks, bench.random(r, DataType::F16, 5000), 4999},
+          receive{(r + 2) % ranks, bench.random(r, DataType::F16, 5000), 4999};
+      DITRON_RETURN_IF_ERROR(
+          op.enqueue(bench.world->rank(r), bench.world->rank(r).stream(), {&send, 1}, {&receive, 1}));
+    }
+    DITRON_RETURN_IF_ERROR(bench.world->synchronize());
+    return op.check(bench.world->rank(0));
+  });
+  expectSame("barrier", "ranks=3", ranks, [](Bench &bench, KernelProvider &kernels) -> Status {
+    DITRON_ASSIGN_OR_RETURN(ops::Barrier op, ops::Barrier::create(*bench.world, kernels));
+    for (uint32_t r = 0; r < ranks; ++r) {
+      bench.random(r, DataType::F16, 16);
+      DITRON_RETURN_IF_ERROR(op.enqueue(bench.world->rank(r), bench.world->rank(r).stream()));
+    }
+    return bench.world->synchronize();
+  });
+}
+
 TEST(OperatorBuild, collectivesOfRealGpusHaveTheirPlans) {
   Expected<package::Package> built = buildFor("all_reduce", "elements=4096 ranks=2", "cuda:sm_90a");
   ASSERT_EQ(messageOf(built.status()), "ok");
@@ -358,4 +413,6 @@ TEST(OperatorBuild, wrongShapesNameWhatIsAccepted) {
               HasSubstr("reduction 'product'; sum, max, min and average are accepted"));
   EXPECT_THAT(errorOf("all_gather", "elements=64 ranks=2 reduction=sum"), HasSubstr("'reduction' is no name"));
   EXPECT_THAT(errorOf("broadcast", "elements=64 ranks=2 root=2"), HasSubstr("root 2 of 2 ranks; 0 to 1 is accepted"));
+  EXPECT_THAT(errorOf("all_to_all_v", "ranks=2"), HasSubstr("'max_rows' is missing"));
+  EXPECT_THAT(errorOf("barrier", "ranks=2 elements=4"), HasSubstr("'elements' is no name"));
 }

@@ -7,6 +7,7 @@
 #include "base/Progress.h"
 #include "base/VisibleGpus.h"
 #include "bench/BenchPage.h"
+#include "bench/ByteSizes.h"
 #include "overlap/OverlapCommands.h"
 #include "overlap/OverlapTiming.h"
 
@@ -15,7 +16,6 @@
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/support/OutputFile.h"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -37,18 +37,6 @@ struct CollectiveBenchOptions {
 /// Calls of a captured graph: what its launch costs is shared by all.
 constexpr uint32_t callsOfGraph = 20;
 constexpr uint32_t graphsOfRow = 5;
-
-/// "64K", "1M", "4096".
-Expected<uint64_t> parseBytes(const std::string &text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view unit(end, text.data() + text.size() - end);
-  const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
-  if (error != std::errc() || shift < 0 || value == 0 || value > (uint64_t{1} << 40 >> shift))
-    return invalidArgument(
-        fmt::format("--bytes '{}': a positive number, or one with K, M or G behind it, is accepted", text));
-  return value << shift;
-}
 
 /// Of element i of what `rank` gives: integers, whose sums are exact until they are rounded to the type.
 double givenValue(uint64_t call, uint32_t rank, int64_t i) {
@@ -91,11 +79,7 @@ Status CollectiveBench::run(const Knobs &knobs) {
   seeOnlyGpusOf(options.target, options.ranks);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(options.target));
   simulated = target.simulated;
-  std::vector<uint64_t> sizes;
-  for (const std::string &text : options.sizes) {
-    DITRON_ASSIGN_OR_RETURN(const uint64_t bytes, parseBytes(text));
-    sizes.push_back(bytes);
-  }
+  DITRON_ASSIGN_OR_RETURN(const std::vector<uint64_t> sizes, parseByteSizes(options.sizes));
   std::vector<std::optional<ops::CollectivePlan>> plans;
   for (const std::string &text : options.plans) {
     DITRON_ASSIGN_OR_RETURN(const ops::CollectivePlan plan, ops::parseCollectivePlan(text));

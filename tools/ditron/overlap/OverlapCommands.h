@@ -16,6 +16,8 @@ void addBenchCommand(CLI::App &app, CommandContext &context);
 void addKernelBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron bench all_reduce|all_gather|...`, below `ditron bench`: collectives by sizes and plans.
 void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context);
+/// `ditron bench all_to_all_v|send_receive|barrier`, below `ditron bench`: transfers by sizes.
+void addTransferBenchCommands(CLI::App &bench, CommandContext &context);
 /// `ditron demo`: both operators on 8 simulated GPUs, verified; fails when a result is wrong or nothing overlapped.
 void addDemoCommand(CLI::App &app, CommandContext &context);
 
