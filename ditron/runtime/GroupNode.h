@@ -29,7 +29,17 @@ public:
   }
   Status status() const override { return parent.status(); }
   bool spansProcesses() const override { return parent.spansProcesses(); }
+  Expected<std::vector<std::string>> allGather(std::string_view step, const std::string &own) override {
+    DITRON_ASSIGN_OR_RETURN(std::vector<std::string> all, parent.allGather(step, own));
+    std::vector<std::string> ours;
+    for (uint32_t member : members)
+      ours.push_back(std::move(all[member]));
+    return ours;
+  }
   Status agree(std::string_view step, const std::string &request) override { return parent.agree(step, request); }
+  Status hostMeet(std::string_view key, uint32_t participants, std::string_view what) override {
+    return parent.hostMeet(key, participants, what);
+  }
   sim::Machine *machine() const override { return parent.machine(); }
 
 private:

@@ -57,6 +57,10 @@ public:
 
   /// Ranks are processes, so that every collective is one call of each.
   virtual bool spansProcesses() const { return false; }
+  /// Where ranks are processes: every one gives a text and gets those of all, by rank. Waits for the others, within a time limit.
+  virtual Expected<std::vector<std::string>> allGather(std::string_view step, const std::string &own) {
+    return unsupported("texts of processes");
+  }
   /// Fails when the processes' requests for the same step differ.
   virtual Status agree(std::string_view step, const std::string &request) { return Status::ok(); }
   /// The address by which multimem accesses reach all ranks' heaps; null where there is no multicast memory. `heap` is the rank's.

@@ -64,6 +64,26 @@ Status checkOptions(uint32_t numRanks, const WorldOptions &options) {
   return Status::ok();
 }
 
+/// An error that names who said what, unless all said the same.
+Status compareSaid(std::string_view step, const std::vector<std::string> &said) {
+  if (std::ranges::adjacent_find(said, std::ranges::not_equal_to()) == said.end())
+    return Status::ok();
+  std::vector<std::string> groups;
+  std::vector<bool> named(said.size());
+  for (size_t first = 0; first < said.size(); ++first) {
+    if (named[first])
+      continue;
+    std::vector<size_t> alike;
+    for (size_t rank = first; rank < said.size(); ++rank)
+      if (said[rank] == said[first]) {
+        named[rank] = true;
+        alike.push_back(rank);
+      }
+    groups.push_back(fmt::format("{} {}: {}", alike.size() == 1 ? "rank" : "ranks", fmt::join(alike, ", "), said[first]));
+  }
+  return invalidArgument(fmt::format("{}: the ranks differ: {}", step, fmt::join(groups, "; ")));
+}
+
 } // namespace
 
 uint32_t Rank::numRanks() const { return owner->numRanks(); }
@@ -158,6 +178,7 @@ Status World::addRank(uint32_t id, std::shared_ptr<Device> device) {
 Status World::publishHeaps(std::vector<void *> bases) {
   heaps = std::move(bases);
   nextCollective.assign(numRanks(), 0);
+  nextAgreement.assign(numRanks(), 0);
   // Per team how many barriers a rank has entered, and of each rank the same as it has told.
   DITRON_ASSIGN_OR_RETURN(teamBarriers, allocateSymmetric(DataType::I64, barrierTeams * (1 + numRanks()), "team barriers"));
   for (uint32_t id : localIds)
@@ -333,10 +354,42 @@ Expected<SymmetricBuffer> World::allocateInTurn(uint32_t caller, DataType type, 
   return buffer;
 }
 
-Status World::runRanks(const std::function<Status(Rank &)> &host) {
-  // An earlier run that failed may have left the ranks at different positions.
+Status World::agree(const Rank &rank, std::string_view step, const std::string &said) {
+  if (node->spansProcesses()) {
+    // Groups of one world make their calls in the same order, and may say different things.
+    DITRON_ASSIGN_OR_RETURN(const std::vector<std::string> all, node->allGather("agreement of the ranks", said));
+    return compareSaid(step, all);
+  }
+  if (!isInHostCode())
+    return Status::ok();
+  uint64_t position = 0;
+  {
+    std::lock_guard lock(collectiveMutex);
+    position = nextAgreement[rank.id()]++;
+    Agreement &agreement = agreements[position];
+    agreement.said.resize(numRanks());
+    agreement.said[rank.id()] = said;
+  }
+  DITRON_RETURN_IF_ERROR(node->hostMeet(fmt::format("agreement {} of {}", position, static_cast<const void *>(this)),
+                                        numRanks(), step));
+  std::lock_guard lock(collectiveMutex);
+  const auto found = agreements.find(position);
+  const Status status = compareSaid(step, found->second.said);
+  if (++found->second.readers == numRanks())
+    agreements.erase(found);
+  return status;
+}
+
+/// An earlier run that failed may have left the ranks at different positions.
+void World::beginSequences() {
   collectives.clear();
   std::fill(nextCollective.begin(), nextCollective.end(), 0);
+  agreements.clear();
+  std::fill(nextAgreement.begin(), nextAgreement.end(), 0);
+}
+
+Status World::runRanks(const std::function<Status(Rank &)> &host) {
+  beginSequences();
   return node->runRanks(localIds, [&](uint32_t id) { return host(*ranks[id]); });
 }
 
@@ -344,8 +397,7 @@ Status World::runHosts(const std::vector<HostCode> &codes) {
   for (const HostCode &code : codes)
     if (code.rank >= numRanks() || !isLocal(code.rank))
       return invalidArgument(fmt::format("host code of rank {}, which is not of this process", code.rank));
-  collectives.clear();
-  std::fill(nextCollective.begin(), nextCollective.end(), 0);
+  beginSequences();
   return node->runHosts(codes);
 }
 

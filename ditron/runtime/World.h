@@ -151,6 +151,14 @@ public:
   /// collective: every rank calls it, in the same order, with the same arguments, and gets the same array.
   Expected<SymmetricBuffer> allocateSymmetric(DataType type, uint64_t count, std::string_view name);
 
+  /// The caller is host code of a rank: inside runRanks or runHosts.
+  bool isInHostCode() const { return node->currentRank().has_value(); }
+  /// Every rank says what it is about to do, and gets an error, on all ranks, when two say different things: it names the ranks and what
+  /// they said. A collective where ranks are processes, and inside runRanks: a rank that fails before it can tell calls this all the
+  /// same, and says so, for the others would wait for it, within the limits of a meeting. Elsewhere one host thread acts for all ranks,
+  /// and this does nothing. `step` is the same on all ranks and begins the message.
+  Status agree(const Rank &rank, std::string_view step, const std::string &said);
+
   /// Runs `host` for every rank of this process until all have returned: interleaved by the simulator, or each on its own
   /// thread on real GPUs. Gives the error of the run, or that of the lowest rank whose function returned one.
   Status runRanks(const std::function<Status(Rank &)> &host);
@@ -196,6 +204,7 @@ private:
   const void *heapSeenBy(uint32_t observer, size_t of) const;
   /// Some of the ranks, before they know of heaps.
   Expected<std::unique_ptr<World>> part(const std::vector<uint32_t> &members);
+  void beginSequences();
   Expected<SymmetricBuffer> allocateInTurn(uint32_t caller, DataType type, uint64_t count, std::string_view name);
   /// An array that some rank's host code has asked for inside runRanks; the others' requests must match.
   struct CollectiveAllocation {
@@ -220,6 +229,13 @@ private:
   std::mutex collectiveMutex;
   std::map<uint64_t, CollectiveAllocation> collectives; ///< By position in the sequence; erased when all ranks have it.
   std::vector<uint64_t> nextCollective;                 ///< Per rank.
+  /// What the ranks of this process have said, by position in the sequence of agreements; erased when all have read it.
+  struct Agreement {
+    std::vector<std::string> said;
+    uint32_t readers = 0;
+  };
+  std::map<uint64_t, Agreement> agreements;
+  std::vector<uint64_t> nextAgreement; ///< Per rank.
 };
 
 } // namespace ditron::runtime

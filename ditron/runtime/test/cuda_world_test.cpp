@@ -12,6 +12,9 @@
 #include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/CudaSystem.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 using namespace ditron;
 using namespace ditron::runtime;
 using testing::AllOf;
@@ -110,6 +113,66 @@ TEST(CudaWorld, RanksOnOneGpuShareItsKernels) {
   Expected<std::unique_ptr<World>> world = World::local(6, "cuda", options);
   // GPUs 0 and 3 still have to reach each other.
   EXPECT_THAT(world.status().message(), HasSubstr("ranks 0 and 3"));
+}
+
+/// What each of `said.size()` processes gets from an agreement in which all are equal, and from one in which each says its own.
+std::vector<std::string> agreementsOfProcesses(const std::vector<std::string> &said) {
+  std::vector<std::string> got;
+  std::vector<std::pair<pid_t, int>> children;
+  const std::string job = "agreement" + std::to_string(getpid());
+  for (size_t rank = 0; rank < said.size(); ++rank) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string number = std::to_string(rank), size = std::to_string(said.size());
+      for (const char *name : {"RANK", "LOCAL_RANK"})
+        setenv(name, number.c_str(), 1);
+      for (const char *name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"})
+        setenv(name, size.c_str(), 1);
+      setenv("DITRON_JOB_ID", job.c_str(), 1);
+      WorldOptions options;
+      options.heapBytes = 64 << 20;
+      options.bootstrapLimitSeconds = 5;
+      std::string text;
+      Expected<std::unique_ptr<World>> world = World::fromEnvironment("cuda", options);
+      if (world.isOk()) {
+        const Rank &own = (*world)->rank((*world)->localRanks().front());
+        text = (*world)->agree(own, "the plan", "a").message() + "|";
+        // One that says nothing has died before it came to this.
+        if (!said[rank].empty())
+          text += (*world)->agree(own, "the plan", said[rank]).message();
+      } else {
+        text = world.status().message();
+      }
+      (void)!write(ends[1], text.data(), text.size());
+      _exit(0);
+    }
+    close(ends[1]);
+    children.emplace_back(child, ends[0]);
+  }
+  for (const auto &[child, end] : children) {
+    std::string &text = got.emplace_back();
+    char buffer[512];
+    for (ssize_t count; (count = read(end, buffer, sizeof(buffer))) > 0;)
+      text.append(buffer, static_cast<size_t>(count));
+    close(end);
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  return got;
+}
+
+TEST(CudaWorld, ProcessesAgreeOrAllGetAnErrorThatNamesThem) {
+  for (const std::string &text : agreementsOfProcesses({"b", "b", "b"}))
+    EXPECT_EQ(text, "|");
+  for (const std::string &text : agreementsOfProcesses({"b", "c", "b"}))
+    EXPECT_EQ(text, "|the plan: the ranks differ: ranks 0, 2: b; rank 1: c");
+  const std::vector<std::string> withoutOne = agreementsOfProcesses({"b", "b", ""});
+  EXPECT_EQ(withoutOne[2], "|");
+  for (const size_t rank : {0, 1})
+    EXPECT_THAT(withoutOne[rank], HasSubstr("rank 2"));
 }
 
 TEST(CudaWorld, AProcessOfAJobTakesTheGpuThatIsNamed) {

@@ -230,6 +230,60 @@ TEST(World, symmetricAllocationIsCollectiveInsideRunRanks) {
   EXPECT_THAT(mismatch.message(), AllOf(HasSubstr("'odd' of 17 i32"), HasSubstr("same allocations in the same order")));
 }
 
+TEST(World, ranksAgreeOrAllGetAnErrorThatNamesThem) {
+  std::unique_ptr<World> world = makeWorld(4);
+  std::vector<Status> got(4);
+  auto say = [&](const std::vector<std::string> &said) {
+    return world->runRanks([&](Rank &rank) -> Status {
+      EXPECT_TRUE(rank.world().isInHostCode());
+      got[rank.id()] = rank.world().agree(rank, "the plan", said[rank.id()]);
+      return Status::ok();
+    });
+  };
+  for (int call = 0; call < 3; ++call) {
+    ASSERT_TRUE(ok(say({"a", "a", "a", "a"})));
+    for (const Status &status : got)
+      EXPECT_TRUE(ok(status));
+    ASSERT_TRUE(ok(say({"a", "b", "a", "c"})));
+    for (const Status &status : got)
+      EXPECT_EQ(status.message(), "the plan: the ranks differ: ranks 0, 2: a; rank 1: b; rank 3: c");
+  }
+  // Two agreements in a row are two.
+  ASSERT_TRUE(ok(world->runRanks([&](Rank &rank) -> Status {
+    DITRON_RETURN_IF_ERROR(rank.world().agree(rank, "first", "x"));
+    got[rank.id()] = rank.world().agree(rank, "second", rank.id() == 3 ? "y" : "x");
+    return Status::ok();
+  })));
+  for (const Status &status : got)
+    EXPECT_EQ(status.message(), "second: the ranks differ: ranks 0, 1, 2: x; rank 3: y");
+  // One host thread for all ranks: there is nobody to wait for.
+  EXPECT_FALSE(world->isInHostCode());
+  EXPECT_TRUE(ok(world->agree(world->rank(0), "the plan", "a")));
+}
+
+TEST(World, groupsAgreeAmongThemselves) {
+  std::unique_ptr<World> world = makeWorld(4);
+  std::unique_ptr<World> even = *world->group({0, 2}), odd = *world->group({1, 3});
+  std::vector<Status> got(4);
+  ASSERT_TRUE(ok(world->runRanks([&](Rank &rank) -> Status {
+    World &own = rank.id() % 2 ? *odd : *even;
+    got[rank.id()] = own.agree(own.rank(rank.id() / 2), "the plan", rank.id() == 2 ? "b" : "a");
+    return Status::ok();
+  })));
+  EXPECT_EQ(got[0].message(), "the plan: the ranks differ: rank 0: a; rank 1: b");
+  EXPECT_EQ(got[2].message(), got[0].message());
+  EXPECT_TRUE(ok(got[1]));
+  EXPECT_TRUE(ok(got[3]));
+}
+
+TEST(World, aRankThatReturnsEndsTheAgreementOfTheOthers) {
+  std::unique_ptr<World> world = makeWorld(3);
+  const Status status = world->runRanks([&](Rank &rank) -> Status {
+    return rank.id() == 1 ? invalidArgument("no such kernel") : rank.world().agree(rank, "the plan", "a");
+  });
+  EXPECT_THAT(status.message(), HasSubstr("the plan: 2 of 3 are there"));
+}
+
 TEST(World, eventsOrderStreams) {
   std::unique_ptr<World> world = makeWorld(1);
   Rank &rank = world->rank(0);
