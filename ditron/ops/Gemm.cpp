@@ -12,6 +12,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/ops/Gemm.h"
 
+#include "ditron/ops/plans/PlanTable.h"
 #include "ditron/support/TargetName.h"
 
 #include <algorithm>
@@ -306,6 +307,22 @@ TileConfig chooseTile(const GemmProblem &problem, runtime::World &world) {
   return chooseTile(problem, world.target(), rank.attributes().multiprocessors);
 }
 
+Expected<GemmPlan> libraryGemmPlan(const GemmProblem &problem, runtime::World &world, std::string_view gpu) {
+  const runtime::DeviceAttributes &device = world.rank(world.localRanks().front()).attributes();
+  DITRON_ASSIGN_OR_RETURN(const PlanChoice tables,
+                          PlanChoice::create({.op = "gemm",
+                                              .gpu = gpu.empty() ? device.name : std::string(gpu),
+                                              .numRanks = 1,
+                                              .dtype = problem.dtype}));
+  const GemmPlan chosen = chooseGemmPlan(problem, world.target(), device.multiprocessors);
+  const PlanRow *row = tables.find({{"m", problem.m}, {"n", problem.n}, {"k", problem.k}});
+  if (!row)
+    return chosen;
+  DITRON_ASSIGN_OR_RETURN(const GemmPlan plan, parseGemmPlan(row->plan, chosen));
+  // One for shapes like this whose rows TMA can step over.
+  return verifyGemm(problem, plan).isOk() ? plan : chosen;
+}
+
 Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
   DITRON_RETURN_IF_ERROR(
       verifyEpilogue(operation, problem.dtype, problem.typeOfResult(), problem.epilogue, /*reduces=*/false));
@@ -332,7 +349,12 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
                                    runtime::Pointer b, runtime::Pointer c, const std::optional<GemmPlan> &plan,
                                    const EpilogueOperands &extras) {
   const uint32_t multiprocessors = rank.attributes().multiprocessors;
-  const GemmPlan chosen = plan ? *plan : chooseGemmPlan(problem, rank.world().target(), multiprocessors);
+  GemmPlan chosen;
+  if (plan) {
+    chosen = *plan;
+  } else {
+    DITRON_ASSIGN_OR_RETURN(chosen, libraryGemmPlan(problem, rank.world()));
+  }
   const TileConfig &tile = chosen.tile;
   DITRON_RETURN_IF_ERROR(verifyGemm(problem, chosen));
   for (auto [name, pointer, type] : {std::tuple("a", a, problem.dtype), std::tuple("b", b, problem.dtype),

@@ -71,10 +71,13 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults);
 
 /// The plan whose predicted time is least, for a target ("cuda:sm_90a") whose GPUs have `multiprocessors`.
 GemmPlan chooseGemmPlan(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
+/// What the library takes for a product in a world: as the tables say (plans/gemm.plans), else the chosen plan. `gpu`: the device's name, in
+/// place of the world's.
+Expected<GemmPlan> libraryGemmPlan(const GemmProblem &problem, runtime::World &world, std::string_view gpu = {});
 /// The tile of the best plan that is no more than a tile.
 TileConfig chooseTile(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
-/// That in a world: what operators that overlap take for one rank's product. The C interface and
-/// `ditron build --op` both ask here, so that packages hold what programs look for.
+/// That in a world: what operators that overlap take for one rank's product where their tables say nothing. Programs and
+/// `ditron build --op` both get there, so that packages hold what programs look for.
 TileConfig chooseTile(const GemmProblem &problem, runtime::World &world);
 /// All plans that are considered for the problem, best predicted first.
 std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view target, uint32_t multiprocessors);
@@ -84,7 +87,7 @@ bool allowsDescriptors(const GemmProblem &problem);
 /// Refuses what no kernel accepts.
 Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan);
 
-/// Binds the kernel of the plan (or of chooseGemmPlan) to operands on a rank; calls of the result compute C = A * B with the
+/// Binds the kernel of the plan (or of libraryGemmPlan) to operands on a rank; calls of the result compute C = A * B with the
 /// epilogue, the same bits each time. A: [m, k]; B: [n, k], or [k, n] where the order is Plain; C: [m, n], [m, n / 2] with SwiGlu.
 /// With stream-K the result has a workspace of its own: its calls must follow each other; those of different results need not.
 Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,

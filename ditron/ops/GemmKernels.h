@@ -25,8 +25,15 @@ struct TileConfig {
   uint32_t numWarps = 4;
   uint32_t numStages = 3;
 
+  bool operator==(const TileConfig &) const = default;
   Status verify() const;
 };
+
+/// For checks of sizes that do not know the tile yet.
+inline constexpr TileConfig smallestTile = {.blockM = 16, .blockN = 16, .blockK = 16};
+/// Stands in options for "the library chooses, call by call".
+inline constexpr TileConfig libraryTile = {
+    .blockM = 0, .blockN = 0, .blockK = 0, .groupM = 0, .numWarps = 0, .numStages = 0};
 
 /// How B lies in memory.
 enum class MatrixOrder {

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <fmt/format.h>
+#include <set>
 
 namespace ditron::ops {
 
@@ -94,17 +95,29 @@ std::optional<OneLaunchTile> chooseOneLaunchTile(int64_t rows, int64_t columns, 
   return best;
 }
 
+std::optional<OneLaunchTile> OneLaunchOptions::givenTile(int64_t rows) const {
+  if (tile)
+    return tile;
+  const auto row = std::ranges::find_if(tiles, [&](const OneLaunchRows &each) { return rows <= each.mostRows; });
+  return row == tiles.end() ? std::nullopt : row->tile;
+}
+
 std::optional<OneLaunchTile> oneLaunchTileFor(runtime::World &world, const OneLaunchOptions &options, int64_t rows,
                                               int64_t columns) {
   if (rows > OneLaunch::mostRows)
     return std::nullopt;
   const runtime::DeviceAttributes &gpu = world.rank(world.localRanks().front()).attributes();
-  if (!options.tile)
-    return chooseOneLaunchTile(rows, columns, options.dtype, gpu, options.concurrentCalls);
-  const OneLaunchTile &given = *options.tile;
-  const int64_t tiles = tilesOf(given.tile, rows, columns);
-  const bool fits = tiles <= mostOneLaunchTiles && (given.splits == 1 || tiles * given.splits <= gpu.multiprocessors);
-  return fits ? std::optional(given) : std::nullopt;
+  const std::optional<OneLaunchTile> given = options.givenTile(rows);
+  if (given) {
+    const int64_t tiles = tilesOf(given->tile, rows, columns);
+    const int64_t places =
+        options.tile ? gpu.multiprocessors : placesFor(*given, gpu.multiprocessors, options.concurrentCalls);
+    const bool hasRoom = options.tile || given->tile.blockM * given->tile.blockN <= mostOneLaunchTileElements;
+    if (tiles <= mostOneLaunchTiles && hasRoom && places > 0 && (given->splits == 1 || tiles * given->splits <= places))
+      return given;
+  }
+  // A tile of a table that has no place here is none.
+  return options.tile ? std::nullopt : chooseOneLaunchTile(rows, columns, options.dtype, gpu, options.concurrentCalls);
 }
 
 OneLaunchGrid oneLaunchGrid(const runtime::Rank &rank, const OneLaunchOptions &options, const OneLaunchTile &shape,
@@ -153,13 +166,15 @@ Status OneLaunch::allocate(int64_t mostRowsOfAll, bool withSums) {
       flags, world->allocateSymmetric(DataType::I64, 2 * mostOneLaunchTiles * numRanks, options.name + "_flags"));
   // Of the blocks that any number of rows has.
   int64_t partElements = 1;
-  for (int64_t rows = 1;; rows = std::min(2 * rows, mostRowsOfAll)) {
+  std::set<int64_t> ends = {mostRowsOfAll}; // of the numbers of rows that have a tile in common
+  for (int64_t rows = 1; rows < mostRowsOfAll; rows *= 2)
+    ends.insert(rows);
+  for (const OneLaunchRows &each : options.tiles)
+    ends.insert(std::min(each.mostRows, mostRowsOfAll));
+  for (const int64_t rows : ends)
     if (const std::optional<OneLaunchTile> shape = tileFor(rows); shape && shape->splits > 1)
       partElements = std::max(partElements, tilesOf(shape->tile, rows, options.columns) * shape->splits *
                                                 shape->tile.blockM * shape->tile.blockN);
-    if (rows == mostRowsOfAll)
-      break;
-  }
   ranks.resize(world->numRanks());
   for (uint32_t id : world->localRanks()) {
     runtime::Rank &rank = world->rank(id);

@@ -18,6 +18,7 @@ struct OneLaunchTile {
   TileConfig tile;
   uint32_t splits = 1; ///< Blocks of a tile. With more than one, a block has no other tile.
 
+  bool operator==(const OneLaunchTile &) const = default;
   Status verify() const;
 };
 /// For GPUs like this one, which must hold all blocks of so many calls at once; none where the tiles are too many. Does not depend on the
@@ -35,6 +36,12 @@ enum class OneLaunchResult {
   Scattered,          ///< Owners add and keep their rows (RowShards); one row of tiles.
 };
 
+/// The tile of calls of at most so many rows; none: the chosen one.
+struct OneLaunchRows {
+  int64_t mostRows = 0;
+  std::optional<OneLaunchTile> tile;
+};
+
 struct OneLaunchOptions {
   std::string name; ///< Begins the names of buffers in reports.
   DataType dtype = DataType::BF16, resultType = DataType::BF16, partialType = DataType::BF16;
@@ -46,6 +53,9 @@ struct OneLaunchOptions {
   /// call have the whole GPU, such calls could wait for each other forever.
   uint32_t concurrentCalls = 2;
   std::optional<OneLaunchTile> tile = std::nullopt; ///< Instead of the chosen one.
+  std::vector<OneLaunchRows> tiles = {};            ///< The same by rows, ascending, where `tile` is not given.
+
+  std::optional<OneLaunchTile> givenTile(int64_t rows) const;
 };
 
 /// The tile that the options name or the chosen one, for the GPUs of the world; none where the tiles are too many.

@@ -31,8 +31,10 @@ Expected<OneLaunchGather> OneLaunchGather::create(runtime::World &world, OneLaun
   OneLaunchGather op;
   op.world = &world;
   // A tile's copy takes in rows beyond the last: they must not be the other half's, where peers may be writing.
-  const int64_t tileRows =
-      options.tile ? options.tile->tile.blockM : std::bit_ceil(uint64_t(std::max<int64_t>(rows, 16)));
+  int64_t tileRows = options.tile ? options.tile->tile.blockM : std::bit_ceil(uint64_t(std::max<int64_t>(rows, 16)));
+  for (const OneLaunchRows &each : options.tiles)
+    if (each.tile)
+      tileRows = std::max<int64_t>(tileRows, each.tile->tile.blockM);
   op.halfRows = ceilDivide(rows, tileRows) * tileRows;
   op.depth = depth;
   op.layout = GatheredRows(options.dtype, depth, options.epilogue.scalesA != Scaling::None);

@@ -40,13 +40,14 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
   op.optionValues = options;
   op.world = &world;
   op.kernels = &kernels;
+  op.agreement = PlanAgreement(world, operation);
   if (options.plan) {
     DITRON_RETURN_IF_ERROR(options.plan->verify(CollectiveKind::AllReduce, world.numRanks()));
     op.rowsOfTable = {{.mostBytes = std::numeric_limits<uint64_t>::max(), .plan = *options.plan}};
   } else {
     const std::string &gpu = world.rank(world.localRanks().front()).attributes().name;
-    DITRON_ASSIGN_OR_RETURN(
-        op.rowsOfTable, readCollectivePlans(collectivePlanTable(), CollectiveKind::AllReduce, gpu, world.numRanks()));
+    DITRON_ASSIGN_OR_RETURN(op.rowsOfTable,
+                            collectivePlanRows(CollectiveKind::AllReduce, gpu, world.numRanks(), options.dtype));
   }
   DITRON_RETURN_IF_ERROR(op.allocate());
   op.kept.resize(world.numRanks());
@@ -153,6 +154,10 @@ Expected<AllReduceRmsNorm::Plan> AllReduceRmsNorm::makePlan(runtime::Rank &rank,
 }
 
 Status AllReduceRmsNorm::prepare(runtime::Rank &rank, int64_t rows) {
+  return agreement.reach(rank, keepPlan(rank, rows), fmt::format("a call of {} rows", rows), planFor(rows).text());
+}
+
+Status AllReduceRmsNorm::keepPlan(runtime::Rank &rank, int64_t rows) {
   if (rows < 1 || rows > optionValues.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));

@@ -12,6 +12,7 @@
 #include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/KernelLaunch.h"
 #include "ditron/ops/collectives/CollectivePlans.h"
+#include "ditron/ops/plans/PlanAgreement.h"
 
 #include <optional>
 
@@ -37,7 +38,8 @@ public:
   static Expected<AllReduceRmsNorm> create(runtime::World &world, runtime::KernelProvider &kernels,
                                            const AllReduceRmsNormOptions &options);
 
-  /// Compiles and loads what calls with so many rows need on a rank, before the first call on any.
+  /// Compiles and loads what calls with so many rows need on a rank, before the first call on any. Every rank prepares the same rows in the
+  /// same order: where ranks have operators of their own, a plan that differs is an error on all (plans/PlanAgreement.h).
   Status prepare(runtime::Rank &rank, int64_t rows);
   /// Every rank must make the same sequence of calls, each with the same `rows`. In a capture the number of rows must have been prepared.
   Status enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands, int64_t rows);
@@ -59,6 +61,7 @@ private:
     int64_t capacity = 0; ///< Packets of a block from one source.
   };
 
+  Status keepPlan(runtime::Rank &rank, int64_t rows);
   Status allocate();
   int64_t rowsPerBlock(const CollectivePlan &plan, int64_t rows) const;
   int64_t packetsOfRow() const;
@@ -67,6 +70,7 @@ private:
   AllReduceRmsNormOptions optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
+  PlanAgreement agreement;
   std::vector<CollectivePlanRow> rowsOfTable;
   Channel packets, chunks;
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept;

@@ -21,7 +21,7 @@ int64_t ringLineElements(DataType type) {
 
 Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
   DITRON_ASSIGN_OR_RETURN(const std::vector<CollectivePlanRow> rows,
-                          readCollectivePlans(collectivePlanTable(), CollectiveKind::AllToAll, gpu, numRanks));
+                          collectivePlanRows(CollectiveKind::AllToAll, gpu, numRanks, DataType::U8));
   PairPlan plan;
   bool hasRings = false;
   for (const CollectivePlanRow &row : rows) {

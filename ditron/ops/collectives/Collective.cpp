@@ -81,14 +81,19 @@ Expected<Collective> Collective::create(runtime::World &world, runtime::KernelPr
   Collective op;
   op.optionValues = options;
   op.kernels = &kernels;
+  op.agreement = PlanAgreement(world, operation(options.kind));
   if (options.plan) {
     op.rows = {{.mostBytes = std::numeric_limits<uint64_t>::max(), .plan = *options.plan}};
   } else {
     const std::string &gpu =
         options.gpu.empty() ? world.rank(world.localRanks().front()).attributes().name : options.gpu;
     DITRON_ASSIGN_OR_RETURN(
-        op.rows, readCollectivePlans(collectivePlanTable(), options.kind, gpu, world.numRanks(), world.numNodes()));
+        op.rows, collectivePlanRows(options.kind, gpu, world.numRanks(), options.dtype, world.numNodes()));
   }
+  std::string tables;
+  for (const CollectivePlanRow &row : op.rows)
+    tables += fmt::format("{}{} up to {} bytes", tables.empty() ? "" : ", ", row.plan.text(), row.mostBytes);
+  DITRON_RETURN_IF_ERROR(op.agreement.begin(world, tables));
   DITRON_RETURN_IF_ERROR(op.makeProtocols(world));
   op.kept.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
@@ -177,6 +182,12 @@ Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, runtime::Pointe
 }
 
 Status Collective::prepare(runtime::Rank &rank, int64_t elements) {
+  const Status kept = keepPlan(rank, elements);
+  return agreement.reach(rank, kept, fmt::format("a call of {} {}", elements, ditron::toString(optionValues.dtype)),
+                         elements > 0 ? planFor(elements).text() : "nothing");
+}
+
+Status Collective::keepPlan(runtime::Rank &rank, int64_t elements) {
   const KeptPlans<Plan>::Key key = {elements, planAlignment, planAlignment};
   if (kept[rank.id()]->has(key)) // graphs may have its kernel
     return Status::ok();

@@ -19,6 +19,7 @@
 #include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/KernelLaunch.h"
 #include "ditron/ops/collectives/CollectivePlans.h"
+#include "ditron/ops/plans/PlanAgreement.h"
 
 #include <map>
 #include <optional>
@@ -83,7 +84,8 @@ public:
   /// The same for addresses like these, which need not be multiples of 16 bytes.
   Expected<Plan> plan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out, int64_t elements);
 
-  /// Makes the plan that enqueue() then finds, unless it is there.
+  /// Makes the plan that enqueue() then finds, unless it is there. Every rank prepares the same sizes in the same order: where ranks have
+  /// operators of their own, a plan that differs is an error on all (plans/PlanAgreement.h).
   Status prepare(runtime::Rank &rank, int64_t elements);
   /// Plan::enqueue with the prepared plan for the size, or with one that is made now, which a capture does not allow. Also takes
   /// addresses that are no multiples of 16 bytes. No elements: nothing happens, on any rank.
@@ -101,10 +103,12 @@ public:
 private:
   Status verifyElements(int64_t elements) const;
   Status makeProtocols(runtime::World &world);
+  Status keepPlan(runtime::Rank &rank, int64_t elements);
   uint64_t bytesOf(int64_t elements) const { return static_cast<uint64_t>(elements) * sizeOf(optionValues.dtype); }
 
   CollectiveOptions optionValues;
   runtime::KernelProvider *kernels = nullptr;
+  PlanAgreement agreement;
   std::vector<CollectivePlanRow> rows; ///< Those of the table for this operator, in ascending order of sizes.
   std::map<CollectiveForm, std::shared_ptr<CollectiveProtocol>> protocols; ///< Of the rows' forms.
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept;                      ///< Null for ranks of other processes.

@@ -175,59 +175,39 @@ Status CollectivePlan::verify(CollectiveKind kind, uint32_t numRanks, uint32_t n
   return Status::ok();
 }
 
-Expected<std::vector<CollectivePlanRow>> readCollectivePlans(std::string_view table, CollectiveKind kind,
-                                                             std::string_view gpu, uint32_t numRanks,
-                                                             uint32_t numNodes) {
+Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &choice) {
+  constexpr int64_t anySize = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> limits = choice.limitsOf("bytes");
+  limits.push_back(anySize);
   std::vector<CollectivePlanRow> rows;
-  std::string chosenGpu, chosenRanks;
-  int lineNumber = 0;
-  for (size_t begin = 0; begin < table.size();) {
-    const size_t end = std::min(table.find('\n', begin), table.size());
-    const std::string_view line = table.substr(begin, end - begin);
-    begin = end + 1;
-    ++lineNumber;
-    const std::vector<std::string_view> fields = words(line);
-    if (fields.empty())
-      continue;
-    const auto wrong = [&](const std::string &what) {
-      return invalidArgument(fmt::format("plans of collectives, line {}: {}: {}", lineNumber, what, line));
-    };
-    if (fields.size() != 8)
-      return wrong(fmt::format("{} columns; 8 are accepted", fields.size()));
-    DITRON_ASSIGN_OR_RETURN(const CollectiveKind rowKind, parseCollectiveKind(fields[0]));
-    const std::optional<uint32_t> ranks = parseNumber<uint32_t>(fields[2]);
-    const std::optional<uint64_t> bytes = parseNumber<uint64_t>(fields[3]);
-    if (!ranks && fields[2] != "*")
-      return wrong(fmt::format("'{}' ranks; a number or * is accepted", fields[2]));
-    if (!bytes && fields[3] != "*")
-      return wrong(fmt::format("'{}' bytes; a number or * is accepted", fields[3]));
-    auto plan = parseCollectivePlan(line.substr(fields[4].data() - line.data()));
-    if (!plan.isOk())
-      return wrong(std::string(plan.status().message()));
-    const CollectivePlanRow row{.mostBytes = bytes.value_or(std::numeric_limits<uint64_t>::max()), .plan = *plan};
-    if (Status status = row.plan.verify(rowKind, ranks.value_or(1), isForNodes(plan->form) ? 2 : 1); !status.isOk())
-      return wrong(std::string(status.message()));
-
-    if (rowKind != kind || (ranks && *ranks != numRanks) ||
-        (fields[1] != "*" && gpu.find(fields[1]) == std::string_view::npos))
-      continue;
-    // A row for any number of ranks may name a form that so many, or nodes, cannot have; the next one then takes its sizes.
-    if (!row.plan.verify(kind, numRanks, numNodes).isOk())
-      continue;
-    if (rows.empty()) {
-      chosenGpu = fields[1];
-      chosenRanks = fields[2];
-    }
-    if (fields[1] != chosenGpu || fields[2] != chosenRanks)
-      continue;
-    if (!rows.empty() && rows.back().mostBytes >= row.mostBytes)
-      return wrong("sizes must ascend");
-    rows.push_back(row);
+  for (const int64_t limit : limits) {
+    const PlanRow *found = choice.find({{"bytes", limit}});
+    if (!found)
+      return invalidArgument(rows.empty() && limits.size() == 1
+                                 ? std::string("no row of the tables of plans fits")
+                                 : fmt::format("no row of the tables of plans fits {} bytes", limit));
+    DITRON_ASSIGN_OR_RETURN(const CollectivePlan plan, parseCollectivePlan(found->plan));
+    const uint64_t mostBytes = limit == anySize ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(limit);
+    if (!rows.empty() && rows.back().plan == plan)
+      rows.back().mostBytes = mostBytes;
+    else
+      rows.push_back({mostBytes, plan});
   }
-  if (rows.empty() || rows.back().mostBytes != std::numeric_limits<uint64_t>::max())
-    return invalidArgument(
-        fmt::format("plans of collectives: no row of {} for all sizes on {} with {} ranks on {} node{}", toString(kind),
-                    gpu, numRanks, numNodes, numNodes > 1 ? "s" : ""));
+  return rows;
+}
+
+Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind, std::string_view gpu,
+                                                            uint32_t numRanks, DataType dtype,
+                                                            uint32_t numNodes) {
+  DITRON_ASSIGN_OR_RETURN(
+      const PlanChoice choice,
+      PlanChoice::create(
+          {.op = std::string(toString(kind)), .gpu = std::string(gpu), .numRanks = numRanks, .dtype = dtype, .numNodes = numNodes}));
+  Expected<std::vector<CollectivePlanRow>> rows = collectivePlanRows(choice);
+  if (!rows.isOk())
+    return rows.status().withContext(
+        fmt::format("{} of {} on {} with {} ranks on {} node{}", toString(kind), ditron::toString(dtype), gpu, numRanks,
+                    numNodes, numNodes > 1 ? "s" : ""));
   return rows;
 }
 

@@ -1,13 +1,12 @@
 //===- CollectivePlans.h - How a collective of a size is carried out ------------------------------------------*- C++ -*-===//
 //
-// A table, not code: collectives.plans, embedded at build time, a row per (kind, GPU, ranks, size bucket). A row is found by the
-// first that fits; rows of a named GPU and number of ranks stand above those for all.
+// A table, not code: collectives.plans, embedded at build time (plans/PlanTable.h).
 //
 //===------------------------------------------------------------------------------------------------------------------===//
 #ifndef DITRON_OPS_COLLECTIVES_COLLECTIVEPLANS_H
 #define DITRON_OPS_COLLECTIVES_COLLECTIVEPLANS_H
 
-#include "ditron/support/Status.h"
+#include "ditron/ops/plans/PlanTable.h"
 
 #include <cstdint>
 #include <string>
@@ -69,18 +68,13 @@ struct CollectivePlanRow {
   CollectivePlan plan;
 };
 
-/// The rows of a table for one kind on one GPU with so many ranks, in ascending order of sizes, the last without a limit. `gpu`:
-/// the device's name. Errors name the line.
-Expected<std::vector<CollectivePlanRow>> readCollectivePlans(std::string_view table, CollectiveKind kind,
-                                                             std::string_view gpu, uint32_t numRanks,
-                                                             uint32_t numNodes = 1);
-struct EmbeddedPlans {
-  std::string_view path, text; ///< Empty when there is no such table.
-};
-/// The file NAME.plans; defined by generated code.
-EmbeddedPlans embeddedPlans(std::string_view name);
-/// The table of this library.
-inline std::string_view collectivePlanTable() { return embeddedPlans("collectives").text; }
+/// The rows for one kind on one GPU with so many ranks, in ascending order of sizes, the last without a limit: from the user's table and
+/// those of the library. `gpu`: the device's name.
+Expected<std::vector<CollectivePlanRow>> collectivePlanRows(CollectiveKind kind, std::string_view gpu,
+                                                            uint32_t numRanks, DataType dtype,
+                                                            uint32_t numNodes = 1);
+/// The same from rows that have been chosen already; an error where there is no row for some size.
+Expected<std::vector<CollectivePlanRow>> collectivePlanRows(const PlanChoice &choice);
 
 } // namespace ditron::ops
 #endif // DITRON_OPS_COLLECTIVES_COLLECTIVEPLANS_H

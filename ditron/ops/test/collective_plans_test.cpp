@@ -14,17 +14,22 @@ TEST(CollectivePlans, TheLibrarysTableHasEverySizeOfEveryKind) {
   for (CollectiveKind kind : allCollectiveKinds())
     for (uint32_t ranks : {1u, 2u, 3u, 4u, 8u, 16u, 17u, 64u})
       for (std::string_view gpu : {"NVIDIA H200", "NVIDIA H100 80GB HBM3", "simulated sm_80", "something else"}) {
-        auto rows = readCollectivePlans(collectivePlanTable(), kind, gpu, ranks);
+        auto rows = collectivePlanRows(kind, gpu, ranks, DataType::BF16);
         ASSERT_TRUE(rows.isOk()) << rows.status().message();
-        for (const CollectivePlanRow &row : *rows)
-          EXPECT_TRUE(row.plan.verify(kind, ranks).isOk()) << row.plan.text();
+        for (size_t i = 0; i < rows->size(); ++i) {
+          EXPECT_TRUE((*rows)[i].plan.verify(kind, ranks).isOk()) << (*rows)[i].plan.text();
+          if (i > 0) {
+            EXPECT_LT((*rows)[i - 1].mostBytes, (*rows)[i].mostBytes);
+          }
+        }
+        EXPECT_EQ(rows->back().mostBytes, std::numeric_limits<uint64_t>::max());
       }
 }
 
 TEST(CollectivePlans, WorldsOfSeveralNodesHaveFormsOfTheirOwn) {
   for (CollectiveKind kind : allCollectiveKinds())
     for (std::string_view gpu : {"NVIDIA H200", "simulated sm_80"}) {
-      auto rows = readCollectivePlans(collectivePlanTable(), kind, gpu, 8, 2);
+      auto rows = collectivePlanRows(kind, gpu, 8, DataType::BF16, 2);
       EXPECT_EQ(rows.isOk(), hasFormForNodes(kind)) << toString(kind);
       if (rows.isOk())
         for (const CollectivePlanRow &row : *rows)
@@ -32,52 +37,51 @@ TEST(CollectivePlans, WorldsOfSeveralNodesHaveFormsOfTheirOwn) {
     }
 }
 
-TEST(CollectivePlans, RowsOfTheFirstGpuAndRanksThatFit) {
-  constexpr std::string_view table = "all_reduce H200 4 100 packets 8 4 -\n"
-                                     "all_reduce H200 4 * chunks 8 4 1024\n"
-                                     "all_gather * * * chunks 1 1 512   # another kind\n"
-                                     "all_reduce * * 200 two_shot_packets 2 4 -\n"
-                                     "all_reduce * * * chunks 3 4 2048\n";
-  auto on4 = readCollectivePlans(table, CollectiveKind::AllReduce, "NVIDIA H200", 4);
+Expected<std::vector<CollectivePlanRow>> rowsOf(std::string_view table, uint32_t ranks,
+                                                std::string_view gpu = "NVIDIA H200") {
+  DITRON_ASSIGN_OR_RETURN(PlanTable parsed, PlanTable::parse(table, "t.plans"));
+  return collectivePlanRows(PlanChoice::of({"all_reduce", std::string(gpu), ranks, DataType::BF16}, {parsed}));
+}
+
+TEST(CollectivePlans, BucketsOfTheMostSpecificRows) {
+  constexpr std::string_view table = "all_reduce H200 4 * bytes<=100 : packets 8 4\n"
+                                     "all_reduce H200 4 *            : chunks 8 4 1024\n"
+                                     "all_gather *    * *            : chunks 1 1 512   # another kind\n"
+                                     "all_reduce *    * * bytes<=200 : two_shot_packets 2 4\n"
+                                     "all_reduce *    * *            : chunks 3 4 2048\n";
+  auto on4 = rowsOf(table, 4);
   ASSERT_TRUE(on4.isOk()) << on4.status().message();
   ASSERT_EQ(on4->size(), 2u);
   EXPECT_EQ((*on4)[0].mostBytes, 100u);
   EXPECT_EQ((*on4)[0].plan, (CollectivePlan{CollectiveForm::Packets, 8, 4, 0}));
   EXPECT_EQ((*on4)[1].mostBytes, std::numeric_limits<uint64_t>::max());
-  auto on8 = readCollectivePlans(table, CollectiveKind::AllReduce, "NVIDIA H200", 8);
+  auto on8 = rowsOf(table, 8);
   ASSERT_TRUE(on8.isOk());
   EXPECT_EQ((*on8)[0].plan.form, CollectiveForm::TwoShotPackets);
   // More ranks than packets are for: the row is left out, and the next has its sizes.
-  auto on32 = readCollectivePlans(table, CollectiveKind::AllReduce, "NVIDIA H200", 32);
+  auto on32 = rowsOf(table, 32);
   ASSERT_TRUE(on32.isOk());
   ASSERT_EQ(on32->size(), 1u);
   EXPECT_EQ((*on32)[0].plan.blocks, 3u);
+  // Rows for some sizes of a GPU leave the others to the rows for all.
+  auto some = rowsOf("all_reduce * * * : chunks 3 4 2048\nall_reduce H200 * * bytes<=100 : packets 8 4\n", 4);
+  ASSERT_TRUE(some.isOk());
+  ASSERT_EQ(some->size(), 2u);
+  EXPECT_EQ((*some)[0].plan.form, CollectiveForm::Packets);
+  EXPECT_EQ((*some)[1].plan.form, CollectiveForm::Chunks);
 }
 
-std::string errorOf(std::string_view table) {
-  auto rows = readCollectivePlans(table, CollectiveKind::AllReduce, "x", 4);
-  return rows.isOk() ? "" : std::string(rows.status().message());
-}
-
-TEST(CollectivePlans, ErrorsNameTheLine) {
-  EXPECT_THAT(errorOf("\nall_reduce * * * chunks 1 1"), HasSubstr("line 2: 7 columns; 8 are accepted"));
-  EXPECT_THAT(errorOf("reduce * * * chunks 1 1 512"),
-              HasSubstr("no collective 'reduce'; there are all_reduce, all_gather"));
-  EXPECT_THAT(errorOf("all_reduce * x * chunks 1 1 512"), HasSubstr("'x' ranks"));
-  EXPECT_THAT(errorOf("all_reduce * * 1e3 chunks 1 1 512"), HasSubstr("'1e3' bytes"));
-  EXPECT_THAT(errorOf("all_reduce * * * packets 1 1 512"), HasSubstr("line 1: 'packets 1 1 512' is no plan"));
-  EXPECT_THAT(errorOf("all_reduce * * * chunks 1 3 512"), HasSubstr("3 warps; powers of two up to 32"));
-  EXPECT_THAT(errorOf("all_reduce * * * chunks 0 1 512"), HasSubstr("0 blocks"));
-  EXPECT_THAT(errorOf("all_reduce * * * chunks 1 1 500"), HasSubstr("chunks of 500 bytes"));
-  EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512"),
-              HasSubstr("no row of all_reduce for all sizes on x with 4 ranks on 1 node"));
-  EXPECT_THAT(errorOf("all_reduce * * 100 chunks 1 1 512\nall_reduce * * 100 chunks 1 1 512"),
-              HasSubstr("line 2: sizes must ascend"));
-  EXPECT_THAT(errorOf("all_gather * * * two_shot_packets 1 1 -"),
-              HasSubstr("all_gather by two_shot_packets on 1 node; its forms there are: packets, chunks, ring"));
-  EXPECT_THAT(errorOf("all_to_all * * * ring 1 1 512"),
-              HasSubstr("all_to_all by ring on 1 node; its forms there are: packets, chunks"));
-  EXPECT_THAT(errorOf("all_reduce * 64 * chunks 1 1 512"), HasSubstr("with 1 warps on 64 ranks; at least 2 warps"));
+TEST(CollectivePlans, ErrorsNameWhatIsMissing) {
+  const auto errorOf = [](std::string_view table) {
+    auto rows = rowsOf(table, 4);
+    return rows.isOk() ? "" : std::string(rows.status().message());
+  };
+  EXPECT_THAT(errorOf("all_reduce * * * : packets 1 1 512"), HasSubstr("t.plans:1:20: 'packets 1 1 512' is no plan"));
+  EXPECT_THAT(errorOf("all_reduce * * * : chunks 1 3 512"), HasSubstr("3 warps; powers of two up to 32"));
+  EXPECT_THAT(errorOf("all_gather * * * : two_shot_packets 1 1"), HasSubstr("all_gather by two_shot_packets on 1 node; its forms there are: packets, chunks, ring"));
+  EXPECT_THAT(errorOf("all_reduce * * * bytes<=100 : chunks 1 1 512"), HasSubstr("no row of the tables of plans fits"));
+  EXPECT_THAT(errorOf("all_to_all * * * : ring 1 1 512"), HasSubstr("all_to_all by ring on 1 node; its forms there are: packets, chunks"));
+  EXPECT_THAT(errorOf("all_reduce * 64 * : chunks 1 1 512"), HasSubstr("with 1 warps on 64 ranks; at least 2 warps"));
   EXPECT_THAT(errorOf(""), HasSubstr("no row"));
 }
 

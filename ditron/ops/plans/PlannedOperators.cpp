@@ -1,0 +1,44 @@
+//===- PlannedOperators.cpp - What tables may say of which operator -------------------------------------------------------===//
+#include "ditron/ops/Gemm.h"
+#include "ditron/ops/collectives/CollectivePlans.h"
+#include "ditron/ops/plans/PlanTable.h"
+#include "ditron/ops/plans/TensorParallelPlan.h"
+
+namespace ditron::ops {
+
+namespace {
+
+Status verifyGemmPlan(std::string_view, std::string_view plan, uint32_t, std::optional<uint32_t>) {
+  return parseGemmPlan(plan, {}).status();
+}
+
+Status verifyTensorParallelPlan(std::string_view op, std::string_view plan, uint32_t, std::optional<uint32_t>) {
+  return parseTensorParallelPlan(op, plan).status();
+}
+
+Status verifyCollectivePlan(std::string_view op, std::string_view plan, uint32_t numRanks,
+                            std::optional<uint32_t> numNodes) {
+  DITRON_ASSIGN_OR_RETURN(const CollectiveKind kind, parseCollectiveKind(op));
+  DITRON_ASSIGN_OR_RETURN(const CollectivePlan parsed, parseCollectivePlan(plan));
+  return parsed.verify(kind, numRanks, numNodes.value_or(isForNodes(parsed.form) ? 2 : 1));
+}
+
+std::vector<PlannedOperator> makeOperators() {
+  const std::vector<std::string> product = {"m", "n", "k"};
+  std::vector<PlannedOperator> operators = {{"gemm", product, verifyGemmPlan},
+                                            {"ag_gemm", product, verifyTensorParallelPlan},
+                                            {"gemm_rs", product, verifyTensorParallelPlan},
+                                            {"gemm_ar", product, verifyTensorParallelPlan}};
+  for (CollectiveKind kind : allCollectiveKinds())
+    operators.push_back({std::string(toString(kind)), {"bytes"}, verifyCollectivePlan});
+  return operators;
+}
+
+} // namespace
+
+const std::vector<PlannedOperator> &plannedOperators() {
+  static const std::vector<PlannedOperator> operators = makeOperators();
+  return operators;
+}
+
+} // namespace ditron::ops

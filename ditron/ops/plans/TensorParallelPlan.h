@@ -1,0 +1,95 @@
+//===- TensorParallelPlan.h - How a product over several ranks is carried out ---------------------------------*- C++ -*-===//
+//
+// The words of tables and of `ditron bench ag_gemm|gemm_rs|gemm_ar --plan`: a form, then what of it is not the library's choice:
+//
+//   overlapped 128x256x64 warps 8 stages 3 group 4 chunks 2          ag_gemm, gemm_rs: copies beside a product whose tiles wait
+//   unfused 128x128x64 warps 8 stages 5 group 8                      all three
+//   one_launch 16x64x128 warps 4 stages 5 splits 2                   ag_gemm, gemm_rs: few rows
+//   one_shot 16x64x128 warps 4 stages 5 splits 2                     gemm_ar: few rows; fused_two_shot alike
+//   two_shot 128x128x64 warps 8 stages 5 chunks 8 exchange_blocks 12 gemm_ar
+//
+// Without a tile the library takes what its model of the GPU prefers.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_OPS_PLANS_TENSORPARALLELPLAN_H
+#define DITRON_OPS_PLANS_TENSORPARALLELPLAN_H
+
+#include "ditron/ops/OneLaunch.h"
+#include "ditron/ops/plans/PlanTable.h"
+
+namespace ditron::ops {
+
+enum class TensorParallelForm { OneLaunch, Overlapped, Unfused, OneShot, FusedTwoShot, TwoShot };
+/// one_launch, overlapped, unfused, one_shot, fused_two_shot, two_shot.
+std::string_view toString(TensorParallelForm form);
+/// A call is a single launch.
+constexpr bool isOneLaunch(TensorParallelForm form) {
+  return form == TensorParallelForm::OneLaunch || form == TensorParallelForm::OneShot ||
+         form == TensorParallelForm::FusedTwoShot;
+}
+
+struct TensorParallelPlan {
+  TensorParallelForm form = TensorParallelForm::Overlapped;
+  std::optional<TileConfig> tile = std::nullopt; ///< None: by the library's model.
+  uint32_t splits = 1;                           ///< Of the forms of one launch, with a tile: OneLaunchTile.
+  uint32_t chunks = 0;         ///< ag_gemm: signals of a shard; gemm_ar by two_shot: parts of the rows. 0: not said.
+  uint32_t exchangeBlocks = 0; ///< two_shot; 0: by the GPU.
+
+  bool operator==(const TensorParallelPlan &) const = default;
+  /// As it is read.
+  std::string text() const;
+  /// Of a form of one launch.
+  std::optional<OneLaunchTile> oneLaunchTile() const {
+    return tile && isOneLaunch(form) ? std::optional(OneLaunchTile{*tile, splits}) : std::nullopt;
+  }
+};
+
+/// `op`: ag_gemm, gemm_rs or gemm_ar. Refuses forms and words that it does not have.
+Expected<TensorParallelPlan> parseTensorParallelPlan(std::string_view op, std::string_view text);
+
+/// The plans of calls of 1 to `rows` rows, ascending; the last one's is for all that is more, too.
+struct RowsPlan {
+  int64_t mostRows = 0;
+  std::optional<TensorParallelPlan> plan; ///< None where no row of the tables fits.
+};
+/// `others`: sizes besides m.
+std::vector<RowsPlan> plansByRows(const PlanChoice &choice, const PlanSizes &others);
+
+/// What an operator's options say.
+struct TensorParallelSetting {
+  DataType dtype = DataType::BF16;
+  MatrixOrder order = MatrixOrder::Plain;
+  MultiplyPrecision precision = MultiplyPrecision::Tf32;
+  TileConfig tile = libraryTile;
+  std::optional<TensorParallelPlan> plan = std::nullopt; ///< Of all calls, instead of the tables'.
+  std::string gpu = {}; ///< The device's name by which tables are read, instead of that of the world's first rank here.
+};
+
+/// How an operator carries out which of its calls: as the options say, else the tables, else the library's model of the GPU. Sizes as
+/// in tensor_parallel.plans; those that are not known yet fit every row.
+class TensorParallelChoice {
+public:
+  TensorParallelChoice() = default;
+  static Expected<TensorParallelChoice> create(runtime::World &world, std::string_view op,
+                                               const TensorParallelSetting &setting);
+
+  /// None where the tables have no row.
+  std::optional<TensorParallelPlan> planFor(const PlanSizes &sizes) const;
+  std::vector<RowsPlan> byRows(const PlanSizes &others) const;
+  /// The most rows, up to `most`, of calls that are one launch; 0: none are.
+  int64_t oneLaunchRows(int64_t most, const PlanSizes &others) const;
+  /// Whether calls of so many rows are.
+  bool saysOneLaunch(int64_t rows, const PlanSizes &others) const;
+  /// By rows; none where a call is more than one launch, or the tile is the library's choice.
+  std::vector<OneLaunchRows> oneLaunchTiles(const PlanSizes &others) const;
+  /// Of calls that are more than one launch. A size of 0 is not known.
+  TileConfig tileFor(int64_t m, int64_t n, int64_t k) const;
+
+private:
+  TensorParallelSetting setting;
+  runtime::World *world = nullptr;
+  PlanChoice tables;
+};
+
+} // namespace ditron::ops
+#endif // DITRON_OPS_PLANS_TENSORPARALLELPLAN_H
