@@ -368,7 +368,8 @@ void Block::step(SimTime now) {
     return;
   engine.progress += std::exchange(effects, 0);
   settle();
-  if (!engine.watches.empty()) {
+  // A checked block's stores are all known: nobody sleeps on what it has written unless nativeStoreAddress is set.
+  if (!engine.watches.empty() && (nativeStoreAddress || !checked)) {
     Writer last = nativeStoreAddress ? nativeStore : writer(*threads[0], nullptr);
     last.time = clock;
     nativeStoreAddress = nullptr;

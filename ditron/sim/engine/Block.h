@@ -231,6 +231,11 @@ public:
     for (Warp &warp : warps)
       warp.order.beginSync();
   }
+  /// A store that generated code is about to make to a word that somebody may sleep on: those are looked after when the thread has run.
+  void noteNativeStore(const Thread &thread, const void *address, const DitronSimSite *site) {
+    nativeStore = writer(thread, site);
+    nativeStoreAddress = address;
+  }
   /// Lets all lanes go on that wait for others at a lane order, since those took another way. False if there are none.
   bool releaseLanes();
   /// Ends the run when no thread can ever go on and no word is waited for.

@@ -376,8 +376,11 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
       (space == DITRON_SIM_GENERIC && isShared(thread, address))) {
     block.sharedTraffic += bytes;
     // What others of the block sleep on; the rest of shared memory is part of the block's state.
-    if (access == DITRON_SIM_STORE && space != DITRON_SIM_SHARED_TILE && block.engine.watches.mayWatch(address))
+    if (access == DITRON_SIM_STORE && space != DITRON_SIM_SHARED_TILE &&
+        block.engine.watches.mayWatch(address, bytes)) {
       noteEffect(thread);
+      block.noteNativeStore(thread, address, site);
+    }
     if (block.checked) {
       uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(thread.sharedMemory);
       if (offset > thread.sharedBytes || bytes > thread.sharedBytes - offset)
@@ -411,10 +414,8 @@ void ditron_sim_access(DitronSimThread *self, const void *address, uint32_t byte
   if (access != DITRON_SIM_LOAD && access != DITRON_SIM_LOAD_COPY)
     noteEffect(thread);
   block.noteAccess(thread, entry.allocation, address, bytes, access, site);
-  if (access == DITRON_SIM_STORE && block.engine.watches.mayWatch(address)) {
-    block.nativeStore = block.writer(thread, site);
-    block.nativeStoreAddress = address;
-  }
+  if (access == DITRON_SIM_STORE && block.engine.watches.mayWatch(address, bytes))
+    block.noteNativeStore(thread, address, site);
 }
 
 uint64_t ditron_sim_ld(DitronSimThread *self, const void *address, uint32_t bytes, uint32_t order, uint32_t scope,

@@ -69,8 +69,12 @@ public:
   const std::vector<Waiter *> &rescan();
   /// A watched granule that the bytes touch, for attributing native stores: whether there may be one (no false
   /// negatives).
-  bool mayWatch(const void *address) const {
-    return filter[filterIndex(reinterpret_cast<uintptr_t>(address) >> 3)] != 0;
+  bool mayWatch(const void *address, uint32_t bytes) const {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
+    for (uintptr_t granule = begin >> 3; granule << 3 < begin + bytes; ++granule)
+      if (filter[filterIndex(granule)] != 0)
+        return true;
+    return false;
   }
 
   /// All waiters, in the order of their granules' first watch.
