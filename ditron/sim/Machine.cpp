@@ -518,6 +518,9 @@ Status Machine::runHosts(const std::vector<HostCode> &codes) {
       impl->races->learnHost(impl->outsideOrder, impl->races->releaseHost(fiber->order));
     if (result.isOk() && !fiber->result.isOk())
       result = fiber->result.withContext(fiber->name);
+    else if (fiber->gaveUp && !impl->status.isOk()) // what the others have waited for, perhaps
+      result = Status(result.code(), fmt::format("{}\n{} had ended with an error: {}", result.message(), fiber->name,
+                                                 fiber->result.message()));
   }
   impl->hosts.clear();
   return result;

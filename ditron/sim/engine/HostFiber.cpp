@@ -37,6 +37,7 @@ void HostFiber::main(Transfer transfer) {
   self.schedulerContext = transfer.fctx;
   self.result = self.body();
   self.finished = true;
+  self.gaveUp = !self.result.isOk() && !self.engine.stopped();
   self.switchToScheduler();
   std::abort(); // a finished fiber is never resumed
 }

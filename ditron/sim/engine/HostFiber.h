@@ -41,6 +41,7 @@ public:
   race::HostOrder order;
   const DitronSimSite *place = nullptr; ///< Of its program; null where nobody has said.
   bool finished = false;
+  bool gaveUp = false; ///< Has finished with an error of its own, not with what ended the run.
   Status result;
   std::function<bool()> condition; ///< Set while parked.
   std::string description;
