@@ -28,7 +28,11 @@ private:
   runtime::SymmetricBuffer slots;           ///< [blocks, 2, sources, capacity] packets of 16 bytes
   std::vector<runtime::Buffer> generations; ///< Per rank [blocks]: calls so far
   int64_t capacity = 0;                     ///< Packets of a block from one source.
+  uint32_t sources = 0;                     ///< Of the form that has the most.
 };
+
+/// Slots of a rank in a set of packets: its contribution, and in two shots its results.
+uint32_t sourcesOfRank(CollectiveForm form) { return form == CollectiveForm::TwoShotPackets ? 2 : 1; }
 
 int64_t PacketProtocol::ownPackets(const CollectivePlan &plan, int64_t elements) const {
   const int64_t packets = ceilDivide(elements * elementBytes(), int64_t{packetDataBytes});
@@ -36,11 +40,11 @@ int64_t PacketProtocol::ownPackets(const CollectivePlan &plan, int64_t elements)
 }
 
 Status PacketProtocol::allocate(std::span<const SizedPlan> plans) {
-  uint32_t blocks = 0, sources = 0;
+  uint32_t blocks = 0;
   for (const auto &[plan, mostElements] : plans) {
     blocks = std::max(blocks, plan.blocks);
     capacity = std::max(capacity, packetsPerBlock(plan, ownPackets(plan, mostElements)));
-    sources = std::max(sources, numRanks() * (plan.form == CollectiveForm::TwoShotPackets ? 2 : 1));
+    sources = std::max(sources, numRanks() * sourcesOfRank(plan.form));
   }
   constexpr uint64_t wordsPerPacket = 2, sets = 2;
   DITRON_ASSIGN_OR_RETURN(
@@ -55,6 +59,8 @@ Expected<CollectiveCall> PacketProtocol::call(runtime::Rank &rank, const Collect
   const bool twoShot = plan.form == CollectiveForm::TwoShotPackets;
   const int64_t perPacket = packetDataBytes / elementBytes();
   const int64_t own = ownPackets(plan, elements), perBlock = packetsPerBlock(plan, own);
+  // A block has the same memory in both forms, whose calls may alternate.
+  const int64_t sourceStride = capacity * (sources / (numRanks() * sourcesOfRank(plan.form)));
   KernelCall call;
   call.source = "collectives/packets";
   call.kernel = twoShot ? "packet_all_reduce" : "packet_exchange";
@@ -68,7 +74,7 @@ Expected<CollectiveCall> PacketProtocol::call(runtime::Rank &rank, const Collect
                     {"n", elements},
                     {"rank", rank.id()},
                     {"packets_per_block", perBlock},
-                    {"capacity", capacity},
+                    {"capacity", sourceStride},
                     {"WORLD", numRanks()},
                     {"PER_PACKET", perPacket}};
   call.arguments.emplace_back("ALIGNED", elements % perPacket == 0 && alignmentOf(in) == planAlignment &&
