@@ -135,7 +135,8 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     DITRON_ASSIGN_OR_RETURN(op.exchange, Collective::create(world, kernels,
                                                             {.kind = CollectiveKind::AllReduce,
                                                              .dtype = resultType,
-                                                             .maxElements = options.maxRows * options.columns}));
+                                                             .maxElements = options.maxRows * options.columns,
+                                                             .concurrentCalls = options.concurrentCalls}));
   }
   if (op.anyForm([&](AllReduceForm form) { return !isOneLaunch(form) && !op.isSequence(form); }))
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());

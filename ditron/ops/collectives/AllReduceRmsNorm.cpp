@@ -36,6 +36,8 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
   if (options.maxRows < 1 || options.maxRows > mostRows)
     return invalidArgument(
         fmt::format("{}: maxRows is {}; 1 to {} are accepted", operation, options.maxRows, mostRows));
+  if (options.concurrentCalls == 0)
+    return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", operation));
   AllReduceRmsNorm op;
   op.optionValues = options;
   op.world = &world;
@@ -50,6 +52,7 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
                             collectivePlanRows(CollectiveKind::AllReduce, gpu, world.numRanks(), options.dtype));
   }
   DITRON_RETURN_IF_ERROR(op.allocate());
+  leavePlacesFor(options.concurrentCalls, world, op.rowsOfTable);
   op.kept.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
     op.kept[id] = std::make_unique<KeptPlans<Plan>>();

@@ -23,6 +23,7 @@ struct AllReduceRmsNormOptions {
   int64_t columns = 0;             ///< Of a row; rows are multiples of 16 bytes, of at most 32768 elements.
   int64_t maxRows = 0;             ///< Of any call; sizes the buffers.
   double epsilon = 1e-6;
+  uint32_t concurrentCalls = 1; ///< As of CollectiveOptions.
   /// Instead of the table's row of all_reduce for so many bytes; its chunks are rows, whatever it says.
   std::optional<CollectivePlan> plan = std::nullopt;
 };

@@ -1,6 +1,7 @@
 //===- Channels.cpp - What the collectives' host and device code have in common ---------------------------------------===//
 #include "ditron/ops/collectives/Channels.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace ditron::ops {
@@ -36,6 +37,14 @@ Expected<PairPlan> readPairPlan(std::string_view gpu, uint32_t numRanks) {
     return internalError(fmt::format(
         "plans of collectives: all_to_all has no row of the form chunks on {} with {} ranks", gpu, numRanks));
   return plan;
+}
+
+void leavePlacesFor(uint32_t concurrentCalls, runtime::World &world, std::vector<CollectivePlanRow> &rows) {
+  if (concurrentCalls <= 1)
+    return;
+  const uint32_t multiprocessors = world.rank(world.localRanks().front()).attributes().multiprocessors;
+  for (CollectivePlanRow &row : rows)
+    row.plan.blocks = std::clamp(multiprocessors / concurrentCalls, 1u, row.plan.blocks);
 }
 
 Expected<std::vector<runtime::Buffer>> allocateCounters(runtime::World &world, uint32_t blocks, std::string_view name) {

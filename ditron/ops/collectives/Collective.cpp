@@ -35,6 +35,8 @@ Status verifyOptions(const CollectiveOptions &options, const runtime::World &wor
   if (options.maxElements < 1 || options.maxElements > mostElements)
     return invalidArgument(
         fmt::format("{}: maxElements is {}; 1 to {} are accepted", name, options.maxElements, mostElements));
+  if (options.concurrentCalls == 0)
+    return invalidArgument(fmt::format("{}: 0 concurrent calls; at least 1 is accepted", name));
   return options.plan ? options.plan->verify(options.kind, numRanks, world.numNodes()) : Status::ok();
 }
 
@@ -90,6 +92,7 @@ Expected<Collective> Collective::create(runtime::World &world, runtime::KernelPr
     DITRON_ASSIGN_OR_RETURN(
         op.rows, collectivePlanRows(options.kind, gpu, world.numRanks(), options.dtype, world.numNodes()));
   }
+  leavePlacesFor(options.concurrentCalls, world, op.rows);
   std::string tables;
   for (const CollectivePlanRow &row : op.rows)
     tables += fmt::format("{}{} up to {} bytes", tables.empty() ? "" : ", ", row.plan.text(), row.mostBytes);

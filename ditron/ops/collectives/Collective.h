@@ -43,6 +43,9 @@ struct CollectiveOptions {
   std::optional<float> scale = std::nullopt;
   uint32_t root = 0;       ///< Broadcast only: whose data all ranks get.
   int64_t maxElements = 0; ///< Largest `elements` of any call; sizes the buffers.
+  /// Calls of so many operators at once, on streams that nothing orders, must find places for all of their blocks, or could wait for
+  /// each other forever. With more than 1 a call has no more blocks than its part of the multiprocessors.
+  uint32_t concurrentCalls = 1;
   /// Instead of what the table says, for tuners and tests. Every rank must give the same.
   std::optional<CollectivePlan> plan = std::nullopt;
   /// The device's name by which the table is read, instead of that of this process's first rank: for builds ahead of time.
