@@ -28,7 +28,7 @@ def signal_all(signals_ptr, value, rank, WORLD: tl.constexpr):
 @triton.jit
 def scaled_tile(values, scale, SCALED: tl.constexpr):
     if SCALED:
-        return (values.to(tl.float32) * scale).to(values.dtype)
+        return (values.to(accumulator_type(values.dtype)) * scale).to(values.dtype)
     else:
         return values
 

@@ -92,7 +92,8 @@ def combine_packets(words, element: tl.constexpr, REDUCTION: tl.constexpr, WORLD
 def scaled(values, scale, element: tl.constexpr, SCALED: tl.constexpr):
     """NCCL's premultiplied sum: each rank multiplies before it sends."""
     if SCALED:
-        return dl.make_vector([(values[i].to(tl.float32) * scale).to(element) for i in range(len(values))])
+        accumulator: tl.constexpr = accumulator_type(element)
+        return dl.make_vector([(values[i].to(accumulator) * scale).to(element) for i in range(len(values))])
     else:
         return values
 

@@ -1,6 +1,6 @@
 """How contributions of ranks are combined.
 
-Sums are made in fp32 (integers: in 32 or 64 bits) in ascending order of the ranks, so that all ranks get the same bits.
+Sums are made in fp32 (fp64: in fp64; integers: in 32 or 64 bits, signed or not as they are) in ascending order of the ranks, so that all ranks get the same bits.
 """
 import triton
 import triton.language as tl
@@ -14,10 +14,12 @@ AVERAGE = tl.constexpr(3)
 
 @triton.jit
 def accumulator_type(element: tl.constexpr):
-    if element.is_floating():
-        return tl.float32
-    elif element.primitive_bitwidth == 64:
+    if element.primitive_bitwidth == 64:
         return element
+    elif element.is_floating():
+        return tl.float32
+    elif element.is_int_unsigned():
+        return tl.uint32
     else:
         return tl.int32
 

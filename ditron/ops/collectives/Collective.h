@@ -6,7 +6,7 @@
 // (CollectivePlans.h).
 //
 // Results are the same bits on every rank and in every call: contributions are combined in ascending order of the ranks, sums in fp32
-// (integers in 32 or 64 bits) and rounded once. So it is in all forms that the table chooses on one node; what others do: CollectivePlans.h.
+// (fp64 in fp64, integers in 32 or 64 bits) and rounded once. So it is in all forms that the table chooses on one node; what others do: CollectivePlans.h.
 //
 //   Collective reduce = *Collective::create(world, kernels, {.kind = CollectiveKind::AllReduce, .maxElements = 1 << 20});
 //   reduce.prepare(rank, elements);                                   // on every rank, before the first call anywhere
@@ -34,7 +34,7 @@ Expected<Reduction> parseReduction(std::string_view name);
 
 struct CollectiveOptions {
   CollectiveKind kind = CollectiveKind::AllReduce;
-  /// bf16, fp16, fp32, fp8, and integers of 8 to 64 bits. fp8 takes part in AllReduce and ReduceScatter like any other: each sum is
+  /// bf16, fp16, fp32, fp64, fp8, and integers of 8 to 64 bits. fp8 takes part in AllReduce and ReduceScatter like any other: each sum is
   /// made in fp32 and rounded once.
   DataType dtype = DataType::BF16;
   Reduction reduction = Reduction::Sum; ///< AllReduce and ReduceScatter only. Average of integers drops the fraction.
