@@ -9,6 +9,11 @@
 
 namespace ditron::runtime {
 
+Status ProcessGroup::watchProcesses() {
+  DITRON_ASSIGN_OR_RETURN(processes, bootstrap::PeerProcesses::exchange(*meeting));
+  return Status::ok();
+}
+
 Expected<std::vector<void *>> ProcessGroup::exchangeHeaps(const std::shared_ptr<const cuda::CudaDriver> &driver,
                                                           cuda::DeviceOrdinal device, const cuda::VirtualHeap &own) {
   DITRON_RETURN_IF_ERROR(meeting->agree("size of the symmetric heap", fmt::format("{} bytes", own.capacity())));

@@ -7,6 +7,7 @@
 #ifndef DITRON_RUNTIME_PROCESSGROUP_H
 #define DITRON_RUNTIME_PROCESSGROUP_H
 
+#include "ditron/runtime/bootstrap/PeerProcesses.h"
 #include "ditron/runtime/bootstrap/Rendezvous.h"
 #include "ditron/runtime/cuda/VirtualHeap.h"
 
@@ -20,6 +21,10 @@ public:
 
   bootstrap::Rendezvous &rendezvous() { return *meeting; }
 
+  /// Ranks that have died are found from now on. Collective.
+  Status watchProcesses();
+  /// The ranks of processes that have ended without leaving the world.
+  std::vector<uint32_t> lostRanks() const { return processes->lost(); }
   /// Gives this process's heap to all others and maps theirs. Returns the heaps' addresses in this process, by rank.
   Expected<std::vector<void *>> exchangeHeaps(const std::shared_ptr<const cuda::CudaDriver> &driver,
                                               cuda::DeviceOrdinal device, const cuda::VirtualHeap &own);
@@ -28,6 +33,7 @@ public:
 
 private:
   std::unique_ptr<bootstrap::Rendezvous> meeting;
+  std::unique_ptr<bootstrap::PeerProcesses> processes;
   std::vector<std::unique_ptr<cuda::PeerHeap>> peers;
 };
 

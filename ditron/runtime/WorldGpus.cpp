@@ -116,7 +116,13 @@ Expected<std::unique_ptr<World>> World::fromEnvironment(std::string_view targetT
   world->optionValues = options;
   const auto gpus = std::make_shared<cuda::CudaSystem>(driver, options.timeLimitSeconds);
   auto node = std::make_unique<ProcessNode>(gpus, std::move(rendezvous));
-  ProcessGroup &others = node->group();
+  const std::shared_ptr<ProcessGroup> others = node->group();
+  DITRON_RETURN_IF_ERROR(others->watchProcesses());
+  // Devices may outlive the world, and must not keep this process in it.
+  gpus->lostRanks = [group = std::weak_ptr(others)] {
+    const std::shared_ptr<ProcessGroup> alive = group.lock();
+    return alive ? alive->lostRanks() : std::vector<uint32_t>();
+  };
   world->node = std::move(node);
   world->ranks.resize(place.worldSize);
   cuda::CudaDeviceOptions device = deviceOptions(place.rank, ordinal, options);
@@ -127,10 +133,10 @@ Expected<std::unique_ptr<World>> World::fromEnvironment(std::string_view targetT
   DITRON_ASSIGN_OR_RETURN(std::shared_ptr<cuda::CudaDevice> gpu,
                           cuda::CudaDevice::create(gpus, std::move(device)));
   DITRON_ASSIGN_OR_RETURN(std::vector<void *> bases,
-                          others.exchangeHeaps(driver, ordinal, gpu->symmetricHeap()));
+                          others->exchangeHeaps(driver, ordinal, gpu->symmetricHeap()));
   DITRON_RETURN_IF_ERROR(world->addRank(place.rank, std::move(gpu)));
   DITRON_RETURN_IF_ERROR(world->publishHeaps(std::move(bases)));
-  DITRON_RETURN_IF_ERROR(others.rendezvous().barrier("start"));
+  DITRON_RETURN_IF_ERROR(others->rendezvous().barrier("start"));
   return world;
 }
 

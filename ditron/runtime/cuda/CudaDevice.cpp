@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <thread>
 
 namespace ditron::cuda {
@@ -356,15 +357,31 @@ Status CudaDevice::waitFor(const std::function<Result()> &query, const std::func
                            std::string_view what) {
   using Clock = std::chrono::steady_clock;
   const ForkGateOpen forksGoAhead;
-  if (system->timeLimitSeconds <= 0)
+  if (system->timeLimitSeconds <= 0 && !system->lostRanks)
     return check(block(), what);
   const auto begin = Clock::now();
+  // What a rank has sent before its process died still counts; what it has not sent never comes.
+  constexpr double secondsToLook = 0.05, secondsForTheLast = 1;
+  double nextLook = secondsToLook, lostSince = 0;
   for (;;) {
     const Result result = query();
     if (result != errorNotReady)
       return check(result, what);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (seconds > system->timeLimitSeconds) {
+    if (system->lostRanks && seconds > nextLook) {
+      nextLook = seconds + secondsToLook;
+      if (const std::vector<uint32_t> lost = system->lostRanks(); !lost.empty()) {
+        if (lostSince == 0)
+          lostSince = seconds;
+        if (seconds - lostSince > secondsForTheLast) {
+          abandoned = true;
+          return system->end(Status(
+              StatusCode::TimeOut,
+              fmt::format("{} has not completed, and the process of rank {} has died", what, fmt::join(lost, ", "))));
+        }
+      }
+    }
+    if (system->timeLimitSeconds > 0 && seconds > system->timeLimitSeconds) {
       Status reported = system->checkReports();
       if (reported.isOk()) {
         const std::string waits = system->publishedWaits();

@@ -41,6 +41,8 @@ public:
   const std::shared_ptr<const CudaDriver> driver;
   /// How long a synchronisation may take; 0 for ever.
   const double timeLimitSeconds;
+  /// The ranks of other processes that have died; empty where there are none. Set before anything waits.
+  std::function<std::vector<uint32_t>()> lostRanks;
 
   /// Ok, or the error that ended the run.
   Status status() const;

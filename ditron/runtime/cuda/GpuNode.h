@@ -52,20 +52,20 @@ private:
 class ProcessNode final : public GpuNode {
 public:
   ProcessNode(std::shared_ptr<cuda::CudaSystem> gpus, std::unique_ptr<bootstrap::Rendezvous> rendezvous)
-      : GpuNode(std::move(gpus)), others(std::move(rendezvous)) {}
+      : GpuNode(std::move(gpus)), others(std::make_shared<ProcessGroup>(std::move(rendezvous))) {}
 
-  ProcessGroup &group() { return others; }
-  Status hostBarrier() override { return others.rendezvous().barrier("hostBarrier"); }
+  const std::shared_ptr<ProcessGroup> &group() { return others; }
+  Status hostBarrier() override { return others->rendezvous().barrier("hostBarrier"); }
   bool spansProcesses() const override { return true; }
   Expected<std::vector<std::string>> allGather(std::string_view step, const std::string &own) override {
     return others.rendezvous().allGather(step, own);
   }
   Status agree(std::string_view step, const std::string &request) override {
-    return others.rendezvous().agree(step, request);
+    return others->rendezvous().agree(step, request);
   }
 
 private:
-  ProcessGroup others;
+  std::shared_ptr<ProcessGroup> others;
 };
 
 } // namespace ditron::runtime

@@ -3,12 +3,13 @@
 // Run by `ditron launch -n N ring_process` (or torchrun --no-python, mpirun, srun): each rank pushes blocks of data and then
 // a signal into the next rank's memory, round after round, and checks what it gets from the one before. Prints one line;
 // exit code 0 when all was right. With an argument it misbehaves: "late" (rank 1 comes late to an allocation), "differ" (rank
-// 1 allocates something else), "die" (rank 1 ends in the middle).
+// 1 allocates something else), "die" (rank 1 ends in the middle), "killed" (rank 1 is killed between two rounds).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/World.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -37,6 +38,8 @@ Status ring(World &world, std::string_view mischief) {
   DITRON_ASSIGN_OR_RETURN(Buffer outbox, rank.allocate(DataType::I64, count, "outbox"));
   // signals[0] counts what has arrived here, signals[1] what the next rank has taken.
   for (int64_t round = 1; round <= rounds; ++round) {
+    if (me == 1 && round == rounds / 2 && mischief == "killed")
+      raise(SIGKILL);
     std::vector<int64_t> values(count);
     for (uint64_t i = 0; i < count; ++i)
       values[i] = static_cast<int64_t>(me) * 1000000 + round * 1000 + static_cast<int64_t>(i % 1000);
