@@ -75,7 +75,19 @@ Status verifyPointerType(std::string_view operation, std::string_view name, runt
   if (pointer.type != type)
     return invalidArgument(fmt::format("{}: operand {} is of type {}; the operator was made for {}", operation, name,
                                        ditron::toString(pointer.type), ditron::toString(type)));
+  if (const uint64_t behind = reinterpret_cast<uintptr_t>(pointer.address) % sizeOf(type); behind != 0)
+    return invalidArgument(fmt::format("{}: operand {} is at {}, {} behind a multiple of {}, the size of {}", operation,
+                                       name, pointer.address, behind, sizeOf(type), ditron::toString(type)));
   return Status::ok();
+}
+
+Status verifyRank(std::string_view operation, const runtime::World &world, const runtime::Rank &rank) {
+  if (&rank.world() == &world)
+    return Status::ok();
+  return invalidArgument(
+      fmt::format("{}: rank {} of another world (of {} ranks) than the operator was made for (of {}): "
+                  "take World::rank of that one",
+                  operation, rank.id(), rank.numRanks(), world.numRanks()));
 }
 
 uint32_t blocksFor(const runtime::Rank &rank, int64_t tiles, uint32_t most) {

@@ -63,7 +63,9 @@ Status verifyProduct(std::string_view operation, int64_t m, int64_t n, int64_t k
 /// How many nodes the order of tiles is for: those of the world, or, in a world of one, `asked`, which must divide its ranks. 0 asks for those
 /// of the world.
 Expected<uint32_t> nodesFor(std::string_view operation, const runtime::World &world, uint32_t asked);
-/// An operand given to a call has the operator's type and is not null.
+/// The rank is one of the world that the operator was made for.
+Status verifyRank(std::string_view operation, const runtime::World &world, const runtime::Rank &rank);
+/// An operand given to a call has the operator's type, is not null, and is where elements of the type may be.
 Status verifyPointerType(std::string_view operation, std::string_view name, runtime::Pointer pointer, DataType type);
 /// Blocks of a kernel whose program p computes the tiles p, p + blocks, ...: as many as run at once on GPUs with tensor copies, where
 /// a block's next tile is fetched while it finishes one, but no more than `most`; else a block per tile.

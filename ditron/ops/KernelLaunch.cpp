@@ -51,6 +51,7 @@ Expected<PreparedCall> PreparedCall::create(runtime::KernelProvider &kernels, ru
   DITRON_ASSIGN_OR_RETURN(
       prepared.launch,
       runtime::PreparedLaunch::create(rank.device(), variant.kernel, {.grid = call.grid}, variant.arguments));
+  prepared.launch.setWorldView(rank.worldView());
   return prepared;
 }
 

@@ -52,6 +52,7 @@ public:
     workspace = std::make_shared<std::vector<runtime::Buffer>>(std::move(buffers));
   }
   const runtime::PreparedLaunch &prepared() const { return launch; }
+  void setAgreedCall(runtime::AgreedCall call) { launch.setAgreedCall(std::move(call)); }
   const runtime::Kernel &kernel() const { return launch.kernel(); }
   /// Another address for a pointer, as PreparedLaunch's.
   Expected<uint32_t> pointerParameter(std::string_view name) const { return launch.pointerParameter(name); }

@@ -101,6 +101,8 @@ Status ProductPlan::enqueue(runtime::Stream &stream, runtime::Pointer a, runtime
 }
 
 void PlannedProduct::keepPlans(runtime::World &world, std::string_view name, const OperandTypes &operands) {
+  ownWorld = &world;
+  agreement = std::make_shared<runtime::CallAgreement>(std::string(name), world.numRanks());
   operationName = name;
   types = operands;
   kept.resize(world.numRanks());
@@ -126,12 +128,14 @@ KeptPlans<ProductPlan>::Key PlannedProduct::keyOf(const ProductShape &shape, con
 Expected<ProductPlan> PlannedProduct::makePlan(runtime::Rank &rank, const OperandPointers &operands,
                                                const ProductShape &shape) {
   DITRON_ASSIGN_OR_RETURN(ProductPlan::Parts parts, makeParts(rank, operands, shape));
+  parts.sequence.setAgreedCall({agreement, rank.id(), fmt::format("{} rows", shape.rows)});
   Plan plan;
   plan.state = std::make_shared<Plan::State>(Plan::State{operationName, types, std::move(parts)});
   return plan;
 }
 
 Expected<ProductPlan> PlannedProduct::plan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operationName, *ownWorld, rank));
   DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
   DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, anyOperands(rank.id()), shape));
   DITRON_RETURN_IF_ERROR(plan.state->parts.sequence.record(rank).withContext(operationName));
@@ -139,6 +143,7 @@ Expected<ProductPlan> PlannedProduct::plan(runtime::Rank &rank, int64_t rows, in
 }
 
 Status PlannedProduct::prepare(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operationName, *ownWorld, rank));
   DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
   KeptPlans<Plan> &plans = *kept[rank.id()];
   const KeptPlans<Plan>::Key key = keyOf(shape, anyOperands(rank.id()));
@@ -155,6 +160,7 @@ Status PlannedProduct::enqueue(runtime::Rank &rank, runtime::Stream &stream, run
                                runtime::Pointer result, int64_t rows, int64_t size, const EpilogueOperands &extras,
                                const RowStrides &strides) {
   const OperandPointers operands(a, b, result, extras);
+  DITRON_RETURN_IF_ERROR(verifyRank(operationName, *ownWorld, rank));
   DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
   DITRON_RETURN_IF_ERROR(verifyOperands(operationName, types, operands));
   auto describe = [&] {

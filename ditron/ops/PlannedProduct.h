@@ -121,6 +121,8 @@ private:
   Expected<Plan> makePlan(runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape);
   static KeptPlans<Plan>::Key keyOf(const ProductShape &shape, const OperandPointers &operands);
 
+  const runtime::World *ownWorld = nullptr;
+  std::shared_ptr<runtime::CallAgreement> agreement;
   std::string_view operationName;
   OperandTypes types;
   std::vector<std::unique_ptr<KeptPlans<Plan>>> kept; ///< Null for ranks of other processes.

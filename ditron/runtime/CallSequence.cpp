@@ -44,6 +44,12 @@ void CallSequence::join(Lane waiting) { steps.push_back({waiting, Join{}}); }
 
 bool CallSequence::hasStepsOn(Lane lane) const { return std::ranges::find(steps, lane, &Step::lane) != steps.end(); }
 
+void CallSequence::setAgreedCall(const AgreedCall &call) {
+  for (Step &step : steps)
+    if (auto *launch = std::get_if<PreparedLaunch>(&step.operation))
+      return launch->setAgreedCall(call);
+}
+
 Status CallSequence::enqueueStep(const Step &step, Stream &main, SideStream::Lanes &lanes) const {
   Stream &stream = step.lane == Lane::Main ? main : lanes.side(step.lane).stream;
   if (const auto *launch = std::get_if<PreparedLaunch>(&step.operation))

@@ -89,6 +89,8 @@ public:
   /// same of all side lanes that have got anything, with which the sequence ends.
   void join(Lane waiting);
 
+  /// The sequence, which has a launch, is this call of the operator.
+  void setAgreedCall(const AgreedCall &call);
   /// Makes the sequence a graph where that helps: the world asks for it, and the device can capture and patch the operations.
   Status record(Rank &rank);
   bool isRecorded() const { return graph.isValid(); }

@@ -9,6 +9,7 @@
 #define DITRON_RUNTIME_KERNEL_H
 
 #include "ditron/runtime/Argument.h"
+#include "ditron/runtime/CallAgreement.h"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,7 @@ struct ModuleImage {
 struct LaunchConfig {
   std::array<uint32_t, 3> grid = {1, 1, 1};
   bool cooperative = false; ///< All blocks must be resident at once; refused when they cannot be.
+  AgreedCall agreed = {};   ///< What it begins.
 };
 
 class Kernel {

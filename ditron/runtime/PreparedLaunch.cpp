@@ -123,14 +123,26 @@ Status PreparedLaunch::encodeMapsOf(uint32_t parameter) {
   return Status::ok();
 }
 
+Status PreparedLaunch::checkStream(const Stream &stream) const {
+  if (stream.isOf(*state->device))
+    return Status::ok();
+  return invalidArgument(
+      fmt::format("kernel '{}' was prepared for rank {}, and stream '{}' is of rank {}: take a stream of "
+                  "the rank",
+                  kernel().name(), state->device->rank(), stream.name(), stream.rank()));
+}
+
 Status PreparedLaunch::enqueue(Stream &stream) const {
+  DITRON_RETURN_IF_ERROR(checkStream(stream));
   if (state->isEmpty)
     return Status::ok();
-  return stream.launch(*state->loaded, state->config, state->values.data(), state->values.size());
+  return stream.launch(*state->loaded, state->config, state->values.data(), state->values.size(), state->worldView);
 }
 
 Status PreparedLaunch::patch(Stream &stream, const Graph &graph, GraphNode node) const {
-  return stream.patch(graph, node, *state->loaded, state->config, state->values.data(), state->values.size());
+  DITRON_RETURN_IF_ERROR(checkStream(stream));
+  return stream.patch(graph, node, *state->loaded, state->config, state->values.data(), state->values.size(),
+                      state->worldView);
 }
 
 } // namespace ditron::runtime

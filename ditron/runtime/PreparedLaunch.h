@@ -31,6 +31,11 @@ public:
   Expected<uint32_t> integerParameter(std::string_view name) const;
   /// The value from the next enqueue on. Refuses one that is no multiple of what the code relies on.
   Status setInteger(uint32_t parameter, int64_t value);
+  /// The kernel sees this world view (Rank::worldView) on whatever stream of the device it is launched, instead of the stream's.
+  void setWorldView(void *worldView) { state->worldView = worldView; }
+  /// Each launch begins this call.
+  void setAgreedCall(AgreedCall call) { state->config.agreed = std::move(call); }
+  /// On a stream of the device; an error on another's.
   Status enqueue(Stream &stream) const;
 
   /// An empty grid, as an empty shard asks for, runs nothing.
@@ -45,6 +50,7 @@ private:
     std::shared_ptr<Device> device;
     Kernel kernel;
     LaunchConfig config;
+    void *worldView = nullptr;
     bool isEmpty = false;
     uint64_t version = 1;
     PackedArguments arguments;
@@ -52,6 +58,7 @@ private:
     std::unique_ptr<LoadedKernel> loaded;
     std::vector<void *> values; ///< Into `arguments` and `maps`; the last is for the world view.
   };
+  Status checkStream(const Stream &stream) const;
   Status encode(size_t map);
   Status encodeMapsOf(uint32_t parameter);
   Expected<uint32_t> parameterOf(std::string_view name, std::string_view type) const;

@@ -66,8 +66,9 @@ Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::spa
   return launch.enqueue(*this);
 }
 
-Status Stream::launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count) {
-  values[count - 1] = &worldView;
+Status Stream::launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count,
+                      void *otherWorldView) {
+  values[count - 1] = otherWorldView ? &otherWorldView : &worldView;
   return kernel.launch(handle, config, values);
 }
 
@@ -79,9 +80,9 @@ Status Stream::launch(const Graph &graph) {
 
 Expected<GraphNode> Stream::capturedKernel() const { return device->capturedKernel(handle); }
 
-Status Stream::patch(const Graph &graph, GraphNode node, const LoadedKernel &kernel, const LaunchConfig &config, void **values,
-                     size_t count) {
-  values[count - 1] = &worldView;
+Status Stream::patch(const Graph &graph, GraphNode node, const LoadedKernel &kernel, const LaunchConfig &config,
+                     void **values, size_t count, void *otherWorldView) {
+  values[count - 1] = otherWorldView ? &otherWorldView : &worldView;
   return device->patchGraph(graph.handle(), node, kernel, config, values);
 }
 

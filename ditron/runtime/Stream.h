@@ -63,6 +63,7 @@ public:
   static Expected<Stream> adopt(std::shared_ptr<Device> device, uint32_t rank, void *worldView, void *native);
 
   bool isValid() const { return device != nullptr; }
+  bool isOf(const Device &other) const { return device.get() == &other; }
   const std::string &name() const { return nameText; }
   /// The rank's number in the world that made the stream.
   uint32_t rank() const { return rankId; }
@@ -75,14 +76,15 @@ public:
     return launch(kernel, config, std::span(arguments.begin(), arguments.size()));
   }
   /// Runs a kernel past all checks: values[i] points to the value of the artifact's i-th parameter, tensor maps behind them, and
-  /// the last is free for the world view.
-  Status launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count);
+  /// the last is free for the world view: that of the stream unless another is given.
+  Status launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count,
+                void *otherWorldView = nullptr);
   Status launch(const Graph &graph);
   /// While this stream is being captured: the kernel that it was given last.
   Expected<GraphNode> capturedKernel() const;
   /// Other values for a kernel of a graph that runs on this stream's rank, as launch takes them, from the graph's next launch on.
-  Status patch(const Graph &graph, GraphNode node, const LoadedKernel &kernel, const LaunchConfig &config, void **values,
-               size_t count);
+  Status patch(const Graph &graph, GraphNode node, const LoadedKernel &kernel, const LaunchConfig &config,
+               void **values, size_t count, void *otherWorldView = nullptr);
 
   /// Copies bytes between any two ranks by the copy engine of this one.
   Status copy(const Copy &copy);

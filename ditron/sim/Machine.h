@@ -174,6 +174,7 @@ struct LaunchDescription {
   uint32_t threadsPerBlock = 32;
   uint64_t sharedBytes = 0;
   bool cooperative = false;        ///< Start only when all blocks fit at once; refused when they never can.
+  std::function<Status()> onStart; ///< Called when the stream comes to the launch; an error ends the run.
   std::shared_ptr<void> keepAlive; ///< Released after the launch has run, for example the loaded code.
 };
 

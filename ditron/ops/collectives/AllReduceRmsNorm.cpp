@@ -41,6 +41,7 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
   AllReduceRmsNorm op;
   op.optionValues = options;
   op.world = &world;
+  op.callAgreement = std::make_shared<runtime::CallAgreement>(std::string(operation), world.numRanks());
   op.kernels = &kernels;
   op.agreement = PlanAgreement(world, operation);
   if (options.plan) {
@@ -51,8 +52,8 @@ Expected<AllReduceRmsNorm> AllReduceRmsNorm::create(runtime::World &world, runti
     DITRON_ASSIGN_OR_RETURN(op.rowsOfTable,
                             collectivePlanRows(CollectiveKind::AllReduce, gpu, world.numRanks(), options.dtype));
   }
-  DITRON_RETURN_IF_ERROR(op.allocate());
   leavePlacesFor(options.concurrentCalls, world, op.rowsOfTable);
+  DITRON_RETURN_IF_ERROR(op.allocate());
   op.kept.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
     op.kept[id] = std::make_unique<KeptPlans<Plan>>();
@@ -150,6 +151,7 @@ Expected<AllReduceRmsNorm::Plan> AllReduceRmsNorm::makePlan(runtime::Rank &rank,
   }
   Plan made;
   DITRON_ASSIGN_OR_RETURN(made.call, PreparedCall::create(*kernels, rank, call));
+  made.call.setAgreedCall({callAgreement, rank.id(), fmt::format("{} rows", rows)});
   for (size_t i = 0; i < numOperands; ++i) {
     DITRON_ASSIGN_OR_RETURN(made.parameters[i], made.call.pointerParameter(fmt::format("{}_ptr", operandNames[i])));
   }
@@ -161,6 +163,7 @@ Status AllReduceRmsNorm::prepare(runtime::Rank &rank, int64_t rows) {
 }
 
 Status AllReduceRmsNorm::keepPlan(runtime::Rank &rank, int64_t rows) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   if (rows < 1 || rows > optionValues.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, rows, optionValues.maxRows));
@@ -173,6 +176,7 @@ Status AllReduceRmsNorm::keepPlan(runtime::Rank &rank, int64_t rows) {
 }
 
 Status AllReduceRmsNorm::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Operands &operands, int64_t rows) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation, *world, rank));
   if (rows == 0)
     return Status::ok();
   if (rows < 0 || rows > optionValues.maxRows)

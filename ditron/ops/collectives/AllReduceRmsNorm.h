@@ -70,6 +70,7 @@ private:
 
   AllReduceRmsNormOptions optionValues;
   runtime::World *world = nullptr;
+  std::shared_ptr<runtime::CallAgreement> callAgreement;
   runtime::KernelProvider *kernels = nullptr;
   PlanAgreement agreement;
   std::vector<CollectivePlanRow> rowsOfTable;

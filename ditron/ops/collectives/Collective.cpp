@@ -82,6 +82,8 @@ Expected<Collective> Collective::create(runtime::World &world, runtime::KernelPr
   DITRON_RETURN_IF_ERROR(verifyOptions(options, world));
   Collective op;
   op.optionValues = options;
+  op.world = &world;
+  op.callAgreement = std::make_shared<runtime::CallAgreement>(std::string(operation(options.kind)), world.numRanks());
   op.kernels = &kernels;
   op.agreement = PlanAgreement(world, operation(options.kind));
   if (options.plan) {
@@ -162,6 +164,7 @@ struct Collective::Plan::State {
 };
 
 Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, int64_t elements) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation(optionValues.kind), *world, rank));
   DITRON_RETURN_IF_ERROR(verifyElements(elements));
   // Only the operands' type and alignment matter here.
   DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, any(rank.id()), any(rank.id()), elements));
@@ -172,6 +175,7 @@ Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, int64_t element
 
 Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, runtime::Pointer in, runtime::Pointer out,
                                             int64_t elements) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation(optionValues.kind), *world, rank));
   Plan made;
   made.state = std::make_shared<Plan::State>();
   Plan::State &state = *made.state;
@@ -181,10 +185,12 @@ Expected<Collective::Plan> Collective::plan(runtime::Rank &rank, runtime::Pointe
     return made;
   const CollectivePlan chosen = planFor(elements);
   DITRON_ASSIGN_OR_RETURN(state.call, protocols.at(chosen.form)->call(rank, chosen, in, out, elements));
+  state.call->sequence.setAgreedCall({callAgreement, rank.id(), fmt::format("{} elements", elements)});
   return made;
 }
 
 Status Collective::prepare(runtime::Rank &rank, int64_t elements) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation(optionValues.kind), *world, rank));
   const Status kept = keepPlan(rank, elements);
   return agreement.reach(rank, kept, fmt::format("a call of {} {}", elements, ditron::toString(optionValues.dtype)),
                          elements > 0 ? planFor(elements).text() : "nothing");
@@ -201,6 +207,7 @@ Status Collective::keepPlan(runtime::Rank &rank, int64_t elements) {
 
 Status Collective::enqueue(runtime::Rank &rank, runtime::Stream &stream, runtime::Pointer in, runtime::Pointer out,
                            int64_t elements) {
+  DITRON_RETURN_IF_ERROR(verifyRank(operation(optionValues.kind), *world, rank));
   DITRON_RETURN_IF_ERROR(verifyElements(elements));
   if (elements == 0)
     return Status::ok();

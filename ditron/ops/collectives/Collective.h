@@ -110,6 +110,8 @@ private:
   uint64_t bytesOf(int64_t elements) const { return static_cast<uint64_t>(elements) * sizeOf(optionValues.dtype); }
 
   CollectiveOptions optionValues;
+  runtime::World *world = nullptr;
+  std::shared_ptr<runtime::CallAgreement> callAgreement;
   runtime::KernelProvider *kernels = nullptr;
   PlanAgreement agreement;
   std::vector<CollectivePlanRow> rows; ///< Those of the table for this operator, in ascending order of sizes.

@@ -49,6 +49,8 @@ sim::LaunchDescription describe(const Kernel &kernel, const LaunchConfig &config
   description.threadsPerBlock = kernel.threadsPerBlock();
   description.sharedBytes = kernel.artifact().sharedBytes;
   description.cooperative = config.cooperative;
+  if (config.agreed.agreement)
+    description.onStart = [agreed = config.agreed] { return agreed.agreement->enter(agreed.rank, agreed.what); };
   description.keepAlive = kernel.image().owner;
   return description;
 }

@@ -13,6 +13,10 @@
 namespace ditron::sim {
 
 void Machine::State::submitKernel(Stream &stream, std::shared_ptr<const PreparedLaunch> launch, SimTime now) {
+  if (launch->description.onStart) {
+    if (Status refused = launch->description.onStart(); !refused.isOk())
+      return fail(std::move(refused));
+  }
   const std::array<uint32_t, 3> &grid = launch->description.grid;
   auto run = std::make_unique<KernelRun>();
   run->rank = &stream.rank;
