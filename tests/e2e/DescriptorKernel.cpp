@@ -283,11 +283,6 @@ private:
 
 } // namespace
 
-int casesWanted(const char *variable, int byDefault) {
-  const char *wanted = std::getenv(variable);
-  return wanted && *wanted ? std::atoi(wanted) : byDefault;
-}
-
 std::string DescriptorKernel::text(std::vector<std::pair<std::string, Argument>> &keywords) const {
   return TextWriter(*this, keywords).run();
 }

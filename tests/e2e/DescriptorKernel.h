@@ -79,8 +79,5 @@ PieceResult resultOf(const Piece &piece, int64_t numTiles);
 /// The value of an element of a tile that a kernel computes itself.
 int64_t computedValue(DataType type, int64_t tile, int64_t index);
 
-/// How many random cases a test runs: the number in an environment variable, else the default.
-int casesWanted(const char *variable, int byDefault);
-
 } // namespace ditron::e2e
 #endif // DITRON_TESTS_E2E_DESCRIPTORKERNEL_H

@@ -39,6 +39,11 @@ uint32_t ranksOnTarget(uint32_t wanted) {
   return std::min(wanted, gpus);
 }
 
+int casesWanted(const char *variable, int byDefault) {
+  const char *wanted = std::getenv(variable);
+  return wanted && *wanted ? std::atoi(wanted) : byDefault;
+}
+
 jit::Jit &sharedJit() {
   static std::unique_ptr<jit::Jit> jit = [] {
     Knobs knobs;

@@ -86,6 +86,8 @@ inline StatusCode endlessWaitCode() { return isSimulated() ? StatusCode::Deadloc
 /// How many ranks a test that wants so many can have: as many GPUs as there are, any number of simulated ones. Kernels of
 /// several ranks on one GPU could not wait for each other.
 uint32_t ranksOnTarget(uint32_t wanted);
+/// How many random cases a test runs: the number in an environment variable, else the default.
+int casesWanted(const char *variable, int byDefault);
 /// Leaves the test, or its SetUp, on a machine with fewer GPUs.
 #define REQUIRE_RANKS(count)                                                                                           \
   do {                                                                                                                 \
