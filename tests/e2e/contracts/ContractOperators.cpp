@@ -1,0 +1,553 @@
+//===- ContractOperators.cpp - The operators that the contract tests go over --------------------------------------===//
+//
+// One adapter per operator, which says how it is called and what must come out, and the table with an entry for each of its forms.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#include "contracts/OperatorUnderContract.h"
+#include "ditron/ops/AllGatherGemm.h"
+#include "ditron/ops/GemmAllReduce.h"
+#include "ditron/ops/GemmReduceScatter.h"
+#include "ditron/ops/Reference.h"
+#include "ditron/ops/collectives/AllReduceRmsNorm.h"
+#include "ditron/ops/collectives/Collective.h"
+
+#include <fmt/format.h>
+
+namespace ditron::e2e {
+
+namespace {
+
+using ops::AllReduceForm;
+using ops::CollectiveForm;
+using ops::CollectiveKind;
+using ops::CollectivePlan;
+using ops::MatrixOrder;
+using ops::Reduction;
+using runtime::Stream;
+
+template <typename Adapter, typename Operator>
+Expected<std::unique_ptr<OperatorUnderContract>> adapt(Expected<Operator> made, const auto &...arguments) {
+  DITRON_RETURN_IF_ERROR(made.status());
+  return std::unique_ptr<OperatorUnderContract>(std::make_unique<Adapter>(std::move(made).value(), arguments...));
+}
+
+/// Draws from a seed; from seed 0 always the first.
+class Draws {
+public:
+  explicit Draws(uint64_t seed) : plain(seed == 0), random(seed) {}
+  template <typename T> T of(std::initializer_list<T> choices) {
+    const uint64_t number = random();
+    return choices.begin()[plain ? 0 : number % choices.size()];
+  }
+  uint32_t upTo(uint32_t least, uint32_t most) {
+    const uint64_t number = random();
+    return plain ? least : least + static_cast<uint32_t>(number % (most - least + 1));
+  }
+
+private:
+  bool plain;
+  std::mt19937_64 random;
+};
+
+double roundedTo(DataType type, double value) {
+  std::byte bytes[8];
+  storeElement(type, bytes, value);
+  return loadElement(type, bytes);
+}
+
+/// What so many bits keep of an integer.
+double wrapped(double value, int bits, bool isSigned) {
+  const double range = std::exp2(bits);
+  value -= range * std::floor(value / range);
+  return isSigned && value >= range / 2 ? value - range : value;
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Collectives
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+class CollectiveUnderContract final : public OperatorUnderContract {
+public:
+  CollectiveUnderContract(ops::Collective made, uint32_t ranks, bool inPlace)
+      : op(std::move(made)), ranks(ranks), inPlace(inPlace) {}
+
+  std::vector<ContractOperand> operands(const CallSizes &sizes, uint32_t rank) const override {
+    const CollectiveKind kind = op.options().kind;
+    const int64_t n = sizes.m;
+    const bool scatters = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
+    const bool lays = kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
+    ContractOperand in = {.name = "in", .type = op.options().dtype, .elements = scatters ? n * ranks : n};
+    ContractOperand out = {
+        .name = "out", .type = op.options().dtype, .elements = lays ? n * ranks : n, .isResult = true};
+    if (inPlace && kind == CollectiveKind::AllGather)
+      in.inside = {1, rank * n};
+    else if (inPlace)
+      out.inside = {0, kind == CollectiveKind::ReduceScatter ? rank * n : 0};
+    return {in, out};
+  }
+  Status prepare(Rank &rank, const CallSizes &sizes) override { return op.prepare(rank, sizes.m); }
+  Status enqueue(Rank &rank, Stream &stream, const std::vector<Pointer> &operands, const CallSizes &sizes) override {
+    return op.enqueue(rank, stream, operands[0], operands[1], sizes.m);
+  }
+  void compute(const CallSizes &sizes, std::vector<RankValues> &values) const override {
+    const int64_t n = sizes.m;
+    for (uint32_t r = 0; r < ranks; ++r) {
+      std::vector<double> &out = values[r][1];
+      switch (op.options().kind) {
+      case CollectiveKind::AllReduce:
+        for (int64_t i = 0; i < n; ++i)
+          out.push_back(combined(values, i));
+        break;
+      case CollectiveKind::ReduceScatter:
+        for (int64_t i = 0; i < n; ++i)
+          out.push_back(combined(values, r * n + i));
+        break;
+      case CollectiveKind::AllGather:
+        for (uint32_t source = 0; source < ranks; ++source)
+          out.insert(out.end(), values[source][0].begin(), values[source][0].end());
+        break;
+      case CollectiveKind::AllToAll:
+        for (uint32_t source = 0; source < ranks; ++source)
+          out.insert(out.end(), values[source][0].begin() + r * n, values[source][0].begin() + (r + 1) * n);
+        break;
+      case CollectiveKind::Broadcast: out = values[op.options().root][0]; break;
+      }
+    }
+  }
+  double fractionTolerance() const override { return 0; }
+  std::string describe() const override {
+    const ops::CollectiveOptions &options = op.options();
+    return fmt::format("{} of {}, {}, scale {}, root {}{}, plan {}", toString(options.kind), toString(options.dtype),
+                       toString(options.reduction), options.scale.value_or(1), options.root,
+                       inPlace ? ", in place" : "", options.plan ? options.plan->text() : "of the table");
+  }
+
+private:
+  /// In fp32 (fp64: in fp64) in ascending order of the ranks, rounded once; integers in 32 or 64 bits, which may overflow.
+  double combined(const std::vector<RankValues> &values, int64_t at) const {
+    const ops::CollectiveOptions &options = op.options();
+    const bool isFraction = isFloat(options.dtype), isWide = sizeOf(options.dtype) == 8;
+    const auto sum = [&](double value) { return isFraction && !isWide ? static_cast<float>(value) : value; };
+    double result = 0;
+    for (uint32_t r = 0; r < ranks; ++r) {
+      double value = values[r][0][at];
+      if (options.scale)
+        value = roundedTo(options.dtype, sum(sum(value) * *options.scale));
+      if (r == 0)
+        result = value;
+      else if (options.reduction == Reduction::Max)
+        result = std::max(result, value);
+      else if (options.reduction == Reduction::Min)
+        result = std::min(result, value);
+      else
+        result = sum(sum(result) + sum(value));
+    }
+    if (!isFraction && !isWide)
+      result = wrapped(result, 32, isSignedInteger(options.dtype));
+    if (options.reduction == Reduction::Average)
+      result = isFraction ? sum(sum(result) / ranks) : std::trunc(result / ranks);
+    if (!isFraction && !isWide)
+      result = wrapped(result, static_cast<int>(8 * sizeOf(options.dtype)), isSignedInteger(options.dtype));
+    return roundedTo(options.dtype, result);
+  }
+
+  ops::Collective op;
+  uint32_t ranks;
+  bool inPlace;
+};
+
+CollectivePlan drawPlan(CollectiveForm form, Draws &draws) {
+  CollectivePlan plan = {.form = form, .blocks = draws.of({3u, 1u, 2u, 5u, 8u}), .numWarps = draws.of({1u, 2u, 4u})};
+  plan.chunkBytes = form == CollectiveForm::Chunks ? draws.of({512u, 1024u, 2048u}) : 0;
+  return plan;
+}
+
+/// By a form, or by what the table says.
+ContractEntry collective(CollectiveKind kind, std::optional<CollectiveForm> form) {
+  ContractEntry entry;
+  entry.name = fmt::format("{}_{}", toString(kind), form ? toString(*form) : "by_table");
+  entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32, DataType::F64, DataType::F8E5, DataType::F8E4NV,
+                  DataType::I8,   DataType::U8,  DataType::I16, DataType::I32, DataType::U32,  DataType::I64};
+  entry.most = {.m = 4097, .n = 1, .k = 1};
+  // Of the table: a size for each form, all of which keep several blocks busy.
+  entry.typical = form ? std::array<CallSizes, 3>{{{.m = 5}, {.m = 100}, {.m = 700}}}
+                       : std::array<CallSizes, 3>{{{.m = 1800}, {.m = 8500}, {.m = 33000}}};
+  entry.make = [=](World &world, const ContractChoice &choice) {
+    Draws draws(choice.draw);
+    ops::CollectiveOptions options = {.kind = kind, .dtype = choice.dtype, .maxElements = choice.most.m};
+    options.concurrentCalls = choice.concurrentCalls;
+    if (form)
+      options.plan = drawPlan(*form, draws);
+    if (kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter) {
+      options.reduction =
+          draws.of({Reduction::Sum, Reduction::Sum, Reduction::Max, Reduction::Min, Reduction::Average});
+      if (isFloat(choice.dtype) && draws.of({false, false, true}))
+        options.scale = 0.5f;
+    }
+    if (kind == CollectiveKind::Broadcast)
+      options.root = draws.upTo(0, world.numRanks() - 1);
+    const bool inPlace = draws.of({false, true});
+    return adapt<CollectiveUnderContract>(ops::Collective::create(world, sharedJit(), options), world.numRanks(),
+                                          inPlace);
+  };
+  return entry;
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// AllReduce, residual, RMSNorm
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+class RmsNormUnderContract final : public OperatorUnderContract {
+public:
+  RmsNormUnderContract(ops::AllReduceRmsNorm made, bool inPlace) : op(std::move(made)), inPlace(inPlace) {}
+
+  std::vector<ContractOperand> operands(const CallSizes &sizes, uint32_t) const override {
+    const DataType type = op.options().dtype;
+    const int64_t columns = op.options().columns, all = sizes.m * columns;
+    std::vector<ContractOperand> operands = {
+        {.name = "x", .type = type, .elements = all},
+        {.name = "residual", .type = type, .elements = all},
+        {.name = "weight", .type = type, .elements = columns},
+        {.name = "out",
+         .type = type,
+         .elements = all,
+         .isResult = true,
+         .tolerance = ops::toleranceFor(type, ops::MultiplyPrecision::Ieee).relative},
+        {.name = "residual_out", .type = type, .elements = all, .isResult = true}};
+    if (inPlace) {
+      operands[3].inside = {0, 0};
+      operands[4].inside = {1, 0};
+    }
+    return operands;
+  }
+  Status prepare(Rank &rank, const CallSizes &sizes) override { return op.prepare(rank, sizes.m); }
+  Status enqueue(Rank &rank, Stream &stream, const std::vector<Pointer> &o, const CallSizes &sizes) override {
+    return op.enqueue(rank, stream, {o[0], o[1], o[2], o[3], o[4]}, sizes.m);
+  }
+  void compute(const CallSizes &sizes, std::vector<RankValues> &values) const override {
+    const DataType type = op.options().dtype;
+    const int64_t columns = op.options().columns;
+    for (RankValues &own : values) {
+      for (int64_t row = 0; row < sizes.m; ++row) {
+        double squares = 0;
+        for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+          float sum = 0;
+          for (const RankValues &each : values)
+            sum += static_cast<float>(each[0][i]);
+          own[4].push_back(roundedTo(type, static_cast<float>(roundedTo(type, sum)) + static_cast<float>(own[1][i])));
+          squares += own[4].back() * own[4].back();
+        }
+        const double factor = 1 / std::sqrt(squares / static_cast<double>(columns) + op.options().epsilon);
+        for (int64_t column = 0; column < columns; ++column)
+          own[3].push_back(own[4][row * columns + column] * factor * own[2][column]);
+      }
+    }
+  }
+  double fractionTolerance() const override { return 0; }
+  std::string describe() const override {
+    return fmt::format("AllReduceRmsNorm of {}{}, plan {}", toString(op.options().dtype), inPlace ? ", in place" : "",
+                       op.options().plan ? op.options().plan->text() : "of the table");
+  }
+
+private:
+  ops::AllReduceRmsNorm op;
+  bool inPlace;
+};
+
+ContractEntry rmsNorm(std::optional<CollectiveForm> form) {
+  ContractEntry entry;
+  entry.name = fmt::format("all_reduce_rms_norm_{}", form ? toString(*form) : "by_table");
+  entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
+  entry.most = {.m = 4097, .n = 4097, .k = 1};
+  entry.typical = {{{.m = 1, .n = 72}, {.m = 5, .n = 72}, {.m = 17, .n = 72}}};
+  entry.anyAlignment = false;
+  entry.rowBytes = 16;
+  entry.fixedColumns = true;
+  entry.make = [=](World &world, const ContractChoice &choice) {
+    Draws draws(choice.draw);
+    ops::AllReduceRmsNormOptions options = {.dtype = choice.dtype, .columns = choice.most.n, .maxRows = choice.most.m};
+    options.concurrentCalls = choice.concurrentCalls;
+    if (form)
+      options.plan = drawPlan(*form, draws);
+    const bool inPlace = draws.of({false, true});
+    return adapt<RmsNormUnderContract>(ops::AllReduceRmsNorm::create(world, sharedJit(), options), inPlace);
+  };
+  return entry;
+}
+
+//===--------------------------------------------------------------------------------------------------------------------===//
+// Products
+//===--------------------------------------------------------------------------------------------------------------------===//
+
+/// What the operators with a product have in common: operands a, b and out of one type.
+struct ProductChoice {
+  DataType dtype = DataType::BF16;
+  std::optional<DataType> partialType = std::nullopt;
+  MatrixOrder order = MatrixOrder::Plain;
+  ops::TileConfig tile = {};
+  int64_t unequal = 0; ///< The size in which ranks may differ grows by so much from rank to rank.
+
+  ProductChoice(const ContractChoice &choice, Draws &draws, bool hasPartials) : dtype(choice.dtype) {
+    order = draws.of({MatrixOrder::Plain, MatrixOrder::Transposed});
+    if (hasPartials && draws.of({false, false, true}))
+      partialType = DataType::F32;
+    tile = draws.of<ops::TileConfig>(
+        {{.blockM = 32, .blockN = 32, .blockK = 32, .groupM = 4, .numWarps = 4, .numStages = 3},
+         {.blockM = 64, .blockN = 64, .blockK = 32, .groupM = 2, .numWarps = 4, .numStages = 2},
+         {.blockM = 16, .blockN = 64, .blockK = 64, .groupM = 8, .numWarps = 2, .numStages = 2}});
+    unequal = draws.of({0, 0, 7});
+  }
+  std::string text() const {
+    return fmt::format("{}, partials {}, B {}, tile {}x{}x{}, ranks differ by {}", toString(dtype),
+                       toString(partialType.value_or(dtype)), order == MatrixOrder::Plain ? "plain" : "transposed",
+                       tile.blockM, tile.blockN, tile.blockK, unequal);
+  }
+  double tolerance() const { return ops::toleranceFor(dtype, ops::MultiplyPrecision::Tf32).relative; }
+  /// A [m, k] times B as it lies in memory, not rounded.
+  std::vector<double> product(const std::vector<double> &a, const std::vector<double> &b, int64_t m, int64_t n,
+                              int64_t k) const {
+    std::vector<float> right = convertAll<float>(b);
+    if (order == MatrixOrder::Transposed)
+      for (int64_t i = 0; i < k; ++i)
+        for (int64_t j = 0; j < n; ++j)
+          right[i * n + j] = static_cast<float>(b[j * k + i]);
+    return ops::referenceProduct(convertAll<float>(a), right, m, n, k);
+  }
+};
+
+class AllGatherGemmUnderContract final : public OperatorUnderContract {
+public:
+  AllGatherGemmUnderContract(ops::AllGatherGemm made, ProductChoice choice, uint32_t ranks)
+      : op(std::move(made)), choice(choice), ranks(ranks) {}
+
+  std::vector<ContractOperand> operands(const CallSizes &sizes, uint32_t rank) const override {
+    const int64_t k = op.options().depth, n = columns(sizes, rank);
+    return {{.name = "a", .type = choice.dtype, .elements = ops::RowShards(sizes.m, ranks).rowsOf(rank) * k},
+            {.name = "b", .type = choice.dtype, .elements = k * n},
+            {.name = "c", .type = choice.dtype, .elements = sizes.m * n, .isResult = true}};
+  }
+  Status prepare(Rank &rank, const CallSizes &sizes) override {
+    return op.prepare(rank, sizes.m, columns(sizes, rank.id()));
+  }
+  Status enqueue(Rank &rank, Stream &stream, const std::vector<Pointer> &o, const CallSizes &sizes) override {
+    return op.enqueue(rank, stream, o[0], o[1], o[2], sizes.m, columns(sizes, rank.id()));
+  }
+  void compute(const CallSizes &sizes, std::vector<RankValues> &values) const override {
+    std::vector<double> gathered;
+    for (const RankValues &each : values)
+      gathered.insert(gathered.end(), each[0].begin(), each[0].end());
+    for (uint32_t r = 0; r < ranks; ++r)
+      for (double value : choice.product(gathered, values[r][1], sizes.m, columns(sizes, r), op.options().depth))
+        values[r][2].push_back(roundedTo(choice.dtype, value));
+  }
+  double fractionTolerance() const override { return choice.tolerance(); }
+  std::string describe() const override {
+    return fmt::format("AllGatherGemm of {}, {} chunks, {} nodes, one launch up to {} rows", choice.text(),
+                       op.options().chunksPerRank, op.options().numNodes, op.options().oneLaunchRows);
+  }
+
+private:
+  int64_t columns(const CallSizes &sizes, uint32_t rank) const { return sizes.n + choice.unequal * rank; }
+
+  ops::AllGatherGemm op;
+  ProductChoice choice;
+  uint32_t ranks;
+};
+
+/// Splits of the depth need a multiprocessor for each block of a tile.
+std::optional<ops::OneLaunchTile> drawOneLaunchTile(World &world, const CallSizes &most, Draws &draws) {
+  const ops::OneLaunchTile split = {
+      .tile = {.blockM = 16, .blockN = 64, .blockK = 32, .groupM = 1, .numWarps = 4, .numStages = 3}, .splits = 3};
+  const ops::OneLaunchTile whole = {
+      .tile = {.blockM = 32, .blockN = 64, .blockK = 64, .groupM = 1, .numWarps = 4, .numStages = 2}, .splits = 1};
+  const int choice = draws.of({0, 0, 1, 2});
+  if (choice == 0)
+    return std::nullopt;
+  const int64_t blocks = ops::ceilDivide(most.m, split.tile.blockM) * ops::ceilDivide(most.n, split.tile.blockN) * 3;
+  return choice == 1 && 2 * blocks <= world.rank(0).attributes().multiprocessors ? split : whole;
+}
+
+ContractEntry allGatherGemm(std::string_view form) {
+  const bool oneLaunch = form == "one_launch";
+  ContractEntry entry;
+  entry.name = fmt::format("all_gather_gemm_{}", form);
+  entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
+  if (oneLaunch)
+    entry.most.m = 128;
+  entry.typical = {{{.m = 3, .n = 40, .k = 48}, {.m = 50, .n = 72, .k = 48}, {.m = 110, .n = 33, .k = 48}}};
+  entry.fixedDepth = true;
+  entry.make = [=](World &world, const ContractChoice &choice) {
+    Draws draws(choice.draw);
+    const ProductChoice product(choice, draws, /*hasPartials=*/false);
+    ops::AllGatherGemmOptions options;
+    options.dtype = choice.dtype;
+    options.maxRows = choice.most.m;
+    options.depth = choice.most.k;
+    options.chunksPerRank = draws.of({1u, 2u, 3u});
+    options.numNodes = world.numRanks() % 2 == 0 ? draws.of({0u, 2u}) : 0;
+    options.weightOrder = product.order;
+    options.tile = product.tile;
+    options.concurrentCalls = choice.concurrentCalls;
+    if (form == "unfused")
+      options.schedule = ops::Schedule::Unfused;
+    if (oneLaunch) {
+      options.oneLaunchRows = 128;
+      options.oneLaunchTile = drawOneLaunchTile(world, choice.most, draws);
+    }
+    return adapt<AllGatherGemmUnderContract>(ops::AllGatherGemm::create(world, sharedJit(), options), product,
+                                             world.numRanks());
+  };
+  return entry;
+}
+
+/// GEMM+ReduceScatter and GEMM+AllReduce: out is a part, or the whole, of the sum over the ranks of A_r B_r.
+template <typename Operator, bool scatters> class SummedProductUnderContract final : public OperatorUnderContract {
+public:
+  SummedProductUnderContract(Operator made, ProductChoice choice, uint32_t ranks)
+      : op(std::move(made)), choice(choice), ranks(ranks) {}
+
+  std::vector<ContractOperand> operands(const CallSizes &sizes, uint32_t rank) const override {
+    const int64_t k = depth(sizes, rank), n = op.options().columns;
+    const int64_t rows = scatters ? ops::RowShards(sizes.m, ranks).rowsOf(rank) : sizes.m;
+    return {{.name = "a", .type = choice.dtype, .elements = sizes.m * k},
+            {.name = "b", .type = choice.dtype, .elements = k * n},
+            {.name = "out", .type = choice.dtype, .elements = rows * n, .isResult = true}};
+  }
+  Status prepare(Rank &rank, const CallSizes &sizes) override {
+    return op.prepare(rank, sizes.m, depth(sizes, rank.id()));
+  }
+  Status enqueue(Rank &rank, Stream &stream, const std::vector<Pointer> &o, const CallSizes &sizes) override {
+    return op.enqueue(rank, stream, o[0], o[1], o[2], sizes.m, depth(sizes, rank.id()));
+  }
+  /// Partial results are rounded before they travel; the sum is made in fp32 in ascending order.
+  void compute(const CallSizes &sizes, std::vector<RankValues> &values) const override {
+    const int64_t n = op.options().columns;
+    std::vector<float> sum(sizes.m * n);
+    for (uint32_t r = 0; r < ranks; ++r) {
+      const std::vector<double> part = choice.product(values[r][0], values[r][1], sizes.m, n, depth(sizes, r));
+      for (size_t i = 0; i < sum.size(); ++i)
+        sum[i] += static_cast<float>(roundedTo(choice.partialType.value_or(choice.dtype), part[i]));
+    }
+    const ops::RowShards shards(sizes.m, ranks);
+    for (uint32_t r = 0; r < ranks; ++r) {
+      const int64_t first = scatters ? shards.firstRowOf(r) : 0, rows = scatters ? shards.rowsOf(r) : sizes.m;
+      for (int64_t i = first * n; i < (first + rows) * n; ++i)
+        values[r][2].push_back(roundedTo(choice.dtype, sum[i]));
+    }
+  }
+  double fractionTolerance() const override { return choice.tolerance(); }
+  bool givesAllRanksTheSame() const override { return !scatters; }
+  std::string describe() const override {
+    std::string text = fmt::format("{} of {}", scatters ? "GemmReduceScatter" : "GemmAllReduce", choice.text());
+    if constexpr (scatters)
+      text += fmt::format(", one launch up to {} rows", op.options().oneLaunchRows);
+    else
+      text += fmt::format(", {}", toString(op.options().form));
+    return text;
+  }
+
+private:
+  int64_t depth(const CallSizes &sizes, uint32_t rank) const { return sizes.k + choice.unequal * rank; }
+
+  Operator op;
+  ProductChoice choice;
+  uint32_t ranks;
+};
+
+ContractEntry gemmReduceScatter(std::string_view form) {
+  const bool oneLaunch = form == "one_launch";
+  ContractEntry entry;
+  entry.name = fmt::format("gemm_reduce_scatter_{}", form);
+  entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
+  if (oneLaunch)
+    entry.most.m = 128;
+  entry.typical = {{{.m = 3, .n = 72, .k = 48}, {.m = 50, .n = 72, .k = 17}, {.m = 110, .n = 72, .k = 64}}};
+  entry.fixedColumns = true;
+  entry.make = [=](World &world, const ContractChoice &choice) {
+    Draws draws(choice.draw);
+    const ProductChoice product(choice, draws, /*hasPartials=*/true);
+    ops::GemmReduceScatterOptions options;
+    options.dtype = choice.dtype;
+    options.partialType = product.partialType;
+    options.maxRows = choice.most.m;
+    options.columns = choice.most.n;
+    options.numNodes = world.numRanks() % 2 == 0 ? draws.of({0u, 2u}) : 0;
+    options.weightOrder = product.order;
+    options.tile = product.tile;
+    options.concurrentCalls = choice.concurrentCalls;
+    if (form == "unfused")
+      options.schedule = ops::Schedule::Unfused;
+    if (oneLaunch) {
+      options.oneLaunchRows = 128;
+      options.oneLaunchTile = drawOneLaunchTile(world, choice.most, draws);
+    }
+    return adapt<SummedProductUnderContract<ops::GemmReduceScatter, true>>(
+        ops::GemmReduceScatter::create(world, sharedJit(), options), product, world.numRanks());
+  };
+  return entry;
+}
+
+ContractEntry gemmAllReduce(AllReduceForm form) {
+  ContractEntry entry;
+  entry.name = fmt::format("gemm_all_reduce_{}", toString(form));
+  entry.dtypes = {DataType::BF16, DataType::F16, DataType::F32};
+  if (ops::isOneLaunch(form))
+    entry.most.m = 512;
+  // Auto takes another form for each. Simulated packets, which the unfused form sends, are slow.
+  const int64_t columns = form == AllReduceForm::Unfused ? 24 : 72;
+  entry.typical = {
+      {{.m = 5, .n = columns, .k = 48}, {.m = 60, .n = columns, .k = 17}, {.m = 150, .n = columns, .k = 64}}};
+  entry.fixedColumns = true;
+  entry.make = [=](World &world, const ContractChoice &choice) {
+    Draws draws(choice.draw);
+    const ProductChoice product(choice, draws, /*hasPartials=*/true);
+    ops::GemmAllReduceOptions options;
+    options.dtype = choice.dtype;
+    options.partialType = product.partialType;
+    options.maxRows = choice.most.m;
+    options.columns = choice.most.n;
+    options.weightOrder = product.order;
+    options.form = form;
+    options.tile = product.tile;
+    options.chunks = draws.of({2u, 1u, 3u, 4u, 0u});
+    options.concurrentCalls = choice.concurrentCalls;
+    if (ops::isOneLaunch(form))
+      options.oneLaunchTile = drawOneLaunchTile(world, choice.most, draws);
+    return adapt<SummedProductUnderContract<ops::GemmAllReduce, false>>(
+        ops::GemmAllReduce::create(world, sharedJit(), options), product, world.numRanks());
+  };
+  return entry;
+}
+
+std::vector<ContractEntry> makeTable() {
+  constexpr CollectiveForm packets = CollectiveForm::Packets, chunks = CollectiveForm::Chunks;
+  std::vector<ContractEntry> table;
+  for (CollectiveKind kind : ops::allCollectiveKinds()) {
+    table.push_back(collective(kind, std::nullopt));
+    if (kind != CollectiveKind::Broadcast)
+      table.push_back(collective(kind, packets));
+    if (kind == CollectiveKind::AllReduce)
+      table.push_back(collective(kind, CollectiveForm::TwoShotPackets));
+    table.push_back(collective(kind, chunks));
+  }
+  for (std::optional<CollectiveForm> form :
+       {std::optional<CollectiveForm>(), std::optional(packets), std::optional(chunks)})
+    table.push_back(rmsNorm(form));
+  for (std::string_view form : {"overlapped", "unfused", "one_launch"}) {
+    table.push_back(allGatherGemm(form));
+    table.push_back(gemmReduceScatter(form));
+  }
+  for (AllReduceForm form : {AllReduceForm::Auto, AllReduceForm::OneShot, AllReduceForm::FusedTwoShot,
+                             AllReduceForm::TwoShot, AllReduceForm::Unfused})
+    table.push_back(gemmAllReduce(form));
+  return table;
+}
+
+} // namespace
+
+const std::vector<ContractEntry> &operatorsUnderContract() {
+  static const std::vector<ContractEntry> table = makeTable();
+  return table;
+}
+
+} // namespace ditron::e2e
