@@ -171,7 +171,8 @@ ContractEntry collective(CollectiveKind kind, std::optional<CollectiveForm> form
   entry.most = {.m = 4097, .n = 1, .k = 1};
   // Of the table: a size for each form, all of which keep several blocks busy.
   entry.typical = form ? std::array<CallSizes, 3>{{{.m = 5}, {.m = 100}, {.m = 700}}}
-                       : std::array<CallSizes, 3>{{{.m = 1800}, {.m = 8500}, {.m = 33000}}};
+                       : std::array<CallSizes, 3>{
+                             {{.m = 600}, {.m = 8500}, {.m = kind == CollectiveKind::AllReduce ? 33000 : 9000}}};
   entry.make = [=](World &world, const ContractChoice &choice) {
     Draws draws(choice.draw);
     ops::CollectiveOptions options = {.kind = kind, .dtype = choice.dtype, .maxElements = choice.most.m};

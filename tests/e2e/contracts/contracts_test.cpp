@@ -162,7 +162,7 @@ TEST_P(OperatorContract, ReplaysBetweenEagerCalls) {
 /// Ranks 1 and 2 are in both groups, under other numbers; the groups know nothing of each other.
 TEST_P(OperatorContract, TwoGroupsOnOverlappingRanks) {
   REQUIRE_RANKS(4);
-  for (uint64_t seed : {1, 2, 3}) {
+  for (uint64_t seed : {1, 2}) {
     start(4, seeded(seed, static_cast<uint32_t>(seed)));
     auto first = world().group({0, 1, 2}), second = world().group({2, 3, 1});
     ASSERT_OK(first);
