@@ -28,7 +28,7 @@ Status ditron_variant::load() {
   loaded.clear();
   loaded.resize(world->numRanks());
   for (uint32_t id : world->localRanks()) {
-    DITRON_ASSIGN_OR_RETURN(loaded[id], world->rank(id).device()->loadForLaunch(kernel));
+    DITRON_ASSIGN_OR_RETURN(loaded[id], world->rank(id).device()->loadForLaunch(kernel, runtime::StreamHandle(0)));
   }
   return Status::ok();
 }

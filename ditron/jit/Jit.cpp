@@ -12,6 +12,7 @@
 #include "ditron/jit/Tuning.h"
 #include "ditron/runtime/TargetChoice.h"
 #include "ditron/runtime/sim/HostObject.h"
+#include "ditron/support/PreparingKernel.h"
 
 #include <algorithm>
 #include <chrono>
@@ -161,6 +162,7 @@ Expected<runtime::Kernel> Jit::State::variant(const KernelFunction::Storage &fun
 }
 
 Expected<runtime::Kernel> Jit::State::compileVariant(const VariantRequest &request, const frontend::KernelSignature &signature) {
+  const PreparingKernel launchesMayWait;
   observe(request.kernel, nullptr);
   compiler::CompileReport report;
   Expected<Artifact> artifact = findOrCompile(diskCache.get(), request, signature, report);

@@ -114,6 +114,9 @@ Status CallSequence::record(Rank &rank) {
   // Launches one after the other on one stream: a graph would not be faster.
   if (!side || !rank.world().options().callGraphs || !rank.device()->canPatchGraphs())
     return Status::ok();
+  // Calls then enqueue one operation after the other.
+  if (!rank.device()->mayMakeGraphs())
+    return Status::ok();
   for (Lane lane : {Lane::Side, Lane::SecondSide})
     if (const auto first = std::ranges::find(steps, lane, &Step::lane);
         first != steps.end() && !std::holds_alternative<Join>(first->operation))

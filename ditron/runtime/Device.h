@@ -15,6 +15,7 @@
 #include "ditron/runtime/TensorMap.h"
 
 #include <functional>
+#include <optional>
 
 namespace ditron::runtime {
 
@@ -121,6 +122,8 @@ public:
 
   virtual Expected<StreamHandle> createStream(std::string_view name, int priority) = 0;
   virtual Status destroyStream(StreamHandle stream) = 0;
+  /// Others are about to enqueue on the stream without asking the device.
+  virtual Status shareStream(StreamHandle stream) { return Status::ok(); }
   /// The handle of a stream that another library made and keeps.
   virtual Expected<StreamHandle> adoptStream(void *native);
   virtual Status synchronizeStream(StreamHandle stream) = 0;
@@ -144,10 +147,13 @@ public:
   virtual Status signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value,
                             uint32_t bytes) = 0;
   virtual Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) = 0;
-  /// Makes the kernel ready to launch, so that launches do nothing but enqueue. Without it the first launch does.
+  /// Makes the kernel ready to launch, so that launches do nothing but enqueue. Without it the first launch does. On real GPUs that
+  /// stay busy it returns all the same, and the code is loaded when they are not (docs/gpu-loading.md).
   virtual Status load(const Kernel &kernel) { return Status::ok(); }
-  /// The same, for launches. `kernel`'s code stays loaded as long as the result.
-  virtual Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel) = 0;
+  /// The same, for launches; for one that follows at once, if its stream is given, 0 for any. `kernel`'s code stays loaded as long as the
+  /// result.
+  virtual Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel,
+                                                                std::optional<StreamHandle> launchedOn = {}) = 0;
   /// The tensor map in the device's own format.
   virtual Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map);
 
@@ -158,6 +164,8 @@ public:
 
   /// Whether the kernels of captured graphs can get other values, so that the following work.
   virtual bool canPatchGraphs() const { return false; }
+  /// Whether a graph can be made now without waiting for work that may wait for later launches; gives that work a moment to end.
+  virtual bool mayMakeGraphs() { return true; }
   /// The kernel that the stream's capture has taken last.
   virtual Expected<GraphNode> capturedKernel(StreamHandle stream);
   /// Other values for it, as LoadedKernel::launch takes them, from the graph's next launch on; launches under way keep theirs.

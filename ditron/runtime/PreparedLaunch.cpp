@@ -28,7 +28,8 @@ Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const Devic
 }
 
 Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<Device> device, const Kernel &kernel,
-                                                const LaunchConfig &config, std::span<const Argument> arguments) {
+                                                const LaunchConfig &config, std::span<const Argument> arguments,
+                                                std::optional<StreamHandle> launchedOn) {
   if (!kernel.isValid())
     return invalidArgument("launch of an empty Kernel");
   DITRON_RETURN_IF_ERROR(checkLaunch(kernel, config, device->attributes()));
@@ -39,7 +40,7 @@ Expected<PreparedLaunch> PreparedLaunch::create(std::shared_ptr<Device> device, 
   state.config = config;
   state.isEmpty = std::ranges::find(config.grid, 0u) != config.grid.end();
   DITRON_ASSIGN_OR_RETURN(state.arguments, kernel.pack(arguments));
-  DITRON_ASSIGN_OR_RETURN(state.loaded, device->loadForLaunch(kernel));
+  DITRON_ASSIGN_OR_RETURN(state.loaded, device->loadForLaunch(kernel, launchedOn));
   state.device = std::move(device);
   if (!state.isEmpty) // no map describes a tensor without elements
     state.maps.resize(kernel.artifact().tensorMaps.size());

@@ -18,8 +18,10 @@ Status checkLaunch(const Kernel &kernel, const LaunchConfig &config, const Devic
 class PreparedLaunch {
 public:
   PreparedLaunch() = default;
+  /// `launchedOn`: the stream on which it is launched at once; nobody prepares the kernel before.
   static Expected<PreparedLaunch> create(std::shared_ptr<Device> device, const Kernel &kernel,
-                                         const LaunchConfig &config, std::span<const Argument> arguments);
+                                         const LaunchConfig &config, std::span<const Argument> arguments,
+                                         std::optional<StreamHandle> launchedOn = {});
 
   bool isValid() const { return state != nullptr; }
   const Kernel &kernel() const { return state->kernel; }

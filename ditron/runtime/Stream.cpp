@@ -62,8 +62,14 @@ Stream::~Stream() {
 }
 
 Status Stream::launch(const Kernel &kernel, const LaunchConfig &config, std::span<const Argument> arguments) {
-  DITRON_ASSIGN_OR_RETURN(const PreparedLaunch launch, PreparedLaunch::create(device, kernel, config, arguments));
+  DITRON_ASSIGN_OR_RETURN(const PreparedLaunch launch, PreparedLaunch::create(device, kernel, config, arguments, handle));
   return launch.enqueue(*this);
+}
+
+StreamHandle Stream::nativeHandle() const {
+  if (device)
+    (void)device->shareStream(handle); // what ended the run is told by the next operation
+  return handle;
 }
 
 Status Stream::launch(LoadedKernel &kernel, const LaunchConfig &config, void **values, size_t count,

@@ -67,8 +67,9 @@ public:
   const std::string &name() const { return nameText; }
   /// The rank's number in the world that made the stream.
   uint32_t rank() const { return rankId; }
-  /// The backend's own handle, to enqueue work of other libraries: a CUstream on NVIDIA GPUs.
-  StreamHandle nativeHandle() const { return handle; }
+  /// The backend's own handle, to enqueue work of other libraries: a CUstream on NVIDIA GPUs. From then on nothing of the stream is
+  /// kept back (docs/gpu-loading.md), so that the order of calls is that of the work.
+  StreamHandle nativeHandle() const;
 
   /// Runs a kernel with the parameters it was compiled for, in order.
   Status launch(const Kernel &kernel, const LaunchConfig &config, std::span<const Argument> arguments);

@@ -127,6 +127,7 @@ void CudaDevice::readAttributes() {
 }
 
 CudaDevice::~CudaDevice() {
+  system->queue.leave(*this);
   if (abandoned || system->hasEnded()) {
     // Work may hang on the GPU: unmapping or releasing would wait for it.
     abandon();
@@ -184,56 +185,13 @@ Expected<void *> CudaDevice::allocate(uint64_t bytes, std::string_view name, uin
                                       runtime::MemoryKind kind) {
   DITRON_RETURN_IF_ERROR(system->status());
   bytes = std::max<uint64_t>(bytes, 1); // an empty array still needs an address
-  uint64_t mappedBefore = 0, mappedAfter = 0;
-  DITRON_ASSIGN_OR_RETURN(void *address, allocateHere(bytes, name, elementBytes, kind, mappedBefore, mappedAfter));
-  // Kernels of other ranks may run before those allocate too, and mapping may wait for them. Large arrays are their own rank's.
-  if (mappedAfter != mappedBefore && mappedAfter - mappedBefore <= VirtualHeap::mostGrowthBytes)
-    for (const std::shared_ptr<CudaDevice> &peer : system->devicesBut(options.rank))
-      peer->growWith(mappedAfter);
-  return address;
-}
-
-void CudaDevice::growWith(uint64_t mappedBytes) {
-  if (!unfinishedWork().empty())
-    return;
-  ContextScope scope(driver, context);
-  std::lock_guard lock(mutex);
-  (void)memory->mapUpTo(std::min(mappedBytes, memory->capacity())); // what is too much now may never be needed
-}
-
-Expected<void *> CudaDevice::allocateHere(uint64_t bytes, std::string_view name, uint32_t elementBytes,
-                                          runtime::MemoryKind kind, uint64_t &mappedBefore, uint64_t &mappedAfter) {
-  ContextScope scope(driver, context);
-  std::lock_guard lock(mutex);
-  mappedBefore = mappedAfter = memory->mappedBytes();
   void *address = nullptr;
   if (kind == runtime::MemoryKind::HostPinned) {
-    if (auto reusable = pinnedReusable.find(bytes); reusable != pinnedReusable.end()) {
-      address = reusable->second;
-      pinnedReusable.erase(reusable);
-    } else {
-      DITRON_RETURN_IF_ERROR(
-          driver.check(driver.memHostAlloc(&address, bytes, hostAllocPortable | hostAllocDeviceMap),
-                       fmt::format("cannot allocate {} bytes of pinned host memory for '{}'", bytes, name)));
-    }
-    pinned.emplace(address, bytes);
+    DITRON_ASSIGN_OR_RETURN(address, allocatePinned(bytes, name));
     std::memset(address, 0, bytes);
   } else {
-    VirtualHeap &heap = kind == runtime::MemoryKind::Symmetric ? *symmetric : *memory;
-    Expected<void *> piece = heap.allocate(bytes);
-    if (!piece.isOk())
-      return piece.status().withContext(fmt::format("cannot allocate '{}'", name));
-    address = *piece;
-    mappedAfter = memory->mappedBytes();
-    Status zeroed = driver.check(driver.memsetD8Async(deviceAddress(address), 0, bytes, housekeeping),
-                                 fmt::format("cannot clear '{}'", name));
-    if (zeroed.isOk())
-      zeroed = waitFor([&] { return driver.streamQuery(housekeeping); },
-                       [&] { return driver.streamSynchronize(housekeeping); }, "clearing of new memory");
-    if (!zeroed.isOk()) {
-      (void)heap.free(address);
-      return zeroed;
-    }
+    DITRON_ASSIGN_OR_RETURN(address, allocateFromHeap(bytes, name, kind));
+    DITRON_RETURN_IF_ERROR(clear(address, bytes, name));
   }
   system->addAllocation(address, bytes, name, elementBytes, options.rank);
   if (waits)
@@ -245,8 +203,80 @@ Expected<void *> CudaDevice::allocateHere(uint64_t bytes, std::string_view name,
   return address;
 }
 
+void CudaDevice::growWith(uint64_t mappedBytes) {
+  ContextScope scope(driver, context);
+  std::lock_guard lock(heapMutex);
+  (void)memory->mapUpTo(std::min(mappedBytes, memory->capacity())); // what is too much now may never be needed
+}
+
+Expected<void *> CudaDevice::allocatePinned(uint64_t bytes, std::string_view name) {
+  {
+    std::lock_guard lock(heapMutex);
+    if (auto reusable = pinnedReusable.find(bytes); reusable != pinnedReusable.end()) {
+      void *address = reusable->second;
+      pinnedReusable.erase(reusable);
+      pinned.emplace(address, bytes);
+      return address;
+    }
+  }
+  const std::string what = fmt::format("allocate {} bytes of pinned host memory for '{}'", bytes, name);
+  return whileIdle<void *>(what, [self = shared_from_this(), bytes, what]() -> Expected<void *> {
+    ContextScope scope(self->driver, self->context);
+    void *address = nullptr;
+    DITRON_RETURN_IF_ERROR(self->driver.check(
+        self->driver.memHostAlloc(&address, bytes, hostAllocPortable | hostAllocDeviceMap), "cannot " + what));
+    std::lock_guard lock(self->heapMutex);
+    self->pinned.emplace(address, bytes);
+    return address;
+  });
+}
+
+Expected<void *> CudaDevice::allocateFromHeap(uint64_t bytes, std::string_view name, runtime::MemoryKind kind) {
+  VirtualHeap *heap = kind == runtime::MemoryKind::Symmetric ? symmetric.get() : memory.get();
+  const std::string why = fmt::format("cannot allocate '{}'", name);
+  {
+    std::lock_guard lock(heapMutex);
+    if (!heap->mustMapFor(bytes)) {
+      Expected<void *> piece = heap->allocate(bytes);
+      return piece.isOk() ? piece : piece.status().withContext(why);
+    }
+  }
+  auto mapping = [self = shared_from_this(), heap, bytes, why]() -> Expected<void *> {
+    ContextScope scope(self->driver, self->context);
+    std::unique_lock lock(self->heapMutex);
+    const uint64_t before = self->memory->mappedBytes();
+    Expected<void *> piece = heap->allocate(bytes);
+    if (!piece.isOk())
+      return piece.status().withContext(why);
+    const uint64_t after = self->memory->mappedBytes();
+    lock.unlock();
+    // Kernels of other ranks may run before those allocate too, and mapping may wait for them. Large arrays are their own rank's.
+    if (after != before && after - before <= VirtualHeap::mostGrowthBytes &&
+        self->system->unfinishedWork().text.empty())
+      for (const std::shared_ptr<CudaDevice> &peer : self->system->livingDevices())
+        if (peer != self)
+          peer->growWith(after);
+    return piece;
+  };
+  return whileIdle<void *>(fmt::format("map memory for '{}'", name), mapping);
+}
+
+Status CudaDevice::clear(void *address, uint64_t bytes, std::string_view name) {
+  ContextScope scope(driver, context);
+  Status status = driver.check(driver.memsetD8Async(deviceAddress(address), 0, bytes, housekeeping),
+                               fmt::format("cannot clear '{}'", name));
+  if (status.isOk())
+    status = waitFor([&] { return driver.streamQuery(housekeeping); },
+                     [&] { return driver.streamSynchronize(housekeeping); }, "clearing of new memory");
+  if (!status.isOk()) {
+    std::lock_guard lock(heapMutex);
+    (void)(symmetric->contains(address) ? symmetric->free(address) : memory->free(address));
+  }
+  return status;
+}
+
 Status CudaDevice::free(void *address) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(heapMutex);
   system->removeAllocation(address);
   if (waits)
     waits->board().removeMemory(deviceAddress(address));
@@ -280,27 +310,48 @@ Status CudaDevice::download(void *destination, const void *source, uint64_t byte
 
 Expected<runtime::StreamHandle> CudaDevice::createStream(std::string_view name, int priority) {
   DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  StreamRef stream = nullptr;
   // The driver counts the other way round: more urgent is less.
   const int clamped = std::clamp(-priority, greatestPriority, leastPriority);
-  DITRON_RETURN_IF_ERROR(driver.check(driver.streamCreate(&stream, streamNonBlocking, clamped),
-                                      fmt::format("cannot make stream '{}' on rank {}", name, options.rank)));
+  const std::string what = fmt::format("make stream '{}' on rank {}", name, options.rank);
+  DITRON_ASSIGN_OR_RETURN(
+      StreamRef stream, whileIdle<StreamRef>(what, [self = shared_from_this(), clamped, what]() -> Expected<StreamRef> {
+        ContextScope scope(self->driver, self->context);
+        StreamRef made = nullptr;
+        DITRON_RETURN_IF_ERROR(
+            self->driver.check(self->driver.streamCreate(&made, streamNonBlocking, clamped), "cannot " + what));
+        return made;
+      }));
   std::lock_guard lock(mutex);
   const auto handle = reinterpret_cast<runtime::StreamHandle>(stream);
-  streams[handle] = {std::string(name), {}};
+  streams[handle] = {.name = std::string(name), .lastKernel = {}};
   return handle;
 }
 
 Status CudaDevice::destroyStream(runtime::StreamHandle stream) {
-  {
+  auto destroy = [this, stream]() -> Status {
+    {
+      std::lock_guard lock(mutex);
+      streams.erase(stream);
+    }
+    ContextScope scope(driver, context);
+    return driver.check(driver.streamDestroy(streamRef(stream)), "cannot destroy a stream");
+  };
+  if (abandoned || system->hasEnded()) {
     std::lock_guard lock(mutex);
     streams.erase(stream);
-  }
-  if (abandoned || system->hasEnded())
     return Status::ok();
-  ContextScope scope(driver, context);
-  return driver.check(driver.streamDestroy(streamRef(stream)), "cannot destroy a stream");
+  }
+  if (const Entry entry(*this); entry.mayGo())
+    return destroy();
+  return hold({.order = {.stream = streamRef(stream)}, .mayWait = false, .submit = destroy});
+}
+
+Status CudaDevice::shareStream(runtime::StreamHandle stream) {
+  DITRON_RETURN_IF_ERROR(drain(streamRef(stream), nullptr, "a stream that other code is to see"));
+  std::lock_guard lock(mutex);
+  if (auto found = streams.find(stream); found != streams.end())
+    found->second.isShared = true;
+  return Status::ok();
 }
 
 std::string CudaDevice::streamText(runtime::StreamHandle stream) {
@@ -316,10 +367,18 @@ std::string CudaDevice::streamText(const StreamState &stream) const {
   return text;
 }
 
-void CudaDevice::setLastKernel(StreamRef stream, const runtime::Kernel &kernel) {
+void CudaDevice::setLastKernel(StreamRef stream, const runtime::Kernel &kernel, bool mayWait) {
+  std::lock_guard lock(mutex);
+  if (auto found = streams.find(reinterpret_cast<runtime::StreamHandle>(stream)); found != streams.end()) {
+    found->second.lastKernel = kernel;
+    found->second.mayWait |= mayWait;
+  }
+}
+
+void CudaDevice::setMayWait(StreamRef stream) {
   std::lock_guard lock(mutex);
   if (auto found = streams.find(reinterpret_cast<runtime::StreamHandle>(stream)); found != streams.end())
-    found->second.lastKernel = kernel;
+    found->second.mayWait = true;
 }
 
 runtime::Kernel CudaDevice::lastKernel(StreamRef stream) {
@@ -391,7 +450,7 @@ Status CudaDevice::waitFor(const std::function<Result()> &query, const std::func
                                           ? ". Compile with DITRON_PUBLISH_WAITS=1 or --bound-waits to see which "
                                             "wait of which kernel holds it up, or run on the simulator (--target sim)"
                                           : "\nwaiting:\n" + waits) +
-                              system->loadsText());
+                              system->queue.unloadedText() + system->loadsText());
       }
       abandoned = true;
       return system->end(reported);
@@ -404,8 +463,29 @@ Status CudaDevice::waitFor(const std::function<Result()> &query, const std::func
   }
 }
 
+Status CudaDevice::timeOut(std::string text) {
+  Status reported = system->checkReports();
+  if (reported.isOk()) {
+    if (const std::string waiting = system->publishedWaits(); !waiting.empty())
+      text += "\nwaiting:\n" + waiting;
+    reported = Status(StatusCode::TimeOut, text + system->loadsText());
+  }
+  abandoned = true;
+  return system->end(reported);
+}
+
+Status CudaDevice::drain(StreamRef stream, EventRef event, std::string_view what) {
+  const ForkGateOpen forksGoAhead;
+  if (system->queue.drain(stream, event, system->timeLimitSeconds))
+    return system->status();
+  return timeOut(fmt::format("{} has not begun within {:g} seconds{}", what, system->timeLimitSeconds,
+                             system->queue.unloadedText()));
+}
+
 Status CudaDevice::synchronizeStream(runtime::StreamHandle stream) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (system->queue.isHolding())
+    DITRON_RETURN_IF_ERROR(drain(streamRef(stream), nullptr, streamText(stream)));
   ContextScope scope(driver, context);
   DITRON_RETURN_IF_ERROR(waitFor([&] { return driver.streamQuery(streamRef(stream)); },
                                  [&] { return driver.streamSynchronize(streamRef(stream)); }, streamText(stream)));
@@ -439,21 +519,41 @@ Expected<runtime::EventHandle> CudaDevice::createEvent(std::string_view name) {
   return reinterpret_cast<runtime::EventHandle>(event);
 }
 
+Status CudaDevice::recordEventNow(StreamRef stream, EventRef event) {
+  ContextScope scope(driver, context);
+  return check(driver.eventRecord(event, stream), "record an event");
+}
+
 Status CudaDevice::recordEvent(runtime::StreamHandle stream, runtime::EventHandle event) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (const Entry entry(*this); entry.mayGo())
+    return recordEventNow(streamRef(stream), eventRef(event));
+  return hold({.order = {.stream = streamRef(stream), .event = eventRef(event)},
+
+               .mayWait = false,
+               .submit = [=, this] { return recordEventNow(streamRef(stream), eventRef(event)); }});
+}
+
+Status CudaDevice::waitEventNow(StreamRef stream, EventRef event) {
   ContextScope scope(driver, context);
-  return check(driver.eventRecord(eventRef(event), streamRef(stream)), "record an event");
+  setMayWait(stream);
+  std::lock_guard lock(mutex); // it may begin a capture: see addUnfinishedWork
+  return check(driver.streamWaitEvent(stream, event, 0), "wait for an event");
 }
 
 Status CudaDevice::waitEvent(runtime::StreamHandle stream, runtime::EventHandle event) {
   DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  std::lock_guard lock(mutex); // it may begin a capture: see unfinishedWork
-  return check(driver.streamWaitEvent(streamRef(stream), eventRef(event), 0), "wait for an event");
+  if (const Entry entry(*this); entry.mayGo())
+    return waitEventNow(streamRef(stream), eventRef(event));
+  return hold({.order = {.stream = streamRef(stream), .event = eventRef(event)},
+
+               .submit = [=, this] { return waitEventNow(streamRef(stream), eventRef(event)); }});
 }
 
 Status CudaDevice::synchronizeEvent(runtime::EventHandle event) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (system->queue.isHolding())
+    DITRON_RETURN_IF_ERROR(drain(nullptr, eventRef(event), fmt::format("rank {}, an event", options.rank)));
   ContextScope scope(driver, context);
   return waitFor([&] { return driver.eventQuery(eventRef(event)); },
                  [&] { return driver.eventSynchronize(eventRef(event)); },

@@ -8,15 +8,9 @@
 // process. Streams never synchronise with the default stream. Kernels are compiled by the driver from their PTX when they are
 // first used on a GPU, or by load(), and stay loaded.
 //
-// A kernel that one rank loads is loaded on the GPUs of all ranks of the process at once. The driver may hold up a load until other
-// GPUs have nothing to do, and the kernel of the first rank would then wait for that of the second, which is waiting to be loaded:
-//
-//   for (uint32_t r = 0; r < 4; ++r)                 // one thread, nothing prepared
-//     rank(r).stream().launch(ring, ...);            // r = 0 loads on GPUs 0 to 3 and launches; 1 to 3 only launch
-//
-// What this does not cover is a kernel that only a later rank needs, another variant say: its load may wait for work that
-// waits for its launch. A GPU that stays busy for half a second gets no code for others, and a load that began while others
-// had unfinished work ends with the time limit of synchronisations; reports then tell of it.
+// A kernel that one rank loads is loaded on the GPUs of all ranks of the process at once, and no kernel that may wait for another
+// runs before that: see SubmissionQueue.h. What else may wait for busy GPUs in a driver (memory that is mapped, streams, graphs that
+// are made executable) is done beside them with the time limit of synchronisations; docs/gpu-loading.md lists all of it.
 //
 // A destructor never waits for work: when a GPU hangs (a synchronisation passed its time limit) everything is left to the
 // end of the process.
@@ -79,6 +73,7 @@ public:
   Expected<runtime::StreamHandle> adoptStream(void *native) override {
     return reinterpret_cast<runtime::StreamHandle>(native);
   }
+  Status shareStream(runtime::StreamHandle stream) override;
   Status synchronizeStream(runtime::StreamHandle stream) override;
   Status synchronize() override;
 
@@ -97,7 +92,8 @@ public:
                     uint32_t bytes) override;
   Status hostCallback(runtime::StreamHandle stream, std::function<void()> callback, std::string_view name) override;
   Status load(const runtime::Kernel &kernel) override;
-  Expected<std::unique_ptr<runtime::LoadedKernel>> loadForLaunch(const runtime::Kernel &kernel) override;
+  Expected<std::unique_ptr<runtime::LoadedKernel>>
+  loadForLaunch(const runtime::Kernel &kernel, std::optional<runtime::StreamHandle> launchedOn = {}) override;
   Expected<runtime::TensorMap> encodeTensorMap(const runtime::TensorMapDescription &map) override;
 
   Status beginCapture(runtime::StreamHandle stream) override;
@@ -105,6 +101,7 @@ public:
   bool isCapturing(runtime::StreamHandle stream) const override;
   Status launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) override;
   bool canPatchGraphs() const override;
+  bool mayMakeGraphs() override;
   Expected<runtime::GraphNode> capturedKernel(runtime::StreamHandle stream) override;
   Status patchGraph(const runtime::GraphHandle &graph, runtime::GraphNode node, const runtime::LoadedKernel &kernel,
                     const runtime::LaunchConfig &config, void *const *values) override;
@@ -113,40 +110,86 @@ public:
   /// Leaves everything to the end of the process.
   void abandon();
 
+  // For SubmissionQueue.
+  /// Whether the kernel may be launched: it is on the GPUs of all ranks, where it would not get any more once it runs here.
+  bool isLoaded(const runtime::Kernel &kernel) { return kernels->findReady(kernel) != nullptr; }
+  /// Of this process. The driver may hold this up while one of them has work.
+  Status loadOnAllGpus(const runtime::Kernel &kernel);
+  /// Here, beside GPUs with unfinished work. Ends the run if the driver refuses.
+  void tryLoad(const runtime::Kernel &kernel, const std::string &unfinished);
+  /// Adds the streams of this rank whose work may run until others have done something.
+  void addUnfinishedWork(UnfinishedWork &work);
+
 private:
   friend class CudaKernel;
+  /// While a thread gives an operation to the driver: no other begins to load meanwhile.
+  class Entry {
+  public:
+    explicit Entry(CudaDevice &device) : device(device) { ++device.entering; }
+    ~Entry() { --device.entering; }
+    Entry(const Entry &) = delete;
+    Entry &operator=(const Entry &) = delete;
+    /// Or else the operation is for the queue.
+    bool mayGo() const { return !device.system->queue.isHolding(); }
+
+  private:
+    CudaDevice &device;
+  };
   static constexpr uint64_t ballastBytes = 4 << 20;
   struct StreamState {
     std::string name;
     runtime::Kernel lastKernel;
+    bool mayWait = false;  ///< Something was given to it that may run until others have done something.
+    bool isShared = false; ///< Other code enqueues on it, too.
   };
 
   CudaDevice(std::shared_ptr<CudaSystem> system, CudaDeviceOptions options)
       : system(std::move(system)), driver(*this->system->driver), options(std::move(options)) {}
 
   Status initialise();
-  /// Maps as much of this rank's heap as another rank has mapped of its own, if this GPU has nothing to do.
+  /// Maps as much of this rank's heap as another rank has mapped of its own.
   void growWith(uint64_t mappedBytes);
-  /// Tells as well how much of the device's own heap was mapped before and is after that.
-  Expected<void *> allocateHere(uint64_t bytes, std::string_view name, uint32_t elementBytes, runtime::MemoryKind kind,
-                                uint64_t &mappedBefore, uint64_t &mappedAfter);
+  Expected<void *> allocatePinned(uint64_t bytes, std::string_view name);
+  /// Cut from one of the heaps; not cleared.
+  Expected<void *> allocateFromHeap(uint64_t bytes, std::string_view name, runtime::MemoryKind kind);
+  Status clear(void *address, uint64_t bytes, std::string_view name);
   void readAttributes();
   void makeBoard();
   Status launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values);
   Status delayKernel(StreamRef stream);
   /// The launch itself; the context is current.
   Status enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream,
-                 const runtime::LaunchConfig &config, void *const *values);
+                 const runtime::LaunchConfig &config, void *const *values, bool mayWait);
   /// By copies to the host: a kernel would find no SM while another kernel waits for what the delayed copy brings.
   Status delayCopy(StreamRef stream);
-  /// On this GPU and on those of the other ranks of the process.
-  Expected<FunctionRef> loadedFunction(const runtime::Kernel &kernel);
+  /// Ready to launch; null if it will be loaded when the GPUs are idle.
+  Expected<FunctionRef> functionFor(const runtime::Kernel &kernel, std::optional<runtime::StreamHandle> launchedOn);
+  /// For a stream whose work cannot be kept back.
+  Expected<FunctionRef> loadNow(const runtime::Kernel &kernel, StreamRef stream);
   Expected<FunctionRef> loadHere(const runtime::Kernel &kernel);
-  /// Loads for a launch of another rank; nothing is said of a failure, which the launch here will meet.
-  void loadForPeers(const runtime::Kernel &kernel);
-  Expected<FunctionRef> loadEverywhere(const runtime::Kernel &kernel);
-  /// A stream that has unfinished work, in words; empty if there is none.
-  std::string unfinishedWork();
+  /// Keeps the operation in the queue, or gives it to the driver if it cannot be kept or need not.
+  Status hold(HeldOperation operation);
+  Status holdLaunch(const runtime::Kernel &kernel, StreamRef stream, const runtime::LaunchConfig &config,
+                    void *const *values);
+  /// Whether work of the stream cannot be kept back: other code adds to it, or it is captured.
+  bool isForeign(StreamRef stream);
+  /// Until nothing of the stream or of the event is kept back; of everything if both are null.
+  Status drain(StreamRef stream, EventRef event, std::string_view what);
+  /// What the driver may do only when the GPUs are idle: at once if they are, else on another thread, with the time limit. That
+  /// thread may outlast the call: `action` owns what it uses.
+  template <typename T> Expected<T> whileIdle(std::string_view what, std::function<Expected<T>()> action);
+  Status timeOut(std::string text);
+  Status copyNow(StreamRef stream, const runtime::Copy &copy);
+  Status fillNow(StreamRef stream, void *address, int byteValue, uint64_t bytes);
+  Status signalWriteNow(StreamRef stream, void *address, uint64_t value, uint32_t bytes);
+  Status signalAddNow(StreamRef stream, void *address, uint64_t value, uint32_t bytes);
+  Status signalWaitNow(StreamRef stream, const void *address, runtime::Compare compare, uint64_t value, uint32_t bytes);
+  Status hostCallbackNow(StreamRef stream, std::function<void()> callback, std::string_view name);
+  Status recordEventNow(StreamRef stream, EventRef event);
+  Status waitEventNow(StreamRef stream, EventRef event);
+  Status launchGraphNow(StreamRef stream, const runtime::GraphHandle &graph);
+  Status patchGraphNow(const runtime::GraphHandle &graph, runtime::GraphNode node, const runtime::Kernel &kernel,
+                       const runtime::LaunchConfig &config, void *const *values);
   /// Waits with the system's time limit until `query` says done; turns what kernels left behind into errors.
   Status waitFor(const std::function<Result()> &query, const std::function<Result()> &block, std::string_view what);
   /// Of an operation on a stream; an error that ends the run is remembered.
@@ -154,7 +197,8 @@ private:
   std::string streamText(runtime::StreamHandle stream);
   std::string streamText(const StreamState &stream) const;
   /// For reports: what the stream was given last.
-  void setLastKernel(StreamRef stream, const runtime::Kernel &kernel);
+  void setLastKernel(StreamRef stream, const runtime::Kernel &kernel, bool mayWait);
+  void setMayWait(StreamRef stream);
   runtime::Kernel lastKernel(StreamRef stream);
   /// The capture that the stream takes part in, or 0.
   uint64_t captureOf(StreamRef stream) const;
@@ -175,14 +219,17 @@ private:
   void *ballast = nullptr, *ballastTarget = nullptr; ///< What delayCopy copies: device memory, pinned host memory.
   int leastPriority = 0, greatestPriority = 0;
 
-  std::mutex mutex; ///< For all below.
+  std::atomic<unsigned> entering = 0;             ///< Entry objects.
+  std::mutex heapMutex;                           ///< For both heaps and the pinned blocks; taken before `mutex`.
+  std::map<void *, uint64_t> pinned;              ///< Live host-pinned blocks.
+  std::multimap<uint64_t, void *> pinnedReusable; ///< Freed ones by size: giving them to the driver would wait.
+
+  std::mutex mutex; ///< For all below; never held while the driver may wait for GPUs.
   std::map<runtime::StreamHandle, StreamState> streams;
   std::vector<EventRef> events;
-  std::map<void *, uint64_t> pinned; ///< Live host-pinned blocks.
   /// What has been encoded; repeated launches mostly describe the same tensors.
   std::unordered_map<runtime::TensorMapDescription, runtime::TensorMap, runtime::TensorMapHash> tensorMaps;
-  std::multimap<uint64_t, void *> pinnedReusable; ///< Freed ones by size: giving them to the driver would wait.
-  bool abandoned = false;
+  std::atomic<bool> abandoned = false; ///< Not under the lock.
 };
 
 } // namespace ditron::cuda

@@ -7,7 +7,9 @@
 #include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/CudaKernel.h"
 
+#include <chrono>
 #include <fmt/format.h>
+#include <thread>
 
 namespace ditron::cuda {
 
@@ -46,10 +48,12 @@ uint64_t CudaDevice::captureOf(StreamRef stream) const {
 
 Status CudaDevice::beginCapture(runtime::StreamHandle stream) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (system->queue.isHolding())
+    DITRON_RETURN_IF_ERROR(drain(nullptr, nullptr, "work before a capture"));
   ContextScope scope(driver, context);
   // Relaxed: other threads, and the loading of a kernel that prepare() missed, do not spoil the capture.
   {
-    std::lock_guard lock(mutex); // see unfinishedWork
+    std::lock_guard lock(mutex); // see addUnfinishedWork
     DITRON_RETURN_IF_ERROR(
         check(driver.streamBeginCapture(streamRef(stream), CaptureMode::Relaxed), "begin of a capture"));
   }
@@ -65,10 +69,18 @@ Expected<runtime::GraphHandle> CudaDevice::endCapture(runtime::StreamHandle stre
   graph->device = shared_from_this();
   graph->driver = system->driver;
   graph->lastKernel = lastKernel(streamRef(stream));
-  DITRON_RETURN_IF_ERROR(check(driver.streamEndCapture(streamRef(stream), &graph->graph), "end of a capture"));
   graph->kept = system->endCapture(capture);
-  DITRON_RETURN_IF_ERROR(
-      check(driver.graphInstantiate(&graph->executable, graph->graph, 0), "instantiation of a graph"));
+  DITRON_RETURN_IF_ERROR(check(driver.streamEndCapture(streamRef(stream), &graph->graph), "end of a capture"));
+  DITRON_ASSIGN_OR_RETURN(
+      graph->executable,
+      whileIdle<GraphExecRef>(
+          "make a graph executable", [self = shared_from_this(), graph]() -> Expected<GraphExecRef> {
+            ContextScope inContext(self->driver, self->context);
+            GraphExecRef executable = nullptr;
+            DITRON_RETURN_IF_ERROR(
+                self->check(self->driver.graphInstantiate(&executable, graph->graph, 0), "instantiation of a graph"));
+            return executable;
+          }));
   return runtime::GraphHandle(std::move(graph));
 }
 
@@ -79,11 +91,20 @@ bool CudaDevice::isCapturing(runtime::StreamHandle stream) const {
 
 Status CudaDevice::launchGraph(runtime::StreamHandle stream, runtime::GraphHandle graph) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (const Entry entry(*this); entry.mayGo())
+    return launchGraphNow(streamRef(stream), graph);
+  return hold({.order = {.stream = streamRef(stream), .graph = graph.get()},
+
+               .submit = [=, this] { return launchGraphNow(streamRef(stream), graph); }});
+}
+
+Status CudaDevice::launchGraphNow(StreamRef stream, const runtime::GraphHandle &graph) {
   ContextScope scope(driver, context);
   const CudaGraph &captured = cudaGraph(graph);
-  DITRON_RETURN_IF_ERROR(check(driver.graphLaunch(captured.executable, streamRef(stream)), "launch of a graph"));
+  DITRON_RETURN_IF_ERROR(check(driver.graphLaunch(captured.executable, stream), "launch of a graph"));
+  setMayWait(stream);
   if (captured.lastKernel.isValid())
-    setLastKernel(streamRef(stream), captured.lastKernel);
+    setLastKernel(stream, captured.lastKernel, true);
   return Status::ok();
 }
 
@@ -109,27 +130,58 @@ Status CudaDevice::patchGraph(const runtime::GraphHandle &graph, runtime::GraphN
                               const runtime::LoadedKernel &loaded, const runtime::LaunchConfig &config,
                               void *const *values) {
   DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
   const auto &kernel = static_cast<const CudaKernel &>(loaded);
-  const KernelNodeParameters parameters = {kernel.function(),
+  if (const Entry entry(*this); entry.mayGo())
+    return patchGraphNow(graph, node, kernel.kernel(), config, values);
+  // Launches of the graph that are kept back have the values that it had.
+  return hold(
+      {.order = {.graph = graph.get()},
+       .kernel = kernel.kernel(),
+       .mayWait = false,
+       .submit = [=, this, kept = KeptValues::of(kernel.kernel().artifact(), values), kernel = kernel.kernel()] {
+         return patchGraphNow(graph, node, kernel, config, kept->pointers.data());
+       }});
+}
+
+Status CudaDevice::patchGraphNow(const runtime::GraphHandle &graph, runtime::GraphNode node,
+                                 const runtime::Kernel &kernel, const runtime::LaunchConfig &config,
+                                 void *const *values) {
+  ContextScope scope(driver, context);
+  const KernelNodeParameters parameters = {kernels->findReady(kernel),
                                            config.grid[0],
                                            config.grid[1],
                                            config.grid[2],
-                                           kernel.kernel().threadsPerBlock(),
+                                           kernel.threadsPerBlock(),
                                            1,
                                            1,
-                                           static_cast<unsigned>(kernel.kernel().artifact().sharedBytes),
+                                           static_cast<unsigned>(kernel.artifact().sharedBytes),
                                            const_cast<void **>(values),
                                            nullptr};
   return check(driver.graphExecKernelNodeSetParams(cudaGraph(graph).executable, reinterpret_cast<GraphNodeRef>(node),
                                                    &parameters),
-               fmt::format("other arguments for kernel '{}' in a graph", kernel.kernel().name()));
+               fmt::format("other arguments for kernel '{}' in a graph", kernel.name()));
+}
+
+bool CudaDevice::mayMakeGraphs() {
+  const auto deadline = std::chrono::steady_clock::now() + SubmissionQueue::patience;
+  while (!system->unfinishedWork().text.empty()) {
+    if (std::chrono::steady_clock::now() > deadline)
+      return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
 }
 
 Status CudaDevice::loadGraph(const runtime::GraphHandle &graph) {
   DITRON_RETURN_IF_ERROR(system->status());
+  auto upload = [self = shared_from_this(), graph]() -> Expected<GraphExecRef> {
+    ContextScope scope(self->driver, self->context);
+    DITRON_RETURN_IF_ERROR(
+        self->check(self->driver.graphUpload(cudaGraph(graph).executable, self->housekeeping), "loading of a graph"));
+    return cudaGraph(graph).executable;
+  };
+  DITRON_RETURN_IF_ERROR(whileIdle<GraphExecRef>("bring a graph to the GPU", upload).status());
   ContextScope scope(driver, context);
-  DITRON_RETURN_IF_ERROR(check(driver.graphUpload(cudaGraph(graph).executable, housekeeping), "loading of a graph"));
   return waitFor([&] { return driver.streamQuery(housekeeping); },
                  [&] { return driver.streamSynchronize(housekeeping); }, "loading of a graph");
 }

@@ -1,19 +1,14 @@
 //===- CudaLaunch.cpp - An NVIDIA GPU as a Device: what runs on streams -------------------------------------------===//
 //
-// Copies, signals and kernels; graphs are in CudaGraph.cpp. Everything here only enqueues, except that a kernel that nobody has loaded before its
-// first launch is loaded then.
+// Copies, signals and kernels; graphs are in CudaGraph.cpp. Everything here only enqueues: with the driver, or with the queue of what is kept back
+// until code is loaded (CudaLoad.cpp).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "ditron/runtime/cuda/CudaDevice.h"
 #include "ditron/runtime/cuda/CudaKernel.h"
 
-#include "ditron/support/ForkGate.h"
-
-#include <chrono>
 #include <cstring>
 #include <fmt/format.h>
-#include <future>
-#include <thread>
 
 namespace ditron::cuda {
 
@@ -37,84 +32,6 @@ void runHostCall(void *userData) {
 } // namespace
 
 // Kernels
-
-Expected<FunctionRef> CudaDevice::loadHere(const runtime::Kernel &kernel) {
-  ContextScope scope(driver, context);
-  bool isNew = false;
-  DITRON_ASSIGN_OR_RETURN(FunctionRef function, kernels->function(kernel, &isNew));
-  if (isNew)
-    system->addKernel(kernel.artifact().entrySymbol, kernel.name(), kernel.artifact().sourceFile);
-  return function;
-}
-
-std::string CudaDevice::unfinishedWork() {
-  ContextScope scope(driver, context);
-  std::lock_guard lock(mutex); // a query would spoil a capture: none begins meanwhile
-  for (const auto &[handle, state] : streams)
-    if (captureOf(streamRef(handle)) == 0 && driver.streamQuery(streamRef(handle)) == errorNotReady)
-      return streamText(state);
-  return {};
-}
-
-void CudaDevice::loadForPeers(const runtime::Kernel &kernel) {
-  if (kernels->find(kernel))
-    return;
-  // What runs here either ends soon or waits for the launch that is to follow.
-  constexpr std::chrono::milliseconds patience{500};
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!unfinishedWork().empty()) {
-    if (std::chrono::steady_clock::now() > deadline)
-      return;
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-  (void)loadHere(kernel);
-}
-
-Expected<FunctionRef> CudaDevice::loadEverywhere(const runtime::Kernel &kernel) {
-  DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadHere(kernel));
-  for (const std::shared_ptr<CudaDevice> &peer : system->devicesBut(options.rank))
-    peer->loadForPeers(kernel);
-  kernels->setReady(kernel);
-  return function;
-}
-
-Expected<FunctionRef> CudaDevice::loadedFunction(const runtime::Kernel &kernel) {
-  if (FunctionRef function = kernels->findReady(kernel))
-    return function;
-  std::string unfinished;
-  for (const std::shared_ptr<CudaDevice> &peer : system->devicesBut(options.rank))
-    if (unfinished = peer->unfinishedWork(); !unfinished.empty())
-      break;
-  if (unfinished.empty())
-    return loadEverywhere(kernel);
-  const uint64_t load = system->beginLoad(options.rank, kernel.name(), std::move(unfinished));
-  if (system->timeLimitSeconds <= 0) {
-    Expected<FunctionRef> function = loadEverywhere(kernel);
-    system->endLoad(load);
-    return function;
-  }
-  // The driver cannot be told to give up: if it does not come back, its thread stays behind.
-  auto result = std::make_shared<std::promise<Expected<FunctionRef>>>();
-  std::future<Expected<FunctionRef>> loaded = result->get_future();
-  std::thread([result, self = shared_from_this(), kernel] {
-    result->set_value(self->loadEverywhere(kernel));
-  }).detach();
-  const ForkGateOpen forksGoAhead;
-  if (loaded.wait_for(std::chrono::duration<double>(system->timeLimitSeconds)) == std::future_status::ready) {
-    system->endLoad(load);
-    return loaded.get();
-  }
-  Status reported = system->checkReports();
-  if (reported.isOk()) {
-    const std::string waits = system->publishedWaits();
-    reported = Status(StatusCode::TimeOut,
-                      fmt::format("rank {}: the driver has not loaded kernel '{}' within {:g} seconds{}{}",
-                                  options.rank, kernel.name(), system->timeLimitSeconds,
-                                  waits.empty() ? "" : "\nwaiting:\n" + waits, system->loadsText()));
-  }
-  abandoned = true;
-  return system->end(reported);
-}
 
 Status CudaDevice::launchStreamKernel(StreamRef stream, const char *name, std::initializer_list<uint64_t> values) {
   DITRON_ASSIGN_OR_RETURN(FunctionRef function, kernels->streamFunction(name));
@@ -143,25 +60,28 @@ Status CudaDevice::delayCopy(StreamRef stream) {
   return Status::ok();
 }
 
-Status CudaDevice::load(const runtime::Kernel &kernel) {
-  DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  return loadedFunction(kernel).status();
-}
-
 // Operations
 
 Status CudaDevice::copy(runtime::StreamHandle stream, const runtime::Copy &copy) {
   DITRON_RETURN_IF_ERROR(system->status());
   if (copy.rowBytes == 0 || copy.rows == 0)
     return Status::ok();
+  if (const Entry entry(*this); entry.mayGo())
+    return copyNow(streamRef(stream), copy);
+  return hold({.order = {.stream = streamRef(stream)},
+
+               .mayWait = false,
+               .submit = [=, this] { return copyNow(streamRef(stream), copy); }});
+}
+
+Status CudaDevice::copyNow(StreamRef stream, const runtime::Copy &copy) {
   ContextScope scope(driver, context);
-  DITRON_RETURN_IF_ERROR(delayCopy(streamRef(stream)));
+  DITRON_RETURN_IF_ERROR(delayCopy(stream));
   const uint64_t sourcePitch = copy.sourcePitch ? copy.sourcePitch : copy.rowBytes;
   const uint64_t destinationPitch = copy.destinationPitch ? copy.destinationPitch : copy.rowBytes;
   if (copy.rows == 1 || (sourcePitch == copy.rowBytes && destinationPitch == copy.rowBytes))
     return check(driver.memcpyAsync(deviceAddress(copy.destination), deviceAddress(copy.source),
-                                    copy.rowBytes * copy.rows, streamRef(stream)),
+                                    copy.rowBytes * copy.rows, stream),
                  copy.name);
   Copy2D description = {};
   description.sourceType = description.destinationType = memoryUnified;
@@ -171,69 +91,113 @@ Status CudaDevice::copy(runtime::StreamHandle stream, const runtime::Copy &copy)
   description.destinationPitch = destinationPitch;
   description.widthBytes = copy.rowBytes;
   description.height = copy.rows;
-  return check(driver.memcpy2DAsync(&description, streamRef(stream)), copy.name);
+  return check(driver.memcpy2DAsync(&description, stream), copy.name);
 }
 
 Status CudaDevice::fill(runtime::StreamHandle stream, void *address, int byteValue, uint64_t bytes) {
   DITRON_RETURN_IF_ERROR(system->status());
   if (bytes == 0)
     return Status::ok();
+  if (const Entry entry(*this); entry.mayGo())
+    return fillNow(streamRef(stream), address, byteValue, bytes);
+  return hold({.order = {.stream = streamRef(stream)},
+
+               .mayWait = false,
+               .submit = [=, this] { return fillNow(streamRef(stream), address, byteValue, bytes); }});
+}
+
+Status CudaDevice::fillNow(StreamRef stream, void *address, int byteValue, uint64_t bytes) {
   ContextScope scope(driver, context);
-  return check(
-      driver.memsetD8Async(deviceAddress(address), static_cast<unsigned char>(byteValue), bytes, streamRef(stream)),
-      "fill");
+  return check(driver.memsetD8Async(deviceAddress(address), static_cast<unsigned char>(byteValue), bytes, stream),
+               "fill");
 }
 
 Status CudaDevice::signalWrite(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (const Entry entry(*this); entry.mayGo())
+    return signalWriteNow(streamRef(stream), address, value, bytes);
+  return hold({.order = {.stream = streamRef(stream)},
+
+               .mayWait = false,
+               .submit = [=, this] { return signalWriteNow(streamRef(stream), address, value, bytes); }});
+}
+
+Status CudaDevice::signalWriteNow(StreamRef stream, void *address, uint64_t value, uint32_t bytes) {
   ContextScope scope(driver, context);
   // Without flags the driver orders the write after all earlier work of the stream, for the whole system.
   if (bytes == 8) {
     if (options.kernelSignals || !driver.streamWriteValue64)
-      return launchStreamKernel(streamRef(stream), "ditron_signal_write_64", {deviceAddress(address), value});
-    return check(driver.streamWriteValue64(streamRef(stream), deviceAddress(address), value, 0), "write of a signal");
+      return launchStreamKernel(stream, "ditron_signal_write_64", {deviceAddress(address), value});
+    return check(driver.streamWriteValue64(stream, deviceAddress(address), value, 0), "write of a signal");
   }
   if (options.kernelSignals || !driver.streamWriteValue32)
-    return launchStreamKernel(streamRef(stream), "ditron_signal_write_32", {deviceAddress(address), value});
-  return check(driver.streamWriteValue32(streamRef(stream), deviceAddress(address), static_cast<uint32_t>(value), 0),
+    return launchStreamKernel(stream, "ditron_signal_write_32", {deviceAddress(address), value});
+  return check(driver.streamWriteValue32(stream, deviceAddress(address), static_cast<uint32_t>(value), 0),
                "write of a signal");
 }
 
 Status CudaDevice::signalAdd(runtime::StreamHandle stream, void *address, uint64_t value, uint32_t bytes) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (const Entry entry(*this); entry.mayGo())
+    return signalAddNow(streamRef(stream), address, value, bytes);
+  return hold({.order = {.stream = streamRef(stream)},
+
+               .mayWait = false,
+               .submit = [=, this] { return signalAddNow(streamRef(stream), address, value, bytes); }});
+}
+
+Status CudaDevice::signalAddNow(StreamRef stream, void *address, uint64_t value, uint32_t bytes) {
   ContextScope scope(driver, context);
-  return launchStreamKernel(streamRef(stream), bytes == 8 ? "ditron_signal_add_64" : "ditron_signal_add_32",
+  return launchStreamKernel(stream, bytes == 8 ? "ditron_signal_add_64" : "ditron_signal_add_32",
                             {deviceAddress(address), value});
 }
 
 Status CudaDevice::signalWait(runtime::StreamHandle stream, const void *address, runtime::Compare compare,
                               uint64_t value, uint32_t bytes) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (const Entry entry(*this); entry.mayGo())
+    return signalWaitNow(streamRef(stream), address, compare, value, bytes);
+  return hold({.order = {.stream = streamRef(stream)},
+
+               .submit = [=, this] { return signalWaitNow(streamRef(stream), address, compare, value, bytes); }});
+}
+
+Status CudaDevice::signalWaitNow(StreamRef stream, const void *address, runtime::Compare compare, uint64_t value,
+                                 uint32_t bytes) {
   ContextScope scope(driver, context);
+  setMayWait(stream);
   const bool native = compare == runtime::Compare::GreaterEqual || compare == runtime::Compare::Equal;
   const unsigned flags = compare == runtime::Compare::Equal ? WaitEqual : WaitGreaterEqual;
   if (native && !options.kernelSignals && bytes == 8 && driver.streamWaitValue64)
-    return check(driver.streamWaitValue64(streamRef(stream), deviceAddress(address), value, flags),
-                 "wait for a signal");
+    return check(driver.streamWaitValue64(stream, deviceAddress(address), value, flags), "wait for a signal");
   if (native && !options.kernelSignals && bytes == 4 && driver.streamWaitValue32)
-    return check(
-        driver.streamWaitValue32(streamRef(stream), deviceAddress(address), static_cast<uint32_t>(value), flags),
-        "wait for a signal");
-  return launchStreamKernel(streamRef(stream), bytes == 8 ? "ditron_signal_wait_64" : "ditron_signal_wait_32",
+    return check(driver.streamWaitValue32(stream, deviceAddress(address), static_cast<uint32_t>(value), flags),
+                 "wait for a signal");
+  return launchStreamKernel(stream, bytes == 8 ? "ditron_signal_wait_64" : "ditron_signal_wait_32",
                             {deviceAddress(address), value, static_cast<uint64_t>(compare)});
 }
 
 Status CudaDevice::hostCallback(runtime::StreamHandle stream, std::function<void()> callback, std::string_view name) {
   DITRON_RETURN_IF_ERROR(system->status());
+  if (const Entry entry(*this); entry.mayGo())
+    return hostCallbackNow(streamRef(stream), std::move(callback), name);
+  return hold(
+      {.order = {.stream = streamRef(stream)},
+
+       .mayWait = false,
+       .submit = [=, this, name = std::string(name)] { return hostCallbackNow(streamRef(stream), callback, name); }});
+}
+
+Status CudaDevice::hostCallbackNow(StreamRef stream, std::function<void()> callback, std::string_view name) {
   ContextScope scope(driver, context);
-  if (const uint64_t capture = captureOf(streamRef(stream))) {
+  if (const uint64_t capture = captureOf(stream)) {
     // A graph may run it any number of times and keeps it.
     auto call = std::make_shared<HostCall>(HostCall{std::move(callback), false});
     system->keepForCapture(capture, call);
-    return check(driver.launchHostFunction(streamRef(stream), runHostCall, call.get()), name);
+    return check(driver.launchHostFunction(stream, runHostCall, call.get()), name);
   }
   auto call = std::make_unique<HostCall>(HostCall{std::move(callback), true});
-  DITRON_RETURN_IF_ERROR(check(driver.launchHostFunction(streamRef(stream), runHostCall, call.get()), name));
+  DITRON_RETURN_IF_ERROR(check(driver.launchHostFunction(stream, runHostCall, call.get()), name));
   (void)call.release(); // deletes itself when it has run
   return Status::ok();
 }
@@ -293,7 +257,7 @@ Expected<runtime::TensorMap> CudaDevice::encodeTensorMap(const runtime::TensorMa
 }
 
 Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, StreamRef stream,
-                           const runtime::LaunchConfig &config, void *const *values) {
+                           const runtime::LaunchConfig &config, void *const *values, bool mayWait) {
   DITRON_RETURN_IF_ERROR(delayKernel(stream));
   const std::array<uint32_t, 3> &grid = config.grid;
   const unsigned threads = kernel.threadsPerBlock();
@@ -314,7 +278,7 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
         driver.launchKernel(function, grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, parameters, nullptr);
   }
   if (result == success) {
-    setLastKernel(stream, kernel);
+    setLastKernel(stream, kernel, mayWait);
     return Status::ok();
   }
   if (result == errorCooperativeLaunchTooLarge) {
@@ -331,15 +295,46 @@ Status CudaDevice::enqueue(FunctionRef function, const runtime::Kernel &kernel, 
 Status CudaKernel::launch(runtime::StreamHandle stream, const runtime::LaunchConfig &config, void *const *values) {
   if (device->system->hasEnded())
     return device->system->status();
-  ContextScope scope(device->driver, device->context);
-  return device->enqueue(functionRef, kernelValue, streamRef(stream), config, values);
+  if (FunctionRef function = this->function())
+    if (const CudaDevice::Entry entry(*device); entry.mayGo()) {
+      ContextScope scope(device->driver, device->context);
+      return device->enqueue(function, kernelValue, streamRef(stream), config, values, mayWait);
+    }
+  return device->holdLaunch(kernelValue, streamRef(stream), config, values);
 }
 
-Expected<std::unique_ptr<runtime::LoadedKernel>> CudaDevice::loadForLaunch(const runtime::Kernel &kernel) {
-  DITRON_RETURN_IF_ERROR(system->status());
-  ContextScope scope(driver, context);
-  DITRON_ASSIGN_OR_RETURN(FunctionRef function, loadedFunction(kernel));
-  return std::unique_ptr<runtime::LoadedKernel>(std::make_unique<CudaKernel>(shared_from_this(), function, kernel));
+FunctionRef CudaKernel::function() const {
+  if (FunctionRef known = functionRef.load(std::memory_order_acquire))
+    return known;
+  FunctionRef found = device->kernels->findReady(kernelValue);
+  if (found) {
+    mayWait = device->kernels->mayWait(kernelValue);
+    functionRef.store(found, std::memory_order_release);
+  }
+  return found;
+}
+
+Status CudaDevice::holdLaunch(const runtime::Kernel &kernel, StreamRef stream, const runtime::LaunchConfig &config,
+                              void *const *values) {
+  HeldOperation operation;
+  operation.order.stream = stream;
+  operation.kernel = kernel;
+  operation.submit = [this, kernel, stream, config, kept = KeptValues::of(kernel.artifact(), values)]() -> Status {
+    ContextScope scope(driver, context);
+    FunctionRef function = kernels->findReady(kernel);
+    if (!function)
+      return internalError(fmt::format("kernel '{}' is launched before it is loaded", kernel.name()));
+    return enqueue(function, kernel, stream, config, kept->pointers.data(), kernels->mayWait(kernel));
+  };
+  const bool isLoaded = this->isLoaded(kernel);
+  operation.mayWait = !isLoaded || kernels->mayWait(kernel);
+  if (!isLoaded && (system->isCapturing() || isForeign(stream)))
+    DITRON_RETURN_IF_ERROR(loadNow(kernel, stream).status());
+  else if (!isLoaded) {
+    system->queue.addUnloaded(*this, std::move(operation));
+    return Status::ok();
+  }
+  return hold(std::move(operation));
 }
 
 } // namespace ditron::cuda

@@ -220,14 +220,20 @@ void CudaSystem::addDevice(uint32_t rank, std::weak_ptr<CudaDevice> device) {
   devices[rank] = std::move(device);
 }
 
-std::vector<std::shared_ptr<CudaDevice>> CudaSystem::devicesBut(uint32_t rank) const {
-  std::vector<std::shared_ptr<CudaDevice>> others;
+std::vector<std::shared_ptr<CudaDevice>> CudaSystem::livingDevices() const {
+  std::vector<std::shared_ptr<CudaDevice>> living;
   std::lock_guard lock(mutex);
-  for (const auto &[other, device] : devices)
-    if (other != rank)
-      if (std::shared_ptr<CudaDevice> living = device.lock())
-        others.push_back(std::move(living));
-  return others;
+  for (const auto &[rank, device] : devices)
+    if (std::shared_ptr<CudaDevice> held = device.lock())
+      living.push_back(std::move(held));
+  return living;
+}
+
+UnfinishedWork CudaSystem::unfinishedWork() const {
+  UnfinishedWork work;
+  for (const std::shared_ptr<CudaDevice> &device : livingDevices())
+    device->addUnfinishedWork(work);
+  return work;
 }
 
 uint64_t CudaSystem::beginLoad(uint32_t rank, std::string_view kernel, std::string unfinished) {
@@ -270,6 +276,7 @@ std::shared_ptr<KernelCache> CudaSystem::kernelCache(DeviceOrdinal ordinal, Cont
 void CudaSystem::beginCapture(uint64_t id) {
   std::lock_guard lock(mutex);
   captures[id];
+  ownCaptures.insert(id);
 }
 
 void CudaSystem::keepForCapture(uint64_t id, std::shared_ptr<const void> object) {
@@ -277,8 +284,14 @@ void CudaSystem::keepForCapture(uint64_t id, std::shared_ptr<const void> object)
   captures[id].push_back(std::move(object));
 }
 
+bool CudaSystem::isCapturing() const {
+  std::lock_guard lock(mutex);
+  return !ownCaptures.empty();
+}
+
 KeepAlive CudaSystem::endCapture(uint64_t id) {
   std::lock_guard lock(mutex);
+  ownCaptures.erase(id);
   auto found = captures.find(id);
   if (found == captures.end())
     return {};

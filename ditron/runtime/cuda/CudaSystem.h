@@ -11,12 +11,14 @@
 #include "ditron/abi/WaitReport.h"
 #include "ditron/explain/board/BoardReader.h"
 #include "ditron/runtime/cuda/CudaDriver.h"
+#include "ditron/runtime/cuda/SubmissionQueue.h"
 
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 namespace ditron::cuda {
@@ -33,7 +35,7 @@ uint32_t hashOfName(std::string_view name);
 /// Things that a captured graph needs for as long as it lives.
 using KeepAlive = std::vector<std::shared_ptr<const void>>;
 
-class CudaSystem {
+class CudaSystem : public std::enable_shared_from_this<CudaSystem> {
 public:
   CudaSystem(std::shared_ptr<const CudaDriver> driver, double timeLimitSeconds)
       : driver(std::move(driver)), timeLimitSeconds(timeLimitSeconds) {}
@@ -43,6 +45,8 @@ public:
   const double timeLimitSeconds;
   /// The ranks of other processes that have died; empty where there are none. Set before anything waits.
   std::function<std::vector<uint32_t>()> lostRanks;
+  /// What is kept back until its code is there.
+  SubmissionQueue queue{*this};
 
   /// Ok, or the error that ended the run.
   Status status() const;
@@ -71,7 +75,9 @@ public:
 
   /// The devices of this process, for as long as they live.
   void addDevice(uint32_t rank, std::weak_ptr<CudaDevice> device);
-  std::vector<std::shared_ptr<CudaDevice>> devicesBut(uint32_t rank) const;
+  std::vector<std::shared_ptr<CudaDevice>> livingDevices() const;
+  /// Of all GPUs of this process: work that may run until others have done something.
+  UnfinishedWork unfinishedWork() const;
   /// Notes that a rank loads a kernel while others have unfinished work, which reports then say; the result goes to endLoad.
   uint64_t beginLoad(uint32_t rank, std::string_view kernel, std::string unfinished);
   void endLoad(uint64_t load);
@@ -85,6 +91,8 @@ public:
   void beginCapture(uint64_t id);
   void keepForCapture(uint64_t id, std::shared_ptr<const void> object);
   KeepAlive endCapture(uint64_t id);
+  /// Whether a capture that beginCapture began is not over.
+  bool isCapturing() const;
 
 private:
   struct Allocation {
@@ -118,6 +126,7 @@ private:
   std::map<uint32_t, explain::WaitBoard *> boards;
   std::map<uint32_t, std::shared_ptr<const EventRing>> rings;
   std::map<uint64_t, KeepAlive> captures;
+  std::set<uint64_t> ownCaptures;                        ///< Begun by beginCapture.
   std::map<uint32_t, std::weak_ptr<CudaDevice>> devices; ///< By rank.
   std::map<uint64_t, Load> loads;
   uint64_t nextLoad = 0;

@@ -17,6 +17,13 @@ namespace {
 constexpr uint64_t plainSharedBytes = 48 << 10;
 } // namespace
 
+bool readsWhatOthersWrite(std::string_view ptx) {
+  for (std::string_view word : {"ld.acquire", "ld.relaxed", "ld.volatile", "ld.mmio", "atom."})
+    if (ptx.find(word) != std::string_view::npos)
+      return true;
+  return false;
+}
+
 KernelCache::~KernelCache() {
   if (abandoned)
     return;
@@ -89,6 +96,12 @@ void KernelCache::setReady(const runtime::Kernel &kernel) {
   kernels.at(kernel.identity()).isReady = true;
 }
 
+bool KernelCache::mayWait(const runtime::Kernel &kernel) {
+  std::lock_guard lock(mutex);
+  const auto found = kernels.find(kernel.identity());
+  return found == kernels.end() || found->second.mayWait;
+}
+
 Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool *isNew) {
   std::lock_guard lock(loading);
   if (FunctionRef found = find(kernel))
@@ -113,6 +126,7 @@ Expected<FunctionRef> KernelCache::function(const runtime::Kernel &kernel, bool 
   }
   reserveStack(*function);
   loaded.function = *function;
+  loaded.mayWait = artifact.codeKind != ArtifactCode::Ptx || readsWhatOthersWrite(kernel.image().code);
   {
     std::lock_guard mapLock(mutex);
     kernels.emplace(kernel.identity(), std::move(loaded));

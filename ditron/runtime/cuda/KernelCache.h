@@ -17,6 +17,10 @@
 
 namespace ditron::cuda {
 
+/// Whether code reads words of which others may change the value meanwhile: what a loop that waits for another kernel cannot do
+/// without. Volatile and ordered loads and atomics count; polls of mbarriers do not, which only the block's own copies complete.
+bool readsWhatOthersWrite(std::string_view ptx);
+
 class KernelCache {
 public:
   KernelCache(std::shared_ptr<const CudaDriver> driver, Context context, std::string gpuName)
@@ -31,6 +35,8 @@ public:
   /// The same if it may be launched as well: it is on the other GPUs, too, where it would not get any more once it runs here.
   FunctionRef findReady(const runtime::Kernel &kernel);
   void setReady(const runtime::Kernel &kernel);
+  /// Whether the kernel, which is loaded, may run until others have written something; else it ends by itself.
+  bool mayWait(const runtime::Kernel &kernel);
   /// A kernel of StreamKernels.h.
   Expected<FunctionRef> streamFunction(const char *name);
   void abandon() { abandoned = true; }
@@ -40,7 +46,7 @@ private:
     runtime::Kernel kernel; ///< Keeps the key of the map unique.
     ModuleRef module = nullptr;
     FunctionRef function = nullptr;
-    bool isReady = false;
+    bool isReady = false, mayWait = true;
   };
   Expected<ModuleRef> loadModule(std::string_view name, const std::string &ptx);
   void reserveStack(FunctionRef function);

@@ -98,6 +98,14 @@ Status VirtualHeap::mapUpTo(uint64_t end) {
   return status;
 }
 
+bool VirtualHeap::mustMapFor(uint64_t bytes) {
+  const std::optional<uint64_t> offset = offsets.allocate(bytes);
+  if (!offset)
+    return false; // allocate() will refuse
+  offsets.free(*offset);
+  return *offset + bytes > mapped;
+}
+
 Expected<void *> VirtualHeap::allocate(uint64_t bytes) {
   const std::optional<uint64_t> offset = offsets.allocate(bytes);
   if (!offset)

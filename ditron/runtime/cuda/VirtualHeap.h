@@ -44,6 +44,8 @@ public:
   /// Maps memory up to this offset, so that allocations before it need none.
   Status mapUpTo(uint64_t end);
 
+  /// Whether allocate() will have to map memory for an array of this size.
+  bool mustMapFor(uint64_t bytes);
   /// Memory with whatever was in it.
   Expected<void *> allocate(uint64_t bytes);
   Status free(void *address);

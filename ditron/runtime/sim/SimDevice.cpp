@@ -209,7 +209,7 @@ Expected<TensorMap> SimDevice::encodeTensorMap(const TensorMapDescription &map) 
   return result;
 }
 
-Expected<std::unique_ptr<LoadedKernel>> SimDevice::loadForLaunch(const Kernel &kernel) {
+Expected<std::unique_ptr<LoadedKernel>> SimDevice::loadForLaunch(const Kernel &kernel, std::optional<StreamHandle>) {
   return std::unique_ptr<LoadedKernel>(std::make_unique<SimKernel>(machine, kernel));
 }
 

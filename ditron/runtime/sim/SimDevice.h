@@ -44,7 +44,8 @@ public:
   Status signalWait(StreamHandle stream, const void *address, Compare compare, uint64_t value, uint32_t bytes) override;
   Status hostCallback(StreamHandle stream, std::function<void()> callback, std::string_view name) override;
   Expected<TensorMap> encodeTensorMap(const TensorMapDescription &map) override;
-  Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel) override;
+  Expected<std::unique_ptr<LoadedKernel>> loadForLaunch(const Kernel &kernel,
+                                                        std::optional<StreamHandle> launchedOn) override;
 
   Status beginCapture(StreamHandle stream) override;
   Expected<GraphHandle> endCapture(StreamHandle stream) override;

@@ -25,7 +25,8 @@ template <typename Function> Function *hook(const char *name) {
 }
 inline std::string takeLog() { return hook<decltype(fakeCudaTakeLog)>("fakeCudaTakeLog")(); }
 inline std::string takeCalls() { return hook<decltype(fakeCudaTakeCalls)>("fakeCudaTakeCalls")(); }
-inline void setLoadsWait(bool wait) { hook<decltype(fakeCudaLoadsWait)>("fakeCudaLoadsWait")(wait); }
+inline void setLoadsWait(int wait) { hook<decltype(fakeCudaLoadsWait)>("fakeCudaLoadsWait")(wait); }
+inline bool takeWaited() { return hook<decltype(fakeCudaTakeWaited)>("fakeCudaTakeWaited")() != 0; }
 inline uint64_t livePhysicalBytes() { return hook<decltype(fakeCudaLivePhysicalBytes)>("fakeCudaLivePhysicalBytes")(); }
 
 inline testing::AssertionResult ok(const Status &status) {
@@ -46,6 +47,15 @@ inline const char *const testPtx = R"(
 .visible .entry sum(.param .u64 x, .param .u64 y, .param .u64 out, .param .u32 n, .param .u64 view)
 { ret; }
 )";
+
+/// A module of a kernel that reads what others write, with so many parameters before the world view.
+inline std::string waitingPtx(const std::string &name, unsigned parameters) {
+  std::string list;
+  for (unsigned i = 0; i < parameters; ++i)
+    list += ".param .u64 p" + std::to_string(i) + ", ";
+  return ".version 8.0\n.target sm_90a\n.visible .entry " + name + "(" + list +
+         ".param .u64 view)\n{ ld.acquire.sys.global.u64 %rd1, [%rd2]; ret; }\n";
+}
 
 inline Kernel makeKernel(const std::string &name, std::vector<ArtifactParameter> parameters, uint64_t sharedBytes = 0,
                          std::string ptx = testPtx) {

@@ -2,7 +2,8 @@
 //
 // Run by `ditron launch -n N ring_process` (or torchrun --no-python, mpirun, srun): each rank pushes blocks of data and then
 // a signal into the next rank's memory, round after round, and checks what it gets from the one before. Prints one line;
-// exit code 0 when all was right. With an argument it misbehaves: "late" (rank 1 comes late to an allocation), "differ" (rank
+// exit code 0 when all was right. With "kernels" it launches kernels that meet, none of them prepared. With other
+// arguments it misbehaves: "late" (rank 1 comes late to an allocation), "differ" (rank
 // 1 allocates something else), "die" (rank 1 ends in the middle), "killed" (rank 1 is killed between two rounds).
 //
 //===--------------------------------------------------------------------------------------------------------------===//
@@ -63,6 +64,33 @@ Status ring(World &world, std::string_view mischief) {
   return world.runRanks([](Rank &own) { return own.hostBarrier(); });
 }
 
+/// Kernels that nobody has prepared, each of which runs until that of the rank before has begun.
+Status meetings(World &world) {
+  const uint32_t ranks = world.numRanks(), me = world.localRanks().front();
+  DITRON_ASSIGN_OR_RETURN(SymmetricBuffer words, world.allocateSymmetric(DataType::I64, 2, "words"));
+  auto make = [] {
+    Artifact artifact;
+    artifact.kernel = artifact.entrySymbol = "await_neighbour";
+    artifact.target = "cuda:sm_90a";
+    artifact.codeKind = ArtifactCode::Ptx;
+    artifact.code =
+        ".version 8.0\n.target sm_90a\n.visible .entry await_neighbour(.param .u64 theirs, .param .u64 own, "
+        ".param .u64 generation, .param .u64 view)\n{ ld.acquire.sys.global.u64 %rd1, [%rd2]; ret; }\n";
+    artifact.parameters = {{"theirs", "*i64", 8, 1}, {"own", "*i64", 8, 1}, {"generation", "i64", 8, 1}};
+    return Kernel::create(std::move(artifact), {});
+  };
+  Stream &stream = world.rank(me).stream();
+  for (int64_t round = 0; round < rounds; ++round) {
+    DITRON_ASSIGN_OR_RETURN(const Kernel first, make());
+    DITRON_ASSIGN_OR_RETURN(const Kernel second, make());
+    int64_t generation = 3 * round;
+    for (const Kernel *kernel : {&first, &second, &first})
+      DITRON_RETURN_IF_ERROR(stream.launch(*kernel, {}, {words.on((me + 1) % ranks), words.on(me), ++generation}));
+    DITRON_RETURN_IF_ERROR(stream.synchronize());
+  }
+  return world.runRanks([](Rank &own) { return own.hostBarrier(); });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -70,9 +98,10 @@ int main(int argc, char **argv) {
   WorldOptions options;
   options.heapBytes = 64 << 20;
   options.timeLimitSeconds = 20;
-  options.bootstrapLimitSeconds = mischief.empty() ? 30 : 2;
+  options.bootstrapLimitSeconds = mischief.empty() || mischief == "kernels" ? 30 : 2;
   Expected<std::unique_ptr<World>> world = World::fromEnvironment("cuda", options);
-  const Status status = world.isOk() ? ring(**world, mischief) : world.status();
+  const bool launchesKernels = mischief == "kernels";
+  const Status status = !world.isOk() ? world.status() : launchesKernels ? meetings(**world) : ring(**world, mischief);
   if (!status.isOk()) {
     std::fprintf(stderr, "ring_process: %s\n", status.message().c_str());
     return 1;

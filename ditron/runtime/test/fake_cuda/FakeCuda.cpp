@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace ditron::cuda;
@@ -37,6 +38,8 @@ struct Machine {
   int capability = 90;
   uint64_t memoryBytes = uint64_t(1) << 30;
   std::set<std::pair<int, int>> separated;
+  int waits = 0;     ///< As fakeCudaLoadsWait has it.
+  bool says = false; ///< Which GPUs got a context, at the end of the process.
 };
 
 Machine readMachine() {
@@ -54,8 +57,16 @@ Machine readMachine() {
       machine.capability = a;
     else if (std::sscanf(item.c_str(), "memory_mib=%d", &a) == 1)
       machine.memoryBytes = uint64_t(a) << 20;
+    else if (std::sscanf(item.c_str(), "waits=%d", &a) == 1)
+      machine.waits = a;
+    else if (item == "says")
+      machine.says = true;
     else if (std::sscanf(item.c_str(), "no_p2p=%d-%d", &a, &b) == 2)
       machine.separated.insert({a, b});
+  }
+  if (const char *visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    const std::string list = visible;
+    machine.gpus = std::min(machine.gpus, list.empty() ? 0 : 1 + static_cast<int>(std::ranges::count(list, ',')));
   }
   return machine;
 }
@@ -85,6 +96,7 @@ struct FakeExecutable {
 };
 
 struct FakeStream {
+  Context context;
   std::deque<Step> queue;
   FakeGraph *capture = nullptr;
   uint64_t captureId = 0;
@@ -113,7 +125,8 @@ struct State {
   Machine machine = readMachine();
   std::string log, logTaken, calls, callsTaken;
   std::string lastCall;
-  bool loadsWait = false;
+  int loadsWait = machine.waits;
+  bool hasWaited = false;
   std::map<Context, size_t> stackBytes; ///< Of the contexts that have been told.
   uint64_t nextHandle = 1, nextCapture = 1, clock = 0;
   std::map<AllocationHandle, Physical> physical;
@@ -125,10 +138,19 @@ struct State {
   std::vector<std::unique_ptr<FakeFunction>> functions;
   std::vector<std::unique_ptr<FakeGraph>> graphs;
   std::vector<std::unique_ptr<FakeExecutable>> executables;
-  std::map<int, int> retained;
+  std::map<int, int> retained; ///< By GPU; stays when the context ends.
   std::set<void *> pinned;
   std::set<void *> registered; ///< Host memory of the process that GPUs may touch.
   int broken = 0;
+
+  ~State() {
+    if (!machine.says)
+      return;
+    std::string gpus;
+    for (const auto &[gpu, times] : retained)
+      gpus += " " + std::to_string(gpu);
+    std::fprintf(stderr, "fake driver: %d visible, contexts on GPUs:%s\n", machine.gpus, gpus.empty() ? " none" : gpus.c_str());
+  }
 };
 
 State &state() {
@@ -186,15 +208,19 @@ Result enqueue(StreamRef handle, Step step, FakeFunction *function = nullptr) {
   return success;
 }
 
-/// What may wait, in the real driver, until no GPU of the process has anything to do.
+/// What may wait, in the real driver, until the context's GPU, or every GPU of the process, has nothing to do.
 void waitForIdleGpus() {
   for (;; std::this_thread::yield()) {
     Lock lock(state().mutex);
     if (!state().loadsWait)
       return;
     pump();
-    if (std::ranges::all_of(state().streams, [](const auto &stream) { return stream->queue.empty(); }))
+    const Context own = contexts.empty() ? nullptr : contexts.back();
+    if (std::ranges::all_of(state().streams, [&](const auto &stream) {
+          return stream->queue.empty() || (state().loadsWait == 2 && stream->context != own);
+        }))
       return;
+    state().hasWaited = true;
   }
 }
 
@@ -249,6 +275,9 @@ Step kernelStep(const FakeFunction &function, std::vector<uint64_t> values) {
     } else if (name == "meet") {
       *word64(0) = 1;
       return *word64(1) == 1;
+    } else if (name.starts_with("await_")) {
+      *word64(0) = std::max(*word64(0), static_cast<int64_t>(values[2]));
+      return *word64(1) >= static_cast<int64_t>(values[2]);
     } else if (name == "sum")
       for (uint64_t i = 0; i < values[3]; ++i)
         word64(2)[i] = word64(0)[i] + word64(1)[i];
@@ -295,9 +324,13 @@ const char *fakeCudaTakeCalls() {
 }
 void fakeCudaLoadsWait(int wait) {
   Lock lock(state().mutex);
-  state().loadsWait = wait != 0;
+  state().loadsWait = wait;
   for (const std::unique_ptr<FakeStream> &left : state().streams)
     left->queue.clear();
+}
+int fakeCudaTakeWaited() {
+  Lock lock(state().mutex);
+  return std::exchange(state().hasWaited, false);
 }
 uint64_t fakeCudaLivePhysicalBytes() {
   Lock lock(state().mutex);
@@ -502,6 +535,7 @@ Result cuMemMap(DevicePointer address, size_t bytes, size_t, AllocationHandle ha
 }
 Result cuMemUnmap(DevicePointer address, size_t bytes) {
   note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   if (!state().mappings.erase(address))
     return invalidValue;
@@ -549,6 +583,7 @@ Result cuMemHostAlloc(void **address, size_t bytes, unsigned) {
 }
 Result cuMemFreeHost(void *address) {
   note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   if (!state().pinned.erase(address))
     return invalidValue;
@@ -558,6 +593,7 @@ Result cuMemFreeHost(void *address) {
 
 Result cuMemHostRegister_v2(void *address, size_t, unsigned) {
   note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   return state().registered.insert(address).second ? success : invalidValue;
 }
@@ -625,11 +661,13 @@ Result cuMemsetD8Async(DevicePointer address, unsigned char value, size_t bytes,
 
 Result cuStreamCreateWithPriority(StreamRef *created, unsigned flags, int priority) {
   note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   if (contexts.empty())
     return 201;
   record("cuStreamCreate(flags=" + std::to_string(flags) + " priority=" + std::to_string(priority) + ")");
   state().streams.push_back(std::make_unique<FakeStream>());
+  state().streams.back()->context = contexts.back();
   *created = reinterpret_cast<StreamRef>(state().streams.back().get());
   return success;
 }
@@ -788,6 +826,7 @@ Result cuModuleLoadDataEx(ModuleRef *module, const void *image, unsigned count, 
 }
 Result cuModuleUnload(ModuleRef) {
   note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   record("cuModuleUnload");
   return success;
@@ -918,6 +957,7 @@ Result cuStreamGetCaptureInfo_v2(StreamRef target, CaptureStatus *status, uint64
 }
 Result cuGraphInstantiateWithFlags(GraphExecRef *executable, GraphRef graph, unsigned long long) {
   note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   record("cuGraphInstantiate");
   state().executables.push_back(
@@ -927,6 +967,7 @@ Result cuGraphInstantiateWithFlags(GraphExecRef *executable, GraphRef graph, uns
 }
 Result cuGraphUpload(GraphExecRef executable, StreamRef) {
   note(__func__);
+  waitForIdleGpus();
   Lock lock(state().mutex);
   record("cuGraphUpload");
   reinterpret_cast<FakeExecutable *>(executable)->uploaded = true;
