@@ -58,7 +58,7 @@ public:
   Status hostBarrier() override { return others->rendezvous().barrier("hostBarrier"); }
   bool spansProcesses() const override { return true; }
   Expected<std::vector<std::string>> allGather(std::string_view step, const std::string &own) override {
-    return others.rendezvous().allGather(step, own);
+    return others->rendezvous().allGather(step, own);
   }
   Status agree(std::string_view step, const std::string &request) override {
     return others->rendezvous().agree(step, request);
