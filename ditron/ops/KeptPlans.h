@@ -9,7 +9,6 @@
 
 #include "ditron/runtime/Stream.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <vector>
@@ -55,15 +54,6 @@ public:
   }
 
 private:
-  static std::string whatToDo(const Key &key) {
-    if (std::all_of(key.begin() + numSizes, key.end(), [](int64_t alignment) { return alignment == planAlignment; }))
-      return "call prepare before the capture begins";
-    return fmt::format(
-        "prepare is for addresses that are multiples of {} bytes, which one of these is not; make a call "
-        "with such addresses before the capture begins",
-        planAlignment);
-  }
-
   std::map<Key, Plan> plans;
 };
 
