@@ -174,7 +174,11 @@ Status AllToAllV::enqueue(runtime::Rank &rank, runtime::Stream &stream, const Op
     if (rows < 0 || rows > mostElements / optionValues.rowElements)
       return invalidArgument(fmt::format("{}: {} is {}; 0 to {} are accepted", operation, name, rows,
                                          mostElements / optionValues.rowElements));
-  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation, stream, keyOf(operands),
+  auto describe = [&] {
+    return fmt::format("in and out at multiples of {} and {} bytes", alignmentOf(operands.in),
+                       alignmentOf(operands.out));
+  };
+  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation, stream, keyOf(operands), describe,
                                                               [&] { return makePlan(rank, operands); }));
   for (size_t i = 0; i < pointers.size(); ++i)
     DITRON_RETURN_IF_ERROR(found->call.setPointer(found->pointers[i], pointers[i]));

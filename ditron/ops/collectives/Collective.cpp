@@ -2,6 +2,7 @@
 #include "ditron/ops/collectives/Collective.h"
 
 #include "ditron/ops/GemmKernels.h"
+#include "ditron/ops/collectives/Channels.h"
 #include "ditron/ops/collectives/CollectiveProtocol.h"
 
 #include <fmt/format.h>

@@ -68,10 +68,14 @@ Expected<CollectiveCall> CopyEngineProtocol::call(runtime::Rank &rank, const Col
                                                   runtime::Pointer out, int64_t elements) const {
   using runtime::Lane;
   const bool gives = !isBroadcast() || rank.id() == options().root;
+  const int64_t given = (scatters() ? numRanks() : 1) * elements;
   const KernelCall enter = words.enter(rank, arrived.on(rank.id()), 0,
                                        {.destination = operandOf(rank.id(), elements),
                                         .source = in,
-                                        .elements = gives ? (scatters() ? numRanks() : 1) * elements : 0});
+                                        .rows = gives ? 1 : 0,
+                                        .columns = given,
+                                        .destinationStride = given,
+                                        .sourceStride = given});
   CollectiveCall made;
   made.sequence = runtime::CallSequence(sides[rank.id()]);
   DITRON_ASSIGN_OR_RETURN(made.first, PreparedCall::create(*setting.kernels, rank, enter));

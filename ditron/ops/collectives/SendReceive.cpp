@@ -148,7 +148,8 @@ Status SendReceive::enqueue(runtime::Rank &rank, runtime::Stream &stream, const 
     for (const Message *message : *messages)
       if (message && message->elements > 0)
         alignment = std::min(alignment, alignmentOf(message->data));
-  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation, stream, {0, 0, alignment},
+  auto describe = [&] { return fmt::format("messages at multiples of {} bytes", alignment); };
+  DITRON_ASSIGN_OR_RETURN(Plan * found, kept[rank.id()]->find(operation, stream, {0, 0, alignment}, describe,
                                                               [&] { return makePlan(rank, alignment); }));
   const runtime::Pointer any = ring.on(rank.id());
   for (uint32_t peer = 0; peer < rank.numRanks(); ++peer) {

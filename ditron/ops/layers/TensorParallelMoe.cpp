@@ -166,7 +166,8 @@ Status TensorParallelMoe::enqueue(runtime::Rank &rank, runtime::Stream &stream, 
   for (auto [name, pointer] : {std::pair("x", x), std::pair("y", y)})
     DITRON_RETURN_IF_ERROR(verifyPointerType(operation, name, pointer, optionValues.dtype));
   PerRank &own = *ranks[rank.id()];
-  DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(operation, stream, {tokensPerRank, optionValues.hidden},
+  auto describe = [&] { return fmt::format("{} tokens of each rank", tokensPerRank); };
+  DITRON_ASSIGN_OR_RETURN(Plan * found, own.kept.find(operation, stream, {tokensPerRank, optionValues.hidden}, describe,
                                                       [&] { return plan(rank, tokensPerRank); }));
   const int64_t elements = tokensPerRank * optionValues.hidden;
   DITRON_RETURN_IF_ERROR(gather->enqueue(rank, stream, x, own.gathered.pointer(), elements));

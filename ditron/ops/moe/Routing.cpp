@@ -165,8 +165,9 @@ Status Routing::prepare(int64_t tokens) {
 Status Routing::enqueue(runtime::Stream &stream, runtime::Pointer ids, int64_t tokens) {
   DITRON_RETURN_IF_ERROR(verifyTokens(tokens));
   DITRON_RETURN_IF_ERROR(verifyPointerType(operation, "ids", ids, DataType::I32));
+  auto describe = [&] { return fmt::format("{} tokens, ids at multiples of {} bytes", tokens, alignmentOf(ids)); };
   DITRON_ASSIGN_OR_RETURN(Plan * found, kept.find(operation, stream, {tokens, optionValues.topK, alignmentOf(ids)},
-                                                  [&] { return plan(ids, tokens); }));
+                                                  describe, [&] { return plan(ids, tokens); }));
   DITRON_RETURN_IF_ERROR(found->calls[0].setPointer(found->countIds, ids));
   DITRON_RETURN_IF_ERROR(found->calls[1].setPointer(found->placeIds, ids));
   for (const PreparedCall &call : found->calls)
