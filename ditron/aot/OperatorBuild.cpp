@@ -36,13 +36,17 @@ struct Workbench {
   }
 };
 
-/// `chosen` is what the library takes for the problem; where the shape names blocks, the rest has its own defaults.
+/// libraryTile where the shape says nothing of it: what programs find at run time. `chosen` is what the library's model takes; where the
+/// shape names blocks, the rest has its own defaults.
 Expected<ops::TileConfig> readTile(ShapeText &shape, const ops::TileConfig &chosen) {
   const std::string blocks = shape.text("tile", "");
+  const int64_t warps = shape.integer("warps", 0, 0), stages = shape.integer("stages", 0, 0),
+                group = shape.integer("group", 0, 0);
+  if (blocks.empty() && warps == 0 && stages == 0 && group == 0)
+    return ops::libraryTile;
   const ops::TileConfig defaults = blocks.empty() ? chosen : ops::TileConfig();
-  const int64_t warps = shape.integer("warps", defaults.numWarps), stages = shape.integer("stages", defaults.numStages),
-                group = shape.integer("group", defaults.groupM);
-  const std::string rest = fmt::format("warps {} stages {} group {}", warps, stages, group);
+  const std::string rest = fmt::format("warps {} stages {} group {}", warps ? warps : defaults.numWarps,
+                                       stages ? stages : defaults.numStages, group ? group : defaults.groupM);
   DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan, ops::parseGemmPlan(fmt::format("{} {}", blocks, rest),
                                                                        {ops::GemmMovement::Pointers, defaults}));
   return plan.tile;
@@ -62,9 +66,13 @@ Expected<ops::MultiplyPrecision> readPrecision(ShapeText &shape) {
   return text == "tf32" ? ops::MultiplyPrecision::Tf32 : ops::MultiplyPrecision::Ieee;
 }
 
-std::string tileText(const ops::TileConfig &tile) {
-  return fmt::format("tile {}x{}x{} warps {} stages {} group {}", tile.blockM, tile.blockN, tile.blockK, tile.numWarps,
-                     tile.numStages, tile.groupM);
+/// A part of the name of the GPU that people mean by a target.
+std::string_view usualGpu(const TargetName &target) {
+  return target.simulated                  ? "simulated"
+         : target.architecture == "sm_80"  ? "A100"
+         : target.architecture == "sm_89"  ? "L40S"
+         : target.architecture == "sm_90a" ? "H100"
+                                           : "B200";
 }
 
 /// Types of the result and the bias, scales, activation.
@@ -94,9 +102,9 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   const int64_t m = shape.integer("m"), n = shape.integer("n"), k = shape.integer("k");
   const int64_t ranks = shape.integer("ranks"), mostRows = shape.integer("max_m", m);
   options.dtype = shape.type("dtype", DataType::BF16);
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(bench.order.target));
   if constexpr (!isAllReduce) {
     const int64_t nodes = shape.integer("nodes", 1);
-    DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(bench.order.target));
     // GPUs of one machine are one node: there it is the order of tiles only.
     if (target.simulated && nodes > 1 && ranks % nodes == 0)
       bench.options.ranksPerNode = static_cast<uint32_t>(ranks / nodes);
@@ -109,13 +117,14 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   DITRON_ASSIGN_OR_RETURN(const std::unique_ptr<runtime::World> world,
                           bench.world(static_cast<uint32_t>(std::min<int64_t>(ranks, UINT32_MAX))));
   ops::GemmProblem problem;
-  problem.m = mostRows;
+  problem.m = m;
   problem.n = n;
   problem.k = k;
   problem.dtype = options.dtype;
   problem.resultType = options.resultType;
   problem.order = options.weightOrder;
   problem.epilogue = options.epilogue;
+  options.gpu = shape.text("gpu", usualGpu(target));
   DITRON_ASSIGN_OR_RETURN(options.tile, readTile(shape, ops::chooseTile(problem, *world)));
   if constexpr (isAllReduce) {
     const std::string form = shape.text("form", "auto");
@@ -130,29 +139,23 @@ template <typename Operator> Status addOverlapped(Workbench &bench) {
   options.maxRows = mostRows;
   if constexpr (isGather) {
     options.depth = k;
-    options.chunksPerRank = static_cast<uint32_t>(shape.integer("chunks", 1));
+    options.chunksPerRank = static_cast<uint32_t>(shape.integer("chunks", 0, 0));
   } else {
     options.columns = n;
   }
+  if constexpr (isAllReduce)
+    options.depth = k;
   DITRON_RETURN_IF_ERROR(shape.finish());
   RecordingProvider kernels(bench.builder, bench.order.target);
   DITRON_ASSIGN_OR_RETURN(Operator op, Operator::create(*world, kernels, options));
   for (uint32_t rank : world->localRanks())
     DITRON_RETURN_IF_ERROR(op.prepare(world->rank(rank), m, isGather ? n : k, strides));
-  bench.note.plan = tileText(options.tile);
   if constexpr (isAllReduce)
     bench.note.plan = op.planText(m);
+  else
+    bench.note.plan = op.planText(m, isGather ? n : k);
   bench.note.workspaceBytes = op.workspaceBytes();
   return Status::ok();
-}
-
-/// A part of the name of the GPU that people mean by a target.
-std::string_view usualGpu(const TargetName &target) {
-  return target.simulated                  ? "simulated"
-         : target.architecture == "sm_80"  ? "A100"
-         : target.architecture == "sm_89"  ? "L40S"
-         : target.architecture == "sm_90a" ? "H100"
-                                           : "B200";
 }
 
 template <ops::CollectiveKind kind> Status addCollective(Workbench &bench) {
@@ -259,6 +262,8 @@ Status addGemm(Workbench &bench) {
   DITRON_ASSIGN_OR_RETURN(problem.precision, readPrecision(shape));
   DITRON_RETURN_IF_ERROR(readEpilogue(shape, problem.dtype, problem.resultType, problem.epilogue));
   problem.strides = readStrides(shape);
+  DITRON_ASSIGN_OR_RETURN(const TargetName target, parseTargetName(bench.order.target));
+  const std::string gpu = shape.text("gpu", usualGpu(target));
   DITRON_RETURN_IF_ERROR(shape.finish());
   Operands operands;
   DITRON_ASSIGN_OR_RETURN(operands.world, bench.world(1));
@@ -270,8 +275,9 @@ Status addGemm(Workbench &bench) {
   extras.scalesB = problem.epilogue.scalesB == ops::Scaling::None ? none : any.as(DataType::F32);
   extras.bias = problem.epilogue.bias ? any.as(*problem.epilogue.bias) : none;
   runtime::Rank &rank = operands.world->rank(0);
-  bench.note.plan = ops::chooseGemmPlan(problem, bench.order.target, rank.attributes().multiprocessors).text();
-  return ops::prepareGemm(kernels, rank, problem, any, any, result, std::nullopt, extras).status();
+  DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan plan, ops::libraryGemmPlan(problem, *operands.world, gpu));
+  bench.note.plan = plan.text();
+  return ops::prepareGemm(kernels, rank, problem, any, any, result, plan, extras).status();
 }
 
 Status addAttention(Workbench &bench) {
@@ -324,7 +330,7 @@ struct OperatorEntry {
 };
 
 constexpr std::string_view overlappedHelp =
-    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group result_type=dtype "
+    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group gpu=usual result_type=dtype "
     "scales_a=none "
     "scales_b=none bias=0 bias_type=result_type stride_a=0 stride_b=0 stride_c=0";
 constexpr std::string_view rowHelp = "rows columns [dtype=bf16]";
@@ -334,7 +340,7 @@ constexpr std::string_view reduceHelp =
 
 const std::vector<OperatorEntry> &operatorTable() {
   static const std::vector<OperatorEntry> table = {
-      {"ag_gemm", "activation=none nodes=1 unfused=0 chunks=1]: n of each rank", addOverlapped<ops::AllGatherGemm>},
+      {"ag_gemm", "activation=none nodes=1 unfused=0 chunks]: n of each rank", addOverlapped<ops::AllGatherGemm>},
       {"gemm_rs", "nodes=1 unfused=0]: k of each rank", addOverlapped<ops::GemmReduceScatter>},
       {"gemm_ar", "form=auto]: k of each rank", addOverlapped<ops::GemmAllReduce>},
       {"all_reduce", reduceHelp, addCollective<ops::CollectiveKind::AllReduce>},
@@ -347,7 +353,7 @@ const std::vector<OperatorEntry> &operatorTable() {
       {"send_receive", "ranks [dtype=bf16 gpu=usual]", addSendReceive},
       {"barrier", "ranks", addBarrier},
       {"gemm",
-       "m n k [dtype=bf16 weights=transposed precision=tf32 result_type=dtype scales_a=none scales_b=none bias=0 "
+       "m n k [dtype=bf16 weights=transposed precision=tf32 gpu=usual result_type=dtype scales_a=none scales_b=none bias=0 "
        "bias_type=result_type "
        "activation=none stride_a=0 stride_b=0 stride_c=0]",
        addGemm},

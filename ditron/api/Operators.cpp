@@ -94,23 +94,13 @@ Status completeOptions(ditron_operator_options_t &options) {
   return Status::ok();
 }
 
-template <typename Options>
-Options commonOptions(const ditron_operator_options_t &given, DataType dtype, runtime::World &world) {
+template <typename Options> Options commonOptions(const ditron_operator_options_t &given, DataType dtype) {
   Options options;
   options.dtype = dtype;
   options.maxRows = given.m;
   options.weightOrder = given.weight_transposed ? ops::MatrixOrder::Transposed : ops::MatrixOrder::Plain;
   options.resultType = static_cast<DataType>(given.result_dtype);
   options.epilogue = epilogueOf(given);
-  ops::GemmProblem problem;
-  problem.m = given.m;
-  problem.n = given.n;
-  problem.k = given.k;
-  problem.dtype = dtype;
-  problem.resultType = options.resultType;
-  problem.order = options.weightOrder;
-  problem.epilogue = options.epilogue;
-  options.tile = ops::chooseTile(problem, world);
   return options;
 }
 
@@ -126,17 +116,18 @@ Expected<std::shared_ptr<Operator>> makeOperator(const std::shared_ptr<Context> 
   op->options = given;
   DITRON_ASSIGN_OR_RETURN(runtime::KernelProvider * kernels, context->kernels());
   if (given.kind == DITRON_ALL_GATHER_GEMM) {
-    auto options = commonOptions<ops::AllGatherGemmOptions>(given, dtype, *op->world);
+    auto options = commonOptions<ops::AllGatherGemmOptions>(given, dtype);
     options.depth = given.k;
-    options.chunksPerRank = given.chunks_per_rank ? given.chunks_per_rank : 1;
+    options.chunksPerRank = given.chunks_per_rank;
     DITRON_ASSIGN_OR_RETURN(op->implementation, ops::AllGatherGemm::create(*op->world, *kernels, options));
   } else if (given.kind == DITRON_GEMM_REDUCE_SCATTER) {
-    auto options = commonOptions<ops::GemmReduceScatterOptions>(given, dtype, *op->world);
+    auto options = commonOptions<ops::GemmReduceScatterOptions>(given, dtype);
     options.columns = given.n;
     DITRON_ASSIGN_OR_RETURN(op->implementation, ops::GemmReduceScatter::create(*op->world, *kernels, options));
   } else if (given.kind == DITRON_GEMM_ALL_REDUCE) {
-    auto options = commonOptions<ops::GemmAllReduceOptions>(given, dtype, *op->world);
+    auto options = commonOptions<ops::GemmAllReduceOptions>(given, dtype);
     options.columns = given.n;
+    options.depth = given.k;
     DITRON_ASSIGN_OR_RETURN(op->implementation, ops::GemmAllReduce::create(*op->world, *kernels, options));
   } else {
     return invalidArgument(fmt::format("an operator of kind {}; accepted are the members of ditron_operator_kind_t",

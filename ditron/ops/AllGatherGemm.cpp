@@ -16,42 +16,106 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
                                               const Options &options) {
   DITRON_RETURN_IF_ERROR(
       verifyEpilogue(operation, options.dtype, options.typeOfResult(), options.epilogue, /*reduces=*/false));
-  DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
-  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, options.tile));
+  Expected<TensorParallelChoice> choice = TensorParallelChoice::create(
+      world, "ag_gemm",
+      {options.dtype, options.weightOrder, options.precision, options.tile, options.plan, options.gpu,
+       options.resultType, options.epilogue});
+  if (!choice.isOk())
+    return choice.status().withContext(operation);
   if (options.maxRows <= 0 || options.depth <= 0)
     return invalidArgument(fmt::format("{}: maxRows is {} and depth is {}; both must be positive", operation,
                                        options.maxRows, options.depth));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, 1, options.depth, options.tile));
   DITRON_ASSIGN_OR_RETURN(const uint32_t nodes, nodesFor(operation, world, options.numNodes));
   constexpr uint32_t mostChunks = 64;
-  if (options.chunksPerRank == 0 || options.chunksPerRank > mostChunks)
-    return invalidArgument(
-        fmt::format("{}: {} chunks per rank; 1 to {} are accepted", operation, options.chunksPerRank, mostChunks));
+  if (options.chunksPerRank > mostChunks)
+    return invalidArgument(fmt::format("{}: {} chunks per rank; 1 to {} are accepted, or 0 for what the tables say",
+                                       operation, options.chunksPerRank, mostChunks));
 
   AllGatherGemm op;
   op.optionValues = options;
   op.optionValues.numNodes = nodes;
   op.world = &world;
   op.kernels = &kernels;
-  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0, world.numNodes() * options.chunksPerRank));
+  op.choice = std::move(choice).value();
+  op.planAgreement = PlanAgreement(world, operation);
+  op.chooseOptions();
+  const TileConfig tile = op.tileFor(options.maxRows, 0);
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, 1, options.depth, tile));
+  const uint32_t chunks = op.optionValues.chunksPerRank;
+  DITRON_RETURN_IF_ERROR(
+      op.planAgreement.begin(world, fmt::format("one launch up to {} rows, {} chunks of a shard",
+                                                *op.optionValues.oneLaunchRows, chunks)));
+  DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0, world.numNodes() * chunks));
   op.layout = GatheredRows(options.dtype, options.depth, options.epilogue.scalesA != Scaling::None);
   DITRON_ASSIGN_OR_RETURN(
       op.workspace, world.allocateSymmetric(options.dtype, options.maxRows * op.layout.stride, "ag_gemm_workspace"));
   DITRON_ASSIGN_OR_RETURN(
-      op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * options.chunksPerRank, "ag_gemm_ready"));
+      op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * chunks, "ag_gemm_ready"));
   op.sides.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
     DITRON_ASSIGN_OR_RETURN(op.sides[id], runtime::SideStream::create(world.rank(id), "ag_gemm"));
   }
   op.keepPlans(world, operation, operandTypes(options.dtype, options.typeOfResult(), options.epilogue));
-  if (options.oneLaunchRows != 0)
+  if (*op.optionValues.oneLaunchRows != 0)
     DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
+  if (options.plan && isOneLaunch(options.plan->form) && *op.optionValues.oneLaunchRows < options.maxRows)
+    return unsupported(fmt::format("{}: '{}' takes at most {} rows here; maxRows is {}", operation,
+                                   options.plan->text(), *op.optionValues.oneLaunchRows, options.maxRows));
   return op;
+}
+
+void AllGatherGemm::chooseOptions() {
+  const PlanSizes depth = {{"k", optionValues.depth}};
+  const std::optional<TensorParallelPlan> largest =
+      choice.planFor({{"m", optionValues.maxRows}, {"k", optionValues.depth}});
+  if (optionValues.chunksPerRank == 0 || (optionValues.plan && optionValues.plan->chunks))
+    optionValues.chunksPerRank = largest && largest->chunks ? largest->chunks : 1;
+  if (optionValues.plan && optionValues.plan->oneLaunchTile())
+    optionValues.oneLaunchTile = optionValues.plan->oneLaunchTile();
+  isOneLaunchByTables = !optionValues.oneLaunchRows || optionValues.plan;
+  if (isOneLaunchByTables)
+    optionValues.oneLaunchRows =
+        choice.oneLaunchRows(std::min<int64_t>(optionValues.maxRows, OneLaunchGather::mostRows), depth);
+}
+
+bool AllGatherGemm::usesOneLaunch(int64_t rows) const {
+  return rows <= *optionValues.oneLaunchRows &&
+         (!isOneLaunchByTables || choice.saysOneLaunch(rows, {{"k", optionValues.depth}}));
+}
+
+Schedule AllGatherGemm::scheduleFor(int64_t rows, int64_t columns) const {
+  const std::optional<TensorParallelPlan> plan =
+      choice.planFor({{"m", rows}, {"n", columns}, {"k", optionValues.depth}});
+  return plan && plan->form == TensorParallelForm::Unfused ? Schedule::Unfused : optionValues.schedule;
+}
+
+std::string AllGatherGemm::planText(int64_t rows, int64_t columns) const {
+  TensorParallelPlan plan;
+  if (usesOneLaunch(rows)) {
+    plan.form = TensorParallelForm::OneLaunch;
+    if (const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows, columns)) {
+      plan.tile = tile->tile;
+      plan.splits = tile->splits;
+    }
+    return plan.text();
+  }
+  if (scheduleFor(rows, columns) == Schedule::Unfused)
+    plan.form = TensorParallelForm::Unfused;
+  plan.tile = tileFor(rows, columns);
+  plan.chunks = optionValues.chunksPerRank;
+  return plan.text();
+}
+
+std::string AllGatherGemm::agreedPlan(const ProductShape &shape) const {
+  // Ranks may have other columns, and so other tiles.
+  return usesOneLaunch(shape.rows) ? "one launch"
+                                   : fmt::format("copies of {} chunks of a shard", optionValues.chunksPerRank);
 }
 
 Status AllGatherGemm::allocateOneLaunch() {
   DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: one launch (oneLaunchRows)", operation)));
-  int64_t &rows = optionValues.oneLaunchRows;
+  int64_t &rows = *optionValues.oneLaunchRows;
   if (rows < 0 || rows > OneLaunchGather::mostRows)
     return invalidArgument(
         fmt::format("{}: oneLaunchRows is {}; 0 to {} are accepted", operation, rows, OneLaunchGather::mostRows));
@@ -71,6 +135,7 @@ Status AllGatherGemm::allocateOneLaunch() {
   common.precision = optionValues.precision;
   common.concurrentCalls = optionValues.concurrentCalls;
   common.tile = optionValues.oneLaunchTile;
+  common.tiles = choice.oneLaunchTiles({{"k", optionValues.depth}});
   DITRON_ASSIGN_OR_RETURN(oneLaunch, OneLaunchGather::create(*world, std::move(common), rows, optionValues.depth));
   return Status::ok();
 }
@@ -80,14 +145,14 @@ Expected<ProductShape> AllGatherGemm::verifyShape(const ProductShape &shape) con
   if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, shape.size, options.depth, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, shape.size, options.depth, smallestTile)); // a call looks up no table
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, shape.size, options.depth));
   ProductShape complete = shape;
   DITRON_ASSIGN_OR_RETURN(complete.strides,
                           completeStrides(operation, shape.strides, options.depth,
                                           options.weightOrder == MatrixOrder::Transposed ? options.depth : shape.size,
                                           options.epilogue.resultColumns(shape.size)));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, options.tile));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, smallestTile));
   return complete;
 }
 
@@ -104,11 +169,12 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
   const OperandLaunch::Names product =
       OperandLaunch::withEpilogue({{"b_ptr", Operand::B}, {"c_ptr", Operand::Result}}, behindGather);
   ProductPlan::Parts parts;
-  if (rows <= optionValues.oneLaunchRows) {
+  if (usesOneLaunch(rows)) {
     const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows, columns);
     if (!tile)
       return unsupported(
           fmt::format("{}: {} rows and {} columns are too many tiles for one launch", operation, rows, columns));
+    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile->tile));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, columns, optionValues.depth, tile->tile));
     DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile->tile));
     OperandLaunch::Names all = shard;
@@ -123,6 +189,10 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
     parts.launches.push_back(std::move(whole));
     return parts;
   }
+  const TileConfig tile = tileFor(rows, columns);
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, columns, optionValues.depth, tile));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter,
                           OperandLaunch::create(*kernels, rank, enterCall(rank, operands, shape), shard));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
@@ -132,10 +202,11 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
   parts.sequence.launch(Lane::Main, enter.call.prepared());
   parts.sequence.join(Lane::Side);
   addPushes(rank, rows, parts.sequence);
-  if (optionValues.schedule == Schedule::Overlapped)
+  const Schedule schedule = scheduleFor(rows, columns);
+  if (schedule == Schedule::Overlapped)
     parts.sequence.launch(Lane::Main, gemm.call.prepared());
   parts.sequence.join(Lane::Main);
-  if (optionValues.schedule == Schedule::Unfused)
+  if (schedule == Schedule::Unfused)
     parts.sequence.launch(Lane::Main, gemm.call.prepared());
   parts.launches.push_back(std::move(enter));
   parts.launches.push_back(std::move(gemm));
@@ -190,8 +261,8 @@ KernelCall AllGatherGemm::enterCall(const runtime::Rank &rank, const OperandPoin
 
 KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
                                    const ProductShape &shape) const {
-  const TileConfig &tile = optionValues.tile;
   const auto &[m, n, strides] = shape;
+  const TileConfig tile = tileFor(m, n);
   const RowShards shards(m, rank.numRanks());
   const runtime::Pointer gathered = workspace.on(rank.id());
   KernelCall call;

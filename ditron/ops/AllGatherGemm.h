@@ -17,6 +17,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/OneLaunchGather.h"
 #include "ditron/ops/PlannedProduct.h"
+#include "ditron/ops/plans/TensorParallelPlan.h"
 
 namespace ditron::ops {
 
@@ -26,20 +27,25 @@ struct AllGatherGemmOptions {
   std::optional<DataType> resultType = std::nullopt; ///< Of C: bf16, fp16 or fp32; defaultResultType when not given.
   int64_t maxRows = 0;                               ///< Largest M (gathered rows) of any call; sizes the workspace.
   int64_t depth = 0;                                 ///< K.
-  uint32_t chunksPerRank = 1; ///< Signals per shard: more let tiles start earlier and cost more copies.
+  /// Signals per shard: more let tiles start earlier and cost more copies. 0: as the tables say for maxRows, or 1.
+  uint32_t chunksPerRank = 0;
   /// For the order of tiles, never the result: 0, the nodes of the world; in a world of one node any number that divides the ranks.
   uint32_t numNodes = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;
   MultiplyPrecision precision = MultiplyPrecision::Tf32;
   Schedule schedule = Schedule::Overlapped;
-  TileConfig tile = {};
+  TileConfig tile = libraryTile;
   /// scalesA: of the rows that a rank gives, or one for them all; they are gathered with the rows. SwiGlu: a rank's columns are pairs.
   GemmEpilogue epilogue = {};
   /// Calls of at most so many rows are one launch (OneLaunchGather.h), which begins with no meeting of the ranks; at most 128. 0: none. Where
-  /// a rank's columns are too many tiles for that, the call is an error: all ranks make calls of the same kind.
-  int64_t oneLaunchRows = 0;
+  /// a rank's columns are too many tiles for that, the call is an error: all ranks make calls of the same kind. Not given: by the tables.
+  std::optional<int64_t> oneLaunchRows = std::nullopt;
   uint32_t concurrentCalls = 2;                              ///< Of one launch: OneLaunchOptions.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
+  /// Of all calls instead of what the tables say, for tuners and tests. Every rank must give the same.
+  std::optional<TensorParallelPlan> plan = std::nullopt;
+  /// The device's name by which tables are read, instead of that of this process's first rank: for builds ahead of time.
+  std::string gpu = {};
 
   DataType typeOfResult() const { return resultType.value_or(defaultResultType(dtype)); }
 };
@@ -60,16 +66,25 @@ public:
   /// `columns` and strides may differ between ranks.
   using Plan = ProductPlan;
 
+  /// With what the tables have filled in.
   const Options &options() const { return optionValues; }
+  /// How a rank carries out a call, in the words of TensorParallelPlan.
+  std::string planText(int64_t rows, int64_t columns) const;
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const { return workspace.bytes() + oneLaunch.bytes(); }
 
 private:
+  /// Fills in what the options leave to the tables.
+  void chooseOptions();
+  bool usesOneLaunch(int64_t rows) const;
+  Schedule scheduleFor(int64_t rows, int64_t columns) const;
+  TileConfig tileFor(int64_t rows, int64_t columns) const { return choice.tileFor(rows, columns, optionValues.depth); }
   Status allocateOneLaunch();
   Expected<ProductShape> verifyShape(const ProductShape &shape) const override;
   runtime::Pointer anyBuffer(uint32_t rank) const override { return workspace.on(rank); }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;
+  std::string agreedPlan(const ProductShape &shape) const override;
   void addPushes(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
   KernelCall enterCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape) const;
   /// The rank's own signals: those of its chunks.
@@ -79,6 +94,8 @@ private:
   Options optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
+  TensorParallelChoice choice;
+  bool isOneLaunchByTables = false; ///< Else all calls of oneLaunchRows are.
   CallWords words;
   GatheredRows layout;
   OneLaunchGather oneLaunch;

@@ -14,21 +14,6 @@ namespace {
 
 constexpr std::string_view operation = "GemmAllReduce", kernelFile = "gemm_all_reduce";
 
-constexpr uint32_t anyRanks = std::numeric_limits<uint32_t>::max();
-/// Two ranks as measured on 2 x H100 (docs/ops/gemm_all_reduce.md). More are to be measured (ditron bench gemm_ar --form): one-shot
-/// sends W - 1 results from each rank, two-shot 2 (W - 1) / W, for the price of one more wait of about 3 us.
-constexpr AllReduceChoice choices[] = {
-    {2, 128, AllReduceForm::OneShot, 1},
-    {2, std::numeric_limits<int64_t>::max(), AllReduceForm::Unfused, 1},
-    {4, 32, AllReduceForm::OneShot, 1},
-    {anyRanks, 16, AllReduceForm::OneShot, 1},
-    {anyRanks, 128, AllReduceForm::FusedTwoShot, 1},
-    {anyRanks, 1023, AllReduceForm::TwoShot, 1},
-    {anyRanks, 2047, AllReduceForm::TwoShot, 2},
-    {anyRanks, 4095, AllReduceForm::TwoShot, 4},
-    {anyRanks, std::numeric_limits<int64_t>::max(), AllReduceForm::TwoShot, 8},
-};
-
 /// The exchange of the two-shot form is bound by memory and links: long rows, many bytes on their way. Blocks of the same number on all
 /// ranks make and fetch the same tiles, so their number is the same everywhere: no more than this.
 constexpr uint32_t exchangeM = 16, exchangeN = 256, exchangeWarps = 8, mostExchangeBlocks = 128;
@@ -47,6 +32,15 @@ bool hasTensorCopies(const runtime::World &world) {
 
 int64_t tilesOf(const TileConfig &tile, int64_t rows, int64_t columns) {
   return ceilDivide(rows, tile.blockM) * ceilDivide(columns, tile.blockN);
+}
+
+AllReduceForm formOf(TensorParallelForm form) {
+  switch (form) {
+  case TensorParallelForm::OneShot: return AllReduceForm::OneShot;
+  case TensorParallelForm::FusedTwoShot: return AllReduceForm::FusedTwoShot;
+  case TensorParallelForm::TwoShot: return AllReduceForm::TwoShot;
+  default: return AllReduceForm::Unfused;
+  }
 }
 
 } // namespace
@@ -70,18 +64,21 @@ std::optional<AllReduceForm> parseAllReduceForm(std::string_view text) {
   return std::nullopt;
 }
 
-std::span<const AllReduceChoice> allReduceChoices() { return choices; }
-
 Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::KernelProvider &kernels,
-                                              const Options &options) {
+                                              const Options &given) {
+  Options options = given;
+  if (options.plan) {
+    options.form = formOf(options.plan->form);
+    options.chunks = std::max(options.plan->chunks, 1u);
+    options.exchangeBlocks = options.plan->exchangeBlocks;
+    options.oneLaunchTile = options.plan->oneLaunchTile();
+  }
   DITRON_RETURN_IF_ERROR(world.requireOneNode(operation));
   const DataType resultType = options.typeOfResult();
   DITRON_RETURN_IF_ERROR(verifyEpilogue(operation, options.dtype, resultType, options.epilogue, /*reduces=*/true));
   if (options.partialType && *options.partialType != resultType && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
                                    ditron::toString(*options.partialType), ditron::toString(resultType)));
-  DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
-  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, options.tile));
   if (options.oneLaunchTile) {
     DITRON_RETURN_IF_ERROR(options.oneLaunchTile->verify().withContext(operation));
     DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, options.oneLaunchTile->tile));
@@ -94,12 +91,19 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   if (options.exchangeBlocks > mostExchangeBlocks)
     return invalidArgument(fmt::format("{}: {} exchange blocks; at most {} are accepted", operation,
                                        options.exchangeBlocks, mostExchangeBlocks));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, options.tile));
 
   GemmAllReduce op;
   op.optionValues = options;
   op.world = &world;
   op.kernels = &kernels;
+  op.planAgreement = PlanAgreement(world, operation);
+  DITRON_RETURN_IF_ERROR(
+      op.makeChoices({options.dtype, options.weightOrder, options.precision, options.tile, options.plan, options.gpu,
+                      options.resultType, options.epilogue})
+          .withContext(operation));
+  const TileConfig tile = op.tileFor(options.maxRows);
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, tile));
   op.ranks.resize(world.numRanks());
   for (uint32_t id : world.localRanks())
     op.ranks[id] = std::make_unique<PerRank>();
@@ -113,13 +117,17 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
                                      .weightOrder = options.weightOrder,
                                      .precision = options.precision,
                                      .concurrentCalls = options.concurrentCalls,
-                                     .tile = options.oneLaunchTile});
+                                     .tile = options.oneLaunchTile,
+                                     .tiles = op.tables.oneLaunchTiles(op.otherSizes())});
     int64_t rows = options.maxRows;
     if (options.form == AllReduceForm::Auto) {
       rows = 0;
-      for (const AllReduceChoice &choice : choices)
-        if (isOneLaunch(choice.form) && world.numRanks() <= choice.mostRanks)
+      int64_t before = 0;
+      for (const AllReduceChoice &choice : op.choices) {
+        if (isOneLaunch(choice.form) && before < options.maxRows)
           rows = std::max(rows, choice.mostRows);
+        before = choice.mostRows;
+      }
     }
     op.oneLaunchRows = op.oneLaunch.rowsUpTo(std::min(options.maxRows, rows));
   }
@@ -128,8 +136,8 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
                                    operation, toString(options.form), op.oneLaunchRows, options.columns,
                                    options.maxRows));
   if (op.oneLaunchRows > 0)
-    DITRON_RETURN_IF_ERROR(
-        op.oneLaunch.allocate(op.oneLaunchRows, op.choiceFor(op.oneLaunchRows).form == AllReduceForm::FusedTwoShot));
+    DITRON_RETURN_IF_ERROR(op.oneLaunch.allocate(
+        op.oneLaunchRows, op.anyForm([](AllReduceForm form) { return form == AllReduceForm::FusedTwoShot; })));
   // Forms that no call has take no memory.
   if (op.anyForm([&](AllReduceForm form) { return op.isSequence(form); })) {
     DITRON_ASSIGN_OR_RETURN(op.exchange, Collective::create(world, kernels,
@@ -142,6 +150,28 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
     DITRON_RETURN_IF_ERROR(op.allocateTwoShot());
   op.keepPlans(world, operation, operandTypes(options.dtype, resultType, options.epilogue));
   return op;
+}
+
+Status GemmAllReduce::makeChoices(const TensorParallelSetting &setting) {
+  DITRON_ASSIGN_OR_RETURN(tables, TensorParallelChoice::create(*world, "gemm_ar", setting));
+  std::string text;
+  for (const RowsPlan &each : tables.byRows(otherSizes())) {
+    const TensorParallelPlan plan = each.plan.value_or(TensorParallelPlan{.form = TensorParallelForm::Unfused});
+    choices.push_back({each.mostRows, formOf(plan.form), std::max(plan.chunks, 1u), plan.exchangeBlocks});
+    text += fmt::format("{}{} up to {} rows", text.empty() ? "" : ", ", plan.text(), each.mostRows);
+  }
+  return planAgreement.begin(*world, text);
+}
+
+PlanSizes GemmAllReduce::otherSizes() const {
+  PlanSizes sizes = {{"n", optionValues.columns}};
+  if (optionValues.depth > 0)
+    sizes.emplace_back("k", optionValues.depth);
+  return sizes;
+}
+
+TileConfig GemmAllReduce::tileFor(int64_t rows) const {
+  return tables.tileFor(rows, optionValues.columns, optionValues.depth);
 }
 
 template <typename Predicate> bool GemmAllReduce::anyForm(const Predicate &predicate) const {
@@ -182,17 +212,19 @@ Status GemmAllReduce::allocateTwoShot() {
 }
 
 AllReduceChoice GemmAllReduce::choiceFor(int64_t rows) const {
-  AllReduceChoice choice = *std::ranges::find_if(choices, [&](const AllReduceChoice &each) {
-    return world->numRanks() <= each.mostRanks && rows <= each.mostRows;
-  });
-  if (optionValues.form != AllReduceForm::Auto)
+  AllReduceChoice choice =
+      *std::ranges::find_if(choices, [&](const AllReduceChoice &each) { return rows <= each.mostRows; });
+  if (optionValues.form != AllReduceForm::Auto) {
     choice.form = optionValues.form;
-  else if (isOneLaunch(choice.form) && (rows > oneLaunchRows || !oneLaunch.tileFor(rows)))
-    choice = *std::ranges::find_if(choices, [&](const AllReduceChoice &each) {
-      return world->numRanks() <= each.mostRanks && !isOneLaunch(each.form);
-    });
+  } else if (isOneLaunch(choice.form) && (rows > oneLaunchRows || !oneLaunch.tileFor(rows))) {
+    const auto other =
+        std::ranges::find_if(choices, [](const AllReduceChoice &each) { return !isOneLaunch(each.form); });
+    choice = other == choices.end() ? AllReduceChoice{rows, AllReduceForm::Unfused} : *other;
+  }
   if (choice.form == AllReduceForm::TwoShot && optionValues.chunks)
     choice.chunks = optionValues.chunks;
+  if (optionValues.exchangeBlocks)
+    choice.exchangeBlocks = optionValues.exchangeBlocks;
   // Exchange blocks beside those of the product need a place of their own.
   if (choice.form != AllReduceForm::TwoShot ||
       world->rank(world->localRanks().front()).attributes().multiprocessors < 4)
@@ -210,24 +242,28 @@ uint64_t GemmAllReduce::workspaceBytes() const {
 
 std::string GemmAllReduce::planText(int64_t rows) const {
   const AllReduceChoice choice = choiceFor(rows);
+  TensorParallelPlan plan;
   if (isOneLaunch(choice.form)) {
     const OneLaunchTile shape = oneLaunch.tileFor(rows).value_or(OneLaunchTile());
-    return fmt::format("{} {}x{}x{} splits {} warps {} stages {}", toString(choice.form), shape.tile.blockM,
-                       shape.tile.blockN, shape.tile.blockK, shape.splits, shape.tile.numWarps, shape.tile.numStages);
+    plan.form = choice.form == AllReduceForm::OneShot ? TensorParallelForm::OneShot : TensorParallelForm::FusedTwoShot;
+    plan.tile = shape.tile;
+    plan.splits = shape.splits;
+    return plan.text();
   }
-  const TileConfig &tile = optionValues.tile;
+  plan.form = choice.form == AllReduceForm::TwoShot ? TensorParallelForm::TwoShot : TensorParallelForm::Unfused;
+  plan.tile = tileFor(rows);
   if (isSequence(choice.form))
-    return fmt::format("{} tile {}x{}x{} warps {} stages {} group {}, then {}", toString(choice.form), tile.blockM,
-                       tile.blockN, tile.blockK, tile.numWarps, tile.numStages, tile.groupM,
-                       exchange->planFor(rows * optionValues.columns).text());
-  return fmt::format("{} chunks {} tile {}x{}x{} warps {} stages {} group {}", toString(choice.form),
-                     chunksFor(rows, choice).count, tile.blockM, tile.blockN, tile.blockK, tile.numWarps,
-                     tile.numStages, tile.groupM);
+    return fmt::format("{}, then {}", plan.text(), exchange->planFor(rows * optionValues.columns).text());
+  if (choice.form == AllReduceForm::TwoShot) {
+    plan.chunks = chunksFor(rows, choice).count;
+    plan.exchangeBlocks = choice.exchangeBlocks;
+  }
+  return plan.text();
 }
 
 GemmAllReduce::Chunks GemmAllReduce::chunksFor(int64_t rows, const AllReduceChoice &choice) const {
   // Tiles do not reach into two chunks.
-  const int64_t block = optionValues.tile.blockM;
+  const int64_t block = tileFor(rows).blockM;
   int64_t chunkRows = rows;
   if (choice.chunks > 1)
     chunkRows = std::min(rows, ceilDivide(ceilDivide(rows, choice.chunks), block) * block);
@@ -239,14 +275,14 @@ Expected<ProductShape> GemmAllReduce::verifyShape(const ProductShape &shape) con
   if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, options.columns, shape.size, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, options.columns, shape.size, smallestTile)); // a call looks up no table
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, options.columns, shape.size));
   ProductShape complete = shape;
   DITRON_ASSIGN_OR_RETURN(complete.strides,
                           completeStrides(operation, shape.strides, shape.size,
                                           options.weightOrder == MatrixOrder::Transposed ? shape.size : options.columns,
                                           options.columns));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, options.tile));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, smallestTile));
   return complete;
 }
 
@@ -268,6 +304,7 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     if (!tile)
       return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for form {}", operation, rows,
                                      optionValues.columns, toString(choice.form)));
+    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile->tile));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile->tile));
     DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile->tile));
     const OneLaunchResult result =
@@ -281,6 +318,10 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     parts.launches.push_back(std::move(whole));
     return parts;
   }
+  const TileConfig tile = tileFor(rows);
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile));
   if (isSequence(choice.form))
     return makeSequence(rank, operands, shape);
   const Chunks chunks = chunksFor(rows, choice);
@@ -334,7 +375,7 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeSequence(runtime::Rank &rank, co
                                .epilogue = optionValues.epilogue,
                                .addsBias = rank.id() == 0};
   // Descriptors, where rows and addresses allow them.
-  GemmPlan product = {GemmMovement::Descriptors, optionValues.tile};
+  GemmPlan product = {GemmMovement::Descriptors, tileFor(rows)};
   const bool aligned = alignmentOf(operands[Operand::A]) == planAlignment &&
                        alignmentOf(operands[Operand::B]) == planAlignment && alignmentOf(exchanged) == planAlignment;
   if (!aligned || !allowsDescriptors(problem))
@@ -393,14 +434,14 @@ void GemmAllReduce::addPushes(runtime::Rank &rank, const Chunks &chunks, runtime
 
 KernelCall GemmAllReduce::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
                                    const ProductShape &shape, const Chunks &chunks) const {
-  const TileConfig &tile = optionValues.tile;
+  const TileConfig tile = tileFor(chunks.rows);
   const uint32_t multiprocessors = rank.attributes().multiprocessors, id = rank.id();
   const int64_t tiles = tilesOf(tile, chunks.rows, optionValues.columns);
   const bool exchanges = chunks.count > 1;
   uint32_t exchangeBlocks = 0;
   if (exchanges) {
-    exchangeBlocks = optionValues.exchangeBlocks ? optionValues.exchangeBlocks
-                                                 : std::max(1u, multiprocessors / multiprocessorsPerExchangeBlock);
+    const uint32_t wanted = choiceFor(chunks.rows).exchangeBlocks;
+    exchangeBlocks = wanted ? wanted : std::max(1u, multiprocessors / multiprocessorsPerExchangeBlock);
     exchangeBlocks = std::min(exchangeBlocks, multiprocessors / 2);
   }
   const auto gemmBlocks = static_cast<uint32_t>(

@@ -18,8 +18,7 @@
 #include "ditron/ops/CallWords.h"
 #include "ditron/ops/OneLaunch.h"
 #include "ditron/ops/PlannedProduct.h"
-
-#include <span>
+#include "ditron/ops/plans/TensorParallelPlan.h"
 
 namespace ditron::ops {
 
@@ -32,14 +31,13 @@ constexpr bool isOneLaunch(AllReduceForm form) {
   return form == AllReduceForm::OneShot || form == AllReduceForm::FusedTwoShot;
 }
 
-/// What Auto takes: the first of the table that has as many ranks and rows.
+/// What Auto takes for calls of at most so many rows.
 struct AllReduceChoice {
-  uint32_t mostRanks;
   int64_t mostRows;
   AllReduceForm form;
-  uint32_t chunks; ///< TwoShot.
+  uint32_t chunks = 1;         ///< TwoShot.
+  uint32_t exchangeBlocks = 0; ///< TwoShot; 0: by the GPU.
 };
-std::span<const AllReduceChoice> allReduceChoices();
 
 struct GemmAllReduceOptions {
   DataType dtype =
@@ -54,12 +52,18 @@ struct GemmAllReduceOptions {
   AllReduceForm form = AllReduceForm::Auto;
   /// Scales are applied before partial results leave a rank. The bias is given on all ranks, and added once, by rank 0. No activation.
   GemmEpilogue epilogue = {};
-  TileConfig tile = {}; ///< Of TwoShot and Unfused.
+  TileConfig tile = libraryTile; ///< Of TwoShot and Unfused.
+  int64_t depth = 0; ///< K of most calls, where it is known: for the choice of tiles only. The same on all ranks.
   uint32_t chunks =
       0; ///< TwoShot: parts of the rows whose exchange runs beside the product of the next; 0: by the number of rows.
   uint32_t exchangeBlocks = 0; ///< TwoShot with several chunks: blocks for that; 0: by the GPU. The same on all ranks.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt;
   uint32_t concurrentCalls = 2; ///< Of the forms of one launch: OneLaunchOptions.
+  /// Of all calls instead of what the tables say, for tuners and tests: form, tiles, chunks and exchange blocks. Every rank must give the
+  /// same.
+  std::optional<TensorParallelPlan> plan = std::nullopt;
+  /// The device's name by which tables are read, instead of that of this process's first rank: for builds ahead of time.
+  std::string gpu = {};
 
   DataType typeOfResult() const { return resultType.value_or(defaultResultType(dtype)); }
 };
@@ -83,7 +87,7 @@ public:
   const Options &options() const { return optionValues; }
   /// The form and the chunks of calls with so many rows.
   AllReduceChoice choiceFor(int64_t rows) const;
-  /// In words: "one_shot 16x64x128 splits 2 warps 4 stages 5", "two_shot chunks 8 tile 128x128x64 warps 8 stages 5 group 8".
+  /// In the words of TensorParallelPlan; behind that of Unfused the collective's.
   std::string planText(int64_t rows) const;
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const;
@@ -107,6 +111,13 @@ private:
   runtime::Pointer anyBuffer(uint32_t rank) const override;
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;
+  std::string agreedPlan(const ProductShape &shape) const override { return planText(shape.rows); }
+  /// From the tables: what the forms are by rows, ascending, the last for all that is more.
+  Status makeChoices(const TensorParallelSetting &setting);
+  /// For the tables, besides the rows.
+  PlanSizes otherSizes() const;
+  /// Of TwoShot and Unfused.
+  TileConfig tileFor(int64_t rows) const;
   Status allocateTwoShot();
   /// Unfused is the library's product and AllReduce, which carries the result's type; partial results of another type take the way
   /// of TwoShot.
@@ -128,6 +139,8 @@ private:
   Options optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
+  TensorParallelChoice tables;
+  std::vector<AllReduceChoice> choices;
   uint32_t mostChunks = 1;
   CallWords words;
   runtime::SymmetricBuffer scatter;  ///< By chunk [ranks, rows of a segment, columns]: slot s is filled by rank s

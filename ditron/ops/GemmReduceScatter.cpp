@@ -19,12 +19,15 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   if (options.partialType && *options.partialType != resultType && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
                                    ditron::toString(*options.partialType), ditron::toString(resultType)));
-  DITRON_RETURN_IF_ERROR(options.tile.verify().withContext(operation));
-  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, options.tile));
+  Expected<TensorParallelChoice> choice = TensorParallelChoice::create(
+      world, "gemm_rs",
+      {options.dtype, options.weightOrder, options.precision, options.tile, options.plan, options.gpu,
+       options.resultType, options.epilogue});
+  if (!choice.isOk())
+    return choice.status().withContext(operation);
   if (options.maxRows <= 0 || options.columns <= 0)
     return invalidArgument(fmt::format("{}: maxRows is {} and columns is {}; both must be positive", operation,
                                        options.maxRows, options.columns));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, options.tile));
   DITRON_ASSIGN_OR_RETURN(const uint32_t nodes, nodesFor(operation, world, options.numNodes));
 
   GemmReduceScatter op;
@@ -32,6 +35,11 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   op.optionValues.numNodes = nodes;
   op.world = &world;
   op.kernels = &kernels;
+  op.choice = std::move(choice).value();
+  op.planAgreement = PlanAgreement(world, operation);
+  const TileConfig tile = op.tileFor(options.maxRows, 0);
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, tile));
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "gemm_rs", world.numRanks(), world.numRanks()));
   if (world.numNodes() > 1) {
     DITRON_ASSIGN_OR_RETURN(op.nodes,
@@ -50,16 +58,27 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
     DITRON_ASSIGN_OR_RETURN(
         own.partial, world.rank(id).allocate(op.partialType(), options.maxRows * options.columns, "gemm_rs_partial"));
   }
-  if (options.oneLaunchRows != 0)
-    DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
+  DITRON_RETURN_IF_ERROR(op.allocateOneLaunch());
+  if (options.plan && isOneLaunch(options.plan->form) && *op.optionValues.oneLaunchRows < options.maxRows)
+    return unsupported(fmt::format("{}: '{}' takes at most {} rows here; maxRows is {}", operation,
+                                   options.plan->text(), *op.optionValues.oneLaunchRows, options.maxRows));
   op.keepPlans(world, operation, operandTypes(options.dtype, resultType, options.epilogue));
   return op;
 }
 
 Status GemmReduceScatter::allocateOneLaunch() {
-  DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: one launch (oneLaunchRows)", operation)));
   constexpr int64_t most = 128; // rows of a tile: what a rank gets is a part of one
-  int64_t &rows = optionValues.oneLaunchRows;
+  const PlanSizes columns = {{"n", optionValues.columns}};
+  if (optionValues.plan && optionValues.plan->oneLaunchTile())
+    optionValues.oneLaunchTile = optionValues.plan->oneLaunchTile();
+  isOneLaunchByTables = !optionValues.oneLaunchRows || optionValues.plan;
+  if (isOneLaunchByTables)
+    optionValues.oneLaunchRows = choice.oneLaunchRows(std::min(optionValues.maxRows, most), columns);
+  int64_t &rows = *optionValues.oneLaunchRows;
+  DITRON_RETURN_IF_ERROR(planAgreement.begin(*world, fmt::format("one launch up to {} rows", rows)));
+  if (rows == 0)
+    return Status::ok();
+  DITRON_RETURN_IF_ERROR(world->requireOneNode(fmt::format("{}: one launch (oneLaunchRows)", operation)));
   if (rows < 0 || rows > most)
     return invalidArgument(fmt::format("{}: oneLaunchRows is {}; 0 to {} are accepted", operation, rows, most));
   if (optionValues.concurrentCalls == 0)
@@ -77,11 +96,46 @@ Status GemmReduceScatter::allocateOneLaunch() {
                                  .weightOrder = optionValues.weightOrder,
                                  .precision = optionValues.precision,
                                  .concurrentCalls = optionValues.concurrentCalls,
-                                 .tile = optionValues.oneLaunchTile});
+                                 .tile = optionValues.oneLaunchTile,
+                                 .tiles = choice.oneLaunchTiles(columns)});
   rows = oneLaunch.rowsUpTo(std::min(rows, optionValues.maxRows));
-  if (optionValues.oneLaunchTile)
-    rows = std::min<int64_t>(rows, optionValues.oneLaunchTile->tile.blockM);
+  while (rows > 0 && !usesOneLaunch(rows))
+    --rows;
   return rows > 0 ? oneLaunch.allocate(rows, /*sums=*/false) : Status::ok();
+}
+
+bool GemmReduceScatter::usesOneLaunch(int64_t rows) const {
+  if (rows > *optionValues.oneLaunchRows ||
+      (isOneLaunchByTables && !choice.saysOneLaunch(rows, {{"n", optionValues.columns}})))
+    return false;
+  const std::optional<OneLaunchTile> tile = oneLaunch.tileFor(rows);
+  return tile && tile->tile.blockM >= rows; // one row of tiles
+}
+
+Schedule GemmReduceScatter::scheduleFor(int64_t rows, int64_t depth) const {
+  const std::optional<TensorParallelPlan> plan =
+      choice.planFor({{"m", rows}, {"n", optionValues.columns}, {"k", depth}});
+  return plan && plan->form == TensorParallelForm::Unfused ? Schedule::Unfused : optionValues.schedule;
+}
+
+std::string GemmReduceScatter::planText(int64_t rows, int64_t depth) const {
+  TensorParallelPlan plan;
+  if (usesOneLaunch(rows)) {
+    plan.form = TensorParallelForm::OneLaunch;
+    const OneLaunchTile tile = *oneLaunch.tileFor(rows);
+    plan.tile = tile.tile;
+    plan.splits = tile.splits;
+    return plan.text();
+  }
+  if (scheduleFor(rows, depth) == Schedule::Unfused)
+    plan.form = TensorParallelForm::Unfused;
+  plan.tile = tileFor(rows, depth);
+  return plan.text();
+}
+
+std::string GemmReduceScatter::agreedPlan(const ProductShape &shape) const {
+  // Ranks may have other depths, and so other tiles; those of one launch are numbered alike on all.
+  return usesOneLaunch(shape.rows) ? planText(shape.rows, shape.size) : "segments";
 }
 
 Expected<ProductShape> GemmReduceScatter::verifyShape(const ProductShape &shape) const {
@@ -89,14 +143,14 @@ Expected<ProductShape> GemmReduceScatter::verifyShape(const ProductShape &shape)
   if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, options.columns, shape.size, options.tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, options.columns, shape.size, smallestTile)); // a call looks up no table
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, options.columns, shape.size));
   ProductShape complete = shape;
   DITRON_ASSIGN_OR_RETURN(complete.strides,
                           completeStrides(operation, shape.strides, shape.size,
                                           options.weightOrder == MatrixOrder::Transposed ? shape.size : options.columns,
                                           options.columns));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, options.tile));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, smallestTile));
   return complete;
 }
 
@@ -107,8 +161,9 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
   const OperandLaunch::Names factors =
       OperandLaunch::withEpilogue({{"a_ptr", Operand::A}, {"b_ptr", Operand::B}}, optionValues.epilogue);
   ProductPlan::Parts parts;
-  if (rows <= optionValues.oneLaunchRows) {
+  if (usesOneLaunch(rows)) {
     const OneLaunchTile tile = *oneLaunch.tileFor(rows);
+    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile.tile));
     DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile.tile));
     DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile.tile));
     OperandLaunch::Names all = factors;
@@ -122,16 +177,21 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
     parts.launches.push_back(std::move(whole));
     return parts;
   }
+  const TileConfig tile = tileFor(rows, depth);
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile));
+  DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile));
+  const Schedule schedule = scheduleFor(rows, depth);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,
                           OperandLaunch::create(*kernels, rank, gemmCall(rank, operands, shape), factors));
   using runtime::Lane;
   parts.sequence = runtime::CallSequence(ranks[rank.id()]->side);
   parts.sequence.launch(Lane::Main, enter.call.prepared());
-  if (optionValues.schedule == Schedule::Unfused)
+  if (schedule == Schedule::Unfused)
     parts.sequence.launch(Lane::Main, gemm.call.prepared());
   DITRON_RETURN_IF_ERROR(addExchange(rank, rows, parts.sequence));
-  if (optionValues.schedule == Schedule::Overlapped)
+  if (schedule == Schedule::Overlapped)
     parts.sequence.launch(Lane::Main, gemm.call.prepared());
   parts.launches.push_back(std::move(gemm));
   std::optional<KernelCall> reduce;
@@ -177,8 +237,8 @@ Status GemmReduceScatter::addExchange(runtime::Rank &rank, int64_t rows, runtime
 
 KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
                                        const ProductShape &shape) const {
-  const TileConfig &tile = optionValues.tile;
   const int64_t m = shape.rows, n = optionValues.columns, k = shape.size;
+  const TileConfig tile = tileFor(m, k);
   KernelCall call;
   call.source = "tensor_parallel_gemm";
   call.kernel = kernelName;
@@ -186,7 +246,7 @@ KernelCall GemmReduceScatter::gemmCall(const runtime::Rank &rank, const OperandP
   call.numStages = tile.numStages;
   // Blocks that stay until the end leave places for the sums of nodes.
   const uint32_t most = rank.attributes().multiprocessors -
-                        (nodes && optionValues.schedule == Schedule::Overlapped ? NodeSums::blocks(rank) : 0);
+                        (nodes && scheduleFor(m, k) == Schedule::Overlapped ? NodeSums::blocks(rank) : 0);
   const int64_t tiles = ceilDivide(m, tile.blockM) * ceilDivide(n, tile.blockN);
   call.grid = {blocksFor(rank, tiles, most), 1, 1};
   call.arguments = {{"a_ptr", operands[Operand::A]},

@@ -13,6 +13,7 @@
 #include "ditron/ops/NodeSums.h"
 #include "ditron/ops/OneLaunch.h"
 #include "ditron/ops/PlannedProduct.h"
+#include "ditron/ops/plans/TensorParallelPlan.h"
 
 namespace ditron::ops {
 
@@ -31,12 +32,16 @@ struct GemmReduceScatterOptions {
   Schedule schedule = Schedule::Overlapped;
   /// Scales are applied before partial results leave a rank. The bias is given on all ranks, and added once, by rank 0. No activation.
   GemmEpilogue epilogue = {};
-  TileConfig tile = {};
+  TileConfig tile = libraryTile;
   /// Calls of at most so many rows are one launch (OneLaunch.h), which sends parts of tiles as soon as they are computed and begins with no
-  /// meeting of the ranks; at most 128. 0: none.
-  int64_t oneLaunchRows = 0;
+  /// meeting of the ranks; at most 128. 0: none. Not given: by the tables.
+  std::optional<int64_t> oneLaunchRows = std::nullopt;
   uint32_t concurrentCalls = 2;                              ///< Of one launch: OneLaunchOptions.
   std::optional<OneLaunchTile> oneLaunchTile = std::nullopt; ///< Instead of the chosen one.
+  /// Of all calls instead of what the tables say, for tuners and tests. Every rank must give the same.
+  std::optional<TensorParallelPlan> plan = std::nullopt;
+  /// The device's name by which tables are read, instead of that of this process's first rank: for builds ahead of time.
+  std::string gpu = {};
 
   DataType typeOfResult() const { return resultType.value_or(defaultResultType(dtype)); }
 };
@@ -57,7 +62,10 @@ public:
   /// `depth` (K of this rank) and strides may differ between ranks.
   using Plan = ProductPlan;
 
+  /// With what the tables have filled in.
   const Options &options() const { return optionValues; }
+  /// How a rank carries out a call, in the words of TensorParallelPlan.
+  std::string planText(int64_t rows, int64_t depth) const;
   /// Bytes of symmetric memory per rank.
   uint64_t workspaceBytes() const { return (nodes ? nodes->bytes() : scatter.bytes()) + oneLaunch.bytes(); }
 
@@ -68,11 +76,15 @@ private:
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.typeOfResult()); }
+  bool usesOneLaunch(int64_t rows) const;
+  Schedule scheduleFor(int64_t rows, int64_t depth) const;
+  TileConfig tileFor(int64_t rows, int64_t depth) const { return choice.tileFor(rows, optionValues.columns, depth); }
   Status allocateOneLaunch();
   Expected<ProductShape> verifyShape(const ProductShape &shape) const override;
   runtime::Pointer anyBuffer(uint32_t rank) const override { return ranks[rank]->partial.pointer(); }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;
+  std::string agreedPlan(const ProductShape &shape) const override;
   Status addExchange(runtime::Rank &rank, int64_t rows, runtime::CallSequence &sequence) const;
   KernelCall gemmCall(const runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape) const;
   KernelCall reduceCall(const runtime::Rank &rank, runtime::Pointer out, const ProductShape &shape) const;
@@ -80,6 +92,8 @@ private:
   Options optionValues;
   runtime::World *world = nullptr;
   runtime::KernelProvider *kernels = nullptr;
+  TensorParallelChoice choice;
+  bool isOneLaunchByTables = false; ///< Else all calls of oneLaunchRows are.
   CallWords words;
   OneLaunch oneLaunch;
   std::optional<NodeSums> nodes;               ///< Of a world of several; instead of the next two.

@@ -136,6 +136,18 @@ Expected<ProductPlan> PlannedProduct::makePlan(runtime::Rank &rank, const Operan
 
 Expected<ProductPlan> PlannedProduct::plan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides) {
   DITRON_RETURN_IF_ERROR(verifyRank(operationName, *ownWorld, rank));
+  Expected<Plan> made = recordedPlan(rank, rows, size, strides);
+  DITRON_RETURN_IF_ERROR(agree(rank, made.status(), rows, size));
+  return made;
+}
+
+Status PlannedProduct::agree(const runtime::Rank &rank, const Status &made, int64_t rows, int64_t size) const {
+  return planAgreement.reach(rank, made, fmt::format("a call of {} rows", rows),
+                             made.isOk() ? agreedPlan({.rows = rows, .size = size}) : std::string());
+}
+
+Expected<ProductPlan> PlannedProduct::recordedPlan(runtime::Rank &rank, int64_t rows, int64_t size,
+                                                   const RowStrides &strides) {
   DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
   DITRON_ASSIGN_OR_RETURN(Plan plan, makePlan(rank, anyOperands(rank.id()), shape));
   DITRON_RETURN_IF_ERROR(plan.state->parts.sequence.record(rank).withContext(operationName));
@@ -144,12 +156,15 @@ Expected<ProductPlan> PlannedProduct::plan(runtime::Rank &rank, int64_t rows, in
 
 Status PlannedProduct::prepare(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides) {
   DITRON_RETURN_IF_ERROR(verifyRank(operationName, *ownWorld, rank));
-  DITRON_ASSIGN_OR_RETURN(const ProductShape shape, verifyShape({rows, size, strides}));
+  const Expected<ProductShape> shape = verifyShape({rows, size, strides});
+  if (!shape.isOk())
+    return agree(rank, shape.status(), rows, size);
   KeptPlans<Plan> &plans = *kept[rank.id()];
-  const KeptPlans<Plan>::Key key = keyOf(shape, anyOperands(rank.id()));
+  const KeptPlans<Plan>::Key key = keyOf(*shape, anyOperands(rank.id()));
   if (Plan *there = plans.get(key)) { // by an enqueue, perhaps, which does not record
     runtime::CallSequence &sequence = there->state->parts.sequence;
-    return sequence.isRecorded() ? Status::ok() : sequence.record(rank).withContext(operationName);
+    const Status recorded = sequence.isRecorded() ? Status::ok() : sequence.record(rank).withContext(operationName);
+    return agree(rank, recorded, rows, size); // other ranks may have none yet
   }
   DITRON_ASSIGN_OR_RETURN(Plan made, plan(rank, rows, size, strides));
   plans.keep(key, std::move(made));

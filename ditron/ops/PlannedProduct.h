@@ -13,6 +13,7 @@
 #include "ditron/ops/GemmEpilogue.h"
 #include "ditron/ops/KeptPlans.h"
 #include "ditron/ops/collectives/Collective.h"
+#include "ditron/ops/plans/PlanAgreement.h"
 #include "ditron/runtime/CallSequence.h"
 
 namespace ditron::ops {
@@ -88,12 +89,14 @@ public:
 
   virtual ~PlannedProduct() = default;
 
+  /// Every rank makes plans for the same numbers of rows in the same order: where ranks have operators of their own, one that differs is
+  /// an error on all (plans/PlanAgreement.h).
   /// Compiles and loads what calls with this shape need on a rank, and records them as a graph: on a GPU that may wait until nothing
   /// runs there, so it must not happen when a part of a call waits for another already. `size`: columns (AllGather+GEMM) or
   /// depth, of this rank.
   Expected<Plan> plan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides = {});
 
-  /// Makes the plan that enqueue() then finds. One that is there already stays, since graphs may have its kernels.
+  /// Makes the plan that enqueue() then finds, in the same order on all ranks as plan(). One that is there already stays, since graphs may have its kernels.
   Status prepare(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides = {});
   /// Plan::enqueue with the prepared plan for the shape, or with one that is made now, which a capture does not allow, and whose
   /// operations are enqueued one by one. Also takes addresses that are no multiples of 16 bytes.
@@ -115,9 +118,16 @@ protected:
   /// A call with operands like these.
   virtual Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                                  const ProductShape &shape) = 0;
+  /// What of a call's plan must be the same on all ranks.
+  virtual std::string agreedPlan(const ProductShape &shape) const = 0;
+
+  PlanAgreement planAgreement; ///< Set where the operator is created.
 
 private:
   OperandPointers anyOperands(uint32_t rank) const;
+  Expected<Plan> recordedPlan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides);
+  /// PlanAgreement::reach for a plan that could be made or not.
+  Status agree(const runtime::Rank &rank, const Status &made, int64_t rows, int64_t size) const;
   Expected<Plan> makePlan(runtime::Rank &rank, const OperandPointers &operands, const ProductShape &shape);
   static KeptPlans<Plan>::Key keyOf(const ProductShape &shape, const OperandPointers &operands);
 

@@ -167,29 +167,24 @@ Status makeOperator(Run::State &state, const OperatorDeclaration &declared) {
   runtime::World &world = *state.world;
   OperatorState op;
   op.declaration = &declared;
-  const ops::TileConfig tile = ops::chooseTile(
-      {.m = declared.m, .n = declared.n, .k = declared.k, .dtype = declared.dtype, .order = ops::MatrixOrder::Plain},
-      world);
   if (declared.kind == OperatorDeclaration::Kind::AllGatherGemm) {
     ops::AllGatherGemmOptions options;
     options.dtype = declared.dtype;
     options.maxRows = declared.m;
     options.depth = declared.k;
-    options.tile = tile;
     DITRON_ASSIGN_OR_RETURN(op.op, ops::AllGatherGemm::create(world, state.jit, options));
   } else if (declared.kind == OperatorDeclaration::Kind::GemmAllReduce) {
     ops::GemmAllReduceOptions options;
     options.dtype = declared.dtype;
     options.maxRows = declared.m;
     options.columns = declared.n;
-    options.tile = tile;
+    options.depth = declared.k;
     DITRON_ASSIGN_OR_RETURN(op.op, ops::GemmAllReduce::create(world, state.jit, options));
   } else {
     ops::GemmReduceScatterOptions options;
     options.dtype = declared.dtype;
     options.maxRows = declared.m;
     options.columns = declared.n;
-    options.tile = tile;
     DITRON_ASSIGN_OR_RETURN(op.op, ops::GemmReduceScatter::create(world, state.jit, options));
   }
   // Plans point to the operator: it is where it stays.

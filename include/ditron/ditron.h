@@ -425,7 +425,7 @@ typedef struct ditron_operator_options {
   int64_t n;                   /* Columns of a rank's product. GEMM+ReduceScatter, GEMM+AllReduce: of every call. */
   int64_t k;                   /* Depth of a rank's product. AllGather+GEMM: of every call. */
   uint32_t weight_transposed;  /* 1: B is [N, K], as the weight of a torch Linear; 0: [K, N]. */
-  uint32_t chunks_per_rank;    /* 0: 1. */
+  uint32_t chunks_per_rank;    /* 0: the library's choice. */
   ditron_dtype_t result_dtype; /* Of C: bf16, fp16 or fp32. Zero (bool): that of A and B, of 8-bit ones bf16. */
   ditron_scaling_t scales_a;   /* AllGather+GEMM: of the rows that a rank gives; they are gathered with the rows. */
   ditron_scaling_t scales_b;

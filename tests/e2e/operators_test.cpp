@@ -571,8 +571,8 @@ TEST_F(Operators, WrongOptionsAreRefused) {
   EXPECT_THAT(changed([](auto &o) { o.dtype = DataType::I16; }), AllOf(HasSubstr("i16"), HasSubstr("fp8e5 and i8")));
   EXPECT_THAT(changed([](auto &o) { o.numNodes = 3; }), AllOf(HasSubstr("3 nodes"), HasSubstr("4 ranks")));
   EXPECT_THAT(changed([](auto &o) { o.tile.blockM = 48; }), AllOf(HasSubstr("blockM"), HasSubstr("48")));
-  EXPECT_THAT(changed([](auto &o) { o.tile.numStages = 0; }), HasSubstr("numStages"));
-  EXPECT_THAT(changed([](auto &o) { o.chunksPerRank = 0; }), HasSubstr("chunk"));
+  EXPECT_THAT(changed([](auto &o) { o.tile = {.numStages = 0}; }), HasSubstr("numStages"));
+  EXPECT_THAT(changed([](auto &o) { o.chunksPerRank = 65; }), HasSubstr("chunk"));
   EXPECT_THAT(changed([](auto &o) { o.maxRows = 0; }), HasSubstr("maxRows"));
   EXPECT_THAT(changed([](auto &o) { o.depth = -1; }), HasSubstr("-1"));
   EXPECT_THAT(changed([](auto &o) { o.oneLaunchRows = 200; }), AllOf(HasSubstr("oneLaunchRows"), HasSubstr("128")));

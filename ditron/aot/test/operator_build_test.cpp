@@ -99,7 +99,7 @@ TEST(OperatorBuild, allGatherGemm) {
         "ag_gemm", "m=100 n=48 k=64 ranks=3 tile=32x32x32 chunks=2", 3,
         [](Bench &bench, KernelProvider &kernels) -> Status {
           ops::AllGatherGemmOptions options = {.maxRows = 100, .depth = 64, .chunksPerRank = 2};
-          options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+          options.tile = {.blockM = 32, .blockN = 32, .blockK = 32};
           DITRON_ASSIGN_OR_RETURN(ops::AllGatherGemm op, ops::AllGatherGemm::create(*bench.world, kernels, options));
           for (uint32_t r = 0; r < 3; ++r) {
             Rank &rank = bench.world->rank(r);
@@ -125,7 +125,7 @@ TEST(OperatorBuild, narrowOperandsWithAnEpilogue) {
     options.resultType = DataType::F16;
     options.epilogue = {ops::Scaling::Vector, ops::Scaling::Tensor, DataType::F32, ops::Activation::None};
     options.maxRows = 100;
-    options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+    options.tile = {.blockM = 32, .blockN = 32, .blockK = 32};
   };
   auto enqueueAll = [&](Bench &bench, ops::PlannedProduct &op, int64_t size, const ops::RowStrides &strides) -> Status {
     for (uint32_t r = 0; r < 3; ++r) {
@@ -169,7 +169,7 @@ TEST(OperatorBuild, gemmReduceScatter) {
   expectSame("gemm_rs", "m=96 n=64 k=32 ranks=2 tile=32x32x32 dtype=fp16", 2,
              [](Bench &bench, KernelProvider &kernels) -> Status {
                ops::GemmReduceScatterOptions options = {.dtype = DataType::F16, .maxRows = 96, .columns = 64};
-               options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+               options.tile = {.blockM = 32, .blockN = 32, .blockK = 32};
                DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter op,
                                        ops::GemmReduceScatter::create(*bench.world, kernels, options));
                for (uint32_t r = 0; r < 2; ++r) {
@@ -189,7 +189,7 @@ TEST(OperatorBuild, operatorsBetweenNodes) {
         "ag_gemm", "m=101 n=40 k=48 ranks=4 nodes=2 tile=32x32x32 chunks=2", 4,
         [](Bench &bench, KernelProvider &kernels) -> Status {
           ops::AllGatherGemmOptions options = {.maxRows = 101, .depth = 48, .chunksPerRank = 2};
-          options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+          options.tile = {.blockM = 32, .blockN = 32, .blockK = 32};
           DITRON_ASSIGN_OR_RETURN(ops::AllGatherGemm op, ops::AllGatherGemm::create(*bench.world, kernels, options));
           for (uint32_t r = 0; r < 4; ++r) {
             Rank &rank = bench.world->rank(r);
@@ -204,7 +204,7 @@ TEST(OperatorBuild, operatorsBetweenNodes) {
         "gemm_rs", "m=101 n=40 k=48 ranks=4 nodes=2 tile=32x32x32", 4,
         [](Bench &bench, KernelProvider &kernels) -> Status {
           ops::GemmReduceScatterOptions options = {.maxRows = 101, .columns = 40};
-          options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+          options.tile = {.blockM = 32, .blockN = 32, .blockK = 32};
           DITRON_ASSIGN_OR_RETURN(ops::GemmReduceScatter op,
                                   ops::GemmReduceScatter::create(*bench.world, kernels, options));
           for (uint32_t r = 0; r < 4; ++r) {
@@ -226,7 +226,7 @@ TEST(OperatorBuild, gemmAllReduce) {
           "gemm_ar", "m=" + std::to_string(m) + " n=64 k=32 ranks=2 tile=32x32x32 dtype=fp16", 2,
           [m](Bench &bench, KernelProvider &kernels) -> Status {
             ops::GemmAllReduceOptions options = {.dtype = DataType::F16, .maxRows = m, .columns = 64};
-            options.tile.blockM = options.tile.blockN = options.tile.blockK = 32;
+            options.tile = {.blockM = 32, .blockN = 32, .blockK = 32};
             DITRON_ASSIGN_OR_RETURN(ops::GemmAllReduce op, ops::GemmAllReduce::create(*bench.world, kernels, options));
             for (uint32_t r = 0; r < 2; ++r) {
               Rank &rank = bench.world->rank(r);
@@ -380,7 +380,7 @@ TEST(OperatorBuild, realGpusNeedNone) {
       EXPECT_THAT(variant.codes.at(0).bytes, HasSubstr(".target sm_90a"));
   }
   ASSERT_EQ(built->plans.size(), 1u);
-  EXPECT_EQ(built->plans[0].plan, "tile 128x128x64 warps 8 stages 3 group 8");
+  EXPECT_EQ(built->plans[0].plan, "overlapped 128x128x64 warps 8 stages 3 group 8 chunks 1");
   EXPECT_EQ(built->plans[0].workspaceBytes, 512u * 1024 * 2);
 }
 

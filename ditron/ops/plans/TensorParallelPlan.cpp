@@ -144,6 +144,8 @@ std::vector<RowsPlan> TensorParallelChoice::byRows(const PlanSizes &others) cons
 
 int64_t TensorParallelChoice::oneLaunchRows(int64_t most, const PlanSizes &others) const {
   int64_t rows = 0, before = 0;
+  if (!setting.plan && world->numNodes() > 1)
+    return 0;
   for (const RowsPlan &each : byRows(others)) {
     if (before < most && each.plan && isOneLaunch(each.plan->form))
       rows = std::min(each.mostRows, most);
@@ -183,8 +185,10 @@ TileConfig TensorParallelChoice::tileFor(int64_t m, int64_t n, int64_t k) const 
                      .n = n > 0 ? n : usual,
                      .k = k > 0 ? k : usual,
                      .dtype = setting.dtype,
+                     .resultType = setting.resultType,
                      .order = setting.order,
-                     .precision = setting.precision},
+                     .precision = setting.precision,
+                     .epilogue = setting.epilogue},
                     *world);
 }
 

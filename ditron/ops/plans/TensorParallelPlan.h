@@ -63,6 +63,8 @@ struct TensorParallelSetting {
   TileConfig tile = libraryTile;
   std::optional<TensorParallelPlan> plan = std::nullopt; ///< Of all calls, instead of the tables'.
   std::string gpu = {}; ///< The device's name by which tables are read, instead of that of the world's first rank here.
+  std::optional<DataType> resultType = std::nullopt; ///< Of C, for the choice of tiles.
+  GemmEpilogue epilogue = {};                        ///< The same.
 };
 
 /// How an operator carries out which of its calls: as the options say, else the tables, else the library's model of the GPU. Sizes as
@@ -76,7 +78,7 @@ public:
   /// None where the tables have no row.
   std::optional<TensorParallelPlan> planFor(const PlanSizes &sizes) const;
   std::vector<RowsPlan> byRows(const PlanSizes &others) const;
-  /// The most rows, up to `most`, of calls that are one launch; 0: none are.
+  /// The most rows, up to `most`, of calls that are one launch; 0: none are, and none are by tables where there are several nodes.
   int64_t oneLaunchRows(int64_t most, const PlanSizes &others) const;
   /// Whether calls of so many rows are.
   bool saysOneLaunch(int64_t rows, const PlanSizes &others) const;

@@ -344,7 +344,7 @@ public:
   double fractionTolerance() const override { return choice.tolerance(); }
   std::string describe() const override {
     return fmt::format("AllGatherGemm of {}, {} chunks, {} nodes, one launch up to {} rows", choice.text(),
-                       op.options().chunksPerRank, op.options().numNodes, op.options().oneLaunchRows);
+                       op.options().chunksPerRank, op.options().numNodes, *op.options().oneLaunchRows);
   }
 
 private:
@@ -441,7 +441,7 @@ public:
   std::string describe() const override {
     std::string text = fmt::format("{} of {}", scatters ? "GemmReduceScatter" : "GemmAllReduce", choice.text());
     if constexpr (scatters)
-      text += fmt::format(", one launch up to {} rows", op.options().oneLaunchRows);
+      text += fmt::format(", one launch up to {} rows", *op.options().oneLaunchRows);
     else
       text += fmt::format(", {}", toString(op.options().form));
     return text;
