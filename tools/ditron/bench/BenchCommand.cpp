@@ -30,6 +30,8 @@ struct BenchArguments {
   std::string precision = "tf32", form = "auto";
   double boundWaits = 0;
   std::vector<int64_t> rows; ///< Instead of run.m; a run each.
+  std::string plan;
+  ops::TileConfig tile;
   std::vector<CLI::Option *> tileOptions;
   bool unfused = false;
   bool quiet = false;
@@ -77,6 +79,14 @@ Status runBench(BenchArguments &arguments) {
   DITRON_ASSIGN_OR_RETURN(run.activation, ops::parseActivation(arguments.activation));
   run.weights = arguments.weights == "plain" ? ops::MatrixOrder::Plain : ops::MatrixOrder::Transposed;
   DITRON_ASSIGN_OR_RETURN(run.world.slowRanks, parseSlowRanks(arguments.slowRanks, run.ranks));
+  if (!arguments.plan.empty()) {
+    auto plan = ops::parseTensorParallelPlan(toString(run.op), arguments.plan);
+    if (!plan.isOk())
+      return plan.status().withContext("--plan");
+    run.plan = *plan;
+  }
+  if (std::ranges::any_of(arguments.tileOptions, [](const CLI::Option *option) { return option->count() > 0; }))
+    run.tile = arguments.tile;
   run.schedule = arguments.unfused ? ops::Schedule::Unfused : ops::Schedule::Overlapped;
   run.form = *ops::parseAllReduceForm(arguments.form);
   run.precision = arguments.precision == "ieee" ? ops::MultiplyPrecision::Ieee : ops::MultiplyPrecision::Tf32;
@@ -99,9 +109,6 @@ Status runBench(BenchArguments &arguments) {
     if (run.processes && run.world.heapBytes == 0)
       run.world.heapBytes = uint64_t(1) << 30;
     silent = place.rank != 0;
-    // On the simulator small tiles keep small shapes interesting.
-    run.chooseTile =
-        std::ranges::none_of(arguments.tileOptions, [](const CLI::Option *option) { return option->count() > 0; });
   }
   std::vector<NamedFile> files;
   for (const auto &[option, path] : {std::pair("--json", &arguments.jsonFile), std::pair("--html", &arguments.htmlFile),
@@ -197,8 +204,8 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
         ->check(integerBetween(1, 1024))
         ->capture_default_str();
   if (op == OverlapOperator::AllGatherGemm)
-    command->add_option("--chunks", run.chunks, "Signals per shard")
-        ->check(integerBetween(1, 1024))
+    command->add_option("--chunks", run.chunks, "Signals per shard; 0: the library's choice")
+        ->check(integerBetween(0, 1024))
         ->capture_default_str();
   command
       ->add_option("--concurrent-calls", run.concurrentCalls,
@@ -206,9 +213,10 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
       ->check(integerBetween(1, 64))
       ->capture_default_str();
   if (op != OverlapOperator::GemmAllReduce)
-    command->add_option("--one-launch-rows", run.oneLaunchRows, "Calls of at most so many rows are one launch; 0: none")
-        ->check(integerBetween(0, 128))
-        ->capture_default_str();
+    command
+        ->add_option("--one-launch-rows", run.oneLaunchRows,
+                     "Calls of at most so many rows are one launch; 0: none; not given: by the tables of plans")
+        ->check(integerBetween(0, 128));
   if (op == OverlapOperator::GemmAllReduce) {
     command->add_option("--form", arguments->form, "auto, one_shot, fused_two_shot, two_shot or unfused")
         ->check(CLI::IsMember({"auto", "one_shot", "fused_two_shot", "two_shot", "unfused"}))
@@ -253,22 +261,31 @@ void addOperator(CLI::App &bench, CommandContext &context, OverlapOperator op, c
       ->check(integerBetween(0, UINT64_MAX))
       ->capture_default_str();
   command->add_option("--slow-rank", arguments->slowRanks, "R:FACTOR, may be given several times");
-  arguments->tileOptions.push_back(command->add_option("--block-m", run.tile.blockM, "Rows of a tile")
+  arguments->tileOptions.push_back(command->add_option("--block-m", arguments->tile.blockM, "Rows of a tile")
                                        ->check(integerBetween(1, 1024))
                                        ->capture_default_str());
-  arguments->tileOptions.push_back(command->add_option("--block-n", run.tile.blockN, "Columns of a tile")
+  arguments->tileOptions.push_back(command->add_option("--block-n", arguments->tile.blockN, "Columns of a tile")
                                        ->check(integerBetween(1, 1024))
                                        ->capture_default_str());
-  arguments->tileOptions.push_back(command->add_option("--block-k", run.tile.blockK, "Depth of a tile")
+  arguments->tileOptions.push_back(command->add_option("--block-k", arguments->tile.blockK, "Depth of a tile")
                                        ->check(integerBetween(1, 1024))
                                        ->capture_default_str());
-  arguments->tileOptions.push_back(command->add_option("--num-warps", run.tile.numWarps, "Warps per block")
+  arguments->tileOptions.push_back(command->add_option("--num-warps", arguments->tile.numWarps, "Warps per block")
                                        ->check(powerOfTwoTo(32))
                                        ->capture_default_str());
   arguments->tileOptions.push_back(
-      command->add_option("--num-stages", run.tile.numStages, "Stages of the load pipeline")
+      command->add_option("--num-stages", arguments->tile.numStages, "Stages of the load pipeline")
           ->check(integerBetween(1, 16))
           ->capture_default_str());
+  CLI::Option *plan =
+      command->add_option("--plan", arguments->plan,
+                          "How to do it, as in tables of plans (docs/tuner.md), like 'unfused 64x64x32'; "
+                          "else as the tables and the options here say");
+  for (const char *other : {"--block-m", "--block-n", "--block-k", "--num-warps", "--num-stages", "--chunks", "--form",
+                            "--row-chunks", "--exchange-blocks", "--splits", "--one-launch-rows"})
+    if (CLI::Option *option = command->get_option_no_throw(other))
+      plan->excludes(option);
+  addPlantOption(command, run.fault);
   command->add_flag("--unfused", arguments->unfused, "Communication before or after the whole GEMM, to compare with");
   command->add_flag("--check", run.check, "Compare with a plain reference; a wrong result is an error");
   command->add_option("--json", arguments->jsonFile, "Write the result to this file; - is standard output")

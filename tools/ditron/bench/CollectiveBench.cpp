@@ -4,16 +4,19 @@
 // GPUs calls are timed, twenty of them captured in one graph.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "base/ByteSize.h"
 #include "base/Progress.h"
 #include "base/VisibleGpus.h"
 #include "bench/BenchPage.h"
-#include "bench/ByteSizes.h"
 #include "overlap/OverlapCommands.h"
 #include "overlap/OverlapTiming.h"
+#include "overlap/PlantedFault.h"
 
 #include "ditron/jit/Jit.h"
 #include "ditron/ops/collectives/Collective.h"
 #include "ditron/runtime/TargetChoice.h"
+#include "ditron/runtime/Timeline.h"
+#include "ditron/sim/Machine.h"
 #include "ditron/support/OutputFile.h"
 
 #include <fmt/format.h>
@@ -31,6 +34,7 @@ struct CollectiveBenchOptions {
   std::string dtype = "bf16";
   std::vector<std::string> sizes, plans;
   bool check = false, quiet = false;
+  PlantedFault fault = PlantedFault::None;
   std::string jsonFile;
 };
 
@@ -88,6 +92,7 @@ Status CollectiveBench::run(const Knobs &knobs) {
   if (plans.empty())
     plans.push_back(std::nullopt);
   runtime::WorldOptions worldOptions;
+  worldOptions.trace = simulated;
   worldOptions.ranksPerNode = options.ranksPerNode;
   DITRON_ASSIGN_OR_RETURN(world, runtime::World::local(options.ranks, target.text, worldOptions));
   for (const auto &plan : plans)
@@ -132,14 +137,26 @@ Status CollectiveBench::benchOf(uint64_t bytes, const std::optional<ops::Collect
   if (options.check)
     DITRON_RETURN_IF_ERROR(check(elements).withContext(fmt::format("{} bytes by {}", bytes, text)));
   OverlapTimes times;
-  if (!simulated) {
+  double simulatedMicroseconds = 0;
+  if (simulated) {
+    world->machine()->clearTrace();
+    for (uint32_t id = 0; id < world->numRanks(); ++id)
+      DITRON_RETURN_IF_ERROR(collective->enqueue(world->rank(id), world->rank(id).stream(), in[id], out[id], elements));
+    DITRON_RETURN_IF_ERROR(world->synchronize());
+    DITRON_ASSIGN_OR_RETURN(const int64_t picoseconds, runtime::spanOfRecordedWork(*world));
+    simulatedMicroseconds = static_cast<double>(picoseconds) * 1e-6;
+  } else {
     DITRON_ASSIGN_OR_RETURN(times, timeOverlap(*world, *this, graphsOfRow));
   }
   const double graph = times.asGraph / callsOfGraph, alone = times.inARow / callsOfGraph;
   const auto shown = [](double value) { return value > 0 ? fmt::format("{:.2f}", value) : "-"; };
   table += fmt::format("{:>10}  {:<32}{:>12}{:>12}{:>10}\n", bytes, text, shown(graph), shown(alone),
                        shown(graph > 0 ? static_cast<double>(bytes) / graph * 1e-3 : 0));
-  rows.push_back({{"bytes", bytes}, {"plan", text}, {"graph_us", graph}, {"in_a_row_us", alone}});
+  rows.push_back({{"bytes", bytes},
+                  {"plan", text},
+                  {"graph_us", graph},
+                  {"in_a_row_us", alone},
+                  {"simulated_us", simulatedMicroseconds}});
   return Status::ok();
 }
 
@@ -152,7 +169,9 @@ Status CollectiveBench::enqueue(uint32_t id) {
 Status CollectiveBench::check(int64_t count) {
   using enum ops::CollectiveKind;
   const uint32_t ranks = world->numRanks();
+  runtime::Buffer planted;
   for (uint64_t call = 0; call < 2; ++call) {
+    DITRON_RETURN_IF_ERROR(plantBefore(options.fault, *world, planted));
     DITRON_RETURN_IF_ERROR(world->runRanks([&](runtime::Rank &me) -> Status {
       std::vector<float> values(in[me.id()].count());
       for (size_t i = 0; i < values.size(); ++i)
@@ -162,6 +181,7 @@ Status CollectiveBench::check(int64_t count) {
       DITRON_RETURN_IF_ERROR(collective->enqueue(me, me.stream(), in[me.id()], out[me.id()], count));
       return me.stream().synchronize();
     }));
+    DITRON_RETURN_IF_ERROR(plantBehind(options.fault, out[0]));
     for (uint32_t r = 0; r < ranks; ++r) {
       DITRON_ASSIGN_OR_RETURN(const std::vector<float> result, out[r].downloadFloats());
       for (size_t i = 0; i < result.size(); ++i) {
@@ -222,6 +242,7 @@ void addCollectiveBenchCommands(CLI::App &bench, CommandContext &context) {
                 "How to do it: FORM BLOCKS WARPS [BYTES], like 'chunks 64 16 16384'; several are compared. Forms: {}",
                 fmt::join(forms, ", ")))
         ->type_name("PLAN");
+    addPlantOption(command, options.fault);
     command->add_flag("--check", options.check, "Compare with plain loops; a wrong result is an error");
     command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
         ->type_name("FILE");

@@ -103,6 +103,10 @@ Status GemmBench::run(const Knobs &knobs) {
 
 Expected<std::vector<ops::GemmPlan>> GemmBench::plansFor(const ops::GemmProblem &problem) {
   std::vector<ops::GemmPlan> ranked = ops::rankGemmPlans(problem, world->target(), rank().attributes().multiprocessors);
+  DITRON_ASSIGN_OR_RETURN(const ops::GemmPlan library, ops::libraryGemmPlan(problem, *world));
+  // The library's choice first, wherever the model ranks it.
+  std::erase_if(ranked, [&](const ops::GemmPlan &plan) { return plan.text() == library.text(); });
+  ranked.insert(ranked.begin(), library);
   std::vector<ops::GemmPlan> plans;
   for (const std::string &text : gemm.plans) {
     DITRON_ASSIGN_OR_RETURN(ops::GemmPlan plan, ops::parseGemmPlan(text, ranked.front()));
@@ -188,6 +192,7 @@ Status GemmBench::benchShape(const std::string &shape) {
   std::vector<Contender> contenders;
   std::vector<double> errors;
   nlohmann::ordered_json row = {{"shape", shape}, {"m", problem.m}, {"n", problem.n}, {"k", problem.k}};
+  runtime::Buffer planted;
   for (const ops::GemmPlan &plan : plans) {
     progress.activity(fmt::format("{}: {}", shape, plan.text()));
     reached(&plan - plans.data(), plans.size() + 1);
@@ -202,6 +207,8 @@ Status GemmBench::benchShape(const std::string &shape) {
     if (prepared.isOk())
       prepared = poison(sets[0].c);
     if (prepared.isOk())
+      prepared = plantBefore(gemm.fault, *world, planted);
+    if (prepared.isOk())
       prepared = calls[0].enqueue(rank().stream());
     if (prepared.isOk())
       prepared = world->synchronize();
@@ -212,6 +219,7 @@ Status GemmBench::benchShape(const std::string &shape) {
       DITRON_RETURN_IF_ERROR(world->status());
       continue;
     }
+    DITRON_RETURN_IF_ERROR(plantBehind(gemm.fault, sets[0].c));
     DITRON_ASSIGN_OR_RETURN(const double error, errorOf(problem, sets[0].c));
     if (!(error <= allowedError(dtype))) {
       note(fmt::format("{}: {}: WRONG, error {:.3g} of the root mean square", shape, plan.text(), error));

@@ -10,6 +10,7 @@
 
 #include "base/Progress.h"
 #include "bench/InterleavedTiming.h"
+#include "overlap/PlantedFault.h"
 
 #include "ditron/jit/Jit.h"
 #include "ditron/ops/Attention.h"
@@ -34,6 +35,7 @@ struct KernelBenchOptions {
 };
 
 struct GemmBenchOptions : KernelBenchOptions {
+  PlantedFault fault = PlantedFault::None;
   std::string order = "nk";     ///< How B lies in memory.
   std::string peer = "auto";    ///< Path of cuBLAS; "auto" where it usually is, "none" for no comparison.
   std::string precision = "tf32";

@@ -51,6 +51,7 @@ void addKernelBenchCommands(CLI::App &bench, CommandContext &context) {
       ->check(integerBetween(0, 1000));
   gemm->add_option("--movement", gemmOptions->movement, "Only plans that move tiles this way")
       ->check(CLI::IsMember({"descriptors", "pointers"}));
+  addPlantOption(gemm, gemmOptions->fault);
   gemm->callback([&context, gemmOptions] { context.finish(benchGemm(*gemmOptions, context.knobs)); });
 
   for (RowOperator op : {RowOperator::Softmax, RowOperator::RmsNorm}) {

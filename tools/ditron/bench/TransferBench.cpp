@@ -4,10 +4,10 @@
 // all_to_all_v are all the largest, or drawn at random up to it; send_receive is a circle, in which each rank sends to the next.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
+#include "base/ByteSize.h"
 #include "base/Progress.h"
 #include "base/VisibleGpus.h"
 #include "bench/BenchPage.h"
-#include "bench/ByteSizes.h"
 #include "overlap/OverlapCommands.h"
 #include "overlap/OverlapTiming.h"
 

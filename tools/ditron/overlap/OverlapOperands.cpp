@@ -226,6 +226,8 @@ public:
 
   Expected<ops::Comparison> verify(const std::vector<double> &c) override { return compareResults(c); }
 
+  std::string plan() const override { return op.planText(options.m, columnsOf(world.localRanks().front()).size); }
+
 private:
   std::pair<int64_t, int64_t> resultShape(uint32_t id) const override {
     return {options.m, resultColumns(columnsOf(id).size)};
@@ -282,6 +284,7 @@ public:
 
 protected:
   virtual ops::PlannedProduct &product() = 0;
+  OverlapSlice depthOf(uint32_t id) const { return OverlapSlice(options.k, id, world.numRanks()); }
   /// The operands of all ranks, and the plans.
   Status prepare() {
     for (uint32_t id : world.localRanks()) {
@@ -304,7 +307,6 @@ private:
     return sum;
   }
   ops::RowStrides stridesOf(uint32_t id) const { return strides(depthOf(id).size, depthOf(id).size, options.n); }
-  OverlapSlice depthOf(uint32_t id) const { return OverlapSlice(options.k, id, world.numRanks()); }
 };
 
 class ReduceScatterRun : public DepthRun {
@@ -320,6 +322,8 @@ public:
     DITRON_ASSIGN_OR_RETURN(op, ops::GemmReduceScatter::create(world, kernels, config));
     return prepare();
   }
+
+  std::string plan() const override { return op.planText(options.m, depthOf(world.localRanks().front()).size); }
 
 private:
   ops::PlannedProduct &product() override { return op; }
@@ -338,10 +342,12 @@ public:
     auto config = commonOptions<ops::GemmAllReduceOptions>();
     config.columns = options.n;
     config.form = options.schedule == ops::Schedule::Unfused ? ops::AllReduceForm::Unfused : options.form;
+    config.depth = ops::ceilDivide(options.k, world.numRanks());
     config.chunks = options.rowChunks;
     config.exchangeBlocks = options.exchangeBlocks;
     if (options.splits)
-      config.oneLaunchTile = ops::OneLaunchTile{options.tile, options.splits};
+      config.oneLaunchTile =
+          ops::OneLaunchTile{options.tile == ops::libraryTile ? ops::TileConfig() : options.tile, options.splits};
     DITRON_ASSIGN_OR_RETURN(op, ops::GemmAllReduce::create(world, kernels, config));
     return prepare();
   }

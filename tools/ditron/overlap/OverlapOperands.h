@@ -38,8 +38,10 @@ public:
   virtual Status upload(const std::vector<float> &a, const std::vector<float> &b) = 0;
   /// Compares the ranks' results with C = A * B.
   virtual Expected<ops::Comparison> verify(const std::vector<double> &c) = 0;
-  /// What the operator chose for the shape, where it chooses.
-  virtual std::string plan() const { return {}; }
+  /// How the first rank of this process carries out the calls.
+  virtual std::string plan() const = 0;
+  /// That of the first rank of this process.
+  runtime::Buffer &firstResult() { return operands[world.localRanks().front()].result; }
 
   /// The same for operands from the table. `call` chooses them.
   Status uploadSamples(uint32_t call);
@@ -105,6 +107,7 @@ protected:
     config.weightOrder = options.weights;
     config.precision = options.precision;
     config.tile = options.tile;
+    config.plan = options.plan;
     config.concurrentCalls = options.concurrentCalls;
     return config;
   }

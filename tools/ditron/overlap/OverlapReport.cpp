@@ -12,11 +12,6 @@
 namespace ditron::tool {
 
 namespace {
-std::string tileText(const ops::TileConfig &tile) {
-  return fmt::format("{}x{}x{} warps {} stages {} group {}", tile.blockM, tile.blockN, tile.blockK, tile.numWarps,
-                     tile.numStages, tile.groupM);
-}
-
 double teraflopsPerGpu(const OverlapRunOptions &options, const OverlapRunResult &result) {
   return result.times.best() > 0 ? 2.0 * options.m * options.n * options.k / options.ranks / result.times.best() * 1e-6
                                  : 0;
@@ -34,7 +29,7 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
                       gather      ? "AllGather+GEMM"
                       : allReduce ? "GEMM+AllReduce"
                                   : "GEMM+ReduceScatter",
-                      options.ranks, options.target, allReduce ? result.plan : std::string(toString(options.schedule)));
+                      options.ranks, options.target, result.plan);
   line("shapes",
        gather ? fmt::format("A {}x{} {} gathered from {} shards, B {}x{} in {} column slices", options.m, options.k,
                             ditron::toString(options.dtype), options.ranks, options.k, options.n, options.ranks)
@@ -77,8 +72,6 @@ std::string describeRun(const OverlapRunOptions &options, const OverlapRunResult
                                    result.flops / std::max(result.wallSeconds, 1e-9) * 1e-9, result.compileSeconds));
   else
     line("GPU", fmt::format("{}, compiled in {:.2f} s", result.gpuName, result.compileSeconds));
-  if (!result.gpuName.empty() && !allReduce)
-    line("tile", tileText(result.tile));
   if (result.times.single > 0) {
     line("one call", fmt::format("{:.1f} us (median of {}), from the common start to the slowest rank's end",
                                  result.times.single, options.timedCalls));
@@ -124,8 +117,7 @@ std::string runAsJson(const OverlapRunOptions &options, const OverlapRunResult &
       {"compile_seconds", result.compileSeconds},
       {"gpu", result.gpuName},
       {"timed_calls", options.timedCalls},
-      {"tile", tileText(result.tile)},
-      {"plan", result.plan.empty() ? nlohmann::json() : nlohmann::json(result.plan)},
+      {"plan", result.plan},
       {"processes", options.processes},
       {"single_microseconds", ifMeasured(result.times.single)},
       {"in_a_row_microseconds", ifMeasured(result.times.inARow)},

@@ -3,7 +3,6 @@
 
 #include "overlap/OverlapOperands.h"
 
-#include "ditron/ops/Gemm.h"
 #include "ditron/sim/Machine.h"
 
 #include <chrono>
@@ -44,21 +43,6 @@ Expected<std::unique_ptr<runtime::World>> makeWorld(const OverlapRunOptions &opt
   return world;
 }
 
-/// The library's choice for the product that one rank computes.
-ops::TileConfig chosenTile(const OverlapRunOptions &options, runtime::World &world) {
-  const bool gather = options.op == OverlapOperator::AllGatherGemm;
-  const int64_t ranks = world.numRanks();
-  const ops::GemmProblem problem = {.m = options.m,
-                                    .n = gather ? ops::ceilDivide(options.n, ranks) : options.n,
-                                    .k = gather ? options.k : ops::ceilDivide(options.k, ranks),
-                                    .dtype = options.dtype,
-                                    .resultType = options.resultType,
-                                    .order = options.weights,
-                                    .precision = options.precision,
-                                    .epilogue = options.epilogue()};
-  return ops::chooseTile(problem, world);
-}
-
 /// Simulated ranks: one call of each as a graph, so that what is timed is the call and not its enqueueing.
 Expected<std::vector<runtime::Graph>> captureCalls(runtime::World &world, OverlapOperands &run) {
   std::vector<runtime::Graph> graphs;
@@ -94,6 +78,7 @@ Status checkCalls(const OverlapRunOptions &options, runtime::World &world, Overl
   if (world.machine()) {
     DITRON_ASSIGN_OR_RETURN(graphs, captureCalls(world, run));
   }
+  runtime::Buffer planted;
   for (uint32_t call = 0; call < options.calls; ++call) {
     std::vector<float> a, b;
     if (!sampled) {
@@ -106,7 +91,9 @@ Status checkCalls(const OverlapRunOptions &options, runtime::World &world, Overl
     const uint64_t networkBytes = world.machine() ? world.machine()->counters().networkBytes : 0;
     auto start = Clock::now();
     DITRON_RETURN_IF_ERROR(sampled ? run.uploadSamples(call) : run.upload(a, b));
+    DITRON_RETURN_IF_ERROR(plantBefore(options.fault, world, planted));
     DITRON_RETURN_IF_ERROR(makeCall(world, run, graphs));
+    DITRON_RETURN_IF_ERROR(plantBehind(options.fault, run.firstResult()));
     result.wallSeconds += secondsSince(start);
     if (world.numNodes() > 1)
       result.networkBytes = world.machine()->counters().networkBytes - networkBytes;
@@ -177,12 +164,8 @@ Expected<OverlapSession> OverlapSession::create(const OverlapRunOptions &options
   return session;
 }
 
-Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &given, const OverlapProgress &progress) {
-  DITRON_RETURN_IF_ERROR(checkSizes(given));
-  OverlapRunOptions options = given;
-  if (options.chooseTile)
-    options.tile = chosenTile(options, *world);
-
+Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &options, const OverlapProgress &progress) {
+  DITRON_RETURN_IF_ERROR(checkSizes(options));
   OverlapRunResult result;
   result.flops = 2.0 * options.m * options.n * options.k * options.calls;
   const bool sampled = !world->machine() && result.flops / options.calls > mostCheckedFlops;
@@ -196,7 +179,6 @@ Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &given, c
   result.compileSeconds = secondsSince(compileStart);
   DITRON_RETURN_IF_ERROR(checkCalls(options, *world, *run, sampled, progress, result));
   result.tolerance = toleranceOf(options);
-  result.tile = options.tile;
   result.plan = run->plan();
 
   if (!world->machine()) {
@@ -213,10 +195,9 @@ Expected<OverlapRunResult> OverlapSession::run(const OverlapRunOptions &given, c
                                       ? std::pair(ops::GemmReduceScatter::kernelName, ops::GemmReduceScatter::copyName)
                                       : std::pair(ops::GemmAllReduce::kernelName, ops::GemmAllReduce::copyName);
     // The forms of one launch, and a product with a collective behind it, have no copies that anything could overlap with.
-    const bool hasNoCopies = world->ranksPerNode() == 1 ||
-                             (options.op == OverlapOperator::GemmAllReduce && !result.plan.starts_with("two_shot")) ||
-                             (options.op != OverlapOperator::GemmAllReduce && options.m <= options.oneLaunchRows);
-    const uint32_t reported = hasNoCopies ? 0 : options.ranks;
+    const bool hasCopies = world->ranksPerNode() > 1 && (result.plan.starts_with("two_shot") || result.plan.starts_with("overlapped") ||
+                           (options.op != OverlapOperator::GemmAllReduce && result.plan.starts_with("unfused")));
+    const uint32_t reported = hasCopies ? options.ranks : 0;
     for (uint32_t id = 0; id < reported; ++id) {
       auto overlap = runtime::overlapWithCopies(
           *world, id, kernel, gather ? runtime::CopyDirection::Incoming : runtime::CopyDirection::Outgoing, copies);

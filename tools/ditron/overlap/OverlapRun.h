@@ -10,6 +10,7 @@
 
 #include "base/NormalData.h"
 #include "overlap/OverlapTiming.h"
+#include "overlap/PlantedFault.h"
 
 #include "ditron/jit/Jit.h"
 #include "ditron/ops/AllGatherGemm.h"
@@ -43,15 +44,17 @@ struct OverlapRunOptions {
   uint32_t ranks = 8;
   std::string target = "sim:sm_80";
   runtime::WorldOptions world;
-  ops::TileConfig tile;
-  bool chooseTile = false; ///< Instead of `tile`: what ops::chooseTile says for one rank's product.
+  std::optional<ops::TensorParallelPlan>
+      plan; ///< Of all calls; else what the tables say, where the following do not say more.
+  ops::TileConfig tile = ops::libraryTile;
   ops::MultiplyPrecision precision = ops::MultiplyPrecision::Tf32;
   ops::Schedule schedule = ops::Schedule::Overlapped;
-  uint32_t chunks = 1;                                ///< Per shard, AllGather+GEMM only.
+  uint32_t chunks = 0;                                ///< Per shard, AllGather+GEMM only; 0: the library's choice.
   ops::AllReduceForm form = ops::AllReduceForm::Auto; ///< Of GEMM+AllReduce, as are the next two and `splits`.
   uint32_t rowChunks = 0, exchangeBlocks = 0;         ///< 0: the library's choice.
-  int64_t oneLaunchRows = 0;                          ///< Of the other operators.
+  std::optional<int64_t> oneLaunchRows;               ///< Of the other operators.
   uint32_t concurrentCalls = 1;                       ///< Of all where a call is one launch.
+  PlantedFault fault = PlantedFault::None;
   uint32_t splits = 0; ///< Of the forms of one launch, whose tile `tile` is then; 0: the library's choice of both.
   uint32_t nodes = 1;  ///< For the order of tiles; simulated ones are those of `world`.
   uint32_t calls = 1;  ///< Each with new data.
@@ -77,8 +80,7 @@ struct OverlapRunResult {
   std::vector<runtime::Overlap> overlap;
   /// For products that are too large to be compared everywhere: error of sampled elements over the results' root mean square.
   std::optional<double> sampledError;
-  ops::TileConfig tile;                 ///< What the product was cut into.
-  std::string plan;                     ///< What GEMM+AllReduce chose, in words.
+  std::string plan;                     ///< How the calls were carried out, in the words of tables of plans.
   OverlapTimes times;                   ///< Of the timed calls on real GPUs.
   std::string gpuName;                  ///< Empty for simulated ones.
   double virtualMicroseconds = 0;       ///< Span of the last call on the simulated clock; 0 without a timeline.
