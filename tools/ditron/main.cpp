@@ -11,6 +11,7 @@
 #include "package/PackageCommands.h"
 #include "predict/PredictCommand.h"
 #include "swizzle/SwizzleCommand.h"
+#include "tune/TuneCommand.h"
 
 #include "ditron/compiler/FatalErrors.h"
 #include "ditron/sim/engine/TimeLimit.h"
@@ -103,7 +104,7 @@ static int runWords(tool::CommandContext &context, int argc, char **argv) {
       tool::addRunCommand,     tool::addReplayCommand,  tool::addCompileCommand, tool::addBuildCommand,
       tool::addInspectCommand, tool::addBenchCommand,   tool::addDemoCommand,    tool::addLaunchCommand,
       tool::addDoctorCommand,  tool::addCacheCommand,   tool::addKnobsCommand,   tool::addLayoutCommand,
-      tool::addExplainCommand, tool::addPredictCommand, tool::addSwizzleCommand,
+      tool::addExplainCommand, tool::addPredictCommand, tool::addSwizzleCommand, tool::addTuneCommand,
   };
   for (auto *add : commands)
     add(app, context);

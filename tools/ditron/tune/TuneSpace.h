@@ -1,0 +1,64 @@
+//===- TuneSpace.h - The plans that are worth a trial ---------------------------------------------------------*- C++ -*-===//
+//
+// All plans of an operator are hundreds; a trial takes seconds. A model of the machine says how long a call would take by each, and the
+// best tens are tried. The model counts what no plan can hide:
+//
+//   product    waves of tiles over the multiprocessors that communication leaves it, each tile bound by multiplying, by its operands or
+//              by its share of the memory's bandwidth (ditron/predict/ProductModel.h)
+//   exchange   bytes that a rank sends over its link, at the share of it that copy engines, or so many blocks, reach
+//   overlap    the longer of both, and what of the shorter one cannot begin before or end after it
+//   the rest   launches, signals, copies: a constant each
+//
+// Only the order of its times counts, so that a machine that is described roughly is enough.
+//
+//===------------------------------------------------------------------------------------------------------------------===//
+#ifndef DITRON_TOOLS_DITRON_TUNESPACE_H
+#define DITRON_TOOLS_DITRON_TUNESPACE_H
+
+#include "ditron/ops/plans/PlanTable.h"
+#include "ditron/predict/MachineDescription.h"
+#include "ditron/runtime/Device.h"
+#include "ditron/support/TargetName.h"
+
+#include <vector>
+
+namespace ditron::tool {
+
+/// One shape, as `ditron bench` takes it.
+struct TuneProblem {
+  std::string op; ///< Of ops::plannedOperators().
+  uint32_t ranks = 1;
+  DataType dtype = DataType::BF16;
+  int64_t m = 0, n = 0, k = 0; ///< Of products: of the whole.
+  int64_t bytes = 0;           ///< Of collectives.
+
+  bool isCollective() const { return m == 0; }
+  /// Of a rank's product: ag_gemm deals the columns out, gemm_rs and gemm_ar the depth.
+  int64_t ownColumns() const;
+  int64_t ownDepth() const;
+  /// "m 64 n 8192 k 28672", "bytes 65536".
+  std::string text() const;
+};
+
+struct TuneMachine {
+  TargetName target;
+  runtime::DeviceAttributes gpu;
+  predict::MachineDescription model; ///< With the GPU's multiprocessors.
+};
+/// The description of the GPU by its name, or of the H100 for one that has none.
+Expected<TuneMachine> tuneMachine(const TargetName &target, const runtime::DeviceAttributes &gpu);
+
+struct Candidate {
+  std::string plan;
+  double predictedMicroseconds = 0;
+};
+
+/// At most `most`, the best predicted first; but what the library does now is the first of all. Never empty.
+Expected<std::vector<Candidate>> candidatesFor(const TuneProblem &problem, const TuneMachine &machine, size_t most);
+/// The plan with all its words, as tables have it.
+Expected<std::string> canonicalPlan(const std::string &op, const std::string &plan);
+/// What the model says of a plan.
+Expected<double> predictedMicroseconds(const TuneProblem &problem, const TuneMachine &machine, const std::string &plan);
+
+} // namespace ditron::tool
+#endif // DITRON_TOOLS_DITRON_TUNESPACE_H
