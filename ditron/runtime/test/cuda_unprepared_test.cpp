@@ -240,7 +240,7 @@ struct Pair {
   }
   std::unique_ptr<World> world;
   SymmetricBuffer words;
-  uint64_t bigBytes = 64 << 20;
+  uint64_t bigBytes = 16 << 20;
 };
 
 /// Rank by rank, with two and with three kernels: what is behind the second waits for the first, which waits for the next rank's.
