@@ -5,6 +5,7 @@
 //===--------------------------------------------------------------------------------------------------------------===//
 #include "base/Command.h"
 #include "base/Progress.h"
+#include "base/VisibleGpus.h"
 
 #include "ditron/compiler/Compiler.h"
 #include "ditron/runtime/TargetChoice.h"
@@ -138,6 +139,7 @@ Status compile(const CompileArguments &arguments, const Knobs &knobs) {
     DITRON_ASSIGN_OR_RETURN(signature, readSignature(reference, interface, arguments.signature));
     DITRON_RETURN_IF_ERROR(addConfig(interface, arguments, signature, options));
   }
+  seeOnlyGpusOf(arguments.target, 1);
   DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(arguments.target));
   options.target = target.text;
   options.debug = arguments.debug;

@@ -7,6 +7,7 @@
 
 #include "Version.h"
 #include "base/Progress.h"
+#include "base/VisibleGpus.h"
 
 #include "ditron/aot/OperatorBuild.h"
 #include "ditron/ops/KernelLaunch.h"
@@ -120,6 +121,7 @@ Expected<std::vector<std::pair<std::string, std::string>>> pairSignatures(const 
 Expected<std::vector<std::string>> readTargets(const std::vector<std::string> &texts) {
   std::vector<std::string> targets;
   for (const std::string &text : texts) {
+    seeOnlyGpusOf(text, 1);
     DITRON_ASSIGN_OR_RETURN(const TargetName target, runtime::resolveTarget(text));
     targets.push_back(target.text);
   }
