@@ -42,10 +42,10 @@ struct Product {
     auto compiler = jit::Jit::create(world->target());
     EXPECT_OK(compiler);
     jit = std::move(compiler).value();
-    a = memory(problem.m * strideOf(problem.strideA, problem.k));
-    b = memory(isTransposed() ? problem.n * strideOf(problem.strideB, problem.k)
-                              : problem.k * strideOf(problem.strideB, problem.n));
-    c = memory(problem.m * strideOf(problem.strideC, problem.n));
+    a = memory(problem.m * strideOf(problem.strides.a, problem.k));
+    b = memory(isTransposed() ? problem.n * strideOf(problem.strides.b, problem.k)
+                              : problem.k * strideOf(problem.strides.b, problem.n));
+    c = memory(problem.m * strideOf(problem.strides.c, problem.n));
   }
   bool isTransposed() const { return problem.order == MatrixOrder::Transposed; }
   static int64_t strideOf(int64_t given, int64_t columns) { return given ? given : columns; }
@@ -120,8 +120,8 @@ Form randomForm(uint64_t seed, bool streamK) {
   p.n = unit * (1 + below(4 * blockN / unit));
   p.k = below(6) ? unit * (1 + below(8 * blockK / unit)) : 8;
   if (below(2)) {
-    p.strideA = p.k + unit * below(3);
-    p.strideC = p.n + unit * below(3);
+    p.strides.a = p.k + unit * below(3);
+    p.strides.c = p.n + unit * below(3);
   }
   return form;
 }
@@ -131,7 +131,7 @@ class GemmForms : public testing::TestWithParam<int> {};
 void expectSameBits(const Form &form, const std::string &plan, uint64_t seed) {
   const GemmProblem &p = form.problem;
   SCOPED_TRACE(fmt::format("{}: {}x{}x{} of {}, strides {} {}, order {}, {} multiprocessors", plan, p.m, p.n, p.k,
-                           toString(p.dtype), p.strideA, p.strideC, p.order == MatrixOrder::Plain ? "kn" : "nk",
+                           toString(p.dtype), p.strides.a, p.strides.c, p.order == MatrixOrder::Plain ? "kn" : "nk",
                            form.multiprocessors));
   Product product(p, form.multiprocessors, seed);
   const auto call = product.prepare(plan), plain = product.prepare("descriptors 64x64x32 warps 4 stages 2 group 3");
