@@ -256,7 +256,9 @@ KernelCall AllGatherGemm::enterCall(const runtime::Rank &rank, const OperandPoin
                       .scaleSource = operands[Operand::ScalesA],
                       .scales = scales == Scaling::None ? 0 : ownRows,
                       .scaleStride = layout.scaleStride,
-                      .hasScaleOfEach = scales == Scaling::Vector});
+                      .hasScaleOfEach = scales == Scaling::Vector,
+                      .sentElements = ownRows * layout.stride,
+                      .elementsPerChunk = rowsPerChunk(shards, optionValues.chunksPerRank) * layout.stride});
 }
 
 KernelCall AllGatherGemm::gemmCall(const runtime::Rank &rank, const OperandPointers &operands,
