@@ -147,7 +147,10 @@ public:
   std::vector<double> expected(uint32_t r) override {
     return ops::referenceProduct(gathered, plainB(r, p.k, p.n), p.m, p.n, p.k);
   }
-  uint64_t networkBytes() const override { return p.m * p.k * sizeOf(p.dtype) * (world.numNodes() - 1); }
+  uint64_t networkBytes() const override { // rows as they lie where they are gathered, padded
+    const ops::GatheredRows layout(p.dtype, p.k, /*hasScales=*/false);
+    return p.m * layout.stride * sizeOf(p.dtype) * (world.numNodes() - 1);
+  }
 
 private:
   AllGatherGemm op;
