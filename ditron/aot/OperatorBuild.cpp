@@ -330,7 +330,8 @@ struct OperatorEntry {
 };
 
 constexpr std::string_view overlappedHelp =
-    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group gpu=usual result_type=dtype "
+    "m n k ranks [max_m=m dtype=bf16 weights=plain precision=tf32 tile=BMxBNxBK warps stages group gpu=usual "
+    "result_type=dtype "
     "scales_a=none "
     "scales_b=none bias=0 bias_type=result_type stride_a=0 stride_b=0 stride_c=0";
 constexpr std::string_view rowHelp = "rows columns [dtype=bf16]";
@@ -353,7 +354,8 @@ const std::vector<OperatorEntry> &operatorTable() {
       {"send_receive", "ranks [dtype=bf16 gpu=usual]", addSendReceive},
       {"barrier", "ranks", addBarrier},
       {"gemm",
-       "m n k [dtype=bf16 weights=transposed precision=tf32 gpu=usual result_type=dtype scales_a=none scales_b=none bias=0 "
+       "m n k [dtype=bf16 weights=transposed precision=tf32 gpu=usual result_type=dtype scales_a=none scales_b=none "
+       "bias=0 "
        "bias_type=result_type "
        "activation=none stride_a=0 stride_b=0 stride_c=0]",
        addGemm},

@@ -16,10 +16,10 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
                                               const Options &options) {
   DITRON_RETURN_IF_ERROR(
       verifyEpilogue(operation, options.dtype, options.typeOfResult(), options.epilogue, /*reduces=*/false));
-  Expected<TensorParallelChoice> choice = TensorParallelChoice::create(
-      world, "ag_gemm",
-      {options.dtype, options.weightOrder, options.precision, options.tile, options.plan, options.gpu,
-       options.resultType, options.epilogue});
+  Expected<TensorParallelChoice> choice =
+      TensorParallelChoice::create(world, "ag_gemm",
+                                   {options.dtype, options.weightOrder, options.precision, options.tile, options.plan,
+                                    options.gpu, options.resultType, options.epilogue});
   if (!choice.isOk())
     return choice.status().withContext(operation);
   if (options.maxRows <= 0 || options.depth <= 0)
@@ -43,15 +43,13 @@ Expected<AllGatherGemm> AllGatherGemm::create(runtime::World &world, runtime::Ke
   DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, tile));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, 1, options.depth, tile));
   const uint32_t chunks = op.optionValues.chunksPerRank;
-  DITRON_RETURN_IF_ERROR(
-      op.planAgreement.begin(world, fmt::format("one launch up to {} rows, {} chunks of a shard",
-                                                *op.optionValues.oneLaunchRows, chunks)));
+  DITRON_RETURN_IF_ERROR(op.planAgreement.begin(
+      world, fmt::format("one launch up to {} rows, {} chunks of a shard", *op.optionValues.oneLaunchRows, chunks)));
   DITRON_ASSIGN_OR_RETURN(op.words, CallWords::create(world, "ag_gemm", 0, world.numNodes() * chunks));
   op.layout = GatheredRows(options.dtype, options.depth, options.epilogue.scalesA != Scaling::None);
   DITRON_ASSIGN_OR_RETURN(
       op.workspace, world.allocateSymmetric(options.dtype, options.maxRows * op.layout.stride, "ag_gemm_workspace"));
-  DITRON_ASSIGN_OR_RETURN(
-      op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * chunks, "ag_gemm_ready"));
+  DITRON_ASSIGN_OR_RETURN(op.ready, world.allocateSymmetric(DataType::I64, world.numRanks() * chunks, "ag_gemm_ready"));
   op.sides.resize(world.numRanks());
   for (uint32_t id : world.localRanks()) {
     DITRON_ASSIGN_OR_RETURN(op.sides[id], runtime::SideStream::create(world.rank(id), "ag_gemm"));
@@ -145,7 +143,8 @@ Expected<ProductShape> AllGatherGemm::verifyShape(const ProductShape &shape) con
   if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, shape.size, options.depth, smallestTile)); // a call looks up no table
+  DITRON_RETURN_IF_ERROR(
+      verifyProduct(operation, shape.rows, shape.size, options.depth, smallestTile)); // a call looks up no table
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, shape.size, options.depth));
   ProductShape complete = shape;
   DITRON_ASSIGN_OR_RETURN(complete.strides,

@@ -97,10 +97,9 @@ Expected<GemmAllReduce> GemmAllReduce::create(runtime::World &world, runtime::Ke
   op.world = &world;
   op.kernels = &kernels;
   op.planAgreement = PlanAgreement(world, operation);
-  DITRON_RETURN_IF_ERROR(
-      op.makeChoices({options.dtype, options.weightOrder, options.precision, options.tile, options.plan, options.gpu,
-                      options.resultType, options.epilogue})
-          .withContext(operation));
+  DITRON_RETURN_IF_ERROR(op.makeChoices({options.dtype, options.weightOrder, options.precision, options.tile,
+                                         options.plan, options.gpu, options.resultType, options.epilogue})
+                             .withContext(operation));
   const TileConfig tile = op.tileFor(options.maxRows);
   DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, options.dtype, tile));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, options.maxRows, options.columns, 1, tile));
@@ -275,7 +274,8 @@ Expected<ProductShape> GemmAllReduce::verifyShape(const ProductShape &shape) con
   if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, options.columns, shape.size, smallestTile)); // a call looks up no table
+  DITRON_RETURN_IF_ERROR(
+      verifyProduct(operation, shape.rows, options.columns, shape.size, smallestTile)); // a call looks up no table
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, options.columns, shape.size));
   ProductShape complete = shape;
   DITRON_ASSIGN_OR_RETURN(complete.strides,

@@ -19,10 +19,10 @@ Expected<GemmReduceScatter> GemmReduceScatter::create(runtime::World &world, run
   if (options.partialType && *options.partialType != resultType && *options.partialType != DataType::F32)
     return unsupported(fmt::format("{}: partial results of type {}; {} and fp32 are accepted", operation,
                                    ditron::toString(*options.partialType), ditron::toString(resultType)));
-  Expected<TensorParallelChoice> choice = TensorParallelChoice::create(
-      world, "gemm_rs",
-      {options.dtype, options.weightOrder, options.precision, options.tile, options.plan, options.gpu,
-       options.resultType, options.epilogue});
+  Expected<TensorParallelChoice> choice =
+      TensorParallelChoice::create(world, "gemm_rs",
+                                   {options.dtype, options.weightOrder, options.precision, options.tile, options.plan,
+                                    options.gpu, options.resultType, options.epilogue});
   if (!choice.isOk())
     return choice.status().withContext(operation);
   if (options.maxRows <= 0 || options.columns <= 0)
@@ -143,7 +143,8 @@ Expected<ProductShape> GemmReduceScatter::verifyShape(const ProductShape &shape)
   if (shape.rows < 1 || shape.rows > options.maxRows)
     return invalidArgument(
         fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, shape.rows, options.columns, shape.size, smallestTile)); // a call looks up no table
+  DITRON_RETURN_IF_ERROR(
+      verifyProduct(operation, shape.rows, options.columns, shape.size, smallestTile)); // a call looks up no table
   DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, options.columns, shape.size));
   ProductShape complete = shape;
   DITRON_ASSIGN_OR_RETURN(complete.strides,

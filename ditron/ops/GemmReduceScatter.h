@@ -22,9 +22,9 @@ struct GemmReduceScatterOptions {
       DataType::BF16; ///< Of A and B: bf16, fp16, fp32, fp8 (e4m3, e5m2) or int8. Sums are fp32, of int8 int32.
   std::optional<DataType> resultType = std::nullopt; ///< bf16, fp16 or fp32; defaultResultType when not given.
   std::optional<DataType> partialType =
-      std::nullopt;      ///< Of the partial results in transit; that of the result when not given, or fp32.
-  int64_t maxRows = 0;   ///< Largest M of any call; sizes the buffers.
-  int64_t columns = 0;   ///< N.
+      std::nullopt;    ///< Of the partial results in transit; that of the result when not given, or fp32.
+  int64_t maxRows = 0; ///< Largest M of any call; sizes the buffers.
+  int64_t columns = 0; ///< N.
   /// For the order of tiles, never the result: 0, the nodes of the world; in a world of one node any number that divides the ranks.
   uint32_t numNodes = 0;
   MatrixOrder weightOrder = MatrixOrder::Plain;

@@ -54,8 +54,8 @@ Expected<OverlapOperands::SampledErrors> OverlapOperands::sampledErrors(uint32_t
     const int64_t last = rows * columns - 1;
     const int64_t index = sample == 0 ? 0 : sample == 1 ? last : static_cast<int64_t>((state >> 20) % (last + 1));
     const int64_t row = index / columns, column = index % columns;
-    const double expected = finished([&](int64_t at) { return sampledSum(call, id, row, at - shift); },
-                                     firstRow + row, firstColumn + column);
+    const double expected = finished([&](int64_t at) { return sampledSum(call, id, row, at - shift); }, firstRow + row,
+                                     firstColumn + column);
     errors.largest = std::max(errors.largest, std::abs(actual[row * stride + column] - expected));
     errors.squares += expected * expected;
     ++errors.samples;

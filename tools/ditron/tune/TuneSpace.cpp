@@ -93,8 +93,8 @@ public:
   double gemm(const ops::GemmPlan &plan) const {
     TileConfig tile = plan.tile;
     tile.blockN = plan.columns();
-    return launch() + product(tile, 0, 1) *
-                          (plan.movement == ops::GemmMovement::Pointers && hasTensorCopies(machine) ? 2 : 1);
+    return launch() +
+           product(tile, 0, 1) * (plan.movement == ops::GemmMovement::Pointers && hasTensorCopies(machine) ? 2 : 1);
   }
 
   double tensorParallel(const TensorParallelPlan &plan) const {
@@ -235,8 +235,7 @@ std::vector<std::string> gemmPlans(const TuneProblem &problem, const TuneMachine
         plans.push_back(plan.text());
   }
   // Those of the library, which may be more than a tile.
-  for (const ops::GemmPlan &plan :
-       ops::rankGemmPlans(gemm, machine.target.text, machine.gpu.multiprocessors))
+  for (const ops::GemmPlan &plan : ops::rankGemmPlans(gemm, machine.target.text, machine.gpu.multiprocessors))
     if (ops::verifyGemm(gemm, plan).isOk())
       plans.push_back(plan.text());
   return plans;
@@ -287,8 +286,8 @@ bool hasForm(ops::CollectiveKind kind, ops::CollectiveForm form, const TuneMachi
     return hasTensorCopies(machine);
   // The runtime maps no multicast memory on real GPUs.
   const bool isAdded = dtype == DataType::BF16 || dtype == DataType::F16 || dtype == DataType::F32;
-  return !isMulticast || (machine.target.simulated && hasTensorCopies(machine) &&
-                          (isAdded || kind == ops::CollectiveKind::AllGather));
+  return !isMulticast ||
+         (machine.target.simulated && hasTensorCopies(machine) && (isAdded || kind == ops::CollectiveKind::AllGather));
 }
 
 std::vector<std::string> collectivePlans(ops::CollectiveKind kind, const TuneProblem &problem,
