@@ -216,10 +216,18 @@ cases.append((library("collectives/rms_norm"), "packet_all_reduce_rms_norm", row
               constexpr(WORLD=8, COLUMNS=8192, PER_PACKET=4), "--num-warps 16"))
 cases.append((library("collectives/rms_norm"), "chunk_all_reduce_rms_norm", rows + ", *bf16:16, *i64:16, *i64:16, i32, i32, fp32" +
               constexpr(WORLD=8, COLUMNS=8192, CHUNK=8192), "--num-warps 16"))
+words = ", ".join(["*i64"] * 4)
+for aligned, row in [(True, "i64:16"), (False, "i64")]:
+    cases.append((library("collectives/pairs"), "all_to_all_v", f"*i16:16, *i16:16, {words}, *i64:16, *i16:16" + ", *i64:16" * 5 + f", i64, i64, {row}, i64, i64, i64, i32" +
+                  constexpr(WORLD=8, PER_PACKET=4, CHUNK=4096, LINE=64, PACKED=aligned, RINGS=True, ALIGNED=aligned), "--num-warps 16"))
+messages = ", ".join(f"({', '.join([each] * 8)})" for each in ["*i16:16", "i64"] * 2)
+cases.append((library("collectives/pairs"), "send_receive", messages + ", *i16:16" + ", *i64:16" * 5 + ", i32" + constexpr(WORLD=8, CHUNK=4096, LINE=64),
+              "--num-warps 16"))
+cases.append((library("collectives/pairs"), "barrier", "*i64:16, *i64:16, i32" + constexpr(WORLD=8), "--num-warps 1"))
 experts = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, PRECISION="tf32")
-for each aligned, row transposed, activation in ["* 2i16:16", *i64:16" "i64"] [(True, "i64:16" messages), "none"), (False, "i64")]: cases.append((library("collectives/pairs"), "barrier", "*i64:16, "send_receive", messages "all_to_all_v", ".join(f"({', '.join([each] * 8)})"i64:16" f"*i16:16, {words}, *i64:16, *i16:16" *i16:16, "swiglu")]:
-    cases.append((library("moe/grouped_gemm"), "grouped_gemm", ".join(["*i64"] "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + constexpr(WORLD=8), constexpr(WORLD=8, PER_PACKET=4, CHUNK=4096, LINE=64), LINE=64, PACKED=aligned, RINGS=True, ALIGNED=aligned), f", i64, {row}, ", i32:16" * 5 +
-                  constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, **experts), "--num-warps 1" 16" 8 --num-stages 4"))
+for transposed, activation in [(True, "none"), (False, "swiglu")]:
+    cases.append((library("moe/grouped_gemm"), "grouped_gemm", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, i32" + ", i32:16" * 5 +
+                  constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, **experts), "--num-warps 8 --num-stages 2"))
     cases.append((library("moe/grouped_gemm"), "grouped_gemm_pointers", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i32:16, *i32:16" +
                   constexpr(a_scale_ptr=None, b_scale_ptr=None) + ", i32:16" * 4 +
                   constexpr(B_TRANSPOSED=transposed, ACTIVATION=activation, SLOTS=2, BLOCK_SCALES=False, **experts), "--num-warps 8 --num-stages 2"))
@@ -230,7 +238,7 @@ cases += [
     (library("moe/routing"), "count_slots", "*i32:16, *i32:16, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
     (library("moe/routing"), "place_slots", "*i32:16, *i32:16, *i32:16, *i32:16, *i32:16, i32, i32" + constexpr(CHUNK=1024, PART=64, EXPERTS=256)),
     (library("moe/routing"), "tile_rows", "*i32:16, *i32:16, i32, i32" + constexpr(EXPERTS=256, TILES=64, BLOCK_M=128)),
-] words
+]
 for kernel in ["softmax", "softmax_pairs"]:
     cases.append((library("row_wise"), kernel, "*bf16:16, *bf16:16" + ", i32:16" * 4 + constexpr(BLOCK=4096), "--num-warps 8"))
 for kernel in ["rms_norm", "rms_norm_pairs"]:
