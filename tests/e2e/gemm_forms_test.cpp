@@ -9,6 +9,7 @@
 #include "ditron/ops/Gemm.h"
 #include "ditron/ops/Reference.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <random>
 
@@ -264,14 +265,15 @@ TEST(StreamK, CutsWhatIsRaggedAndNothingElse) {
   EXPECT_FALSE(ops::streamKShape({.m = 8192, .n = 1376, .k = int64_t(1) << 30}, plan, 132));
 }
 
-TEST(GemmFormPlans, AreChosenForRaggedWaves) {
-  for (int64_t n : {1376, 3696}) {
-    const GemmPlan plan = ops::chooseGemmPlan({.m = 8192, .n = n, .k = n == 1376 ? 4096 : 8192}, "cuda:sm_90a", 132);
-    EXPECT_TRUE(plan.streamK) << plan.text();
-    EXPECT_EQ(ops::parseGemmPlan(plan.text(), {})->text(), plan.text());
+TEST(GemmFormPlans, AreThereForWhoTriesSeveralAndNotChosenBeforeTheyAreMeasured) {
+  for (int64_t n : {1376, 3696, 8192}) {
+    const GemmProblem problem = {.m = 8192, .n = n, .k = 4096};
+    EXPECT_TRUE(ops::chooseGemmPlan(problem, "cuda:sm_90a", 132).isPlain());
+    const std::vector<GemmPlan> plans = ops::rankGemmPlans(problem, "cuda:sm_90a", 132);
+    const auto cut = std::ranges::find_if(plans, &GemmPlan::streamK);
+    ASSERT_NE(cut, plans.end());
+    EXPECT_EQ(ops::parseGemmPlan(cut->text(), {})->text(), cut->text());
   }
-  // Where little is to be gained the measured forms stay.
-  EXPECT_TRUE(ops::chooseGemmPlan({.m = 8192, .n = 8192, .k = 8192}, "cuda:sm_90a", 132).isPlain());
   // Operators that overlap get a tile, and the plan it comes from is no more than that.
   const ops::TileConfig tile = ops::chooseTile({.m = 8192, .n = 1376, .k = 4096}, "cuda:sm_90a", 132);
   EXPECT_EQ(tile.blockM * tile.blockN, 128u * 128);

@@ -149,7 +149,7 @@ TEST(MoeRouting, ReplaysFollowTheIdsOfTheMoment) {
   runtime::Stream &stream = machine.rank().stream();
   ASSERT_OK(stream.beginCapture());
   const Status unprepared = routing->enqueue(stream, ids, tokens);
-  EXPECT_THAT(unprepared.message(), HasSubstr("were not prepared"));
+  EXPECT_THAT(unprepared.message(), HasSubstr("was not prepared"));
   (void)stream.endCapture();
   ASSERT_OK(routing->prepare(tokens));
   ASSERT_OK(stream.beginCapture());
