@@ -170,14 +170,14 @@ TEST_F(KernelTest, SwizzledProductsStoreTheirTilesInTheOrderOfTheHostsFunctions)
           streams.push_back(std::move(stream).value());
           appeared.push_back(std::move(event).value());
         }
-        auto product = sharedJit().load({"products.py", text}, gathers ? "all_gather_gemm" : "gemm_reduce_scatter");
+        auto product = sharedJit().load({std::string(embedded.path), text}, gathers ? "all_gather_gemm" : "gemm_reduce_scatter");
         ASSERT_OK(product);
         // All signals hold already: the generation is 0.
         std::vector<Argument> arguments = {a, b, c};
         if (gathers)
-          arguments.insert(arguments.end(), {words, generation, m, n, k, rowsPerRank, rowsPerRank, rankNumber});
+          arguments.insert(arguments.end(), {words, generation, m, n, k, k, n, n, rowsPerRank, rowsPerRank, rankNumber});
         else
-          arguments.insert(arguments.end(), {counters, words, m, n, k, rowsPerRank, rankNumber});
+          arguments.insert(arguments.end(), {counters, words, m, n, k, k, n, rowsPerRank, rankNumber});
         jit::CallArguments call{arguments,
                                 {{"WORLD_SIZE", ranks},
                                  {"NUM_NODES", nodes},
