@@ -297,7 +297,7 @@ def loops(x_ptr, y_ptr, out_ptr, plain_ptr, STEPS, S: tl.constexpr, STAGES: tl.c
   }
 }
 
-/// Every limit gives the same numbers: the simulator's tensor cores accumulate fp8 in fp32.
+/// Every limit gives the same numbers, up to what Hopper's tensor cores lose, which have 14 bits for sums (fp8_sum_test.cpp).
 TEST_F(DotForms2, ImpreciseAccumulation) {
   const char *text = R"(
 @triton.jit
@@ -322,7 +322,8 @@ def imprecise(x_ptr, y_ptr, out_ptr, S: tl.constexpr, K: tl.constexpr, LIMIT: tl
   for (int limit : {0, 32, 64, 128}) {
     Buffer out = zeros(DataType::F32, s * s);
     ASSERT_OK(run(text, "imprecise", {}, {{xb, yb, out}, {{"S", s}, {"K", k}, {"LIMIT", limit}}}));
-    const double tolerance = isSimulated() ? 1e-4 : 1e-2; // see DotTypes
+    const bool isExact = isSimulated() && targetUnderTest().find("sm_90") == std::string::npos;
+    const double tolerance = isExact ? 1e-4 : 1e-2;
     expectClose(get<float>(out), expected, tolerance, tolerance, fmt::format("limit {}", limit));
   }
 }
