@@ -197,7 +197,7 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
   parts.launches.push_back(std::move(gemm));
   std::optional<KernelCall> reduce;
   if (nodes)
-    reduce = nodes->resultCall(rank, words, {ranks[rank.id()]->partial.pointer(), out}, rows);
+    reduce = nodes->resultCall(rank, words, ranks[rank.id()]->partial.pointer(), out, strides.c, rows);
   else if (RowShards(rows, rank.numRanks()).rowsOf(rank.id()) > 0)
     reduce = reduceCall(rank, out, shape);
   // A kernel that waits for other nodes may fill the GPU: the sums that they wait for come before it.
@@ -218,8 +218,7 @@ Status GemmReduceScatter::addExchange(runtime::Rank &rank, int64_t rows, runtime
   sequence.join(runtime::Lane::Side);
   if (nodes) {
     sequence.join(runtime::Lane::SecondSide);
-    return nodes->appendExchange(*kernels, rank, words, {ranks[rank.id()]->partial.pointer(), {}}, rows, copyName,
-                                 sequence);
+    return nodes->appendExchange(*kernels, rank, words, ranks[rank.id()]->partial.pointer(), rows, copyName, sequence);
   }
   const int64_t columns = optionValues.columns;
   // The own segment is not among them: the reduction reads it from the partial results.

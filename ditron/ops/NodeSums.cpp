@@ -43,7 +43,7 @@ int64_t NodeSums::rowsPerPart(int64_t segmentRows) const {
 }
 
 Status NodeSums::appendExchange(runtime::KernelProvider &kernels, runtime::Rank &rank, const CallWords &words,
-                                const Operands &operands, int64_t rows, std::string_view copyName,
+                                runtime::Pointer partial, int64_t rows, std::string_view copyName,
                                 runtime::CallSequence &sequence) const {
   using runtime::Lane;
   const uint32_t id = rank.id(), local = world->ranksPerNode(), place = id % local, ownNode = world->nodeOf(id);
@@ -55,9 +55,9 @@ Status NodeSums::appendExchange(runtime::KernelProvider &kernels, runtime::Rank 
     if (peer == id)
       continue;
     waitFor(Lane::Side, words.gates(id) + segment);
-    sequence.copy(Lane::Side, runtime::Copy::of(slot(peer, world->nodeOf(segment), place, count),
-                                                operands.partial + firstRow * columns, count * columns,
-                                                fmt::format("{} to {}", copyName, peer)));
+    sequence.copy(Lane::Side,
+                  runtime::Copy::of(slot(peer, world->nodeOf(segment), place, count), partial + firstRow * columns,
+                                    count * columns, fmt::format("{} to {}", copyName, peer)));
     sequence.signalWrite(Lane::Side, words.arrivals(peer) + (world->nodeOf(segment) * local + place), 1);
   }
   for (uint32_t visit = 1; visit <= world->numNodes(); ++visit) {
@@ -71,13 +71,13 @@ Status NodeSums::appendExchange(runtime::KernelProvider &kernels, runtime::Rank 
     if (node == ownNode)
       continue;
     DITRON_ASSIGN_OR_RETURN(const PreparedCall sum,
-                            PreparedCall::create(kernels, rank, sumCall(rank, words, operands, rows, segment)));
+                            PreparedCall::create(kernels, rank, sumCall(rank, words, partial, rows, segment)));
     sequence.launch(Lane::SecondSide, sum.prepared());
   }
   return Status::ok();
 }
 
-KernelCall NodeSums::sumCall(const runtime::Rank &rank, const CallWords &words, const Operands &operands, int64_t rows,
+KernelCall NodeSums::sumCall(const runtime::Rank &rank, const CallWords &words, runtime::Pointer partial, int64_t rows,
                              uint32_t segment) const {
   const RowShards shards(rows, world->numRanks());
   const uint32_t id = rank.id(), local = world->ranksPerNode(), place = id % local, node = world->nodeOf(segment);
@@ -86,7 +86,7 @@ KernelCall NodeSums::sumCall(const runtime::Rank &rank, const CallWords &words, 
   call.source = "inter_node";
   call.kernel = "reduce_and_send";
   call.grid = {static_cast<uint32_t>(std::min<int64_t>(ceilDivide(segmentRows, partRows), blocks(rank))), 1, 1};
-  call.arguments = {{"partial_ptr", operands.partial + shards.firstRowOf(segment) * columns},
+  call.arguments = {{"partial_ptr", partial + shards.firstRowOf(segment) * columns},
                     {"scatter_ptr", slots(id, node)},
                     {"sum_ptr", slot(id, node, place, segmentRows)},
                     {"inbox_ptr", inbox.on(id)},
@@ -105,7 +105,8 @@ KernelCall NodeSums::sumCall(const runtime::Rank &rank, const CallWords &words, 
 }
 
 std::optional<KernelCall> NodeSums::resultCall(const runtime::Rank &rank, const CallWords &words,
-                                               const Operands &operands, int64_t rows) const {
+                                               runtime::Pointer partial, runtime::Pointer out, int64_t outStride,
+                                               int64_t rows) const {
   const RowShards shards(rows, world->numRanks());
   const uint32_t id = rank.id(), local = world->ranksPerNode(), node = world->nodeOf(id);
   const int64_t ownRows = shards.rowsOf(id);
@@ -116,15 +117,16 @@ std::optional<KernelCall> NodeSums::resultCall(const runtime::Rank &rank, const 
   call.kernel = "reduce_nodes";
   call.grid = {static_cast<uint32_t>(ceilDivide(ownRows, reduceBlockM)),
                static_cast<uint32_t>(ceilDivide(columns, reduceBlockN)), 1};
-  call.arguments = {{"partial_ptr", operands.partial + shards.firstRowOf(id) * columns},
+  call.arguments = {{"partial_ptr", partial + shards.firstRowOf(id) * columns},
                     {"scatter_ptr", slots(id, node)},
                     {"inbox_ptr", inbox.on(id)},
-                    {"out_ptr", operands.out},
+                    {"out_ptr", out},
                     {"arrived_ptr", arrived.on(id)},
                     {"generation_ptr", words.generation(id)},
                     {"rows", ownRows},
                     {"parts", ceilDivide(ownRows, rowsPerPart(ownRows))},
                     {"N", columns},
+                    {"stride_out", outStride},
                     {"rank", id},
                     {"NUM_NODES", world->numNodes()},
                     {"NODE_SIZE", local},

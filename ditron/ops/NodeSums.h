@@ -35,23 +35,21 @@ public:
   /// Multiprocessors of a rank that sums take while its GEMM runs, of a GPU whose blocks stay until the GEMM ends.
   static uint32_t blocks(const runtime::Rank &rank);
 
-  struct Operands {
-    runtime::Pointer partial; ///< [rows, columns], what the GEMM stores.
-    runtime::Pointer out;     ///< [rowsOfShard(rank), columns]
-  };
   /// Appends the pushes to the Side lane and the sums for other nodes to the SecondSide lane, which both have joined the main one.
+  /// `partial`: [rows, columns], what the GEMM stores.
   Status appendExchange(runtime::KernelProvider &kernels, runtime::Rank &rank, const CallWords &words,
-                        const Operands &operands, int64_t rows, std::string_view copyName,
+                        runtime::Pointer partial, int64_t rows, std::string_view copyName,
                         runtime::CallSequence &sequence) const;
   /// What the main lane launches when it has joined the others, with parameter `out_ptr`; nothing for a rank without rows.
-  std::optional<KernelCall> resultCall(const runtime::Rank &rank, const CallWords &words, const Operands &operands,
-                                       int64_t rows) const;
+  /// `out`: [rowsOfShard(rank), columns], `outStride` elements from row to row.
+  std::optional<KernelCall> resultCall(const runtime::Rank &rank, const CallWords &words, runtime::Pointer partial,
+                                       runtime::Pointer out, int64_t outStride, int64_t rows) const;
 
   /// Bytes of symmetric memory per rank.
   uint64_t bytes() const { return scatter.bytes() + inbox.bytes() + arrived.bytes(); }
 
 private:
-  KernelCall sumCall(const runtime::Rank &rank, const CallWords &words, const Operands &operands, int64_t rows,
+  KernelCall sumCall(const runtime::Rank &rank, const CallWords &words, runtime::Pointer partial, int64_t rows,
                      uint32_t segment) const;
   int64_t rowsPerPart(int64_t segmentRows) const;
   /// Of a rank: parts [ranks of its node, rows of the segment, columns] of the segment that the rank with its place on `node` owns. In the

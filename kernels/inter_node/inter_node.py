@@ -141,12 +141,13 @@ def reduce_and_send(partial_ptr, scatter_ptr, sum_ptr, inbox_ptr, arrived_ptr, g
 
 
 @triton.jit(do_not_specialize=["rank"])
-def reduce_nodes(partial_ptr, scatter_ptr, inbox_ptr, out_ptr, arrived_ptr, generation_ptr, rows, parts, N, rank,
+def reduce_nodes(partial_ptr, scatter_ptr, inbox_ptr, out_ptr, arrived_ptr, generation_ptr, rows, parts, N, stride_out, rank,
                  NUM_NODES: tl.constexpr, NODE_SIZE: tl.constexpr, MOST_PARTS: tl.constexpr, BLOCK_M: tl.constexpr,
                  BLOCK_N: tl.constexpr):
     """out = sum over nodes, in fp32 and in ascending order, of their sums; that of the own node is made here and not rounded.
 
-    partial_ptr: [rows, N], the own rows; the other arguments: reduce_and_send, for the own segment.
+    partial_ptr: [rows, N], the own rows; out_ptr: likewise, stride_out elements from row to row; the other arguments: reduce_and_send,
+    for the own segment.
     """
     first_row = tl.program_id(0) * BLOCK_M
     first_column = tl.program_id(1) * BLOCK_N
@@ -166,4 +167,5 @@ def reduce_nodes(partial_ptr, scatter_ptr, inbox_ptr, out_ptr, arrived_ptr, gene
             token = dl.wait(arrived_ptr + node * MOST_PARTS, parts, "sys", "acquire", waitValue=generation, compare="ge")
             slot = dl.consume_token(inbox_ptr + node * slot_elements, token)
             total += tl.load(slot + start + offsets, mask=mask, other=0.0).to(tl.float32)
-    tl.store(out_ptr + start + offsets, total.to(out_ptr.dtype.element_ty), mask=mask)
+    out = out_ptr + tl.cast(first_row, tl.int64) * stride_out + first_column
+    tl.store(out + tile_rows[:, None] * stride_out + columns[None, :], total.to(out_ptr.dtype.element_ty), mask=mask)

@@ -36,6 +36,7 @@ struct Problem {
   std::optional<uint32_t> slowRank = std::nullopt;
   int calls = 1;
   Schedule schedule = Schedule::Overlapped;
+  int64_t gap = 0; ///< Elements behind each row of the result.
   ops::TileConfig tile = {.blockM = 32, .blockN = 32, .blockK = 32, .groupM = 4, .numWarps = 4, .numStages = 2};
 
   std::string text() const {
@@ -69,7 +70,9 @@ public:
     for (uint32_t r = 0; r < p.ranks; ++r) {
       const std::vector<double> wanted = expected(r);
       const std::vector<std::byte> bytes = bits(r);
-      const std::vector<float> actual = toFloats(p.dtype, bytes.data(), wanted.size());
+      const std::vector<float> actual =
+          rowsWithoutGaps(toFloats(p.dtype, bytes.data(), wanted.size() / p.n * strides().c));
+      ASSERT_EQ(actual.size(), wanted.size());
       const ops::Comparison comparison =
           ops::compare(actual, wanted, ops::toleranceFor(p.dtype, ops::MultiplyPrecision::Tf32));
       ASSERT_TRUE(comparison.passed()) << p.text() << ", " << what << ", rank " << r << ": element "
@@ -79,17 +82,29 @@ public:
   }
 
 protected:
+  static constexpr float inGaps = 7;
   struct Operands {
     std::vector<float> a, b;
     Buffer aBuffer, bBuffer, result;
   };
-  Status allocate(uint32_t r, int64_t a, int64_t b, int64_t result) {
+  Status allocate(uint32_t r, int64_t a, int64_t b, int64_t resultRows) {
     // A rank may have no rows at all; memory of one element stands for them then.
     DITRON_ASSIGN_OR_RETURN(operands[r].aBuffer, world.rank(r).allocate(p.dtype, std::max<int64_t>(a, 1), "a"));
     DITRON_ASSIGN_OR_RETURN(operands[r].bBuffer, world.rank(r).allocate(p.dtype, b, "b"));
     DITRON_ASSIGN_OR_RETURN(operands[r].result,
-                            world.rank(r).allocate(p.dtype, std::max<int64_t>(result, 1), "result"));
-    return Status::ok();
+                            world.rank(r).allocate(p.dtype, std::max<int64_t>(resultRows, 1) * strides().c, "result"));
+    return operands[r].result.uploadFloats(std::vector<float>(operands[r].result.count(), inGaps));
+  }
+  ops::RowStrides strides() const { return {.c = p.n + p.gap}; }
+  /// Of a result; what is in its gaps must be as it was.
+  std::vector<float> rowsWithoutGaps(const std::vector<float> &result) const {
+    std::vector<float> rows;
+    for (size_t i = 0; i < result.size(); ++i)
+      if (int64_t(i) % strides().c < p.n)
+        rows.push_back(result[i]);
+      else
+        EXPECT_EQ(result[i], inGaps) << p.text() << ": element " << i << ", in a gap between rows";
+    return rows;
   }
   Status uploadTo(uint32_t r) {
     std::vector<float> a = operands[r].a;
@@ -127,10 +142,10 @@ public:
                                                        .schedule = p.schedule,
                                                        .tile = p.tile}));
     for (uint32_t r = 0; r < p.ranks; ++r)
-      DITRON_RETURN_IF_ERROR(allocate(r, shards.rowsOf(r) * p.k, p.k * p.n, p.m * p.n));
+      DITRON_RETURN_IF_ERROR(allocate(r, shards.rowsOf(r) * p.k, p.k * p.n, p.m));
     return Status::ok();
   }
-  Status prepare(uint32_t r) override { return op.prepare(world.rank(r), p.m, p.n); }
+  Status prepare(uint32_t r) override { return op.prepare(world.rank(r), p.m, p.n, strides()); }
   Status upload(int call) override {
     gathered = ops::randomValues(p.dtype, p.m * p.k, 1000 + call);
     for (uint32_t r = 0; r < p.ranks; ++r) {
@@ -142,7 +157,8 @@ public:
     return Status::ok();
   }
   Status enqueue(uint32_t r, runtime::Stream &stream) override {
-    return op.enqueue(world.rank(r), stream, operands[r].aBuffer, operands[r].bBuffer, operands[r].result, p.m, p.n);
+    return op.enqueue(world.rank(r), stream, operands[r].aBuffer, operands[r].bBuffer, operands[r].result, p.m, p.n, {},
+                      strides());
   }
   std::vector<double> expected(uint32_t r) override {
     return ops::referenceProduct(gathered, plainB(r, p.k, p.n), p.m, p.n, p.k);
@@ -170,10 +186,10 @@ public:
                                                            .schedule = p.schedule,
                                                            .tile = p.tile}));
     for (uint32_t r = 0; r < p.ranks; ++r)
-      DITRON_RETURN_IF_ERROR(allocate(r, p.m * p.k, p.k * p.n, shards.rowsOf(r) * p.n));
+      DITRON_RETURN_IF_ERROR(allocate(r, p.m * p.k, p.k * p.n, shards.rowsOf(r)));
     return Status::ok();
   }
-  Status prepare(uint32_t r) override { return op.prepare(world.rank(r), p.m, p.k); }
+  Status prepare(uint32_t r) override { return op.prepare(world.rank(r), p.m, p.k, strides()); }
   Status upload(int call) override {
     sum.assign(p.m * p.n, 0);
     for (uint32_t r = 0; r < p.ranks; ++r) {
@@ -187,7 +203,8 @@ public:
     return Status::ok();
   }
   Status enqueue(uint32_t r, runtime::Stream &stream) override {
-    return op.enqueue(world.rank(r), stream, operands[r].aBuffer, operands[r].bBuffer, operands[r].result, p.m, p.k);
+    return op.enqueue(world.rank(r), stream, operands[r].aBuffer, operands[r].bBuffer, operands[r].result, p.m, p.k, {},
+                      strides());
   }
   std::vector<double> expected(uint32_t r) override {
     const auto first = sum.begin() + shards.firstRowOf(r) * p.n;
@@ -269,6 +286,8 @@ const Problem problems[] = {
     {.name = "fp16_transposed", .dtype = DataType::F16, .weights = ops::MatrixOrder::Transposed, .seed = 6},
     {.name = "fp32", .dtype = DataType::F32, .seed = 7, .slowRank = 0},
     {.name = "fp32_partials", .ranks = 8, .perNode = 4, .partialType = DataType::F32, .seed = 8},
+    {.name = "gaps", .ranks = 6, .perNode = 2, .m = 101, .n = 33, .k = 40, .seed = 10, .calls = 2, .gap = 3},
+    {.name = "gaps_unfused", .m = 50, .n = 24, .seed = 11, .schedule = Schedule::Unfused, .gap = 8},
     {.name = "calls_slow_rank", .ranks = 8, .perNode = 4, .m = 100, .chunks = 2, .seed = 9, .slowRank = 6, .calls = 6},
 };
 INSTANTIATE_TEST_SUITE_P(Problems, InterNodeResults, testing::ValuesIn(problems),

@@ -98,7 +98,7 @@ cases += [
      ", i64:16, i64:16" + ", i32" * 3 + constexpr(BLOCK=8192)),
     (library("inter_node"), "reduce_and_send", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32, i32" +
      constexpr(NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=16, BLOCK_N=128)),
-    (library("inter_node"), "reduce_nodes", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32" +
+    (library("inter_node"), "reduce_nodes", "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i64:16, *i64:16, i32, i32, i32:16, i32:16, i32" +
      constexpr(NUM_NODES=4, NODE_SIZE=8, MOST_PARTS=16, BLOCK_M=16, BLOCK_N=128)),
     (library("gemm_all_reduce"), "gemm_all_reduce", "*bf16:16, *bf16:16, *bf16:16, *i32:16, *i64:16, *bf16:16, *bf16:16, *bf16:16" + ", *i64:16" * 3 +
      ", i32:16" * 7 + ", i32" * 3 + constexpr(WORLD_SIZE=8, **exchange, EXCHANGE=True, EXCHANGE_M=16, EXCHANGE_N=256, **tiles), "--num-warps 8", "tight"),
