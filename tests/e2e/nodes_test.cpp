@@ -42,7 +42,7 @@ protected:
   static Status launchFile(Rank &rank, const compiler::KernelSource &source, std::string_view kernel,
                            const LaunchShape &shape, const jit::CallArguments &arguments) {
     DITRON_ASSIGN_OR_RETURN(jit::KernelFunction function, sharedJit().load(source, kernel));
-    return sharedJit().launch(rank.stream(), function, {.grid = shape.grid}, arguments, {.numWarps = shape.numWarps});
+    return sharedJit().launch(rank.stream(), function, {.grid = shape.grid}, arguments, {.numWarps = shape.numWarps, .numStages = 1});
   }
   /// The error of one launch on rank 0.
   std::string errorOf(const std::string &text, std::string_view kernel, const jit::CallArguments &arguments) {

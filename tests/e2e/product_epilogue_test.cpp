@@ -36,6 +36,7 @@ struct Case {
   GemmEpilogue epilogue;
   MatrixOrder order = MatrixOrder::Transposed;
   uint32_t ranks = 1;
+  uint32_t nodes = 1;          ///< AllGather, ReduceScatter; more than one: only simulated.
   int64_t m = 1, n = 1, k = 1; ///< n and k: of each rank.
   RowStrides gaps;             ///< Elements behind each row.
   bool aligned = true;         ///< False: operands begin an element behind a multiple of 16 bytes.
@@ -60,13 +61,14 @@ struct Case {
             .numStages = 3};
   }
   std::string text() const {
-    return fmt::format("{} {} -> {} scales {} {} bias {} activation {} {} ranks {} {}x{}x{} gaps {} {} {}{} {} rows {} "
-                       "{} form {} chunks {} splits {} seed {}",
-                       kindNames[int(kind)], toString(dtype), toString(resultType), toString(epilogue.scalesA),
-                       toString(epilogue.scalesB), epilogue.bias ? toString(*epilogue.bias) : "none",
-                       toString(epilogue.activation), order == MatrixOrder::Plain ? "[K, N]" : "[N, K]", ranks, m, n, k,
-                       gaps.a, gaps.b, gaps.c, aligned ? "" : " unaligned", toString(movement), oneLaunchRows,
-                       toString(schedule), toString(form), chunks, splits, seed);
+    return fmt::format(
+        "{} {} -> {} scales {} {} bias {} activation {} {} ranks {} nodes {} {}x{}x{} gaps {} {} {}{} {} rows {} "
+        "{} form {} chunks {} splits {} seed {}",
+        kindNames[int(kind)], toString(dtype), toString(resultType), toString(epilogue.scalesA),
+        toString(epilogue.scalesB), epilogue.bias ? toString(*epilogue.bias) : "none", toString(epilogue.activation),
+        order == MatrixOrder::Plain ? "[K, N]" : "[N, K]", ranks, nodes, m, n, k, gaps.a, gaps.b, gaps.c,
+        aligned ? "" : " unaligned", toString(movement), oneLaunchRows, toString(schedule), toString(form), chunks,
+        splits, seed);
   }
 };
 
@@ -297,7 +299,10 @@ void ProductEpilogue::run(Case c) {
   c.ranks = ranksOnTarget(c.ranks);
   if (c.slowRank)
     c.slowRank = *c.slowRank % c.ranks;
-  start(c.ranks, seeded(c.seed, c.slowRank, 5));
+  runtime::WorldOptions options = seeded(c.seed, c.slowRank, 5);
+  if (c.nodes > 1)
+    options.ranksPerNode = c.ranks / c.nodes;
+  start(c.ranks, options);
   makeOperands(c);
   SCOPED_TRACE(c.text());
   if (c.kind == Kind::Gemm) {
@@ -415,12 +420,32 @@ Case draw(Kind kind, uint64_t seed) {
   return c;
 }
 
+/// The same ways between nodes, where nothing is one launch.
+Case drawBetweenNodes(Kind kind, uint64_t seed) {
+  constexpr std::pair<uint32_t, uint32_t> worlds[] = {{2, 2}, {4, 2}, {6, 2}, {6, 3}};
+  Case c = draw(kind, seed);
+  std::tie(c.ranks, c.nodes) = worlds[seed % std::size(worlds)];
+  c.oneLaunchRows = c.splits = 0;
+  return c;
+}
+
 class ProductEpilogueOperator : public ProductEpilogue, public testing::WithParamInterface<int> {};
 TEST_P(ProductEpilogueOperator, Gemm) { run(draw(Kind::Gemm, GetParam())); }
 TEST_P(ProductEpilogueOperator, AllGatherGemm) { run(draw(Kind::AllGather, GetParam())); }
 TEST_P(ProductEpilogueOperator, GemmReduceScatter) { run(draw(Kind::ReduceScatter, GetParam())); }
 TEST_P(ProductEpilogueOperator, GemmAllReduce) { run(draw(Kind::AllReduce, GetParam())); }
 INSTANTIATE_TEST_SUITE_P(Drawn, ProductEpilogueOperator, testing::Range(0, 24));
+
+class ProductEpilogueBetweenNodes : public ProductEpilogue, public testing::WithParamInterface<int> {
+protected:
+  void SetUp() override {
+    if (!isSimulated())
+      GTEST_SKIP() << "GPUs of one machine are one node";
+  }
+};
+TEST_P(ProductEpilogueBetweenNodes, AllGatherGemm) { run(drawBetweenNodes(Kind::AllGather, GetParam())); }
+TEST_P(ProductEpilogueBetweenNodes, GemmReduceScatter) { run(drawBetweenNodes(Kind::ReduceScatter, GetParam())); }
+INSTANTIATE_TEST_SUITE_P(Drawn, ProductEpilogueBetweenNodes, testing::Range(100, 116));
 
 /// Graphs of calls with scales and a bias, replayed with new data and with eager calls between.
 TEST_F(ProductEpilogue, ReplaysOfGraphsTakeNewScalesAndBiases) {
