@@ -138,23 +138,6 @@ Status AllGatherGemm::allocateOneLaunch() {
   return Status::ok();
 }
 
-Expected<ProductShape> AllGatherGemm::verifyShape(const ProductShape &shape) const {
-  const Options &options = optionValues;
-  if (shape.rows < 1 || shape.rows > options.maxRows)
-    return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(
-      verifyProduct(operation, shape.rows, shape.size, options.depth, smallestTile)); // a call looks up no table
-  DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, shape.size, options.depth));
-  ProductShape complete = shape;
-  DITRON_ASSIGN_OR_RETURN(complete.strides,
-                          completeStrides(operation, shape.strides, options.depth,
-                                          options.weightOrder == MatrixOrder::Transposed ? options.depth : shape.size,
-                                          options.epilogue.resultColumns(shape.size)));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, smallestTile));
-  return complete;
-}
-
 Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                                       const ProductShape &shape) {
   const auto &[rows, columns, strides] = shape;
@@ -173,9 +156,7 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
     if (!tile)
       return unsupported(
           fmt::format("{}: {} rows and {} columns are too many tiles for one launch", operation, rows, columns));
-    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile->tile));
-    DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, columns, optionValues.depth, tile->tile));
-    DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile->tile));
+    DITRON_RETURN_IF_ERROR(verifyTile(shape, tile->tile));
     OperandLaunch::Names all = shard;
     all.insert(all.end(), product.begin(), product.end());
     DITRON_ASSIGN_OR_RETURN(OperandLaunch whole,
@@ -189,9 +170,7 @@ Expected<ProductPlan::Parts> AllGatherGemm::makeParts(runtime::Rank &rank, const
     return parts;
   }
   const TileConfig tile = tileFor(rows, columns);
-  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, columns, optionValues.depth, tile));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile));
+  DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter,
                           OperandLaunch::create(*kernels, rank, enterCall(rank, operands, shape), shard));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,

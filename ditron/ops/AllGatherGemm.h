@@ -80,7 +80,10 @@ private:
   Schedule scheduleFor(int64_t rows, int64_t columns) const;
   TileConfig tileFor(int64_t rows, int64_t columns) const { return choice.tileFor(rows, columns, optionValues.depth); }
   Status allocateOneLaunch();
-  Expected<ProductShape> verifyShape(const ProductShape &shape) const override;
+  ProductTerms terms(int64_t size) const override {
+    return {optionValues.dtype, optionValues.maxRows,     size,
+            optionValues.depth, optionValues.weightOrder, optionValues.epilogue};
+  }
   runtime::Pointer anyBuffer(uint32_t rank) const override { return workspace.on(rank); }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;

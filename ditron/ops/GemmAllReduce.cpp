@@ -269,23 +269,6 @@ GemmAllReduce::Chunks GemmAllReduce::chunksFor(int64_t rows, const AllReduceChoi
   return {rows, chunkRows, static_cast<uint32_t>(ceilDivide(rows, chunkRows)), world->numRanks()};
 }
 
-Expected<ProductShape> GemmAllReduce::verifyShape(const ProductShape &shape) const {
-  const Options &options = optionValues;
-  if (shape.rows < 1 || shape.rows > options.maxRows)
-    return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(
-      verifyProduct(operation, shape.rows, options.columns, shape.size, smallestTile)); // a call looks up no table
-  DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, options.columns, shape.size));
-  ProductShape complete = shape;
-  DITRON_ASSIGN_OR_RETURN(complete.strides,
-                          completeStrides(operation, shape.strides, shape.size,
-                                          options.weightOrder == MatrixOrder::Transposed ? shape.size : options.columns,
-                                          options.columns));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, smallestTile));
-  return complete;
-}
-
 runtime::Pointer GemmAllReduce::anyBuffer(uint32_t rank) const {
   return scatter.isValid() ? scatter.on(rank) : oneLaunchRows > 0 ? oneLaunch.any(rank) : exchange->any(rank);
 }
@@ -304,9 +287,7 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     if (!tile)
       return unsupported(fmt::format("{}: {} rows and {} columns are too many tiles for form {}", operation, rows,
                                      optionValues.columns, toString(choice.form)));
-    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile->tile));
-    DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile->tile));
-    DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile->tile));
+    DITRON_RETURN_IF_ERROR(verifyTile(shape, tile->tile));
     const OneLaunchResult result =
         choice.form == AllReduceForm::OneShot ? OneLaunchResult::Everywhere : OneLaunchResult::EverywhereByOwners;
     DITRON_ASSIGN_OR_RETURN(
@@ -319,9 +300,7 @@ Expected<ProductPlan::Parts> GemmAllReduce::makeParts(runtime::Rank &rank, const
     return parts;
   }
   const TileConfig tile = tileFor(rows);
-  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile));
+  DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
   if (isSequence(choice.form))
     return makeSequence(rank, operands, shape);
   const Chunks chunks = chunksFor(rows, choice);

@@ -107,7 +107,10 @@ private:
   };
 
   DataType partialType() const { return optionValues.partialType.value_or(optionValues.typeOfResult()); }
-  Expected<ProductShape> verifyShape(const ProductShape &shape) const override;
+  ProductTerms terms(int64_t size) const override {
+    return {optionValues.dtype,       optionValues.maxRows, optionValues.columns, size,
+            optionValues.weightOrder, optionValues.epilogue};
+  }
   runtime::Pointer anyBuffer(uint32_t rank) const override;
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;

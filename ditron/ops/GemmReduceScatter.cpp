@@ -138,23 +138,6 @@ std::string GemmReduceScatter::agreedPlan(const ProductShape &shape) const {
   return usesOneLaunch(shape.rows) ? planText(shape.rows, shape.size) : "segments";
 }
 
-Expected<ProductShape> GemmReduceScatter::verifyShape(const ProductShape &shape) const {
-  const Options &options = optionValues;
-  if (shape.rows < 1 || shape.rows > options.maxRows)
-    return invalidArgument(
-        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operation, shape.rows, options.maxRows));
-  DITRON_RETURN_IF_ERROR(
-      verifyProduct(operation, shape.rows, options.columns, shape.size, smallestTile)); // a call looks up no table
-  DITRON_RETURN_IF_ERROR(verifyEpilogueShape(operation, options.dtype, options.epilogue, options.columns, shape.size));
-  ProductShape complete = shape;
-  DITRON_ASSIGN_OR_RETURN(complete.strides,
-                          completeStrides(operation, shape.strides, shape.size,
-                                          options.weightOrder == MatrixOrder::Transposed ? shape.size : options.columns,
-                                          options.columns));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, complete.strides, smallestTile));
-  return complete;
-}
-
 Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                                           const ProductShape &shape) {
   const auto &[rows, depth, strides] = shape;
@@ -164,9 +147,7 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
   ProductPlan::Parts parts;
   if (usesOneLaunch(rows)) {
     const OneLaunchTile tile = *oneLaunch.tileFor(rows);
-    DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile.tile));
-    DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile.tile));
-    DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile.tile));
+    DITRON_RETURN_IF_ERROR(verifyTile(shape, tile.tile));
     OperandLaunch::Names all = factors;
     all.emplace_back("out_ptr", Operand::Result);
     DITRON_ASSIGN_OR_RETURN(OperandLaunch whole,
@@ -179,9 +160,7 @@ Expected<ProductPlan::Parts> GemmReduceScatter::makeParts(runtime::Rank &rank, c
     return parts;
   }
   const TileConfig tile = tileFor(rows, depth);
-  DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, optionValues.dtype, tile));
-  DITRON_RETURN_IF_ERROR(verifyProduct(operation, rows, optionValues.columns, depth, tile));
-  DITRON_RETURN_IF_ERROR(verifySpans(operation, strides, tile));
+  DITRON_RETURN_IF_ERROR(verifyTile(shape, tile));
   const Schedule schedule = scheduleFor(rows, depth);
   DITRON_ASSIGN_OR_RETURN(OperandLaunch enter, OperandLaunch::create(*kernels, rank, words.enter(rank), {}));
   DITRON_ASSIGN_OR_RETURN(OperandLaunch gemm,

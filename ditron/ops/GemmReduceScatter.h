@@ -80,7 +80,10 @@ private:
   Schedule scheduleFor(int64_t rows, int64_t depth) const;
   TileConfig tileFor(int64_t rows, int64_t depth) const { return choice.tileFor(rows, optionValues.columns, depth); }
   Status allocateOneLaunch();
-  Expected<ProductShape> verifyShape(const ProductShape &shape) const override;
+  ProductTerms terms(int64_t size) const override {
+    return {optionValues.dtype,       optionValues.maxRows, optionValues.columns, size,
+            optionValues.weightOrder, optionValues.epilogue};
+  }
   runtime::Pointer anyBuffer(uint32_t rank) const override { return ranks[rank]->partial.pointer(); }
   Expected<ProductPlan::Parts> makeParts(runtime::Rank &rank, const OperandPointers &operands,
                                          const ProductShape &shape) override;

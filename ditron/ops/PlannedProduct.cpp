@@ -110,6 +110,32 @@ void PlannedProduct::keepPlans(runtime::World &world, std::string_view name, con
     kept[id] = std::make_unique<KeptPlans<Plan>>();
 }
 
+Expected<ProductShape> PlannedProduct::verifyShape(const ProductShape &shape) const {
+  const ProductTerms product = terms(shape.size);
+  if (shape.rows < 1 || shape.rows > product.maxRows)
+    return invalidArgument(
+        fmt::format("{}: {} rows; 1 to {} (maxRows) are accepted", operationName, shape.rows, product.maxRows));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operationName, shape.rows, product.columns, product.depth,
+                                       smallestTile)); // a call looks up no table
+  DITRON_RETURN_IF_ERROR(
+      verifyEpilogueShape(operationName, product.dtype, product.epilogue, product.columns, product.depth));
+  ProductShape complete = shape;
+  DITRON_ASSIGN_OR_RETURN(
+      complete.strides,
+      completeStrides(operationName, shape.strides, product.depth,
+                      product.weightOrder == MatrixOrder::Transposed ? product.depth : product.columns,
+                      product.epilogue.resultColumns(product.columns)));
+  DITRON_RETURN_IF_ERROR(verifySpans(operationName, complete.strides, smallestTile));
+  return complete;
+}
+
+Status PlannedProduct::verifyTile(const ProductShape &shape, const TileConfig &tile) const {
+  const ProductTerms product = terms(shape.size);
+  DITRON_RETURN_IF_ERROR(verifyTileDepth(operationName, product.dtype, tile));
+  DITRON_RETURN_IF_ERROR(verifyProduct(operationName, shape.rows, product.columns, product.depth, tile));
+  return verifySpans(operationName, shape.strides, tile);
+}
+
 OperandPointers PlannedProduct::anyOperands(uint32_t rank) const {
   const runtime::Pointer any = anyBuffer(rank);
   OperandPointers operands(any, any, any, {});

@@ -43,6 +43,14 @@ struct ProductShape {
   RowStrides strides = {};
 };
 
+/// What the options of an operator say about the product of a call; the sizes are one rank's.
+struct ProductTerms {
+  DataType dtype;
+  int64_t maxRows, columns, depth;
+  MatrixOrder weightOrder;
+  const GemmEpilogue &epilogue;
+};
+
 /// A launch of a call, and which of its parameters are the call's operands.
 struct OperandLaunch {
   using Names = std::vector<std::pair<std::string_view, Operand>>;
@@ -111,8 +119,8 @@ protected:
 
   /// Of the operator that has been created. `name` is a literal.
   void keepPlans(runtime::World &world, std::string_view name, const OperandTypes &operands);
-  /// The shape with all strides filled in; refuses what no call may have.
-  virtual Expected<ProductShape> verifyShape(const ProductShape &shape) const = 0;
+  /// Of calls with this ProductShape::size.
+  virtual ProductTerms terms(int64_t size) const = 0;
   /// A buffer's address that stands for operands: only their type and alignment matter, and all buffers are aligned alike.
   virtual runtime::Pointer anyBuffer(uint32_t rank) const = 0;
   /// A call with operands like these.
@@ -121,9 +129,14 @@ protected:
   /// What of a call's plan must be the same on all ranks.
   virtual std::string agreedPlan(const ProductShape &shape) const = 0;
 
+  /// Refuses tiles that cannot make a call's product.
+  Status verifyTile(const ProductShape &shape, const TileConfig &tile) const;
+
   PlanAgreement planAgreement; ///< Set where the operator is created.
 
 private:
+  /// The shape with all strides filled in; refuses what no call may have.
+  Expected<ProductShape> verifyShape(const ProductShape &shape) const;
   OperandPointers anyOperands(uint32_t rank) const;
   Expected<Plan> recordedPlan(runtime::Rank &rank, int64_t rows, int64_t size, const RowStrides &strides);
   /// PlanAgreement::reach for a plan that could be made or not.

@@ -28,11 +28,8 @@ private:
 };
 
 Status ChunkProtocol::allocate(std::span<const SizedPlan> plans) {
-  uint32_t blocks = 0;
-  for (const auto &[plan, mostElements] : plans) {
-    blocks = std::max(blocks, plan.blocks);
-    slotElements = std::max<int64_t>(slotElements, plan.chunkBytes / elementBytes());
-  }
+  const auto [blocks, largestChunk] = chunkSpace(plans);
+  slotElements = largestChunk;
   const uint64_t shots = options().kind == CollectiveKind::AllReduce ? 2 : 1, ranks = numRanks();
   DITRON_ASSIGN_OR_RETURN(
       slots,
@@ -51,7 +48,7 @@ Expected<CollectiveCall> ChunkProtocol::call(runtime::Rank &rank, const Collecti
   call.source = "collectives/chunks";
   call.kernel = allReduce ? "chunk_all_reduce" : "chunk_exchange";
   call.numWarps = plan.numWarps;
-  call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(part, chunk))), 1, 1};
+  call.grid = chunkGrid(plan, part, chunk);
   call.arguments = {{"x_ptr", in},
                     {"out_ptr", out},
                     {"slots_ptr", slots.on(rank.id())},

@@ -38,6 +38,19 @@ int64_t CollectiveProtocol::packetsPerBlock(const CollectivePlan &plan, int64_t 
   return std::max(ceilDivide(packets, plan.blocks), std::min(threads, packets));
 }
 
+CollectiveProtocol::ChunkSpace CollectiveProtocol::chunkSpace(std::span<const SizedPlan> plans) const {
+  ChunkSpace space;
+  for (const auto &[plan, mostElements] : plans) {
+    space.blocks = std::max(space.blocks, plan.blocks);
+    space.slotElements = std::max<int64_t>(space.slotElements, plan.chunkBytes / elementBytes());
+  }
+  return space;
+}
+
+std::array<uint32_t, 3> CollectiveProtocol::chunkGrid(const CollectivePlan &plan, int64_t elements, int64_t chunk) {
+  return {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(elements, chunk))), 1, 1};
+}
+
 int64_t CollectiveProtocol::chunkElements(const CollectivePlan &plan, int64_t elements) const {
   const int64_t least = 512 / elementBytes(), most = plan.chunkBytes / elementBytes();
   return std::clamp<int64_t>(

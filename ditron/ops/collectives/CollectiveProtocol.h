@@ -73,8 +73,16 @@ protected:
   DataType partialSumType() const;
   /// Packets of a block: not less than one for each thread, where there are so many.
   int64_t packetsPerBlock(const CollectivePlan &plan, int64_t packets) const;
+  /// What has room for the chunks of calls by any of some plans.
+  struct ChunkSpace {
+    uint32_t blocks = 0;
+    int64_t slotElements = 0; ///< Of one chunk.
+  };
+  ChunkSpace chunkSpace(std::span<const SizedPlan> plans) const;
   /// Elements of a block's chunk: the plan's, or less where `elements` give each block less; at least 512 bytes.
   int64_t chunkElements(const CollectivePlan &plan, int64_t elements) const;
+  /// Of a launch whose blocks take chunks of `elements` in turn: no more than have one.
+  static std::array<uint32_t, 3> chunkGrid(const CollectivePlan &plan, int64_t elements, int64_t chunk);
   /// Elements of a rank's part of an AllReduce: they begin at multiples of a cache line where the whole does, so that accesses are wide.
   int64_t partElements(int64_t elements) const;
 

@@ -114,7 +114,7 @@ KernelCall CopyEngineProtocol::arrivedCall(const runtime::Rank &rank, const Coll
   call.source = "collectives/copy_engine";
   call.kernel = "copy_arrived";
   call.numWarps = plan.numWarps;
-  call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(elements, block))), 1, 1};
+  call.grid = chunkGrid(plan, elements, block);
   call.arguments = {{"own_ptr", operandOf(me, elements) + (scatters() ? me * elements : 0)},
                     {"staged_ptr", staged.on(me)},
                     {"out_ptr", out},

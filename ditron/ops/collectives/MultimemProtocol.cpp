@@ -54,11 +54,8 @@ Status MultimemProtocol::verify() const {
 
 Status MultimemProtocol::allocate(std::span<const SizedPlan> plans) {
   DITRON_RETURN_IF_ERROR(verify());
-  uint32_t blocks = 0;
-  for (const auto &[plan, mostElements] : plans) {
-    blocks = std::max(blocks, plan.blocks);
-    slotElements = std::max<int64_t>(slotElements, plan.chunkBytes / elementBytes());
-  }
+  const auto [blocks, largestChunk] = chunkSpace(plans);
+  slotElements = largestChunk;
   // One shot: a ring of what this rank gives; gather: of what all have given; two shots: both.
   const uint64_t chunk = uint64_t{blocks} * slotElements, ring = chunk * slotsOfRing;
   DITRON_ASSIGN_OR_RETURN(staged, world().allocateSymmetric(options().dtype,
@@ -86,7 +83,7 @@ Expected<CollectiveCall> MultimemProtocol::call(runtime::Rank &rank, const Colle
                 : isOneShot() ? "multimem_one_shot_all_reduce"
                               : "multimem_all_gather";
   call.numWarps = plan.numWarps;
-  call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(part, chunk))), 1, 1};
+  call.grid = chunkGrid(plan, part, chunk);
   call.arguments = {{"x_ptr", in},
                     {"out_ptr", out},
                     {"staged_ptr", staged.on(me)},

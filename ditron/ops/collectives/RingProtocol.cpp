@@ -31,11 +31,8 @@ private:
 };
 
 Status RingProtocol::allocate(std::span<const SizedPlan> plans) {
-  uint32_t blocks = 0;
-  for (const auto &[plan, mostElements] : plans) {
-    blocks = std::max(blocks, plan.blocks);
-    slotElements = std::max<int64_t>(slotElements, plan.chunkBytes / elementBytes());
-  }
+  const auto [blocks, largestChunk] = chunkSpace(plans);
+  slotElements = largestChunk;
   DITRON_ASSIGN_OR_RETURN(
       slots, world().allocateSymmetric(partialSumType(), blocks * slotsPerBlock * slotElements, name("_ring")));
   DITRON_ASSIGN_OR_RETURN(words, world().allocateSymmetric(DataType::I64, uint64_t{blocks} * 2, name("_ring_words")));
@@ -52,7 +49,7 @@ Expected<CollectiveCall> RingProtocol::call(runtime::Rank &rank, const Collectiv
   call.source = "collectives/ring";
   call.kernel = options().kind == Broadcast ? "ring_broadcast" : "ring_exchange";
   call.numWarps = plan.numWarps;
-  call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(part, chunk))), 1, 1};
+  call.grid = chunkGrid(plan, part, chunk);
   call.arguments = {
       {"x_ptr", in},
       {"out_ptr", out},

@@ -57,11 +57,8 @@ Status TensorCopyProtocol::verifyDevice(std::span<const SizedPlan> plans) const 
 
 Status TensorCopyProtocol::allocate(std::span<const SizedPlan> plans) {
   DITRON_RETURN_IF_ERROR(verifyDevice(plans));
-  uint32_t blocks = 0;
-  for (const auto &[plan, mostElements] : plans) {
-    blocks = std::max(blocks, plan.blocks);
-    slotElements = std::max<int64_t>(slotElements, plan.chunkBytes / elementBytes());
-  }
+  const auto [blocks, largestChunk] = chunkSpace(plans);
+  slotElements = largestChunk;
   const uint64_t count = uint64_t{blocks} * slotsOfRing * numRanks() * slotElements, shots = reduces() ? 2 : 1;
   DITRON_ASSIGN_OR_RETURN(slots, world().allocateSymmetric(options().dtype, count, name("_tensor_copies")));
   if (isAllReduce()) {
@@ -82,7 +79,7 @@ Expected<CollectiveCall> TensorCopyProtocol::call(runtime::Rank &rank, const Col
              outAligned = wholeBytes && alignmentOf(out) == planAlignment;
   KernelCall call;
   call.numWarps = plan.numWarps;
-  call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(part, chunk))), 1, 1};
+  call.grid = chunkGrid(plan, part, chunk);
   call.arguments = {{"x_ptr", in},
                     {"out_ptr", out},
                     {"slots_ptr", slots.on(rank.id())},

@@ -36,11 +36,8 @@ uint64_t TwoLevelProtocol::workspaceBytes() const {
 }
 
 Status TwoLevelProtocol::allocate(std::span<const SizedPlan> plans) {
-  uint32_t blocks = 0;
-  for (const auto &[plan, mostElements] : plans) {
-    blocks = std::max(blocks, plan.blocks);
-    slotElements = std::max<int64_t>(slotElements, plan.chunkBytes / elementBytes());
-  }
+  const auto [blocks, largestChunk] = chunkSpace(plans);
+  slotElements = largestChunk;
   const uint64_t slots = uint64_t{blocks} * slotsOfRing, nodes = world().numNodes(), ranks = numRanks();
   if (reduces()) {
     DITRON_ASSIGN_OR_RETURN(contributions, world().allocateSymmetric(options().dtype, slots * ranks * slotElements,
@@ -69,7 +66,7 @@ Expected<CollectiveCall> TwoLevelProtocol::call(runtime::Rank &rank, const Colle
   call.source = "collectives/two_level";
   call.kernel = "two_level_exchange";
   call.numWarps = plan.numWarps;
-  call.grid = {static_cast<uint32_t>(std::min<int64_t>(plan.blocks, ceilDivide(part, chunk))), 1, 1};
+  call.grid = chunkGrid(plan, part, chunk);
   call.arguments = {{"x_ptr", in},
                     {"out_ptr", out},
                     {"contributions_ptr", (reduces() ? contributions : results).on(me)},
