@@ -10,7 +10,7 @@ import triton_dist.language as dl
 from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import __syncthreads, num_threads, st, tid
 
-from ..tensor_parallel_gemm.tensor_parallel_gemm import copy_shard
+from ..tensor_parallel_gemm.tensor_parallel_gemm import copy_shard, next_generation
 
 
 @triton.jit
@@ -19,18 +19,9 @@ def meet_nodes(generation_ptr, entered_ptr, counter_ptr, gate_ptr, arrival_ptr, 
     """begin_call of kernels/tensor_parallel_gemm where there are several nodes: meets the ranks of the own node and those with the own
     place on other nodes, which are all that write here or are written to."""
     thread = tid(0)
-    generation = tl.load(generation_ptr) + 1
-    __syncthreads()
-    if thread == 0:
-        st(generation_ptr, generation, scope="gpu", semantic="relaxed")
-    if thread < num_segments:
-        st(counter_ptr + thread, 0, scope="gpu", semantic="relaxed")
-        st(gate_ptr + thread, 0, scope="sys", semantic="relaxed")
     for arrival in range(thread, num_arrivals, num_threads()):
         st(arrival_ptr + arrival, 0, scope="sys", semantic="relaxed")
-    if thread < num_raised:
-        st(raised_ptr + thread, generation, scope="sys", semantic="relaxed")
-    __syncthreads()
+    generation = next_generation(generation_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised)
     node = rank // node_size
     if thread < node_size:
         st(dl.symm_at(entered_ptr, node * node_size + thread) + rank, generation, scope="sys", semantic="release")

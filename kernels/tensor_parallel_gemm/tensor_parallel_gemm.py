@@ -19,8 +19,9 @@ from ..product.product import activated, can_fetch_ahead, grouped_tile, matmul_t
 
 
 @triton.jit
-def begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size):
-    """Next generation, local counters and gates to zero, then a barrier over all ranks; one block."""
+def next_generation(generation_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised):
+    """Counts the call, closes the own counters and gates and raises the own signals; one block. What its threads have stored comes before
+    what follows."""
     thread = tid(0)
     generation = tl.load(generation_ptr) + 1
     __syncthreads()
@@ -32,6 +33,14 @@ def begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, n
     if thread < num_raised:
         st(raised_ptr + thread, generation, scope="sys", semantic="relaxed")
     __syncthreads()
+    return generation
+
+
+@triton.jit
+def begin_call(generation_ptr, entered_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised, rank, world_size):
+    """Next generation, local counters and gates to zero, then a barrier over all ranks; one block."""
+    thread = tid(0)
+    generation = next_generation(generation_ptr, counter_ptr, gate_ptr, raised_ptr, num_segments, num_raised)
     if thread < world_size:
         st(dl.symm_at(entered_ptr, thread) + rank, generation, scope="sys", semantic="release")
     __syncthreads()
