@@ -9,8 +9,8 @@
 //                                                        tma_store %buffer to %map[%x, %y]; tma_store_commit
 // 1. All stores of one shape and type share a buffer; where no store can come before, the first two are left out.
 // 2. Before an operation that tells others about the data (signals, atomics, barriers, scalar stores), or that accesses the same
-//    object, comes tma_store_wait 0 and a barrier, in the innermost block around both it and the store: all threads get there,
-//    even when only some reach the operation.
+//    object, comes tma_store_wait 0 and a barrier, at the nearest place that all threads get to, even when only some reach the operation,
+//    and outside of loops that the store is not in. Turns and branches that have nothing to tell wait for nothing.
 // 3. Where the kernel may have stored to the same object by ordinary stores before, a fence of global memory comes first: those and the copy
 //    go different ways to memory.
 // 4. At the end of the partition: tma_store_wait 0 read, since shared memory must outlive the reads.
@@ -19,6 +19,7 @@
 //===------------------------------------------------------------------------------------------------------------------===//
 #include "ditron/transforms/Passes.h"
 
+#include "ditron/analysis/Uniformity.h"
 #include "ditron/dialect/dgpu/Dgpu.h"
 #include "ditron/dialect/dist/Dist.h"
 #include "ditron/dialect/tile/Tile.h"
@@ -27,6 +28,7 @@
 #include "ditron/transforms/TensorMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -42,7 +44,7 @@ namespace {
 /// Rewrites the stores of one kernel.
 class StoreRewriter {
 public:
-  explicit StoreRewriter(func::FuncOp kernel) : kernel(kernel) {}
+  StoreRewriter(func::FuncOp kernel, const analysis::UniformityAnalysis &uniformity) : kernel(kernel), uniformity(uniformity) {}
 
   void run() {
     kernel.walk([&](tile::DescriptorStoreOp store) {
@@ -156,21 +158,40 @@ private:
         return;
       for (tile::DescriptorStoreOp store : stores)
         if ((publishes(op) || touches(op, store)) && mayPrecede(store, op))
-          places.insert(inBlockAround(store, op));
+          places.insert(whereAllGet(store, op));
     });
     for (Operation *place : places) {
+      if (isDrainedBefore(place, places.getArrayRef()))
+        continue;
       OpBuilder builder(place);
       dgpu::TmaStoreWaitOp::create(builder, place->getLoc(), 0, /*read=*/false);
       dgpu::BarrierOp::create(builder, place->getLoc());
     }
   }
 
-  /// The operation that is or contains `op` in the innermost block that also contains `store`.
-  static Operation *inBlockAround(Operation *store, Operation *op) {
+  /// `op`, or what contains it: inside the innermost block that also contains `store`, under branches that all threads take alike.
+  Operation *whereAllGet(Operation *store, Operation *op) {
     Operation *around = store;
     while (!around->getBlock()->findAncestorOpInBlock(*op))
       around = around->getParentOp();
-    return around->getBlock()->findAncestorOpInBlock(*op);
+    Operation *place = op;
+    for (Operation *each = op; each->getBlock() != around->getBlock(); each = each->getParentOp())
+      if (Operation *parent = each->getParentOp(); !isa<scf::IfOp>(parent) || uniformity.ownCondition(parent))
+        place = parent;
+    return place;
+  }
+
+  /// True if another of the places, earlier in the same block, leaves nothing to wait for.
+  bool isDrainedBefore(Operation *place, ArrayRef<Operation *> places) {
+    Operation *last = nullptr;
+    for (Operation *other : places)
+      if (other != place && other->getBlock() == place->getBlock() && other->isBeforeInBlock(place) &&
+          (!last || last->isBeforeInBlock(other)))
+        last = other;
+    return last && llvm::none_of(stores, [&](tile::DescriptorStoreOp store) {
+             Operation *between = place->getBlock()->findAncestorOpInBlock(*store);
+             return between && (between == last || last->isBeforeInBlock(between)) && between->isBeforeInBlock(place);
+           });
   }
 
   void drainAtEnd() {
@@ -182,6 +203,7 @@ private:
   }
 
   func::FuncOp kernel;
+  const analysis::UniformityAnalysis &uniformity;
   SmallVector<tile::DescriptorStoreOp> stores;
   llvm::DenseMap<Type, Value> buffers;
 };
@@ -190,9 +212,10 @@ class TensorStoresPass : public impl::TensorStoresBase<TensorStoresPass> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(dgpu::tmaAttrName))
       return;
+    const analysis::UniformityAnalysis uniformity(getOperation());
     for (auto kernel : getOperation().getOps<func::FuncOp>())
       if (!kernel.isExternal())
-        StoreRewriter(kernel).run();
+        StoreRewriter(kernel, uniformity).run();
   }
 };
 

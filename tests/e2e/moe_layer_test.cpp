@@ -194,6 +194,7 @@ TEST_F(MoeLayer, ReplaysFollowTheTokens) {
 }
 
 TEST_F(MoeLayer, WhatIsRefused) {
+  REQUIRE_RANKS(3u);
   start(3);
   TensorParallelMoeOptions options;
   options.hidden = options.inner = 32;

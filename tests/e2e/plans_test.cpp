@@ -59,6 +59,7 @@ constexpr CollectivePlan twoWarps = {CollectiveForm::Chunks, 3, 2, 512},
 TEST_F(Plans, OneOtherPlanIsAnErrorOnAllRanks) {
   for (const uint32_t ranks : {2u, 3u, 8u})
     for (const uint32_t odd : {0u, ranks - 1}) {
+      REQUIRE_RANKS(ranks); // two first
       start(ranks, seeded(ranks));
       const std::vector<Status> got = prepareCollective(
           [&](uint32_t rank) { return rank == odd ? fourWarps : twoWarps; }, [](uint32_t) { return 100; });
@@ -75,6 +76,7 @@ TEST_F(Plans, OneOtherPlanIsAnErrorOnAllRanks) {
 }
 
 TEST_F(Plans, ASizeThatOneRankCannotPrepareIsAnErrorOnAllRanks) {
+  REQUIRE_RANKS(3u);
   start(3, seeded(5));
   const std::vector<Status> got =
       prepareCollective([](uint32_t) { return twoWarps; }, [](uint32_t rank) { return rank == 1 ? 101 : 100; });
@@ -86,6 +88,7 @@ TEST_F(Plans, ASizeThatOneRankCannotPrepareIsAnErrorOnAllRanks) {
 }
 
 TEST_F(Plans, ARankThatIsGoneEndsTheOthers) {
+  REQUIRE_RANKS(3u);
   start(3, seeded(6));
   const Status status = world().runRanks([&](Rank &me) -> Status {
     if (me.id() == 2)
@@ -99,7 +102,8 @@ TEST_F(Plans, ARankThatIsGoneEndsTheOthers) {
 }
 
 TEST_F(Plans, EqualPlansGiveResultsCallAfterCall) {
-  const uint32_t ranks = 4;
+  REQUIRE_RANKS(2u);
+  const uint32_t ranks = ranksOnTarget(4);
   start(ranks, seeded(7, 1));
   const std::vector<Status> got = prepareCollective([](uint32_t) { return twoWarps; }, [](uint32_t) { return 100; });
   ASSERT_OK(ended);
@@ -136,6 +140,7 @@ ops::TensorParallelPlan planOf(const char *op, const char *text) {
 }
 
 TEST_F(Plans, OfProductsWhatAllRanksMustHaveIsCompared) {
+  REQUIRE_RANKS(2u);
   start(2, seeded(8));
   // Tiles of other heights cut the rows of a two-shot GEMM+AllReduce into other chunks.
   std::vector<Status> got = prepareProduct<ops::GemmAllReduce, ops::GemmAllReduceOptions>(
@@ -182,6 +187,7 @@ TEST_F(Plans, OfProductsWhatAllRanksMustHaveIsCompared) {
 }
 
 TEST_F(Plans, AnOperatorOfAllRanksHasNobodyToAsk) {
+  REQUIRE_RANKS(2u);
   start(2, seeded(9));
   auto collective = Collective::create(world(), sharedJit(), {.maxElements = 100, .plan = twoWarps});
   ASSERT_OK(collective);
@@ -191,6 +197,7 @@ TEST_F(Plans, AnOperatorOfAllRanksHasNobodyToAsk) {
 }
 
 TEST_F(Plans, APlanThatIsGivenIsTakenOrRefused) {
+  REQUIRE_RANKS(2u);
   start(2, seeded(10));
   const auto created = [&](const char *text, int64_t rows) {
     ops::GemmReduceScatterOptions options;

@@ -463,7 +463,7 @@ TEST_F(ProductEpilogue, ReplaysOfGraphsTakeNewScalesAndBiases) {
                 .oneLaunchRows = oneLaunchRows,
                 .form = oneLaunchRows ? ops::AllReduceForm::OneShot : ops::AllReduceForm::Unfused,
                 .seed = 3,
-                .slowRank = 1};
+                .slowRank = ranksOnTarget(2) - 1};
       SCOPED_TRACE(c.text());
       start(c.ranks, seeded(c.seed, c.slowRank, 3));
       makeOperands(c);

@@ -68,13 +68,15 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     return
   }
 
-  // Data is complete before a signal says so; also when only some threads give it.
+  // Data is complete before a signal says so, for which one wait does for several; also when only some threads give it.
   // CHECK-LABEL: func.func @signals
   // CHECK-NOT: dgpu.tma_store_wait
   // CHECK: dgpu.tma_store_commit
   // CHECK: dgpu.tma_store_wait 0{{$}}
   // CHECK-NEXT: dgpu.barrier
   // CHECK-NEXT: dist.notify
+  // CHECK-NEXT: dist.notify
+  // CHECK: dgpu.tma_store_commit
   // CHECK: dgpu.tma_store_wait 0{{$}}
   // CHECK-NEXT: dgpu.barrier
   // CHECK-NEXT: scf.if
@@ -87,10 +89,44 @@ module attributes {dgpu.num_warps = 4 : i32, dgpu.threads_per_warp = 32 : i32, d
     %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
     tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
     dist.notify set gpu %signal, %i0, %n : !tile.ptr<i32>, i32
+    dist.notify set gpu %signal, %i0, %n : !tile.ptr<i32>, i32
+    tile.descriptor_store %d[%i0, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
     %thread = dist.thread_id 0
     %first = arith.cmpi eq, %thread, %i0 : i32
     scf.if %first {
       dist.st release gpu %signal, %n : !tile.ptr<i32>, i32
+    }
+    return
+  }
+
+  // A branch that all threads take alike waits itself, before the first that tells others only; who does not take it does not wait.
+  // CHECK-LABEL: func.func @signals_sometimes
+  // CHECK: scf.for
+  // CHECK: dgpu.tma_store_commit
+  // CHECK-NEXT: arith.cmpi
+  // CHECK-NEXT: scf.if
+  // CHECK-NEXT: dgpu.tma_store_wait 0{{$}}
+  // CHECK-NEXT: dgpu.barrier
+  // CHECK-NEXT: tile.atomic_rmw
+  // CHECK-NEXT: arith.addi
+  // CHECK-NEXT: tile.atomic_rmw
+  // CHECK-NEXT: }
+  // CHECK-NEXT: }
+  func.func @signals_sometimes(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %v: tensor<64x128xf16>, %n: i32 {tile.divisibility = 16 : i64},
+                               %signal: !tile.ptr<i32>, %world: !tile.ptr<i64>) attributes {tile.kernel} {
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %i0 = arith.constant 0 : i32
+    %step = arith.constant 64 : i32
+    %d = tile.make_descriptor %c, [%n, %n], [%c64, %c1] : !tile.ptr<f16>, i32, i32 -> !tile.desc<64x128xf16>
+    scf.for %t = %i0 to %n step %step : i32 {
+      tile.descriptor_store %d[%t, %i0], %v : !tile.desc<64x128xf16>, tensor<64x128xf16>
+      %last = arith.cmpi eq, %t, %step : i32
+      scf.if %last {
+        %old = tile.atomic_rmw add acq_rel gpu %signal, %n : !tile.ptr<i32>, i32 -> i32
+        %new = arith.addi %old, %n : i32
+        %two = tile.atomic_rmw add acq_rel gpu %signal, %new : !tile.ptr<i32>, i32 -> i32
+      }
     }
     return
   }
