@@ -3,7 +3,7 @@
 // The choice of a plan is a small model of a GPU that computes tiles in waves:
 //
 //   time = waves * (time of a tile's main loop + what of its beginning and end is not hidden)
-//   waves = ceil(tiles / blocks that run at once);   with stream-K tiles / blocks, and the adding up of parts
+//   waves = ceil(tiles / blocks that run at once);   with a split tail the last one is shorter, by tailWaves
 //
 // A tile's main loop runs at the peak rate of a multiprocessor times the efficiency of the tile's form, which falls with
 // the ratio of bytes moved through shared memory to operations. The rest is constant per tile. Peak rate and clock drop out
@@ -52,11 +52,6 @@ const TileForm hopperForms[] = {
     {{GemmMovement::Descriptors, tile(256, 128, 64, 4, 8, 3)}, 0.98, 4, 1, 0.03},
     {{GemmMovement::Descriptors, tile(64, 256, 64, 16, 4, 4)}, 0.93, 2, 1},
     {{GemmMovement::Descriptors, tile(64, 128, 64, 16, 4, 6)}, 0.70, 2, 1},
-};
-/// Not measured yet, so that only who tries several plans takes them: the efficiencies are those of the same tiles above.
-const TileForm hopperUnmeasuredForms[] = {
-    {{GemmMovement::Descriptors, tile(128, 128, 64, 8, 8, 5), 0, /*streamK=*/true}, 0.99, 1, 1, 0.08},
-    {{GemmMovement::Descriptors, tile(128, 256, 64, 8, 8, 3), 0, /*streamK=*/true}, 0.999, 4, 1, 0},
 };
 /// Warp-level tensor cores, 16-bit operands.
 const TileForm pointerForms[] = {
@@ -129,18 +124,6 @@ double predictedSteps(const GemmProblem &problem, const TileForm &form, uint32_t
   constexpr double deep = 7168, manyWaves = 31;
   const double lost = std::clamp(form.lostWhenDeep * (static_cast<double>(problem.k) / deep - 1), 0.0, 2 * form.lostWhenDeep) *
                       std::min(waves / manyWaves, 1.0);
-  if (form.plan.streamK) {
-    const std::optional<StreamKShape> shape = streamKShape(problem, form.plan, multiprocessors);
-    if (!shape)
-      return std::numeric_limits<double>::infinity(); // the plan without it is the same
-    // Writing two parts of a tile and reading those of another one, from the L2 cache, while the multiplies rest; of 128x128
-    // 256 KiB, at about 64 bytes a clock as long as 10 steps. Not measured.
-    constexpr double addingSteps = 10;
-    // As long as it is not measured it must promise more than the model errs.
-    constexpr double doubt = 1.04;
-    const double cutWaves = double(tiles) / shape->blocks;
-    return doubt * (cutWaves * (steps / (form.efficiency - lost) + form.fixedSteps) + addingSteps * tileSize);
-  }
   // Blocks that share a multiprocessor share its rate.
   return waves * form.blocksPerMultiprocessor * (steps / (form.efficiency - lost) + form.fixedSteps);
 }
@@ -156,11 +139,14 @@ static Status verifyPlan(const GemmPlan &plan) {
         fmt::format("tiles of {} and {} columns; accepted are powers of two, of at least 16 and at most {} together",
                     plan.tile.blockN, plan.moreN, mostColumns));
   if (!plan.isPlain() && plan.movement != GemmMovement::Descriptors)
-    return unsupported("tiles of two widths, stream-k, cache hints and two resident blocks need descriptors");
+    return unsupported("tiles of two widths, tail-splits, cache hints and two resident blocks need descriptors");
+  constexpr uint32_t mostSplits = 64;
+  if (plan.tailSplits < 1 || plan.tailSplits > mostSplits)
+    return invalidArgument(fmt::format("{} tail-splits; accepted are 1 to {}", plan.tailSplits, mostSplits));
   if (plan.residentBlocks != 1 && plan.residentBlocks != 2)
     return invalidArgument(fmt::format("{} resident blocks; accepted are 1 and 2", plan.residentBlocks));
-  if (plan.moreN != 0 && plan.streamK)
-    return unsupported(fmt::format("stream-k with tiles of {} columns; accepted is a power of two", plan.columns()));
+  if (plan.moreN != 0 && plan.tailSplits > 1)
+    return unsupported(fmt::format("tail-splits with tiles of {} columns; accepted is a power of two", plan.columns()));
   return Status::ok();
 }
 
@@ -180,24 +166,41 @@ static std::string policyOf(CacheHint hint) {
 
 std::string GemmPlan::text() const {
   return fmt::format("{} {}x{}x{} warps {} stages {} group {}{}", toString(movement), tile.blockM, columns(),
-                     tile.blockK, tile.numWarps, tile.numStages, tile.groupM, streamK ? " stream-k" : "") +
+                     tile.blockK, tile.numWarps, tile.numStages, tile.groupM, tailSplits == 1 ? "" : fmt::format(" tail-splits {}", tailSplits)) +
          hintText('a', hintA) + hintText('b', hintB) +
          (residentBlocks == 1 ? "" : fmt::format(" resident {}", residentBlocks));
 }
 
-std::optional<StreamKShape> streamKShape(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors) {
-  // Few tiles are cut into so many parts that adding them up would take longer than the rest.
-  constexpr int64_t mostSharers = 4;
+std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors) {
   const int64_t tiles = tilesOf(problem, plan), kTiles = ceilDivide(problem.k, plan.tile.blockK);
-  const int64_t blocks =
-      std::min({int64_t(std::max(multiprocessors, 1u)) * plan.residentBlocks, mostSharers * tiles, tiles * kTiles});
-  if (tiles % blocks == 0)
-    return std::nullopt;
-  // The wave before the ragged one is cut as well: then each block has at least a whole tile to do, in few parts.
-  const int64_t whole = std::max<int64_t>(tiles / blocks - 1, 0) * blocks;
-  if ((tiles - whole) * kTiles > std::numeric_limits<int32_t>::max() / (blocks + 1))
-    return std::nullopt;
-  return StreamKShape{static_cast<uint32_t>(blocks), whole};
+  const int64_t places = int64_t(std::max(multiprocessors, 1u)) * plan.residentBlocks;
+  // Steps of all parts are numbered in 32 bits.
+  const int64_t parts = std::min({int64_t(plan.tailSplits), kTiles, int64_t(std::numeric_limits<int32_t>::max()) / kTiles});
+  const int64_t whole = tiles / places * places;
+  return parts < 2 || whole == tiles ? std::nullopt : std::optional(SplitTail{whole, tiles - whole, parts});
+}
+
+/// How many whole waves the ragged one takes as long as when it is split.
+static double tailWaves(const GemmProblem &problem, const GemmPlan &plan, int64_t splitTiles, uint32_t multiprocessors) {
+  const double tileSize = plan.tile.blockM * plan.columns() / (128.0 * 128), parts = plan.tailSplits;
+  const double steps = double(ceilDivide(problem.k, plan.tile.blockK)) * plan.tile.blockK / 64.0;
+  const double turns = double(ceilDivide(splitTiles * plan.tailSplits, int64_t(multiprocessors) * plan.residentBlocks));
+  // A part is written to and read from the L2 cache by one multiprocessor, at about 64 bytes a clock; of 128x128 that takes as long as 2.5
+  // and 1.5 steps. The last to come has waited for the others, which takes 4.
+  return turns / parts + (2.5 * turns + 1.5 * parts + 4 / tileSize) / steps;
+}
+
+uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors) {
+  constexpr uint32_t mostParts = 32;
+  uint32_t best = 1;
+  double leastWaves = 1;
+  for (GemmPlan split = plan; split.tailSplits <= mostParts; ++split.tailSplits)
+    if (const std::optional<SplitTail> tail = splitTailOf(problem, split, multiprocessors); tail && tail->parts == split.tailSplits) {
+      const double waves = tailWaves(problem, split, tail->splitTiles, multiprocessors);
+      if (waves < leastWaves)
+        leastWaves = waves, best = split.tailSplits;
+    }
+  return best;
 }
 
 Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
@@ -217,23 +220,22 @@ Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults) {
     begin = end + 1;
   }
   GemmPlan plan = defaults;
-  plan.streamK = false;
+  plan.tailSplits = 1;
   plan.hintA = plan.hintB = CacheHint::None;
   plan.residentBlocks = 1;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
-    if (word == "stream-k") {
-      plan.streamK = true;
-    } else if (word == "a-first" || word == "a-last" || word == "b-first" || word == "b-last") {
+    if (word == "a-first" || word == "a-last" || word == "b-first" || word == "b-last") {
       (word.front() == 'a' ? plan.hintA : plan.hintB) =
           word.ends_with("first") ? CacheHint::EvictFirst : CacheHint::EvictLast;
     } else if (word == "descriptors" || word == "pointers") {
       plan.movement = word == "pointers" ? GemmMovement::Pointers : GemmMovement::Descriptors;
-    } else if (word == "warps" || word == "stages" || word == "group" || word == "resident") {
+    } else if (word == "warps" || word == "stages" || word == "group" || word == "resident" || word == "tail-splits") {
       uint32_t &value = word == "warps"    ? plan.tile.numWarps
                         : word == "stages" ? plan.tile.numStages
                         : word == "group"  ? plan.tile.groupM
-                                           : plan.residentBlocks;
+                        : word == "resident" ? plan.residentBlocks
+                                             : plan.tailSplits;
       if (i + 1 == words.size() || !number(words[i + 1], value))
         return wrong(word);
       ++i;
@@ -286,8 +288,12 @@ std::vector<GemmPlan> rankGemmPlans(const GemmProblem &problem, std::string_view
   for (const TileForm &form : forms)
     plans.push_back(form.plan);
   if (tensorCopies && sizeOf(problem.dtype) == 2 && isPlain(problem))
-    for (const TileForm &form : hopperUnmeasuredForms)
-      plans.push_back(form.plan);
+    for (const TileForm &form : forms) {
+      GemmPlan split = form.plan;
+      split.tailSplits = chooseTailSplits(problem, split, multiprocessors);
+      if (split.tailSplits > 1)
+        plans.push_back(split);
+    }
   return plans;
 }
 
@@ -329,7 +335,7 @@ Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan) {
   DITRON_RETURN_IF_ERROR(verifyPlan(plan).withContext(operation));
   DITRON_RETURN_IF_ERROR(verifyTileDepth(operation, problem.dtype, plan.tile));
   if (!plan.isPlain() && !isPlain(problem))
-    return unsupported(fmt::format("{}: tiles of two widths, stream-k, cache hints and two resident blocks take 16-bit operands and "
+    return unsupported(fmt::format("{}: tiles of two widths, tail-splits, cache hints and two resident blocks take 16-bit operands and "
                                    "fp32, without scales, bias and activation",
                                    operation));
   DITRON_RETURN_IF_ERROR(verifyProduct(operation, problem.m, problem.n, problem.k, plan.tile));
@@ -366,17 +372,18 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
       completeStrides(operation, problem.strides, problem.k, columnsOfB(problem), columnsOfC(problem)));
   const int64_t tiles = tilesOf(problem, chosen);
   const bool persistent = chosen.movement == GemmMovement::Descriptors;
-  const std::optional<StreamKShape> cut =
-      chosen.streamK ? streamKShape(problem, chosen, multiprocessors) : std::nullopt;
+  const std::optional<SplitTail> tail =
+      splitTailOf(problem, chosen, multiprocessors);
   KernelCall call;
-  const bool isOther = !cut && (chosen.moreN || chosen.hintA != CacheHint::None || chosen.hintB != CacheHint::None ||
+  const bool isOther = !tail && (chosen.moreN || chosen.hintA != CacheHint::None || chosen.hintB != CacheHint::None ||
                                 chosen.residentBlocks > 1);
-  call.source = cut || isOther ? "hopper_gemm" : "gemm";
-  call.kernel = cut ? "gemm_stream_k" : isOther ? "gemm_two_widths" : persistent ? "gemm" : "gemm_pointers";
+  call.source = tail || isOther ? "hopper_gemm" : "gemm";
+  call.kernel = tail ? "gemm_split_tail" : isOther ? "gemm_two_widths" : persistent ? "gemm" : "gemm_pointers";
   call.numWarps = tile.numWarps;
   call.numStages = tile.numStages;
   const int64_t places = int64_t(multiprocessors) * chosen.residentBlocks;
-  call.grid = {static_cast<uint32_t>(cut ? cut->blocks : persistent ? std::min(tiles, places) : tiles), 1, 1};
+  const int64_t items = tail ? tail->wholeTiles + tail->splitTiles * tail->parts : tiles;
+  call.grid = {static_cast<uint32_t>(persistent ? std::min(items, places) : items), 1, 1};
   call.arguments = {{"a_ptr", a},
                     {"b_ptr", b},
                     {"c_ptr", c},
@@ -394,7 +401,7 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
                     {"PRECISION", std::string(toString(problem.precision))}};
   if (isOther)
     call.arguments.emplace_back("MORE_N", chosen.moreN);
-  if (!cut && !isOther) {
+  if (!tail && !isOther) {
     appendEpilogue(call, problem.epilogue, extras, problem.addsBias ? problem.n : 0);
     appendActivation(call, problem.epilogue);
     return PreparedCall::create(kernels, rank, call);
@@ -402,18 +409,17 @@ Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Ra
   call.arguments.emplace_back("A_POLICY", policyOf(chosen.hintA));
   call.arguments.emplace_back("B_POLICY", policyOf(chosen.hintB));
   call.arguments.emplace_back("RESIDENT_BLOCKS", chosen.residentBlocks);
-  if (!cut)
+  if (!tail)
     return PreparedCall::create(kernels, rank, call);
-  // A part at either end of a block's run, and a counter for each tile that is cut.
   std::vector<runtime::Buffer> workspace(2);
-  DITRON_ASSIGN_OR_RETURN(
-      workspace[0],
-      rank.allocate(DataType::F32, uint64_t(2) * cut->blocks * tile.blockM * tile.blockN, "gemm_stream_k_parts"));
-  DITRON_ASSIGN_OR_RETURN(workspace[1],
-                          rank.allocate(DataType::I64, tiles - cut->wholeTiles, "gemm_stream_k_counters"));
-  call.arguments.emplace_back("part_ptr", workspace[0]);
+  DITRON_ASSIGN_OR_RETURN(workspace[0],
+                          rank.allocate(DataType::F32, uint64_t(tail->parts) * tail->splitTiles * tile.blockM * tile.blockN,
+                                        "gemm_split_tail_sums"));
+  DITRON_ASSIGN_OR_RETURN(workspace[1], rank.allocate(DataType::I64, tail->splitTiles, "gemm_split_tail_counters"));
+  call.arguments.emplace_back("sums_ptr", workspace[0]);
   call.arguments.emplace_back("counter_ptr", workspace[1]);
-  call.arguments.emplace_back("whole_tiles", cut->wholeTiles);
+  call.arguments.emplace_back("whole_tiles", tail->wholeTiles);
+  call.arguments.emplace_back("parts", tail->parts);
   DITRON_ASSIGN_OR_RETURN(PreparedCall prepared, PreparedCall::create(kernels, rank, call));
   prepared.keep(std::move(workspace));
   return prepared;

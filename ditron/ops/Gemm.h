@@ -40,9 +40,9 @@ struct GemmPlan {
   TileConfig tile;
   /// Columns of a tile besides tile.blockN, a smaller power of two: 128 and 64 make tiles of 192. Descriptors only.
   uint32_t moreN = 0;
-  /// Cut the tiles of a ragged last wave, and of the wave before it, along K, so that all multiprocessors end together. Where no
-  /// wave is ragged this is the plan without it. Descriptors only.
-  bool streamK = false;
+  /// Into how many parts along K the tiles of a ragged last wave are split, so that all multiprocessors have work; 1: not. Descriptors
+  /// only.
+  uint32_t tailSplits = 1;
   /// Of the operands' tiles. Descriptors only.
   CacheHint hintA = CacheHint::None, hintB = CacheHint::None;
   /// Blocks of a multiprocessor, 1 or 2: with two, one multiplies while the other one stores its tile. Descriptors only.
@@ -51,22 +51,25 @@ struct GemmPlan {
   uint32_t columns() const { return tile.blockN + moreN; }
   /// Whether the plan is no more than its tile: what operators that overlap take.
   bool isPlain() const {
-    return moreN == 0 && !streamK && hintA == CacheHint::None && hintB == CacheHint::None && residentBlocks == 1;
+    return moreN == 0 && tailSplits == 1 && hintA == CacheHint::None && hintB == CacheHint::None && residentBlocks == 1;
   }
-  /// "descriptors 128x256x64 warps 8 stages 3 group 8", and " stream-k", " a-first", " a-last", " b-first", " b-last",
+  /// "descriptors 128x256x64 warps 8 stages 3 group 8", and " tail-splits 3", " a-first", " a-last", " b-first", " b-last",
   /// " resident 2".
   std::string text() const;
 };
-/// How stream-K deals out a product's tiles.
-struct StreamKShape {
-  uint32_t blocks = 1;
-  int64_t wholeTiles = 0; ///< Computed by one block each: a multiple of `blocks`.
+/// How a product's tiles are dealt out where the last wave is split.
+struct SplitTail {
+  int64_t wholeTiles = 0; ///< Computed by one block each: whole waves.
+  int64_t splitTiles = 0; ///< The others, each computed in `parts` along K.
+  int64_t parts = 2;      ///< At most the number of steps along K.
 };
-/// Nothing where no wave is ragged, or where its steps along K are too many to be numbered in 32 bits.
-std::optional<StreamKShape> streamKShape(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors);
+/// Nothing where no wave is ragged or the plan does not split.
+std::optional<SplitTail> splitTailOf(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors);
+/// What a plan's ragged last wave should be split into; 1 where that would save no time.
+uint32_t chooseTailSplits(const GemmProblem &problem, const GemmPlan &plan, uint32_t multiprocessors);
 
 /// Reads the text form, of which everything after the blocks may be left out: "128x256x64 stages 4". `defaults` gives the rest,
-/// but for stream-k, hints and residents, which are only in plans that name them.
+/// but for tail-splits, hints and residents, which are only in plans that name them.
 Expected<GemmPlan> parseGemmPlan(std::string_view text, GemmPlan defaults);
 
 /// The plan whose predicted time is least, for a target ("cuda:sm_90a") whose GPUs have `multiprocessors`.
@@ -89,7 +92,7 @@ Status verifyGemm(const GemmProblem &problem, const GemmPlan &plan);
 
 /// Binds the kernel of the plan (or of libraryGemmPlan) to operands on a rank; calls of the result compute C = A * B with the
 /// epilogue, the same bits each time. A: [m, k]; B: [n, k], or [k, n] where the order is Plain; C: [m, n], [m, n / 2] with SwiGlu.
-/// With stream-K the result has a workspace of its own: its calls must follow each other; those of different results need not.
+/// With tail-splits the result has a workspace of its own: its calls must follow each other; those of different results need not.
 Expected<PreparedCall> prepareGemm(runtime::KernelProvider &kernels, runtime::Rank &rank, const GemmProblem &problem, runtime::Pointer a,
                                    runtime::Pointer b, runtime::Pointer c,
                                    const std::optional<GemmPlan> &plan = std::nullopt,

@@ -1,4 +1,4 @@
-"""C = A @ B on one Hopper GPU, cut otherwise than by gemm (host side: ditron/ops/Gemm): tiles of two widths, and stream-K.
+"""C = A @ B on one Hopper GPU, cut otherwise than by gemm (host side: ditron/ops/Gemm): tiles of two widths, and a last wave that is split along K.
 
 Matrices are those of kernels/gemm. A_POLICY and B_POLICY say how long the L2 cache shall keep the operands: "", "evict_first" or
 "evict_last". With RESIDENT_BLOCKS = 2 a multiprocessor has two blocks, and one multiplies while the other stores its tile. Elsewhere than on GPUs with tensor copies and warpgroup multiplies the kernels are right, and slow.
@@ -23,18 +23,19 @@ def from_register_order(row, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     return tl.reshape(tl.permute(row, (1, 4, 2, 0, 3, 5)), (BLOCK_M, BLOCK_N))
 
 
-@triton.jit(do_not_specialize=["whole_tiles"])
-def gemm_stream_k(a_ptr, b_ptr, c_ptr, part_ptr, counter_ptr, M, N, K, stride_a, stride_b, stride_c, whole_tiles,
-                  BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-                  B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, A_POLICY: tl.constexpr = "", B_POLICY: tl.constexpr = "",
-                  RESIDENT_BLOCKS: tl.constexpr = 1):
-    """As gemm, where the number of tiles would leave the last wave ragged: the last tiles are cut along K (stream-K, arXiv 2301.03598).
+@triton.jit(do_not_specialize=["whole_tiles", "parts"])
+def gemm_split_tail(a_ptr, b_ptr, c_ptr, sums_ptr, counter_ptr, M, N, K, stride_a, stride_b, stride_c, whole_tiles, parts,
+                    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+                    B_TRANSPOSED: tl.constexpr, PRECISION: tl.constexpr, A_POLICY: tl.constexpr = "", B_POLICY: tl.constexpr = "",
+                    RESIDENT_BLOCKS: tl.constexpr = 1):
+    """As gemm, where the number of tiles would leave the last wave ragged: the tiles behind `whole_tiles` are split along K into `parts`,
+    2 to the number of steps along K.
 
-    The first `whole_tiles` tiles, a multiple of the blocks, are computed as in gemm. The steps along K of the others stand in a row, tile
-    after tile, and each block gets an equal run of them: at least one step. A run may begin and end within tiles. Blocks that share a tile
-    put their parts into part_ptr, fp32 [blocks, 2, BLOCK_M * BLOCK_N] (the part at the beginning of a run and the one at its end), and
-    count themselves at counter_ptr, i64 [tiles behind whole_tiles], which only grows. The last one to come adds all parts in the order of K,
-    whoever it is: results are the same bits each time, and no block waits for another.
+    The first parts of all these tiles come first, then their second ones: blocks that run at the same time have the same place along K, as
+    in a whole wave, and share what they read in the L2 cache. (Stream-K, arXiv 2301.03598, gives each block an equal run of steps, so that
+    all are somewhere else: measured, docs/bench.md.) Sums of parts go to sums_ptr, fp32 [parts, tiles, BLOCK_M * BLOCK_N]. Each block
+    counts itself at counter_ptr, i64 [tiles], which only grows; the last one to come adds the parts of its tile in the order of K, whoever
+    it is: results are the same bits each time, and no block waits for another.
     """
     a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_a, 1], block_shape=[BLOCK_M, BLOCK_K])
     if B_TRANSPOSED:
@@ -45,28 +46,20 @@ def gemm_stream_k(a_ptr, b_ptr, c_ptr, part_ptr, counter_ptr, M, N, K, stride_a,
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
     k_tiles = tl.cdiv(K, BLOCK_K)
-    block = tl.program_id(0)
-    blocks = tl.num_programs(0)
-    waves = whole_tiles // blocks
-    steps = (tiles_m * tiles_n - whole_tiles) * k_tiles
-    run_begin = block * steps // blocks
-    run_end = (block + 1) * steps // blocks
-    pieces = (run_end - 1) // k_tiles - run_begin // k_tiles + 1
-    for item in tl.range(0, waves + pieces, warp_specialize=True, resident_blocks=RESIDENT_BLOCKS):
-        tile = block + item * blocks
+    split_tiles = tiles_m * tiles_n - whole_tiles
+    for item in tl.range(tl.program_id(0), whole_tiles + split_tiles * parts, tl.num_programs(0), warp_specialize=True,
+                         resident_blocks=RESIDENT_BLOCKS):
+        tile = item
+        piece = item - whole_tiles
+        split_tile = 0  # counted from whole_tiles
         first = 0
         end = k_tiles
-        cut_tile = 0  # counted from whole_tiles
-        sharers = 1
-        first_sharer = 0
-        if item >= waves:
-            cut_tile = run_begin // k_tiles + item - waves
-            tile = whole_tiles + cut_tile
-            first = max(run_begin - cut_tile * k_tiles, 0)
-            end = min(run_end - cut_tile * k_tiles, k_tiles)
-            # Step x belongs to block ((x + 1) * blocks - 1) // steps.
-            first_sharer = ((cut_tile * k_tiles + 1) * blocks - 1) // steps
-            sharers = ((cut_tile + 1) * k_tiles * blocks - 1) // steps - first_sharer + 1
+        if piece >= 0:
+            split_tile = piece % split_tiles
+            part = piece // split_tiles
+            tile = whole_tiles + split_tile
+            first = part * k_tiles // parts
+            end = (part + 1) * k_tiles // parts
         tl.assume(first < end)
         tile_m, tile_n = grouped_tile(tile, tiles_m, tiles_n, GROUP_M)
         row = tile_m * BLOCK_M
@@ -81,17 +74,15 @@ def gemm_stream_k(a_ptr, b_ptr, c_ptr, part_ptr, counter_ptr, M, N, K, stride_a,
                 b = b_desc.load([k * BLOCK_K, column], eviction_policy=B_POLICY)
                 accumulator = tl.dot(a, b, accumulator, input_precision=PRECISION)
         is_complete = True
-        if sharers > 1:
-            places = part_ptr + tl.arange(0, BLOCK_M * BLOCK_N)
-            own = block * 2 + (cut_tile != run_begin // k_tiles).to(tl.int32)
-            tl.store(places + tl.cast(own, tl.int64) * (BLOCK_M * BLOCK_N), in_register_order(accumulator, BLOCK_M, BLOCK_N))
-            come = tl.atomic_add(counter_ptr + cut_tile, 1, sem="acq_rel", scope="gpu") + 1
-            is_complete = come % sharers == 0
+        if piece >= 0:
+            places = sums_ptr + tl.arange(0, BLOCK_M * BLOCK_N)
+            tl.store(places + tl.cast(piece, tl.int64) * (BLOCK_M * BLOCK_N), in_register_order(accumulator, BLOCK_M, BLOCK_N))
+            come = tl.atomic_add(counter_ptr + split_tile, 1, sem="acq_rel", scope="gpu") + 1
+            is_complete = come % parts == 0
             if is_complete:
                 sum = tl.zeros((BLOCK_M * BLOCK_N,), dtype=tl.float32)
-                for sharer in tl.range(first_sharer, first_sharer + sharers, loop_unroll_factor=1):
-                    part = sharer * 2 + (cut_tile != sharer * steps // blocks // k_tiles).to(tl.int32)
-                    sum += tl.load(places + tl.cast(part, tl.int64) * (BLOCK_M * BLOCK_N))
+                for other in tl.range(split_tile, split_tiles * parts, split_tiles, loop_unroll_factor=1):
+                    sum += tl.load(places + tl.cast(other, tl.int64) * (BLOCK_M * BLOCK_N))
                 accumulator = from_register_order(sum, BLOCK_M, BLOCK_N)
         if is_complete:
             c_desc.store([row, column], accumulator.to(c_ptr.dtype.element_ty))

@@ -1,7 +1,7 @@
 //===- gemm_forms_test.cpp - Forms of the matrix product that cut tiles otherwise --------------------------------------------===//
 //
-// Stream-K and tiles of two widths against the plain form: products of small integers are exact, so that their bits must agree
-// whatever is added up first. Stream-K besides must give the same bits of any data in every run, whichever block comes last, leave nothing
+// A split tail and tiles of two widths against the plain form: products of small integers are exact, so that their bits must agree
+// whatever is added up first. A split tail besides must give the same bits of any data in every run, whichever block comes last, leave nothing
 // behind for the next call, and not mix up calls on several streams.
 //
 //===------------------------------------------------------------------------------------------------------------------===//
@@ -99,12 +99,12 @@ struct Form {
   uint32_t multiprocessors;
 };
 
-Form randomForm(uint64_t seed, bool streamK) {
+Form randomForm(uint64_t seed, bool splitTail) {
   std::mt19937_64 random(seed * 7919 + 3);
   auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
   Form form;
   const int64_t blockM = below(2) ? 64 : 128,
-                blockN = streamK ? 32 << below(3) : std::initializer_list<int64_t>{96, 192, 48}.begin()[below(3)],
+                blockN = splitTail ? 32 << below(3) : std::initializer_list<int64_t>{96, 192, 48}.begin()[below(3)],
                 blockK = 32 << below(2);
   form.tile = fmt::format("descriptors {}x{}x{}", blockM, blockN, blockK);
   form.rest =
@@ -143,9 +143,9 @@ void expectSameBits(const Form &form, const std::string &plan, uint64_t seed) {
   }
 }
 
-TEST_P(GemmForms, StreamKIsExactOfSmallIntegers) {
+TEST_P(GemmForms, SplitTailIsExactOfSmallIntegers) {
   const Form form = randomForm(GetParam(), true);
-  expectSameBits(form, form.tile + form.rest + " stream-k", GetParam());
+  expectSameBits(form, fmt::format("{}{} tail-splits {}", form.tile, form.rest, 2 + GetParam() % 5), GetParam());
 }
 
 TEST_P(GemmForms, TwoWidthsAreExactOfSmallIntegers) {
@@ -165,19 +165,19 @@ TEST_P(GemmForms, TwoResidentBlocksAreExactOfSmallIntegers) {
 INSTANTIATE_TEST_SUITE_P(Seeds, GemmForms, testing::Range(0, casesWanted(12)));
 
 //===--------------------------------------------------------------------------------------------------------------===//
-// What stream-K promises besides
+// What a split tail promises besides
 //===--------------------------------------------------------------------------------------------------------------===//
 
-constexpr const char *streamKPlan = "descriptors 64x64x32 warps 4 stages 3 group 2 stream-k";
-/// 3 x 3 tiles of 9 steps on 4 multiprocessors: a whole wave, and five tiles that blocks share.
-const GemmProblem ragged = {.m = 180, .n = 144, .k = 272, .dtype = DataType::F16};
+constexpr const char *splitTailPlan = "descriptors 64x64x32 warps 4 stages 3 group 2 tail-splits 4";
+/// 3 x 3 tiles of 41 steps on 4 multiprocessors: two whole waves, and a tile in parts.
+const GemmProblem ragged = {.m = 180, .n = 144, .k = 1296, .dtype = DataType::F16};
 
-TEST(StreamK, GivesTheSameBitsInEveryRun) {
+TEST(SplitTail, GivesTheSameBitsInEveryRun) {
   std::vector<float> first;
   for (uint64_t seed = 0; seed < 6; ++seed) {
     Product product(ragged, 4, seed);
     product.fill(77, /*integers=*/false);
-    const auto call = product.prepare(streamKPlan);
+    const auto call = product.prepare(splitTailPlan);
     for (int round = 0; round < 3; ++round) {
       const std::vector<float> values = product.run(call);
       if (first.empty()) {
@@ -197,9 +197,9 @@ TEST(StreamK, GivesTheSameBitsInEveryRun) {
   }
 }
 
-TEST(StreamK, IsReplayedWithNewDataBetweenEagerCalls) {
+TEST(SplitTail, IsReplayedWithNewDataBetweenEagerCalls) {
   Product product(ragged, 4, 1);
-  const auto call = product.prepare(streamKPlan), plain = product.prepare("descriptors 64x64x32 warps 4 stages 2");
+  const auto call = product.prepare(splitTailPlan), plain = product.prepare("descriptors 64x64x32 warps 4 stages 2");
   ASSERT_OK(call);
   ASSERT_OK(product.rank().stream().beginCapture());
   ASSERT_OK(call->enqueue(product.rank().stream()));
@@ -217,7 +217,7 @@ TEST(StreamK, IsReplayedWithNewDataBetweenEagerCalls) {
   }
 }
 
-TEST(StreamK, CallsOnSeveralStreamsDoNotMeet) {
+TEST(SplitTail, CallsOnSeveralStreamsDoNotMeet) {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     Product product(ragged, 4, seed);
     product.fill(5, /*integers=*/true);
@@ -228,7 +228,7 @@ TEST(StreamK, CallsOnSeveralStreamsDoNotMeet) {
     for (int i = 0; i < 3; ++i) {
       results.push_back(product.memory(ragged.m * ragged.n));
       auto call = ops::prepareGemm(*product.jit, product.rank(), ragged, product.a, product.b, results.back(),
-                                   *ops::parseGemmPlan(streamKPlan, {}));
+                                   *ops::parseGemmPlan(splitTailPlan, {}));
       ASSERT_OK(call);
       calls.push_back(*call);
       auto stream = product.rank().createStream(fmt::format("stream {}", i));
@@ -247,22 +247,29 @@ TEST(StreamK, CallsOnSeveralStreamsDoNotMeet) {
   }
 }
 
-TEST(StreamK, CutsWhatIsRaggedAndNothingElse) {
-  GemmPlan plan = *ops::parseGemmPlan("descriptors 128x128x64 stream-k", {});
-  // 704 tiles on 132 multiprocessors: four whole waves, and 1.33 that are cut.
-  const auto shape = ops::streamKShape({.m = 8192, .n = 1376, .k = 4096}, plan, 132);
-  ASSERT_TRUE(shape.has_value());
-  EXPECT_EQ(shape->blocks, 132u);
-  EXPECT_EQ(shape->wholeTiles, 4 * 132);
-  EXPECT_FALSE(ops::streamKShape({.m = 128 * 11, .n = 128 * 12, .k = 4096}, plan, 132)); // one full wave
-  // Fewer tiles than multiprocessors: all are cut, each into a few parts.
-  const auto few = ops::streamKShape({.m = 256, .n = 384, .k = 8192}, plan, 132);
-  ASSERT_TRUE(few.has_value());
-  EXPECT_EQ(few->wholeTiles, 0);
-  EXPECT_EQ(few->blocks, 24u);
-  // No block without a step; no steps that 32 bits cannot number.
-  EXPECT_FALSE(ops::streamKShape({.m = 1, .n = 1, .k = 1}, plan, 132));
-  EXPECT_FALSE(ops::streamKShape({.m = 8192, .n = 1376, .k = int64_t(1) << 30}, plan, 132));
+TEST(SplitTail, SplitsWhatIsRaggedAndNothingElse) {
+  const GemmPlan plan = *ops::parseGemmPlan("descriptors 128x128x64 tail-splits 5", {});
+  // 704 tiles on 132 multiprocessors: five whole waves, and 44 tiles.
+  const auto tail = ops::splitTailOf({.m = 8192, .n = 1376, .k = 4096}, plan, 132);
+  ASSERT_TRUE(tail.has_value());
+  EXPECT_EQ(tail->wholeTiles, 5 * 132);
+  EXPECT_EQ(tail->splitTiles, 44);
+  EXPECT_EQ(tail->parts, 5);
+  EXPECT_FALSE(ops::splitTailOf({.m = 128 * 11, .n = 128 * 12, .k = 4096}, plan, 132)); // one full wave
+  EXPECT_FALSE(ops::splitTailOf({.m = 8192, .n = 1376, .k = 4096}, *ops::parseGemmPlan("128x128x64", plan), 132));
+  // No part without a step; no steps that 32 bits cannot number.
+  EXPECT_FALSE(ops::splitTailOf({.m = 1, .n = 1, .k = 1}, plan, 132));
+  EXPECT_EQ(ops::splitTailOf({.m = 1, .n = 1, .k = 130}, plan, 132)->parts, 3);
+  EXPECT_EQ(ops::splitTailOf({.m = 1, .n = 1, .k = 2147483647}, *ops::parseGemmPlan("64x64x16 tail-splits 64", plan), 132)->parts, 15);
+}
+
+TEST(SplitTail, ChosenPartsFillTheGpu) {
+  const GemmPlan plan = *ops::parseGemmPlan("descriptors 128x128x64", {});
+  EXPECT_EQ(ops::chooseTailSplits({.m = 8192, .n = 1376, .k = 4096}, plan, 132), 3u);         // 44 tiles on 132
+  EXPECT_EQ(ops::chooseTailSplits({.m = 128 * 11, .n = 128 * 11, .k = 4096}, plan, 132), 1u); // 121 of 132 have work
+  EXPECT_EQ(ops::chooseTailSplits({.m = 128 * 11, .n = 128 * 12, .k = 4096}, plan, 132), 1u);
+  EXPECT_GE(ops::chooseTailSplits({.m = 256, .n = 384, .k = 8192}, plan, 132), 8u); // six tiles
+  EXPECT_EQ(ops::chooseTailSplits({.m = 256, .n = 384, .k = 64}, plan, 132), 1u);
 }
 
 TEST(GemmFormPlans, AreThereForWhoTriesSeveralAndNotChosenBeforeTheyAreMeasured) {
@@ -270,7 +277,7 @@ TEST(GemmFormPlans, AreThereForWhoTriesSeveralAndNotChosenBeforeTheyAreMeasured)
     const GemmProblem problem = {.m = 8192, .n = n, .k = 4096};
     EXPECT_TRUE(ops::chooseGemmPlan(problem, "cuda:sm_90a", 132).isPlain());
     const std::vector<GemmPlan> plans = ops::rankGemmPlans(problem, "cuda:sm_90a", 132);
-    const auto cut = std::ranges::find_if(plans, &GemmPlan::streamK);
+    const auto cut = std::ranges::find_if(plans, [](const GemmPlan &plan) { return plan.tailSplits > 1; });
     ASSERT_NE(cut, plans.end());
     EXPECT_EQ(ops::parseGemmPlan(cut->text(), {})->text(), cut->text());
   }
@@ -290,14 +297,15 @@ TEST(GemmFormPlans, SayWhatIsAccepted) {
   EXPECT_THAT(message("descriptors 128x136x64"), HasSubstr("tiles of 128 and 8 columns"));
   EXPECT_THAT(message("descriptors 128x384x64"), HasSubstr("at most 256"));
   EXPECT_THAT(message("pointers 128x192x64"), HasSubstr("need descriptors"));
-  EXPECT_THAT(message("pointers 128x128x64 stream-k"), HasSubstr("need descriptors"));
+  EXPECT_THAT(message("pointers 128x128x64 tail-splits 2"), HasSubstr("need descriptors"));
   EXPECT_THAT(message("pointers 128x128x64 b-last"), HasSubstr("need descriptors"));
   EXPECT_THAT(message("pointers 128x128x64 resident 2"), HasSubstr("need descriptors"));
   EXPECT_THAT(message("descriptors 128x128x64 resident 3"), HasSubstr("3 resident blocks; accepted are 1 and 2"));
+  EXPECT_THAT(message("descriptors 128x128x64 tail-splits 65"), HasSubstr("65 tail-splits; accepted are 1 to 64"));
   EXPECT_THAT(message("descriptors 128x128x64 c-last"), HasSubstr("'c-last' is not understood"));
   EXPECT_EQ(ops::parseGemmPlan("descriptors 128x192x64 a-first b-last", {})->text().substr(12),
             "128x192x64 warps 4 stages 3 group 8 a-first b-last");
-  EXPECT_THAT(message("descriptors 128x192x64 stream-k"), HasSubstr("stream-k with tiles of 192 columns"));
+  EXPECT_THAT(message("descriptors 128x192x64 tail-splits 2"), HasSubstr("tail-splits with tiles of 192 columns"));
 }
 
 } // namespace

@@ -121,7 +121,7 @@ TEST_F(SendReceives, CircleInAGraphWithTheLibrarysPlan) {
     ASSERT_OK(graph);
     graphs.push_back(*graph);
   }
-  const int replays = isSimulated() ? 3 : 1000;
+  const int replays = isSimulated() ? 3 : 50;
   for (int replay = 0; replay < replays; ++replay) {
     std::vector<Bytes> given;
     for (uint32_t r = 0; r < ranks(); ++r) {

@@ -126,14 +126,14 @@ for transposed in [True, False]:
     wide, tight = (128, ["tight"]) if arch == "sm_90a" else (64, [])
     tile = dict(BLOCK_M=wide, BLOCK_N=wide, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=transposed, PRECISION="tf32")
     cases.append((library("hopper_gemm"), "gemm_two_widths", matrices + constexpr(MORE_N=wide // 2, **tile), "--num-warps 8 --num-stages 4", *tight))
-    cases.append((library("hopper_gemm"), "gemm_stream_k", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16" + ", i32:16" * 6 + ", i32" +
+    cases.append((library("hopper_gemm"), "gemm_split_tail", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16" + ", i32:16" * 6 + ", i32" * 2 +
                   constexpr(**tile), "--num-warps 8 --num-stages 5", *tight))
 for t, result, limit in [("fp32", "fp32", None), ("i8", "i32", None), ("fp8e4nv", "fp32", None), ("fp8e4nv", "fp32", 32), ("fp8e5", "fp32", 128)]:
     if t != "fp8e4nv" or arch != "sm_80":
         cases.append((small, "descriptor_product", f"*{t}:16, *{t}:16, *{result}:16" + ", i32:16" * 3 +
                       constexpr(BLOCK_M=128, BLOCK_N=128, BLOCK_K=32 if t == "fp32" else 128, LIMIT=limit), "--num-warps 8", *tight))
 if arch == "sm_90a":  # tiles that only its shared memory has room for
-    cases.append((library("hopper_gemm"), "gemm_stream_k", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16" + ", i32:16" * 6 + ", i32" +
+    cases.append((library("hopper_gemm"), "gemm_split_tail", "*bf16:16, *bf16:16, *bf16:16, *fp32:16, *i64:16" + ", i32:16" * 6 + ", i32" * 2 +
                   constexpr(BLOCK_M=128, BLOCK_N=256, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=True, PRECISION="tf32"), "--num-warps 8 --num-stages 3", "tight"))
     cases.append((library("hopper_gemm"), "gemm_two_widths", matrices + constexpr(BLOCK_M=128, BLOCK_N=128, MORE_N=0, BLOCK_K=64, GROUP_M=8, B_TRANSPOSED=True,
                                                                                   PRECISION="tf32", A_POLICY="evict_first", B_POLICY="evict_last", RESIDENT_BLOCKS=2),
