@@ -37,7 +37,9 @@ struct KernelBenchOptions {
 struct GemmBenchOptions : KernelBenchOptions {
   PlantedFault fault = PlantedFault::None;
   std::string order = "nk";     ///< How B lies in memory.
-  std::string peer = "auto";    ///< Path of cuBLAS; "auto" where it usually is, "none" for no comparison.
+  std::string peer = "auto";    ///< Path of cuBLAS, for 8-bit operands of cuBLASLt; "auto" where it usually is, "none": no comparison.
+  bool peerFastAccumulation = false; ///< The peer adds fp8 in the tensor cores alone.
+  std::string scales;           ///< none, tensor or vector; empty: tensor for 8-bit operands, else none.
   std::string precision = "tf32";
   uint32_t sweep = 0;           ///< Also try this many plans, those predicted to be best.
   std::string movement;         ///< Only plans that move tiles this way: descriptors or pointers.

@@ -10,10 +10,10 @@ namespace ditron::tool {
 
 namespace {
 
-void addRunOptions(CLI::App *command, KernelBenchOptions &options) {
+void addRunOptions(CLI::App *command, KernelBenchOptions &options, const std::string &types = "bf16, fp16 or fp32") {
   command->add_option("--target", options.target, "What to run on: sim, cuda (this machine's GPU), or a full name")
       ->capture_default_str();
-  command->add_option("--dtype", options.dtype, "bf16, fp16 or fp32")->capture_default_str();
+  command->add_option("--dtype", options.dtype, types)->capture_default_str();
   command->add_option("--rounds", options.timing.rounds, "Rounds in which all take turns; the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -21,14 +21,16 @@ void addRunOptions(CLI::App *command, KernelBenchOptions &options) {
       ->check(CLI::Range(0.01, 60000.0))
       ->capture_default_str();
   command->add_option("--seed", options.seed, "Chooses the data")->capture_default_str();
-  command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")->type_name("FILE");
-  command->add_option("--html", options.htmlFile, "Write a page with plots to this file; - is standard output")->type_name("FILE");
+  command->add_option("--json", options.jsonFile, "Write the result to this file; - is standard output")
+      ->type_name("FILE");
+  command->add_option("--html", options.htmlFile, "Write a page with plots to this file; - is standard output")
+      ->type_name("FILE");
   command->add_flag("--quiet", options.quiet, "Print errors only");
 }
 
 void addCommonOptions(CLI::App *command, KernelBenchOptions &options, const std::string &shapeForm,
-                      const std::string &planForm) {
-  addRunOptions(command, options);
+                      const std::string &planForm, const std::string &types = "bf16, fp16 or fp32") {
+  addRunOptions(command, options, types);
   command->add_option("--shape", options.shapes, shapeForm + ", may be given several times")->type_name("SHAPE");
   command->add_option("--plan", options.plans, "How to compute it, like '" + planForm + "'; several are compared")
       ->type_name("PLAN");
@@ -39,14 +41,24 @@ void addCommonOptions(CLI::App *command, KernelBenchOptions &options, const std:
 void addKernelBenchCommands(CLI::App &bench, CommandContext &context) {
   CLI::App *gemm = bench.add_subcommand("gemm", "C = A * B on one GPU, beside cuBLAS");
   auto gemmOptions = std::make_shared<GemmBenchOptions>();
-  addCommonOptions(gemm, *gemmOptions, "MxNxK", ops::GemmPlan().text());
+  addCommonOptions(
+      gemm, *gemmOptions, "MxNxK", ops::GemmPlan().text(),
+      "Of A and B: bf16, fp16, fp32, fp8e4nv, fp8e5 or i8; C is bf16 of 8-bit operands, else of their type");
   gemm->add_option("--order", gemmOptions->order, "B is [N, K] (nk) or [K, N] (kn)")
       ->check(CLI::IsMember({"nk", "kn"}))
       ->capture_default_str();
   gemm->add_option("--precision", gemmOptions->precision, "How fp32 operands are multiplied")
       ->check(CLI::IsMember({"tf32", "ieee"}))
       ->capture_default_str();
-  gemm->add_option("--peer", gemmOptions->peer, "cuBLAS to compare with: its path, auto, or none")->capture_default_str();
+  gemm->add_option("--scales", gemmOptions->scales,
+                   "Of 8-bit operands: none, one of each matrix (tensor, the default), or one of each row of A and "
+                   "column of B (vector)")
+      ->check(CLI::IsMember({"none", "tensor", "vector"}));
+  gemm->add_option("--peer", gemmOptions->peer,
+                   "cuBLAS, for 8-bit operands cuBLASLt, to compare with: its path, auto, or none")
+      ->capture_default_str();
+  gemm->add_flag("--peer-fast-accumulation", gemmOptions->peerFastAccumulation,
+                 "fp8: the peer adds in the tensor cores alone, whose sums are shorter than fp32");
   gemm->add_option("--sweep", gemmOptions->sweep, "Also try this many plans, those predicted to be best")
       ->check(integerBetween(0, 1000));
   gemm->add_option("--movement", gemmOptions->movement, "Only plans that move tiles this way")
@@ -56,8 +68,8 @@ void addKernelBenchCommands(CLI::App &bench, CommandContext &context) {
 
   for (RowOperator op : {RowOperator::Softmax, RowOperator::RmsNorm}) {
     const bool softmax = op == RowOperator::Softmax;
-    CLI::App *command = bench.add_subcommand(softmax ? "softmax" : "rmsnorm",
-                                             softmax ? "Softmax of rows, beside a copy" : "RMSNorm of rows, beside a copy");
+    CLI::App *command = bench.add_subcommand(
+        softmax ? "softmax" : "rmsnorm", softmax ? "Softmax of rows, beside a copy" : "RMSNorm of rows, beside a copy");
     auto options = std::make_shared<KernelBenchOptions>();
     addCommonOptions(command, *options, "ROWSxCOLUMNS", "pairs warps 32 blocks 1");
     command->callback([&context, options, op] { context.finish(benchRows(op, *options, context.knobs)); });
@@ -67,7 +79,8 @@ void addKernelBenchCommands(CLI::App &bench, CommandContext &context) {
   auto attentionOptions = std::make_shared<AttentionBenchOptions>();
   addCommonOptions(attention, *attentionOptions, "BATCHxHEADSxKV_HEADSxSEQUENCExHEAD_DIM", ops::AttentionPlan().text());
   attention->add_flag("!--no-causal", attentionOptions->causal, "Every query sees every key");
-  attention->callback([&context, attentionOptions] { context.finish(benchAttention(*attentionOptions, context.knobs)); });
+  attention->callback(
+      [&context, attentionOptions] { context.finish(benchAttention(*attentionOptions, context.knobs)); });
 
   CLI::App *orders =
       bench.add_subcommand("orders", "Softmax, RMSNorm, layer norm, attention: what the order of reductions costs");
