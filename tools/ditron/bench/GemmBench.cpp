@@ -135,9 +135,14 @@ Status GemmBench::run(const Knobs &knobs) {
       logarithms += std::log(ratio);
     const double mean = std::exp(logarithms / static_cast<double>(ratios.size()));
     const auto least = *std::min_element(ratios.begin(), ratios.end());
-    table +=
-        fmt::format("geometric mean {:.3f} of {}, least {:.3f} ({})\n", mean, peer->name(), least.first, least.second);
-    summary.update({{"geometric_mean", mean}, {"least", least.first}, {"least_shape", least.second}});
+    const std::string which =
+        ratios.size() < shapes.size() ? fmt::format(" over {} of {} shapes", ratios.size(), shapes.size()) : "";
+    table += fmt::format("geometric mean {:.3f} of {}{}, least {:.3f} ({})\n", mean, peer->name(), which, least.first,
+                         least.second);
+    summary.update({{"geometric_mean", mean},
+                    {"least", least.first},
+                    {"least_shape", least.second},
+                    {"shapes_compared", ratios.size()}});
   }
   if (peer && gemm.peerFastAccumulation)
     table += fmt::format("the peer's sums are shorter than fp32: against it an error of {:g} is accepted\n",
